@@ -1,0 +1,1 @@
+//! Load balancers, one file a scheme, written against a small vocabulary and no simulator.

@@ -1,0 +1,1 @@
+//! From a spec to results on disk: validation, runs, measurements, tables.

@@ -1,0 +1,311 @@
+//! The packet and its fields.
+
+use weft_units::Time;
+
+/// A host: its number in the fabric, from 0. A fabric has at most 65,536 hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct HostId(pub u16);
+
+impl HostId {
+    /// As an index into per-host arrays.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A flow: its number in the traffic, from 0, in order of start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct FlowId(pub u32);
+
+impl FlowId {
+    /// As an index into per-flow arrays.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a packet is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Kind {
+    /// A segment with payload.
+    #[default]
+    Data,
+    /// An acknowledgement without payload.
+    Ack,
+    /// A connection request.
+    Syn,
+    /// The answer to a connection request.
+    SynAck,
+    /// A scheme's own packet: it ends at an edge or a switch, never at a transport.
+    Control,
+}
+
+/// What the application says of a flow. Schemes may read it where their paper allows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[repr(u8)]
+pub enum Class {
+    /// Nothing is said: by size alone.
+    #[default]
+    Unknown = 0,
+    /// Latency matters.
+    Short = 1,
+    /// Throughput matters.
+    Long = 2,
+    /// Neither matters.
+    BestEffort = 3,
+}
+
+impl Class {
+    const ALL: [Self; 4] = [Self::Unknown, Self::Short, Self::Long, Self::BestEffort];
+
+    /// The class with this number, taken modulo four.
+    #[inline]
+    pub const fn from_bits(bits: u8) -> Self {
+        Self::ALL[(bits & 3) as usize]
+    }
+
+    /// The name in specs and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Short => "short",
+            Self::Long => "long",
+            Self::BestEffort => "best-effort",
+        }
+    }
+}
+
+/// One bit each; [`PacketFlags::CLASS_SHIFT`] and above hold the flow's [`Class`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(transparent)]
+pub struct PacketFlags(u8);
+
+impl PacketFlags {
+    /// The transport understands ECN (RFC 3168).
+    pub const ECT: Self = Self(1);
+    /// Congestion experienced: set by a queue.
+    pub const CE: Self = Self(1 << 1);
+    /// ECN echo, on acknowledgements.
+    pub const ECE: Self = Self(1 << 2);
+    /// Congestion window reduced, on data.
+    pub const CWR: Self = Self(1 << 3);
+    /// This segment was sent before.
+    pub const RETRANSMISSION: Self = Self(1 << 4);
+    /// The last segment of its flow.
+    pub const LAST: Self = Self(1 << 5);
+    const CLASS_SHIFT: u32 = 6;
+
+    /// No flag, and this class.
+    #[inline]
+    pub const fn of_class(class: Class) -> Self {
+        Self((class as u8) << Self::CLASS_SHIFT)
+    }
+
+    /// Whether every flag of `flags` is set.
+    #[inline]
+    pub const fn has(self, flags: Self) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+
+    /// These flags and those of `flags`.
+    #[inline]
+    pub const fn with(self, flags: Self) -> Self {
+        Self(self.0 | flags.0)
+    }
+
+    /// These flags, and `flags` too if `condition` holds.
+    #[inline]
+    pub const fn with_if(self, flags: Self, condition: bool) -> Self {
+        Self(self.0 | (flags.0 * condition as u8))
+    }
+
+    /// Sets `flags`.
+    #[inline]
+    pub fn set(&mut self, flags: Self) {
+        self.0 |= flags.0;
+    }
+
+    /// The flow's class.
+    #[inline]
+    pub const fn class(self) -> Class {
+        Class::from_bits(self.0 >> Self::CLASS_SHIFT)
+    }
+}
+
+/// An explicit route: the choices to make at the switches ahead, as the digits of one number. A switch with n next
+/// hops takes the one numbered `label % n` and passes on `label / n`. Any label is a valid route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Route(u16);
+
+impl Default for Route {
+    fn default() -> Self {
+        Self::ANY
+    }
+}
+
+impl Route {
+    /// No route is prescribed: the switches choose.
+    pub const ANY: Self = Self(u16::MAX);
+    /// One more than the largest label.
+    pub const LABELS: u32 = u16::MAX as u32;
+
+    /// The route with this label, which must be below [`Route::LABELS`].
+    #[inline]
+    pub const fn label(label: u16) -> Self {
+        debug_assert!(label < u16::MAX);
+        Self(label)
+    }
+
+    /// Takes the next digit: which of `choices` next hops to take. `None` if no route is prescribed.
+    #[inline]
+    pub fn next_hop(&mut self, choices: usize) -> Option<usize> {
+        if *self == Self::ANY {
+            return None;
+        }
+        let choices = choices as u16;
+        let digit = self.0 % choices;
+        self.0 /= choices;
+        Some(digit as usize)
+    }
+}
+
+/// Segments `first .. first + count` beyond the cumulative acknowledgement have arrived (RFC 2018). Empty if `count`
+/// is zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct SackBlock {
+    /// Segments from the cumulative acknowledgement to the block.
+    pub first: u16,
+    /// Segments in the block.
+    pub count: u16,
+}
+
+/// A packet, in 64 bytes.
+///
+/// `seq` counts segments: on [`Kind::Data`] the segment's number in its flow, on [`Kind::Ack`] the number of the next
+/// segment that the receiver waits for. A transport cuts a flow into segments of one MSS, the last one shorter.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(64))]
+pub struct Packet {
+    /// When it reaches the far end of the link that it is on. Written by the fabric.
+    pub arrive: Time,
+    /// When its transport sent it; on an acknowledgement, the `sent` of the packet that caused it (RFC 7323).
+    pub sent: Time,
+    /// The packet behind it on the same link. Written by the fabric.
+    pub next: u32,
+    /// The flow that it belongs to; of no meaning on [`Kind::Control`].
+    pub flow: FlowId,
+    /// Segment number, or next expected segment.
+    pub seq: u32,
+    /// Hash of the five-tuple (or flow label) that ECMP hashes further. A scheme at the edge may change it.
+    pub entropy: u32,
+    /// The scheme's own header bits.
+    pub scheme: u32,
+    /// The host that sent it.
+    pub src: HostId,
+    /// The host that it goes to.
+    pub dst: HostId,
+    /// Bytes that it takes on a link, all headers included.
+    pub wire_bytes: u16,
+    /// The explicit route, if it has one.
+    pub route: Route,
+    /// What it is.
+    pub kind: Kind,
+    /// ECN, retransmission, last segment, class.
+    pub flags: PacketFlags,
+    /// The choices that switches made for it, as one number: equal trails mean equal paths. Written by the fabric.
+    pub trail: u16,
+    body: Body,
+}
+
+/// The last 16 bytes: data packets collect waiting times, acknowledgements carry SACK blocks.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(transparent)]
+struct Body([u32; 4]);
+
+impl Packet {
+    /// How many SACK blocks fit in an acknowledgement: four, as without the time stamp option (RFC 2018 section 3).
+    pub const SACK_BLOCKS: usize = 4;
+    /// Waiting times are kept in units of 2^8 ps, so up to 1.1 s a tier.
+    const WAIT_SHIFT: u32 = 8;
+
+    /// Adds to the time that it waited in queues of `tier` (0 to 3).
+    #[inline]
+    pub fn add_wait_ps(&mut self, tier: usize, ps: u64) {
+        let wait = &mut self.body.0[tier & 3];
+        *wait = wait.saturating_add((ps >> Self::WAIT_SHIFT).min(u64::from(u32::MAX)) as u32);
+    }
+
+    /// How long it waited in queues of `tier` (0 to 3), in picoseconds, to 256 ps a hop.
+    #[inline]
+    pub const fn wait_ps(&self, tier: usize) -> u64 {
+        (self.body.0[tier & 3] as u64) << Self::WAIT_SHIFT
+    }
+
+    /// The SACK blocks of an acknowledgement; empty ones mean nothing.
+    pub fn sack_blocks(&self) -> [SackBlock; Self::SACK_BLOCKS] {
+        self.body.0.map(|word| SackBlock { first: (word >> 16) as u16, count: word as u16 })
+    }
+
+    /// Writes the SACK blocks of an acknowledgement.
+    pub fn set_sack_blocks(&mut self, blocks: [SackBlock; Self::SACK_BLOCKS]) {
+        self.body.0 = blocks.map(|block| u32::from(block.first) << 16 | u32::from(block.count));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_one_cache_line() {
+        assert_eq!(size_of::<Packet>(), 64);
+        assert_eq!(align_of::<Packet>(), 64);
+    }
+
+    #[test]
+    fn flags_and_class_share_a_byte_without_touching() {
+        let mut flags = PacketFlags::of_class(Class::BestEffort).with(PacketFlags::ECT);
+        flags.set(PacketFlags::CE);
+        assert!(flags.has(PacketFlags::ECT) && flags.has(PacketFlags::CE) && !flags.has(PacketFlags::ECE));
+        assert_eq!(flags.class(), Class::BestEffort);
+        assert_eq!(PacketFlags::default().class(), Class::Unknown);
+    }
+
+    #[test]
+    fn a_route_is_read_digit_by_digit() {
+        // Three choices at the first switch, four at the second: label 7 = 1 + 3 x 2.
+        let mut route = Route::label(7);
+        assert_eq!(route.next_hop(3), Some(1));
+        assert_eq!(route.next_hop(4), Some(2));
+        assert_eq!(route.next_hop(5), Some(0));
+        let mut free = Route::ANY;
+        assert_eq!(free.next_hop(3), None);
+    }
+
+    #[test]
+    fn sack_blocks_survive_the_wire() {
+        let blocks =
+            [(1, 2), (9, 65_535), (0, 0), (65_535, 1)].map(|(first, count)| SackBlock { first, count });
+        let mut packet = Packet::default();
+        packet.set_sack_blocks(blocks);
+        assert_eq!(packet.sack_blocks(), blocks);
+    }
+
+    #[test]
+    fn waits_add_up_by_tier_and_saturate() {
+        let mut packet = Packet::default();
+        packet.add_wait_ps(1, 256_000);
+        packet.add_wait_ps(1, 256_000);
+        packet.add_wait_ps(2, u64::MAX);
+        packet.add_wait_ps(2, u64::MAX);
+        assert_eq!([0, 1, 3].map(|tier| packet.wait_ps(tier)), [0, 512_000, 0]);
+        assert_eq!(packet.wait_ps(2), u64::from(u32::MAX) << 8);
+    }
+}

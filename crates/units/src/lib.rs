@@ -1,0 +1,16 @@
+//! Time, rates, sizes and named random streams.
+//!
+//! Everything is an integer: picoseconds, bits per second, bytes. Text forms carry their unit
+//! (`"4us"`, `"10Gbps"`, `"375KB"`); a bare number is refused.
+
+mod quantity;
+mod random;
+mod rate;
+mod size;
+mod time;
+
+pub use quantity::QuantityError;
+pub use random::{Purpose, Stream, mix64};
+pub use rate::{PicosPerByte, Rate};
+pub use size::Bytes;
+pub use time::{Span, Time};
