@@ -1,1 +1,11 @@
 //! Transports as state machines without I/O, one file a transport.
+//!
+//! A transport is a [`Protocol`]: a sender and a receiver that are fed packets and timers, and that answer through an
+//! [`Outbox`]. It never sees a link or a clock of its own. Segments are counted, not bytes: a flow is cut into
+//! segments of one MSS, the last one shorter.
+
+mod protocol;
+pub mod tcp;
+
+pub use protocol::{Delivery, FlowSize, Outbox, Outgoing, Protocol, ReceiverStats, SenderState, SenderStats};
+pub use tcp::Tcp;

@@ -1,0 +1,165 @@
+//! What every transport is to the world that hosts it.
+
+use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
+use weft_units::{Stream, Time};
+
+/// A packet as an endpoint hands it over. The world adds who sends to whom, the five-tuple hash and the flow's class.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing {
+    /// What it is.
+    pub kind: Kind,
+    /// ECT, ECE, CWR, retransmission, last segment. The class is added by the world.
+    pub flags: PacketFlags,
+    /// Segment number, or next expected segment.
+    pub seq: u32,
+    /// Bytes on the wire, all headers included.
+    pub wire_bytes: u16,
+    /// Now on data; the echoed time stamp on acknowledgements.
+    pub sent: Time,
+    /// SACK blocks of an acknowledgement; all zero if there are none.
+    pub sack: [SackBlock; Packet::SACK_BLOCKS],
+}
+
+/// What an endpoint can do to the world.
+pub trait Outbox {
+    /// The time now.
+    fn now(&self) -> Time;
+
+    /// Queues a packet at the endpoint's host.
+    fn send(&mut self, packet: Outgoing);
+
+    /// Asks for the endpoint's timer at `at`, in place of what was asked before; [`Time::NEVER`] disarms it. Cheap: a
+    /// field is written, no event moves.
+    fn wake_at(&mut self, at: Time);
+
+    /// The endpoint's own random stream.
+    fn random(&mut self) -> &mut Stream;
+}
+
+/// How many segments a flow has, and how long the last one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowSize {
+    /// Number of segments; [`FlowSize::ENDLESS`] for a flow that never ends.
+    pub segments: u32,
+    /// Payload bytes of the last segment, 1 to MSS.
+    pub last_payload: u16,
+}
+
+impl FlowSize {
+    /// The segments of a flow that never ends.
+    pub const ENDLESS: u32 = u32::MAX;
+
+    /// Cuts `bytes` (at least 1) into segments of `mss` bytes (at least 1).
+    pub const fn of(bytes: u64, mss: u16) -> Self {
+        let segments = bytes.div_ceil(mss as u64);
+        let last_payload = (bytes - (segments - 1) * mss as u64) as u16;
+        Self { segments: segments as u32, last_payload }
+    }
+
+    /// A flow that never ends, in segments of `mss` bytes.
+    pub const fn endless(mss: u16) -> Self {
+        Self { segments: Self::ENDLESS, last_payload: mss }
+    }
+}
+
+/// Whether a receiver has every byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// Bytes are missing, or the flow was complete before.
+    Ongoing,
+    /// This packet completed the flow: the last byte is in order now.
+    Complete,
+}
+
+/// Whether a sender has more to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SenderState {
+    /// Something is unsent or unacknowledged.
+    Open,
+    /// Everything is acknowledged: the sender can be forgotten.
+    Done,
+}
+
+/// What a sender counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SenderStats {
+    /// Segments sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Segments sent again.
+    pub retransmissions: u32,
+    /// Retransmission timeouts, those of the handshake included.
+    pub timeouts: u32,
+    /// Entries into fast recovery.
+    pub fast_recoveries: u32,
+    /// Acknowledgements that repeated the last one while data was outstanding (RFC 5681 section 2).
+    pub duplicate_acks: u32,
+    /// Acknowledgements that carried ECE.
+    pub marked_acks: u32,
+}
+
+/// What a receiver counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReceiverStats {
+    /// Segments that arrived, in whatever order and however often.
+    pub segments_received: u64,
+    /// Segments that arrived before one that was sent earlier in sequence (a hole in front of them).
+    pub out_of_order: u32,
+    /// Segments that had arrived before: the retransmission was spurious, or the acknowledgement was lost.
+    pub duplicates: u32,
+    /// Segments that arrived with a congestion mark.
+    pub marked: u32,
+}
+
+/// A transport: how its two ends behave. The configuration is shared by all flows; the ends are small and plain.
+pub trait Protocol {
+    /// One per flow that is sending.
+    type Sender;
+    /// One per flow that is receiving.
+    type Receiver;
+
+    /// Cuts a flow of `bytes` into segments.
+    fn flow_size(&self, bytes: u64) -> FlowSize;
+
+    /// Bytes on the wire of segment `segment` of a flow of this size.
+    fn segment_wire_bytes(&self, size: FlowSize, segment: u32) -> u16;
+
+    /// Whether a flow begins with a handshake, and the sizes of its two packets on the wire. For the ideal FCT.
+    fn handshake_wire_bytes(&self) -> Option<(u16, u16)>;
+
+    /// A sender for a flow of this size, not yet started.
+    fn sender(&self, size: FlowSize) -> Self::Sender;
+
+    /// A receiver for a flow of this size.
+    fn receiver(&self, size: FlowSize) -> Self::Receiver;
+
+    /// The flow starts now.
+    fn start(&self, sender: &mut Self::Sender, out: &mut impl Outbox);
+
+    /// A packet reached the sender.
+    fn sender_receives(
+        &self,
+        sender: &mut Self::Sender,
+        packet: &Packet,
+        out: &mut impl Outbox,
+    ) -> SenderState;
+
+    /// The sender's timer is due.
+    fn sender_wakes(&self, sender: &mut Self::Sender, out: &mut impl Outbox) -> SenderState;
+
+    /// A packet reached the receiver.
+    fn receiver_receives(
+        &self,
+        receiver: &mut Self::Receiver,
+        packet: &Packet,
+        out: &mut impl Outbox,
+    ) -> Delivery;
+
+    /// The receiver's timer is due.
+    fn receiver_wakes(&self, receiver: &mut Self::Receiver, out: &mut impl Outbox) -> Delivery;
+
+    /// What the sender counted so far.
+    fn sender_stats(&self, sender: &Self::Sender) -> SenderStats;
+
+    /// What the receiver counted so far.
+    fn receiver_stats(&self, receiver: &Self::Receiver) -> ReceiverStats;
+}

@@ -1,0 +1,4 @@
+//! TCP.
+/// TCP.
+#[derive(Debug)]
+pub struct Tcp;
