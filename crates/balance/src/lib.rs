@@ -1,1 +1,17 @@
 //! Load balancers, one file a scheme, written against a small vocabulary and no simulator.
+//!
+//! A scheme sees the clock, the packet's header, its own node's ports, its own state and its own random stream. What
+//! it learns of the rest of the fabric, a packet brought it. The worlds that host schemes implement
+//! [`SwitchContext`] and [`EdgeContext`].
+
+pub mod edge;
+mod edge_api;
+mod registry;
+pub mod switch;
+mod switch_api;
+
+pub use edge_api::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo};
+pub use registry::{
+    BalancerInfo, BalancerSpec, EdgeFlow, EdgeScheme, ExternalSwitch, ParameterError, SwitchScheme, balancers,
+};
+pub use switch_api::{NextHops, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo};

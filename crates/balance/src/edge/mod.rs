@@ -1,0 +1,3 @@
+//! Schemes that live at the edge: in a host's virtual switch.
+
+pub mod presto;

@@ -1,0 +1,310 @@
+//! The one place where schemes are entered: a line each. From it follow the name in specs, the parameters with their
+//! docs and JSON Schema, and the dispatch.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use weft_packet::Packet;
+
+use crate::{
+    EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, NextHops, PortId, SwitchBalancer, SwitchContext,
+    SwitchHooks, SwitchInfo, edge, switch,
+};
+
+/// A parameter with a value that cannot be meant.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{key} is {found}: {allowed}")]
+pub struct ParameterError {
+    /// The parameter.
+    pub key: &'static str,
+    /// Its value.
+    pub found: String,
+    /// What is allowed.
+    pub allowed: &'static str,
+}
+
+/// What every scheme's `Params` can do.
+pub(crate) trait Parameters {
+    /// Refuses values that cannot be meant.
+    fn validate(&self) -> Result<(), ParameterError> {
+        Ok(())
+    }
+}
+
+/// A scheme as `weft schemes` shows it.
+#[derive(Debug, Clone)]
+pub struct BalancerInfo {
+    /// Its name in specs.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub title: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// Where it lives: "switch" or "edge".
+    pub place: &'static str,
+    /// JSON Schema of its parameters, with their docs.
+    pub parameters: serde_json::Value,
+}
+
+/// A switch scheme from outside this crate, for prototypes: called through a pointer, once a packet.
+pub trait ExternalSwitch: Send {
+    /// As [`SwitchBalancer::choose`].
+    fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize;
+}
+
+/// `switch { module: Type, "title", "source"; … } edge { … }`: the name of a scheme is its module's name.
+macro_rules! registry {
+    (
+        switch { $($switch_module:ident: $Switch:ident, $switch_title:literal, $switch_source:literal;)* }
+        edge { $($edge_module:ident: $Edge:ident, $edge_title:literal, $edge_source:literal;)* }
+    ) => {
+        /// The load balancer of a run, with its parameters.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "name", rename_all = "lowercase")]
+        pub enum BalancerSpec {
+            $(#[doc = $switch_title] $Switch(switch::$switch_module::Params),)*
+            $(#[doc = $edge_title] $Edge(edge::$edge_module::Params),)*
+        }
+
+        impl BalancerSpec {
+            /// The scheme's name.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$Switch(_) => stringify!($switch_module),)*
+                    $(Self::$Edge(_) => stringify!($edge_module),)*
+                }
+            }
+
+            /// Refuses parameters that cannot be meant.
+            ///
+            /// # Errors
+            /// The first such parameter.
+            pub fn validate(&self) -> Result<(), ParameterError> {
+                match self {
+                    $(Self::$Switch(params) => params.validate(),)*
+                    $(Self::$Edge(params) => params.validate(),)*
+                }
+            }
+
+            /// The scheme at one switch. Edge schemes run over ECMP.
+            pub fn switch_scheme(&self, info: &SwitchInfo<'_>) -> SwitchScheme {
+                match self {
+                    $(Self::$Switch(params) => {
+                        SwitchScheme::$Switch(switch::$switch_module::$Switch::new(params, info))
+                    })*
+                    $(Self::$Edge(_) => SwitchScheme::Ecmp(switch::ecmp::Ecmp::new(&Default::default(), info)),)*
+                }
+            }
+
+            /// The scheme at one host.
+            pub fn edge_scheme(&self, info: &HostInfo) -> EdgeScheme {
+                match self {
+                    $(Self::$Edge(params) => EdgeScheme::$Edge(edge::$edge_module::$Edge::new(params, info)),)*
+                    _ => EdgeScheme::None,
+                }
+            }
+
+            /// The optional calls that it wants at switches.
+            pub fn switch_hooks(&self) -> SwitchHooks {
+                match self {
+                    $(Self::$Switch(_) => switch::$switch_module::$Switch::HOOKS,)*
+                    _ => SwitchHooks::default(),
+                }
+            }
+
+            /// The optional calls that it wants at hosts.
+            pub fn edge_hooks(&self) -> EdgeHooks {
+                match self {
+                    $(Self::$Edge(params) => edge::$edge_module::$Edge::hooks(params),)*
+                    _ => EdgeHooks::default(),
+                }
+            }
+        }
+
+        /// A switch scheme, whichever it is.
+        #[allow(missing_docs, clippy::large_enum_variant)]
+        pub enum SwitchScheme {
+            $($Switch(switch::$switch_module::$Switch),)*
+            External(Box<dyn ExternalSwitch>),
+        }
+
+        impl SwitchScheme {
+            /// As [`SwitchBalancer::choose`].
+            #[inline]
+            pub fn choose(
+                &mut self,
+                cx: &mut impl SwitchContext,
+                packet: &mut Packet,
+                hops: &NextHops<'_>,
+            ) -> usize {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.choose(cx, packet, hops),)*
+                    Self::External(scheme) => scheme.choose(cx, packet, hops),
+                }
+            }
+
+            /// As [`SwitchBalancer::departing`].
+            #[inline]
+            pub fn departing(&mut self, cx: &mut impl SwitchContext, packet: &mut Packet, port: PortId) {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.departing(cx, packet, port),)*
+                    Self::External(_) => {}
+                }
+            }
+
+            /// As [`SwitchBalancer::state_bytes`]; what an external scheme keeps is not known.
+            pub fn state_bytes(&self) -> u64 {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.state_bytes(),)*
+                    Self::External(_) => 0,
+                }
+            }
+
+            /// As [`SwitchBalancer::counters`].
+            pub fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.counters(count),)*
+                    Self::External(_) => {}
+                }
+            }
+        }
+
+        /// An edge scheme, whichever it is.
+        #[allow(missing_docs)]
+        pub enum EdgeScheme {
+            None,
+            $($Edge(edge::$edge_module::$Edge),)*
+        }
+
+        /// What an edge scheme keeps of one flow at one end.
+        #[derive(Default)]
+        #[allow(missing_docs)]
+        pub enum EdgeFlow {
+            #[default]
+            None,
+            $($Edge(<edge::$edge_module::$Edge as EdgeBalancer>::Flow),)*
+        }
+
+        impl EdgeScheme {
+            /// The state of a new flow.
+            pub fn new_flow(&self) -> EdgeFlow {
+                match self {
+                    Self::None => EdgeFlow::None,
+                    $(Self::$Edge(_) => EdgeFlow::$Edge(Default::default()),)*
+                }
+            }
+
+            /// As [`EdgeBalancer::sending`].
+            #[inline]
+            pub fn sending(&mut self, cx: &mut impl EdgeContext, flow: &mut EdgeFlow, packet: &mut Packet) {
+                match (self, flow) {
+                    $((Self::$Edge(scheme), EdgeFlow::$Edge(flow)) => scheme.sending(cx, flow, packet),)*
+                    _ => {}
+                }
+            }
+
+            /// As [`EdgeBalancer::receiving`].
+            #[inline]
+            pub fn receiving(&mut self, cx: &mut impl EdgeContext, flow: &mut EdgeFlow, packet: Packet) {
+                match (self, flow) {
+                    $((Self::$Edge(scheme), EdgeFlow::$Edge(flow)) => scheme.receiving(cx, flow, packet),)*
+                    _ => cx.deliver(packet),
+                }
+            }
+
+            /// As [`EdgeBalancer::flow_timer`].
+            pub fn flow_timer(&mut self, cx: &mut impl EdgeContext, flow: &mut EdgeFlow) {
+                match (self, flow) {
+                    $((Self::$Edge(scheme), EdgeFlow::$Edge(flow)) => scheme.flow_timer(cx, flow),)*
+                    _ => {}
+                }
+            }
+
+            /// As [`EdgeBalancer::state_bytes`].
+            pub fn state_bytes(&self) -> u64 {
+                match self {
+                    Self::None => 0,
+                    $(Self::$Edge(scheme) => scheme.state_bytes(),)*
+                }
+            }
+
+            /// As [`EdgeBalancer::counters`].
+            pub fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
+                match self {
+                    Self::None => {}
+                    $(Self::$Edge(scheme) => scheme.counters(count),)*
+                }
+            }
+        }
+
+        impl EdgeFlow {
+            /// As [`EdgeBalancer::held`].
+            pub fn held(&self) -> usize {
+                match self {
+                    Self::None => 0,
+                    $(Self::$Edge(flow) => <edge::$edge_module::$Edge as EdgeBalancer>::held(flow),)*
+                }
+            }
+        }
+
+        /// Every scheme, in the order of the registry.
+        pub fn balancers() -> Vec<BalancerInfo> {
+            vec![
+                $(BalancerInfo {
+                    name: stringify!($switch_module),
+                    title: $switch_title,
+                    source: $switch_source,
+                    place: "switch",
+                    parameters: schemars::schema_for!(switch::$switch_module::Params).to_value(),
+                },)*
+                $(BalancerInfo {
+                    name: stringify!($edge_module),
+                    title: $edge_title,
+                    source: $edge_source,
+                    place: "edge",
+                    parameters: schemars::schema_for!(edge::$edge_module::Params).to_value(),
+                },)*
+            ]
+        }
+    };
+}
+
+registry! {
+    switch {
+        ecmp: Ecmp, "Equal-cost multipath: a flow stays on the path that a hash of its five-tuple picks.", "RFC 2992";
+    }
+    edge {
+        presto: Presto, "Presto: 64 KB flowcells in turn over all paths, from the edge.", "He et al., SIGCOMM 2015";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_registered_name_is_the_name_in_a_spec() {
+        for info in balancers() {
+            let spec: BalancerSpec =
+                serde_json::from_value(serde_json::json!({ "name": info.name })).unwrap();
+            assert_eq!(spec.name(), info.name);
+            assert_eq!(spec.validate(), Ok(()), "the defaults of {} are valid", info.name);
+        }
+    }
+
+    #[test]
+    fn every_parameter_is_documented_with_its_source() {
+        for info in balancers() {
+            let Some(properties) = info.parameters["properties"].as_object() else { continue };
+            for (key, schema) in properties {
+                let doc = schema["description"].as_str().unwrap_or_default();
+                assert!(doc.contains("Source:"), "{}.{key} says no source: {doc:?}", info.name);
+                assert!(
+                    !schema["default"].is_null() || doc.contains("Default:"),
+                    "{}.{key}: no default",
+                    info.name
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Schemes that live in switches.
+
+pub mod ecmp;

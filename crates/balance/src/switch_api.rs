@@ -1,0 +1,100 @@
+//! What a scheme at a switch sees and does.
+
+use weft_packet::Packet;
+use weft_units::{Rate, Span, Stream, Time};
+
+/// A port of a switch: its number, from 0. The port's output queue and cable belong to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[repr(transparent)]
+pub struct PortId(pub u16);
+
+impl PortId {
+    /// As an index into per-port arrays.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The next hops that routing allows for a packet: equally short, and not known to be down.
+#[derive(Debug, Clone, Copy)]
+pub struct NextHops<'a> {
+    /// The ports, at least two, in ascending order.
+    pub ports: &'a [PortId],
+    /// For each port the capacity that routing knows behind it towards the destination, in Mbit/s (at least 1).
+    pub weights: &'a [u32],
+    /// The rack that the packet goes to: the number of its edge switch, from 0.
+    pub rack: u16,
+}
+
+/// What a scheme knows of its switch before the first packet.
+#[derive(Debug, Clone)]
+pub struct SwitchInfo<'a> {
+    /// The switch's number in the fabric, from 0.
+    pub switch: u32,
+    /// Hops from the nearest host, from 0: an edge switch is of tier 0.
+    pub tier: u8,
+    /// The seed of the run.
+    pub seed: u64,
+    /// The rate of each port.
+    pub port_rates: &'a [Rate],
+    /// How many racks the fabric has.
+    pub racks: u16,
+}
+
+/// The switch around a scheme.
+pub trait SwitchContext {
+    /// The time now.
+    fn now(&self) -> Time;
+
+    /// How long the port needs to send what is queued on it, the packet in service included.
+    fn drain_time(&self, port: PortId) -> Span;
+
+    /// Bytes queued on the port, with what is left of the packet in service.
+    fn backlog_bytes(&self, port: PortId) -> u64;
+
+    /// The port's rate now.
+    fn rate(&self, port: PortId) -> Rate;
+
+    /// Bytes that the port was given to send since the run began.
+    fn bytes_sent(&self, port: PortId) -> u64;
+
+    /// The switch's own random stream.
+    fn random(&mut self) -> &mut Stream;
+}
+
+/// Which optional calls a scheme wants. What it does not ask for costs nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SwitchHooks {
+    /// [`SwitchBalancer::departing`], for every packet that the switch queues.
+    pub departing: bool,
+}
+
+/// A load balancer at a switch: one value a switch.
+pub trait SwitchBalancer: Sized {
+    /// Its parameters, as the spec gives them.
+    type Params;
+
+    /// The optional calls that it wants.
+    const HOOKS: SwitchHooks = SwitchHooks { departing: false };
+
+    /// The scheme at one switch.
+    fn new(params: &Self::Params, info: &SwitchInfo<'_>) -> Self;
+
+    /// Which of `hops.ports` the packet takes: an index into it, below `hops.ports.len()`.
+    fn choose<C: SwitchContext + ?Sized>(
+        &mut self,
+        cx: &mut C,
+        packet: &mut Packet,
+        hops: &NextHops<'_>,
+    ) -> usize;
+
+    /// A packet is about to be queued on `port`, chosen or not.
+    fn departing<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _packet: &mut Packet, _port: PortId) {}
+
+    /// Bytes of state that hardware would keep for it in this switch.
+    fn state_bytes(&self) -> u64;
+
+    /// Its own counters, by name, for the results.
+    fn counters(&self, _count: &mut dyn FnMut(&'static str, u64)) {}
+}
