@@ -1,0 +1,37 @@
+"""Weft: a packet-level laboratory for load balancing in datacenter fabrics.
+
+>>> import weft
+>>> result = weft.run({"traffic": {"flows": 100}, "balancer": {"name": "letflow"}})
+>>> result.flows.head()
+>>> weft.compare(["ecmp", "letflow"], set={"traffic.load": 0.6}).table
+"""
+
+from weft._core import version as _version
+from weft.balancer import PacketView, PortView, SwitchBalancer
+from weft.catalog import fabrics, schemes, transports, workloads
+from weft.comparison import Comparison, compare, load_comparison
+from weft.errors import OutputError, SpecError
+from weft.simulation import Result, load, run
+from weft.summary import Summary
+
+__version__ = _version()
+
+__all__ = [
+    "Comparison",
+    "OutputError",
+    "PacketView",
+    "PortView",
+    "Result",
+    "SpecError",
+    "Summary",
+    "SwitchBalancer",
+    "__version__",
+    "compare",
+    "fabrics",
+    "load",
+    "load_comparison",
+    "run",
+    "schemes",
+    "transports",
+    "workloads",
+]

@@ -1,0 +1,68 @@
+"""The `weft` command and its list of subcommands."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from weft.cli import bench, catalog, compare, explain, report, run, schema
+from weft.cli.console import EXIT_STOPPED
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="weft",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""A packet-level laboratory for load balancing in datacenter fabrics.
+
+    Describe a fabric, a traffic mix and a transport; Weft runs load balancers on exactly the same flows,
+    packet by packet, and tells which one wins, by how much, and why.
+
+    **First steps**
+
+    - `weft compare --schemes ecmp,letflow,drill` - compare three schemes on the default fabric
+    - `weft schemes` - list the load balancers; `weft schemes letflow` explains one
+    - `weft explain` - show every setting, its value and where the value came from
+
+    Data goes to stdout, progress and messages to stderr. Exit code: 0 done, 2 something is wrong with what
+    you gave (nothing is written), 130 stopped with Ctrl-C.
+    """,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from weft import __version__
+
+        typer.echo(f"weft {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+for module in (run, compare, explain, catalog, report, bench, schema):
+    module.register(app)
+
+
+def main() -> None:
+    """Run the command line; whatever happens, the user sees no traceback."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(EXIT_STOPPED)
+    except BrokenPipeError:
+        # The reader of our output has gone away, as `head` does: say nothing more to it, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

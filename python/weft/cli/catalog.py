@@ -1,0 +1,82 @@
+"""`weft schemes`, `weft transports`, `weft workloads`, `weft fabrics`: what there is, and its parameters."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from weft.catalog import Entry, Kind, entries, entry
+from weft.cli import options
+from weft.cli.console import answers, data, print_json
+from weft.cli.tables import new_table
+from weft.quantity import plain
+
+__all__ = ["register"]
+
+_WHAT: dict[Kind, tuple[str, str]] = {
+    "schemes": ("load balancers", "letflow"),
+    "transports": ("transports", "dctcp"),
+    "workloads": ("flow-size distributions", "web-search"),
+    "fabrics": ("kinds of fabric", "leaf-spine"),
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands, one for each kind."""
+    for kind, (what, example) in _WHAT.items():
+        text = f"""List the {what}, or explain one: its parameters, their defaults and sources.
+
+        **Examples**
+
+        - `weft {kind}`
+        - `weft {kind} {example}`
+        """
+        app.command(kind, help=text)(answers(_command(kind)))
+
+
+def _command(kind: Kind):  # type: ignore[no-untyped-def]  # noqa: ANN202 - typer reads the inner signature
+    def show(
+        name: Annotated[str | None, typer.Argument(help="Explain this one.", show_default=False)] = None,
+        json: options.Json = False,
+    ) -> None:
+        chosen = entries(kind) if name is None else [entry(kind, name)]
+        if json:
+            rows = [item.raw for item in chosen]
+            print_json(rows if name is None else rows[0])
+        elif name is None:
+            _print_list(data(), kind, chosen)
+        else:
+            _print_one(data(), chosen[0])
+
+    return show
+
+
+def _print_list(console: Console, kind: Kind, chosen: list[Entry]) -> None:
+    table = new_table("name", "what it is", "source", left=("name", "what it is", "source"))
+    for item in chosen:
+        table.add_row(Text(item.name, style="bold"), Text(item.title), Text(item.source, style="dim"))
+    console.print(table)
+    console.print(f"weft {kind} NAME explains one.", style="dim")
+
+
+def _print_one(console: Console, item: Entry) -> None:
+    console.print(Text(item.name, style="bold"), Text(f"- {item.title}"))
+    if item.source:
+        console.print(Text(f"Source: {item.source}", style="dim"))
+    for key, value in item.details.items():
+        if value is None or isinstance(value, dict | list):
+            continue
+        shown = plain(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+        console.print(Text(f"{key.replace('_', ' ')}: {shown}"))
+    if not item.parameters:
+        console.print("No parameters.")
+        return
+    table = new_table(
+        "parameter", "default", "what it does", "source", left=("parameter", "default", "what it does", "source")
+    )
+    for parameter in item.parameters:
+        kind = " ".join(filter(None, (parameter.type, f"({parameter.unit})" if parameter.unit else "")))
+        name = Text(parameter.key, style="bold").append(f"\n{kind}", style="not bold dim")
+        table.add_row(name, Text(parameter.default), Text(parameter.doc), Text(parameter.source, style="dim"))
+    console.print(table)

@@ -1,0 +1,105 @@
+"""`weft compare`: several schemes on the same flows."""
+
+import shlex
+import sys
+from typing import Annotated
+
+import typer
+
+from weft.cli import options
+from weft.cli.console import answers, data, log, print_json
+from weft.cli.progress import show_progress
+from weft.cli.tables import print_comparison
+from weft.errors import SpecError
+
+__all__ = ["parse_seeds", "register", "split_schemes"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("compare")(answers(compare))
+
+
+def compare(
+    schemes: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Schemes to compare; parameters after colons: letflow:gap=100us.")
+    ],
+    spec: options.SpecFile = None,
+    fabric: Annotated[str | None, typer.Option(help="Kind of fabric (weft fabrics lists them).")] = None,
+    workload: Annotated[str | None, typer.Option(help="Flow sizes (weft workloads lists them).")] = None,
+    load: Annotated[str | None, typer.Option(help="Offered load, as a share of capacity, e.g. 0.6.")] = None,
+    flows: Annotated[str | None, typer.Option(help="Number of flows.")] = None,
+    transport: Annotated[str | None, typer.Option(help="Transport (weft transports lists them).")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="How many seeds (5 means 1 to 5), or which: 3,7,9 or 10-19. Default: the spec's.")
+    ] = None,
+    set_: options.Set = None,
+    out: options.Out = None,
+    force: options.Force = False,
+    json: options.Json = False,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time. Default: one per CPU.")] = None,
+) -> None:
+    """Run several schemes on exactly the same flows; say which wins, by how much, and why.
+
+    With `--out`, the directory gets every run, `compare.json`, the table as CSV and Parquet, figures as PNG and
+    PDF, and `report.html`, one file to open in a browser or to send to somebody.
+
+    **Examples**
+
+    - `weft compare --schemes ecmp,letflow,drill`
+    - `weft compare --schemes ecmp,drb,presto --workload web-search --load 0.8 --seeds 5 --out out/first`
+    - `weft compare my.toml --schemes letflow:gap=50us,letflow:gap=500us --set fabric.spines=4`
+    """
+    from weft import comparison
+    from weft.spec import parse_assignments
+
+    shortcuts = {
+        "fabric.kind": fabric,
+        "traffic.workload": workload,
+        "traffic.load": load,
+        "traffic.flows": flows,
+        "transport.name": transport,
+    }
+    overrides = [(key, value) for key, value in shortcuts.items() if value is not None]
+    names = split_schemes(schemes)
+    wanted = parse_seeds(seeds) if seeds is not None else None
+    with show_progress(len(names) * len(wanted or (0,))) as show:
+        result = comparison.compare(
+            names,
+            spec=spec if spec is not None else "",
+            set=[*overrides, *parse_assignments(set_ or [])],
+            seeds=wanted,
+            jobs=jobs,
+            out=out,
+            force=force,
+            progress=show,
+            command=shlex.join(["weft", *sys.argv[1:]]),
+        )
+    if json:
+        print_json(result.to_dict())
+    else:
+        print_comparison(data(), result)
+    if out is not None:
+        log().print(f"written to {out}; open {out / 'report.html'} in a browser", markup=False)
+
+
+def split_schemes(text: str) -> list[str]:
+    """Split the list of schemes at its commas; empty parts are dropped."""
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Read `--seeds`: a count, a list, ranges, or a list of both."""
+    if text.strip().isdecimal():
+        return list(range(1, int(text) + 1)) or _bad_seeds(text)
+    seeds: list[int] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            return _bad_seeds(text)
+        seeds.extend(range(int(first), int(last if dash else first) + 1))
+    return seeds if seeds and len(set(seeds)) == len(seeds) else _bad_seeds(text)
+
+
+def _bad_seeds(text: str) -> list[int]:
+    raise SpecError(f"--seeds {text!r}: expected a count (5), different seeds (3,7,9) or a range (10-19)")

@@ -1,0 +1,75 @@
+"""What all commands share: where output goes, and how an error reaches the user."""
+
+import functools
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import typer
+from rich.console import Console
+
+from weft.errors import OutputError, SpecError
+
+__all__ = ["EXIT_BAD_INPUT", "EXIT_INTERNAL", "EXIT_STOPPED", "answers", "data", "log", "print_json"]
+
+EXIT_INTERNAL = 1
+EXIT_BAD_INPUT = 2
+EXIT_STOPPED = 130
+
+_WIDTH_WITHOUT_TERMINAL = 160
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+
+
+def data() -> Console:
+    """Console for what the user asked for: stdout. Wide when it is not a terminal, so that nothing is folded."""
+    narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(highlight=False, width=None if narrow else _WIDTH_WITHOUT_TERMINAL)
+
+
+def log() -> Console:
+    """Console for progress and messages: stderr."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document to stdout, as it is: no colours, no folding."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def answers(command: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+    """Turn the errors of a command into one message on stderr and an exit code."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        try:
+            return command(*args, **kwargs)
+        except (SpecError, OutputError) as error:
+            _fail("error", str(error))
+            raise typer.Exit(EXIT_BAD_INPUT) from None
+        except KeyboardInterrupt:
+            log().print("stopped", markup=False)
+            raise typer.Exit(EXIT_STOPPED) from None
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            _fail("error", f"{where}{error.strerror or error}")
+            raise typer.Exit(EXIT_BAD_INPUT) from None
+        except Exception as error:
+            if os.environ.get("WEFT_DEBUG"):
+                traceback.print_exc()
+            _fail("internal error", f"{type(error).__name__}: {error} (WEFT_DEBUG=1 shows more)")
+            raise typer.Exit(EXIT_INTERNAL) from None
+
+    return wrapped
+
+
+def _fail(kind: str, message: str) -> None:
+    console = log()
+    console.print(f"{kind}:", style="bold red", end=" ")
+    console.print(message, markup=False)

@@ -1,0 +1,57 @@
+"""`weft explain`: every setting, its value and where the value came from."""
+
+import json as json_module
+
+import typer
+from rich.text import Text
+
+from weft.cli import options
+from weft.cli.console import answers, data, print_json
+from weft.cli.tables import new_table
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("explain")(answers(explain))
+
+
+def explain(
+    spec: options.SpecFile = None,
+    set_: options.Set = None,
+    seed: options.Seed = None,
+    json: options.Json = False,
+) -> None:
+    """Show every setting that a run would use, its value and where the value came from.
+
+    Nothing is run. What stands in the spec is told apart from `--set` and from defaults.
+
+    **Examples**
+
+    - `weft explain` - all defaults
+    - `weft explain my.toml --set balancer.name=presto`
+    """
+    from weft import _core
+    from weft.spec import load_spec, parse_assignments
+
+    text = load_spec(spec if spec is not None else "")
+    resolved = json_module.loads(
+        _core.resolve(
+            text.text,
+            base_dir=text.base_dir,
+            overrides=parse_assignments(set_ or []),
+            seed=seed,
+            origin=text.origin,
+        )
+    )
+    if json:
+        print_json(resolved)
+        return
+    table = new_table("key", "value", "origin", left=("key", "value", "origin"))
+    for item in resolved["origins"]:
+        value = item["value"]
+        shown = value if isinstance(value, str) else json_module.dumps(value)
+        style = "dim" if item["origin"] == "default" else ""
+        table.add_row(Text(item["key"]), Text(shown), Text(item["origin"], style=style))
+    data().print(table)

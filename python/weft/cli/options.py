@@ -1,0 +1,26 @@
+"""Options that several commands have in common."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+__all__ = ["Force", "Json", "Out", "Seed", "Set", "SpecFile"]
+
+SpecFile: TypeAlias = Annotated[
+    Path | None, typer.Argument(help="Spec file (TOML). Without it, every setting has its default.", show_default=False)
+]
+Set: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Replace one setting, e.g. --set fabric.leaves=4. May be repeated."
+    ),
+]
+Seed: TypeAlias = Annotated[
+    int | None, typer.Option("--seed", min=0, help="Seed of all random numbers. Same spec, same seed, same result.")
+]
+Out: TypeAlias = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write the results to this directory.")
+]
+Force: TypeAlias = Annotated[bool, typer.Option("--force", "-f", help="Replace an earlier result in --out.")]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of a table.")]

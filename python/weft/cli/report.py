@@ -1,0 +1,35 @@
+"""`weft report`: the report of a result directory, once more."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.cli.console import answers, log
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("report")(answers(report))
+
+
+def report(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of weft run or weft compare.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write it. Default: DIR/report.html.")
+    ] = None,
+) -> None:
+    """Write the HTML report of a result: one file that needs no network.
+
+    **Examples**
+
+    - `weft report out/first`
+    - `weft report out/first --out first.html`
+    """
+    from weft.comparison import load_comparison
+
+    target = out if out is not None else directory / "report.html"
+    load_comparison(directory).report(target)
+    log().print(f"written to {target}", markup=False)

@@ -1,0 +1,76 @@
+"""`weft run`: one simulation."""
+
+import time
+
+import typer
+from rich.markup import escape
+
+from weft.cli import options
+from weft.cli.console import answers, data, log, print_json
+from weft.cli.progress import show_progress
+from weft.cli.tables import print_summary
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("run")(answers(run))
+
+
+def run(
+    spec: options.SpecFile = None,
+    set_: options.Set = None,
+    seed: options.Seed = None,
+    out: options.Out = None,
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """Run one simulation and print what came out.
+
+    With `--out`, the directory gets `spec.toml` (everything that is needed to run it again), `summary.json`
+    and the tables `flows`, `links` and `scheme` as Parquet.
+
+    **Examples**
+
+    - `weft run my.toml --out out/first`
+    - `weft run my.toml --set balancer.name=drill --set traffic.load=0.8 --seed 7`
+    - `weft run my.toml --json | jq .fct_us.mean`
+    """
+    from weft._core import Progress
+    from weft.output import check_target
+    from weft.simulation import run_text
+    from weft.spec import load_spec, parse_assignments
+    from weft.sweep import RunProgress
+
+    text = load_spec(spec if spec is not None else "")
+    overrides = parse_assignments(set_ or [])
+    if out is not None:
+        check_target(out, force=force)
+    start = time.monotonic()
+    with show_progress(1) as show:
+
+        def tell(state: Progress, done: bool = False) -> None:
+            show(
+                RunProgress(
+                    index=0,
+                    label="run",
+                    seed=seed,
+                    simulated_us=state.simulated_us,
+                    flows_finished=state.flows_finished,
+                    flows_total=state.flows_total,
+                    packet_hops=state.packet_hops,
+                    elapsed_s=time.monotonic() - start,
+                    done=done,
+                )
+            )
+
+        result = run_text(text, overrides=overrides, seed=seed, progress=tell)
+        if out is not None:
+            result.write(out, force=force)
+    if json:
+        print_json(result.summary.raw)
+    else:
+        print_summary(data(), result.summary)
+    if out is not None:
+        log().print(f"written to {escape(str(out))}")

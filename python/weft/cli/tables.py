@@ -1,0 +1,105 @@
+"""Tables on the terminal."""
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from weft.comparison import Comparison
+from weft.metrics import METRICS, Metric, best_labels
+from weft.quantity import estimate_text, plain, time_scale
+from weft.summary import BINS, Summary
+
+__all__ = ["new_table", "print_comparison", "print_summary"]
+
+
+def new_table(*titles: str, left: Sequence[str] = ()) -> Table:
+    """Make an empty table; columns are right-aligned unless their title is in `left`."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
+    for title in titles:
+        table.add_column(title, justify="left" if title in left else "right", overflow="fold")
+    return table
+
+
+def print_comparison(console: Console, comparison: Comparison) -> None:
+    """Print the table of a comparison, in two halves if it is too wide, and the verdict."""
+    table = _comparison_table(comparison, METRICS)
+    if console.measure(table).maximum > console.width:
+        for half in (METRICS[:4], METRICS[4:]):
+            console.print(_comparison_table(comparison, half))
+    else:
+        console.print(table)
+    seeds = max(len(runs) for runs in comparison.groups.values())
+    interval = f"; ± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
+    sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
+    console.print(f"* best in its column; {sizes}{interval}", style="dim")
+    if comparison.verdict is not None:
+        console.print()
+        for sentence in comparison.verdict.sentences:
+            console.print(sentence, markup=False)
+
+
+def _comparison_table(comparison: Comparison, metrics: Sequence[Metric]) -> Table:
+    estimates = comparison.estimates
+    cells: dict[str, list[Text]] = {label: [] for label in estimates}
+    titles = ["scheme"]
+    for metric in metrics:
+        values = [value.mean for row in estimates.values() if (value := row[metric.key])]
+        unit, scale = {"us": time_scale(values), "share": ("%", 1.0)}.get(metric.unit, ("", 1.0))
+        titles.append(_stacked(metric.title, unit))
+        best = best_labels(estimates, metric)
+        for label, row in estimates.items():
+            text = estimate_text(row[metric.key], metric.unit, scale)
+            cells[label].append(Text(f"{text}*", style="bold") if label in best else Text(f"{text} "))
+    table = new_table(*titles, left=("scheme",))
+    for column in table.columns:
+        column.no_wrap = True
+    for label, texts in cells.items():
+        table.add_row(Text(label), *texts)
+    return table
+
+
+def _stacked(title: str, unit: str) -> str:
+    """Break a title over lines, its unit last, so that columns stay narrow."""
+    words = title.replace("out of order", "out of|order").replace(" ", "\n").replace("out\nof|", "out of\n")
+    return f"{words}\n({unit}) " if unit else f"{words} "
+
+
+def print_summary(console: Console, summary: Summary) -> None:
+    """Print the statistics of one run."""
+    means = [size_bin.fct_us.p999 or 0.0 for size_bin in summary.bins.values()]
+    unit, scale = time_scale(means)
+    table = new_table(
+        "flows", "number", "unfinished", *(f"{name} FCT ({unit})" for name in ("mean", "p50", "p99")), "mean slowdown",
+        left=("flows",),
+    )  # fmt: skip
+    for name, size_bin in summary.bins.items():
+        fct = size_bin.fct_us
+        times = (_cell(None if value is None else value / scale) for value in (fct.mean, fct.p50, fct.p99))
+        title = name if name == "all" else f"{name} ({BINS[name]})"
+        table.add_row(title, f"{size_bin.flows:,}", f"{size_bin.unfinished:,}", *times, _cell(size_bin.slowdown.mean))
+    console.print(table)
+    console.print(_packets_line(summary), markup=False)
+    console.print(_speed_line(summary), style="dim", markup=False)
+
+
+def _cell(value: float | None) -> str:
+    return "-" if value is None else plain(value)
+
+
+def _packets_line(summary: Summary) -> str:
+    share = summary.out_of_order_share
+    reordered = "" if share is None else f" ({plain(100.0 * share)} %)"
+    return (
+        f"{summary.label}, seed {summary.seed}: {summary.data_packets:,} data packets, "
+        f"{summary.dropped_packets:,} dropped, {summary.retransmissions:,} retransmitted, "
+        f"{summary.timeouts:,} timeouts, {summary.out_of_order_packets:,} out of order{reordered}"
+    )
+
+
+def _speed_line(summary: Summary) -> str:
+    speed = summary.packet_hops_per_cpu_s
+    rate = "" if speed is None else f", {plain(speed / 1e6)} million per CPU-second"
+    return f"{summary.packet_hops:,} packet-hops in {summary.cpu_s:.2f} CPU-seconds{rate}"

@@ -1,0 +1,259 @@
+"""Comparing schemes on the same flows."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft import _core
+from weft.errors import OutputError, SpecError
+from weft.metrics import METRICS, estimates
+from weft.output import check_target, staged_directory, write_file
+from weft.simulation import Overrides, Result, load, override_pairs
+from weft.spec import SpecLike, load_spec
+from weft.statistics import Estimate
+from weft.summary import Summary
+from weft.sweep import Job, SweepCallback, default_jobs, run_jobs
+from weft.variant import SchemeLike, parse_variants, slug
+from weft.verdict import Verdict, judge
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+__all__ = ["Comparison", "compare", "load_comparison"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several schemes, each run on the same flows, once for each seed."""
+
+    runs: Sequence[Result]
+    """Every run: all seeds of the first scheme, then of the second, and so on."""
+    command: str | None = field(default=None, kw_only=True)
+    """The command line that makes this comparison, if it came from one."""
+    path: Path | None = field(default=None, kw_only=True)
+    """The directory that it was written to or loaded from, if any."""
+
+    def __repr__(self) -> str:
+        return f"Comparison({', '.join(self.groups)}; {len(self.runs)} runs)"
+
+    @cached_property
+    def groups(self) -> Mapping[str, Sequence[Result]]:
+        """The runs by label, in the order of the comparison."""
+        found: dict[str, list[Result]] = {}
+        for run in self.runs:
+            found.setdefault(run.summary.label, []).append(run)
+        return found
+
+    @cached_property
+    def summaries(self) -> Mapping[str, Sequence[Summary]]:
+        """The summaries by label."""
+        return {label: [run.summary for run in runs] for label, runs in self.groups.items()}
+
+    @cached_property
+    def estimates(self) -> Mapping[str, Mapping[str, Estimate | None]]:
+        """Every metric of `weft.metrics.METRICS` for each label, with its interval over the seeds."""
+        return {label: estimates(runs) for label, runs in self.summaries.items()}
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """Who wins on mean FCT; None when no flow finished."""
+        return judge(self.summaries)
+
+    @cached_property
+    def table(self) -> "pl.DataFrame":
+        """A row per scheme: each metric and, as `<metric>_ci95`, the half-width of its 95 % interval."""
+        import polars as pl
+
+        rows: list[dict[str, Any]] = []
+        for label, values in self.estimates.items():
+            row: dict[str, Any] = {"scheme": label, "seeds": len(self.groups[label])}
+            for metric in METRICS:
+                value = values[metric.key]
+                row[metric.key] = value.mean if value else None
+                row[f"{metric.key}_ci95"] = value.half_width if value else None
+            rows.append(row)
+        floats = [f"{metric.key}{end}" for metric in METRICS for end in ("", "_ci95")]
+        schema: dict[str, Any] = {"scheme": pl.String, "seeds": pl.Int64} | dict.fromkeys(floats, pl.Float64)
+        return pl.DataFrame(rows, schema=schema)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the tables, ready for JSON."""
+        verdict = self.verdict
+        return {
+            "version": _core.version(),
+            "command": self.command,
+            "runs": [
+                {**run.summary.raw, "label": run.summary.label, "directory": run_directory(run.summary)}
+                for run in self.runs
+            ],
+            "schemes": self.table.to_dicts(),
+            "verdict": None
+            if verdict is None
+            else {
+                "winner": verdict.winner,
+                "against": verdict.other,
+                "relative": verdict.relative,
+                "difference_us": None
+                if verdict.difference_us is None
+                else {
+                    "mean": verdict.difference_us.mean,
+                    "ci95": verdict.difference_us.half_width,
+                    "excludes_zero": verdict.difference_us.excludes_zero,
+                },
+                "sentences": list(verdict.sentences),
+            },
+        }
+
+    def plot_fct(self) -> "Figure":
+        """Draw flow completion time by size bin: mean and 99th percentile."""
+        from weft import figures
+
+        return figures.fct_by_size(self.groups)
+
+    def plot_slowdown(self) -> "Figure":
+        """Draw the cumulative distribution of slowdown, all flows and small ones."""
+        from weft import figures
+
+        return figures.slowdown_cdf(self.groups)
+
+    def plot_waits(self) -> "Figure":
+        """Draw where data packets waited, by tier."""
+        from weft import figures
+
+        return figures.waits(self.groups)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write one self-contained HTML file; replaces an older one."""
+        from weft.report import render
+
+        target = Path(path)
+        write_file(target, render(self))
+        return target
+
+    def write(self, directory: str | os.PathLike[str], *, force: bool = False) -> "Comparison":
+        """Write runs, tables, figures and report to a directory; returns the comparison as loaded from it."""
+        target = Path(directory)
+        with staged_directory(target, force=force) as staging:
+            for run in self.runs:
+                run.write(staging / run_directory(run.summary))
+            self._write_rest(staging)
+        return load_comparison(target)
+
+    def _write_rest(self, directory: Path) -> None:
+        from weft import figures
+
+        (directory / "compare.json").write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+        self.table.write_csv(directory / "table.csv")
+        self.table.write_parquet(directory / "table.parquet")
+        place = directory / "figures"
+        place.mkdir()
+        for name, figure in (
+            ("fct-by-size", self.plot_fct()),
+            ("slowdown-cdf", self.plot_slowdown()),
+            ("waits", self.plot_waits()),
+        ):
+            for suffix in ("png", "pdf"):
+                figures.save(figure, place / f"{name}.{suffix}")
+        self.report(directory / "report.html")
+
+
+def run_directory(summary: Summary) -> str:
+    """Where the directory of a comparison keeps one run."""
+    return f"runs/{slug(summary.label)}-seed{summary.seed}"
+
+
+def compare(
+    schemes: Iterable[SchemeLike],
+    *,
+    spec: SpecLike = "",
+    set: Overrides = (),  # noqa: A002 - the same word as on the command line
+    seeds: int | Sequence[int] | None = None,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    progress: SweepCallback | None = None,
+    command: str | None = None,
+) -> Comparison:
+    """Run every scheme on the same flows, once for each seed, several runs at a time.
+
+    A scheme is a name (`"letflow"`), a name with parameters (`"letflow:gap=100us"`) or a class that follows
+    `weft.SwitchBalancer`. `seeds` is a number of seeds (5 means 1 to 5) or the seeds themselves; without it the
+    spec's own seed is used. With `out`, everything is written to that directory. Raises `SpecError` for a bad
+    spec before anything runs, `OutputError` if the directory exists (without `force`) or cannot be written.
+    """
+    plan = _plan(schemes, spec, set, seeds)
+    workers = default_jobs() if jobs is None else jobs
+    if workers < 1:
+        raise SpecError(f"jobs: at least one run at a time is needed, not {workers}")
+    if out is None:
+        results = run_jobs(plan, workers=workers, keep=_labelled, progress=progress)
+        return Comparison(results, command=command)
+    target = Path(out)
+    check_target(target, force=force)
+    with staged_directory(target, force=force) as staging:
+
+        def keep(job: Job, result: Result) -> Result:
+            labelled = _labelled(job, result)
+            place = result.write(staging / run_directory(labelled.summary))
+            return Result(labelled.summary, result.spec, path=place)
+
+        (staging / "runs").mkdir()
+        results = run_jobs(plan, workers=workers, keep=keep, progress=progress)
+        Comparison(results, command=command)._write_rest(staging)
+    return load_comparison(target)
+
+
+def load_comparison(directory: str | os.PathLike[str]) -> Comparison:
+    """Load the directory of a comparison, or of a single run."""
+    path = Path(directory)
+    if not (path / "compare.json").is_file():
+        if (path / "summary.json").is_file():
+            return Comparison([load(path)], path=path)
+        raise OutputError(f"{path}: neither compare.json nor summary.json is there; not a result of weft")
+    try:
+        document = json.loads((path / "compare.json").read_text(encoding="utf-8"))
+        runs = [_load_run(path, raw) for raw in document["runs"]]
+        return Comparison(runs, command=document.get("command"), path=path)
+    except (ValueError, KeyError, TypeError) as error:
+        raise OutputError(f"{path}: compare.json is not one of weft's: {error!r}") from None
+
+
+def _load_run(path: Path, raw: Mapping[str, Any]) -> Result:
+    run = load(path / raw["directory"])
+    return Result(Summary.read(raw), run.spec, path=run.path)
+
+
+def _labelled(job: Job, result: Result) -> Result:
+    """Name a result as the comparison names it."""
+    summary = Summary.read({**result.summary.raw, "label": job.variant.label})
+    return Result(summary, result.spec, core=result.core)
+
+
+def _plan(
+    schemes: Iterable[SchemeLike], spec: SpecLike, overrides: Overrides, seeds: int | Sequence[int] | None
+) -> list[Job]:
+    """Lay out the runs and let the core check each contender's spec before anything runs."""
+    text = load_spec(spec)
+    shared = override_pairs(overrides)
+    jobs: list[Job] = []
+    for variant in parse_variants(schemes):
+        own_text, own = variant.apply(text)
+        keys = (*shared, *own)
+        _core.resolve(own_text.text, base_dir=own_text.base_dir, overrides=keys, origin=own_text.origin)
+        for seed in _seeds(seeds):
+            jobs.append(Job(len(jobs), variant, seed, own_text, keys))
+    return jobs
+
+
+def _seeds(seeds: int | Sequence[int] | None) -> Sequence[int | None]:
+    if seeds is None:
+        return [None]
+    chosen = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
+    if not chosen or len(set(chosen)) != len(chosen) or min(chosen) < 0:
+        raise SpecError(f"seeds: expected one or more different numbers from 0, not {seeds}")
+    return chosen

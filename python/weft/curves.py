@@ -1,0 +1,66 @@
+"""Cumulative distributions of slowdown, thinned so that a figure or a report stays small."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.summary import BinName
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from weft.simulation import Result
+
+__all__ = ["CURVE_POINTS", "cumulative", "slowdown_curve"]
+
+CURVE_POINTS = 400
+"""Most points that a curve keeps."""
+
+_SMALL_BELOW, _LARGE_ABOVE = 100_000, 10_000_000  # bytes; the size bins of summary.json
+
+
+def slowdown_curve(runs: Sequence["Result"], bin_name: BinName) -> tuple[list[float], list[float]]:
+    """Slowdowns and the share of flows at or below each, over all runs of a contender.
+
+    Unfinished flows count as flows without ever being reached, so their curve ends below 1.
+    """
+    slowdowns = [_slowdowns(run.flows, bin_name) for run in runs]
+    values = np.concatenate([finished for finished, _ in slowdowns]) if slowdowns else np.empty(0)
+    return cumulative(values, total=sum(flows for _, flows in slowdowns))
+
+
+def cumulative(values: NDArray[np.float64], *, total: int) -> tuple[list[float], list[float]]:
+    """Empirical distribution of `values` among `total` flows, in at most `CURVE_POINTS` points.
+
+    Three quarters of the points are spread evenly, the rest over the last percent, where tails are compared.
+    """
+    if values.size == 0:
+        return [], []
+    ordered = np.sort(values)
+    last = ordered.size - 1
+    if ordered.size <= CURVE_POINTS:
+        kept = np.arange(ordered.size)
+    else:
+        tail = CURVE_POINTS // 4
+        even = np.linspace(0.0, last, CURVE_POINTS - tail)
+        end = np.linspace(0.99 * last, last, tail)
+        kept = np.unique(np.rint(np.concatenate([even, end])).astype(np.int64))
+    shares = (kept + 1) / total
+    return ordered[kept].tolist(), shares.tolist()
+
+
+def _slowdowns(flows: "pl.DataFrame", bin_name: BinName) -> tuple[NDArray[np.float64], int]:
+    import polars as pl
+
+    size = pl.col("size_bytes")
+    wanted = {
+        "all": pl.lit(True),
+        "small": size < _SMALL_BELOW,
+        "medium": (size >= _SMALL_BELOW) & (size <= _LARGE_ABOVE),
+        "large": size > _LARGE_ABOVE,
+    }[bin_name]
+    # The summary leaves background flows out, and so do the curves.
+    chosen = flows.filter(wanted & ~pl.col("background")).get_column("slowdown")
+    return chosen.drop_nulls().to_numpy().astype(np.float64), chosen.len()

@@ -1,0 +1,184 @@
+"""Figures for papers and slides, drawn without a display.
+
+Each function takes the runs of each contender by label and returns a Matplotlib figure; nothing is shown.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from weft.curves import slowdown_curve
+from weft.palette import looks
+from weft.quantity import time_scale
+from weft.statistics import Estimate, estimate
+from weft.summary import BINS, TIERS, BinName, Summary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from weft.simulation import Result
+
+__all__ = ["fct_by_size", "save", "slowdown_cdf", "waits"]
+
+Groups = Mapping[str, Sequence["Result"]]
+
+_STYLE: dict[Any, Any] = {
+    "font.size": 9.0,
+    "font.family": "sans-serif",
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "lines.linewidth": 1.5,
+    "figure.dpi": 150,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+}
+_TIER_COLOURS = {"host": "#999999", "leaf": "#0072B2", "spine": "#E69F00", "last": "#56B4E9"}
+
+
+def fct_by_size(groups: Groups) -> Figure:
+    """Mean and 99th-percentile completion time by size bin; bars of confidence where there are several seeds."""
+    with _figure(7.2, 3.3) as figure:
+        # A bin without flows, such as large ones in a short run, takes no room.
+        bins = [name for name in BINS if any(_fct(runs, name, "mean") for runs in groups.values())]
+        everything = [
+            value.mean
+            for runs in groups.values()
+            for name in bins
+            for statistic in ("mean", "p99")
+            if (value := _fct(runs, name, statistic))
+        ]
+        unit, scale = time_scale(everything[:1])
+        for axes, statistic, title in zip(
+            figure.subplots(1, 2, sharey=True), ("mean", "p99"), ("Mean", "99th percentile"), strict=True
+        ):
+            _fct_panel(axes, groups, bins, statistic, scale)
+            axes.set_title(title)
+            axes.set_xlabel("flow size")
+        figure.axes[0].set_ylabel(f"flow completion time ({_unit(unit)})")
+        _legend(figure, len(groups))
+    return figure
+
+
+def slowdown_cdf(groups: Groups) -> Figure:
+    """Cumulative distribution of slowdown: all flows, and the small ones."""
+    with _figure(7.2, 3.3) as figure:
+        panels: tuple[BinName, BinName] = ("all", "small")
+        for axes, name in zip(figure.subplots(1, 2, sharey=True), panels, strict=True):
+            for label, look in looks(groups).items():
+                slowdowns, shares = slowdown_curve(groups[label], name)
+                axes.step(slowdowns, shares, where="post", label=label, color=look.colour, linestyle=look.dash)
+            axes.set_xscale("log")
+            axes.set_xlim(left=1.0)
+            _plain_ticks(axes, "x")
+            axes.set_ylim(0.0, 1.0)
+            axes.set_title("All flows" if name == "all" else f"Small flows ({BINS[name]})")
+            axes.set_xlabel("slowdown (FCT / ideal FCT)")
+        figure.axes[0].set_ylabel("share of flows")
+        _legend(figure, len(groups))
+    return figure
+
+
+def waits(groups: Groups) -> Figure:
+    """Mean time that a data packet waited in queues, by tier, stacked."""
+    with _figure(7.2, 0.9 + 0.34 * len(groups)) as figure:
+        axes = figure.subplots()
+        labels = list(groups)
+        left = [0.0] * len(labels)
+        for tier, title in TIERS.items():
+            widths = [_wait([run.summary for run in groups[label]], tier) for label in labels]
+            axes.barh(labels, widths, left=left, height=0.66, label=title, color=_TIER_COLOURS[tier])
+            left = [start + width for start, width in zip(left, widths, strict=True)]
+        axes.invert_yaxis()
+        axes.grid(axis="y", visible=False)
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlabel("mean wait per data packet (µs)")
+        _legend(figure, len(TIERS))
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure; the suffix of the path says how (.png, .pdf, .svg)."""
+    with mpl.rc_context(_STYLE):
+        figure.savefig(path)
+
+
+def _fct_panel(axes: "Axes", groups: Groups, bins: Sequence[BinName], statistic: str, scale: float) -> None:
+    step = 0.8 / max(len(groups), 1)
+    for position, (label, look) in enumerate(looks(groups).items()):
+        offset = (position - (len(groups) - 1) / 2.0) * step
+        points = [
+            (column + offset, value)
+            for column, name in enumerate(bins)
+            if (value := _fct(groups[label], name, statistic))
+        ]
+        axes.errorbar(
+            [x for x, _ in points],
+            [value.mean / scale for _, value in points],
+            yerr=[(value.half_width or 0.0) / scale for _, value in points],
+            label=label,
+            color=look.colour,
+            marker=look.marker,
+            markersize=5.0,
+            linestyle="none",
+            capsize=2.0,
+            elinewidth=1.0,
+        )
+    axes.set_yscale("log")
+    _plain_ticks(axes, "y")
+    axes.set_xticks(range(len(bins)), [BINS[name].replace(" - ", "–").replace("100 KB–", "0.1–") for name in bins])
+    axes.set_xlim(-0.55, len(bins) - 0.45)
+    axes.tick_params(axis="x", length=0)
+    axes.grid(axis="x", visible=False)
+    for column in range(1, len(bins)):
+        axes.axvline(column - 0.5, color="#dddddd", linewidth=0.6)
+
+
+def _fct(runs: Sequence["Result"], bin_name: BinName, statistic: str) -> Estimate | None:
+    values = [getattr(run.summary.bins[bin_name].fct_us, statistic) for run in runs]
+    present = [value for value in values if value is not None]
+    return estimate(present) if present else None
+
+
+def _wait(runs: Sequence[Summary], tier: str) -> float:
+    values = [value for run in runs if (value := run.wait_us.get(tier)) is not None]
+    return estimate(values).mean if values else 0.0
+
+
+@contextmanager
+def _figure(width_in: float, height_in: float) -> Iterator[Figure]:
+    with mpl.rc_context(_STYLE):
+        yield Figure(figsize=(width_in, height_in), layout="constrained")
+
+
+def _plain_ticks(axes: "Axes", which: str) -> None:
+    """Label a log axis with 1, 10, 100 and, when it spans little, 2 and 5 in between."""
+    from matplotlib.ticker import LogLocator
+
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
+    narrow = low > 0.0 and high / low < 300.0
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if narrow else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _legend(figure: Figure, entries: int) -> None:
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=min(entries, 6), handlelength=1.6)
+
+
+def _unit(name: str) -> str:
+    return "µs" if name == "us" else name

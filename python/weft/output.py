@@ -1,0 +1,126 @@
+"""Result directories and files that are either complete or not there."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from weft.errors import OutputError
+
+__all__ = ["check_target", "staged_directory", "write_file"]
+
+# A directory that holds one of these was written by Weft and may be replaced by --force.
+MARKERS = ("compare.json", "summary.json")
+
+
+def check_target(target: Path, *, force: bool) -> None:
+    """Raise `OutputError` unless a result directory may be put at `target`. Writes nothing.
+
+    With `force`, only an empty directory or an earlier result may be replaced, so that a slip of the keyboard
+    cannot delete somebody's home.
+    """
+    if target.is_symlink() or (target.exists() and not target.is_dir()):
+        raise OutputError(f"{target}: exists and is not a directory")
+    if target.exists():
+        if not force:
+            raise OutputError(f"{target}: exists already; --force replaces it")
+        if any(target.iterdir()) and not any((target / marker).is_file() for marker in MARKERS):
+            raise OutputError(f"{target}: is not an earlier result of weft, so --force does not replace it")
+    parent = _nearest_existing(target.absolute().parent)
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise OutputError(f"{target}: {parent} is not a directory that can be written to")
+
+
+@contextlib.contextmanager
+def staged_directory(target: Path, *, force: bool) -> Iterator[Path]:
+    """Yield an empty directory beside `target`; rename it to `target` if the block ends well, else remove it."""
+    check_target(target, force=force)
+    target = target.absolute()
+    made = _make_parents(target.parent)
+    try:
+        staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    except OSError as error:
+        _remove_empty(made)
+        raise _cannot_write(target, error) from error
+    try:
+        staging.chmod(0o777 & ~_umask())
+        yield staging
+        _swap(staging, target)
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+        _remove_empty(made)
+
+
+def write_file(target: Path, text: str) -> None:
+    """Write a text file whole or not at all; replaces an older one."""
+    target = target.absolute()
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+    staging = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        staging.chmod(0o666 & ~_umask())
+        staging.replace(target)
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+    finally:
+        staging.unlink(missing_ok=True)
+
+
+def _swap(staging: Path, target: Path) -> None:
+    """Put `staging` in the place of `target`, which may hold an older result."""
+    if not target.exists():
+        staging.rename(target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+    target.replace(old)
+    try:
+        staging.rename(target)
+    except OSError:
+        old.replace(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _nearest_existing(path: Path) -> Path:
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path
+
+
+def _make_parents(parent: Path) -> list[Path]:
+    """Create the missing directories above the target; return them, deepest first."""
+    missing: list[Path] = []
+    path = parent
+    while not path.exists():
+        missing.append(path)
+        path = path.parent
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        _remove_empty(missing)
+        raise _cannot_write(parent, error) from error
+    return missing
+
+
+def _remove_empty(directories: list[Path]) -> None:
+    for directory in directories:
+        with contextlib.suppress(OSError):
+            directory.rmdir()
+
+
+def _cannot_write(target: Path, error: OSError) -> OutputError:
+    return OutputError(f"{target}: cannot be written: {error.strerror or error}")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

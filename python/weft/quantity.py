@@ -1,0 +1,59 @@
+"""Numbers as people read them: three significant digits and a unit."""
+
+from collections.abc import Iterable
+
+from weft.metrics import Unit
+from weft.statistics import Estimate
+
+__all__ = ["count", "estimate_text", "percent", "plain", "time_scale", "time_us"]
+
+_TIME_SCALES = (("s", 1e6), ("ms", 1e3), ("us", 1.0))
+
+
+def plain(value: float) -> str:
+    """Three significant digits without an exponent: 0.0123, 1.23, 123, 12,345."""
+    if value == 0.0:
+        return "0"
+    magnitude = abs(value)
+    if magnitude >= 99.95:
+        return f"{value:,.0f}"
+    for limit, digits in ((9.995, 1), (0.9995, 2), (0.09995, 3)):
+        if magnitude >= limit:
+            return f"{value:.{digits}f}"
+    return f"{value:.3g}" if magnitude < 1e-3 else f"{value:.4f}"
+
+
+def time_scale(values_us: Iterable[float]) -> tuple[str, float]:
+    """Unit, and microseconds in it, that suits times whose largest is given in microseconds."""
+    largest = max((abs(value) for value in values_us), default=0.0)
+    return next(((name, scale) for name, scale in _TIME_SCALES if largest >= scale), ("us", 1.0))
+
+
+def time_us(value_us: float) -> str:
+    """A time given in microseconds, with the unit that suits it."""
+    name, scale = time_scale([value_us])
+    return f"{plain(value_us / scale)} {name}"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage."""
+    return f"{plain(100.0 * share)} %"
+
+
+def count(value: float) -> str:
+    """A count with a short suffix: 999, 12.3 k, 4.56 M, 7.89 G."""
+    for suffix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e4)):
+        if abs(value) >= scale:
+            return f"{plain(value / (1e3 if suffix == 'k' else scale))} {suffix}"
+    return plain(value) if value != int(value) else f"{int(value):,}"
+
+
+def estimate_text(value: Estimate | None, unit: Unit, scale: float = 1.0) -> str:
+    """An estimate for a table cell: `12.3`, or `12.3 ± 0.4` over several runs; `-` if there is none."""
+    if value is None:
+        return "-"
+    factor = {"us": 1.0 / scale, "ratio": 1.0, "count": 1.0, "share": 100.0}[unit]
+    text = plain(value.mean * factor)
+    if value.half_width is None:
+        return text
+    return f"{text} ± {plain(value.half_width * factor)}"

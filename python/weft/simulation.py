@@ -1,0 +1,180 @@
+"""Running one spec, and what comes out of it."""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from weft import _core
+from weft.balancer import SwitchBalancer
+from weft.errors import OutputError
+from weft.spec import SpecLike, SpecText, load_spec
+from weft.summary import Summary
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+__all__ = ["Overrides", "ProgressCallback", "Result", "load", "run", "run_text"]
+
+Overrides: TypeAlias = Mapping[str, object] | Sequence[tuple[str, str]]
+"""Keys of the spec and the values that replace the spec's own: `{"fabric.leaves": 4}`."""
+
+ProgressCallback: TypeAlias = Callable[[_core.Progress], None]
+"""Called about five times a second, possibly from another thread; an exception in it ends the run."""
+
+_TABLES = ("flows", "links", "scheme")
+
+
+class Result:
+    """One finished run: its summary, its resolved spec and its tables.
+
+    The tables are Polars frames; the columns carry their units in their names. A result that comes from a run
+    shares its memory with the core; one that was loaded reads its Parquet files when first asked.
+    """
+
+    def __init__(
+        self, summary: Summary, spec: str, *, core: _core.RunResult | None = None, path: Path | None = None
+    ) -> None:
+        self.summary = summary
+        """The statistics of the run."""
+        self.spec = spec
+        """The fully resolved spec, as TOML."""
+        self.path = path
+        """The directory that the result was loaded from or written to, if any."""
+        self.core = core
+        """What the core holds of the run; None once it is only on disk."""
+        self._frames: dict[str, pl.DataFrame] = {}
+
+    def __repr__(self) -> str:
+        mean = self.summary.fct_us.mean
+        fct = "no flow finished" if mean is None else f"mean FCT {mean:.1f} us"
+        return f"Result({self.summary.label}, seed {self.summary.seed}, {self.summary.flows} flows, {fct})"
+
+    @property
+    def flows(self) -> "pl.DataFrame":
+        """A row per flow: sizes, times, slowdown, retransmissions, reordering, waits."""
+        return self._frame("flows")
+
+    @property
+    def links(self) -> "pl.DataFrame":
+        """A row per link direction: packets, bytes, drops, marks, utilisation."""
+        return self._frame("links")
+
+    @property
+    def scheme(self) -> "pl.DataFrame":
+        """The load balancer's own counters: name, value."""
+        return self._frame("scheme")
+
+    def write(self, directory: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write the result directory; raises `OutputError` if it exists (unless `force`) or cannot be written."""
+        from weft.output import check_target
+
+        target = Path(directory)
+        if self.core is None:
+            raise OutputError(f"this result is already on disk, in {self.path}")
+        check_target(target, force=force)
+        try:
+            self.core.write(str(target), force=force)
+        except OSError as error:
+            raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from error
+        self.path = target
+        return target
+
+    def plot_fct(self) -> "Figure":
+        """Draw flow completion time by size bin."""
+        from weft import figures
+
+        return figures.fct_by_size({self.summary.label: [self]})
+
+    def plot_slowdown(self) -> "Figure":
+        """Draw the cumulative distribution of slowdown."""
+        from weft import figures
+
+        return figures.slowdown_cdf({self.summary.label: [self]})
+
+    def plot_waits(self) -> "Figure":
+        """Draw where a data packet waited, by tier."""
+        from weft import figures
+
+        return figures.waits({self.summary.label: [self]})
+
+    def _frame(self, name: str) -> "pl.DataFrame":
+        import polars as pl
+
+        if name not in self._frames:
+            if self.core is not None:
+                self._frames[name] = pl.DataFrame(self.core.table(name))
+            else:
+                assert self.path is not None
+                self._frames[name] = _read_table(self.path / f"{name}.parquet")
+        return self._frames[name]
+
+
+def run(
+    spec: SpecLike,
+    *,
+    set: Overrides = (),  # noqa: A002 - the same word as on the command line
+    seed: int | None = None,
+    balancer: SwitchBalancer | None = None,
+    progress: ProgressCallback | None = None,
+) -> Result:
+    """Run one spec to its end.
+
+    `spec` is a path, TOML text or nested dictionaries; `set` replaces single keys of it, `seed` its seed and
+    `balancer` its load balancer. Raises `SpecError` when something in the spec is wrong.
+    """
+    return run_text(load_spec(spec), overrides=set, seed=seed, balancer=balancer, progress=progress)
+
+
+def run_text(
+    spec: SpecText,
+    *,
+    overrides: Overrides = (),
+    seed: int | None = None,
+    balancer: SwitchBalancer | None = None,
+    progress: ProgressCallback | None = None,
+) -> Result:
+    """Run a spec that is already text."""
+    core = _core.run(
+        spec.text,
+        base_dir=spec.base_dir,
+        overrides=override_pairs(overrides),
+        seed=seed,
+        progress=progress,
+        python_balancer=balancer,
+    )
+    return Result(Summary.parse(core.summary), core.spec, core=core)
+
+
+def load(directory: str | os.PathLike[str]) -> Result:
+    """Load a result directory written by `Result.write` or `weft run --out`."""
+    path = Path(directory)
+    try:
+        summary = (path / "summary.json").read_text(encoding="utf-8")
+        spec = (path / "spec.toml").read_text(encoding="utf-8")
+        return Result(Summary.parse(summary), spec, path=path)
+    except OSError as error:
+        raise OutputError(f"{path}: not a result directory: {error.strerror}: {error.filename}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise OutputError(f"{path}: summary.json is not one of weft's: {error!r}") from None
+
+
+def override_pairs(overrides: Overrides) -> list[tuple[str, str]]:
+    """Bring overrides into the form that the core takes: pairs of strings."""
+    pairs = overrides.items() if isinstance(overrides, Mapping) else overrides
+    return [(key, _override_text(value)) for key, value in pairs]
+
+
+def _override_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _read_table(path: Path) -> "pl.DataFrame":
+    import polars as pl
+
+    try:
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise OutputError(f"{path}: cannot be read: {error}") from None

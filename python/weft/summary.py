@@ -1,0 +1,144 @@
+"""The summary of one run, typed. The numbers are the core's; nothing is computed here."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+__all__ = ["BINS", "TIERS", "BinName", "Distribution", "SizeBin", "Summary"]
+
+BinName: TypeAlias = Literal["all", "small", "medium", "large"]
+
+BINS: Mapping[BinName, str] = {
+    "all": "all flows",
+    "small": "< 100 KB",
+    "medium": "100 KB - 10 MB",
+    "large": "> 10 MB",
+}
+"""The groups of flows in every summary, with their sizes."""
+
+TIERS: Mapping[str, str] = {
+    "host": "host (NIC)",
+    "leaf": "leaf uplink",
+    "spine": "spine downlink",
+    "last": "last hop",
+}
+"""Where a packet can wait, in the order in which it gets there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Mean and percentiles over finished flows; every field is None when there is none."""
+
+    mean: float | None
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    p999: float | None
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any] | None) -> "Distribution":
+        """Read the object of `summary.json`."""
+        raw = raw or {}
+        return cls(*(raw.get(key) for key in ("mean", "p50", "p95", "p99", "p999")))
+
+
+@dataclass(frozen=True, slots=True)
+class SizeBin:
+    """The flows of one range of sizes."""
+
+    flows: int
+    unfinished: int
+    fct_us: Distribution
+    slowdown: Distribution
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> "SizeBin":
+        """Read the object of `summary.json`."""
+        return cls(
+            flows=raw["flows"],
+            unfinished=raw.get("unfinished", 0),
+            fct_us=Distribution.read(raw.get("fct_us")),
+            slowdown=Distribution.read(raw.get("slowdown")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What one run came to. Times in microseconds; waits are means per data packet."""
+
+    scheme: str
+    label: str
+    seed: int
+    bins: Mapping[BinName, SizeBin]
+    retransmissions: int
+    timeouts: int
+    data_packets: int
+    out_of_order_packets: int
+    out_of_order_share: float | None
+    dropped_packets: int
+    packet_hops: int
+    packet_hops_per_cpu_s: float | None
+    events: int
+    cpu_s: float
+    wall_s: float
+    simulated_us: float
+    memory_bytes: int | None
+    wait_us: Mapping[str, float | None]
+    raw: Mapping[str, Any] = field(repr=False)
+    """The whole object of `summary.json`."""
+
+    @property
+    def flows(self) -> int:
+        """Number of flows."""
+        return self.bins["all"].flows
+
+    @property
+    def unfinished(self) -> int:
+        """Number of flows that had not finished when the run ended; they are in no mean and no percentile."""
+        return self.bins["all"].unfinished
+
+    @property
+    def fct_us(self) -> Distribution:
+        """Flow completion times of all flows."""
+        return self.bins["all"].fct_us
+
+    @property
+    def slowdown(self) -> Distribution:
+        """Completion time over the ideal completion time, all flows."""
+        return self.bins["all"].slowdown
+
+    @classmethod
+    def parse(cls, text: str) -> "Summary":
+        """Read the text of `summary.json`."""
+        return cls.read(json.loads(text))
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> "Summary":
+        """Read the object of `summary.json`."""
+        return cls(
+            scheme=raw["scheme"],
+            label=raw.get("label") or raw["scheme"],
+            seed=raw["seed"],
+            bins={
+                "all": SizeBin.read(raw),
+                "small": SizeBin.read(raw["small"]),
+                "medium": SizeBin.read(raw["medium"]),
+                "large": SizeBin.read(raw["large"]),
+            },
+            retransmissions=raw["retransmissions"],
+            timeouts=raw["timeouts"],
+            data_packets=raw.get("data_packets", 0),
+            out_of_order_packets=raw["out_of_order_packets"],
+            out_of_order_share=raw.get("out_of_order_share"),
+            dropped_packets=raw.get("dropped_packets", 0),
+            packet_hops=raw["packet_hops"],
+            packet_hops_per_cpu_s=raw.get("packet_hops_per_cpu_s"),
+            events=raw.get("events", 0),
+            cpu_s=raw["cpu_s"],
+            wall_s=raw.get("wall_s", 0.0),
+            simulated_us=raw.get("simulated_us", 0.0),
+            memory_bytes=raw.get("memory_bytes"),
+            wait_us={tier: (raw.get("wait_us") or {}).get(tier) for tier in TIERS},
+            raw=raw,
+        )

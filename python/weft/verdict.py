@@ -1,0 +1,139 @@
+"""Who wins, by how much, how sure that is, and where the time went: the sentences below a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from weft.quantity import percent, plain, time_scale, time_us
+from weft.statistics import Estimate, paired_difference
+from weft.summary import TIERS, Summary
+
+__all__ = ["Verdict", "judge"]
+
+Groups = Mapping[str, Sequence[Summary]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome on mean FCT. `difference_us` is winner minus other, paired by seed."""
+
+    winner: str
+    other: str | None
+    winner_mean_us: float
+    other_mean_us: float | None
+    difference_us: Estimate | None
+    sentences: tuple[str, ...]
+
+    @property
+    def relative(self) -> float | None:
+        """Difference over the other's mean: -0.3 is 30 % less."""
+        if self.other_mean_us is None or self.other_mean_us == 0.0:
+            return None
+        return self.winner_mean_us / self.other_mean_us - 1.0
+
+
+def judge(groups: Groups) -> Verdict | None:
+    """Compare the lowest mean FCT with ECMP (or the first scheme; or, if that one wins, with the next best).
+
+    None when no flow finished anywhere.
+    """
+    means = {label: mean for label, runs in groups.items() if (mean := _mean_fct(runs)) is not None}
+    if not means:
+        return None
+    winner = min(means, key=lambda label: means[label])
+    other = _opponent(groups, means, winner)
+    if other is None:
+        said = (f"{winner}: mean FCT {time_us(means[winner])}.", *_caveats(groups))
+        return Verdict(winner, None, means[winner], None, None, said)
+    difference = _paired(groups[winner], groups[other])
+    sentences = [_who(winner, other, means), _how_sure(difference), *_why(winner, other, groups)]
+    said = (*sentences, *_caveats(groups))
+    return Verdict(winner, other, means[winner], means[other], difference, said)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fsum(values) / len(values)
+
+
+def _mean_fct(runs: Sequence[Summary]) -> float | None:
+    values = [mean for run in runs if (mean := run.fct_us.mean) is not None]
+    return _mean(values) if values else None
+
+
+def _opponent(groups: Groups, means: Mapping[str, float], winner: str) -> str | None:
+    by_scheme = [label for label, runs in groups.items() if runs[0].scheme == "ecmp" and label in means]
+    reference = by_scheme[0] if by_scheme else next(iter(means))
+    if reference != winner:
+        return reference
+    rest = [label for label in means if label != winner]
+    return min(rest, key=lambda label: means[label]) if rest else None
+
+
+def _paired(winner: Sequence[Summary], other: Sequence[Summary]) -> Estimate | None:
+    theirs = {run.seed: run.fct_us.mean for run in other}
+    pairs = [
+        (mine, yours)
+        for run in winner
+        if (mine := run.fct_us.mean) is not None and (yours := theirs.get(run.seed)) is not None
+    ]
+    return paired_difference([mine for mine, _ in pairs], [yours for _, yours in pairs]) if pairs else None
+
+
+def _who(winner: str, other: str, means: Mapping[str, float]) -> str:
+    mine, yours = means[winner], means[other]
+    less = percent(1.0 - mine / yours) if yours else "0 %"
+    return f"{winner} has the lowest mean FCT: {time_us(mine)}, {less} less than {other} ({time_us(yours)})."
+
+
+def _how_sure(difference: Estimate | None) -> str:
+    if difference is None or difference.half_width is None:
+        return "One seed gives no confidence interval: with --seeds 5 you learn whether the difference is luck."
+    unit, scale = time_scale([difference.mean, difference.half_width])
+    verb = "excludes" if difference.excludes_zero else "includes"
+    return (
+        f"Paired over {difference.runs} seeds the difference is {plain(difference.mean / scale)} "
+        f"± {plain(difference.half_width / scale)} {unit} (95 % confidence): the interval {verb} zero."
+    )
+
+
+def _why(winner: str, other: str, groups: Groups) -> list[str]:
+    mine, yours = _waits(groups[winner]), _waits(groups[other])
+    shared = [tier for tier in TIERS if tier in mine and tier in yours]
+    if not shared:
+        return []
+    main = max(shared, key=lambda tier: abs(mine[tier] - yours[tier]))
+    rest = ", ".join(
+        f"{TIERS[tier]} {plain(mine[tier])} against {plain(yours[tier])}" for tier in shared if tier != main
+    )
+    sentence = (
+        f"Why: a data packet waited on average {plain(mine[main])} us at the {TIERS[main]} under {winner}, "
+        f"{plain(yours[main])} us under {other}" + (f" ({rest})." if rest else ".")
+    )
+    return [sentence, _packets(winner, other, groups)]
+
+
+def _packets(winner: str, other: str, groups: Groups) -> str:
+    def text(label: str) -> str:
+        runs = groups[label]
+        resent = _mean([float(run.retransmissions) for run in runs])
+        share = _mean([run.out_of_order_share or 0.0 for run in runs])
+        return f"{plain(resent)} retransmissions and {percent(share)} of packets out of order under {label}"
+
+    return f"Price: {text(winner)}; {text(other)}."
+
+
+def _waits(runs: Sequence[Summary]) -> dict[str, float]:
+    waits: dict[str, float] = {}
+    for tier in TIERS:
+        values = [value for run in runs if (value := run.wait_us.get(tier)) is not None]
+        if values:
+            waits[tier] = _mean(values)
+    return waits
+
+
+def _caveats(groups: Groups) -> list[str]:
+    missing = {label: sum(run.unfinished for run in runs) for label, runs in groups.items()}
+    named = ", ".join(f"{label} {number}" for label, number in missing.items() if number)
+    if not named:
+        return []
+    return [f"Flows that had not finished are in no mean, which flatters the schemes that left some: {named}."]
