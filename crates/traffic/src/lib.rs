@@ -1,1 +1,46 @@
 //! Flow sizes, arrivals, pairs, incast and traces: which bytes are to go where, and when.
+//!
+//! A [`TrafficSpec`] is the `[traffic]` table of a spec. [`TrafficSpec::generate`] turns it, a seed and the
+//! [`FabricShape`] into [`Traffic`], a sorted list of flows. The result depends on these three and on nothing else:
+//! every scheme sees the same flows at the same times.
+//!
+//! Arrival times, sizes, pairs and classes are drawn from separate random streams, one draw a flow, so that another
+//! choice of pairs leaves times and sizes as they were.
+
+mod catalog;
+mod classes;
+mod distribution;
+mod error;
+mod flow;
+mod generate;
+mod hosts;
+mod incast;
+mod load;
+mod long_lived;
+mod pairs;
+mod shape;
+mod spec;
+mod trace;
+
+pub use catalog::{WorkloadInfo, workloads};
+pub use classes::{ClassName, ClassSpec};
+pub use distribution::Distribution;
+pub use error::TrafficError;
+pub use flow::{Flow, Traffic, WorkloadUsed};
+pub use hosts::HostRange;
+pub use incast::IncastSpec;
+pub use load::{LoadOf, OfferedLoad};
+pub use long_lived::LongLivedSpec;
+pub use pairs::Pairs;
+pub use shape::FabricShape;
+pub use spec::TrafficSpec;
+pub use trace::write_trace;
+
+/// The largest flow, in bytes: 1 TB, so that segments are counted in 32 bits.
+pub const MAX_FLOW_BYTES: u64 = 1_000_000_000_000;
+
+/// The most flows that one run may have: a hundred million, 2.4 GB of memory.
+pub const MAX_FLOWS: u64 = 100_000_000;
+
+#[cfg(test)]
+mod fixtures;

@@ -1,0 +1,142 @@
+//! What can be wrong with a traffic spec and the files that it names.
+
+use std::fmt::Display;
+
+use thiserror::Error;
+
+/// A mistake in the traffic spec, or in a file that it names: where it is, what was found, and what is allowed.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum TrafficError {
+    /// A value that is not allowed.
+    #[error("{key} = {found}: allowed is {allowed}")]
+    BadValue {
+        /// The key, as in `traffic.incast[0].senders`.
+        key: String,
+        /// The value that was found.
+        found: String,
+        /// What is allowed in its place.
+        allowed: String,
+    },
+    /// A key that has to be there.
+    #[error("{key} is missing: {reason}")]
+    Missing {
+        /// The key.
+        key: String,
+        /// Why it is needed.
+        reason: String,
+    },
+    /// Two keys that exclude each other.
+    #[error("{key} and {other} exclude each other: {reason}")]
+    Conflict {
+        /// One key.
+        key: String,
+        /// The other one.
+        other: String,
+        /// Why.
+        reason: String,
+    },
+    /// A workload that is neither built in nor a file.
+    #[error("traffic.workload = {found:?} is not a built-in workload{}; known are {known}; a file's name ends in .csv",
+        hint(nearest.as_deref()))]
+    UnknownWorkload {
+        /// The name that was found.
+        found: String,
+        /// The nearest built-in name, if one is near.
+        nearest: Option<String>,
+        /// All built-in names.
+        known: String,
+    },
+    /// More load than the fabric can carry.
+    #[error(
+        "{key} = {load} offers {offered_gbps} Gbps, and {limit} carry {limit_gbps} Gbps: the largest load is {max_load}"
+    )]
+    Overload {
+        /// The key.
+        key: String,
+        /// The load that was asked for.
+        load: f64,
+        /// The payload that it would offer to `limit`, in Gbit/s.
+        offered_gbps: f64,
+        /// What would be overloaded.
+        limit: &'static str,
+        /// What it carries, in Gbit/s.
+        limit_gbps: f64,
+        /// The largest load allowed, rounded down.
+        max_load: f64,
+    },
+    /// A spec from which no flow follows.
+    #[error("there is no flow: {reason}")]
+    NoFlows {
+        /// Why there is none, and what to change.
+        reason: String,
+    },
+    /// A file that cannot be read.
+    #[error("{key}: cannot read {path:?}: {reason}")]
+    Unreadable {
+        /// The key that names the file.
+        key: &'static str,
+        /// The file.
+        path: String,
+        /// What the operating system says.
+        reason: String,
+    },
+    /// A line of a file that is not as it should be.
+    #[error("{file}:{line}: found {found}: allowed is {allowed}")]
+    BadLine {
+        /// The file, or the name of the distribution.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// What is there.
+        found: String,
+        /// What is allowed there.
+        allowed: String,
+    },
+    /// A file that lacks something as a whole.
+    #[error("{file}: found {found}: allowed is {allowed}")]
+    BadFile {
+        /// The file, or the name of the distribution.
+        file: String,
+        /// What was found.
+        found: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// A fabric that traffic cannot be made for.
+    #[error("the fabric's shape is not usable: {reason}")]
+    Shape {
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!(" (did you mean {name:?}?)")).unwrap_or_default()
+}
+
+impl TrafficError {
+    /// The value `found` of `key` where only `allowed` is.
+    pub(crate) fn bad_value(key: impl Into<String>, found: impl Display, allowed: impl Into<String>) -> Self {
+        Self::BadValue { key: key.into(), found: found.to_string(), allowed: allowed.into() }
+    }
+
+    /// `key` is not there, and why it has to be.
+    pub(crate) fn missing(key: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Missing { key: key.into(), reason: reason.into() }
+    }
+
+    /// `key` stands beside `other`, and why it must not.
+    pub(crate) fn conflict(
+        key: impl Into<String>,
+        other: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> Self {
+        Self::Conflict { key: key.into(), other: other.into(), reason: reason.into() }
+    }
+
+    /// More flows than [`crate::MAX_FLOWS`].
+    pub(crate) fn too_many_flows(key: impl Into<String>, flows: f64) -> Self {
+        Self::bad_value(key, format!("about {flows:.0} flows"), format!("at most {} flows", crate::MAX_FLOWS))
+    }
+}

@@ -1,0 +1,45 @@
+//! What is generated: flows.
+
+use weft_packet::{Class, HostId};
+use weft_units::Time;
+
+use crate::OfferedLoad;
+
+/// One flow: `size_bytes` of payload from `src` to `dst`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flow {
+    /// When the source has the first byte to send.
+    pub start: Time,
+    /// Payload bytes, 1 to [`crate::MAX_FLOW_BYTES`]; 0 for a background flow, which has no end.
+    pub size_bytes: u64,
+    /// The host that sends.
+    pub src: HostId,
+    /// The host that receives; never `src`.
+    pub dst: HostId,
+    /// What the application says of it.
+    pub class: Class,
+    /// Long-lived: it never finishes, and has no completion time.
+    pub background: bool,
+}
+
+/// The flows of one run, and what they amount to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Traffic {
+    /// Sorted by start. Flows of one instant stand in this order: long-lived ones, incasts, then random ones or the
+    /// trace's; among each of these, in the order of the spec's tables, of the senders drawn, of arrival, of the
+    /// trace's rows. The flows of a trace alone therefore keep their order.
+    pub flows: Vec<Flow>,
+    /// What the random flows offer; `None` if there are none.
+    pub offered_load: Option<OfferedLoad>,
+    /// Where the sizes of the random flows come from; `None` if there are none.
+    pub workload: Option<WorkloadUsed>,
+}
+
+/// The flow-size distribution that was drawn from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkloadUsed {
+    /// Its name, its file, or "fixed 64KB".
+    pub name: String,
+    /// The mean that turned load into an arrival rate, in bytes.
+    pub mean_bytes: f64,
+}

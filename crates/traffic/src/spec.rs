@@ -1,0 +1,253 @@
+//! The `[traffic]` table of a spec.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_units::{Bytes, Span};
+
+use crate::{ClassSpec, HostRange, IncastSpec, LoadOf, LongLivedSpec, MAX_FLOW_BYTES, Pairs, TrafficError};
+
+/// Which bytes go where, and when: random flows or a trace, and beside them incasts and long-lived flows. Each part is
+/// optional; at least one must be there.
+///
+/// Random flows are those that `workload` (or `size`) and `load` ask for. They arrive as one Poisson process over the
+/// whole fabric: gaps between arrivals are exponential with the mean `mean size / offered bytes per second`, the first
+/// gap starts at 0. Each flow gets its size from the workload and its ends from `pairs`, independently of all others.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrafficSpec {
+    /// Where the sizes of random flows come from: the name of a built-in distribution, as in `"web-search"`, or a CSV file
+    /// (its name ends in `.csv`, relative to the spec) with the columns `size_bytes,cumulative_probability`, linear
+    /// between rows. `load` is needed too. Default: no random flows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// In place of `workload`: the size of every random flow, 1 B to 1 TB of payload, as in `"64KB"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
+    /// What random flows offer: payload bytes per second as a share of the capacity that `load_of` names, above 0, at
+    /// most 1. It counts payload alone; headers, acknowledgements and retransmissions come on top, so that a link is
+    /// busier than the load says by the share of headers. The arrival rate is the offered bytes per second divided by the
+    /// exact mean of the workload. A load is refused if it exceeds what the senders' links, the receivers' links or the
+    /// uplinks of their racks carry, each taken together. Incasts and long-lived flows come on top. No default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
+    /// The capacity that `load` is a share of. Default `"leaf-uplinks"`.
+    pub load_of: LoadOf,
+    /// How many random flows there are, or how many rows of the trace are taken. Default: as many as start within
+    /// `duration`. With both, whichever ends first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<u32>,
+    /// No random flow, row of the trace or incast starts at or after this time. Random flows need this or `flows`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Span>,
+    /// Who sends to whom, for random flows and for long-lived flows without `src` and `dst`. Default `"between-racks"`.
+    pub pairs: Pairs,
+    /// The hosts that send if `pairs` is `"group-to-group"`: numbers and ranges, as in `[0, 4, "8-15"]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Vec<HostRange>>,
+    /// The hosts that receive if `pairs` is `"group-to-group"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destinations: Option<Vec<HostRange>>,
+    /// In place of `sources` and `destinations`: so many hosts, drawn once from the seed, send to all the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub random_sources: Option<u16>,
+    /// In place of random flows: a CSV file (relative to the spec) with a flow a row, sorted by time. Its first line
+    /// names the columns: `start_us` (microseconds, up to six decimal places), `src`, `dst` (hosts),
+    /// `size_bytes` (payload, 1 to 10^12) and, if wanted, `class` (`unknown`, `short`, `long`, `best-effort`, or empty).
+    /// Other columns are ignored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// How flows get their class.
+    pub classes: ClassSpec,
+    /// Requests that many hosts answer at once, beside the rest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub incast: Vec<IncastSpec>,
+    /// Flows that never end, beside the rest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub long_lived: Vec<LongLivedSpec>,
+}
+
+impl TrafficSpec {
+    /// Whether there are random flows.
+    pub(crate) fn has_random_flows(&self) -> bool {
+        self.workload.is_some() || self.size.is_some()
+    }
+
+    /// Which keys stand together, as far as that needs no fabric.
+    pub(crate) fn check(&self) -> Result<(), TrafficError> {
+        self.check_exclusions()?;
+        self.classes.check()?;
+        if self.flows == Some(0) {
+            return Err(TrafficError::bad_value("traffic.flows", 0, "at least 1"));
+        }
+        if self.duration == Some(Span::ZERO) {
+            return Err(TrafficError::bad_value("traffic.duration", Span::ZERO, "more than 0"));
+        }
+        if self.has_random_flows() && self.flows.is_none() && self.duration.is_none() {
+            return Err(TrafficError::missing(
+                "traffic.flows",
+                "random flows need it, or traffic.duration, to end",
+            ));
+        }
+        let is_needed = self.load.is_some() || self.flows.is_some();
+        if is_needed && !self.has_random_flows() && self.trace.is_none() {
+            let key = if self.load.is_some() { "traffic.load" } else { "traffic.flows" };
+            return Err(TrafficError::missing(
+                "traffic.workload",
+                format!("{key} needs it, as in \"web-search\""),
+            ));
+        }
+        if !self.has_random_flows()
+            && self.trace.is_none()
+            && self.incast.is_empty()
+            && self.long_lived.is_empty()
+        {
+            let reason = "give traffic.workload (or size) with traffic.load, traffic.trace, or a table of \
+                          traffic.incast or traffic.long_lived";
+            return Err(TrafficError::NoFlows { reason: reason.to_owned() });
+        }
+        self.check_groups_are_used()
+    }
+
+    /// Whether a pair is drawn by `pairs` at all.
+    pub(crate) fn draws_pairs(&self) -> bool {
+        self.has_random_flows() || self.long_lived.iter().any(LongLivedSpec::draws_pairs)
+    }
+
+    /// Groups of hosts that nothing is drawn from are a mistake, not to be passed over.
+    fn check_groups_are_used(&self) -> Result<(), TrafficError> {
+        let groups = [
+            ("traffic.sources", self.sources.is_some()),
+            ("traffic.destinations", self.destinations.is_some()),
+            ("traffic.random_sources", self.random_sources.is_some()),
+        ];
+        match groups.into_iter().find(|(_, given)| *given) {
+            Some((key, _)) if !self.draws_pairs() => {
+                let reason = format!(
+                    "{key} is of use to random flows, or to long-lived ones without src and dst, alone"
+                );
+                Err(TrafficError::missing("traffic.workload", reason))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_exclusions(&self) -> Result<(), TrafficError> {
+        if self.workload.is_some() && self.size.is_some() {
+            let reason = "each says how large random flows are";
+            return Err(TrafficError::conflict("traffic.workload", "traffic.size", reason));
+        }
+        let random = [
+            ("traffic.workload", self.workload.is_some()),
+            ("traffic.size", self.size.is_some()),
+            ("traffic.load", self.load.is_some()),
+        ];
+        if let (Some(_), Some((key, _))) = (&self.trace, random.into_iter().find(|(_, given)| *given)) {
+            let reason = "a trace takes the place of random flows";
+            return Err(TrafficError::conflict("traffic.trace", key, reason));
+        }
+        Ok(())
+    }
+}
+
+/// A flow has 1 B to 1 TB.
+pub(crate) fn check_size(key: impl Into<String>, size: Bytes) -> Result<(), TrafficError> {
+    if (1..=MAX_FLOW_BYTES).contains(&size.as_u64()) {
+        return Ok(());
+    }
+    Err(TrafficError::bad_value(key, size, "1 B to 1 TB"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{message, spec};
+
+    const FULL: &str = "
+        workload = 'web-search'
+        load = 0.6
+        load_of = 'host-links'
+        flows = 2000
+        duration = '10ms'
+        pairs = 'group-to-group'
+        sources = ['0-3', 9]
+        destinations = ['4-8']
+        [classes]
+        best_effort = 0.1
+        short_below = '100KB'
+        [[incast]]
+        senders = 8
+        size = '20KB'
+        load = 0.02
+        [[long_lived]]
+        src = 0
+        dst = 9
+        class = 'best-effort'";
+
+    #[test]
+    fn what_is_written_back_reads_as_the_same_spec() {
+        for text in [FULL, "", "trace = 'flows.csv'", "size = '64KB'\nload = 1.0\npairs = 'permutation'"] {
+            let written = toml::to_string(&spec(text)).unwrap();
+            assert_eq!(spec(&written), spec(text), "{written}");
+        }
+    }
+
+    #[test]
+    fn defaults_are_written_out() {
+        let written = toml::to_string(&spec("size = '1KB'")).unwrap();
+        for line in ["load_of = \"leaf-uplinks\"", "pairs = \"between-racks\"", "best_effort = 0.0"] {
+            assert!(written.contains(line), "{written}");
+        }
+    }
+
+    #[test]
+    fn every_key_is_described_in_the_schema() {
+        let schema = serde_json::to_value(schemars::schema_for!(TrafficSpec)).unwrap();
+        let tables = ["/properties", "/$defs/IncastSpec/properties", "/$defs/LongLivedSpec/properties"];
+        for table in tables {
+            for (key, value) in schema.pointer(table).unwrap().as_object().unwrap() {
+                assert!(value.get("description").is_some(), "{table}/{key} has no description");
+            }
+        }
+        assert_eq!(schema["additionalProperties"], false);
+    }
+
+    #[test]
+    fn unknown_keys_and_values_are_refused_with_what_is_allowed() {
+        let refused = |text| toml::from_str::<TrafficSpec>(text).unwrap_err().to_string();
+        assert!(refused("workloat = 'x'").contains("unknown field `workloat`, expected one of `workload`"));
+        assert!(refused("pairs = 'between'").contains("`between-racks`"));
+        assert!(refused("[[incast]]\nsenders = 1").contains("missing field `size`"));
+        assert!(refused("duration = 5").contains("a time with its unit"));
+    }
+
+    #[test]
+    fn keys_that_do_not_fit_together_are_named() {
+        let cases = [
+            ("", "there is no flow: give traffic.workload"),
+            ("duration = '1ms'", "there is no flow"),
+            ("load = 0.5", "traffic.workload is missing: traffic.load needs it"),
+            ("flows = 5", "traffic.workload is missing: traffic.flows needs it"),
+            (
+                "size = '1KB'\nload = 0.5",
+                "traffic.flows is missing: random flows need it, or traffic.duration",
+            ),
+            ("size = '1KB'\nflows = 5", "traffic.load is missing"),
+            ("size = '1KB'\nload = 0.5\nflows = 0", "traffic.flows = 0: allowed is at least 1"),
+            ("size = '1KB'\nload = 0.5\nduration = '0us'", "traffic.duration = 0ps: allowed is more than 0"),
+            ("size = '0B'\nload = 0.5\nflows = 5", "traffic.size = 0B: allowed is 1 B to 1 TB"),
+            ("size = '1KB'\nworkload = 'hadoop'", "traffic.workload and traffic.size exclude"),
+            ("trace = 'x.csv'\nsize = '1KB'", "traffic.trace and traffic.size exclude"),
+            (
+                "trace = 'x.csv'\nsources = [0]",
+                "traffic.workload is missing: traffic.sources is of use to random flows",
+            ),
+            ("trace = 'x.csv'\nload = 0.5", "traffic.trace and traffic.load exclude"),
+            ("trace = 'no-such-file.csv'", "traffic.trace: cannot read \"./no-such-file.csv\""),
+            ("workload = 'no-such-file.csv'\nload = 0.5\nflows = 1", "traffic.workload: cannot read"),
+            ("workload = 'websearch'\nload = 0.5\nflows = 1", "did you mean \"web-search\"?"),
+        ];
+        for (text, expected) in cases {
+            assert!(message(text).contains(expected), "{text:?}: {}", message(text));
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Flows read from a file, and flows written to one.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use weft_packet::{Class, HostId};
+use weft_units::{Span, Time};
+
+use crate::classes::ClassPicker;
+use crate::{FabricShape, Flow, MAX_FLOW_BYTES, MAX_FLOWS, TrafficError};
+
+const START: &str = "start_us";
+const SRC: &str = "src";
+const DST: &str = "dst";
+const SIZE: &str = "size_bytes";
+const CLASS: &str = "class";
+const CLASSES: [Class; 4] = [Class::Unknown, Class::Short, Class::Long, Class::BestEffort];
+
+/// The text of the file that `key` names.
+pub(crate) fn read_file(key: &'static str, path: &str, base_dir: &Path) -> Result<String, TrafficError> {
+    let full = base_dir.join(path);
+    std::fs::read_to_string(&full).map_err(|error| TrafficError::Unreadable {
+        key,
+        path: full.display().to_string(),
+        reason: error.to_string(),
+    })
+}
+
+/// Writes `flows` as a trace that reads back to the same flows, exact to the picosecond. Long-lived flows are left
+/// out: a trace has no way to write them.
+pub fn write_trace(flows: &[Flow]) -> String {
+    let mut text = format!("{START},{SRC},{DST},{SIZE},{CLASS}\n");
+    for flow in flows.iter().filter(|flow| !flow.background) {
+        let ps = flow.start.as_ps();
+        let (us, fraction) = (ps / 1_000_000, ps % 1_000_000);
+        let (src, dst, size, class) = (flow.src.0, flow.dst.0, flow.size_bytes, flow.class.name());
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{us}.{fraction:06},{src},{dst},{size},{class}");
+    }
+    text
+}
+
+/// Where each column stands in a row.
+struct Columns {
+    start: usize,
+    src: usize,
+    dst: usize,
+    size: usize,
+    class: Option<usize>,
+}
+
+/// What a cell or a line holds, and what is allowed there.
+type Mistake = (String, String);
+
+/// Reads the flows of a trace. The first line names the columns: `start_us`, `src`, `dst`, `size_bytes` and, if
+/// wanted, `class`, in any order; others are passed over. Cells are separated by commas, without quotes.
+pub(crate) fn read_trace(
+    file: &str,
+    text: &str,
+    shape: &FabricShape,
+    classes: &mut ClassPicker<'_>,
+) -> Result<Vec<Flow>, TrafficError> {
+    let at = |line: usize, (found, allowed): Mistake| TrafficError::BadLine {
+        file: file.to_owned(),
+        line,
+        found,
+        allowed,
+    };
+    let lines = text.trim_start_matches('\u{feff}').lines().enumerate();
+    let mut lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let empty = |found: &str, allowed: &str| TrafficError::BadFile {
+        file: file.to_owned(),
+        found: found.to_owned(),
+        allowed: allowed.to_owned(),
+    };
+    let (index, header) =
+        lines.next().ok_or_else(|| empty("an empty file", "a header and at least one row"))?;
+    let columns = Columns::find(header).map_err(|mistake| at(index + 1, mistake))?;
+    let mut flows: Vec<Flow> = Vec::new();
+    for (index, line) in lines {
+        let mut flow = columns.flow(line, shape).map_err(|mistake| at(index + 1, mistake))?;
+        if let Some(last) = flows.last()
+            && flow.0.start < last.start
+        {
+            let found = format!("{START} {}", flow.0.start.as_us());
+            let allowed = format!(
+                "{} or later, the start of the row before: rows are sorted by time",
+                last.start.as_us()
+            );
+            return Err(at(index + 1, (found, allowed)));
+        }
+        // A draw for every row, so that a class in one row does not move those of the others.
+        let drawn = classes.pick(flow.0.size_bytes);
+        flow.0.class = flow.1.unwrap_or(drawn);
+        flows.push(flow.0);
+        if flows.len() as u64 > MAX_FLOWS {
+            return Err(TrafficError::too_many_flows("traffic.trace", flows.len() as f64));
+        }
+    }
+    if flows.is_empty() { Err(empty("no row below the header", "at least one row")) } else { Ok(flows) }
+}
+
+impl Columns {
+    fn find(header: &str) -> Result<Self, Mistake> {
+        let names: Vec<&str> = header.split(',').map(str::trim).collect();
+        let place = |wanted: &str| names.iter().position(|&name| name == wanted);
+        let must = |wanted: &str| {
+            let allowed =
+                format!("a header with the columns {START}, {SRC}, {DST}, {SIZE} and perhaps {CLASS}");
+            place(wanted).ok_or_else(|| (format!("{header:?} without the column {wanted}"), allowed))
+        };
+        Ok(Self {
+            start: must(START)?,
+            src: must(SRC)?,
+            dst: must(DST)?,
+            size: must(SIZE)?,
+            class: place(CLASS),
+        })
+    }
+
+    /// The flow of one row, and its class if it has one.
+    fn flow(&self, line: &str, shape: &FabricShape) -> Result<(Flow, Option<Class>), Mistake> {
+        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        let cell = |name: &str, place: usize| {
+            cells
+                .get(place)
+                .copied()
+                .ok_or_else(|| (format!("a row without {name}"), "a cell for every column".to_owned()))
+        };
+        let start = parse_start(cell(START, self.start)?)?;
+        let src = parse_host(SRC, cell(SRC, self.src)?, shape)?;
+        let dst = parse_host(DST, cell(DST, self.dst)?, shape)?;
+        if src == dst {
+            return Err((format!("{SRC} and {DST} both {}", src.0), "two different hosts".to_owned()));
+        }
+        let size_bytes = parse_size(cell(SIZE, self.size)?)?;
+        let class =
+            self.class.map(|place| cell(CLASS, place)).transpose()?.map(parse_class).transpose()?.flatten();
+        Ok((Flow { start, size_bytes, src, dst, class: Class::Unknown, background: false }, class))
+    }
+}
+
+fn parse_start(text: &str) -> Result<Time, Mistake> {
+    let span: Result<Span, _> = format!("{text}us").parse();
+    let allowed = "microseconds from 0, with at most six decimal places (a picosecond)";
+    span.map(|span| Time::ZERO.saturating_add(span))
+        .map_err(|_| (format!("{START} {text:?}"), allowed.to_owned()))
+}
+
+fn parse_host(column: &str, text: &str, shape: &FabricShape) -> Result<HostId, Mistake> {
+    let host = text.parse::<u16>().ok().filter(|&host| usize::from(host) < shape.hosts());
+    host.map(HostId)
+        .ok_or_else(|| (format!("{column} {text:?}"), format!("a host, 0 to {}", shape.hosts() - 1)))
+}
+
+fn parse_size(text: &str) -> Result<u64, Mistake> {
+    let size = text.parse::<u64>().ok().filter(|size| (1..=MAX_FLOW_BYTES).contains(size));
+    size.ok_or_else(|| {
+        (format!("{SIZE} {text:?}"), format!("a whole number of bytes, 1 to {MAX_FLOW_BYTES}"))
+    })
+}
+
+/// An empty cell says nothing: the class follows from the spec.
+fn parse_class(text: &str) -> Result<Option<Class>, Mistake> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let class = CLASSES.into_iter().find(|class| class.name() == text);
+    let allowed = || format!("{}, or nothing", CLASSES.map(Class::name).join(", "));
+    class.map(Some).ok_or_else(|| (format!("{CLASS} {text:?}"), allowed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use weft_units::Bytes;
+
+    use super::*;
+    use crate::ClassSpec;
+    use crate::fixtures::leaf_spine;
+
+    const HEADER: &str = "start_us,src,dst,size_bytes";
+
+    fn read_with(text: &str, spec: &ClassSpec) -> Result<Vec<Flow>, TrafficError> {
+        read_trace("t.csv", text, &leaf_spine(), &mut ClassPicker::new(spec, 1))
+    }
+
+    fn read(text: &str) -> Result<Vec<Flow>, TrafficError> {
+        read_with(text, &ClassSpec::default())
+    }
+
+    #[test]
+    fn columns_are_found_by_name_and_others_passed_over() {
+        let text =
+            "fct_us,dst,src,size_bytes,start_us,class\n9,3,2,100,0.5,\n9,4,1,7,86.651160,best-effort\r\n";
+        let spec = ClassSpec { short_below: Some(Bytes::new(1_000)), best_effort: 0.0 };
+        let flow = |ps, src, dst, size_bytes, class| Flow {
+            start: Time::from_ps(ps),
+            size_bytes,
+            src: HostId(src),
+            dst: HostId(dst),
+            class,
+            background: false,
+        };
+        let expected = [flow(500_000, 2, 3, 100, Class::Short), flow(86_651_160, 1, 4, 7, Class::BestEffort)];
+        assert_eq!(read_with(text, &spec).unwrap(), expected);
+    }
+
+    #[test]
+    fn each_mistake_names_its_line_and_what_is_allowed() {
+        let cases = [
+            ("1,0,16,9", "t.csv:2: found dst \"16\": allowed is a host, 0 to 15"),
+            ("1,-1,1,9", "t.csv:2: found src \"-1\": allowed is a host, 0 to 15"),
+            ("1,2,2,9", "t.csv:2: found src and dst both 2: allowed is two different hosts"),
+            ("1,0,1,0", "t.csv:2: found size_bytes \"0\": allowed is a whole number of bytes, 1 to"),
+            ("1,0,1,1000000000001", "t.csv:2: found size_bytes \"1000000000001\""),
+            ("1,0,1,1.5", "t.csv:2: found size_bytes \"1.5\""),
+            (
+                "0.0000001,0,1,9",
+                "t.csv:2: found start_us \"0.0000001\": allowed is microseconds from 0, with at most six",
+            ),
+            ("-1,0,1,9", "t.csv:2: found start_us \"-1\""),
+            ("1e3,0,1,9", "t.csv:2: found start_us \"1e3\""),
+            (",0,1,9", "t.csv:2: found start_us \"\""),
+            ("1,0,1", "t.csv:2: found a row without size_bytes"),
+            ("5,0,1,9\n\n4.5,0,1,9", "t.csv:4: found start_us 4.5: allowed is 5 or later"),
+            ("", "t.csv: found no row below the header"),
+        ];
+        for (rows, expected) in cases {
+            let found = read(&format!("{HEADER}\n{rows}")).unwrap_err().to_string();
+            assert!(found.contains(expected), "{rows:?}: {found}");
+        }
+        let class = read("start_us,src,dst,size_bytes,class\n1,0,1,9,fast").unwrap_err().to_string();
+        assert!(
+            class.contains("found class \"fast\": allowed is unknown, short, long, best-effort"),
+            "{class}"
+        );
+        assert!(
+            read("start_us,src,size_bytes\n").unwrap_err().to_string().contains("without the column dst")
+        );
+        assert!(read("").unwrap_err().to_string().contains("t.csv: found an empty file"));
+    }
+
+    fn flows() -> impl Strategy<Value = Vec<Flow>> {
+        let one = (any::<u64>(), 1..=MAX_FLOW_BYTES, 0u16..16, 1u16..16, 0u8..4);
+        prop::collection::vec(one, 1..40).prop_map(|rows| {
+            let flow = |(ps, size_bytes, src, step, class)| Flow {
+                start: Time::from_ps(ps),
+                size_bytes,
+                src: HostId(src),
+                dst: HostId((src + step) % 16),
+                class: Class::from_bits(class),
+                background: false,
+            };
+            let mut flows: Vec<Flow> = rows.into_iter().map(flow).collect();
+            flows.sort_by_key(|flow| flow.start);
+            flows
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_trace_written_and_read_is_the_same_to_the_picosecond(flows in flows()) {
+            prop_assert_eq!(read(&write_trace(&flows)).unwrap(), flows);
+        }
+
+        #[test]
+        fn no_text_makes_the_reader_panic(text in any::<String>(), rows in "[0-9.,e\\-\n#a-z]{0,80}") {
+            let _ = read(&text);
+            let _ = read(&format!("{HEADER},class\n{rows}"));
+        }
+    }
+}
