@@ -1,11 +1,17 @@
-//! Transports as state machines without I/O, one file a transport.
+//! Transports as state machines without I/O, one file or folder a transport.
 //!
 //! A transport is a [`Protocol`]: a sender and a receiver that are fed packets and timers, and that answer through an
 //! [`Outbox`]. It never sees a link or a clock of its own. Segments are counted, not bytes: a flow is cut into
 //! segments of one MSS, the last one shorter.
+//!
+//! [`TransportSpec`] is the registry: what a spec may name, with parameters, defaults and sources.
 
+mod params;
 mod protocol;
+mod registry;
 pub mod tcp;
 
+pub use params::ParamError;
 pub use protocol::{Delivery, FlowSize, Outbox, Outgoing, Protocol, ReceiverStats, SenderState, SenderStats};
+pub use registry::{TransportInfo, TransportSpec};
 pub use tcp::Tcp;

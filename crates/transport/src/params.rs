@@ -1,0 +1,34 @@
+//! What is wrong with a parameter.
+
+use std::fmt::Display;
+
+use thiserror::Error;
+
+/// A parameter with a value that makes no sense: which one, what was found, what is allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{key} is {found}; allowed: {allowed}")]
+pub struct ParamError {
+    /// The parameter, as it is written in a spec.
+    pub key: &'static str,
+    /// Its value, as it is written in a spec.
+    pub found: String,
+    /// What it may be.
+    pub allowed: String,
+}
+
+impl ParamError {
+    /// An error about `key`.
+    pub fn new(key: &'static str, found: impl Display, allowed: impl Into<String>) -> Self {
+        Self { key, found: found.to_string(), allowed: allowed.into() }
+    }
+
+    /// Nothing if `holds`, else an error about `key`.
+    pub(crate) fn unless(
+        holds: bool,
+        key: &'static str,
+        found: impl Display,
+        allowed: impl Into<String>,
+    ) -> Result<(), Self> {
+        if holds { Ok(()) } else { Err(Self::new(key, found, allowed)) }
+    }
+}

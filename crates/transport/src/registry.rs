@@ -1,0 +1,68 @@
+//! The transports that a spec may name. One line each.
+
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::{Deserialize, Serialize};
+
+use crate::ParamError;
+use crate::tcp::{DctcpConfig, TcpConfig};
+
+/// What there is to know of a transport without running it.
+#[derive(Debug, Clone)]
+pub struct TransportInfo {
+    /// Its name in a spec.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub title: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// Its parameters: names, docs, types and defaults.
+    pub schema: Schema,
+}
+
+/// Enters transports: variant, parameters, name, title, source. The parameters have a `build` that checks them.
+macro_rules! transports {
+    ($($variant:ident($config:ty), $name:literal, $title:literal, $source:literal;)*) => {
+        /// A transport and its parameters, as a spec names them: `name = "dctcp"`, then any parameter.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "name")]
+        pub enum TransportSpec {
+            $(#[doc = $title] #[serde(rename = $name)] $variant($config),)*
+        }
+
+        impl TransportSpec {
+            /// Its name in a spec.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)* }
+            }
+
+            /// Checks the parameters.
+            ///
+            /// # Errors
+            /// The first parameter that makes no sense.
+            pub fn validate(&self) -> Result<(), ParamError> {
+                match self { $(Self::$variant(config) => config.build().map(drop),)* }
+            }
+
+            /// Every transport, in the order of this list.
+            pub fn list() -> Vec<TransportInfo> {
+                vec![$(TransportInfo {
+                    name: $name,
+                    title: $title,
+                    source: $source,
+                    schema: schema_for!($config),
+                },)*]
+            }
+        }
+    };
+}
+
+transports! {
+    Tcp(TcpConfig), "tcp", "TCP Reno with NewReno or SACK recovery.", "RFC 5681, 6298, 6582, 6675";
+    Dctcp(DctcpConfig), "dctcp", "Data Center TCP.", "RFC 8257; Alizadeh et al., SIGCOMM 2010";
+}
+
+impl Default for TransportSpec {
+    fn default() -> Self {
+        Self::Dctcp(DctcpConfig::default())
+    }
+}

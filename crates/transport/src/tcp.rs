@@ -1,4 +1,0 @@
-//! TCP.
-/// TCP.
-#[derive(Debug)]
-pub struct Tcp;

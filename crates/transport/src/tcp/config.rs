@@ -1,0 +1,237 @@
+//! The parameters of TCP and DCTCP, and what they must satisfy.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_units::{Bytes, Span};
+
+use super::{Ecn, Tcp};
+use crate::ParamError;
+
+/// Defines a parameter struct from the keys of its own and those that all TCPs share.
+macro_rules! define {
+    (
+        $(#[$attr:meta])* $vis:vis $name:ident
+        { $($(#[$own_doc:meta])* $own:ident: $own_type:ty = $own_default:expr,)* }
+        { $($(#[$doc:meta])* $field:ident: $type:ty = $default:expr,)* }
+    ) => {
+        $(#[$attr])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        $vis struct $name {
+            $($(#[$own_doc])* pub $own: $own_type,)*
+            $($(#[$doc])* pub $field: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($own: $own_default,)* $($field: $default,)* }
+            }
+        }
+
+        impl From<&$name> for Shared {
+            fn from(config: &$name) -> Self {
+                Self { $($field: config.$field,)* }
+            }
+        }
+    };
+}
+
+/// Adds the keys that all TCPs share.
+macro_rules! with_shared_keys {
+    ($(#[$attr:meta])* $vis:vis struct $name:ident { $($own:tt)* }) => {
+        define! { $(#[$attr])* $vis $name { $($own)* } {
+            /// Payload bytes of a full segment. Default 1460B: an Ethernet frame of 1,500 bytes less 40 of TCP/IP
+            /// headers.
+            mss: Bytes = Bytes::new(1_460),
+            /// Header bytes of a data segment; its size on the wire is payload + header. Default 40B: IPv4 and TCP
+            /// without options.
+            header: Bytes = Bytes::new(40),
+            /// Size of an acknowledgement on the wire. Default: as `header`.
+            ack_size: Option<Bytes> = None,
+            /// Size of a SYN and of a SYN-ACK on the wire. Default: as `header`.
+            syn_size: Option<Bytes> = None,
+            /// Initial congestion window, in segments. Default 10 (RFC 6928).
+            initial_window: u32 = 10,
+            /// Initial slow start threshold, in segments. Default: no limit (RFC 5681 section 3.1).
+            initial_ssthresh: Option<u32> = None,
+            /// Receive window: the most that may be unacknowledged, in bytes, rounded down to whole segments. Default:
+            /// no limit.
+            max_window: Option<Bytes> = None,
+            /// Selective acknowledgements (RFC 2018) and the recovery that uses them (RFC 6675). Default false:
+            /// NewReno (RFC 6582).
+            sack: bool = false,
+            /// Send a new segment on each duplicate acknowledgement before the threshold (RFC 3042). Default true.
+            limited_transmit: bool = true,
+            /// Duplicate acknowledgements that start a fast retransmit. Default 3 (RFC 5681 section 3.2).
+            dup_ack_threshold: u32 = 3,
+            /// Smallest retransmission timeout. Default 5ms, as in the ns-3 load-balancing simulator of Hermes and in
+            /// MQ-ECN; the DCTCP paper has 10ms, RFC 6298 has 1s.
+            min_rto: Span = Span::from_ms(5),
+            /// Largest retransmission timeout, backoff included. Default 60s (RFC 6298 rule 2.5).
+            max_rto: Span = Span::from_s(60),
+            /// Retransmission timeout before the first RTT sample. Default 10ms, as in csg-htsim; RFC 6298 rule 2.1
+            /// has 1s.
+            initial_rto: Span = Span::from_ms(10),
+            /// In-order segments per acknowledgement; 1 acknowledges each at once. Default 1; RFC 5681 section 4.2
+            /// allows 2.
+            ack_every: u16 = 1,
+            /// Longest wait of a delayed acknowledgement. Without effect if `ack_every` is 1. Keep it below `min_rto`,
+            /// or it causes timeouts. Default 1ms; RFC 5681 section 4.2 allows up to 500ms.
+            ack_timeout: Span = Span::from_ms(1),
+            /// Begin each flow with SYN and SYN-ACK, a round trip before the first segment. Default false: the
+            /// connection is open already.
+            handshake: bool = false,
+            /// First timeout of a SYN, doubled at each repetition. Default 5ms, as in the ns-3 load-balancing
+            /// simulator of Hermes.
+            syn_timeout: Span = Span::from_ms(5),
+        } }
+    };
+}
+
+/// What a Reno sender does with ECN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EcnMode {
+    /// Segments are not ECN-capable.
+    #[default]
+    Off,
+    /// RFC 3168: the receiver echoes a mark until it sees CWR, the sender halves once per window.
+    Classic,
+}
+
+impl EcnMode {
+    const fn ecn(self) -> Ecn {
+        match self {
+            Self::Off => Ecn::Off,
+            Self::Classic => Ecn::Classic,
+        }
+    }
+}
+
+with_shared_keys! {
+    /// TCP with slow start and congestion avoidance (RFC 5681) and NewReno or SACK recovery.
+    pub struct TcpConfig {
+        /// Explicit congestion notification: "off" or "classic" (RFC 3168). Default "off".
+        ecn: EcnMode = EcnMode::Off,
+    }
+}
+
+with_shared_keys! {
+    /// Data Center TCP (RFC 8257). Set the marking threshold K at the queues.
+    pub struct DctcpConfig {
+        /// Weight of the newest window in the estimate alpha of the marked share, above 0 and at most 1. Default 1/16
+        /// (RFC 8257 section 4.2, Linux, DCTCP paper).
+        g: f64 = 1.0 / 16.0,
+        /// Alpha at the start of a flow, 0 to 1. Default 1 (RFC 8257 section 3.3, Linux).
+        initial_alpha: f64 = 1.0,
+    }
+}
+
+with_shared_keys! {
+    struct Shared {}
+}
+
+impl TcpConfig {
+    /// The transport with these parameters.
+    ///
+    /// # Errors
+    /// If a parameter makes no sense.
+    pub fn build(&self) -> Result<Tcp, ParamError> {
+        Shared::from(self).build(self.ecn.ecn(), 1.0, 1.0)
+    }
+}
+
+impl DctcpConfig {
+    /// The transport with these parameters.
+    ///
+    /// # Errors
+    /// If a parameter makes no sense.
+    pub fn build(&self) -> Result<Tcp, ParamError> {
+        ParamError::unless(self.g > 0.0 && self.g <= 1.0, "g", self.g, "above 0, at most 1")?;
+        let alpha = self.initial_alpha;
+        ParamError::unless((0.0..=1.0).contains(&alpha), "initial_alpha", alpha, "0 to 1")?;
+        Shared::from(self).build(Ecn::Dctcp, self.g, alpha)
+    }
+}
+
+impl Shared {
+    fn build(&self, ecn: Ecn, g: f64, initial_alpha: f64) -> Result<Tcp, ParamError> {
+        self.check_counts()?;
+        self.check_times()?;
+        let (mss, header, ack_bytes, syn_bytes) = self.sizes()?;
+        let max_window = self.window_in_segments()?;
+        Ok(Tcp {
+            mss,
+            header,
+            ack_bytes,
+            syn_bytes,
+            max_window,
+            initial_window: f64::from(self.initial_window.min(max_window)),
+            initial_ssthresh: self.initial_ssthresh.map_or(f64::INFINITY, f64::from),
+            dup_ack_threshold: self.dup_ack_threshold,
+            ack_every: self.ack_every,
+            ack_timeout: self.ack_timeout,
+            syn_timeout: self.syn_timeout,
+            initial_rto: self.initial_rto,
+            min_rto: self.min_rto,
+            max_rto: self.max_rto,
+            sack: self.sack,
+            limited_transmit: self.limited_transmit,
+            handshake: self.handshake,
+            ecn,
+            g,
+            initial_alpha,
+        })
+    }
+
+    fn check_counts(&self) -> Result<(), ParamError> {
+        let at_least_one = |key, value: u32| ParamError::unless(value >= 1, key, value, "1 or more");
+        at_least_one("initial_window", self.initial_window)?;
+        at_least_one("dup_ack_threshold", self.dup_ack_threshold)?;
+        at_least_one("ack_every", u32::from(self.ack_every))?;
+        let ssthresh = self.initial_ssthresh.unwrap_or(2);
+        ParamError::unless(ssthresh >= 2, "initial_ssthresh", ssthresh, "2 or more segments")
+    }
+
+    fn check_times(&self) -> Result<(), ParamError> {
+        let Self { min_rto, max_rto, initial_rto, .. } = *self;
+        let positive = |key, span: Span| ParamError::unless(!span.is_zero(), key, span, "more than 0s");
+        positive("min_rto", min_rto)?;
+        positive("ack_timeout", self.ack_timeout)?;
+        positive("syn_timeout", self.syn_timeout)?;
+        ParamError::unless(min_rto <= max_rto, "min_rto", min_rto, format!("at most max_rto, {max_rto}"))?;
+        ParamError::unless(
+            (min_rto..=max_rto).contains(&initial_rto),
+            "initial_rto",
+            initial_rto,
+            format!("min_rto to max_rto, {min_rto} to {max_rto}"),
+        )?;
+        ParamError::unless(
+            self.syn_timeout <= max_rto,
+            "syn_timeout",
+            self.syn_timeout,
+            format!("at most max_rto, {max_rto}"),
+        )
+    }
+
+    /// MSS, header, acknowledgement and SYN in bytes, each of which fits the 16 bits of a packet's size.
+    fn sizes(&self) -> Result<(u16, u16, u16, u16), ParamError> {
+        let fits = |key, bytes: Bytes| {
+            let fitting = u16::try_from(bytes.as_u64()).ok().filter(|&bytes| bytes > 0);
+            fitting.ok_or_else(|| ParamError::new(key, bytes, "1B to 65535B"))
+        };
+        let (mss, header) = (fits("mss", self.mss)?, fits("header", self.header)?);
+        let room = u16::MAX - header;
+        ParamError::unless(mss <= room, "mss", self.mss, format!("1B to {room}B: 65535B less the header"))?;
+        let ack_bytes = fits("ack_size", self.ack_size.unwrap_or(self.header))?;
+        let syn_bytes = fits("syn_size", self.syn_size.unwrap_or(self.header))?;
+        Ok((mss, header, ack_bytes, syn_bytes))
+    }
+
+    fn window_in_segments(&self) -> Result<u32, ParamError> {
+        let Some(window) = self.max_window else { return Ok(u32::MAX) };
+        let segments = window.as_u64() / self.mss.as_u64();
+        ParamError::unless(segments >= 1, "max_window", window, format!("the mss, {}, or more", self.mss))?;
+        Ok(u32::try_from(segments).unwrap_or(u32::MAX))
+    }
+}

@@ -1,0 +1,120 @@
+//! TCP: Reno congestion control with NewReno or SACK recovery, and DCTCP.
+//!
+//! - Slow start, congestion avoidance, fast retransmit: RFC 5681. Recovery: RFC 6582 or, with SACK, RFC 6675.
+//!   Limited transmit: RFC 3042. Timeouts: RFC 6298, from time stamps (RFC 7323).
+//! - ECN: off, classic (RFC 3168) or DCTCP (RFC 8257). Only data segments are ECN-capable; acknowledgements and the
+//!   handshake are not.
+//! - Windows are counted in segments. The last acknowledgement of a flow is never delayed.
+//!
+//! A flow that never ends stops after 2^32 - 1 segments, which is 500 s at 100 Gbit/s.
+
+mod config;
+mod congestion;
+mod reassembly;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod segments;
+mod sender;
+
+pub use config::{DctcpConfig, EcnMode, TcpConfig};
+pub use receiver::Receiver;
+pub use sender::Sender;
+use weft_packet::Packet;
+use weft_units::Span;
+
+use crate::{Delivery, FlowSize, Outbox, Protocol, ReceiverStats, SenderState, SenderStats};
+
+/// How an end reacts to marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ecn {
+    Off,
+    Classic,
+    Dctcp,
+}
+
+/// TCP with checked parameters: made by [`TcpConfig::build`] or [`DctcpConfig::build`], shared by all flows.
+#[derive(Debug, Clone)]
+pub struct Tcp {
+    mss: u16,
+    header: u16,
+    ack_bytes: u16,
+    syn_bytes: u16,
+    /// Segments.
+    max_window: u32,
+    /// Segments, at most `max_window`.
+    initial_window: f64,
+    /// Segments.
+    initial_ssthresh: f64,
+    dup_ack_threshold: u32,
+    ack_every: u16,
+    ecn: Ecn,
+    sack: bool,
+    limited_transmit: bool,
+    handshake: bool,
+    min_rto: Span,
+    max_rto: Span,
+    g: f64,
+    initial_alpha: f64,
+    initial_rto: Span,
+    ack_timeout: Span,
+    syn_timeout: Span,
+}
+
+impl Protocol for Tcp {
+    type Sender = Sender;
+    type Receiver = Receiver;
+
+    fn flow_size(&self, bytes: u64) -> FlowSize {
+        FlowSize::of(bytes, self.mss)
+    }
+
+    fn segment_wire_bytes(&self, size: FlowSize, segment: u32) -> u16 {
+        let payload = if segment.saturating_add(1) == size.segments { size.last_payload } else { self.mss };
+        payload + self.header
+    }
+
+    fn handshake_wire_bytes(&self) -> Option<(u16, u16)> {
+        self.handshake.then_some((self.syn_bytes, self.syn_bytes))
+    }
+
+    fn sender(&self, size: FlowSize) -> Sender {
+        Sender::new(self, size)
+    }
+
+    fn receiver(&self, size: FlowSize) -> Receiver {
+        Receiver::new(size)
+    }
+
+    fn start(&self, sender: &mut Sender, out: &mut impl Outbox) {
+        sender.start(self, out);
+    }
+
+    #[inline]
+    fn sender_receives(&self, sender: &mut Sender, packet: &Packet, out: &mut impl Outbox) -> SenderState {
+        sender.receives(self, packet, out)
+    }
+
+    fn sender_wakes(&self, sender: &mut Sender, out: &mut impl Outbox) -> SenderState {
+        sender.wakes(self, out)
+    }
+
+    #[inline]
+    fn receiver_receives(&self, receiver: &mut Receiver, packet: &Packet, out: &mut impl Outbox) -> Delivery {
+        receiver.receives(self, packet, out)
+    }
+
+    fn receiver_wakes(&self, receiver: &mut Receiver, out: &mut impl Outbox) -> Delivery {
+        receiver.wakes(self, out);
+        Delivery::Ongoing
+    }
+
+    fn sender_stats(&self, sender: &Sender) -> SenderStats {
+        sender.stats()
+    }
+
+    fn receiver_stats(&self, receiver: &Receiver) -> ReceiverStats {
+        receiver.stats()
+    }
+}

@@ -1,0 +1,198 @@
+//! The receiving end: reassembly, acknowledgements and the echo of marks.
+
+use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
+use weft_units::Time;
+
+use super::reassembly::Reassembly;
+use super::{Ecn, Tcp};
+use crate::{Delivery, FlowSize, Outbox, Outgoing, ReceiverStats};
+
+/// The receiving end of a flow. One cache line.
+#[derive(Debug, Clone)]
+pub struct Receiver {
+    /// RCV.NXT: the next segment in order.
+    expected: u32,
+    segments: u32,
+    /// Segments held beyond a hole.
+    held: u32,
+    /// Segments in order that are not acknowledged yet.
+    pending: u16,
+    /// Whether acknowledgements carry ECE: `DCTCP.CE`, or what RFC 3168 latches until CWR.
+    echo: bool,
+    /// The time stamp to echo: that of the first pending segment (RFC 7323 section 4.3 rule 2).
+    stamp: Time,
+    segments_received: u64,
+    out_of_order: u32,
+    duplicates: u32,
+    marked: u32,
+    reassembly: Option<Box<Reassembly>>,
+}
+
+impl Receiver {
+    pub(super) const fn new(size: FlowSize) -> Self {
+        Self {
+            expected: 0,
+            segments: size.segments,
+            held: 0,
+            pending: 0,
+            echo: false,
+            stamp: Time::ZERO,
+            segments_received: 0,
+            out_of_order: 0,
+            duplicates: 0,
+            marked: 0,
+            reassembly: None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn receives(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) -> Delivery {
+        match packet.kind {
+            Kind::Data => self.on_data(tcp, packet, out),
+            Kind::Syn => {
+                Self::send_syn_ack(tcp, packet, out);
+                Delivery::Ongoing
+            }
+            Kind::Ack | Kind::SynAck | Kind::Control => Delivery::Ongoing,
+        }
+    }
+
+    /// The delayed acknowledgement is due.
+    pub(super) fn wakes(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
+        if self.pending > 0 {
+            self.acknowledge(tcp, out);
+        }
+    }
+
+    /// A repeated SYN is answered again: the answer may have been lost.
+    fn send_syn_ack(tcp: &Tcp, syn: &Packet, out: &mut impl Outbox) {
+        out.send(Outgoing {
+            kind: Kind::SynAck,
+            flags: PacketFlags::default(),
+            seq: 0,
+            wire_bytes: tcp.syn_bytes,
+            sent: syn.sent,
+            sack: [SackBlock::default(); Packet::SACK_BLOCKS],
+        });
+    }
+
+    #[inline]
+    fn on_data(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) -> Delivery {
+        self.segments_received += 1;
+        let echo_changed = self.take_mark(tcp, packet, out);
+        if self.pending == 0 {
+            self.stamp = packet.sent;
+        }
+        if packet.seq != self.expected || self.held > 0 {
+            return self.on_disorder(tcp, packet.seq, out);
+        }
+        self.expected += 1;
+        self.pending += 1;
+        let complete = self.expected == self.segments;
+        if complete || echo_changed || self.pending >= tcp.ack_every {
+            self.acknowledge(tcp, out);
+        } else if self.pending == 1 {
+            // RFC 5681 section 4.2.
+            out.wake_at(out.now().saturating_add(tcp.ack_timeout));
+        }
+        if complete { Delivery::Complete } else { Delivery::Ongoing }
+    }
+
+    /// Follows the marks. Returns whether this segment must be acknowledged at once.
+    #[inline]
+    fn take_mark(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) -> bool {
+        let marked = packet.flags.has(PacketFlags::CE);
+        self.marked += u32::from(marked);
+        match tcp.ecn {
+            Ecn::Off => false,
+            Ecn::Classic => {
+                // RFC 3168 section 6.1.3: echo from a mark until CWR. A segment may carry both: then the echo goes on.
+                self.echo = marked || (self.echo && !packet.flags.has(PacketFlags::CWR));
+                false
+            }
+            Ecn::Dctcp if marked == self.echo => false,
+            Ecn::Dctcp => {
+                // RFC 8257 section 3.2: on a change, what is pending is acknowledged with the old state, and this
+                // segment at once with the new one.
+                if self.pending > 0 {
+                    self.acknowledge(tcp, out);
+                }
+                self.echo = marked;
+                true
+            }
+        }
+    }
+
+    /// A segment that is not the next one in order, or that arrived while there is a hole. Acknowledged at once (RFC
+    /// 5681 section 4.2), whether it opens a hole, fills one or is known.
+    #[cold]
+    fn on_disorder(&mut self, tcp: &Tcp, segment: u32, out: &mut impl Outbox) -> Delivery {
+        let before = self.expected;
+        if segment < self.expected || segment >= self.segments {
+            self.duplicates += 1;
+        } else {
+            self.reassemble(segment);
+        }
+        let complete = self.expected == self.segments && self.expected > before;
+        if complete {
+            self.reassembly = None;
+        }
+        self.acknowledge(tcp, out);
+        if complete { Delivery::Complete } else { Delivery::Ongoing }
+    }
+
+    fn reassemble(&mut self, segment: u32) {
+        let expected = self.expected;
+        let reassembly = self.reassembly.get_or_insert_with(|| Box::new(Reassembly::new(expected)));
+        if self.held == 0 {
+            reassembly.restart(expected);
+        }
+        if segment == expected {
+            self.expected = reassembly.fill(segment);
+        } else if reassembly.hold(segment) {
+            self.out_of_order += 1;
+        } else {
+            self.duplicates += 1;
+        }
+        self.held = reassembly.len();
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
+        let blocks = match &self.reassembly {
+            Some(reassembly) if tcp.sack && self.held > 0 => reassembly.blocks(self.expected),
+            _ => [SackBlock::default(); Packet::SACK_BLOCKS],
+        };
+        out.send(Outgoing {
+            kind: Kind::Ack,
+            flags: PacketFlags::default().with_if(PacketFlags::ECE, self.echo),
+            seq: self.expected,
+            wire_bytes: tcp.ack_bytes,
+            sent: self.stamp,
+            sack: blocks,
+        });
+        self.pending = 0;
+        if tcp.ack_every > 1 {
+            out.wake_at(Time::NEVER);
+        }
+    }
+
+    pub(super) const fn stats(&self) -> ReceiverStats {
+        ReceiverStats {
+            segments_received: self.segments_received,
+            out_of_order: self.out_of_order,
+            duplicates: self.duplicates,
+            marked: self.marked,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_is_one_cache_line() {
+        assert!(size_of::<Receiver>() <= 64, "{}", size_of::<Receiver>());
+    }
+}

@@ -1,0 +1,58 @@
+//! Round-trip time and retransmission timeout (RFC 6298).
+
+use weft_units::Span;
+
+use super::Tcp;
+
+/// The estimator of RFC 6298 section 2. The clock is exact, so its granularity G is zero and rule 2.3's max(G, ...)
+/// falls away.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RttEstimator {
+    srtt_ps: u64,
+    rttvar_ps: u64,
+    rto: Span,
+}
+
+impl RttEstimator {
+    /// Before the first sample: rule 2.1.
+    pub const fn new(tcp: &Tcp) -> Self {
+        Self { srtt_ps: 0, rttvar_ps: 0, rto: tcp.initial_rto }
+    }
+
+    /// Takes a sample.
+    ///
+    /// Time stamps tell which transmission an acknowledgement answers, so samples of retransmitted segments are good
+    /// and Karn's rule (section 3) is not needed.
+    #[inline]
+    pub fn sample(&mut self, tcp: &Tcp, rtt: Span) {
+        let r = rtt.as_ps();
+        if self.srtt_ps == 0 {
+            // Rule 2.2.
+            self.srtt_ps = r;
+            self.rttvar_ps = r / 2;
+        } else {
+            // Rule 2.3, with beta = 1/4 and alpha = 1/8; RTTVAR first, with the old SRTT.
+            self.rttvar_ps = self.rttvar_ps - self.rttvar_ps / 4 + self.srtt_ps.abs_diff(r) / 4;
+            self.srtt_ps = self.srtt_ps - self.srtt_ps / 8 + r / 8;
+        }
+        // Rules 2.4 and 2.5.
+        let rto = self.srtt_ps.saturating_add(self.rttvar_ps.saturating_mul(4));
+        self.rto = Span::from_ps(rto).clamp(tcp.min_rto, tcp.max_rto);
+    }
+
+    /// The timeout after `backoff` expiries in a row: rule 5.5, up to the limit of rule 2.5.
+    #[inline]
+    pub fn timeout(&self, tcp: &Tcp, backoff: u8) -> Span {
+        self.rto.saturating_mul(1 << backoff.min(63)).min(tcp.max_rto)
+    }
+
+    /// The smoothed round-trip time; zero before the first sample.
+    pub const fn smoothed(&self) -> Span {
+        Span::from_ps(self.srtt_ps)
+    }
+
+    /// The round-trip time variation; zero before the first sample.
+    pub const fn variation(&self) -> Span {
+        Span::from_ps(self.rttvar_ps)
+    }
+}

@@ -1,0 +1,347 @@
+//! The sending end: what it keeps, how it opens, sends and takes acknowledgements. Losses are in `recovery`.
+
+use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
+use weft_units::{Span, Time};
+
+use super::congestion::{MarkEstimator, Window};
+use super::rtt::RttEstimator;
+use super::scoreboard::Scoreboard;
+use super::{Ecn, Tcp};
+use crate::{FlowSize, Outbox, Outgoing, SenderState, SenderStats};
+
+/// Where a sender is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Phase {
+    /// Not started.
+    Idle,
+    /// A SYN is out.
+    SynSent,
+    /// Slow start or congestion avoidance; after a timeout, the way back up to where it was.
+    Open,
+    /// Fast recovery.
+    Recovery,
+    /// All is acknowledged.
+    Done,
+}
+
+/// The sending end of a flow. Two cache lines; without SACK it needs nothing per segment.
+#[derive(Debug, Clone)]
+pub struct Sender {
+    /// SND.UNA: the first segment that is not acknowledged.
+    pub(super) una: u32,
+    /// SND.NXT: the next segment to send. Below `max` only on the way back after a timeout.
+    pub(super) next: u32,
+    /// One past the highest segment that was ever sent.
+    pub(super) max: u32,
+    pub(super) segments: u32,
+    pub(super) window: Window,
+    pub(super) rtt: RttEstimator,
+    pub(super) marks: MarkEstimator,
+    pub(super) last_payload: u16,
+    pub(super) phase: Phase,
+    /// Timeouts since the last acknowledgement of new data.
+    pub(super) backoff: u8,
+    /// RFC 6582's recover: `max` when the last loss was found; 0 if there was none.
+    pub(super) recover: u32,
+    /// `next` when the window was last reduced for a mark: until it is acknowledged, the window neither shrinks
+    /// again nor grows.
+    pub(super) cwr_end: u32,
+    /// Duplicate acknowledgements in a row.
+    pub(super) dup_acks: u32,
+    /// Segments that limited transmit sent since the last acknowledgement of new data.
+    pub(super) limited: u16,
+    /// The next new segment says that the window was reduced.
+    pub(super) cwr_due: bool,
+    /// This recovery has seen a partial acknowledgement.
+    pub(super) partial_seen: bool,
+    pub(super) counts: Counts,
+    /// What SACK blocks have said; only with SACK, and only after the first block.
+    pub(super) scoreboard: Option<Box<Scoreboard>>,
+}
+
+/// What is counted beyond what the sequence numbers say.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub retransmissions: u32,
+    pub timeouts: u32,
+    pub fast_recoveries: u32,
+    pub duplicate_acks: u32,
+    pub marked_acks: u32,
+}
+
+impl Sender {
+    pub(super) fn new(tcp: &Tcp, size: FlowSize) -> Self {
+        Self {
+            una: 0,
+            next: 0,
+            max: 0,
+            segments: size.segments,
+            window: Window { cwnd: tcp.initial_window, ssthresh: tcp.initial_ssthresh },
+            rtt: RttEstimator::new(tcp),
+            marks: MarkEstimator::new(tcp.initial_alpha),
+            last_payload: size.last_payload,
+            phase: Phase::Idle,
+            backoff: 0,
+            recover: 0,
+            cwr_end: 0,
+            dup_acks: 0,
+            limited: 0,
+            cwr_due: false,
+            partial_seen: false,
+            counts: Counts::default(),
+            scoreboard: None,
+        }
+    }
+
+    pub(super) fn start(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
+        if tcp.handshake {
+            self.phase = Phase::SynSent;
+            self.send_syn(tcp, out);
+        } else {
+            self.open(tcp, out);
+        }
+    }
+
+    #[inline]
+    pub(super) fn receives(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) -> SenderState {
+        match (self.phase, packet.kind) {
+            (Phase::Open | Phase::Recovery, Kind::Ack) => self.on_ack(tcp, packet, out),
+            (Phase::SynSent, Kind::SynAck) => self.on_syn_ack(tcp, packet, out),
+            _ => {}
+        }
+        self.state()
+    }
+
+    pub(super) fn wakes(&mut self, tcp: &Tcp, out: &mut impl Outbox) -> SenderState {
+        match self.phase {
+            Phase::SynSent => {
+                self.counts.timeouts += 1;
+                self.backoff = self.backoff.saturating_add(1);
+                self.send_syn(tcp, out);
+            }
+            Phase::Open | Phase::Recovery if self.una < self.max => self.time_out(tcp, out),
+            _ => {}
+        }
+        self.state()
+    }
+
+    fn open(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
+        self.phase = Phase::Open;
+        self.send_allowed(tcp, out);
+        self.arm(tcp, out);
+    }
+
+    fn send_syn(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
+        let now = out.now();
+        out.send(Outgoing {
+            kind: Kind::Syn,
+            flags: PacketFlags::default().with_if(PacketFlags::RETRANSMISSION, self.backoff > 0),
+            seq: 0,
+            wire_bytes: tcp.syn_bytes,
+            sent: now,
+            sack: NO_SACK,
+        });
+        // RFC 6298 rule 5.5 for the SYN too.
+        let timeout = tcp.syn_timeout.saturating_mul(1 << self.backoff.min(63)).min(tcp.max_rto);
+        out.wake_at(now.saturating_add(timeout));
+    }
+
+    fn on_syn_ack(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) {
+        self.rtt.sample(tcp, out.now().since(packet.sent));
+        if self.backoff > 0 {
+            // RFC 5681 section 3.1: after a lost SYN or SYN-ACK the initial window is one segment.
+            self.window.cwnd = 1.0;
+            self.backoff = 0;
+        }
+        self.open(tcp, out);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) {
+        let ack = packet.seq;
+        // Older than what is known, or of data never sent: RFC 9293 section 3.10.7.4.
+        if ack < self.una || ack > self.max {
+            return;
+        }
+        let marked = packet.flags.has(PacketFlags::ECE) && tcp.ecn != Ecn::Off;
+        self.counts.marked_acks += u32::from(marked);
+        let sack_news = tcp.sack && self.take_sack(packet);
+        if ack > self.una {
+            self.on_new_ack(tcp, packet, marked, out);
+        } else if self.una < self.max {
+            self.on_duplicate_ack(tcp, marked, sack_news, out);
+        }
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, tcp: &Tcp, packet: &Packet, marked: bool, out: &mut impl Outbox) {
+        let ack = packet.seq;
+        let acked = ack - self.una;
+        self.una = ack;
+        // After a timeout the acknowledgement may cover segments that arrived before and need not be sent again.
+        self.next = self.next.max(ack);
+        (self.dup_acks, self.limited, self.backoff) = (0, 0, 0);
+        // RFC 7323 section 4.1: an acknowledgement of new data gives a sample.
+        self.rtt.sample(tcp, out.now().since(packet.sent));
+        if tcp.ecn == Ecn::Dctcp {
+            self.marks.count(tcp.g, acked, marked, ack, self.next);
+        }
+        let mut restart_timer = true;
+        if self.phase == Phase::Recovery {
+            restart_timer = self.on_ack_in_recovery(tcp, acked, out);
+        } else {
+            if marked {
+                self.on_mark(tcp);
+            }
+            // RFC 3168 section 6.1.2, RFC 8257 section 3.3: no growth in the window that follows a reduction.
+            if self.una > self.cwr_end {
+                self.window.grow(acked, tcp.max_window);
+            }
+        }
+        if self.una == self.segments {
+            self.finish(out);
+            return;
+        }
+        self.send_allowed(tcp, out);
+        if restart_timer {
+            self.arm(tcp, out);
+        }
+    }
+
+    /// An acknowledgement carried ECE, outside recovery.
+    pub(super) fn on_mark(&mut self, tcp: &Tcp) {
+        // At most once per window of data, be it for marks or for losses (RFC 3168 section 6.1.2).
+        if self.una <= self.cwr_end || (self.recover > 0 && self.una <= self.recover) {
+            return;
+        }
+        match tcp.ecn {
+            Ecn::Off => return,
+            Ecn::Classic => self.window.scale(0.5),
+            // RFC 8257 section 3.3 step 10.
+            Ecn::Dctcp => self.window.scale(1.0 - self.marks.alpha / 2.0),
+        }
+        self.cwr_end = self.next;
+        self.cwr_due = true;
+    }
+
+    fn finish(&mut self, out: &mut impl Outbox) {
+        self.phase = Phase::Done;
+        self.scoreboard = None;
+        out.wake_at(Time::NEVER);
+    }
+
+    /// Sends what the window allows.
+    #[inline]
+    pub(super) fn send_allowed(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
+        if self.scoreboard.is_some() {
+            self.send_around_sacked(tcp, out);
+            return;
+        }
+        let window = self.window.segments().min(tcp.max_window);
+        let end = self.una.saturating_add(window).min(self.segments);
+        while self.next < end {
+            self.transmit(tcp, self.next, out);
+            self.next += 1;
+        }
+    }
+
+    /// Sends one segment, new or again. `next` stays.
+    #[inline]
+    pub(super) fn transmit(&mut self, tcp: &Tcp, segment: u32, out: &mut impl Outbox) {
+        let again = segment < self.max;
+        // RFC 3168 section 6.1.5: retransmitted segments are not ECN-capable. DCTCP marks all data, as Linux does.
+        let ect = tcp.ecn == Ecn::Dctcp || (tcp.ecn == Ecn::Classic && !again);
+        let last = segment + 1 == self.segments;
+        let mut flags = PacketFlags::default()
+            .with_if(PacketFlags::ECT, ect)
+            .with_if(PacketFlags::RETRANSMISSION, again)
+            .with_if(PacketFlags::LAST, last);
+        if again {
+            self.counts.retransmissions += 1;
+        } else {
+            self.max = segment + 1;
+            // RFC 3168 section 6.1.2: on the first new segment after the reduction.
+            flags = flags.with_if(PacketFlags::CWR, self.cwr_due);
+            self.cwr_due = false;
+        }
+        let payload = if last { self.last_payload } else { tcp.mss };
+        out.send(Outgoing {
+            kind: Kind::Data,
+            flags,
+            seq: segment,
+            wire_bytes: payload + tcp.header,
+            sent: out.now(),
+            sack: NO_SACK,
+        });
+    }
+
+    /// Restarts the retransmission timer, or stops it if nothing is outstanding (RFC 6298 rules 5.1 to 5.3).
+    #[inline]
+    pub(super) fn arm(&self, tcp: &Tcp, out: &mut impl Outbox) {
+        let deadline = if self.una == self.max {
+            Time::NEVER
+        } else {
+            out.now().saturating_add(self.rtt.timeout(tcp, self.backoff))
+        };
+        out.wake_at(deadline);
+    }
+
+    #[inline]
+    fn state(&self) -> SenderState {
+        if self.phase == Phase::Done { SenderState::Done } else { SenderState::Open }
+    }
+
+    pub(super) fn stats(&self) -> SenderStats {
+        let Counts { retransmissions, timeouts, fast_recoveries, duplicate_acks, marked_acks } = self.counts;
+        SenderStats {
+            // Every segment below `max` was sent for the first time once.
+            segments_sent: u64::from(self.max) + u64::from(retransmissions),
+            retransmissions,
+            timeouts,
+            fast_recoveries,
+            duplicate_acks,
+            marked_acks,
+        }
+    }
+}
+
+/// What may be traced.
+impl Sender {
+    /// Congestion window, in segments.
+    pub const fn congestion_window(&self) -> f64 {
+        self.window.cwnd
+    }
+
+    /// Slow start threshold, in segments; infinite until the first reduction if the configuration sets none.
+    pub const fn slow_start_threshold(&self) -> f64 {
+        self.window.ssthresh
+    }
+
+    /// Segments sent and not acknowledged cumulatively.
+    pub const fn outstanding(&self) -> u32 {
+        self.next - self.una
+    }
+
+    /// DCTCP's estimate of the marked share, 0 to 1.
+    pub const fn marked_share(&self) -> f64 {
+        self.marks.alpha
+    }
+
+    /// Smoothed round-trip time and its variation (RFC 6298); zero before the first sample.
+    pub const fn round_trip(&self) -> (Span, Span) {
+        (self.rtt.smoothed(), self.rtt.variation())
+    }
+}
+
+const NO_SACK: [SackBlock; Packet::SACK_BLOCKS] = [SackBlock { first: 0, count: 0 }; Packet::SACK_BLOCKS];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_is_two_cache_lines() {
+        assert!(size_of::<Sender>() <= 128, "{}", size_of::<Sender>());
+    }
+}

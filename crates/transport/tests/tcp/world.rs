@@ -1,0 +1,250 @@
+//! A world of two endpoints and a path: its own clock, a fixed latency, and a fate for every packet.
+
+use std::collections::BTreeMap;
+
+use weft_packet::{Kind, Packet, PacketFlags};
+use weft_transport::tcp::{Receiver, Sender};
+use weft_transport::{Delivery, FlowSize, Outbox, Outgoing, Protocol, SenderState, Tcp};
+use weft_units::{Purpose, Span, Stream, Time};
+
+/// One way.
+pub const LATENCY: Span = Span::from_us(20);
+pub const RTT: Span = Span::from_us(40);
+
+/// What the path does to a packet.
+#[derive(Clone, Copy, Default)]
+pub struct Fate {
+    pub dropped: bool,
+    pub marked: bool,
+    pub late_by: Span,
+    pub copies: u32,
+}
+
+pub const PASS: Fate = Fate { dropped: false, marked: false, late_by: Span::ZERO, copies: 0 };
+pub const DROP: Fate = Fate { dropped: true, ..PASS };
+
+/// A packet as it was sent.
+#[derive(Clone, Copy)]
+pub struct Sent {
+    pub at: Time,
+    pub packet: Packet,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Sender,
+    Receiver,
+}
+
+/// What an endpoint did during one call.
+struct Call<'a> {
+    now: Time,
+    sent: Vec<Outgoing>,
+    timer: &'a mut Time,
+    random: &'a mut Stream,
+}
+
+impl Outbox for Call<'_> {
+    fn now(&self) -> Time {
+        self.now
+    }
+    fn send(&mut self, packet: Outgoing) {
+        self.sent.push(packet);
+    }
+    fn wake_at(&mut self, at: Time) {
+        assert!(at > self.now, "a timer in the past");
+        *self.timer = at;
+    }
+    fn random(&mut self) -> &mut Stream {
+        self.random
+    }
+}
+
+/// Decides the fate of each packet; is told how many of the same kind and segment were sent before.
+pub type Path<'a> = Box<dyn FnMut(&Packet, u32) -> Fate + 'a>;
+
+pub struct World<'a> {
+    tcp: &'a Tcp,
+    path: Path<'a>,
+    random: Stream,
+    now: Time,
+    order: u64,
+    flying: BTreeMap<(Time, u64), (End, Packet)>,
+    times_sent: BTreeMap<(u8, u32), u32>,
+    sender_timer: Time,
+    receiver_timer: Time,
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub log: Vec<Sent>,
+    /// Congestion window, outstanding segments and marked share after each call of the sender.
+    pub trace: Vec<(Time, f64, u32, f64)>,
+    /// When the receiver had everything.
+    pub completed: Vec<Time>,
+    /// When the sender was done.
+    pub done: Option<Time>,
+}
+
+impl<'a> World<'a> {
+    pub fn new(tcp: &'a Tcp, size: FlowSize, path: impl FnMut(&Packet, u32) -> Fate + 'a) -> Self {
+        Self {
+            tcp,
+            path: Box::new(path),
+            random: Stream::new(1, Purpose::Transport, 0),
+            now: Time::ZERO,
+            order: 0,
+            flying: BTreeMap::new(),
+            times_sent: BTreeMap::new(),
+            sender_timer: Time::NEVER,
+            receiver_timer: Time::NEVER,
+            sender: tcp.sender(size),
+            receiver: tcp.receiver(size),
+            log: Vec::new(),
+            trace: Vec::new(),
+            completed: Vec::new(),
+            done: None,
+        }
+    }
+
+    /// Starts the flow and runs until nothing is left to happen, at most `steps` events.
+    pub fn run(mut self, steps: u32) -> Self {
+        self.begin();
+        for _ in 0..steps {
+            if !self.step() {
+                return self;
+            }
+        }
+        panic!("not over after {steps} events, at {} us", self.now.as_us());
+    }
+
+    /// Starts the flow and runs what happens before `end`, for flows that never end.
+    pub fn run_until(mut self, end: Time) -> Self {
+        self.begin();
+        while self.next_at() < end && self.step() {}
+        self
+    }
+
+    fn begin(&mut self) {
+        self.of_sender(|tcp, sender, out| {
+            tcp.start(sender, out);
+            SenderState::Open
+        });
+    }
+
+    fn next_packet_at(&self) -> Time {
+        self.flying.first_key_value().map_or(Time::NEVER, |(key, _)| key.0)
+    }
+
+    fn next_at(&self) -> Time {
+        self.next_packet_at().min(self.sender_timer).min(self.receiver_timer)
+    }
+
+    /// The next event: packets before timers at the same instant. False if there is none.
+    fn step(&mut self) -> bool {
+        let next = self.next_at();
+        if next == Time::NEVER {
+            return false;
+        }
+        self.now = next;
+        if self.next_packet_at() == next {
+            if let Some((_, (end, packet))) = self.flying.pop_first() {
+                self.deliver(end, packet);
+            }
+        } else if self.sender_timer == next {
+            self.sender_timer = Time::NEVER;
+            self.of_sender(|tcp, sender, out| tcp.sender_wakes(sender, out));
+        } else {
+            self.receiver_timer = Time::NEVER;
+            self.of_receiver(|tcp, receiver, out| tcp.receiver_wakes(receiver, out));
+        }
+        true
+    }
+
+    fn deliver(&mut self, end: End, packet: Packet) {
+        match end {
+            End::Sender => self.of_sender(|tcp, sender, out| tcp.sender_receives(sender, &packet, out)),
+            End::Receiver => {
+                self.of_receiver(|tcp, receiver, out| tcp.receiver_receives(receiver, &packet, out));
+            }
+        }
+    }
+
+    fn of_sender(&mut self, act: impl FnOnce(&Tcp, &mut Sender, &mut Call) -> SenderState) {
+        let Self { now, random, sender_timer: timer, .. } = self;
+        let mut call = Call { now: *now, sent: Vec::new(), timer, random };
+        let state = act(self.tcp, &mut self.sender, &mut call);
+        let sent = call.sent;
+        let sender = &self.sender;
+        self.trace.push((self.now, sender.congestion_window(), sender.outstanding(), sender.marked_share()));
+        match (state, self.done) {
+            (SenderState::Done, None) => self.done = Some(self.now),
+            (SenderState::Open, Some(_)) => panic!("a sender that was done is open again"),
+            _ => {}
+        }
+        self.dispatch(End::Receiver, sent);
+    }
+
+    fn of_receiver(&mut self, act: impl FnOnce(&Tcp, &mut Receiver, &mut Call) -> Delivery) {
+        let Self { now, random, receiver_timer: timer, .. } = self;
+        let mut call = Call { now: *now, sent: Vec::new(), timer, random };
+        if act(self.tcp, &mut self.receiver, &mut call) == Delivery::Complete {
+            self.completed.push(self.now);
+        }
+        let sent = call.sent;
+        self.dispatch(End::Sender, sent);
+    }
+
+    fn dispatch(&mut self, to: End, packets: Vec<Outgoing>) {
+        for outgoing in packets {
+            let Outgoing { kind, flags, seq, wire_bytes, sent, sack } = outgoing;
+            let mut packet = Packet::default();
+            (packet.kind, packet.flags, packet.seq) = (kind, flags, seq);
+            (packet.wire_bytes, packet.sent) = (wire_bytes, sent);
+            if kind == Kind::Ack {
+                packet.set_sack_blocks(sack);
+            }
+            let times = self.times_sent.entry((kind as u8, seq)).or_default();
+            let fate = (self.path)(&packet, *times);
+            *times += 1;
+            self.log.push(Sent { at: self.now, packet });
+            if fate.marked && packet.flags.has(PacketFlags::ECT) {
+                packet.flags.set(PacketFlags::CE);
+            }
+            for copy in 0..=u64::from(fate.copies) {
+                let arrive = self.now + LATENCY + fate.late_by + Span::from_ns(copy);
+                self.order += 1;
+                if !fate.dropped {
+                    self.flying.insert((arrive, self.order), (to, packet));
+                }
+            }
+        }
+    }
+
+    /// Packets of this kind, as they were sent.
+    pub fn sent(&self, kind: Kind) -> impl Iterator<Item = &Sent> {
+        self.log.iter().filter(move |sent| sent.packet.kind == kind)
+    }
+
+    /// Segments that were sent again: when, and which.
+    pub fn retransmitted(&self) -> Vec<(Time, u32)> {
+        let data = self.sent(Kind::Data);
+        let again = data.filter(|sent| sent.packet.flags.has(PacketFlags::RETRANSMISSION));
+        again.map(|sent| (sent.at, sent.packet.seq)).collect()
+    }
+}
+
+/// A time of so many microseconds.
+pub const fn at_us(us: u64) -> Time {
+    Time::from_ps(us * 1_000_000)
+}
+
+/// So many full segments.
+pub const fn segments(count: u32) -> FlowSize {
+    FlowSize { segments: count, last_payload: 1_460 }
+}
+
+/// Drops the first transmission of each of these segments.
+pub fn losing(lost: &[u32]) -> impl FnMut(&Packet, u32) -> Fate {
+    move |packet, before| {
+        if packet.kind == Kind::Data && before == 0 && lost.contains(&packet.seq) { DROP } else { PASS }
+    }
+}
