@@ -27,6 +27,12 @@ pub trait EdgeContext {
     /// How many explicit routes lead to a host: labels 0 up to this number are distinct paths. 1 within a rack.
     fn routes_to(&self, host: HostId) -> u16;
 
+    /// Bytes of headers in the wire size of every packet of a transport; what is left is payload. A world where
+    /// packets have no headers need not say so.
+    fn header_bytes(&self) -> u16 {
+        0
+    }
+
     /// The host's own random stream.
     fn random(&mut self) -> &mut Stream;
 

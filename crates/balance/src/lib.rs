@@ -6,9 +6,13 @@
 
 pub mod edge;
 mod edge_api;
+#[cfg(test)]
+mod every_scheme;
 mod registry;
 pub mod switch;
 mod switch_api;
+#[cfg(test)]
+mod testing;
 
 pub use edge_api::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo};
 pub use registry::{

@@ -272,8 +272,13 @@ macro_rules! registry {
 registry! {
     switch {
         ecmp: Ecmp, "Equal-cost multipath: a flow stays on the path that a hash of its five-tuple picks.", "RFC 2992";
+        wcmp: Wcmp, "Weighted-cost multipath: ECMP in proportion to the capacity that routing knows.", "Zhou et al., EuroSys 2014";
+        rps: Rps, "Random packet spraying: every packet takes a next hop at random.", "Dixit et al., INFOCOM 2013";
+        letflow: LetFlow, "LetFlow: every flowlet takes a next hop at random.", "Vanini et al., NSDI 2017";
+        drill: Drill, "DRILL: every packet takes the shortest of a few queues, sampled and remembered.", "Ghorbani et al., SIGCOMM 2017";
     }
     edge {
+        drb: Drb, "Digit-reversal bouncing: packets in turn over all paths, from the edge.", "Cao et al., CoNEXT 2013";
         presto: Presto, "Presto: 64 KB flowcells in turn over all paths, from the edge.", "He et al., SIGCOMM 2015";
     }
 }

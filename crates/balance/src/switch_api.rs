@@ -27,6 +27,19 @@ pub struct NextHops<'a> {
     pub rack: u16,
 }
 
+impl NextHops<'_> {
+    /// Where `port` is in `ports`, or `None` if it is no next hop (any more). Ports of one group are mostly
+    /// neighbours, so the first look is at the place where it then is.
+    #[inline]
+    pub fn index_of(&self, port: PortId) -> Option<usize> {
+        let guess = usize::from(port.0.wrapping_sub(self.ports[0].0));
+        if self.ports.get(guess) == Some(&port) {
+            return Some(guess);
+        }
+        self.ports.binary_search(&port).ok()
+    }
+}
+
 /// What a scheme knows of its switch before the first packet.
 #[derive(Debug, Clone)]
 pub struct SwitchInfo<'a> {
@@ -97,4 +110,23 @@ pub trait SwitchBalancer: Sized {
 
     /// Its own counters, by name, for the results.
     fn counters(&self, _count: &mut dyn FnMut(&'static str, u64)) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Group;
+
+    use super::*;
+
+    #[test]
+    fn a_port_is_found_at_its_index_with_and_without_holes_in_the_group() {
+        for group in [Group::of([4, 5, 6, 7]), Group::of([0, 3, 4, 9, 65_535])] {
+            for (index, &port) in group.ports.iter().enumerate() {
+                assert_eq!(group.hops().index_of(port), Some(index));
+            }
+            for absent in [1, 8, 10, 65_534].map(PortId) {
+                assert_eq!(group.hops().index_of(absent), None);
+            }
+        }
+    }
 }

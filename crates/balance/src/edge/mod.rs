@@ -1,3 +1,4 @@
 //! Schemes that live at the edge: in a host's virtual switch.
 
+pub mod drb;
 pub mod presto;

@@ -70,3 +70,62 @@ impl SwitchBalancer for Ecmp {
         0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{CHI_SQUARE_7, FakeSwitch, Group, chi_square, packet, with};
+
+    use super::*;
+
+    fn ecmp(hash: HashSeed, switch: u32, tier: u8) -> Ecmp {
+        Ecmp::new(&Params { hash }, &FakeSwitch::new(8, 1).info(switch, tier, 1))
+    }
+
+    fn ports(scheme: &mut Ecmp, flows: u32) -> Vec<usize> {
+        let (mut switch, group) = (FakeSwitch::new(8, 1), Group::of(0..8));
+        (0..flows).map(|flow| scheme.choose(&mut switch, &mut packet(flow), &group.hops())).collect()
+    }
+
+    #[test]
+    fn flows_spread_evenly_even_when_their_entropy_is_consecutive() {
+        let mut counts = [0; 8];
+        for port in ports(&mut ecmp(HashSeed::PerSwitch, 0, 0), 80_000) {
+            counts[port] += 1;
+        }
+        let chi = chi_square(&counts, &[1; 8]);
+        assert!(chi < CHI_SQUARE_7, "chi-square {chi}: {counts:?}");
+    }
+
+    #[test]
+    fn a_flow_keeps_its_port_whatever_the_queues_and_the_time() {
+        let (mut scheme, group) = (ecmp(HashSeed::PerSwitch, 0, 0), Group::of(0..8));
+        let mut switch = FakeSwitch::new(8, 1);
+        let first = scheme.choose(&mut switch, &mut packet(7), &group.hops());
+        for step in 1..100u64 {
+            switch.now = weft_units::Time::from_ps(step << 30);
+            switch.backlogs[first] = step * 1_500;
+            let mut later = with(packet(7), |later| (later.seq, later.wire_bytes) = (step as u32, 64));
+            assert_eq!(scheme.choose(&mut switch, &mut later, &group.hops()), first);
+        }
+    }
+
+    #[test]
+    fn a_shared_seed_is_shared_within_a_tier_and_no_further() {
+        let [a, b, c] =
+            [(3, 0), (9, 0), (3, 1)].map(|(s, tier)| ports(&mut ecmp(HashSeed::Shared, s, tier), 64));
+        assert_eq!(a, b);
+        assert_ne!(a, c, "two tiers with one hash would polarise");
+    }
+
+    #[test]
+    fn per_switch_seeds_do_not_polarise() {
+        // Of the flows that one switch puts on port 0, another must use every port.
+        let [a, b] = [1, 2].map(|switch| ports(&mut ecmp(HashSeed::PerSwitch, switch, 0), 16_000));
+        let mut counts = [0; 8];
+        for (_, &port) in a.iter().zip(&b).filter(|&(&first, _)| first == 0) {
+            counts[port] += 1;
+        }
+        let chi = chi_square(&counts, &[1; 8]);
+        assert!(chi < CHI_SQUARE_7, "chi-square {chi}: {counts:?}");
+    }
+}

@@ -1,3 +1,7 @@
 //! Schemes that live in switches.
 
+pub mod drill;
 pub mod ecmp;
+pub mod letflow;
+pub mod rps;
+pub mod wcmp;

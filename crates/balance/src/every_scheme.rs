@@ -1,0 +1,174 @@
+//! What every registered scheme must do, whatever it is.
+
+use proptest::prelude::*;
+use weft_packet::{HostId, Route};
+use weft_units::Span;
+
+use crate::testing::{FakeHost, FakeSwitch, Group, HOSTS_PER_RACK, RACKS, packet, with};
+use crate::{BalancerSpec, EdgeFlow, balancers};
+
+const PORTS: usize = 12;
+
+/// Every scheme with its default parameters.
+fn specs() -> Vec<BalancerSpec> {
+    let spec = |name| serde_json::from_value(serde_json::json!({ "name": name })).expect("a registered name");
+    balancers().iter().map(|info| spec(info.name)).collect()
+}
+
+/// One packet at a switch: who sends it, what the queues hold then, which ports are up, and how long after the last.
+#[derive(Debug, Clone)]
+struct Step {
+    flow: u32,
+    rack: u16,
+    up: [bool; PORTS],
+    weights: [u32; PORTS],
+    backlogs: [u64; PORTS],
+    pause_us: u64,
+}
+
+impl Step {
+    /// The ports that are up; at least two.
+    fn group(&self) -> Group {
+        let live = |&port: &u16| port < 2 || self.up[usize::from(port)];
+        let group = Group::of((0..PORTS as u16).filter(live));
+        let weights = group.ports.iter().map(|port| self.weights[port.index()]).collect();
+        Group { weights, rack: self.rack, ..group }
+    }
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let words = (0u32..20, 0..RACKS, 0u64..2_000);
+    let arrays = (
+        any::<[bool; PORTS]>(),
+        proptest::array::uniform12(prop_oneof![1u32..100_000, Just(u32::MAX)]),
+        proptest::array::uniform12(prop_oneof![Just(0u64), 0..400_000u64]),
+    );
+    (words, arrays).prop_map(|((flow, rack, pause_us), (up, weights, backlogs))| Step {
+        flow,
+        rack,
+        up,
+        weights,
+        backlogs,
+        pause_us,
+    })
+}
+
+/// The ports that a scheme takes for these steps.
+fn choices(spec: &BalancerSpec, steps: &[Step], seed: u64) -> Vec<usize> {
+    let mut switch = FakeSwitch::new(PORTS, seed);
+    let mut scheme = spec.switch_scheme(&switch.info(3, 0, seed));
+    let choice = |step: &Step| {
+        switch.now += Span::from_us(step.pause_us);
+        switch.backlogs = step.backlogs.to_vec();
+        let (mut sent, group) = (packet(step.flow), step.group());
+        let index = scheme.choose(&mut switch, &mut sent, &group.hops());
+        assert!(index < group.ports.len(), "{} chose {index} of {}", spec.name(), group.ports.len());
+        let port = group.ports[index];
+        switch.sent[port.index()] += u64::from(sent.wire_bytes);
+        scheme.departing(&mut switch, &mut sent, port);
+        port.index()
+    };
+    steps.iter().map(choice).collect()
+}
+
+/// What a host's scheme makes of packets to these hosts: route and header bits of each.
+fn labels(spec: &BalancerSpec, steps: &[(u16, u16)], seed: u64) -> Vec<(Route, u32)> {
+    let mut host = FakeHost::new(1, seed);
+    let mut scheme = spec.edge_scheme(&FakeHost::info(seed));
+    let mut flows: Vec<EdgeFlow> = (0..RACKS * HOSTS_PER_RACK).map(|_| scheme.new_flow()).collect();
+    let mut label = |&(dst, routes): &(u16, u16)| {
+        host.routes = routes;
+        let mut sent = with(packet(u32::from(dst)), |sent| sent.dst = HostId(dst));
+        scheme.sending(&mut host, &mut flows[usize::from(dst)], &mut sent);
+        sent
+    };
+    let mut checked = |step| {
+        let sent = label(step);
+        let mut rest = sent.route;
+        if rest.next_hop(usize::from(step.1)).is_some() {
+            assert_eq!(rest, Route::label(0), "{}: a label beyond the routes", spec.name());
+        }
+        (sent.route, sent.scheme)
+    };
+    steps.iter().map(&mut checked).collect()
+}
+
+proptest! {
+    #[test]
+    fn a_choice_is_a_live_port_and_a_seed_repeats_it(steps in proptest::collection::vec(step(), 1..60), seed: u64) {
+        for spec in specs() {
+            prop_assert_eq!(choices(&spec, &steps, seed), choices(&spec, &steps, seed), "{}", spec.name());
+        }
+    }
+
+    #[test]
+    fn a_label_is_a_route_and_a_seed_repeats_it(
+        steps in proptest::collection::vec((0..RACKS * HOSTS_PER_RACK, 1u16..70), 1..200),
+        seed: u64,
+    ) {
+        for spec in specs() {
+            prop_assert_eq!(labels(&spec, &steps, seed), labels(&spec, &steps, seed), "{}", spec.name());
+        }
+    }
+
+    #[test]
+    fn an_edge_delivers_every_packet_once(order in Just((0..120u32).collect::<Vec<_>>()).prop_shuffle(), seed: u64) {
+        for spec in specs() {
+            // Sent in order by one host, received in any order by another.
+            let (mut host, mut sender) = (FakeHost::new(4, seed), spec.edge_scheme(&FakeHost::info(seed)));
+            let (mut out, mut packets) = (sender.new_flow(), Vec::new());
+            for seq in 0..order.len() as u32 {
+                let mut sent = with(packet(1), |sent| sent.seq = seq);
+                sender.sending(&mut host, &mut out, &mut sent);
+                packets.push(sent);
+            }
+            let mut receiver = spec.edge_scheme(&FakeHost::info(seed));
+            let mut flow = receiver.new_flow();
+            for &index in &order {
+                host.now += Span::from_us(1);
+                receiver.receiving(&mut host, &mut flow, packets[index as usize]);
+            }
+            while host.advance_to_timer() {
+                receiver.flow_timer(&mut host, &mut flow);
+            }
+            prop_assert_eq!(flow.held(), 0, "{} keeps packets for ever", spec.name());
+            let mut seqs = host.delivered_seqs();
+            seqs.sort_unstable();
+            prop_assert_eq!(seqs, (0..120).collect::<Vec<_>>(), "{}", spec.name());
+        }
+    }
+}
+
+#[test]
+fn default_parameters_are_valid_and_survive_json() {
+    for spec in specs() {
+        assert_eq!(spec.validate(), Ok(()), "{}", spec.name());
+        let text = serde_json::to_string(&spec).expect("a spec is plain data");
+        assert_eq!(serde_json::from_str::<BalancerSpec>(&text).expect(&text), spec);
+    }
+}
+
+#[test]
+fn an_unknown_parameter_is_refused_by_every_scheme() {
+    for spec in specs() {
+        let text = format!(r#"{{"name": "{}", "no_such_parameter": 1}}"#, spec.name());
+        assert!(serde_json::from_str::<BalancerSpec>(&text).is_err(), "{text} was taken");
+    }
+}
+
+#[test]
+fn a_switch_scheme_uses_every_port_when_flows_are_many_and_queues_are_level() {
+    let step = |flow| Step {
+        flow,
+        rack: 1,
+        up: [true; PORTS],
+        weights: [10_000; PORTS],
+        backlogs: [0; PORTS],
+        pause_us: 1,
+    };
+    let steps: Vec<_> = (0..2_000).map(step).collect();
+    for spec in specs().iter().filter(|spec| spec.name() != "drill") {
+        let taken = choices(spec, &steps, 1);
+        assert!((0..PORTS).all(|port| taken.contains(&port)), "{} leaves a port idle", spec.name());
+    }
+}

@@ -1,0 +1,218 @@
+//! LetFlow: a flow may change its path after a pause, and then takes any (Vanini et al., NSDI 2017).
+//!
+//! A flowlet is a burst of a flow's packets with no pause longer than `gap` between them. The packets of a flowlet
+//! follow its first one; the first one takes a next hop at random. Flowlets grow long on fast paths and are cut short
+//! on congested ones: that alone moves traffic to where there is room.
+//!
+//! As in hardware, a switch keeps a table of fixed size, indexed by a hash of the five-tuple and without the tuple
+//! itself. Flows that meet in an entry share it: each keeps the other's flowlet alive, and they follow one port as
+//! long as it leads to both their destinations. A port that is no next hop (it failed, or another flow left it in the
+//! entry) ends the flowlet. Acknowledgements and every other packet count alike.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_packet::Packet;
+use weft_units::{Purpose, Span, Stream, Time, mix64};
+
+use crate::registry::Parameters;
+use crate::{NextHops, ParameterError, PortId, SwitchBalancer, SwitchContext, SwitchInfo};
+
+/// Parameters of LetFlow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// The longest pause inside a flowlet (time). A pause of exactly this length does not end it. Source: 500 us in
+    /// LetFlow as cited by TR and MEET, for 10 Gbit/s; public ports use 100 us at 100 Gbit/s.
+    pub gap: Span,
+    /// Entries of a switch's flowlet table: a power of two, 1 to 16,777,216. Source: 65,536 is the order of the
+    /// flowlet table of CONGA's leaf switches, which LetFlow reuses; no public port has a limit.
+    pub entries: u32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { gap: Span::from_us(500), entries: 1 << 16 }
+    }
+}
+
+impl Parameters for Params {
+    fn validate(&self) -> Result<(), ParameterError> {
+        if self.gap.is_zero() {
+            return Err(ParameterError {
+                key: "gap",
+                found: self.gap.to_string(),
+                allowed: "longer than nothing (for a choice a packet, use rps)",
+            });
+        }
+        if !self.entries.is_power_of_two() || self.entries > 1 << 24 {
+            return Err(ParameterError {
+                key: "entries",
+                found: self.entries.to_string(),
+                allowed: "a power of two, 1 to 16777216",
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What an entry holds: when its last packet passed, in ticks of 1,024 ps, above; one more than its port in the low 16
+/// bits. An entry that was never used is zero, so memory that no flow touches is never written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry(u64);
+
+impl Entry {
+    const PORT_BITS: u32 = 16;
+    const TICK_BITS: u32 = 10;
+    const NO_PORT: u64 = 0;
+
+    #[inline]
+    fn new(now: Time, port: PortId) -> Self {
+        Self(Self::tick(now) << Self::PORT_BITS | (u64::from(port.0) + 1))
+    }
+
+    #[inline]
+    fn tick(now: Time) -> u64 {
+        now.as_ps() >> Self::TICK_BITS
+    }
+
+    /// The port of the flowlet, if the entry's last packet passed at most `gap` ticks ago.
+    #[inline]
+    fn port(self, now: Time, gap: u64) -> Option<PortId> {
+        let port = self.0 & 0xffff;
+        let idle = Self::tick(now).wrapping_sub(self.0 >> Self::PORT_BITS);
+        (port != Self::NO_PORT && idle <= gap).then(|| PortId((port - 1) as u16))
+    }
+}
+
+/// LetFlow at one switch.
+#[derive(Debug, Clone)]
+pub struct LetFlow {
+    entries: Box<[u64]>,
+    mask: u64,
+    seed: u64,
+    gap_ticks: u64,
+    flowlets: u64,
+}
+
+impl SwitchBalancer for LetFlow {
+    type Params = Params;
+
+    fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
+        let entries = params.entries as usize;
+        Self {
+            entries: vec![0; entries].into_boxed_slice(),
+            mask: entries as u64 - 1,
+            seed: Stream::new(info.seed, Purpose::SwitchHash, u64::from(info.switch)).next_u64(),
+            // Rounded up: a pause of exactly `gap` stays within it, whichever ticks it begins and ends in.
+            gap_ticks: params.gap.as_ps().div_ceil(1 << Entry::TICK_BITS),
+            flowlets: 0,
+        }
+    }
+
+    #[inline]
+    fn choose<C: SwitchContext + ?Sized>(
+        &mut self,
+        cx: &mut C,
+        packet: &mut Packet,
+        hops: &NextHops<'_>,
+    ) -> usize {
+        let now = cx.now();
+        let entry = &mut self.entries[(mix64(self.seed ^ u64::from(packet.entropy)) & self.mask) as usize];
+        let current = Entry(*entry).port(now, self.gap_ticks).and_then(|port| hops.index_of(port));
+        let index = current.unwrap_or_else(|| {
+            self.flowlets += 1;
+            cx.random().below(hops.ports.len() as u32) as usize
+        });
+        *entry = Entry::new(now, hops.ports[index]).0;
+        index
+    }
+
+    /// Eight bytes an entry: a time stamp of 48 bits and a port of 16.
+    fn state_bytes(&self) -> u64 {
+        self.entries.len() as u64 * 8
+    }
+
+    fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
+        count("flowlets", self.flowlets);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{CHI_SQUARE_7, FakeSwitch, Group, chi_square, packet};
+
+    use super::*;
+
+    const GAP: Span = Span::from_us(500);
+
+    fn letflow(entries: u32) -> LetFlow {
+        LetFlow::new(&Params { gap: GAP, entries }, &FakeSwitch::new(8, 1).info(0, 0, 1))
+    }
+
+    #[test]
+    fn a_flow_stays_while_its_pauses_are_no_longer_than_the_gap() {
+        // Starts in different places of a tick: exactly `gap` always stays, two ticks more never do.
+        for start in [0, 1, 512, 1_023, 987_654_321] {
+            let (mut scheme, mut switch, group) = (letflow(1 << 10), FakeSwitch::new(8, 1), Group::of(0..8));
+            switch.now = Time::from_ps(start);
+            let first = scheme.choose(&mut switch, &mut packet(1), &group.hops());
+            for _ in 0..200 {
+                switch.now += GAP;
+                assert_eq!(scheme.choose(&mut switch, &mut packet(1), &group.hops()), first);
+            }
+            assert_eq!(scheme.flowlets, 1);
+            switch.now += GAP + Span::from_ps(2 << Entry::TICK_BITS);
+            scheme.choose(&mut switch, &mut packet(1), &group.hops());
+            assert_eq!(scheme.flowlets, 2);
+        }
+    }
+
+    #[test]
+    fn each_flowlet_chooses_anew_and_evenly() {
+        let (mut scheme, mut switch, group) = (letflow(1 << 10), FakeSwitch::new(8, 1), Group::of(0..8));
+        let mut counts = [0; 8];
+        for _ in 0..80_000 {
+            switch.now += GAP * 2;
+            counts[scheme.choose(&mut switch, &mut packet(1), &group.hops())] += 1;
+        }
+        let chi = chi_square(&counts, &[1; 8]);
+        assert!(chi < CHI_SQUARE_7, "chi-square {chi}: {counts:?}");
+    }
+
+    #[test]
+    fn a_flowlet_is_bound_to_a_port_not_to_a_place_in_the_group() {
+        let (mut scheme, mut switch, all) = (letflow(1 << 10), FakeSwitch::new(8, 1), Group::of(0..8));
+        let port = all.ports[scheme.choose(&mut switch, &mut packet(1), &all.hops())];
+        let some = Group::of((0..8).filter(|&p| p == port.0 || p % 2 == 1));
+        let index = scheme.choose(&mut switch, &mut packet(1), &some.hops());
+        assert_eq!(some.ports[index], port, "another port failed: the flowlet stays");
+        let others = Group::of((0..8).filter(|&p| p != port.0));
+        let moved = others.ports[scheme.choose(&mut switch, &mut packet(1), &others.hops())];
+        assert_eq!(scheme.flowlets, 2, "its own port failed: a new flowlet");
+        let back = all.ports[scheme.choose(&mut switch, &mut packet(1), &all.hops())];
+        assert_eq!(back, moved, "the port that came back does not draw the flowlet");
+    }
+
+    #[test]
+    fn flows_that_share_an_entry_share_the_flowlet() {
+        let (mut scheme, mut switch, group) = (letflow(1), FakeSwitch::new(8, 1), Group::of(0..8));
+        let first = scheme.choose(&mut switch, &mut packet(1), &group.hops());
+        for flow in 2..50 {
+            assert_eq!(scheme.choose(&mut switch, &mut packet(flow), &group.hops()), first);
+        }
+        assert_eq!((scheme.flowlets, scheme.state_bytes()), (1, 8));
+    }
+
+    #[test]
+    fn an_unused_entry_is_no_flowlet_at_the_beginning_of_time() {
+        assert_eq!(Entry(0).port(Time::ZERO, u64::MAX >> 1), None);
+        assert_eq!(Entry::new(Time::ZERO, PortId(0)).port(Time::ZERO, 0), Some(PortId(0)));
+    }
+
+    #[test]
+    fn a_table_that_is_no_power_of_two_is_refused() {
+        let refused = Params { entries: 1_000, ..Params::default() }.validate().unwrap_err();
+        assert_eq!(refused.to_string(), "entries is 1000: a power of two, 1 to 16777216");
+        assert_eq!(Params { gap: Span::ZERO, ..Params::default() }.validate().unwrap_err().key, "gap");
+    }
+}

@@ -1,0 +1,196 @@
+//! A small world for tests: one switch or one host, whose clock, queues and timers the test sets.
+
+use weft_packet::{HostId, Kind, Packet};
+use weft_units::{Purpose, Rate, Span, Stream, Time};
+
+use crate::{EdgeContext, HostInfo, NextHops, PortId, SwitchContext, SwitchInfo};
+
+/// Hosts in a rack of the test world: hosts 0 to 15 are rack 0, and so on.
+pub const HOSTS_PER_RACK: u16 = 16;
+/// Racks in the test world.
+pub const RACKS: u16 = 8;
+/// Bytes of headers in each packet of the test world.
+pub const HEADER_BYTES: u16 = 40;
+
+/// A switch whose ports do what the test says.
+#[derive(Debug, Clone)]
+pub struct FakeSwitch {
+    pub now: Time,
+    pub backlogs: Vec<u64>,
+    pub rates: Vec<Rate>,
+    pub sent: Vec<u64>,
+    stream: Stream,
+}
+
+impl FakeSwitch {
+    /// A switch with this many idle ports of 10 Gbit/s.
+    pub fn new(ports: usize, seed: u64) -> Self {
+        Self {
+            now: Time::ZERO,
+            backlogs: vec![0; ports],
+            rates: vec![Rate::from_gbps(10); ports],
+            sent: vec![0; ports],
+            stream: Stream::new(seed, Purpose::SwitchBalancer, 0),
+        }
+    }
+
+    /// What a scheme is told of this switch, as number `switch` in `tier`.
+    pub fn info(&self, switch: u32, tier: u8, seed: u64) -> SwitchInfo<'_> {
+        SwitchInfo { switch, tier, seed, port_rates: &self.rates, racks: RACKS }
+    }
+}
+
+impl SwitchContext for FakeSwitch {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn drain_time(&self, port: PortId) -> Span {
+        self.rates[port.index()].ps_per_byte().service(self.backlogs[port.index()])
+    }
+
+    fn backlog_bytes(&self, port: PortId) -> u64 {
+        self.backlogs[port.index()]
+    }
+
+    fn rate(&self, port: PortId) -> Rate {
+        self.rates[port.index()]
+    }
+
+    fn bytes_sent(&self, port: PortId) -> u64 {
+        self.sent[port.index()]
+    }
+
+    fn random(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+}
+
+/// A group of next hops that owns its arrays.
+#[derive(Debug, Clone)]
+pub struct Group {
+    pub ports: Vec<PortId>,
+    pub weights: Vec<u32>,
+    pub rack: u16,
+}
+
+impl Group {
+    /// These ports, with 10 Gbit/s behind each, towards rack 1.
+    pub fn of(ports: impl IntoIterator<Item = u16>) -> Self {
+        let ports: Vec<_> = ports.into_iter().map(PortId).collect();
+        Self { weights: vec![10_000; ports.len()], ports, rack: 1 }
+    }
+
+    /// Ports 0 and up, one for each weight.
+    pub fn weighted(weights: &[u32]) -> Self {
+        let ports = (0..weights.len() as u16).map(PortId).collect();
+        Self { ports, weights: weights.to_vec(), rack: 1 }
+    }
+
+    /// The group as a scheme sees it.
+    pub fn hops(&self) -> NextHops<'_> {
+        NextHops { ports: &self.ports, weights: &self.weights, rack: self.rack }
+    }
+}
+
+/// A host that records what it is given.
+#[derive(Debug, Clone)]
+pub struct FakeHost {
+    pub now: Time,
+    /// Routes to every host of another rack.
+    pub routes: u16,
+    pub delivered: Vec<Packet>,
+    pub timer: Option<Time>,
+    rack: u16,
+    stream: Stream,
+}
+
+impl FakeHost {
+    /// Host 0, with this many routes to other racks.
+    pub fn new(routes: u16, seed: u64) -> Self {
+        Self {
+            now: Time::ZERO,
+            routes,
+            delivered: Vec::new(),
+            timer: None,
+            rack: 0,
+            stream: Stream::new(seed, Purpose::EdgeBalancer, 0),
+        }
+    }
+
+    /// What a scheme is told of this host.
+    pub fn info(seed: u64) -> HostInfo {
+        HostInfo { host: HostId(0), rack: 0, racks: RACKS, seed }
+    }
+
+    /// The segment numbers delivered so far, in order of delivery.
+    pub fn delivered_seqs(&self) -> Vec<u32> {
+        self.delivered.iter().map(|packet| packet.seq).collect()
+    }
+
+    /// Moves the clock to the armed timer, which goes off; false if none is armed.
+    pub fn advance_to_timer(&mut self) -> bool {
+        self.timer.take().inspect(|&at| self.now = self.now.max(at)).is_some()
+    }
+}
+
+impl EdgeContext for FakeHost {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn rack_of(&self, host: HostId) -> u16 {
+        host.0 / HOSTS_PER_RACK
+    }
+
+    fn routes_to(&self, host: HostId) -> u16 {
+        if self.rack_of(host) == self.rack { 1 } else { self.routes }
+    }
+
+    fn header_bytes(&self) -> u16 {
+        HEADER_BYTES
+    }
+
+    fn random(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    fn deliver(&mut self, packet: Packet) {
+        self.delivered.push(packet);
+    }
+
+    fn set_flow_timer(&mut self, delay: Span) {
+        self.timer = Some(self.now + delay);
+    }
+}
+
+/// A data packet from host 0 to host 16 (rack 1), full size.
+pub fn packet(entropy: u32) -> Packet {
+    with(Packet::default(), |packet| {
+        packet.entropy = entropy;
+        packet.dst = HostId(HOSTS_PER_RACK);
+        packet.wire_bytes = 1_500;
+        packet.kind = Kind::Data;
+    })
+}
+
+/// A packet after a change.
+pub fn with(mut packet: Packet, change: impl FnOnce(&mut Packet)) -> Packet {
+    change(&mut packet);
+    packet
+}
+
+/// Pearson's chi-square of counts against shares that are proportional to `weights`.
+pub fn chi_square(counts: &[u64], weights: &[u32]) -> f64 {
+    let (total, weight) = (counts.iter().sum::<u64>() as f64, weights.iter().sum::<u32>());
+    let cell = |(&count, &share): (&u64, &u32)| {
+        let expected = total * f64::from(share) / f64::from(weight);
+        (count as f64 - expected).powi(2) / expected
+    };
+    counts.iter().zip(weights).map(cell).sum()
+}
+
+/// The 0.1 % point of chi-square with 7 degrees of freedom: eight equally likely ports.
+pub const CHI_SQUARE_7: f64 = 24.32;
+/// The 0.1 % point of chi-square with 3 degrees of freedom.
+pub const CHI_SQUARE_3: f64 = 16.27;
