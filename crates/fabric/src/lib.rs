@@ -1,7 +1,10 @@
 //! Fabrics, links, switches, hosts, failures, and the event core that moves packets through them.
 
+pub mod spec;
 pub mod topology;
 
+pub use spec::{Fabric, FabricError, FabricSpec};
 pub use topology::{
-    Condition, FaultEvent, Limit, LinkSpec, Marking, NodeId, QueueSpec, RouteEntry, Routes, Threshold, Tier, Topology,
+    Condition, FaultEvent, Limit, LinkSpec, Marking, NodeId, QueueSpec, RouteEntry, Routes, Threshold, Tier,
+    Topology,
 };

@@ -1,5 +1,7 @@
 //! What a fabric is made of, before anything moves: nodes, links, queues, faults and routes.
 
+pub(crate) mod leaf_spine;
+pub(crate) mod plan;
 mod routes;
 
 pub use routes::{RouteEntry, Routes};

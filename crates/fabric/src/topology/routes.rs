@@ -1,6 +1,11 @@
 //! Equal-cost shortest paths, as each switch's table from destination rack to next hops.
 
+mod compute;
+
 use weft_balance::PortId;
+use weft_packet::Route;
+
+use super::Topology;
 
 /// What a switch's table says for a rack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +36,26 @@ impl Routes {
     const NONE: u16 = u16::MAX;
     const GROUP: u16 = 1 << 15;
 
+    /// The shortest paths, counted in hops, from every switch to every rack; hosts never forward.
+    ///
+    /// `known_up` says, for each link, whether all switches take it to be up: distances and weights follow from it.
+    /// `local_up` says whether the switch that feeds it takes it to be up: that switch chooses among those. So a port
+    /// that dies leaves the groups of its own switch at once, and one that comes back enters them at once if it leads
+    /// nearer to the rack by what all know. Every next hop is nearer than its switch by what all know, so no choice
+    /// ever makes a loop. Weights are the rates in [`super::Condition`] of the topology, not those of its faults to
+    /// come. Nothing in a table leads from an edge switch to its own rack: that is [`Topology::link_to_host`].
+    ///
+    /// Both slices must have one entry a link. Takes time in proportion to racks times links.
+    pub fn compute(topology: &Topology, known_up: &[bool], local_up: &[bool]) -> Self {
+        compute::compute(topology, known_up, local_up)
+    }
+
+    /// The shortest paths by the conditions that the run begins with.
+    pub fn at_start(topology: &Topology) -> Self {
+        let up: Vec<bool> = topology.links.iter().map(|link| link.condition.up).collect();
+        Self::compute(topology, &up, &up)
+    }
+
     /// What `switch` does with packets for `rack`.
     #[inline]
     pub fn entry(&self, switch: usize, rack: usize) -> RouteEntry {
@@ -47,5 +72,37 @@ impl Routes {
         let (first, count) = self.groups[group as usize];
         let members = first as usize..(first + count) as usize;
         (&self.ports[members.clone()], &self.weights[members])
+    }
+
+    /// The links that `switch` may send packets for `rack` on, in order of ports; none if no way leads there.
+    pub fn next_links<'a>(
+        &'a self,
+        topology: &Topology,
+        switch: usize,
+        rack: usize,
+    ) -> impl ExactSizeIterator<Item = u32> + use<'a> {
+        let first = topology.first_link[topology.hosts + switch];
+        let (single, group): (_, &[PortId]) = match self.entry(switch, rack) {
+            RouteEntry::None => (None, &[]),
+            RouteEntry::Port(port) => (Some(port), &[]),
+            RouteEntry::Group(group) => (None, self.group(group).0),
+        };
+        let count = group.len() + usize::from(single.is_some());
+        (0..count).map(move |index| first + u32::from(single.unwrap_or_else(|| group[index]).0))
+    }
+
+    /// How many explicit routes lead from one rack to another: the product of the choices along the first path, at
+    /// most [`Route::LABELS`]. One within a rack, and where no way leads.
+    pub fn routes_to(&self, topology: &Topology, src_rack: usize, dst_rack: usize) -> u32 {
+        let (mut switch, end) = (topology.switch_of_rack[src_rack], topology.switch_of_rack[dst_rack]);
+        let mut routes = 1u32;
+        while switch != end {
+            let mut links = self.next_links(topology, switch as usize, dst_rack);
+            let choices = links.len() as u32;
+            let Some(link) = links.next() else { break };
+            routes = routes.saturating_mul(choices).min(Route::LABELS);
+            switch = topology.links[link as usize].to.0 - topology.hosts as u32;
+        }
+        routes
     }
 }

@@ -1,0 +1,129 @@
+//! The kinds of fabrics: each with its own keys, and all with the same common ones.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_units::{Bytes, Rate, Span};
+
+use super::queue::QueueTable;
+
+/// The common keys of every kind.
+pub(crate) struct Common<'a> {
+    pub stack_delay: Span,
+    pub switch_delay: Span,
+    pub overhead: Bytes,
+    pub switch_queue: &'a QueueTable,
+    pub host_queue: &'a QueueTable,
+    pub reroute_after: Span,
+}
+
+/// Declares one kind: its own keys, and after them the common ones.
+macro_rules! kind {
+    (
+        $(#[$meta:meta])*
+        $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty,)* }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: $type,)*
+            /// Time that a packet takes through the network stack of a host, each way; part of the delay of its link.
+            /// Default: none.
+            #[serde(default)]
+            pub stack_delay: Span,
+            /// Time that a switch takes to forward a packet; part of the delay of every link into a switch. Default:
+            /// none.
+            #[serde(default)]
+            pub switch_delay: Span,
+            /// Bytes that every packet takes on the wire beyond its own: 20B for preamble and inter-frame gap (IEEE
+            /// 802.3). Default: 0B, as in the papers' simulators.
+            #[serde(default)]
+            pub overhead: Bytes,
+            /// The output queue of every switch port. Default: 375KB, marking above 97500B.
+            #[serde(default = "switch_queue")]
+            pub switch_queue: QueueTable,
+            /// The output queue of every host. Default: unlimited, never marking.
+            #[serde(default = "host_queue")]
+            pub host_queue: QueueTable,
+            /// Time from a link's going down, or coming back, until all switches route by it; its own switch does at
+            /// once. Default: 10ms, three of the 3.3 ms intervals at which hardware sends BFD packets (RFC 5880).
+            #[serde(default = "ten_ms")]
+            pub reroute_after: Span,
+        }
+
+        impl $name {
+            pub(crate) fn common(&self) -> Common<'_> {
+                Common {
+                    stack_delay: self.stack_delay,
+                    switch_delay: self.switch_delay,
+                    overhead: self.overhead,
+                    switch_queue: &self.switch_queue,
+                    host_queue: &self.host_queue,
+                    reroute_after: self.reroute_after,
+                }
+            }
+        }
+    };
+}
+
+kind! {
+    /// Two layers: every leaf has a cable, or several, to every spine.
+    LeafSpineSpec {
+        /// Number of leaves, and so of racks. Default: 8.
+        #[serde(default = "eight")]
+        leaves: u32,
+        /// Number of spines. Default: 8.
+        #[serde(default = "eight")]
+        spines: u32,
+        /// Hosts at each leaf. Default: 16.
+        #[serde(default = "sixteen")]
+        hosts_per_leaf: u32,
+        /// Parallel cables between each leaf and each spine. Default: 1.
+        #[serde(default = "one")]
+        links_per_pair: u32,
+        /// Rate of the cable of a host. Default: 10Gbps.
+        #[serde(default = "ten_gbps")]
+        host_rate: Rate,
+        /// Rate of a cable between leaf and spine. Default: 10Gbps.
+        #[serde(default = "ten_gbps")]
+        fabric_rate: Rate,
+        /// Propagation between host and leaf, each way. Default: 1us.
+        #[serde(default = "one_us")]
+        host_delay: Span,
+        /// Propagation between leaf and spine, each way. Default: 1us.
+        #[serde(default = "one_us")]
+        fabric_delay: Span,
+    }
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn eight() -> u32 {
+    8
+}
+
+const fn sixteen() -> u32 {
+    16
+}
+
+const fn ten_gbps() -> Rate {
+    Rate::from_gbps(10)
+}
+
+const fn one_us() -> Span {
+    Span::from_us(1)
+}
+
+const fn ten_ms() -> Span {
+    Span::from_ms(10)
+}
+
+const fn switch_queue() -> QueueTable {
+    QueueTable::SWITCH
+}
+
+const fn host_queue() -> QueueTable {
+    QueueTable::HOST
+}
