@@ -114,12 +114,14 @@ impl PacketFlags {
 
     /// These flags and those of `flags`.
     #[inline]
+    #[must_use]
     pub const fn with(self, flags: Self) -> Self {
         Self(self.0 | flags.0)
     }
 
     /// These flags, and `flags` too if `condition` holds.
     #[inline]
+    #[must_use]
     pub const fn with_if(self, flags: Self, condition: bool) -> Self {
         Self(self.0 | (flags.0 * condition as u8))
     }

@@ -74,9 +74,9 @@ impl Stream {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// An exponential variate with this mean.
+    /// An exponential variate with this mean. The logarithm is `libm`'s: a platform's own may differ in the last bit.
     pub fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * (1.0 - self.unit()).ln()
+        -mean * libm::log(1.0 - self.unit())
     }
 
     /// Shuffles `items`: every order is equally likely.

@@ -47,6 +47,7 @@ impl Time {
     }
 
     /// This instant and `span`, or [`Time::NEVER`] when that is beyond the end of time.
+    #[must_use]
     pub const fn saturating_add(self, span: Span) -> Self {
         Self(self.0.saturating_add(span.0))
     }
@@ -127,11 +128,13 @@ impl Span {
     }
 
     /// The difference, or zero if `other` is longer.
+    #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
     /// The product, or [`Span::MAX`] when that is too long.
+    #[must_use]
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
