@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from weft.curves import slowdown_curve
-from weft.palette import looks
+from weft.palette import TIER_COLOURS, looks
 from weft.quantity import time_scale
 from weft.statistics import Estimate, estimate
 from weft.summary import BINS, TIERS, BinName, Summary
@@ -45,7 +45,6 @@ _STYLE: dict[Any, Any] = {
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
 }
-_TIER_COLOURS = {"host": "#999999", "leaf": "#0072B2", "spine": "#E69F00", "last": "#56B4E9"}
 
 
 def fct_by_size(groups: Groups) -> Figure:
@@ -67,7 +66,7 @@ def fct_by_size(groups: Groups) -> Figure:
             _fct_panel(axes, groups, bins, statistic, scale)
             axes.set_title(title)
             axes.set_xlabel("flow size")
-        figure.axes[0].set_ylabel(f"flow completion time ({_unit(unit)})")
+        figure.axes[0].set_ylabel(f"flow completion time ({unit})")
         _legend(figure, len(groups))
     return figure
 
@@ -99,7 +98,7 @@ def waits(groups: Groups) -> Figure:
         left = [0.0] * len(labels)
         for tier, title in TIERS.items():
             widths = [_wait([run.summary for run in groups[label]], tier) for label in labels]
-            axes.barh(labels, widths, left=left, height=0.66, label=title, color=_TIER_COLOURS[tier])
+            axes.barh(labels, widths, left=left, height=0.66, label=title, color=TIER_COLOURS[tier])
             left = [start + width for start, width in zip(left, widths, strict=True)]
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
@@ -178,7 +177,3 @@ def _plain_ticks(axes: "Axes", which: str) -> None:
 def _legend(figure: Figure, entries: int) -> None:
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=min(entries, 6), handlelength=1.6)
-
-
-def _unit(name: str) -> str:
-    return "µs" if name == "us" else name

@@ -7,7 +7,7 @@ from weft.statistics import Estimate
 
 __all__ = ["count", "estimate_text", "percent", "plain", "time_scale", "time_us"]
 
-_TIME_SCALES = (("s", 1e6), ("ms", 1e3), ("us", 1.0))
+_TIME_SCALES = (("s", 1e6), ("ms", 1e3), ("µs", 1.0))
 
 
 def plain(value: float) -> str:
@@ -26,7 +26,7 @@ def plain(value: float) -> str:
 def time_scale(values_us: Iterable[float]) -> tuple[str, float]:
     """Unit, and microseconds in it, that suits times whose largest is given in microseconds."""
     largest = max((abs(value) for value in values_us), default=0.0)
-    return next(((name, scale) for name, scale in _TIME_SCALES if largest >= scale), ("us", 1.0))
+    return next(((name, scale) for name, scale in _TIME_SCALES if largest >= scale), ("µs", 1.0))
 
 
 def time_us(value_us: float) -> str:

@@ -106,8 +106,8 @@ def _why(winner: str, other: str, groups: Groups) -> list[str]:
         f"{TIERS[tier]} {plain(mine[tier])} against {plain(yours[tier])}" for tier in shared if tier != main
     )
     sentence = (
-        f"Why: a data packet waited on average {plain(mine[main])} us at the {TIERS[main]} under {winner}, "
-        f"{plain(yours[main])} us under {other}" + (f" ({rest})." if rest else ".")
+        f"Why: a data packet waited on average {plain(mine[main])} µs at the {TIERS[main]} under {winner}, "
+        f"{plain(yours[main])} µs under {other}" + (f" ({rest})." if rest else ".")
     )
     return [sentence, _packets(winner, other, groups)]
 

@@ -19,7 +19,7 @@ EXIT_INTERNAL = 1
 EXIT_BAD_INPUT = 2
 EXIT_STOPPED = 130
 
-_WIDTH_WITHOUT_TERMINAL = 160
+_WIDTH_WITHOUT_TERMINAL = 200
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")

@@ -24,13 +24,9 @@ def new_table(*titles: str, left: Sequence[str] = ()) -> Table:
 
 
 def print_comparison(console: Console, comparison: Comparison) -> None:
-    """Print the table of a comparison, in two halves if it is too wide, and the verdict."""
-    table = _comparison_table(comparison, METRICS)
-    if console.measure(table).maximum > console.width:
-        for half in (METRICS[:4], METRICS[4:]):
-            console.print(_comparison_table(comparison, half))
-    else:
-        console.print(table)
+    """Print the table of a comparison, in parts if it is too wide, and the verdict."""
+    for part in _parts(console, comparison):
+        console.print(part)
     seeds = max(len(runs) for runs in comparison.groups.values())
     interval = f"; ± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
     sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
@@ -39,6 +35,22 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
         console.print()
         for sentence in comparison.verdict.sentences:
             console.print(sentence, markup=False)
+
+
+def _parts(console: Console, comparison: Comparison) -> list[Table]:
+    """Lay out the columns in as few tables as fit the console's width."""
+    unbounded = console.options.update(max_width=10_000)
+    parts: list[Table] = []
+    columns = list(METRICS)
+    while columns:
+        taken = len(columns)
+        table = _comparison_table(comparison, columns)
+        while taken > 1 and console.measure(table, options=unbounded).maximum > console.width:
+            taken -= 1
+            table = _comparison_table(comparison, columns[:taken])
+        parts.append(table)
+        columns = columns[taken:]
+    return parts
 
 
 def _comparison_table(comparison: Comparison, metrics: Sequence[Metric]) -> Table:

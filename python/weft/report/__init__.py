@@ -1,11 +1,5 @@
-"""The HTML report."""
+"""The HTML report: one file, no network, light and dark, for a laptop and for a phone."""
 
-from typing import TYPE_CHECKING
+from weft.report.page import render
 
-if TYPE_CHECKING:
-    from weft.comparison import Comparison
-
-
-def render(comparison: "Comparison") -> str:
-    """Render."""
-    return repr(comparison)
+__all__ = ["render"]

@@ -1,0 +1,258 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const shown = new Set(data.schemes.map((scheme) => scheme.label));
+  const chosen = { statistic: "mean", bin: "all", curve: "cdf" };
+  const charts = {};
+
+  const colour = (scheme) => (dark.matches ? scheme.dark : scheme.colour);
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // Charts take HTML in tooltips: every label goes through here first.
+  const safe = (text) => echarts.format.encodeHTML(String(text));
+  const narrow = () => window.innerWidth < 600;
+  const digits = (value) => {
+    const size = Math.abs(value);
+    if (size >= 100) return Math.round(value).toLocaleString("en");
+    return String(Number(value.toPrecision(3)));
+  };
+  const time = (us) => {
+    if (us >= 1e6) return digits(us / 1e6) + " s";
+    if (us >= 1e3) return digits(us / 1e3) + " ms";
+    return digits(us) + " µs";
+  };
+  // The next 1, 2 or 5 times a power of ten.
+  const ceiling = (value) => {
+    const power = 10 ** Math.floor(Math.log10(value));
+    return [1, 2, 5, 10].map((step) => step * power).find((limit) => limit >= value);
+  };
+  const floor = (value) => 1 / ceiling(1 / value);
+  const visible = () => data.schemes.map((scheme, index) => ({ ...scheme, index })).filter((s) => shown.has(s.label));
+  const mark = (fill) => `<span class="swatch" style="background:${fill}"></span>`;
+
+  const axis = (extra) => ({
+    nameLocation: "middle",
+    nameTextStyle: { color: css("--soft"), fontSize: 12 },
+    axisLabel: { color: css("--soft"), hideOverlap: true, ...(extra.axisLabel || {}) },
+    axisLine: { show: true, onZero: false, lineStyle: { color: css("--soft") } },
+    splitLine: { show: true, lineStyle: { color: css("--line") } },
+    minorTick: { show: false },
+    ...Object.fromEntries(Object.entries(extra).filter(([key]) => key !== "axisLabel")),
+  });
+  const base = () => ({
+    animation: false,
+    aria: { enabled: true },
+    textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
+    grid: { left: 64, right: 18, top: 16, bottom: 52 },
+  });
+  const tooltip = (extra) => ({
+    confine: true,
+    backgroundColor: css("--panel"),
+    borderColor: css("--line"),
+    textStyle: { color: css("--ink"), fontSize: 13 },
+    ...extra,
+  });
+
+  function fctOption() {
+    const schemes = visible();
+    const rows = data.fct[chosen.statistic];
+    const bins = data.bins
+      .map((bin, column) => ({ ...bin, column }))
+      .filter((bin) => data.fct.mean.some((row) => row[bin.column]));
+    const step = 0.76 / Math.max(schemes.length, 1);
+    const place = (bin, position) => bin + (position - (schemes.length - 1) / 2) * step;
+    const series = schemes.flatMap((scheme, position) => {
+      const values = bins.map((bin) => rows[scheme.index][bin.column]);
+      const points = values.map((value, bin) => value && { value: [place(bin, position), value[0]], ends: value, bin });
+      const whiskers = values.flatMap((value, bin) => {
+        if (!value || value[1] === value[2]) return [];
+        const at = place(bin, position);
+        return [[at, Math.max(value[1], value[0] / 10)], [at, value[2]], [null, null]];
+      });
+      const style = { color: colour(scheme) };
+      return [
+        { type: "line", data: whiskers, symbol: "none", lineStyle: { ...style, width: 2 }, silent: true, tooltip: { show: false } },
+        { type: "scatter", name: scheme.label, data: points.filter(Boolean), symbolSize: 11, itemStyle: style, z: 3 },
+      ];
+    });
+    const ends = schemes.flatMap((scheme) => rows[scheme.index]).filter(Boolean);
+    return {
+      ...base(),
+      grid: { left: 64, right: 18, top: 16, bottom: narrow() ? 44 : 28 },
+      tooltip: tooltip({
+        trigger: "item",
+        formatter: (point) => {
+          const [mean, low, high] = point.data.ends;
+          const interval = low === high ? "" : `<br>${safe(time(low))} to ${safe(time(high))}`;
+          return `<b>${safe(point.seriesName)}</b>, ${safe(bins[point.data.bin].title)}<br>${safe(time(mean))}${interval}`;
+        },
+      }),
+      xAxis: axis({
+        type: "value", min: -0.5, max: bins.length - 0.5, interval: 0.5, splitLine: { show: false }, axisTick: { show: false },
+        axisLabel: {
+          formatter: (value) => (Number.isInteger(value) && bins[value] ? bins[value].title.replace(" - ", narrow() ? "\n- " : " - ") : ""),
+          hideOverlap: false, interval: 0, showMinLabel: false, showMaxLabel: false,
+        },
+      }),
+      yAxis: axis({
+        type: "log",
+        min: ends.length ? floor(Math.min(...ends.map((end) => Math.max(end[1], end[0] / 10)))) : undefined,
+        max: ends.length ? ceiling(Math.max(...ends.map((end) => end[2]))) : undefined,
+        axisLabel: { formatter: time },
+      }),
+      series,
+    };
+  }
+
+  // Share of flows at or below x, from the thinned curve.
+  function shareAt([xs, shares], x) {
+    let low = 0, high = xs.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (xs[middle] <= x) low = middle + 1; else high = middle;
+    }
+    return low ? shares[low - 1] : 0;
+  }
+
+  function slowdownOption() {
+    const curves = data.slowdown[chosen.bin];
+    const tail = chosen.curve === "tail";
+    const schemes = visible().filter((scheme) => curves[scheme.index][0].length);
+    const series = schemes.map((scheme) => {
+      const [xs, shares] = curves[scheme.index];
+      const points = xs.map((x, at) => [x, tail ? 1 - shares[at] : shares[at]]);
+      return {
+        type: "line", name: scheme.label, step: "end", symbol: "none",
+        data: tail ? points.filter((point) => point[1] > 1e-7) : [[xs[0], 0], ...points],
+        lineStyle: { color: colour(scheme), width: 2, type: scheme.dash }, itemStyle: { color: colour(scheme) },
+      };
+    });
+    const largest = Math.max(1, ...schemes.map((scheme) => curves[scheme.index][0].at(-1)));
+    return {
+      ...base(),
+      title: schemes.length ? undefined : { text: "No such flows", left: "center", top: "middle", textStyle: { color: css("--soft"), fontSize: 15 } },
+      tooltip: tooltip({
+        trigger: "axis",
+        axisPointer: { type: "line", snap: false },
+        formatter: (points) => {
+          const x = points[0].axisValue;
+          const lines = schemes.map((scheme) => {
+            const share = shareAt(curves[scheme.index], x);
+            return `${mark(colour(scheme))}${safe(scheme.label)} <b>${digits(100 * (tail ? 1 - share : share))} %</b>`;
+          });
+          return `slowdown ${tail ? "&gt;" : "≤"} ${safe(digits(x))}<br>${lines.join("<br>")}`;
+        },
+      }),
+      xAxis: axis({ type: "log", min: 1, max: ceiling(largest * 1.0001), name: "slowdown (FCT / ideal FCT)", nameGap: 30, axisLabel: { formatter: (value) => digits(value) } }),
+      yAxis: tail
+        ? axis({ type: "log", max: 1, name: "share of flows above", nameGap: 50, axisLabel: { formatter: (value) => Number((100 * value).toPrecision(2)) + " %" } })
+        : axis({ type: "value", min: 0, max: 1, name: "share of flows", nameGap: 50, axisLabel: { formatter: (value) => Math.round(100 * value) + " %" } }),
+      series,
+    };
+  }
+
+  function waitsOption() {
+    const schemes = visible();
+    return {
+      ...base(),
+      grid: { left: 12, right: 28, top: narrow() ? 66 : 44, bottom: 44, containLabel: true },
+      legend: { top: 0, left: 0, textStyle: { color: css("--ink") }, itemWidth: 14, selectedMode: true, inactiveColor: css("--line") },
+      tooltip: tooltip({
+        trigger: "axis",
+        axisPointer: { type: "shadow" },
+        formatter: (points) => {
+          const lines = points.map((point) => `${mark(point.color)}${safe(point.seriesName)} <b>${safe(time(point.value || 0))}</b>`);
+          const sum = points.reduce((total, point) => total + (point.value || 0), 0);
+          return `<b>${safe(points[0].axisValue)}</b><br>${lines.join("<br>")}<br>together <b>${safe(time(sum))}</b>`;
+        },
+      }),
+      xAxis: axis({ type: "value", name: "mean wait per data packet (µs)", nameGap: 28 }),
+      yAxis: axis({ type: "category", inverse: true, data: schemes.map((s) => s.label), axisTick: { show: false }, splitLine: { show: false }, axisLabel: { color: css("--ink"), width: narrow() ? 90 : 180, overflow: "truncate" } }),
+      series: data.tiers.map((tier, column) => ({
+        type: "bar", stack: "waits", name: tier.title, barMaxWidth: 30, itemStyle: { color: tier.colour },
+        data: schemes.map((scheme) => data.waits[scheme.index][column]),
+      })),
+    };
+  }
+
+  const options = { fct: fctOption, slowdown: slowdownOption, waits: waitsOption };
+  const draw = (name) => charts[name].setOption(options[name](), { notMerge: true });
+  const drawAll = () => {
+    for (const swatch of document.querySelectorAll(".swatch[data-label]")) {
+      const scheme = data.schemes.find((one) => one.label === swatch.dataset.label);
+      if (scheme) swatch.style.background = colour(scheme);
+    }
+    Object.keys(options).forEach(draw);
+  };
+
+  function makeChips() {
+    const place = document.getElementById("schemes");
+    for (const scheme of data.schemes) {
+      const chip = document.createElement("button");
+      chip.type = "button";
+      chip.setAttribute("aria-pressed", "true");
+      const swatch = document.createElement("span");
+      swatch.className = "swatch";
+      swatch.dataset.label = scheme.label;
+      chip.append(swatch, scheme.label);
+      chip.addEventListener("click", () => {
+        if (!shown.delete(scheme.label)) shown.add(scheme.label);
+        chip.setAttribute("aria-pressed", String(shown.has(scheme.label)));
+        drawAll();
+      });
+      place.append(chip);
+    }
+  }
+
+  function makeChoices() {
+    for (const group of document.querySelectorAll("[data-choice]")) {
+      const key = group.dataset.choice;
+      const buttons = [...group.querySelectorAll("button")];
+      const update = () => buttons.forEach((b) => b.setAttribute("aria-pressed", String(b.dataset.value === chosen[key])));
+      for (const button of buttons) {
+        button.addEventListener("click", () => {
+          chosen[key] = button.dataset.value;
+          update();
+          draw(key === "statistic" ? "fct" : "slowdown");
+        });
+      }
+      update();
+    }
+  }
+
+  function makeSortable() {
+    const heads = [...document.querySelectorAll("thead th")];
+    const body = document.querySelector("tbody");
+    const value = (row, column) => {
+      const text = row.cells[column].dataset.value;
+      return column === 0 ? text : text === "" ? Infinity : Number(text);
+    };
+    heads.forEach((head, column) => {
+      head.querySelector("button").addEventListener("click", () => {
+        const up = head.getAttribute("aria-sort") !== "ascending";
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", up ? "ascending" : "descending");
+        const rows = [...body.rows].sort((a, b) => {
+          const [x, y] = [value(a, column), value(b, column)];
+          const order = typeof x === "string" ? x.localeCompare(y) : x === y ? 0 : x < y ? -1 : 1;
+          return up ? order : -order;
+        });
+        body.append(...rows);
+      });
+    });
+  }
+
+  makeChips();
+  makeChoices();
+  makeSortable();
+  document.getElementById("waits").style.height = `${130 + 42 * data.schemes.length}px`;
+  for (const name of Object.keys(options)) {
+    charts[name] = echarts.init(document.getElementById(name), null, { renderer: "svg" });
+  }
+  drawAll();
+  dark.addEventListener("change", drawAll);
+  new ResizeObserver(() => {
+    Object.values(charts).forEach((chart) => chart.resize());
+    drawAll();
+  }).observe(document.querySelector("main"));
+})();
