@@ -60,7 +60,8 @@ impl Default for Turn {
 impl Turn {
     const NOT_BEGUN: Self = Self(u16::MAX);
 
-    /// The next label below `routes`. The first is random; fewer routes than before begin from 0 again.
+    /// The next label below `routes`. The first is random; past the last one (or when there are fewer than before)
+    /// it begins from 0 again.
     #[inline]
     fn next<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, routes: u16) -> u16 {
         let label = match *self {
@@ -68,8 +69,7 @@ impl Turn {
             Self(label) if label < routes => label,
             Self(_) => 0,
         };
-        let next = label + 1;
-        self.0 = if next == routes { 0 } else { next };
+        self.0 = label + 1;
         label
     }
 }

@@ -293,6 +293,17 @@ mod tests {
     }
 
     #[test]
+    fn ports_that_are_no_next_hops_drop_out_of_the_memory() {
+        let (mut switch, mut scheme) = (FakeSwitch::new(8, 1), drill(1, 2, Memory::Switch));
+        for _ in 0..50 {
+            choose(&mut scheme, &mut switch, &Group::of([0, 1]));
+        }
+        assert!(scheme.memory.iter().all(|&port| port < 2), "{:?}", scheme.memory);
+        let sampled = choose(&mut scheme, &mut switch, &Group::of([5, 6]));
+        assert_eq!(*scheme.memory, [sampled, Drill::NOTHING]);
+    }
+
+    #[test]
     fn a_memory_by_rack_is_not_read_for_another_rack() {
         let (mut switch, mut group) = (FakeSwitch::new(8, 1), Group::of(0..8));
         let mut scheme = drill(2, 1, Memory::Rack);
