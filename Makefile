@@ -1,0 +1,80 @@
+# `make demo` goes from a fresh checkout to a report. Needs: rustup (or cargo), Python 3.11 or newer with venv.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock rust-toolchain.toml
+RUST_DATA := $(shell find data -type f 2>/dev/null)
+
+.PHONY: help demo build test test-rust test-python lint format docs lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+
+demo: build ## six schemes on a 128-host fabric: table, figures, report in out/demo
+	$(BIN)/weft compare --schemes ecmp,rps,drb,presto,letflow,drill --fabric leaf-spine --workload web-search \
+	  --load 0.6 --flows 2000 --transport dctcp --out out/demo --force
+
+build: $(VENV)/.extension ## the weft command, optimised, in .venv
+
+test: test-rust test-python ## all tests
+
+test-rust:
+	cargo test --workspace --locked
+
+test-python: $(VENV)/.extension $(VENV)/.dev-requirements
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev-requirements ## formatting, clippy, ruff, mypy
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy --strict
+
+format: $(VENV)/.dev-requirements ## format Rust and Python
+	cargo fmt --all
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+docs: $(VENV)/.extension $(VENV)/.dev-requirements ## the user guide, in site/
+	$(BIN)/mkdocs build --strict
+
+lock: $(VENV)/.dev-requirements ## pin the newest requirements that pyproject.toml allows
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --no-header pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --no-header --extra dev --extra docs \
+	  -c requirements.lock pyproject.toml -o requirements-dev.lock
+
+clean: ## remove everything that was made
+	rm -rf $(VENV) $(TARGET) out site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find python tests examples \( -name __pycache__ -o -name '_core*.so' \) -prune -exec rm -rf {} +
+
+# Stamps: a step is done again only when what it depends on has changed.
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed; choose one with make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+	  || { rm -rf $(VENV); echo "venv is missing; on Debian: apt install python3-venv" >&2; exit 1; }
+
+$(VENV)/.requirements: requirements.lock requirements-dev.lock | $(BIN)/python
+	$(PIP) -r requirements.lock "$$(grep -o '^maturin==[^ ]*' requirements-dev.lock)"
+	@touch $@
+
+$(VENV)/.dev-requirements: requirements-dev.lock | $(BIN)/python
+	$(PIP) -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/.extension: $(VENV)/.requirements pyproject.toml $(RUST_SOURCES) $(RUST_DATA)
+	@command -v cargo > /dev/null || { echo "cargo is missing; install Rust from https://rustup.rs" >&2; exit 1; }
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+	@touch $@
