@@ -5,6 +5,6 @@ pub mod topology;
 
 pub use spec::{Fabric, FabricError, FabricSpec};
 pub use topology::{
-    Condition, FaultEvent, Limit, LinkSpec, Marking, NodeId, QueueSpec, RouteEntry, Routes, Threshold, Tier,
-    Topology,
+    Condition, FaultEvent, FlowPackets, Ideal, Limit, LinkSpec, Marking, NodeId, QueueSpec, RouteEntry, Routes,
+    Threshold, Tier, Topology,
 };

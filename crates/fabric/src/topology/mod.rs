@@ -1,9 +1,11 @@
 //! What a fabric is made of, before anything moves: nodes, links, queues, faults and routes.
 
+mod ideal;
 pub(crate) mod leaf_spine;
 pub(crate) mod plan;
 mod routes;
 
+pub use ideal::{FlowPackets, Ideal};
 pub use routes::{RouteEntry, Routes};
 use weft_packet::HostId;
 use weft_units::{Rate, Span, Time};

@@ -1,0 +1,203 @@
+//! How fast a flow could be at best: store and forward, alone in the fabric, everything ready to be sent.
+
+mod between;
+
+use std::collections::BTreeMap;
+
+use between::Between;
+use weft_packet::HostId;
+use weft_units::{Bytes, Rate, Span};
+
+use super::{LinkSpec, Routes, Topology};
+
+/// What a flow sends: `full_count` packets of `full_bytes`, and then one of `last_bytes`, which is not larger. Bytes on
+/// the wire, all headers included, without the fabric's overhead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowPackets {
+    /// Bytes of every packet but the last.
+    pub full_bytes: u16,
+    /// Number of packets but the last.
+    pub full_count: u32,
+    /// Bytes of the last packet.
+    pub last_bytes: u16,
+}
+
+/// Ideal completion times over the equal-cost paths of a fabric.
+///
+/// The ideal is a lower bound: whatever a scheme does, a flow that sends its packets in order over these paths takes
+/// at least as long, so a slowdown is never below 1. It is exact for a lone packet; for a flow with one path, at any
+/// rates; and for a flow over several paths as long as its own two host links are the slowest of its way, but for
+/// the less than one packet by which a short last packet can overtake a full one on another path.
+///
+/// Why it is a lower bound. Take the *k* links that carry the flow's *i*-th hop in any equal-cost path. Some link of
+/// them forwards at least a k-th of the *n* full packets, rounded up. The first of these cannot be there sooner than
+/// an unhindered packet; the last one leaves that link (n/k, rounded up, less one) services later than an unhindered
+/// packet, and needs at least the unhindered time for the rest. So the full packets have all arrived no sooner than
+/// an unhindered one and the largest such wait among all hops. The last packet leaves the host's own link behind all
+/// others, and cannot be at the last switch sooner than unhindered from there. On the last link either it comes behind
+/// all full packets, and leaves one service after both the last of them and its own arrival; or a full packet comes
+/// behind it, and then the last link has all services to do, one after the other, from the first arrival on. The
+/// smaller of the two holds in either case. Where a flow has one path, packets stay in order, and the wait at each
+/// link is known exactly: a packet departs one service after it arrived or after its predecessor departed.
+#[derive(Debug, Clone)]
+pub struct Ideal {
+    topology: Topology,
+    routes: Routes,
+    /// What lies between the edge switches of two racks: an index into `kinds`, for each pair asked for so far.
+    of_pair: BTreeMap<(u16, u16), Option<u32>>,
+    kinds: Vec<Between>,
+    numbers: BTreeMap<Between, u32>,
+}
+
+impl Ideal {
+    /// Ideal times in this fabric, in the conditions that `topology` gives each link, over `routes`.
+    pub fn new(topology: Topology, routes: Routes) -> Self {
+        Self { topology, routes, of_pair: BTreeMap::new(), kinds: Vec::new(), numbers: BTreeMap::new() }
+    }
+
+    /// The time from the flow's start until its receiver has every byte. With a `handshake`, the bytes on the wire of
+    /// the SYN and the SYN-ACK, the first packet leaves when the SYN-ACK has arrived. `None` if no path leads there.
+    pub fn fct(
+        &mut self,
+        src: HostId,
+        dst: HostId,
+        packets: FlowPackets,
+        handshake: Option<(u16, u16)>,
+    ) -> Option<Span> {
+        let alone = |bytes| FlowPackets { full_bytes: bytes, full_count: 0, last_bytes: bytes };
+        let setup = match handshake {
+            None => 0,
+            Some((syn, syn_ack)) => {
+                let there = self.one_way(src, dst, alone(syn))?;
+                there.saturating_add(self.one_way(dst, src, alone(syn_ack))?)
+            }
+        };
+        Some(Span::from_ps(setup.saturating_add(self.one_way(src, dst, packets)?)))
+    }
+
+    /// Picoseconds until all packets have arrived.
+    fn one_way(&mut self, src: HostId, dst: HostId, packets: FlowPackets) -> Option<u64> {
+        if src == dst {
+            return Some(0);
+        }
+        let racks = [src, dst].map(|host| self.topology.rack_of_host[host.index()]);
+        let between = match self.between(racks[0], racks[1]) {
+            Some(kind) => &self.kinds[kind as usize],
+            None => return None,
+        };
+        // A host has one port, and hosts come first: the link from a host has the host's number.
+        let first = &self.topology.links[src.index()];
+        let last = &self.topology.links[self.topology.link_to_host[dst.index()] as usize];
+        let overhead = u64::from(self.topology.overhead_bytes);
+        let mut train = Train {
+            count: u64::from(packets.full_count),
+            full_bytes: u64::from(packets.full_bytes) + overhead,
+            last_bytes: u64::from(packets.last_bytes) + overhead,
+            first_full: 0,
+            lag: 0,
+            last: 0,
+        };
+        train.cross(&Hop::of(first));
+        for hop in between.ordered_hops() {
+            train.cross(hop);
+        }
+        let choices = between.choices();
+        if choices.is_empty() {
+            train.cross(&Hop::of(last));
+            return Some(train.last);
+        }
+        for stage in choices {
+            train.spread(stage.links, stage.fastest);
+        }
+        train.first_full = train.first_full.saturating_add(between.latency(train.full_bytes));
+        train.last = train.last.saturating_add(between.latency(train.last_bytes));
+        Some(train.finish(&Hop::of(last)))
+    }
+
+    fn between(&mut self, src_rack: u16, dst_rack: u16) -> Option<u32> {
+        if let Some(&known) = self.of_pair.get(&(src_rack, dst_rack)) {
+            return known;
+        }
+        let found = Between::find(&self.topology, &self.routes, src_rack.into(), dst_rack.into());
+        let kind = found.map(|between| {
+            let next = self.kinds.len() as u32;
+            let number = *self.numbers.entry(between.clone()).or_insert(next);
+            if number == next {
+                self.kinds.push(between);
+            }
+            number
+        });
+        self.of_pair.insert((src_rack, dst_rack), kind);
+        kind
+    }
+}
+
+/// A link, as a lone packet sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Hop {
+    rate: Rate,
+    delay: Span,
+}
+
+impl Hop {
+    fn of(link: &LinkSpec) -> Self {
+        Self { rate: link.condition.rate, delay: link.condition.delay }
+    }
+
+    /// Picoseconds.
+    fn service(&self, bytes: u64) -> u64 {
+        self.rate.service(Bytes::new(bytes)).as_ps()
+    }
+}
+
+/// A flow's packets on their way. Times in picoseconds since the first one was ready.
+struct Train {
+    /// Number of full packets.
+    count: u64,
+    full_bytes: u64,
+    last_bytes: u64,
+    /// When the first full packet arrives.
+    first_full: u64,
+    /// How much later the last full packet arrives.
+    lag: u64,
+    /// When the last packet arrives.
+    last: u64,
+}
+
+impl Train {
+    /// All packets cross one link, in order.
+    fn cross(&mut self, hop: &Hop) {
+        let delay = hop.delay.as_ps();
+        if self.count > 0 {
+            self.spread(1, hop.rate);
+            self.first_full = self.first_full.saturating_add(hop.service(self.full_bytes));
+            self.last = self.last.max(self.first_full.saturating_add(self.lag));
+            self.first_full = self.first_full.saturating_add(delay);
+        }
+        self.last = self.last.saturating_add(hop.service(self.last_bytes)).saturating_add(delay);
+    }
+
+    /// The full packets wait for each other at a hop with this many links.
+    fn spread(&mut self, links: u64, fastest: Rate) {
+        let behind = self.count.saturating_sub(1) / links.max(1);
+        let service = fastest.service(Bytes::new(self.full_bytes)).as_ps();
+        self.lag = self.lag.max(behind.saturating_mul(service));
+    }
+
+    /// All packets cross the last link, perhaps not in order: when the last one has arrived.
+    fn finish(mut self, hop: &Hop) -> u64 {
+        let delay = hop.delay.as_ps();
+        let (full, last) = (hop.service(self.full_bytes), hop.service(self.last_bytes));
+        if self.count == 0 {
+            return self.last.saturating_add(last).saturating_add(delay);
+        }
+        let first_arrival = self.first_full.min(self.last);
+        self.spread(1, hop.rate);
+        let fulls_gone = self.first_full.saturating_add(full).saturating_add(self.lag);
+        let in_order = fulls_gone.max(self.last).saturating_add(last);
+        let all_services = full.saturating_mul(self.count).saturating_add(last);
+        let overtaken =
+            first_arrival.saturating_add(all_services).max(fulls_gone).max(self.last.saturating_add(full));
+        in_order.min(overtaken).saturating_add(delay)
+    }
+}
