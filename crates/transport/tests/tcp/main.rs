@@ -2,7 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod acks;
+mod ecn;
+mod handshake;
+mod random;
 mod recovery;
 mod slow_start;
+mod specs;
 mod timeouts;
 mod world;

@@ -1,6 +1,6 @@
 //! Fast retransmit and fast recovery, with and without SACK.
 
-use weft_packet::Kind;
+use weft_packet::{Kind, Packet};
 use weft_transport::tcp::TcpConfig;
 use weft_transport::{Protocol, Tcp};
 use weft_units::{Span, Time};
@@ -19,7 +19,7 @@ fn sack() -> Tcp {
 fn two_duplicate_acknowledgements_are_not_a_loss() {
     // Segment 4 arrives behind 5 and 6: two duplicates, then the hole is filled.
     for tcp in [reno(), sack()] {
-        let late = |packet: &weft_packet::Packet, _| {
+        let late = |packet: &Packet, _| {
             let late = packet.kind == Kind::Data && (packet.seq == 4 || packet.seq > 6);
             Fate { late_by: if late { Span::from_us(1) } else { Span::ZERO }, ..PASS }
         };
@@ -83,7 +83,7 @@ fn sack_repairs_the_same_losses_in_one_round_trip() {
 #[test]
 fn sack_repairs_the_loss_of_a_retransmission_by_timeout_and_resends_nothing_that_arrived() {
     let tcp = sack();
-    let path = |packet: &weft_packet::Packet, before| {
+    let path = |packet: &Packet, before| {
         let dropped = packet.kind == Kind::Data && packet.seq == 4 && before < 2;
         Fate { dropped, ..PASS }
     };
@@ -100,7 +100,7 @@ fn limited_transmit_sends_new_segments_on_the_first_two_duplicates_only_if_on() 
     for (on, sack) in [(true, false), (false, false), (true, true), (false, true)] {
         let config = TcpConfig { initial_window: 4, limited_transmit: on, sack, ..TcpConfig::default() };
         let tcp = config.build().unwrap();
-        let spread = |packet: &weft_packet::Packet, before| {
+        let spread = |packet: &Packet, before| {
             let dropped = packet.kind == Kind::Data && packet.seq == 0 && before == 0;
             let late_by =
                 if packet.kind == Kind::Data { Span::from_ns(u64::from(packet.seq)) } else { Span::ZERO };
@@ -116,9 +116,9 @@ fn limited_transmit_sends_new_segments_on_the_first_two_duplicates_only_if_on() 
         assert_eq!(early, if on { vec![4, 5] } else { vec![] });
         assert_eq!(world.retransmitted()[0], (third, 0));
         // What it sent does not count as outstanding when the window is halved: 4 / 2, not 6 / 2.
-        let at_third = world.trace.iter().find(|step| step.0 == third).unwrap();
+        let at_third = world.trace.iter().find(|step| step.at == third).unwrap();
         let inflated = if sack { 2.0 } else { 5.0 };
-        assert!((at_third.1 - inflated).abs() < 1e-9, "{}", at_third.1);
+        assert!((at_third.cwnd - inflated).abs() < 1e-9, "{}", at_third.cwnd);
     }
 }
 
@@ -129,8 +129,8 @@ fn the_window_is_half_of_what_was_outstanding_after_recovery() {
         let config = TcpConfig { initial_window: 40, sack, ..TcpConfig::default() };
         let tcp = config.build().unwrap();
         let world = World::new(&tcp, segments(1_000), losing(&[0])).run(10_000);
-        let (_, cwnd, ..) = world.trace.iter().rfind(|step| step.0 == Time::ZERO + RTT * 2).unwrap();
-        assert!((20.0..21.0).contains(cwnd), "{cwnd}");
+        let cwnd = world.trace.iter().rfind(|step| step.at == Time::ZERO + RTT * 2).unwrap().cwnd;
+        assert!((20.0..21.0).contains(&cwnd), "{cwnd}");
         assert_eq!(tcp.sender_stats(&world.sender).fast_recoveries, 1);
     }
 }
@@ -140,7 +140,7 @@ fn retransmissions_in_vain_do_not_start_another_recovery() {
     // Everything is delayed past the timeout once: go-back-N sends segments that arrived, the duplicates that they
     // cause are at or below recover.
     let tcp = reno();
-    let slow = |packet: &weft_packet::Packet, before| {
+    let slow = |packet: &Packet, before| {
         let late = packet.kind == Kind::Data && before == 0 && packet.seq < 10;
         Fate { late_by: if late { Span::from_ms(11) } else { Span::ZERO }, ..PASS }
     };

@@ -63,8 +63,8 @@ fn the_receive_window_bounds_what_is_outstanding_and_the_window_itself() {
     let config = TcpConfig { max_window: Some(Bytes::new(16 * 1_460 + 7)), ..TcpConfig::default() };
     let tcp = config.build().unwrap();
     let world = World::new(&tcp, segments(500), |_, _| PASS).run(10_000);
-    assert_eq!(world.trace.iter().map(|step| step.2).max(), Some(16));
-    assert!(world.trace.iter().all(|step| step.1 <= 16.0));
+    assert_eq!(world.trace.iter().map(|step| step.outstanding).max(), Some(16));
+    assert!(world.trace.iter().all(|step| step.cwnd <= 16.0));
 }
 
 #[test]

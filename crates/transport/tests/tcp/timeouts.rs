@@ -1,6 +1,6 @@
 //! Round-trip times and retransmission timeouts, against tables by hand.
 
-use weft_packet::Kind;
+use weft_packet::{Kind, Packet};
 use weft_transport::Protocol;
 use weft_transport::tcp::TcpConfig;
 use weft_units::{Span, Time};
@@ -15,7 +15,7 @@ fn srtt_and_rttvar_follow_rfc_6298_by_hand() {
     let config = TcpConfig { max_window: Some(config.mss), ..config };
     let tcp = config.build().unwrap();
     let extra = [0u64, 40, 0, 80];
-    let path = |packet: &weft_packet::Packet, _| {
+    let path = |packet: &Packet, _| {
         let late = if packet.kind == Kind::Data { extra[packet.seq as usize] } else { 0 };
         Fate { late_by: Span::from_us(late), ..PASS }
     };
@@ -35,7 +35,7 @@ fn srtt_and_rttvar_follow_rfc_6298_by_hand() {
 #[test]
 fn the_loss_of_the_last_segment_waits_for_the_timer_and_backoff_doubles() {
     let tcp = TcpConfig::default().build().unwrap();
-    let path = |packet: &weft_packet::Packet, before| {
+    let path = |packet: &Packet, before| {
         let dropped = packet.kind == Kind::Data && packet.seq == 9 && before < 4;
         Fate { dropped, ..PASS }
     };
@@ -61,7 +61,7 @@ fn a_timeout_above_the_smallest_is_srtt_and_four_rttvar() {
 fn without_a_sample_the_initial_timeout_counts_and_the_largest_bounds_the_backoff() {
     let config = TcpConfig { max_rto: Span::from_ms(25), ..TcpConfig::default() };
     let tcp = config.build().unwrap();
-    let path = |packet: &weft_packet::Packet, before| {
+    let path = |packet: &Packet, before| {
         if packet.kind == Kind::Data && before < 4 { DROP } else { PASS }
     };
     let world = World::new(&tcp, segments(1), path).run(1_000);
@@ -72,7 +72,7 @@ fn without_a_sample_the_initial_timeout_counts_and_the_largest_bounds_the_backof
 #[test]
 fn after_a_timeout_slow_start_begins_at_one_and_sends_everything_again() {
     let tcp = TcpConfig::default().build().unwrap();
-    let path = |packet: &weft_packet::Packet, before| {
+    let path = |packet: &Packet, before| {
         if packet.kind == Kind::Data && before == 0 && packet.seq < 10 { DROP } else { PASS }
     };
     let world = World::new(&tcp, segments(40), path).run(10_000);
@@ -91,14 +91,14 @@ fn an_acknowledgement_of_new_data_ends_the_backoff() {
     // Segment 0 needs two timeouts, 10 + 20 ms; later segment 9 one of 5 ms, not of 4 x 5.
     let config = TcpConfig { initial_window: 1, ..TcpConfig::default() };
     let tcp = config.build().unwrap();
-    let path = |packet: &weft_packet::Packet, before| {
+    let path = |packet: &Packet, before| {
         let lost = (packet.seq == 0 && before < 2) || (packet.seq == 9 && before < 1);
         if packet.kind == Kind::Data && lost { DROP } else { PASS }
     };
     let world = World::new(&tcp, segments(10), path).run(1_000);
     let again = world.retransmitted();
     assert_eq!(again.iter().map(|sent| sent.1).collect::<Vec<_>>(), [0, 0, 9]);
-    let last_ack = world.trace.iter().rev().find(|step| step.0 < again[2].0).unwrap().0;
+    let last_ack = world.trace.iter().rev().find(|step| step.at < again[2].0).unwrap().at;
     assert_eq!(again[2].0.since(last_ack), Span::from_ms(5));
     assert!(world.done > Some(Time::ZERO));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weft_packet::{Kind, Packet, PacketFlags};
-use weft_transport::tcp::{Receiver, Sender};
+use weft_transport::tcp::{DctcpConfig, Receiver, Sender, TcpConfig};
 use weft_transport::{Delivery, FlowSize, Outbox, Outgoing, Protocol, SenderState, Tcp};
 use weft_units::{Purpose, Span, Stream, Time};
 
@@ -28,6 +28,20 @@ pub const DROP: Fate = Fate { dropped: true, ..PASS };
 pub struct Sent {
     pub at: Time,
     pub packet: Packet,
+}
+
+/// The sender after a call.
+#[derive(Clone, Copy)]
+pub struct Step {
+    pub at: Time,
+    /// Congestion window, in segments.
+    pub cwnd: f64,
+    /// Sent and not acknowledged, in segments.
+    pub outstanding: u32,
+    /// DCTCP's alpha.
+    pub alpha: f64,
+    /// Whether this call sent segments that were never sent before.
+    pub sent_new: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,8 +90,8 @@ pub struct World<'a> {
     pub sender: Sender,
     pub receiver: Receiver,
     pub log: Vec<Sent>,
-    /// Congestion window, outstanding segments and marked share after each call of the sender.
-    pub trace: Vec<(Time, f64, u32, f64)>,
+    /// The sender after each call.
+    pub trace: Vec<Step>,
     /// When the receiver had everything.
     pub completed: Vec<Time>,
     /// When the sender was done.
@@ -174,7 +188,15 @@ impl<'a> World<'a> {
         let state = act(self.tcp, &mut self.sender, &mut call);
         let sent = call.sent;
         let sender = &self.sender;
-        self.trace.push((self.now, sender.congestion_window(), sender.outstanding(), sender.marked_share()));
+        let is_new =
+            |packet: &Outgoing| packet.kind == Kind::Data && !packet.flags.has(PacketFlags::RETRANSMISSION);
+        self.trace.push(Step {
+            at: self.now,
+            cwnd: sender.congestion_window(),
+            outstanding: sender.outstanding(),
+            alpha: sender.marked_share(),
+            sent_new: sent.iter().any(is_new),
+        });
         match (state, self.done) {
             (SenderState::Done, None) => self.done = Some(self.now),
             (SenderState::Open, Some(_)) => panic!("a sender that was done is open again"),
@@ -240,6 +262,25 @@ pub const fn at_us(us: u64) -> Time {
 /// So many full segments.
 pub const fn segments(count: u32) -> FlowSize {
     FlowSize { segments: count, last_payload: 1_460 }
+}
+
+/// TCP with some parameters changed.
+pub fn reno(change: impl FnOnce(&mut TcpConfig)) -> Tcp {
+    let mut config = TcpConfig::default();
+    change(&mut config);
+    config.build().unwrap()
+}
+
+/// DCTCP with some parameters changed.
+pub fn dctcp(change: impl FnOnce(&mut DctcpConfig)) -> Tcp {
+    let mut config = DctcpConfig::default();
+    change(&mut config);
+    config.build().unwrap()
+}
+
+/// Marks these segments.
+pub fn marking(marked: &[u32]) -> impl FnMut(&Packet, u32) -> Fate {
+    move |packet, _| Fate { marked: packet.kind == Kind::Data && marked.contains(&packet.seq), ..PASS }
 }
 
 /// Drops the first transmission of each of these segments.

@@ -1,0 +1,82 @@
+//! What a spec may say of a transport, and what it is told when it is wrong.
+
+use weft_transport::TransportSpec;
+use weft_transport::tcp::{DctcpConfig, EcnMode};
+use weft_units::{Bytes, Span};
+
+fn spec(text: &str) -> TransportSpec {
+    toml::from_str(text).unwrap()
+}
+
+#[test]
+fn a_spec_names_a_transport_and_changes_what_it_names() {
+    let expected =
+        DctcpConfig { g: 0.5, min_rto: Span::from_ms(1), mss: Bytes::new(1_400), ..DctcpConfig::default() };
+    assert_eq!(
+        spec("name = \"dctcp\"\ng = 0.5\nmin_rto = \"1ms\"\nmss = \"1400B\""),
+        TransportSpec::Dctcp(expected)
+    );
+    let TransportSpec::Tcp(tcp) = spec("name = \"tcp\"\necn = \"classic\"") else { panic!("not tcp") };
+    assert_eq!(tcp.ecn, EcnMode::Classic);
+}
+
+#[test]
+fn unknown_names_and_keys_are_refused_with_what_is_allowed() {
+    let message = |text| toml::from_str::<TransportSpec>(text).unwrap_err().to_string();
+    let unknown = message("name = \"tpc\"");
+    assert!(unknown.contains("tpc") && unknown.contains("`tcp` or `dctcp`"), "{unknown}");
+    let unknown = message("name = \"tcp\"\ng = 0.5");
+    assert!(unknown.contains("unknown field `g`") && unknown.contains("`min_rto`"), "{unknown}");
+    let unknown = message("name = \"dctcp\"\necn = \"off\"");
+    assert!(unknown.contains("unknown field `ecn`"), "{unknown}");
+}
+
+#[test]
+fn parameters_that_make_no_sense_are_named_with_what_is_allowed() {
+    let cases = [
+        ("mss = \"0B\"", "mss is 0B; allowed: 1B to 65535B"),
+        ("mss = \"65535B\"", "mss is 65535B; allowed: 1B to 65495B: 65535B less the header"),
+        ("ack_size = \"70KB\"", "ack_size is 70KB; allowed: 1B to 65535B"),
+        ("initial_window = 0", "initial_window is 0; allowed: 1 or more"),
+        ("initial_ssthresh = 1", "initial_ssthresh is 1; allowed: 2 or more segments"),
+        ("dup_ack_threshold = 0", "dup_ack_threshold is 0; allowed: 1 or more"),
+        ("ack_every = 0", "ack_every is 0; allowed: 1 or more"),
+        ("max_window = \"1KB\"", "max_window is 1KB; allowed: the mss, 1460B, or more"),
+        ("min_rto = \"61s\"", "min_rto is 61s; allowed: at most max_rto, 60s"),
+        ("min_rto = \"0s\"", "min_rto is 0ps; allowed: more than 0s"),
+        ("initial_rto = \"1us\"", "initial_rto is 1us; allowed: min_rto to max_rto, 5ms to 60s"),
+        ("syn_timeout = \"61s\"", "syn_timeout is 61s; allowed: at most max_rto, 60s"),
+        ("ack_timeout = \"0us\"", "ack_timeout is 0ps; allowed: more than 0s"),
+        ("g = 0.0", "g is 0; allowed: above 0, at most 1"),
+        ("g = nan", "g is NaN; allowed: above 0, at most 1"),
+        ("initial_alpha = 1.5", "initial_alpha is 1.5; allowed: 0 to 1"),
+    ];
+    for (line, expected) in cases {
+        let error = spec(&format!("name = \"dctcp\"\n{line}")).validate().unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn every_transport_is_listed_with_documented_parameters_and_valid_defaults() {
+    let names: Vec<_> = TransportSpec::list().iter().map(|info| info.name).collect();
+    assert_eq!(names, ["tcp", "dctcp"]);
+    for info in TransportSpec::list() {
+        let spec = spec(&format!("name = {:?}", info.name));
+        assert_eq!((spec.validate(), spec.name()), (Ok(()), info.name));
+        let properties = info.schema.get("properties").and_then(|p| p.as_object()).unwrap();
+        assert!(properties.len() > 15);
+        for (key, property) in properties {
+            let text = property["description"].as_str().unwrap();
+            assert!(text.contains("Default"), "{key}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_spec_written_out_reads_back_the_same() {
+    for info in TransportSpec::list() {
+        let spec = spec(&format!("name = {:?}\nmax_window = \"64KiB\"\nsack = true", info.name));
+        assert_eq!(toml::from_str::<TransportSpec>(&toml::to_string(&spec).unwrap()), Ok(spec));
+    }
+}
