@@ -1,10 +1,15 @@
 //! Fabrics, links, switches, hosts, failures, and the event core that moves packets through them.
 
+mod engine;
 pub mod spec;
 pub mod topology;
 
+pub use engine::{
+    Ending, FlowRecord, LinkDrops, LinkTotals, MemoryUse, PacketCounts, Progress, Results, SchemeCounter,
+    Simulation, SimulationInput, Status,
+};
 pub use spec::{Fabric, FabricError, FabricSpec};
 pub use topology::{
-    Condition, FaultEvent, FlowPackets, Ideal, Limit, LinkSpec, Marking, NodeId, QueueSpec, RouteEntry, Routes,
-    Threshold, Tier, Topology,
+    Condition, FaultEvent, FlowPackets, Ideal, Limit, LinkSpec, Marking, NodeId, QueueSpec, RouteEntry,
+    Routes, Threshold, Tier, Topology,
 };

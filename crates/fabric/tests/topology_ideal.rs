@@ -6,7 +6,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use weft_fabric::topology::{FlowPackets, Ideal};
-use weft_fabric::{FabricSpec, Routes, Topology};
+use weft_fabric::{FabricSpec, Topology};
 use weft_packet::HostId;
 use weft_units::{Bytes, Rate, Span};
 
@@ -23,7 +23,7 @@ fn link(topology: &Topology, from: &str, to: &str) -> usize {
 }
 
 fn ideal(topology: &Topology) -> Ideal {
-    Ideal::new(topology.clone(), Routes::at_start(topology))
+    Ideal::new(topology.clone())
 }
 
 fn fct(topology: &Topology, src: u16, dst: u16, packets: FlowPackets) -> Span {

@@ -50,8 +50,9 @@ pub struct Ideal {
 }
 
 impl Ideal {
-    /// Ideal times in this fabric, in the conditions that `topology` gives each link, over `routes`.
-    pub fn new(topology: Topology, routes: Routes) -> Self {
+    /// Ideal times in this fabric, in the conditions that `topology` gives each link.
+    pub fn new(topology: Topology) -> Self {
+        let routes = Routes::at_start(&topology);
         Self { topology, routes, of_pair: BTreeMap::new(), kinds: Vec::new(), numbers: BTreeMap::new() }
     }
 

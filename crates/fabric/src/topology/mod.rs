@@ -149,6 +149,19 @@ impl Topology {
         NodeId(host.0 as u32)
     }
 
+    /// The same fabric with each link in the best condition that it is ever in: what no run with these faults can beat.
+    #[must_use]
+    pub fn at_its_best(&self, faults: &[FaultEvent]) -> Self {
+        let mut best = self.clone();
+        for fault in faults {
+            let condition = &mut best.links[fault.link as usize].condition;
+            condition.up |= fault.condition.up;
+            condition.rate = condition.rate.max(fault.condition.rate);
+            condition.delay = condition.delay.min(fault.condition.delay);
+        }
+        best
+    }
+
     /// Number of racks.
     pub fn racks(&self) -> usize {
         self.switch_of_rack.len()

@@ -74,6 +74,13 @@ impl Routes {
         (&self.ports[members.clone()], &self.weights[members])
     }
 
+    /// Bytes of memory that the tables take.
+    pub fn memory_bytes(&self) -> usize {
+        self.table.capacity() * size_of::<u16>()
+            + self.groups.capacity() * size_of::<(u32, u32)>()
+            + self.ports.capacity() * (size_of::<PortId>() + size_of::<u32>())
+    }
+
     /// The links that `switch` may send packets for `rack` on, in order of ports; none if no way leads there.
     pub fn next_links<'a>(
         &'a self,

@@ -1,0 +1,14 @@
+//! The event core: one event a packet-hop.
+
+mod endpoint;
+mod event_set;
+mod link;
+mod network;
+mod pool;
+mod results;
+mod simulation;
+mod special;
+
+pub use network::{LinkDrops, PacketCounts};
+pub use results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
+pub use simulation::{Ending, Progress, Simulation, SimulationInput, Status};

@@ -1,0 +1,81 @@
+//! What a run leaves behind.
+
+use weft_transport::{ReceiverStats, SenderStats};
+use weft_units::{Span, Time};
+
+use super::network::PacketCounts;
+
+/// One flow, when the run is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowRecord {
+    /// When the receiver had the last byte in order.
+    pub delivered: Option<Time>,
+    /// When the sender had the last acknowledgement.
+    pub acknowledged: Option<Time>,
+    /// The least completion time that an empty fabric allows; zero for a background flow.
+    pub ideal: Span,
+    /// What the sender counted.
+    pub sender: SenderStats,
+    /// What the receiver counted.
+    pub receiver: ReceiverStats,
+    /// How often a data packet arrived over another path than the one before.
+    pub path_changes: u32,
+    /// How long the delivered data packets waited in queues, summed by [`crate::Tier`], in ps.
+    pub wait_ps: [u64; 4],
+}
+
+/// One link, when the run is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LinkTotals {
+    /// Packets that it was given to send.
+    pub packets: u64,
+    /// Bytes that it was given to send.
+    pub bytes: u64,
+    /// Packets dropped: the queue was full, the link down, or the wire lost them.
+    pub dropped: u64,
+    /// Packets that got a congestion mark here.
+    pub marked: u64,
+}
+
+/// A number that a scheme counted, summed over all nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemeCounter {
+    /// What it is.
+    pub name: String,
+    /// How many.
+    pub value: u64,
+}
+
+/// Memory that the simulation took, in bytes, worked out from its own structures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemoryUse {
+    /// Links, tables, events, packets, schemes.
+    pub fabric: usize,
+    /// Both ends of one active flow, without what loss recovery and reassembly allocate meanwhile.
+    pub per_active_flow: usize,
+    /// Most flows that were active at one time.
+    pub peak_active_flows: usize,
+    /// The row of one flow, active or not.
+    pub per_flow: usize,
+}
+
+/// What a run leaves behind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Results {
+    /// One record a flow, in the order of the traffic.
+    pub flows: Vec<FlowRecord>,
+    /// One entry a link, as the topology numbers them.
+    pub links: Vec<LinkTotals>,
+    /// What the scheme counted, and `state_bytes_per_switch` and `state_bytes_per_host`: the most that any node keeps.
+    pub scheme: Vec<SchemeCounter>,
+    /// Packets in the whole fabric.
+    pub packets: PacketCounts,
+    /// Packets that were on links when the run ended.
+    pub in_flight: u64,
+    /// Events processed.
+    pub events: u64,
+    /// When the run ended.
+    pub end: Time,
+    /// Memory.
+    pub memory: MemoryUse,
+}

@@ -1,0 +1,518 @@
+//! A simulation: flows start, packets move, flows end.
+
+use weft_balance::{BalancerSpec, EdgeHooks, HostInfo, SwitchHooks, SwitchInfo, SwitchScheme};
+use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
+use weft_traffic::Flow;
+use weft_transport::{Delivery, FlowSize, Protocol, ReceiverStats, SenderState, SenderStats};
+use weft_units::{Purpose, Span, Stream, Time, mix64};
+
+use super::endpoint::{End, HostOutbox, Hosts};
+use super::event_set::{EventKey, EventKind};
+use super::network::Network;
+use super::results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
+use crate::topology::{FaultEvent, FlowPackets, Ideal, Topology};
+
+/// Everything that a run depends on.
+pub struct SimulationInput<'a, P> {
+    /// The fabric.
+    pub topology: &'a Topology,
+    /// How its links change, by time.
+    pub faults: &'a [FaultEvent],
+    /// How long other switches need to learn that a link failed or came back.
+    pub reroute_after: Span,
+    /// The traffic, by start.
+    pub flows: &'a [Flow],
+    /// The transport.
+    pub protocol: P,
+    /// The load balancer.
+    pub balancer: &'a BalancerSpec,
+    /// Makes the scheme of each switch in place of `balancer`, for schemes from outside.
+    pub external: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme>,
+    /// The seed.
+    pub seed: u64,
+    /// Simulated time that is allowed after the last flow started.
+    pub time_limit: Span,
+}
+
+/// Why a run is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Every flow that can end has ended.
+    AllDone,
+    /// The time allowed is over.
+    TimeLimit,
+    /// Nothing will ever happen again.
+    Idle,
+}
+
+/// Whether a run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// There is more to do.
+    Running,
+    /// It is over.
+    Finished(Ending),
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Time,
+    /// When the last flow starts.
+    pub last_start: Time,
+    /// Flows that have ended.
+    pub flows_finished: usize,
+    /// Flows that can end.
+    pub flows_total: usize,
+    /// Packet-hops so far.
+    pub packet_hops: u64,
+}
+
+struct Sender<S> {
+    end: End,
+    state: S,
+}
+
+struct Receiver<R> {
+    end: End,
+    state: R,
+    wait_ps: [u64; 4],
+    last_trail: u16,
+    path_changes: u32,
+}
+
+/// Both ends of an active flow. They share a place, not knowledge: each is touched by its own host's packets only.
+struct Active<P: Protocol> {
+    sender: Vec<Option<Sender<P::Sender>>>,
+    receiver: Vec<Option<Receiver<P::Receiver>>>,
+    free: Vec<u32>,
+}
+
+const NOT_ACTIVE: u32 = u32::MAX;
+
+/// A run, from its first event to its last.
+pub struct Simulation<'a, P: Protocol> {
+    protocol: P,
+    network: Network<'a>,
+    hosts: Hosts<'a>,
+    topology: &'a Topology,
+    flows: &'a [Flow],
+    faults: &'a [FaultEvent],
+    reroute_after: Span,
+    active: Active<P>,
+    /// The place of each flow among the active ones.
+    place: Vec<u32>,
+    records: Vec<FlowRecord>,
+    next_flow: usize,
+    finished: usize,
+    finite: usize,
+    deadline: Time,
+    events: u64,
+    hash_key: u64,
+}
+
+impl<'a, P: Protocol> Simulation<'a, P> {
+    /// A run that has not begun.
+    pub fn new(input: SimulationInput<'a, P>) -> Self {
+        let SimulationInput { topology, balancer, seed, .. } = input;
+        let (hooks, edge_hooks) = match input.external {
+            Some(_) => (SwitchHooks::default(), EdgeHooks::default()),
+            None => (balancer.switch_hooks(), balancer.edge_hooks()),
+        };
+        let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
+        let scheme = input.external.unwrap_or(&mut own);
+        let largest = input.protocol.segment_wire_bytes(FlowSize { segments: 2, last_payload: 1 }, 0);
+        let network = Network::new(topology, seed, largest, hooks, scheme);
+        let stream = |purpose, host| Stream::new(seed, purpose, host as u64);
+        let edge_schemes = (0..topology.hosts).map(|host| {
+            balancer.edge_scheme(&HostInfo {
+                host: HostId(host as u16),
+                rack: topology.rack_of_host[host],
+                racks: topology.racks() as u16,
+                seed,
+            })
+        });
+        let mut hosts = Hosts::new(
+            topology,
+            edge_schemes.collect(),
+            edge_hooks,
+            (0..topology.hosts).map(|host| stream(Purpose::EdgeBalancer, host)).collect(),
+            (0..topology.hosts).map(|host| stream(Purpose::Transport, host)).collect(),
+        );
+        hosts.learn_routes(&network);
+        let last_start = input.flows.last().map_or(Time::ZERO, |flow| flow.start);
+        let mut simulation = Self {
+            protocol: input.protocol,
+            network,
+            hosts,
+            topology,
+            flows: input.flows,
+            faults: input.faults,
+            reroute_after: input.reroute_after,
+            active: Active { sender: Vec::new(), receiver: Vec::new(), free: Vec::new() },
+            place: vec![NOT_ACTIVE; input.flows.len()],
+            records: Vec::with_capacity(input.flows.len()),
+            next_flow: 0,
+            finished: 0,
+            finite: input.flows.iter().filter(|flow| !flow.background).count(),
+            deadline: last_start.saturating_add(input.time_limit),
+            events: 0,
+            hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
+        };
+        simulation.prepare();
+        simulation
+    }
+
+    /// Works out every flow's ideal completion time, and arms the first events.
+    fn prepare(&mut self) {
+        let mut ideal_fct = Ideal::new(self.topology.at_its_best(self.faults));
+        for flow in self.flows {
+            let ideal = if flow.background { Span::ZERO } else { self.ideal(&mut ideal_fct, flow) };
+            self.records.push(FlowRecord {
+                delivered: None,
+                acknowledged: None,
+                ideal,
+                sender: SenderStats::default(),
+                receiver: ReceiverStats::default(),
+                path_changes: 0,
+                wait_ps: [0; 4],
+            });
+        }
+        for (index, fault) in self.faults.iter().enumerate() {
+            self.network.events.push_timer(fault.at, EventKey::new(EventKind::Fault, index as u32));
+        }
+        if let Some(flow) = self.flows.first() {
+            self.network.events.push_timer(flow.start, EventKey::new(EventKind::FlowStart, 0));
+        }
+    }
+
+    fn ideal(&self, ideal_fct: &mut Ideal, flow: &Flow) -> Span {
+        let size = self.protocol.flow_size(flow.size_bytes);
+        let packets = FlowPackets {
+            full_bytes: self.protocol.segment_wire_bytes(size, 0),
+            full_count: size.segments - 1,
+            last_bytes: self.protocol.segment_wire_bytes(size, size.segments - 1),
+        };
+        let ideal = ideal_fct.fct(flow.src, flow.dst, packets, self.protocol.handshake_wire_bytes());
+        // A flow that no path can carry has no completion time to compare with.
+        ideal.unwrap_or_default()
+    }
+
+    fn size(&self, flow: &Flow) -> FlowSize {
+        if flow.background {
+            FlowSize { segments: FlowSize::ENDLESS, last_payload: 1 }
+        } else {
+            self.protocol.flow_size(flow.size_bytes)
+        }
+    }
+
+    /// Processes up to `max_events` events.
+    pub fn advance(&mut self, max_events: u64) -> Status {
+        for _ in 0..max_events {
+            if self.finished == self.finite && self.finite > 0 {
+                return Status::Finished(Ending::AllDone);
+            }
+            let Some((time, event)) = self.network.events.pop(&mut self.network.links) else {
+                return Status::Finished(Ending::Idle);
+            };
+            if time > self.deadline {
+                self.network.now = self.deadline;
+                // Whatever was popped is after the end: nobody will miss it.
+                self.deadline = Time::ZERO;
+                return Status::Finished(Ending::TimeLimit);
+            }
+            debug_assert!(time >= self.network.now, "time goes on");
+            self.network.now = time;
+            self.events += 1;
+            match event.kind() {
+                EventKind::Arrival => {
+                    if let Some((_, packet)) = self.network.arrive(event.entity()) {
+                        self.receive(packet);
+                    }
+                }
+                kind => self.timer(kind, event.entity()),
+            }
+        }
+        Status::Running
+    }
+
+    #[cold]
+    fn timer(&mut self, kind: EventKind, entity: u32) {
+        let now = self.network.now;
+        match kind {
+            EventKind::Arrival => {}
+            EventKind::Fault => {
+                self.network.apply_fault(&self.faults[entity as usize]);
+                let learned = now.saturating_add(self.reroute_after);
+                self.network.events.push_timer(learned, EventKey::new(EventKind::Reroute, entity));
+            }
+            EventKind::Reroute => {
+                self.network.learn_fault(&self.faults[entity as usize]);
+                self.hosts.learn_routes(&self.network);
+            }
+            EventKind::FlowStart => self.start_flow(),
+            EventKind::Sender => self.wake_sender(entity),
+            EventKind::Receiver => self.wake_receiver(entity),
+            EventKind::EdgeSender | EventKind::EdgeReceiver => self.edge_timer(kind, entity),
+        }
+    }
+
+    fn start_flow(&mut self) {
+        let index = self.next_flow;
+        let flow = &self.flows[index];
+        self.next_flow += 1;
+        if let Some(next) = self.flows.get(self.next_flow) {
+            let key = EventKey::new(EventKind::FlowStart, self.next_flow as u32);
+            self.network.events.push_timer(next.start, key);
+        }
+        let size = self.size(flow);
+        let id = FlowId(index as u32);
+        let entropy = (mix64(self.hash_key ^ index as u64) >> 32) as u32;
+        let class = PacketFlags::of_class(flow.class);
+        let edge = |host| self.hosts.scheme(host).new_flow();
+        let sender = Sender {
+            end: End::sender(id, flow.src, flow.dst, entropy, class, edge(flow.src)),
+            state: self.protocol.sender(size),
+        };
+        let receiver = Receiver {
+            end: End::receiver(id, flow.dst, flow.src, entropy, class, edge(flow.dst)),
+            state: self.protocol.receiver(size),
+            wait_ps: [0; 4],
+            last_trail: 0,
+            path_changes: 0,
+        };
+        let place = self.active.insert(sender, receiver);
+        self.place[index] = place;
+        let Some(sender) = &mut self.active.sender[place as usize] else { return };
+        let mut out = HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut sender.end };
+        self.protocol.start(&mut sender.state, &mut out);
+    }
+
+    /// A packet reached a host.
+    #[inline]
+    fn receive(&mut self, packet: Packet) {
+        let place = self.place[packet.flow.index()];
+        if place == NOT_ACTIVE {
+            return;
+        }
+        if self.hosts.intercepts() {
+            self.intercept(place, packet);
+        } else if is_for_sender(&packet) {
+            self.deliver_to_sender(place, &packet);
+        } else {
+            self.deliver_to_receiver(place, &packet);
+        }
+    }
+
+    /// Passes a packet through the edge scheme.
+    fn intercept(&mut self, place: u32, packet: Packet) {
+        let Some(end) = self.active.end(place, is_for_sender(&packet)) else { return };
+        let delivered = self.hosts.receive(end, packet, &mut self.network);
+        self.deliver_all(place, delivered);
+    }
+
+    fn deliver_all(&mut self, place: u32, delivered: Vec<Packet>) {
+        for packet in &delivered {
+            if is_for_sender(packet) {
+                self.deliver_to_sender(place, packet);
+            } else {
+                self.deliver_to_receiver(place, packet);
+            }
+        }
+        self.hosts.recycle(delivered);
+    }
+
+    #[inline]
+    fn deliver_to_sender(&mut self, place: u32, packet: &Packet) {
+        let Some(sender) = &mut self.active.sender[place as usize] else { return };
+        let mut out = HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut sender.end };
+        let state = self.protocol.sender_receives(&mut sender.state, packet, &mut out);
+        if state == SenderState::Done {
+            self.finish(packet.flow, place);
+        }
+    }
+
+    #[inline]
+    fn deliver_to_receiver(&mut self, place: u32, packet: &Packet) {
+        let Some(receiver) = &mut self.active.receiver[place as usize] else { return };
+        if packet.kind == Kind::Data {
+            receiver.note_path(packet);
+        }
+        let mut out =
+            HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut receiver.end };
+        let delivery = self.protocol.receiver_receives(&mut receiver.state, packet, &mut out);
+        if delivery == Delivery::Complete {
+            self.records[packet.flow.index()].delivered = Some(self.network.now);
+        }
+    }
+
+    fn wake_sender(&mut self, flow: u32) {
+        let place = self.place[flow as usize];
+        let Some(Some(sender)) = self.active.sender.get_mut(place as usize) else { return };
+        if !sender.end.timer_is_due(self.network.now, &mut self.network) {
+            return;
+        }
+        let mut out = HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut sender.end };
+        if self.protocol.sender_wakes(&mut sender.state, &mut out) == SenderState::Done {
+            self.finish(FlowId(flow), place);
+        }
+    }
+
+    fn wake_receiver(&mut self, flow: u32) {
+        let place = self.place[flow as usize];
+        let Some(Some(receiver)) = self.active.receiver.get_mut(place as usize) else { return };
+        if !receiver.end.timer_is_due(self.network.now, &mut self.network) {
+            return;
+        }
+        let mut out =
+            HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut receiver.end };
+        if self.protocol.receiver_wakes(&mut receiver.state, &mut out) == Delivery::Complete {
+            self.records[flow as usize].delivered = Some(self.network.now);
+        }
+    }
+
+    fn edge_timer(&mut self, kind: EventKind, flow: u32) {
+        let place = self.place[flow as usize];
+        let Some(end) = self.active.end(place, kind == EventKind::EdgeSender) else { return };
+        if !end.edge_timer_is_due(self.network.now) {
+            return;
+        }
+        let delivered = self.hosts.flow_timer(end, &mut self.network);
+        self.deliver_all(place, delivered);
+    }
+
+    /// The sender knows that all is delivered: the flow costs only its row from now on.
+    fn finish(&mut self, flow: FlowId, place: u32) {
+        self.place[flow.index()] = NOT_ACTIVE;
+        self.finished += 1;
+        self.record(flow, place);
+        self.records[flow.index()].acknowledged = Some(self.network.now);
+        self.active.remove(place);
+    }
+
+    /// Writes what both ends counted into the flow's row.
+    fn record(&mut self, flow: FlowId, place: u32) {
+        let record = &mut self.records[flow.index()];
+        if let Some(sender) = &self.active.sender[place as usize] {
+            record.sender = self.protocol.sender_stats(&sender.state);
+        }
+        if let Some(receiver) = &self.active.receiver[place as usize] {
+            record.receiver = self.protocol.receiver_stats(&receiver.state);
+            record.path_changes = receiver.path_changes;
+            record.wait_ps = receiver.wait_ps;
+        }
+    }
+
+    /// How far the run is.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            now: self.network.now,
+            last_start: self.flows.last().map_or(Time::ZERO, |flow| flow.start),
+            flows_finished: self.finished,
+            flows_total: self.finite,
+            packet_hops: self.network.counts.hops,
+        }
+    }
+
+    /// What the run leaves behind, finished or not.
+    pub fn into_results(mut self) -> Results {
+        for index in 0..self.flows.len() {
+            let place = self.place[index];
+            if place != NOT_ACTIVE {
+                self.record(FlowId(index as u32), place);
+            }
+        }
+        let links = self.network.links.iter().zip(self.network.drops());
+        Results {
+            links: links
+                .map(|(link, drops)| LinkTotals {
+                    packets: link.packets,
+                    bytes: link.bytes,
+                    dropped: drops.dropped,
+                    marked: drops.marked,
+                })
+                .collect(),
+            scheme: self.scheme_counters(),
+            packets: self.network.counts,
+            in_flight: self.network.in_flight(),
+            events: self.events,
+            end: self.network.now,
+            memory: self.memory(),
+            flows: self.records,
+        }
+    }
+
+    fn scheme_counters(&self) -> Vec<SchemeCounter> {
+        let mut counters: Vec<SchemeCounter> = Vec::new();
+        let mut count =
+            |name: &'static str, value: u64| match counters.iter_mut().find(|entry| entry.name == name) {
+                Some(counter) => counter.value += value,
+                None => counters.push(SchemeCounter { name: name.to_owned(), value }),
+            };
+        self.network.schemes.iter().for_each(|scheme| scheme.counters(&mut count));
+        self.hosts.schemes().iter().for_each(|scheme| scheme.counters(&mut count));
+        let per_switch = self.network.schemes.iter().map(SwitchScheme::state_bytes).max();
+        let per_host = self.hosts.schemes().iter().map(weft_balance::EdgeScheme::state_bytes).max();
+        count("state_bytes_per_switch", per_switch.unwrap_or_default());
+        count("state_bytes_per_host", per_host.unwrap_or_default());
+        counters
+    }
+
+    fn memory(&self) -> MemoryUse {
+        MemoryUse {
+            fabric: self.network.memory_bytes(),
+            per_active_flow: size_of::<Option<Sender<P::Sender>>>()
+                + size_of::<Option<Receiver<P::Receiver>>>(),
+            peak_active_flows: self.active.sender.len(),
+            per_flow: size_of::<Flow>() + size_of::<FlowRecord>() + size_of::<u32>(),
+        }
+    }
+}
+
+/// Whether a packet is for the flow's sender.
+#[inline]
+fn is_for_sender(packet: &Packet) -> bool {
+    matches!(packet.kind, Kind::Ack | Kind::SynAck)
+}
+
+impl<R> Receiver<R> {
+    /// Adds up what a data packet went through.
+    #[inline]
+    fn note_path(&mut self, packet: &Packet) {
+        for (tier, sum) in self.wait_ps.iter_mut().enumerate() {
+            *sum += packet.wait_ps(tier);
+        }
+        // No trail is zero once a switch had a choice.
+        self.path_changes += u32::from(self.last_trail != packet.trail && self.last_trail != 0);
+        self.last_trail = packet.trail;
+    }
+}
+
+impl<P: Protocol> Active<P> {
+    fn insert(&mut self, sender: Sender<P::Sender>, receiver: Receiver<P::Receiver>) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.sender[place as usize] = Some(sender);
+            self.receiver[place as usize] = Some(receiver);
+            return place;
+        }
+        self.sender.push(Some(sender));
+        self.receiver.push(Some(receiver));
+        (self.sender.len() - 1) as u32
+    }
+
+    fn remove(&mut self, place: u32) {
+        self.sender[place as usize] = None;
+        self.receiver[place as usize] = None;
+        self.free.push(place);
+    }
+
+    fn end(&mut self, place: u32, sender: bool) -> Option<&mut End> {
+        let place = place as usize;
+        if sender {
+            self.sender.get_mut(place)?.as_mut().map(|sender| &mut sender.end)
+        } else {
+            self.receiver.get_mut(place)?.as_mut().map(|receiver| &mut receiver.end)
+        }
+    }
+}

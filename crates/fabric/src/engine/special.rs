@@ -1,0 +1,152 @@
+//! What only few links need: limits in packets, RED, random loss, blackholes, being down.
+
+use std::collections::VecDeque;
+
+use weft_packet::{Packet, PacketFlags};
+use weft_units::{Purpose, Stream, mix64};
+
+use crate::topology::{Condition, Limit, LinkSpec, Marking, Threshold};
+
+/// What becomes of a packet that is offered to a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// It is queued as the profile says.
+    Queue,
+    /// It is queued with a congestion mark.
+    QueueMarked,
+    /// It is queued and sent, and never arrives.
+    LoseOnWire,
+    /// It is not queued.
+    Drop,
+}
+
+/// The rules of one link beyond its profile.
+#[derive(Debug)]
+pub struct Special {
+    up: bool,
+    loss: f64,
+    /// Flows whose hash is below this vanish.
+    blackhole_below: u64,
+    hash_seed: u64,
+    packet_limit: u32,
+    packet_mark: u32,
+    red: Option<Red>,
+    /// When each queued packet departs, in ps, if packets are counted.
+    departures: VecDeque<u64>,
+    counts_packets: bool,
+    loss_stream: Stream,
+    red_stream: Stream,
+}
+
+/// Random early detection.
+#[derive(Debug, Clone, Copy)]
+struct Red {
+    min_bytes: f64,
+    max_bytes: f64,
+    probability: f64,
+}
+
+impl Special {
+    /// The rules of `link`, or `None` if its profile says all.
+    pub fn of(link: u32, spec: &LinkSpec, condition: &Condition, seed: u64) -> Option<Self> {
+        let packet_limit = match spec.queue.limit {
+            Limit::AtMost(Threshold::Packets(packets)) => packets,
+            _ => u32::MAX,
+        };
+        let packet_mark = match spec.queue.marking {
+            Marking::Step(Threshold::Packets(packets)) => packets,
+            _ => u32::MAX,
+        };
+        let red = match spec.queue.marking {
+            Marking::Red { min, max, probability } => {
+                Some(Red { min_bytes: min as f64, max_bytes: max as f64, probability })
+            }
+            _ => None,
+        };
+        let counts_packets = packet_limit != u32::MAX || packet_mark != u32::MAX;
+        let plain = condition.up && condition.loss <= 0.0 && condition.blackhole <= 0.0;
+        if plain && red.is_none() && !counts_packets {
+            return None;
+        }
+        let loss_stream = Stream::new(seed, Purpose::Loss, u64::from(link));
+        Some(Self {
+            up: condition.up,
+            loss: condition.loss,
+            blackhole_below: (condition.blackhole * 2f64.powi(64)) as u64,
+            hash_seed: loss_stream.clone().next_u64(),
+            packet_limit,
+            packet_mark,
+            red,
+            departures: VecDeque::new(),
+            counts_packets,
+            loss_stream,
+            red_stream: Stream::new(seed, Purpose::Red, u64::from(link)),
+        })
+    }
+
+    /// Takes over what was queued and drawn under the rules before.
+    pub fn continue_from(&mut self, earlier: Self) {
+        self.departures = earlier.departures;
+        self.loss_stream = earlier.loss_stream;
+        self.red_stream = earlier.red_stream;
+    }
+
+    /// Notes when queued packets will depart, from the first to the last.
+    pub fn set_departures(&mut self, departures: impl Iterator<Item = u64>) {
+        if self.counts_packets {
+            self.departures = departures.collect();
+        }
+    }
+
+    /// Notes when a packet that was just queued departs.
+    pub fn queued(&mut self, depart_ps: u64) {
+        if self.counts_packets {
+            self.departures.push_back(depart_ps);
+        }
+    }
+
+    /// Packets queued at `now_ps`, the one in service included. Zero unless packets are counted.
+    fn backlog_packets(&mut self, now_ps: u64) -> u32 {
+        while self.departures.front().is_some_and(|&depart| depart <= now_ps) {
+            self.departures.pop_front();
+        }
+        self.departures.len() as u32
+    }
+
+    /// What becomes of `packet`, which finds `backlog_bytes` queued.
+    pub fn admit(&mut self, packet: &Packet, now_ps: u64, backlog_bytes: u64) -> Admission {
+        if !self.up {
+            return Admission::Drop;
+        }
+        let backlog_packets = self.backlog_packets(now_ps);
+        if backlog_packets >= self.packet_limit {
+            return Admission::Drop;
+        }
+        let markable = packet.flags.has(PacketFlags::ECT);
+        let red = self.red_hits(backlog_bytes);
+        if red && !markable {
+            return Admission::Drop;
+        }
+        if self.vanishes(packet) {
+            return Admission::LoseOnWire;
+        }
+        if red || backlog_packets > self.packet_mark { Admission::QueueMarked } else { Admission::Queue }
+    }
+
+    /// Whether RED picks a packet that finds this backlog.
+    fn red_hits(&mut self, backlog_bytes: u64) -> bool {
+        let Some(red) = self.red else { return false };
+        let backlog = backlog_bytes as f64;
+        if backlog < red.min_bytes {
+            return false;
+        }
+        let share = (backlog - red.min_bytes) / (red.max_bytes - red.min_bytes);
+        backlog >= red.max_bytes || self.red_stream.unit() < share * red.probability
+    }
+
+    /// Whether the wire loses a packet: at random, or because its flow falls into a blackhole.
+    fn vanishes(&mut self, packet: &Packet) -> bool {
+        let flow = mix64(self.hash_seed ^ u64::from(packet.entropy));
+        flow < self.blackhole_below || (self.loss > 0.0 && self.loss_stream.unit() < self.loss)
+    }
+}

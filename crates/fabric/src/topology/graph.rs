@@ -1,0 +1,183 @@
+//! Fabrics from a file that lists nodes and links.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use weft_units::{Rate, Span};
+
+use super::leaf_spine::numbered;
+use super::plan::{Cable, Census, Plan, check_count, check_delay, check_rate};
+use crate::spec::{FabricError, GraphSpec, unknown_name};
+
+/// The names of its tiers.
+pub(crate) const TIERS: &[&str] = &["host-switch", "switch-switch"];
+
+/// What the file says.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GraphFile {
+    hosts: Vec<Nodes>,
+    switches: Vec<Nodes>,
+    /// Rate of links that give none.
+    rate: Option<Rate>,
+    /// Propagation of links that give none.
+    delay: Option<Span>,
+    #[serde(default)]
+    link: Vec<Link>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged, expecting = "a node is a name, or { prefix = \"host\", count = 16 }")]
+enum Nodes {
+    Name(String),
+    Numbered(Numbered),
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Numbered {
+    prefix: String,
+    count: u32,
+}
+
+/// Cables from every node of `from` to every node of `to`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Link {
+    from: Ends,
+    to: Ends,
+    rate: Option<Rate>,
+    delay: Option<Span>,
+    #[serde(default = "one")]
+    count: u32,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged, expecting = "an end of a link is a name, or a list of names")]
+enum Ends {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Ends {
+    fn names(&self) -> &[String] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Several(names) => names,
+        }
+    }
+}
+
+/// The fabric in the file. Nodes and ports are in the order of the file.
+pub(crate) fn plan(spec: &GraphSpec, base_dir: &Path) -> Result<Plan, FabricError> {
+    let path = base_dir.join(&spec.file);
+    let shown = spec.file.display().to_string();
+    let error = |reason: String| FabricError::File { path: shown.clone(), reason };
+    let text = std::fs::read_to_string(&path).map_err(|e| error(e.to_string()))?;
+    let file: GraphFile = toml::from_str(&text).map_err(|e| error(e.to_string().trim_end().to_owned()))?;
+    file.plan(&shown)
+}
+
+impl GraphFile {
+    fn plan(&self, shown: &str) -> Result<Plan, FabricError> {
+        let count = |nodes: &[Nodes]| nodes.iter().map(Nodes::count).sum();
+        let (hosts, switches): (u64, u64) = (count(&self.hosts), count(&self.switches));
+        if hosts == 0 || switches == 0 {
+            let key = format!("{shown}: {}", if hosts == 0 { "hosts" } else { "switches" });
+            return Err(FabricError::bad(key, &0, "at least 1"));
+        }
+        self.census(hosts, switches).check()?;
+        let mut plan = Plan {
+            hosts: names(&self.hosts, &format!("{shown}: hosts"))?,
+            switches: names(&self.switches, &format!("{shown}: switches"))?,
+            cables: Vec::new(),
+            tiers: TIERS,
+        };
+        let numbers = numbers(&plan);
+        let mut cables = Vec::new();
+        for (index, link) in self.link.iter().enumerate() {
+            self.add(link, &format!("{shown}: link[{index}]"), &numbers, hosts as u32, &mut cables)?;
+        }
+        plan.cables = cables;
+        Ok(plan)
+    }
+
+    fn census(&self, hosts: u64, switches: u64) -> Census {
+        let pairs = |link: &Link| link.from.names().len() as u64 * link.to.names().len() as u64;
+        let of_link = |link: &Link| pairs(link).saturating_mul(link.count.into());
+        let cables = self.link.iter().map(of_link).fold(0, u64::saturating_add);
+        Census { hosts, switches, racks: 0, cables, ports: 0, keys: "the lists in the graph file" }
+    }
+
+    fn add(
+        &self,
+        link: &Link,
+        key: &str,
+        numbers: &BTreeMap<&str, u32>,
+        hosts: u32,
+        cables: &mut Vec<Cable>,
+    ) -> Result<(), FabricError> {
+        let missing = |field: &str| FabricError::Missing {
+            key: format!("{key}.{field}"),
+            reason: format!("neither the link nor the file's {field:?} says it"),
+        };
+        let rate = link.rate.or(self.rate).ok_or_else(|| missing("rate"))?;
+        let delay = link.delay.or(self.delay).ok_or_else(|| missing("delay"))?;
+        check_rate(&format!("{key}.rate"), rate)?;
+        check_delay(&format!("{key}.delay"), delay)?;
+        check_count(&format!("{key}.count"), link.count)?;
+        let node = |name: &String, end: &str| {
+            let known = || numbers.keys().copied();
+            let unknown = || unknown_name(format!("{key}.{end}"), "node", name, known);
+            numbers.get(name.as_str()).copied().ok_or_else(unknown)
+        };
+        for from in link.from.names() {
+            for to in link.to.names() {
+                let (a, b) = (node(from, "from")?, node(to, "to")?);
+                let tier = u8::from(a >= hosts && b >= hosts);
+                cables.extend((0..link.count).map(|_| Cable { a, b, rate, delay, tier }));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Nodes {
+    fn count(&self) -> u64 {
+        match self {
+            Self::Name(_) => 1,
+            Self::Numbered(nodes) => nodes.count.into(),
+        }
+    }
+}
+
+fn names(nodes: &[Nodes], key: &str) -> Result<Vec<String>, FabricError> {
+    let mut names = Vec::new();
+    for nodes in nodes {
+        let name = match nodes {
+            Nodes::Name(name) => name,
+            Nodes::Numbered(numbered) => &numbered.prefix,
+        };
+        // A link's name is made of its nodes' names, '-', '>' and '.'.
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(plain) {
+            return Err(FabricError::bad(key, &format!("{name:?}"), "a name of letters, digits and underscores"));
+        }
+        match nodes {
+            Nodes::Name(name) => names.push(name.clone()),
+            Nodes::Numbered(nodes) => names.extend(numbered(&nodes.prefix, nodes.count)),
+        }
+    }
+    Ok(names)
+}
+
+/// The number of each node. Of two with one name either: the plan refuses them.
+fn numbers(plan: &Plan) -> BTreeMap<&str, u32> {
+    let names = plan.hosts.iter().chain(&plan.switches);
+    names.zip(0u32..).map(|(name, number)| (name.as_str(), number)).collect()
+}

@@ -1,0 +1,104 @@
+//! The small networks that tests share, and one way to run them.
+#![allow(dead_code, missing_docs)]
+
+use std::path::Path;
+
+use weft_balance::BalancerSpec;
+use weft_fabric::{Ending, Fabric, FabricSpec, Results, Simulation, SimulationInput, Status};
+use weft_packet::{Class, HostId};
+use weft_traffic::Flow;
+use weft_transport::TransportSpec;
+use weft_units::{Span, Time};
+
+/// Two leaves, two spines, two hosts a leaf: the smallest fabric with a choice.
+pub const SMALL: &str = r#"
+    kind = "leaf-spine"
+    leaves = 2
+    spines = 2
+    hosts_per_leaf = 2
+"#;
+
+pub fn fabric(text: &str) -> Fabric {
+    let spec: FabricSpec = toml::from_str(text).unwrap();
+    spec.build(1, Path::new(".")).unwrap()
+}
+
+pub fn transport(text: &str) -> TransportSpec {
+    toml::from_str(text).unwrap()
+}
+
+pub fn balancer(text: &str) -> BalancerSpec {
+    toml::from_str(text).unwrap()
+}
+
+pub fn flow(start_us: u64, src: u16, dst: u16, size_bytes: u64) -> Flow {
+    Flow {
+        start: Time::ZERO + Span::from_us(start_us),
+        src: HostId(src),
+        dst: HostId(dst),
+        size_bytes,
+        class: Class::Unknown,
+        background: false,
+    }
+}
+
+/// A run that must not lose count of a packet.
+pub struct Run<'a> {
+    pub fabric: &'a Fabric,
+    pub transport: &'a str,
+    pub balancer: &'a str,
+    pub seed: u64,
+    pub time_limit: Span,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(fabric: &'a Fabric, transport: &'a str, balancer: &'a str) -> Self {
+        Self { fabric, transport, balancer, seed: 1, time_limit: Span::from_s(10) }
+    }
+
+    pub fn flows(&self, flows: &[Flow]) -> Results {
+        self.ending(flows).0
+    }
+
+    pub fn ending(&self, flows: &[Flow]) -> (Results, Ending) {
+        let protocol = match transport(self.transport) {
+            TransportSpec::Tcp(config) => config.build(),
+            TransportSpec::Dctcp(config) => config.build(),
+        };
+        let balancer = balancer(self.balancer);
+        let mut simulation = Simulation::new(SimulationInput {
+            topology: &self.fabric.topology,
+            faults: &self.fabric.faults,
+            reroute_after: self.fabric.reroute_after,
+            flows,
+            protocol: protocol.unwrap(),
+            balancer: &balancer,
+            external: None,
+            seed: self.seed,
+            time_limit: self.time_limit,
+        });
+        let ending = loop {
+            if let Status::Finished(ending) = simulation.advance(1 << 20) {
+                break ending;
+            }
+        };
+        let results = simulation.into_results();
+        assert_conserved(&results);
+        (results, ending)
+    }
+}
+
+/// Sent = delivered + dropped + in flight, and every completion takes at least its ideal time.
+pub fn assert_conserved(results: &Results) {
+    let packets = results.packets;
+    assert_eq!(
+        packets.sent,
+        packets.delivered + packets.dropped + results.in_flight,
+        "a packet got lost or doubled"
+    );
+}
+
+/// Completion time at the receiver.
+pub fn fct(results: &Results, flows: &[Flow], index: usize) -> Span {
+    results.flows[index].delivered.unwrap().since(flows[index].start)
+}
