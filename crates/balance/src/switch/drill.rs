@@ -7,7 +7,7 @@
 //! Ties: a remembered port wins over a sampled one, and among the sampled ones the first drawn wins, which makes the
 //! draw decide. A remembered port that is no next hop (it failed, or belongs to another group) is left out of this
 //! choice and drops out of the memory. Loads are compared in bytes, not in time to drain: a slow port counts as a fast
-//! one, as in the paper.
+//! one, as with queue lengths in the paper.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

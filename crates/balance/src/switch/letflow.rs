@@ -22,10 +22,10 @@ use crate::{NextHops, ParameterError, PortId, SwitchBalancer, SwitchContext, Swi
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// The longest pause inside a flowlet (time). A pause of exactly this length does not end it. Source: 500 us in
-    /// LetFlow as cited by TR and MEET, for 10 Gbit/s; public ports use 100 us at 100 Gbit/s.
+    /// TR (which cites LetFlow) and MEET; a public port to 100 Gbit/s uses 100 us.
     pub gap: Span,
-    /// Entries of a switch's flowlet table: a power of two, 1 to 16,777,216. Source: 65,536 is the order of the
-    /// flowlet table of CONGA's leaf switches, which LetFlow reuses; no public port has a limit.
+    /// Entries of a switch's flowlet table: a power of two, 1 to 16,777,216. Source: 64K entries in
+    /// CONGA's leaf switches (recalled, not checked against the paper); a public ns-3 port has no limit.
     pub entries: u32,
 }
 

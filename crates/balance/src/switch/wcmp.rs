@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A port's share is its weight to within 2^-32. The switches of the paper get there by entering a port several times
-//! in a table, and section 5 reduces the weights so that the tables fit: that approximation is not modelled. With
+//! in a table, and reduce the weights until the tables fit: that approximation is not modelled. With
 //! equal weights the choice is that of ECMP, flow by flow.
 
 use schemars::JsonSchema;
