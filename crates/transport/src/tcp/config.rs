@@ -120,7 +120,7 @@ with_shared_keys! {
     /// Data Center TCP (RFC 8257). Set the marking threshold K at the queues.
     pub struct DctcpConfig {
         /// Weight of the newest window in the estimate alpha of the marked share, above 0 and at most 1. Default 1/16
-        /// (RFC 8257 section 4.2, Linux, DCTCP paper).
+        /// (DCTCP paper, Linux).
         g: f64 = 1.0 / 16.0,
         /// Alpha at the start of a flow, 0 to 1. Default 1 (RFC 8257 section 3.3, Linux).
         initial_alpha: f64 = 1.0,

@@ -37,7 +37,7 @@ impl Window {
         self.ssthresh = (f64::from(flight) / 2.0).max(LEAST_SSTHRESH);
     }
 
-    /// Scales the window by `factor` on a congestion mark (RFC 3168 section 6.1.2, RFC 8257 section 3.3 step 10). It
+    /// Scales the window by `factor` on a congestion mark (RFC 3168 section 6.1.2, RFC 8257 section 3.3 step 9). It
     /// never falls below two segments, as in Linux, nor rises.
     pub fn scale(&mut self, factor: f64) {
         self.ssthresh = (self.cwnd * factor).max(LEAST_SSTHRESH);
@@ -74,10 +74,10 @@ impl MarkEstimator {
         if ack <= self.window_end {
             return;
         }
-        // Steps 5 to 7.
+        // Steps 5 and 6.
         let share = f64::from(self.marked) / f64::from(self.acked);
         self.alpha = self.alpha * (1.0 - g) + g * share;
-        // Steps 8 and 9.
+        // Steps 7 and 8.
         *self = Self { alpha: self.alpha, acked: 0, marked: 0, window_end: next };
     }
 }

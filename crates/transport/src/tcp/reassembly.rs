@@ -31,7 +31,9 @@ impl Reassembly {
             return false;
         }
         let (start, end) = self.block(segment);
-        let mut kept = self.recent.into_iter().filter(|&other| !(start..end).contains(&other));
+        // What was let go since, and what the new segment joined, need no block of their own.
+        let is_apart = |&other: &u32| self.held.contains(other) && !(start..end).contains(&other);
+        let mut kept = self.recent.into_iter().filter(is_apart);
         let mut recent = [NONE; Packet::SACK_BLOCKS];
         recent[0] = segment;
         recent[1..].fill_with(|| kept.next().unwrap_or(NONE));
@@ -55,7 +57,7 @@ impl Reassembly {
     /// reported most recently (RFC 2018 section 4). Blocks further away than 16 bits can say are left out.
     pub fn blocks(&self, expected: u32) -> [SackBlock; Packet::SACK_BLOCKS] {
         let mut blocks = [SackBlock::default(); Packet::SACK_BLOCKS];
-        let known = self.recent.into_iter().filter(|&segment| segment != NONE && self.held.contains(segment));
+        let known = self.recent.into_iter().filter(|&segment| self.held.contains(segment));
         let near = known.filter_map(|segment| {
             let (start, end) = self.block(segment);
             let first = u16::try_from(start - expected).ok()?;
@@ -92,6 +94,15 @@ mod tests {
         assert!(reassembly.hold(4));
         assert_eq!(pairs(&reassembly, 0), [(3, 3), (7, 1), (1, 1)]);
         assert!(!reassembly.hold(4));
+    }
+
+    #[test]
+    fn blocks_that_were_let_go_make_room_for_older_ones() {
+        let mut reassembly = Reassembly::new(0);
+        assert!([9, 7, 5, 1].into_iter().all(|segment| reassembly.hold(segment)));
+        assert_eq!(reassembly.fill(0), 2);
+        assert!(reassembly.hold(3));
+        assert_eq!(pairs(&reassembly, 2), [(1, 1), (3, 1), (5, 1), (7, 1)]);
     }
 
     #[test]

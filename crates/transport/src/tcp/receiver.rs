@@ -19,7 +19,8 @@ pub struct Receiver {
     pending: u16,
     /// Whether acknowledgements carry ECE: `DCTCP.CE`, or what RFC 3168 latches until CWR.
     echo: bool,
-    /// The time stamp to echo: that of the first pending segment (RFC 7323 section 4.3 rule 2).
+    /// The time stamp to echo: that of the first pending segment (RFC 7323 section 4.3), else that of the segment that
+    /// caused the acknowledgement.
     stamp: Time,
     segments_received: u64,
     out_of_order: u32,

@@ -25,7 +25,7 @@ impl Sender {
         }
         if self.phase == Phase::Recovery {
             if !tcp.sack {
-                // RFC 6582 section 3.2 step 3, RFC 5681 section 3.2 step 4: a segment has left the network.
+                // RFC 5681 section 3.2 step 4: a segment has left the network.
                 self.window.cwnd += 1.0;
             }
             self.send_allowed(tcp, out);
@@ -54,7 +54,7 @@ impl Sender {
             // RFC 6675 sections 5 and 5.1: HighACK has reached RecoveryPoint.
             self.una >= self.recover
         } else {
-            // RFC 6582 section 3.2 step 1: more than recover is acknowledged. Below that, the duplicates may come
+            // RFC 6582 section 3.2 step 2: more than recover is acknowledged. Below that, the duplicates may come
             // from segments that were retransmitted in vain.
             self.una > self.recover
         }

@@ -4,6 +4,11 @@ use weft_units::Span;
 
 use super::Tcp;
 
+/// A timeout that expired `backoff` times in a row: rule 5.5, up to the limit of rule 2.5.
+pub(super) fn backed_off(tcp: &Tcp, timeout: Span, backoff: u8) -> Span {
+    timeout.saturating_mul(1 << backoff.min(63)).min(tcp.max_rto)
+}
+
 /// The estimator of RFC 6298 section 2. The clock is exact, so its granularity G is zero and rule 2.3's max(G, ...)
 /// falls away.
 #[derive(Debug, Clone, Copy)]
@@ -40,10 +45,10 @@ impl RttEstimator {
         self.rto = Span::from_ps(rto).clamp(tcp.min_rto, tcp.max_rto);
     }
 
-    /// The timeout after `backoff` expiries in a row: rule 5.5, up to the limit of rule 2.5.
+    /// The timeout after `backoff` expiries in a row.
     #[inline]
     pub fn timeout(&self, tcp: &Tcp, backoff: u8) -> Span {
-        self.rto.saturating_mul(1 << backoff.min(63)).min(tcp.max_rto)
+        if backoff == 0 { self.rto } else { backed_off(tcp, self.rto, backoff) }
     }
 
     /// The smoothed round-trip time; zero before the first sample.

@@ -4,7 +4,7 @@ use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
 use weft_units::{Span, Time};
 
 use super::congestion::{MarkEstimator, Window};
-use super::rtt::RttEstimator;
+use super::rtt::{RttEstimator, backed_off};
 use super::scoreboard::Scoreboard;
 use super::{Ecn, Tcp};
 use crate::{FlowSize, Outbox, Outgoing, SenderState, SenderStats};
@@ -143,8 +143,7 @@ impl Sender {
             sack: NO_SACK,
         });
         // RFC 6298 rule 5.5 for the SYN too.
-        let timeout = tcp.syn_timeout.saturating_mul(1 << self.backoff.min(63)).min(tcp.max_rto);
-        out.wake_at(now.saturating_add(timeout));
+        out.wake_at(now.saturating_add(backed_off(tcp, tcp.syn_timeout, self.backoff)));
     }
 
     fn on_syn_ack(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) {
@@ -194,7 +193,8 @@ impl Sender {
             if marked {
                 self.on_mark(tcp);
             }
-            // RFC 3168 section 6.1.2, RFC 8257 section 3.3: no growth in the window that follows a reduction.
+            // RFC 3168 section 6.1.2: no growth on an acknowledgement with ECE. As in Linux's CWR state, there is none
+            // in the whole window that follows the reduction.
             if self.una > self.cwr_end {
                 self.window.grow(acked, tcp.max_window);
             }
@@ -218,7 +218,7 @@ impl Sender {
         match tcp.ecn {
             Ecn::Off => return,
             Ecn::Classic => self.window.scale(0.5),
-            // RFC 8257 section 3.3 step 10.
+            // RFC 8257 section 3.3 step 9.
             Ecn::Dctcp => self.window.scale(1.0 - self.marks.alpha / 2.0),
         }
         self.cwr_end = self.next;
