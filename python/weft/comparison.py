@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -148,8 +149,11 @@ class Comparison:
         from weft import figures
 
         (directory / "compare.json").write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
-        self.table.write_csv(directory / "table.csv")
-        self.table.write_parquet(directory / "table.parquet")
+        (directory / "table.csv").write_text(self.table.write_csv(), encoding="utf-8")
+        # By way of memory: a full disk is then an OSError, as everywhere else.
+        parquet = BytesIO()
+        self.table.write_parquet(parquet)
+        (directory / "table.parquet").write_bytes(parquet.getvalue())
         place = directory / "figures"
         place.mkdir()
         for name, figure in (

@@ -1,0 +1,60 @@
+"""What several test files share: a fabric small enough to simulate in a blink, and the command line."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SMALL = {"fabric.leaves": 2, "fabric.spines": 2, "fabric.hosts_per_leaf": 4, "traffic.flows": 60}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left behind."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    def json(self) -> Any:
+        return json.loads(self.stdout)
+
+
+Weft = Callable[..., Outcome]
+
+
+@pytest.fixture
+def small() -> dict[str, int]:
+    return dict(SMALL)
+
+
+@pytest.fixture
+def small_options() -> list[str]:
+    return [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
+
+
+@pytest.fixture
+def weft_command(tmp_path: Path) -> Weft:
+    """Run the command line in an empty directory, as a user's shell does."""
+
+    def run(*arguments: str | Path, cwd: Path = tmp_path) -> Outcome:
+        environment = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "FORCE_COLOR"}}
+        done = subprocess.run(
+            [sys.executable, "-m", "weft", *map(str, arguments)],
+            cwd=cwd,
+            env=environment | {"NO_COLOR": "1"},
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return run

@@ -1,0 +1,75 @@
+"""Results made by hand, for tests of what is done with results."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import polars as pl
+
+from weft import _core
+from weft.comparison import Comparison
+from weft.simulation import Result
+from weft.summary import Summary
+
+PERCENTILES = ("mean", "p50", "p95", "p99", "p999")
+
+
+def size_bin(flows: int, mean_us: float | None, unfinished: int = 0) -> dict[str, Any]:
+    fct = dict.fromkeys(PERCENTILES, mean_us)
+    slowdown = dict.fromkeys(PERCENTILES, None if mean_us is None else mean_us / 10.0)
+    return {"flows": flows, "unfinished": unfinished, "fct_us": fct, "slowdown": slowdown}
+
+
+def summary(
+    label: str = "ecmp",
+    seed: int = 1,
+    mean_us: float | None = 100.0,
+    *,
+    scheme: str | None = None,
+    unfinished: int = 0,
+    leaf_wait_us: float = 5.0,
+) -> Summary:
+    return Summary.read(
+        {
+            "scheme": scheme or label,
+            "label": label,
+            "seed": seed,
+            **size_bin(10, mean_us, unfinished),
+            "small": size_bin(8, mean_us, unfinished),
+            "medium": size_bin(2, mean_us),
+            "large": size_bin(0, None),
+            "retransmissions": 3,
+            "timeouts": 1,
+            "data_packets": 1000,
+            "out_of_order_packets": 20,
+            "out_of_order_share": 0.02,
+            "packet_hops": 4000,
+            "cpu_s": 0.01,
+            "wait_us": {"host": 1.0, "leaf": leaf_wait_us, "spine": 2.0, "last": 3.0},
+        }
+    )
+
+
+class Tables:
+    """Stands in for the core's result where only the tables matter."""
+
+    def __init__(self, slowdowns: Sequence[float | None]) -> None:
+        self.flows = pl.DataFrame(
+            {
+                "size_bytes": [2_000] * len(slowdowns),
+                "background": [False] * len(slowdowns),
+                "slowdown": slowdowns,
+            },
+            schema_overrides={"slowdown": pl.Float64},
+        )
+
+    def table(self, name: str) -> pl.DataFrame:
+        assert name == "flows"
+        return self.flows
+
+
+def result(of: Summary, slowdowns: Sequence[float | None] = (1.0, 2.0, 4.0), spec: str = "[run]\n") -> Result:
+    return Result(of, spec, core=cast(_core.RunResult, Tables(slowdowns)))
+
+
+def comparison(*summaries: Summary, command: str | None = None, spec: str = "[run]\n") -> Comparison:
+    return Comparison([result(of, spec=spec) for of in summaries], command=command)

@@ -1,0 +1,214 @@
+"""The command line: exit codes, what goes where, and nothing left behind by a mistake."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import Outcome, Weft
+
+DISTRIBUTION = {"mean", "p50", "p95", "p99", "p999"}
+
+
+def assert_refused(outcome: Outcome, folder: Path, *words: str) -> None:
+    """Exit code 2, an empty stdout, one message with these words, an untouched folder."""
+    assert outcome.code == 2, outcome
+    assert outcome.stdout == ""
+    for word in words:
+        assert word in outcome.stderr
+    assert list(folder.iterdir()) == []
+
+
+def test_version_and_help_work(weft_command: Weft) -> None:
+    assert weft_command("--version").stdout.startswith("weft ")
+    for command in ("run", "compare", "explain", "schemes", "workloads", "report", "bench", "schema"):
+        outcome = weft_command(command, "--help")
+        assert outcome.code == 0
+        assert "Example" in outcome.stdout, command
+
+
+def test_run_prints_a_table_and_writes_nothing_unasked(
+    weft_command: Weft, small_options: list[str], tmp_path: Path
+) -> None:
+    outcome = weft_command("run", *small_options, "--seed", 7)
+    assert outcome.code == 0
+    assert "mean FCT" in outcome.stdout and "seed 7" in outcome.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_run_writes_a_directory_that_can_be_run_again(
+    weft_command: Weft, small_options: list[str], tmp_path: Path
+) -> None:
+    first = weft_command("run", *small_options, "--seed", 5, "--out", "first", "--json")
+    assert first.code == 0
+    names = {path.name for path in (tmp_path / "first").iterdir()}
+    assert names == {"spec.toml", "summary.json", "flows.parquet", "links.parquet", "scheme.parquet"}
+    again = weft_command("run", "first/spec.toml", "--out", "again", "--json")
+    assert again.code == 0
+    for summary in (first.json(), again.json()):
+        assert summary["seed"] == 5
+    assert first.json()["fct_us"] == again.json()["fct_us"]
+    assert (tmp_path / "first" / "flows.parquet").read_bytes() == (tmp_path / "again" / "flows.parquet").read_bytes()
+
+
+def test_json_is_all_that_stands_on_stdout(weft_command: Weft, small_options: list[str]) -> None:
+    outcome = weft_command("compare", "--schemes", "ecmp,rps", *small_options, "--seeds", "2", "--json")
+    assert outcome.code == 0
+    document = outcome.json()
+    assert [(run["scheme"], run["seed"]) for run in document["runs"]] == [
+        ("ecmp", 1),
+        ("ecmp", 2),
+        ("rps", 1),
+        ("rps", 2),
+    ]
+    for run in document["runs"]:
+        assert run["fct_us"].keys() == run["slowdown"].keys() == DISTRIBUTION
+        for name in ("small", "medium", "large"):
+            assert {"flows", "fct_us"} <= run[name].keys()
+        assert {
+            "flows", "unfinished", "retransmissions", "timeouts", "out_of_order_packets", "packet_hops", "cpu_s",
+        } <= run.keys()  # fmt: skip
+        assert run["flows"] == 60
+    assert "rps seed 2" in outcome.stderr
+
+
+def test_compare_writes_everything_it_promises(weft_command: Weft, small_options: list[str], tmp_path: Path) -> None:
+    outcome = weft_command("compare", "--schemes", "ecmp,letflow:gap=50us", *small_options, "--out", "deep/out")
+    assert outcome.code == 0, outcome.stderr
+    assert "lowest mean FCT" in outcome.stdout
+    out = tmp_path / "deep" / "out"
+    assert [path.name for path in out.parent.iterdir()] == ["out"]
+    files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    figures = {f"figures/{name}.{kind}" for name in ("fct-by-size", "slowdown-cdf", "waits") for kind in ("png", "pdf")}
+    runs = {
+        f"runs/{name}-seed1/{file}" for name in ("ecmp", "letflow-gap-50us") for file in ("spec.toml", "summary.json")
+    }
+    assert {"compare.json", "table.csv", "table.parquet", "report.html"} | figures | runs <= files
+    assert all((out / name).stat().st_size > 5_000 for name in figures)
+    assert json.loads((out / "compare.json").read_text(encoding="utf-8"))["command"].startswith(
+        "weft compare --schemes"
+    )
+    report = weft_command("report", "deep/out", "--out", "copy.html")
+    assert report.code == 0
+    assert (tmp_path / "copy.html").read_text(encoding="utf-8") == (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_an_existing_directory_needs_force(weft_command: Weft, small_options: list[str], tmp_path: Path) -> None:
+    command = ("compare", "--schemes", "ecmp", *small_options, "--out", "out")
+    assert weft_command(*command).code == 0
+    before = (tmp_path / "out" / "compare.json").read_bytes()
+    refused = weft_command(*command)
+    assert refused.code == 2 and "--force" in refused.stderr
+    assert (tmp_path / "out" / "compare.json").read_bytes() == before
+    assert weft_command(*command, "--force").code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("command", [("run",), ("compare", "--schemes", "ecmp")])
+def test_a_wrong_key_is_named_and_nothing_is_written(
+    weft_command: Weft, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    outcome = weft_command(*command, "--set", "fabrc.leaves=4", "--out", "out")
+    assert_refused(outcome, tmp_path, "error:", "fabrc", "fabric")
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--schemes", "ecmp,drll"), "did you mean 'drill'"),
+        (("--schemes", ","), "no scheme"),
+        (("--schemes", "ecmp", "--seeds", "x"), "--seeds"),
+        (("--schemes", "ecmp", "--set", "nonsense"), "key=value"),
+        (("--schemes", "ecmp", "--load", "lots"), "load"),
+        (("--schemes", "ecmp", "--flows", "-5"), "flows"),
+        (("--schemes", "ecmp", "--transport", "dctpc"), "dctcp"),
+        (("missing.toml", "--schemes", "ecmp"), "no such spec file"),
+        (("--schemes", "ecmp", "--jobs", "0"), "--jobs"),
+        (("--schemes", "ecmp", "--frobnicate"), "--frobnicate"),
+    ],
+)
+def test_other_mistakes_of_compare_are_answered(
+    weft_command: Weft, tmp_path: Path, options: tuple[str, ...], word: str
+) -> None:
+    assert_refused(weft_command("compare", *options, "--out", "out"), tmp_path, word)
+
+
+@pytest.mark.skipif(
+    os.geteuid() == 0 and not Path("/proc/self").exists(), reason="needs a place that cannot be written to"
+)
+def test_a_place_that_cannot_be_written_to_is_named(
+    weft_command: Weft, small_options: list[str], tmp_path: Path
+) -> None:
+    outcome = weft_command("compare", "--schemes", "ecmp", *small_options, "--out", "/proc/weft/out")
+    assert_refused(outcome, tmp_path, "/proc/weft")
+
+
+def test_a_full_disk_leaves_nothing(weft_command: Weft, small_options: list[str], tmp_path: Path) -> None:
+    # A limit on file size makes every larger write fail, as a full disk does.
+    script = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); from weft.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "compare", "--schemes", "ecmp", *small_options, "--out", "out"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "cannot be written" in done.stderr and "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_stops_within_seconds_and_leaves_nothing(small_options: list[str], tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "weft", "compare", "--schemes", "ecmp,rps", "--flows", "3000000", "--out", "out"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    asked = time.monotonic()
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert time.monotonic() - asked < 10
+    assert stdout == "" and stderr.strip().endswith("stopped")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_explain_tells_settings_from_defaults(weft_command: Weft, tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text("[fabric]\nleaves = 4\n", encoding="utf-8")
+    document = weft_command("explain", "my.toml", "--set", "fabric.spines=3", "--json").json()
+    origins = {item["key"]: item for item in document["origins"]}
+    assert "my.toml" in origins["fabric.leaves"]["origin"]
+    assert origins["fabric.spines"]["origin"] != origins["fabric.leaves"]["origin"]
+    assert origins["fabric.hosts_per_leaf"]["origin"] == "default"
+    assert str(origins["fabric.spines"]["value"]) == "3"
+    assert "fabric.spines" in weft_command("explain").stdout
+
+
+@pytest.mark.parametrize("kind", ["schemes", "transports", "workloads", "fabrics"])
+def test_what_there_is_can_be_listed_and_explained(weft_command: Weft, kind: str) -> None:
+    entries = weft_command(kind, "--json").json()
+    names = [entry["name"] for entry in entries]
+    listed = weft_command(kind).stdout
+    assert all(name in listed for name in names)
+    assert names[0] in weft_command(kind, names[0]).stdout
+    unknown = weft_command(kind, names[0] + "x")
+    assert unknown.code == 2 and names[0] in unknown.stderr
+
+
+def test_schema_is_a_json_schema(weft_command: Weft) -> None:
+    assert "$schema" in weft_command("schema").json()
+
+
+def test_a_directory_that_is_no_result_is_refused_by_report(weft_command: Weft, tmp_path: Path) -> None:
+    assert_refused(weft_command("report", "."), tmp_path, "not a result")
+    (tmp_path / "compare.json").write_text("{}", encoding="utf-8")
+    broken = weft_command("report", ".")
+    assert broken.code == 2 and "not one of weft's" in broken.stderr

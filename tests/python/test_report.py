@@ -1,0 +1,78 @@
+"""A report is one file, opens without a network, and lets no text out of its place."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+from factory import comparison, summary
+from weft.report import render
+from weft.report.page import script_json
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\u2028'\"<!--slot:data-->"
+
+
+class Page(HTMLParser):
+    """Collects elements, text and the data block."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.data = ""
+        self._in_data = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._in_data = tag == "script" and dict(attrs).get("id") == "data"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_data = False
+
+    def handle_data(self, data: str) -> None:
+        if self._in_data:
+            self.data += data
+        else:
+            self.text += data
+
+
+def test_no_text_of_a_user_becomes_markup() -> None:
+    page = Page(render(comparison(summary(EVIL, 1, 5.0, scheme="rps"), summary("ecmp"), command=EVIL, spec=EVIL)))
+    plain = Page(render(comparison(summary("x", 1, 5.0, scheme="rps"), summary("ecmp"), command="x", spec="x")))
+    assert [tag for tag, _ in page.tags] == [tag for tag, _ in plain.tags]
+    assert page.text.count(EVIL) >= 4
+    assert json.loads(page.data)["schemes"][0]["label"] == EVIL
+
+
+def test_json_in_a_script_has_no_character_that_could_end_it() -> None:
+    text = script_json({"a": EVIL})
+    assert not set("<>&\u2028") & set(text)
+    assert json.loads(text) == {"a": EVIL}
+
+
+def test_nothing_is_loaded_from_elsewhere() -> None:
+    page = Page(render(comparison(summary())))
+    assert not [attributes for _, attributes in page.tags if {"src", "href"} & attributes.keys()]
+    policy = next(a["content"] for _, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None and policy.startswith("default-src 'none'")
+
+
+def test_every_slot_of_the_template_is_filled() -> None:
+    assert not re.search(r"<!--slot:|/\*slot:", render(comparison(summary())))
+
+
+def test_the_data_block_holds_every_curve() -> None:
+    data = json.loads(Page(render(comparison(summary("ecmp"), summary("rps", 1, 50.0)))).data)
+    assert [scheme["label"] for scheme in data["schemes"]] == ["ecmp", "rps"]
+    assert data["slowdown"]["all"] == [[[1.0, 2.0, 4.0], [0.33333, 0.66667, 1.0]]] * 2
+    assert data["slowdown"]["large"] == [[[], []]] * 2
+    assert data["fct"]["mean"][1][0] == [50.0, 50.0, 50.0]
+    assert data["waits"][0] == [1.0, 5.0, 2.0, 3.0]
+
+
+def test_a_run_in_which_no_flow_finished_is_reported_as_such() -> None:
+    assert "No flow finished" in render(comparison(summary("ecmp", 1, None)))
+
+
+def test_the_report_stays_small_enough_to_send() -> None:
+    assert len(render(comparison(summary())).encode()) < 1_000_000

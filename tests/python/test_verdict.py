@@ -1,0 +1,81 @@
+"""The sentences below a table say what the numbers say, no more."""
+
+import pytest
+
+from factory import summary
+from weft.metrics import METRICS, best_labels, estimates
+from weft.verdict import judge
+
+
+def test_the_winner_is_held_against_ecmp_wherever_it_stands() -> None:
+    verdict = judge(
+        {"drill": [summary("drill", 1, 50.0)], "rps": [summary("rps", 1, 80.0)], "ecmp": [summary("ecmp", 1, 100.0)]}
+    )
+    assert verdict is not None
+    assert (verdict.winner, verdict.other) == ("drill", "ecmp")
+    assert verdict.relative == pytest.approx(-0.5)
+    assert verdict.sentences[0] == "drill has the lowest mean FCT: 50.0 µs, 50.0 % less than ecmp (100 µs)."
+
+
+def test_without_ecmp_the_first_scheme_is_the_reference() -> None:
+    verdict = judge(
+        {"rps": [summary("rps", 1, 80.0)], "drill": [summary("drill", 1, 50.0)], "drb": [summary("drb", 1, 60.0)]}
+    )
+    assert verdict is not None
+    assert (verdict.winner, verdict.other) == ("drill", "rps")
+
+
+def test_if_the_reference_wins_it_is_held_against_the_next_best() -> None:
+    verdict = judge(
+        {"ecmp": [summary("ecmp", 1, 10.0)], "rps": [summary("rps", 1, 80.0)], "drb": [summary("drb", 1, 60.0)]}
+    )
+    assert verdict is not None
+    assert (verdict.winner, verdict.other) == ("ecmp", "drb")
+
+
+def test_one_seed_claims_no_certainty() -> None:
+    verdict = judge({"ecmp": [summary("ecmp", 1, 100.0)], "rps": [summary("rps", 1, 80.0)]})
+    assert verdict is not None and verdict.difference_us is not None
+    assert verdict.difference_us.half_width is None
+    assert any("One seed gives no confidence interval" in sentence for sentence in verdict.sentences)
+
+
+def test_seeds_are_paired_by_number_not_by_position() -> None:
+    ecmp = [summary("ecmp", 1, 100.0), summary("ecmp", 2, 500.0), summary("ecmp", 3, 900.0)]
+    rps = [summary("rps", 3, 889.0), summary("rps", 1, 90.0), summary("rps", 2, 491.0)]
+    verdict = judge({"ecmp": ecmp, "rps": rps})
+    assert verdict is not None and verdict.difference_us is not None
+    assert verdict.difference_us.mean == pytest.approx(-10.0)
+    assert verdict.difference_us.excludes_zero
+    assert any("excludes zero" in sentence for sentence in verdict.sentences)
+
+
+def test_the_reason_names_the_tier_whose_wait_changed_most() -> None:
+    verdict = judge(
+        {"ecmp": [summary("ecmp", 1, 100.0, leaf_wait_us=40.0)], "rps": [summary("rps", 1, 80.0, leaf_wait_us=8.0)]}
+    )
+    assert verdict is not None
+    assert any(
+        sentence.startswith(
+            "Why: a data packet waited on average 8.00 µs at the leaf uplink under rps, 40.0 µs under ecmp"
+        )
+        for sentence in verdict.sentences
+    )
+
+
+def test_unfinished_flows_are_spoken_of() -> None:
+    verdict = judge({"ecmp": [summary("ecmp", 1, 100.0, unfinished=4)], "rps": [summary("rps", 1, 80.0)]})
+    assert verdict is not None
+    assert verdict.sentences[-1].endswith("flatters the schemes that left some: ecmp 4.")
+
+
+def test_no_finished_flow_means_no_verdict() -> None:
+    assert judge({"ecmp": [summary("ecmp", 1, None)]}) is None
+
+
+def test_the_best_is_marked_unless_all_are_equal() -> None:
+    table = {"ecmp": estimates([summary("ecmp", 1, 100.0)]), "rps": estimates([summary("rps", 1, 80.0)])}
+    by_key = {metric.key: metric for metric in METRICS}
+    assert best_labels(table, by_key["mean_fct_us"]) == {"rps"}
+    assert best_labels(table, by_key["retransmissions"]) == set()
+    assert best_labels(table, by_key["large_mean_fct_us"]) == set()
