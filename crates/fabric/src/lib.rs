@@ -8,7 +8,7 @@ pub use engine::{
     Ending, FlowRecord, LinkDrops, LinkTotals, MemoryUse, PacketCounts, Progress, Results, SchemeCounter,
     Simulation, SimulationInput, Status,
 };
-pub use spec::{Fabric, FabricError, FabricSpec};
+pub use spec::{Fabric, FabricError, FabricInfo, FabricSpec, fabrics};
 pub use topology::{
     Condition, FaultEvent, FlowPackets, Ideal, Limit, LinkSpec, Marking, NodeId, QueueSpec, RouteEntry,
     Routes, Threshold, Tier, Topology,

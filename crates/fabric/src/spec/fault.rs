@@ -86,9 +86,15 @@ impl FaultTable {
             reason: reason.to_owned(),
         };
         match (&self.link, self.share, &self.tier) {
-            (Some(_), Some(_), _) => return Err(conflict("link", "share", "a fault names its links in one way")),
-            (Some(_), _, Some(_)) => return Err(conflict("link", "tier", "a tier is what a share is taken of")),
-            (None, None, _) => return Err(missing("link", "a fault names its links by `link` or by `share`")),
+            (Some(_), Some(_), _) => {
+                return Err(conflict("link", "share", "a fault names its links in one way"));
+            }
+            (Some(_), _, Some(_)) => {
+                return Err(conflict("link", "tier", "a tier is what a share is taken of"));
+            }
+            (None, None, _) => {
+                return Err(missing("link", "a fault names its links by `link` or by `share`"));
+            }
             _ => {}
         }
         let effects = [

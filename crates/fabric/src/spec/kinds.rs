@@ -1,9 +1,12 @@
 //! The kinds of fabrics: each with its own keys, and all with the same common ones.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Rate, Span};
 
+use super::fault::FaultTable;
 use super::queue::QueueTable;
 
 /// The common keys of every kind.
@@ -14,6 +17,7 @@ pub(crate) struct Common<'a> {
     pub switch_queue: &'a QueueTable,
     pub host_queue: &'a QueueTable,
     pub reroute_after: Span,
+    pub fault: &'a [FaultTable],
 }
 
 /// Declares one kind: its own keys, and after them the common ones.
@@ -49,6 +53,9 @@ macro_rules! kind {
             /// once. Default: 10ms, three of the 3.3 ms intervals at which hardware sends BFD packets (RFC 5880).
             #[serde(default = "ten_ms")]
             pub reroute_after: Span,
+            /// Links that are degraded from the start, or for some time. Default: none.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            pub fault: Vec<FaultTable>,
         }
 
         impl $name {
@@ -60,7 +67,14 @@ macro_rules! kind {
                     switch_queue: &self.switch_queue,
                     host_queue: &self.host_queue,
                     reroute_after: self.reroute_after,
+                    fault: &self.fault,
                 }
+            }
+
+            /// Writes out the defaults of the queues.
+            pub(crate) fn resolve_queues(&mut self) {
+                self.switch_queue = self.switch_queue.resolved(&QueueTable::SWITCH);
+                self.host_queue = self.host_queue.resolved(&QueueTable::HOST);
             }
         }
     };
@@ -93,6 +107,48 @@ kind! {
         /// Propagation between leaf and spine, each way. Default: 1us.
         #[serde(default = "one_us")]
         fabric_delay: Span,
+    }
+}
+
+kind! {
+    /// Three layers of k-port switches in k pods: Al-Fares et al., SIGCOMM 2008.
+    FatTreeSpec {
+        /// Ports of a switch, an even number: k pods of k/2 edge and k/2 aggregation switches, and (k/2)^2 cores.
+        /// Default: 8, so 128 hosts.
+        #[serde(default = "eight")]
+        k: u32,
+        /// Hosts at each edge switch. Default: k/2; more oversubscribe it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hosts_per_edge: Option<u32>,
+        /// Rate of the cable of a host. Default: 10Gbps.
+        #[serde(default = "ten_gbps")]
+        host_rate: Rate,
+        /// Rate of a cable between edge and aggregation switch. Default: 10Gbps.
+        #[serde(default = "ten_gbps")]
+        fabric_rate: Rate,
+        /// Rate of a cable between aggregation switch and core. Default: as `fabric_rate`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        core_rate: Option<Rate>,
+        /// Propagation between host and edge switch, each way. Default: 1us.
+        #[serde(default = "one_us")]
+        host_delay: Span,
+        /// Propagation between edge and aggregation switch, each way. Default: 1us.
+        #[serde(default = "one_us")]
+        fabric_delay: Span,
+        /// Propagation between aggregation switch and core, each way. Default: as `fabric_delay`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        core_delay: Option<Span>,
+    }
+}
+
+kind! {
+    /// Any hosts, switches and links, listed in a file. Packets take all paths of fewest hops.
+    GraphSpec {
+        /// The TOML file that lists them, relative to the spec. Its keys are `hosts` and `switches`, lists of names
+        /// or of `{ prefix = "host", count = 16 }`; optionally `rate` and `delay`, for links that give none; and
+        /// `[[link]]` tables with `from` and `to` (a name or a list of names: every one to every one), `rate`, `delay`
+        /// and `count` (parallel cables, 1 by default).
+        file: PathBuf,
     }
 }
 

@@ -2,22 +2,29 @@
 
 mod amount;
 mod error;
+mod fabric;
+mod fault;
 mod kinds;
+mod names;
 mod queue;
+mod timeline;
 
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_units::{Bytes, Span};
+use weft_units::Bytes;
 
 pub use amount::Mark;
 pub use error::FabricError;
-pub use kinds::LeafSpineSpec;
+pub use fabric::Fabric;
+pub use fault::FaultTable;
+pub use kinds::{FatTreeSpec, GraphSpec, LeafSpineSpec};
+pub(crate) use names::unknown_name;
 pub use queue::{QueueTable, RedTable};
 
 use crate::topology::plan::{Plan, Shared, check_delay};
-use crate::topology::{FaultEvent, Topology, leaf_spine};
+use crate::topology::{Topology, fat_tree, graph, leaf_spine};
 
 /// The fabric: hosts, switches, cables, queues and faults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,19 +32,55 @@ use crate::topology::{FaultEvent, Topology, leaf_spine};
 pub enum FabricSpec {
     /// Two layers: every leaf has a cable, or several, to every spine.
     LeafSpine(LeafSpineSpec),
+    /// Three layers of k-port switches in k pods.
+    FatTree(FatTreeSpec),
+    /// Any hosts, switches and links, listed in a file.
+    Graph(GraphSpec),
 }
 
-/// A fabric that is ready to run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fabric {
-    /// Nodes and links, in the condition that the run begins with.
-    pub topology: Topology,
-    /// What changes later, by time.
-    pub faults: Vec<FaultEvent>,
-    /// How long it takes until all switches know that a link is down or up again; its own switch knows at once.
-    pub reroute_after: Span,
-    /// What is allowed and yet probably not meant.
-    pub warnings: Vec<String>,
+/// A kind of fabric, as `weft fabrics` shows it.
+#[derive(Debug, Clone)]
+pub struct FabricInfo {
+    /// Its `kind` in specs.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub title: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// JSON Schema of its parameters, with their docs.
+    pub parameters: serde_json::Value,
+}
+
+/// Every kind of fabric.
+pub fn fabrics() -> Vec<FabricInfo> {
+    vec![
+        FabricInfo {
+            name: "leaf-spine",
+            title: "Two layers: every leaf has a cable, or several, to every spine.",
+            source: "Alizadeh et al., CONGA, SIGCOMM 2014, section 2",
+            parameters: schemars::schema_for!(LeafSpineSpec).to_value(),
+        },
+        FabricInfo {
+            name: "fat-tree",
+            title: "Three layers of k-port switches in k pods.",
+            source: "Al-Fares et al., SIGCOMM 2008, section 3",
+            parameters: schemars::schema_for!(FatTreeSpec).to_value(),
+        },
+        FabricInfo {
+            name: "graph",
+            title: "Any hosts, switches and links, listed in a file.",
+            source: "your own",
+            parameters: schemars::schema_for!(GraphSpec).to_value(),
+        },
+    ]
+}
+
+/// A fabric without its faults.
+struct Built {
+    plan: Plan,
+    topology: Topology,
+    /// Both links of each cable of the plan.
+    links_of_cable: Vec<[u32; 2]>,
 }
 
 impl FabricSpec {
@@ -45,23 +88,43 @@ impl FabricSpec {
     ///
     /// # Errors
     /// The first mistake found.
-    pub fn build(&self, _seed: u64, _base_dir: &Path) -> Result<Fabric, FabricError> {
-        let plan = self.plan()?;
-        let (topology, _) = plan.topology(&self.common().shared()?)?;
-        let reroute_after = self.common().reroute_after;
-        check_delay("fabric.reroute_after", reroute_after)?;
-        Ok(Fabric { topology, faults: Vec::new(), reroute_after, warnings: Vec::new() })
+    pub fn build(&self, seed: u64, base_dir: &Path) -> Result<Fabric, FabricError> {
+        let common = self.common();
+        let shared = common.shared()?;
+        check_delay("fabric.reroute_after", common.reroute_after)?;
+        let plan = match self {
+            Self::LeafSpine(spec) => leaf_spine::plan(spec),
+            Self::FatTree(spec) => fat_tree::plan(spec),
+            Self::Graph(spec) => graph::plan(spec, base_dir),
+        }?;
+        let (topology, links_of_cable) = plan.topology(&shared)?;
+        let built = Built { plan, topology, links_of_cable };
+        let links = timeline::links_of_faults(common.fault, &built, seed)?;
+        Ok(Fabric::new(built.topology, common.fault, &links, common.reroute_after))
     }
 
-    fn plan(&self) -> Result<Plan, FabricError> {
-        match self {
-            Self::LeafSpine(spec) => leaf_spine::plan(spec),
+    /// The same spec with every default written out.
+    #[must_use]
+    pub fn resolved(&self) -> Self {
+        let mut spec = self.clone();
+        match &mut spec {
+            Self::LeafSpine(spec) => spec.resolve_queues(),
+            Self::Graph(spec) => spec.resolve_queues(),
+            Self::FatTree(spec) => {
+                spec.resolve_queues();
+                spec.hosts_per_edge = spec.hosts_per_edge.or(Some(spec.k / 2));
+                spec.core_rate = spec.core_rate.or(Some(spec.fabric_rate));
+                spec.core_delay = spec.core_delay.or(Some(spec.fabric_delay));
+            }
         }
+        spec
     }
 
     fn common(&self) -> kinds::Common<'_> {
         match self {
             Self::LeafSpine(spec) => spec.common(),
+            Self::FatTree(spec) => spec.common(),
+            Self::Graph(spec) => spec.common(),
         }
     }
 }

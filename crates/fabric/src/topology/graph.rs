@@ -166,7 +166,11 @@ fn names(nodes: &[Nodes], key: &str) -> Result<Vec<String>, FabricError> {
         // A link's name is made of its nodes' names, '-', '>' and '.'.
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(plain) {
-            return Err(FabricError::bad(key, &format!("{name:?}"), "a name of letters, digits and underscores"));
+            return Err(FabricError::bad(
+                key,
+                &format!("{name:?}"),
+                "a name of letters, digits and underscores",
+            ));
         }
         match nodes {
             Nodes::Name(name) => names.push(name.clone()),

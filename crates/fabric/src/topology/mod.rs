@@ -1,5 +1,7 @@
 //! What a fabric is made of, before anything moves: nodes, links, queues, faults and routes.
 
+pub(crate) mod fat_tree;
+pub(crate) mod graph;
 mod ideal;
 pub(crate) mod leaf_spine;
 pub(crate) mod plan;
@@ -165,5 +167,21 @@ impl Topology {
     /// Number of racks.
     pub fn racks(&self) -> usize {
         self.switch_of_rack.len()
+    }
+
+    /// The links from one node to another, in the order of ports: several where cables run in parallel.
+    pub fn links_between(&self, from: u32, to: u32) -> impl Iterator<Item = u32> + use<'_> {
+        let ports = self.first_link[from as usize]..self.first_link[from as usize + 1];
+        ports.filter(move |&link| self.links[link as usize].to.0 == to)
+    }
+
+    /// The name of a link, as in "leaf0>spine1"; "leaf0>spine1.0", "leaf0>spine1.1" and so on if several run in
+    /// parallel. Faults take the same names.
+    pub fn link_name(&self, link: u32) -> String {
+        let LinkSpec { from, to, .. } = self.links[link as usize];
+        let name = format!("{}>{}", self.names[from.0 as usize], self.names[to.0 as usize]);
+        let mut parallel = self.links_between(from.0, to.0);
+        let number = parallel.position(|other| other == link).unwrap_or_default();
+        if number > 0 || parallel.next().is_some() { format!("{name}.{number}") } else { name }
     }
 }

@@ -13,7 +13,9 @@ const MAX_HOSTS: u64 = 1 << 16;
 const MAX_PORTS: u64 = (1 << 15) - 1;
 /// The most cables, so that a fabric fits in memory.
 const MAX_CABLES: u64 = 1 << 22;
-/// The most table entries, switches times racks, for the same reason.
+/// The most switches, for the same reason.
+const MAX_SWITCHES: u64 = 1 << 20;
+/// The most table entries, switches times racks, likewise.
 const MAX_ROUTES: u64 = 100_000_000;
 /// Rates that the engine's arithmetic is good for.
 const RATES: std::ops::RangeInclusive<Rate> = Rate::from_bps(1_000_000)..=Rate::from_gbps(100_000);
@@ -32,7 +34,6 @@ pub(crate) struct Cable {
     /// Propagation in each direction.
     pub delay: Span,
     /// Its place in [`Plan::tiers`].
-    #[expect(dead_code)]
     pub tier: u8,
 }
 
@@ -46,7 +47,6 @@ pub(crate) struct Plan {
     /// In the order of the ports at both ends.
     pub cables: Vec<Cable>,
     /// Names of the groups that cables fall into.
-    #[expect(dead_code)]
     pub tiers: &'static [&'static str],
 }
 
@@ -106,6 +106,7 @@ impl Census {
             ("hosts", self.hosts, MAX_HOSTS),
             ("ports at one switch", self.ports, MAX_PORTS),
             ("cables", self.cables, MAX_CABLES),
+            ("switches", self.switches, MAX_SWITCHES),
             ("routing table entries (switches times racks)", routes, MAX_ROUTES),
         ];
         let over = limits.into_iter().find(|&(_, found, most)| found > most);
