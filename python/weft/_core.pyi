@@ -65,12 +65,14 @@ def run(
     base_dir: str = ".",
     overrides: Sequence[tuple[str, str]] = (),
     seed: int | None = None,
+    origin: str = "spec",
     progress: Callable[[Progress], None] | None = None,
     python_balancer: object | None = None,
 ) -> RunResult:
     """Run a spec (TOML text). Releases the GIL.
 
-    `progress` is called about five times a second; an exception that it raises ends the run and is raised here.
+    `origin` is what error messages call the text, such as a file name. `progress` is called about five times a
+    second; an exception that it raises ends the run and is raised here.
     """
 
 def schema() -> str:

@@ -142,6 +142,7 @@ def run_text(
         base_dir=spec.base_dir,
         overrides=override_pairs(overrides),
         seed=seed,
+        origin=spec.origin,
         progress=progress,
         python_balancer=balancer,
     )

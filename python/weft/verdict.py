@@ -101,7 +101,14 @@ def _why(winner: str, other: str, groups: Groups) -> list[str]:
     shared = [tier for tier in TIERS if tier in mine and tier in yours]
     if not shared:
         return []
-    main = max(shared, key=lambda tier: abs(mine[tier] - yours[tier]))
+    main = max(shared, key=lambda tier: yours[tier] - mine[tier])
+    if yours[main] <= mine[main]:
+        mine_all, yours_all = (plain(fsum(waits[tier] for tier in shared)) for waits in (mine, yours))
+        sentence = (
+            f"Queues do not explain it: a data packet waited {mine_all} µs on average in all of them under {winner}, "
+            f"{yours_all} µs under {other}."
+        )
+        return [sentence, _packets(winner, other, groups)]
     rest = ", ".join(
         f"{TIERS[tier]} {plain(mine[tier])} against {plain(yours[tier])}" for tier in shared if tier != main
     )

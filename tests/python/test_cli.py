@@ -185,8 +185,8 @@ def test_explain_tells_settings_from_defaults(weft_command: Weft, tmp_path: Path
     (tmp_path / "my.toml").write_text("[fabric]\nleaves = 4\n", encoding="utf-8")
     document = weft_command("explain", "my.toml", "--set", "fabric.spines=3", "--json").json()
     origins = {item["key"]: item for item in document["origins"]}
-    assert "my.toml" in origins["fabric.leaves"]["origin"]
-    assert origins["fabric.spines"]["origin"] != origins["fabric.leaves"]["origin"]
+    assert origins["fabric.leaves"]["origin"] == "spec file"
+    assert origins["fabric.spines"]["origin"] == "--set"
     assert origins["fabric.hosts_per_leaf"]["origin"] == "default"
     assert str(origins["fabric.spines"]["value"]) == "3"
     assert "fabric.spines" in weft_command("explain").stdout

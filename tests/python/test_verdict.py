@@ -50,7 +50,14 @@ def test_seeds_are_paired_by_number_not_by_position() -> None:
     assert any("excludes zero" in sentence for sentence in verdict.sentences)
 
 
-def test_the_reason_names_the_tier_whose_wait_changed_most() -> None:
+def test_longer_waits_are_not_given_as_a_reason_for_winning() -> None:
+    verdict = judge({"ecmp": [summary("ecmp", 1, 100.0)], "rps": [summary("rps", 1, 80.0, leaf_wait_us=60.0)]})
+    assert verdict is not None
+    assert not any(sentence.startswith("Why:") for sentence in verdict.sentences)
+    assert any("waited 66.0 µs on average in all of them under rps, 11.0 µs" in text for text in verdict.sentences)
+
+
+def test_the_reason_names_the_tier_whose_wait_fell_most() -> None:
     verdict = judge(
         {"ecmp": [summary("ecmp", 1, 100.0, leaf_wait_us=40.0)], "rps": [summary("rps", 1, 80.0, leaf_wait_us=8.0)]}
     )
