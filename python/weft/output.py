@@ -11,26 +11,41 @@ from weft.errors import OutputError
 
 __all__ = ["check_target", "staged_directory", "write_file"]
 
-# A directory that holds one of these was written by Weft and may be replaced by --force.
-MARKERS = ("compare.json", "summary.json")
+# A directory that holds one of these was written by Weft ...
+_MARKERS = frozenset({"compare.json", "summary.json"})
+# ... and --force replaces it if it holds nothing but what Weft writes.
+_OWN = _MARKERS | {
+    *("spec.toml", "flows.parquet", "links.parquet", "scheme.parquet"),
+    *("runs", "figures", "table.csv", "table.parquet", "report.html"),
+}
 
 
 def check_target(target: Path, *, force: bool) -> None:
     """Raise `OutputError` unless a result directory may be put at `target`. Writes nothing.
 
-    With `force`, only an empty directory or an earlier result may be replaced, so that a slip of the keyboard
-    cannot delete somebody's home.
+    With `force`, only an empty directory or an earlier result, without files of somebody else, may be replaced: a
+    slip of the keyboard must not delete anybody's work.
     """
     if target.is_symlink() or (target.exists() and not target.is_dir()):
         raise OutputError(f"{target}: exists and is not a directory")
     if target.exists():
         if not force:
             raise OutputError(f"{target}: exists already; --force replaces it")
-        if any(target.iterdir()) and not any((target / marker).is_file() for marker in MARKERS):
-            raise OutputError(f"{target}: is not an earlier result of weft, so --force does not replace it")
+        _check_replaceable(target)
     parent = _nearest_existing(target.absolute().parent)
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise OutputError(f"{target}: {parent} is not a directory that can be written to")
+
+
+def _check_replaceable(target: Path) -> None:
+    try:
+        names = {path.name for path in target.iterdir()}
+    except OSError as error:
+        raise OutputError(f"{target}: cannot be read: {error.strerror or error}") from error
+    if names and not names & _MARKERS:
+        raise OutputError(f"{target}: is not an earlier result of weft, so --force does not replace it")
+    if strangers := sorted(names - _OWN):
+        raise OutputError(f"{target}: holds {strangers[0]!r}, which weft did not write; --force does not replace it")
 
 
 @contextlib.contextmanager

@@ -69,16 +69,14 @@ class Result:
 
     def write(self, directory: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write the result directory; raises `OutputError` if it exists (unless `force`) or cannot be written."""
-        from weft.output import check_target
+        from weft.output import staged_directory
 
         target = Path(directory)
         if self.core is None:
             raise OutputError(f"this result is already on disk, in {self.path}")
-        check_target(target, force=force)
-        try:
-            self.core.write(str(target), force=force)
-        except OSError as error:
-            raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from error
+        with staged_directory(target, force=force) as staging:
+            staging.rmdir()  # the core wants to make it
+            self.core.write(str(staging))
         self.path = target
         return target
 

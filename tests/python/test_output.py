@@ -59,6 +59,13 @@ def test_force_never_deletes_what_is_not_a_result(tmp_path: Path) -> None:
         check_target(tmp_path, force=True)
 
 
+def test_force_keeps_a_result_that_somebody_has_added_to(tmp_path: Path) -> None:
+    target = old_result(tmp_path / "out")
+    (target / "notes.txt").write_text("read this", encoding="utf-8")
+    with pytest.raises(OutputError, match=r"notes\.txt"):
+        check_target(target, force=True)
+
+
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("", encoding="utf-8")
