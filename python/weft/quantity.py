@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from weft.metrics import Unit
 from weft.statistics import Estimate
 
-__all__ = ["count", "estimate_text", "percent", "plain", "time_scale", "time_us"]
+__all__ = ["count", "estimate_text", "number", "percent", "plain", "time_scale", "time_us"]
 
 _TIME_SCALES = (("s", 1e6), ("ms", 1e3), ("µs", 1.0))
 
@@ -48,10 +48,17 @@ def count(value: float) -> str:
     return plain(value) if value != int(value) else f"{int(value):,}"
 
 
+def number(value: float) -> str:
+    """A count, or a mean of counts: 3, 12,345, 2.67."""
+    return f"{int(value):,}" if value == int(value) else plain(value)
+
+
 def estimate_text(value: Estimate | None, unit: Unit, scale: float = 1.0) -> str:
     """An estimate for a table cell: `12.3`, or `12.3 ± 0.4` over several runs; `-` if there is none."""
     if value is None:
         return "-"
+    if unit == "count" and value.half_width is None:
+        return number(value.mean)
     factor = {"us": 1.0 / scale, "ratio": 1.0, "count": 1.0, "share": 100.0}[unit]
     text = plain(value.mean * factor)
     if value.half_width is None:

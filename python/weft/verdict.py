@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from weft.quantity import percent, plain, time_scale, time_us
+from weft.quantity import number, percent, plain, time_scale, time_us
 from weft.statistics import Estimate, paired_difference
 from weft.summary import TIERS, Summary
 
@@ -124,7 +124,7 @@ def _packets(winner: str, other: str, groups: Groups) -> str:
         runs = groups[label]
         resent = _mean([float(run.retransmissions) for run in runs])
         share = _mean([run.out_of_order_share or 0.0 for run in runs])
-        return f"{plain(resent)} retransmissions and {percent(share)} of packets out of order under {label}"
+        return f"{number(resent)} retransmissions and {percent(share)} of packets out of order under {label}"
 
     return f"Price: {text(winner)}; {text(other)}."
 

@@ -50,4 +50,5 @@ def test_count_and_percent() -> None:
 def test_estimates_show_their_interval_only_when_there_is_one() -> None:
     assert estimate_text(None, "us") == "-"
     assert estimate_text(estimate([1500.0]), "us", 1e3) == "1.50"
+    assert estimate_text(estimate([12345.0]), "count") == "12,345"
     assert estimate_text(estimate([0.01, 0.03]), "share") == "2.00 ± 12.7"
