@@ -1,6 +1,6 @@
 //! Marks: DCTCP's estimate and reaction, the echo at the receiver, and classic ECN.
 
-use weft_packet::{Kind, PacketFlags};
+use weft_packet::{Kind, Packet, PacketFlags};
 use weft_transport::tcp::EcnMode;
 use weft_transport::{Protocol, Tcp};
 use weft_units::{Bytes, Time};
@@ -117,4 +117,41 @@ fn a_loss_halves_even_when_few_segments_are_marked() {
     let after = world.trace.iter().rfind(|step| step.at == Time::ZERO + RTT * 2).unwrap();
     assert!((20.0..21.0).contains(&after.cwnd), "{}", after.cwnd);
     assert_eq!(world.sent(Kind::Ack).next().map(|sent| sent.at), Some(Time::ZERO + LATENCY));
+}
+
+#[test]
+fn marks_do_not_cut_again_in_the_window_of_a_loss() {
+    // Ten segments are lost; what is sent again is marked. The way back is 1, 2, 4 all the same.
+    let tcp = dctcp(|_| {});
+    let path = |packet: &Packet, before| Fate {
+        dropped: packet.kind == Kind::Data && packet.seq < 10 && before == 0,
+        marked: true,
+        ..PASS
+    };
+    let world = World::new(&tcp, segments(40), path).run(10_000);
+    let timeout = world.retransmitted()[0].0;
+    let in_round = |round| world.sent(Kind::Data).filter(|sent| sent.at == timeout + RTT * round).count();
+    assert_eq!([0, 1, 2].map(in_round), [1, 2, 4]);
+}
+
+#[test]
+fn a_mark_never_raises_the_window() {
+    let tcp = dctcp(|config| config.initial_window = 1);
+    let all = |_: &_, _| Fate { marked: true, ..PASS };
+    let world = World::new(&tcp, segments(10), all).run(10_000);
+    assert_eq!(history(world.trace.iter().map(|step| step.cwnd)), [1.0]);
+}
+
+#[test]
+fn a_timeout_ends_the_time_without_growth_that_a_mark_began() {
+    let tcp = dctcp(|_| {});
+    let path = |packet: &Packet, before| Fate {
+        dropped: packet.kind == Kind::Data && (1..10).contains(&packet.seq) && before == 0,
+        marked: packet.seq == 0,
+        ..PASS
+    };
+    let world = World::new(&tcp, segments(40), path).run(10_000);
+    let timeout = world.retransmitted()[0].0;
+    let in_round = |round| world.sent(Kind::Data).filter(|sent| sent.at == timeout + RTT * round).count();
+    assert_eq!([0, 1, 2].map(in_round), [1, 2, 4]);
 }

@@ -7,6 +7,7 @@ mod ecn;
 mod handshake;
 mod random;
 mod recovery;
+mod sack;
 mod slow_start;
 mod specs;
 mod timeouts;

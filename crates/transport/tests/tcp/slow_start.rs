@@ -59,6 +59,20 @@ fn congestion_avoidance_adds_one_segment_per_round() {
 }
 
 #[test]
+fn delayed_acknowledgements_slow_down_slow_start_but_not_congestion_avoidance() {
+    // Five acknowledgements for ten segments: five more in slow start, not quite one in congestion avoidance.
+    let after_a_round = |ssthresh| {
+        let config = TcpConfig { ack_every: 2, initial_ssthresh: ssthresh, ..TcpConfig::default() };
+        let tcp = config.build().unwrap();
+        let world = World::new(&tcp, segments(1_000), |_, _| PASS).run(10_000);
+        world.trace.iter().rfind(|step| step.at == Time::ZERO + RTT).unwrap().cwnd
+    };
+    assert!((after_a_round(None) - 15.0).abs() < 1e-9);
+    let linear = after_a_round(Some(10));
+    assert!((10.9..11.0).contains(&linear), "{linear}");
+}
+
+#[test]
 fn the_receive_window_bounds_what_is_outstanding_and_the_window_itself() {
     let config = TcpConfig { max_window: Some(Bytes::new(16 * 1_460 + 7)), ..TcpConfig::default() };
     let tcp = config.build().unwrap();

@@ -102,3 +102,16 @@ fn an_acknowledgement_of_new_data_ends_the_backoff() {
     assert_eq!(again[2].0.since(last_ack), Span::from_ms(5));
     assert!(world.done > Some(Time::ZERO));
 }
+
+#[test]
+fn only_the_first_timeout_of_a_segment_lowers_the_threshold() {
+    // Ten outstanding: 5. The second timeout finds one outstanding and leaves it.
+    let tcp = TcpConfig::default().build().unwrap();
+    let path = |packet: &Packet, before| {
+        let lost = packet.seq < 10 && before == 0 || packet.seq == 0 && before == 1;
+        if packet.kind == Kind::Data && lost { DROP } else { PASS }
+    };
+    let world = World::new(&tcp, segments(40), path).run(1_000);
+    assert_eq!(tcp.sender_stats(&world.sender).timeouts, 2);
+    assert!((world.sender.slow_start_threshold() - 5.0).abs() < 1e-9);
+}
