@@ -1,0 +1,132 @@
+//! Fat-trees: counts, paths and their numbers, names, and what traffic is told of them.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use weft_fabric::{Fabric, FabricSpec, RouteEntry, Routes, Tier, Topology};
+use weft_units::{Rate, Span};
+
+fn fabric(keys: &str) -> Fabric {
+    let spec: FabricSpec = toml::from_str(&format!("kind = 'fat-tree'\n{keys}")).unwrap();
+    spec.build(1, Path::new(".")).unwrap()
+}
+
+/// The lengths, in switches crossed, of all paths that the tables allow.
+fn lengths(
+    topology: &Topology,
+    routes: &Routes,
+    from: u32,
+    rack: usize,
+    so_far: usize,
+    found: &mut BTreeSet<usize>,
+) {
+    if from == topology.switch_of_rack[rack] {
+        found.insert(so_far);
+        return;
+    }
+    let links: Vec<u32> = routes.next_links(topology, from as usize, rack).collect();
+    assert!(!links.is_empty() && so_far < 10, "lost at {}", topology.names[topology.hosts + from as usize]);
+    for link in links {
+        let next = topology.links[link as usize].to.0 - topology.hosts as u32;
+        lengths(topology, routes, next, rack, so_far + 1, found);
+    }
+}
+
+#[test]
+fn counts_follow_from_k() {
+    for (k, hosts, edges, cores) in [(2, 2, 2, 1), (4, 16, 8, 4), (8, 128, 32, 16)] {
+        let topology = fabric(&format!("k = {k}")).topology;
+        assert_eq!((topology.hosts, topology.racks()), (hosts, edges), "k = {k}");
+        assert_eq!(topology.switches, 2 * edges + cores, "k = {k}");
+        let switch_ports = topology.first_link[hosts..].windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(switch_ports.into_iter().all(|ports| ports == k), "every switch has k ports");
+    }
+    assert_eq!(fabric("k = 4\nhosts_per_edge = 6").topology.hosts, 48, "oversubscribed");
+}
+
+#[test]
+fn all_racks_reach_each_other_over_paths_of_one_length() {
+    let topology = fabric("k = 4").topology;
+    let routes = Routes::at_start(&topology);
+    for src in 0..8 {
+        for dst in (0..8).filter(|dst| *dst != src) {
+            let mut found = BTreeSet::new();
+            lengths(&topology, &routes, topology.switch_of_rack[src], dst, 0, &mut found);
+            let expected = if src / 2 == dst / 2 { 2 } else { 4 };
+            assert_eq!(found, BTreeSet::from([expected]), "rack {src} to rack {dst}");
+        }
+    }
+}
+
+#[test]
+fn routes_are_one_a_core_between_pods_and_one_an_aggregation_switch_within() {
+    let topology = fabric("k = 8").topology;
+    let routes = Routes::at_start(&topology);
+    assert_eq!(routes.routes_to(&topology, 0, 31), 4 * 4);
+    assert_eq!(routes.routes_to(&topology, 0, 3), 4);
+    assert_eq!(routes.routes_to(&topology, 5, 5), 1);
+}
+
+#[test]
+fn tiers_rates_and_delays_stand_where_the_spec_says() {
+    let keys = "k = 4\nhost_rate = '10Gbps'\nfabric_rate = '40Gbps'\ncore_rate = '100Gbps'\n\
+                host_delay = '1us'\nfabric_delay = '2us'\ncore_delay = '5us'";
+    let topology = fabric(keys).topology;
+    for link in &topology.links {
+        let ends = [link.from, link.to]
+            .map(|node| topology.names[node.0 as usize].trim_end_matches(char::is_numeric));
+        let (tier, gbps, us) = match ends {
+            ["host", "edge"] => (Tier::Host, 10, 1),
+            ["edge", "host"] => (Tier::Last, 10, 1),
+            ["edge", "agg"] => (Tier::Leaf, 40, 2),
+            ["agg", "edge"] => (Tier::Spine, 40, 2),
+            ["agg", "core"] | ["core", "agg"] => (Tier::Spine, 100, 5),
+            _ => panic!("{ends:?}"),
+        };
+        let condition = &link.condition;
+        assert_eq!(
+            (link.tier, condition.rate, condition.delay),
+            (tier, Rate::from_gbps(gbps), Span::from_us(us))
+        );
+    }
+    assert_eq!(topology.tier_of_switch[0], 0);
+    assert_eq!(topology.tier_of_switch[8], 1);
+    assert_eq!(topology.tier_of_switch[16], 2);
+}
+
+#[test]
+fn the_bisection_is_that_of_the_narrowest_layer() {
+    let whole = fabric("k = 4").shape();
+    assert_eq!(whole.bisection_rate, Rate::from_gbps(16 * 10 / 2));
+    assert_eq!(whole.rack_uplink_rate, [Rate::from_gbps(20); 8]);
+    let slow_core = fabric("k = 4\ncore_rate = '5Gbps'").shape();
+    assert_eq!(slow_core.bisection_rate, Rate::from_gbps(16 * 5 / 2));
+}
+
+#[test]
+fn a_lost_core_costs_its_aggregation_switches_weight() {
+    let fabric = fabric("k = 4\ncore_rate = '4Gbps'\n[[fault]]\nlink = 'agg0-core1'\ndown = true");
+    let topology = &fabric.topology;
+    let routes = Routes::at_start(topology);
+    // From edge0 (ports: two hosts, agg0, agg1) to another pod: half of agg0's cores are left.
+    let RouteEntry::Group(group) = routes.entry(0, 7) else { panic!("no group") };
+    let (ports, weights) = routes.group(group);
+    assert_eq!((ports.len(), weights), (2, [4_000, 8_000].as_slice()));
+    let RouteEntry::Group(group) = routes.entry(1, 0) else { panic!("no group") };
+    assert_eq!(routes.group(group).1, [10_000, 10_000], "within the pod nothing changes");
+    assert!(matches!(routes.entry(8, 7), RouteEntry::Port(_)), "agg0 has one core left");
+}
+
+#[test]
+fn a_fabric_of_512_racks_and_1280_switches_is_routed_quickly() {
+    let topology = fabric("k = 32").topology;
+    assert_eq!((topology.racks(), topology.switches, topology.hosts), (512, 1_280, 8_192));
+    let start = std::time::Instant::now();
+    let routes = Routes::at_start(&topology);
+    let took = start.elapsed();
+    assert_eq!(routes.routes_to(&topology, 0, 511), 256);
+    // About 0.2 s; the bound only catches another order of growth.
+    assert!(took.as_secs_f64() < 5.0, "{took:?}");
+}
