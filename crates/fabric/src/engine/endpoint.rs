@@ -102,6 +102,7 @@ pub struct Hosts<'a> {
     topology: &'a Topology,
     schemes: Vec<EdgeScheme>,
     hooks: EdgeHooks,
+    header_bytes: u16,
     edge_streams: Vec<Stream>,
     transport_streams: Vec<Stream>,
     /// Explicit routes from rack to rack, `[from x racks + to]`; empty unless an edge scheme sends.
@@ -116,18 +117,12 @@ impl<'a> Hosts<'a> {
         topology: &'a Topology,
         schemes: Vec<EdgeScheme>,
         hooks: EdgeHooks,
+        header_bytes: u16,
         edge_streams: Vec<Stream>,
         transport_streams: Vec<Stream>,
     ) -> Self {
-        Self {
-            topology,
-            schemes,
-            hooks,
-            edge_streams,
-            transport_streams,
-            routes: Vec::new(),
-            inbox: Vec::new(),
-        }
+        let (routes, inbox) = (Vec::new(), Vec::new());
+        Self { topology, schemes, hooks, header_bytes, edge_streams, transport_streams, routes, inbox }
     }
 
     /// Counts the explicit routes anew: at the beginning, and after the fabric changed.
@@ -188,6 +183,7 @@ impl<'a> Hosts<'a> {
             topology: self.topology,
             routes: &self.routes,
             rack: self.topology.rack_of_host[host],
+            header_bytes: self.header_bytes,
             stream: &mut self.edge_streams[host],
             delivered: &mut delivered,
             flow_timer: None,
@@ -220,6 +216,7 @@ struct EdgeView<'a> {
     topology: &'a Topology,
     routes: &'a [u16],
     rack: u16,
+    header_bytes: u16,
     stream: &'a mut Stream,
     delivered: &'a mut Vec<Packet>,
     flow_timer: Option<Span>,
@@ -240,6 +237,10 @@ impl EdgeContext for EdgeView<'_> {
     fn routes_to(&self, host: HostId) -> u16 {
         let pair = usize::from(self.rack) * self.topology.racks() + usize::from(self.rack_of(host));
         self.routes.get(pair).copied().unwrap_or(1)
+    }
+
+    fn header_bytes(&self) -> u16 {
+        self.header_bytes
     }
 
     fn random(&mut self) -> &mut Stream {

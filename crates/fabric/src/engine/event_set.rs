@@ -74,6 +74,22 @@ impl EventKey {
     }
 }
 
+/// What comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// The packet at the head of this link reaches the far end.
+    Arrival(u32),
+    /// Anything else.
+    Timer(EventKey),
+}
+
+impl Next {
+    #[inline]
+    fn of(key: EventKey) -> Self {
+        if key.kind() == EventKind::Arrival { Self::Arrival(key.entity()) } else { Self::Timer(key) }
+    }
+}
+
 /// No link.
 const NONE: u32 = u32::MAX;
 const SLOTS: usize = 4096;
@@ -154,19 +170,28 @@ impl EventSet {
 
     /// Takes the next event, if there is one.
     #[inline]
-    pub fn pop(&mut self, links: &mut [Link]) -> Option<(Time, EventKey)> {
+    pub fn pop(&mut self, links: &mut [Link]) -> Option<(Time, Next)> {
         loop {
             if let Some(&(time, link)) = self.batch.get(self.next) {
                 if time < self.heap_time || (time == self.heap_time && self.link_is_first(link)) {
                     self.next += 1;
-                    return Some((Time::from_ps(time), EventKey::new(EventKind::Arrival, link)));
+                    return Some((Time::from_ps(time), Next::Arrival(link)));
                 }
                 return self.pop_heap();
             }
-            match self.next_slot() {
-                Some(slot) if self.heap_time >= slot << self.shift => self.load(links, slot),
+            let slot = match self.next_slot() {
+                Some(slot) if self.heap_time >= slot << self.shift => slot,
                 _ => return self.pop_heap(),
+            };
+            let index = slot as usize % SLOTS;
+            let link = std::mem::replace(&mut self.slots[index], NONE);
+            self.clear_occupied(index);
+            self.loaded = slot;
+            let entry = &links[link as usize];
+            if entry.wheel_next == NONE && entry.head_arrive < self.heap_time {
+                return Some((Time::from_ps(entry.head_arrive), Next::Arrival(link)));
             }
+            self.load(links, link);
         }
     }
 
@@ -177,58 +202,51 @@ impl EventSet {
     }
 
     #[cold]
-    fn pop_heap(&mut self) -> Option<(Time, EventKey)> {
+    fn pop_heap(&mut self) -> Option<(Time, Next)> {
         let Reverse((time, key)) = self.heap.pop()?;
         self.heap_time = self.heap.peek().map_or(u64::MAX, |top| top.0.0);
         if self.next == self.batch.len() {
             // Nothing is pending up to this time: what is pushed from now on for its slot belongs to the batch.
             self.loaded = self.loaded.max(time >> self.shift);
         }
-        Some((Time::from_ps(time), key))
+        Some((Time::from_ps(time), Next::of(key)))
     }
 
     /// The first slot after the loaded one that holds something.
     #[inline]
     fn next_slot(&self) -> Option<u64> {
+        let from = (self.loaded + 1) as usize % SLOTS;
+        let word = self.occupied[from / 64] >> (from % 64);
+        if word != 0 {
+            return Some(self.loaded + 1 + u64::from(word.trailing_zeros()));
+        }
+        self.next_slot_in_later_words(from)
+    }
+
+    /// As [`Self::next_slot`], around the wheel, the low bits of the word of `from` last.
+    fn next_slot_in_later_words(&self, from: usize) -> Option<u64> {
         if self.occupied_words == 0 {
             return None;
         }
-        let from = (self.loaded + 1) as usize % SLOTS;
-        let word = self.occupied[from / 64] & (u64::MAX << (from % 64));
-        let index = if word == 0 {
-            self.next_word(from / 64)
-        } else {
-            from / 64 * 64 + word.trailing_zeros() as usize
-        };
-        let ahead = (index + SLOTS - from) % SLOTS;
-        Some(self.loaded + 1 + ahead as u64)
-    }
-
-    /// The first occupied slot in the words after `word`, around the wheel, that word's own low bits last.
-    #[inline]
-    fn next_word(&self, word: usize) -> usize {
+        let word = from / 64;
         let rotated = self.occupied_words.rotate_right((word as u32 + 1) % 64);
         let found = (word + 1 + rotated.trailing_zeros() as usize) % WORDS;
-        found * 64 + self.occupied[found].trailing_zeros() as usize
+        let index = found * 64 + self.occupied[found].trailing_zeros() as usize;
+        Some(self.loaded + 1 + ((index + SLOTS - from) % SLOTS) as u64)
     }
 
-    /// Moves the events of `slot` into the batch, in order.
+    /// Moves the events of a slot's list into the batch, in order.
     #[inline]
-    fn load(&mut self, links: &[Link], slot: u64) {
-        let index = slot as usize % SLOTS;
-        let mut link = std::mem::replace(&mut self.slots[index], NONE);
-        self.clear_occupied(index);
-        self.loaded = slot;
+    fn load(&mut self, links: &[Link], first: u32) {
         self.batch.clear();
         self.next = 0;
+        let mut link = first;
         while link != NONE {
             let entry = &links[link as usize];
             self.batch.push((entry.head_arrive, link));
             link = entry.wheel_next;
         }
-        if self.batch.len() > 1 {
-            self.batch.sort_unstable();
-        }
+        self.batch.sort_unstable();
     }
 
     #[inline]
@@ -291,9 +309,16 @@ mod tests {
             links[link as usize].head_arrive = 500;
             events.push_link(&mut links, link);
         }
-        let order: Vec<_> = std::iter::from_fn(|| events.pop(&mut links)).map(|(_, key)| key).collect();
-        let expected = [(EventKind::Arrival, 0), (EventKind::Arrival, 1), (EventKind::FlowStart, 0)];
-        assert_eq!(order, expected.map(|(kind, entity)| EventKey::new(kind, entity)));
+        let order: Vec<_> = std::iter::from_fn(|| events.pop(&mut links)).map(|(_, next)| next).collect();
+        let start = EventKey::new(EventKind::FlowStart, 0);
+        assert_eq!(order, [Next::Arrival(0), Next::Arrival(1), Next::Timer(start)]);
+    }
+
+    fn key_of(next: Next) -> EventKey {
+        match next {
+            Next::Arrival(link) => EventKey::new(EventKind::Arrival, link),
+            Next::Timer(key) => key,
+        }
     }
 
     proptest! {
@@ -324,13 +349,13 @@ mod tests {
                     expected.insert((at, arrival));
                 }
                 for _ in 0..pops {
-                    let popped = events.pop(&mut links).map(|(time, key)| (time.as_ps(), key));
+                    let popped = events.pop(&mut links).map(|(time, next)| (time.as_ps(), key_of(next)));
                     prop_assert_eq!(popped, expected.pop_first());
                     now = popped.map_or(now, |event| event.0);
                 }
             }
             while let Some(event) = expected.pop_first() {
-                prop_assert_eq!(events.pop(&mut links).map(|(time, key)| (time.as_ps(), key)), Some(event));
+                prop_assert_eq!(events.pop(&mut links).map(|(time, next)| (time.as_ps(), key_of(next))), Some(event));
             }
             prop_assert_eq!(events.pop(&mut links), None);
         }

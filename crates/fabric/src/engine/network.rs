@@ -1,7 +1,7 @@
 //! Links, switches and the packets on them: everything but the endpoints.
 
 use weft_balance::{NextHops, PortId, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme};
-use weft_packet::{HostId, Kind, Packet, PacketFlags};
+use weft_packet::{Kind, Packet, PacketFlags};
 use weft_units::{Purpose, Rate, Span, Stream, Time};
 
 use super::event_set::EventSet;
@@ -180,9 +180,9 @@ impl<'a> Network<'a> {
         self.enqueue(link, index);
     }
 
-    /// The packet at the head of `link` reached the far end. Hosts' packets are returned, with the host.
+    /// The packet at the head of `link` reached the far end. A packet that reached its host is returned.
     #[inline]
-    pub fn arrive(&mut self, link: u32) -> Option<(HostId, Packet)> {
+    pub fn arrive(&mut self, link: u32) -> Option<Packet> {
         let index = self.take_head(link);
         self.counts.hops += 1;
         let node = self.links[link as usize].to as usize;
@@ -192,7 +192,7 @@ impl<'a> Network<'a> {
             return None;
         }
         self.counts.delivered += 1;
-        Some((HostId(node as u16), self.pool.remove(index)))
+        Some(self.pool.remove(index))
     }
 
     /// Takes the packet that arrives first off a link.

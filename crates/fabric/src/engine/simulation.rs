@@ -7,7 +7,7 @@ use weft_transport::{Delivery, FlowSize, Protocol, ReceiverStats, SenderState, S
 use weft_units::{Purpose, Span, Stream, Time, mix64};
 
 use super::endpoint::{End, HostOutbox, Hosts};
-use super::event_set::{EventKey, EventKind};
+use super::event_set::{EventKey, EventKind, Next};
 use super::network::Network;
 use super::results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
 use crate::topology::{FaultEvent, FlowPackets, Ideal, Topology};
@@ -107,6 +107,8 @@ pub struct Simulation<'a, P: Protocol> {
     next_flow: usize,
     finished: usize,
     finite: usize,
+    /// Every flow that can end has ended.
+    all_done: bool,
     deadline: Time,
     events: u64,
     hash_key: u64,
@@ -122,7 +124,9 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         };
         let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
         let scheme = input.external.unwrap_or(&mut own);
-        let largest = input.protocol.segment_wire_bytes(FlowSize { segments: 2, last_payload: 1 }, 0);
+        let two_segments = FlowSize { segments: 2, last_payload: 1 };
+        let largest = input.protocol.segment_wire_bytes(two_segments, 0);
+        let header_bytes = input.protocol.segment_wire_bytes(two_segments, 1) - two_segments.last_payload;
         let network = Network::new(topology, seed, largest, hooks, scheme);
         let stream = |purpose, host| Stream::new(seed, purpose, host as u64);
         let edge_schemes = (0..topology.hosts).map(|host| {
@@ -137,6 +141,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             topology,
             edge_schemes.collect(),
             edge_hooks,
+            header_bytes,
             (0..topology.hosts).map(|host| stream(Purpose::EdgeBalancer, host)).collect(),
             (0..topology.hosts).map(|host| stream(Purpose::Transport, host)).collect(),
         );
@@ -156,6 +161,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             next_flow: 0,
             finished: 0,
             finite: input.flows.iter().filter(|flow| !flow.background).count(),
+            all_done: false,
             deadline: last_start.saturating_add(input.time_limit),
             events: 0,
             hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
@@ -210,7 +216,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
     /// Processes up to `max_events` events.
     pub fn advance(&mut self, max_events: u64) -> Status {
         for _ in 0..max_events {
-            if self.finished == self.finite && self.finite > 0 {
+            if self.all_done {
                 return Status::Finished(Ending::AllDone);
             }
             let Some((time, event)) = self.network.events.pop(&mut self.network.links) else {
@@ -225,13 +231,13 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             debug_assert!(time >= self.network.now, "time goes on");
             self.network.now = time;
             self.events += 1;
-            match event.kind() {
-                EventKind::Arrival => {
-                    if let Some((_, packet)) = self.network.arrive(event.entity()) {
+            match event {
+                Next::Arrival(link) => {
+                    if let Some(packet) = self.network.arrive(link) {
                         self.receive(packet);
                     }
                 }
-                kind => self.timer(kind, event.entity()),
+                Next::Timer(key) => self.timer(key.kind(), key.entity()),
             }
         }
         Status::Running
@@ -386,6 +392,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
     fn finish(&mut self, flow: FlowId, place: u32) {
         self.place[flow.index()] = NOT_ACTIVE;
         self.finished += 1;
+        self.all_done = self.finished == self.finite;
         self.record(flow, place);
         self.records[flow.index()].acknowledged = Some(self.network.now);
         self.active.remove(place);
