@@ -5,8 +5,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use weft_fabric::{Fabric, FabricSpec, RouteEntry, Routes, Tier, Topology};
-use weft_units::{Rate, Span};
+use proptest::prelude::*;
+use weft_fabric::{Fabric, FabricSpec, FlowPackets, Ideal, RouteEntry, Routes, Tier, Topology};
+use weft_packet::HostId;
+use weft_units::{Bytes, Rate, Span};
 
 fn fabric(keys: &str) -> Fabric {
     let spec: FabricSpec = toml::from_str(&format!("kind = 'fat-tree'\n{keys}")).unwrap();
@@ -129,4 +131,48 @@ fn a_fabric_of_512_racks_and_1280_switches_is_routed_quickly() {
     assert_eq!(routes.routes_to(&topology, 0, 511), 256);
     // About 0.2 s; the bound only catches another order of growth.
     assert!(took.as_secs_f64() < 5.0, "{took:?}");
+}
+
+/// The best time of a lone packet over all paths from a switch to a rack.
+fn best(topology: &Topology, routes: &Routes, from: u32, rack: usize, bytes: u64) -> u64 {
+    if from == topology.switch_of_rack[rack] {
+        return 0;
+    }
+    let through = |link: u32| {
+        let spec = &topology.links[link as usize];
+        let condition = &spec.condition;
+        let hop = condition.rate.service(Bytes::new(bytes)).as_ps() + condition.delay.as_ps();
+        hop + best(topology, routes, spec.to.0 - topology.hosts as u32, rack, bytes)
+    };
+    routes.next_links(topology, from as usize, rack).map(through).min().unwrap()
+}
+
+proptest! {
+    #[test]
+    fn a_lone_packet_is_ideal_over_the_best_of_all_paths(
+        drawn in prop::collection::vec((10u64..100_000, 0u64..20_000), 96),
+        kinds in 1usize..97,
+        bytes in 40u16..1_500,
+        src in 0u16..16,
+        dst in 0u16..16,
+    ) {
+        prop_assume!(src != dst);
+        let mut topology = fabric("k = 4").topology;
+        for (link, &(mbps, ns)) in topology.links.iter_mut().zip(drawn[..kinds].iter().cycle()) {
+            link.condition.rate = Rate::from_bps(mbps * 1_000_000);
+            link.condition.delay = Span::from_ns(ns);
+        }
+        let routes = Routes::at_start(&topology);
+        let [src_rack, dst_rack] = [src, dst].map(|host| usize::from(topology.rack_of_host[usize::from(host)]));
+        let ends = [u32::from(src), topology.link_to_host[usize::from(dst)]];
+        let at_ends: u64 = ends
+            .map(|link| topology.links[link as usize].condition)
+            .map(|c| c.rate.service(Bytes::new(bytes.into())).as_ps() + c.delay.as_ps())
+            .iter()
+            .sum();
+        let between = best(&topology, &routes, topology.switch_of_rack[src_rack], dst_rack, bytes.into());
+        let packets = FlowPackets { full_bytes: bytes, full_count: 0, last_bytes: bytes };
+        let ideal = Ideal::new(topology).fct(HostId(src), HostId(dst), packets, None);
+        prop_assert_eq!(ideal, Some(Span::from_ps(at_ends + between)));
+    }
 }

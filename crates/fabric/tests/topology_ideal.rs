@@ -115,6 +115,23 @@ fn no_path_has_no_ideal() {
     assert!(ideal(&topology).fct(HostId(0), HostId(1), packets, None).is_some());
 }
 
+#[test]
+fn spraying_over_slow_spines_comes_within_a_packet_of_the_ideal() {
+    // Four spines of 10 Gbit/s carry what a host of 40 Gbit/s sends, packet by packet in turn.
+    let mut topology = two_racks(4);
+    for link in &mut topology.links {
+        let host = link.from.0 < 4 || link.to.0 < 4;
+        link.condition.rate = Rate::from_gbps(if host { 40 } else { 10 });
+    }
+    for full_count in 1..40 {
+        let packets = FlowPackets { full_bytes: 1_500, full_count, last_bytes: 1_500 };
+        let sprayed = simulated(&topology, &train(packets, |number| path(&topology, number % 4)));
+        let bound = fct(&topology, 0, 2, packets);
+        let packet = Span::from_ns(1_200);
+        assert!(bound <= sprayed && sprayed < bound + packet, "{full_count}: {bound}, {sprayed}");
+    }
+}
+
 proptest! {
     #[test]
     fn a_single_path_is_exact_at_any_rates(

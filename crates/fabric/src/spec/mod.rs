@@ -7,12 +7,13 @@ mod fault;
 mod kinds;
 mod names;
 mod queue;
+mod read;
 mod timeline;
 
 use std::path::Path;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use weft_units::Bytes;
 
 pub use amount::Mark;
@@ -27,7 +28,7 @@ use crate::topology::plan::{Plan, Shared, check_delay};
 use crate::topology::{Topology, fat_tree, graph, leaf_spine};
 
 /// The fabric: hosts, switches, cables, queues and faults.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum FabricSpec {
     /// Two layers: every leaf has a cable, or several, to every spine.
