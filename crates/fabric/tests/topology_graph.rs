@@ -122,28 +122,71 @@ fn wrong_links_are_refused() {
     assert!(said.contains("4294967295 cables: at most 4194304"), "{said}");
 }
 
-/// Follows every choice of the tables; each hop must be new.
+/// Follows every choice of the tables; each hop must be new. Says whether every choice arrives.
 fn walk(
     topology: &Topology,
     routes: &Routes,
     switch: u32,
     rack: usize,
     path: &mut Vec<u32>,
-) -> Result<(), String> {
+) -> Result<bool, String> {
     if switch == topology.switch_of_rack[rack] {
-        return Ok(());
+        return Ok(true);
+    }
+    if path.contains(&switch) {
+        return Err(format!("a loop at switch {switch} after {path:?}"));
     }
     let links: Vec<u32> = routes.next_links(topology, switch as usize, rack).collect();
-    if links.is_empty() || path.contains(&switch) {
-        return Err(format!("at switch {switch} after {path:?}"));
-    }
-    path.push(switch);
     let ends: BTreeSet<u32> = links.iter().map(|&link| topology.links[link as usize].to.0).collect();
+    let mut arrives = !ends.is_empty();
+    path.push(switch);
     for end in ends {
-        walk(topology, routes, end - topology.hosts as u32, rack, path)?;
+        arrives &= walk(topology, routes, end - topology.hosts as u32, rack, path)?;
     }
     path.pop();
-    Ok(())
+    Ok(arrives)
+}
+
+/// Whether every choice at every switch leads to every rack; an error if some choice leads in a circle.
+fn all_arrive(topology: &Topology, routes: &Routes) -> Result<bool, String> {
+    let mut all = true;
+    for rack in 0..topology.racks() {
+        for switch in 0..topology.switches as u32 {
+            all &= walk(topology, routes, switch, rack, &mut Vec::new())?;
+        }
+    }
+    Ok(all)
+}
+
+/// The text of a graph: where each host lives, cables between switches, and perhaps a chain through all switches,
+/// without which few graphs are connected.
+fn graph_text(switches: u32, chained: bool, homes: &[u32], cables: &[(u32, u32, u32)]) -> String {
+    let cable = |from: &str, to: &str, count: u32| {
+        format!("[[link]]\nfrom = '{from}'\nto = '{to}'\ncount = {count}\n")
+    };
+    let mut parts = vec![format!(
+        "hosts = [{{ prefix = 'h', count = {} }}]\nswitches = [{{ prefix = 's', count = {switches} }}]\n\
+         rate = '10Gbps'\ndelay = '1us'\n",
+        homes.len()
+    )];
+    let hosts = homes.iter().enumerate();
+    parts.extend(hosts.map(|(host, home)| cable(&format!("h{host}"), &format!("s{}", home % switches), 1)));
+    for (a, b, count) in cables.iter().map(|(a, b, count)| (a % switches, b % switches, *count)) {
+        if a != b {
+            parts.push(cable(&format!("s{a}"), &format!("s{b}"), count));
+        }
+    }
+    let chain = (1..switches).filter(|_| chained);
+    parts.extend(chain.map(|switch| cable(&format!("s{}", switch - 1), &format!("s{switch}"), 1)));
+    parts.concat()
+}
+
+fn homes() -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec(0u32..9, 1..7)
+}
+
+fn cables() -> impl Strategy<Value = Vec<(u32, u32, u32)>> {
+    prop::collection::vec((0u32..9, 0u32..9, 1u32..3), 0..16)
 }
 
 proptest! {
@@ -151,35 +194,28 @@ proptest! {
 
     #[test]
     fn random_graphs_are_refused_or_every_choice_leads_to_its_rack(
-        switches in 1u32..9,
-        chained in any::<bool>(),
-        homes in prop::collection::vec(0u32..9, 1..7),
-        cables in prop::collection::vec(
-            (0u32..9, 0u32..9, 1u32..3), 0..16),
+        switches in 1u32..9, chained in any::<bool>(), homes in homes(), cables in cables(),
     ) {
-        let cable = |from: &str, to: &str, count: u32| format!("[[link]]\nfrom = '{from}'\nto = '{to}'\ncount = {count}\n");
-        let host = |(number, home): (usize, &u32)| cable(&format!("h{number}"), &format!("s{}", home % switches), 1);
-        let switch = |&(a, b, count): &(u32, u32, u32)| {
-            cable(&format!("s{}", a % switches), &format!("s{}", b % switches), count)
-        };
-        let no_loop = |(a, b, _): &&(u32, u32, u32)| a % switches != b % switches;
-        let nodes = format!(
-            "hosts = [{{ prefix = 'h', count = {} }}]\nswitches = [{{ prefix = 's', count = {switches} }}]\n\
-             rate = '10Gbps'\ndelay = '1us'\n",
-            homes.len()
-        );
-        // A chain through all switches half of the time: else few graphs are connected.
-        let chain = (1..switches).filter(|_| chained).map(|s| cable(&format!("s{}", s - 1), &format!("s{s}"), 1));
-        let to_hosts = homes.iter().enumerate().map(host);
-        let text: String = [nodes].into_iter().chain(to_hosts).chain(cables.iter().filter(no_loop).map(switch)).chain(chain).collect();
-        let Ok(fabric) = graph("random", &text) else { return Ok(()) };
-        let topology = fabric.topology;
-        let routes = Routes::at_start(&topology);
-        for rack in 0..topology.racks() {
-            for switch in 0..topology.switches as u32 {
-                let walked = walk(&topology, &routes, switch, rack, &mut Vec::new());
-                prop_assert!(walked.is_ok(), "to rack {}: {:?}", rack, walked);
+        match graph("random", &graph_text(switches, chained, &homes, &cables)) {
+            Ok(fabric) => {
+                let routes = Routes::at_start(&fabric.topology);
+                prop_assert_eq!(all_arrive(&fabric.topology, &routes), Ok(true));
             }
+            Err(error) => prop_assert!(!chained && matches!(error, FabricError::Disconnected { .. }), "{error}"),
         }
+    }
+
+    #[test]
+    fn no_choice_makes_a_loop_while_only_some_know_of_failures(
+        switches in 1u32..9,
+        homes in homes(),
+        cables in cables(),
+        known in prop::collection::vec(prop::bool::weighted(0.8), 1..64),
+        local in prop::collection::vec(prop::bool::weighted(0.8), 1..64),
+    ) {
+        let topology = graph("unknown-failures", &graph_text(switches, true, &homes, &cables)).unwrap().topology;
+        let each_link = |up: &[bool]| up.iter().copied().cycle().take(topology.links.len()).collect::<Vec<bool>>();
+        let routes = Routes::compute(&topology, &each_link(&known), &each_link(&local));
+        prop_assert!(all_arrive(&topology, &routes).is_ok(), "{:?}", all_arrive(&topology, &routes));
     }
 }
