@@ -4,7 +4,7 @@ mod between;
 
 use std::collections::BTreeMap;
 
-use between::Between;
+use between::{Between, Marks};
 use weft_packet::HostId;
 use weft_units::{Bytes, Rate, Span};
 
@@ -47,13 +47,22 @@ pub struct Ideal {
     of_pair: BTreeMap<(u16, u16), Option<u32>>,
     kinds: Vec<Between>,
     numbers: BTreeMap<Between, u32>,
+    marks: Marks,
 }
 
 impl Ideal {
     /// Ideal times in this fabric, in the conditions that `topology` gives each link.
     pub fn new(topology: Topology) -> Self {
         let routes = Routes::at_start(&topology);
-        Self { topology, routes, of_pair: BTreeMap::new(), kinds: Vec::new(), numbers: BTreeMap::new() }
+        let marks = Marks::new(topology.switches);
+        Self {
+            topology,
+            routes,
+            of_pair: BTreeMap::new(),
+            kinds: Vec::new(),
+            numbers: BTreeMap::new(),
+            marks,
+        }
     }
 
     /// The time from the flow's start until its receiver has every byte. With a `handshake`, the bytes on the wire of
@@ -119,7 +128,8 @@ impl Ideal {
         if let Some(&known) = self.of_pair.get(&(src_rack, dst_rack)) {
             return known;
         }
-        let found = Between::find(&self.topology, &self.routes, src_rack.into(), dst_rack.into());
+        let found =
+            Between::find(&self.topology, &self.routes, src_rack.into(), dst_rack.into(), &mut self.marks);
         let kind = found.map(|between| {
             let next = self.kinds.len() as u32;
             let number = *self.numbers.entry(between.clone()).or_insert(next);

@@ -28,22 +28,19 @@ pub(super) struct Stage {
 }
 
 impl Between {
-    /// The paths between two racks; `None` if there are none.
+    /// The paths between two racks; `None` if there are none. Takes time in proportion to the links on them.
     pub(super) fn find(
         topology: &Topology,
         routes: &Routes,
         src_rack: usize,
         dst_rack: usize,
+        marks: &mut Marks,
     ) -> Option<Self> {
-        let levels = levels(topology, routes, src_rack, dst_rack)?;
+        let levels = levels(topology, routes, src_rack, dst_rack, marks)?;
         // The destination is of kind 0. From there back to the source, a hop at a time.
-        let mut kind_behind = BTreeMap::from([(topology.switch_of_rack[dst_rack], 0u32)]);
-        let mut stages = Vec::with_capacity(levels.len());
-        for level in levels.iter().rev() {
-            let (stage, kind_of_switch) = folded(topology, level, &kind_behind);
-            stages.push(stage);
-            kind_behind = kind_of_switch;
-        }
+        marks.kind[topology.switch_of_rack[dst_rack] as usize] = 0;
+        let mut stages: Vec<Stage> =
+            levels.iter().rev().map(|level| folded(topology, level, marks)).collect();
         stages.reverse();
         let ordered_hops: Vec<Hop> =
             stages.iter().take_while(|stage| stage.links == 1).map(|stage| stage.kinds[0][0].0).collect();
@@ -74,24 +71,62 @@ impl Between {
     }
 }
 
-/// A switch and the links that it may send on.
-type Forks = Vec<(u32, Vec<u32>)>;
+/// A note on each switch, kept from search to search to spare the allocations.
+#[derive(Debug, Clone)]
+pub(super) struct Marks {
+    /// The search that saw it last.
+    seen: Vec<u64>,
+    /// The search under way.
+    search: u64,
+    /// Its kind, once the hop behind it is folded.
+    kind: Vec<u32>,
+}
 
-/// The switches before each hop, by number.
-fn levels(topology: &Topology, routes: &Routes, src_rack: usize, dst_rack: usize) -> Option<Vec<Forks>> {
+impl Marks {
+    pub(super) fn new(switches: usize) -> Self {
+        Self { seen: vec![0; switches], search: 0, kind: vec![0; switches] }
+    }
+
+    /// Whether this search sees the switch for the first time.
+    fn first_seen(&mut self, switch: u32) -> bool {
+        std::mem::replace(&mut self.seen[switch as usize], self.search) != self.search
+    }
+}
+
+/// The switches before one hop, and the links that they may send on.
+struct Level {
+    /// Each switch and how many of `links` are its own.
+    switches: Vec<(u32, u32)>,
+    links: Vec<u32>,
+}
+
+/// The switches before each hop. Each hop leads nearer to the destination, so no switch is in two levels.
+fn levels(
+    topology: &Topology,
+    routes: &Routes,
+    src_rack: usize,
+    dst_rack: usize,
+    marks: &mut Marks,
+) -> Option<Vec<Level>> {
     let [start, end] = [src_rack, dst_rack].map(|rack| topology.switch_of_rack[rack]);
-    let mut levels: Vec<Forks> = Vec::new();
-    let mut level = vec![start];
-    while level != [end] {
-        let fork = |&switch: &u32| (switch, routes.next_links(topology, switch as usize, dst_rack).collect());
-        let forks: Forks = level.iter().map(fork).collect();
-        level = forks.iter().flat_map(|(_, links)| links).map(|&link| far_end(topology, link)).collect();
-        level.sort_unstable();
-        level.dedup();
-        if level.is_empty() {
+    marks.search += 1;
+    let mut levels = Vec::new();
+    let mut switches = vec![start];
+    while switches != [end] {
+        let mut level = Level { switches: Vec::with_capacity(switches.len()), links: Vec::new() };
+        let mut next = Vec::new();
+        for &switch in &switches {
+            let before = level.links.len();
+            level.links.extend(routes.next_links(topology, switch as usize, dst_rack));
+            level.switches.push((switch, (level.links.len() - before) as u32));
+            let ends = level.links[before..].iter().map(|&link| far_end(topology, link));
+            next.extend(ends.filter(|&end| marks.first_seen(end)));
+        }
+        if next.is_empty() {
             return None;
         }
-        levels.push(forks);
+        levels.push(level);
+        switches = next;
     }
     Some(levels)
 }
@@ -100,31 +135,31 @@ fn far_end(topology: &Topology, link: u32) -> u32 {
     topology.links[link as usize].to.0 - topology.hosts as u32
 }
 
-/// One hop, given the kinds of the switches behind it; and the kinds of the switches before it.
-fn folded(
-    topology: &Topology,
-    level: &Forks,
-    kind_behind: &BTreeMap<u32, u32>,
-) -> (Stage, BTreeMap<u32, u32>) {
-    let mut stage = Stage { links: 0, fastest: Rate::default(), kinds: Vec::new() };
+/// One hop, given the kinds of the switches behind it; notes the kinds of the switches before it.
+fn folded(topology: &Topology, level: &Level, marks: &mut Marks) -> Stage {
+    let mut stage = Stage { links: level.links.len() as u64, fastest: Rate::default(), kinds: Vec::new() };
     let mut numbers: BTreeMap<Vec<(Hop, u32)>, u32> = BTreeMap::new();
-    let mut kind_of_switch = BTreeMap::new();
-    for (switch, links) in level {
-        let mut signature: Vec<(Hop, u32)> = links
-            .iter()
-            .map(|&link| (Hop::of(&topology.links[link as usize]), kind_behind[&far_end(topology, link)]))
-            .collect();
+    let mut signature: Vec<(Hop, u32)> = Vec::new();
+    let mut links = level.links.iter();
+    for &(switch, count) in &level.switches {
+        signature.clear();
+        for &link in links.by_ref().take(count as usize) {
+            let kind = marks.kind[far_end(topology, link) as usize];
+            let way = (Hop::of(&topology.links[link as usize]), kind);
+            if signature.last() != Some(&way) {
+                signature.push(way);
+            }
+        }
         signature.sort_unstable();
         signature.dedup();
-        stage.links += links.len() as u64;
-        let rates = signature.iter().map(|(hop, _)| hop.rate);
-        stage.fastest = rates.fold(stage.fastest, Rate::max);
-        let next = stage.kinds.len() as u32;
-        let number = *numbers.entry(signature.clone()).or_insert(next);
-        if number == next {
-            stage.kinds.push(signature);
-        }
-        kind_of_switch.insert(*switch, number);
+        stage.fastest = signature.iter().map(|(hop, _)| hop.rate).fold(stage.fastest, Rate::max);
+        let known = numbers.get(signature.as_slice()).copied();
+        marks.kind[switch as usize] = known.unwrap_or_else(|| {
+            let number = stage.kinds.len() as u32;
+            numbers.insert(signature.clone(), number);
+            stage.kinds.push(signature.clone());
+            number
+        });
     }
-    (stage, kind_of_switch)
+    stage
 }
