@@ -122,15 +122,11 @@ fn a_lost_core_costs_its_aggregation_switches_weight() {
 }
 
 #[test]
-fn a_fabric_of_512_racks_and_1280_switches_is_routed_quickly() {
+fn a_fabric_of_512_racks_and_1280_switches_has_256_routes_between_pods() {
     let topology = fabric("k = 32").topology;
     assert_eq!((topology.racks(), topology.switches, topology.hosts), (512, 1_280, 8_192));
-    let start = std::time::Instant::now();
     let routes = Routes::at_start(&topology);
-    let took = start.elapsed();
     assert_eq!(routes.routes_to(&topology, 0, 511), 256);
-    // About 0.2 s; the bound only catches another order of growth.
-    assert!(took.as_secs_f64() < 5.0, "{took:?}");
 }
 
 /// The best time of a lone packet over all paths from a switch to a rack.

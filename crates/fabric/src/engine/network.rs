@@ -274,20 +274,16 @@ impl<'a> Network<'a> {
         if backlog + service > profile.limit_ps {
             return self.drop_at(link, index);
         }
+        let mut lost_on_wire = false;
         if state.is_special {
-            let backlog_bytes = profile.bytes_in(backlog);
-            let admission = self.specials[state.special as usize].admit(packet, now, backlog_bytes);
-            match admission {
+            let special = &mut self.specials[state.special as usize];
+            match special.admit(packet, now, profile.bytes_in(backlog)) {
                 Admission::Queue => {}
                 Admission::QueueMarked => mark(packet, &mut self.drops[link as usize]),
-                Admission::LoseOnWire => {
-                    state.busy_until = now + backlog + service;
-                    self.specials[state.special as usize].queued(state.busy_until);
-                    return self.drop_at(link, index);
-                }
+                Admission::LoseOnWire => lost_on_wire = true,
                 Admission::Drop => return self.drop_at(link, index),
             }
-            self.specials[state.special as usize].queued(now + backlog + service);
+            special.queued(now + backlog + service);
         }
         if backlog > profile.mark_ps {
             mark(packet, &mut self.drops[link as usize]);
@@ -298,6 +294,9 @@ impl<'a> Network<'a> {
         state.busy_until = now + backlog + service;
         state.bytes += u64::from(packet.wire_bytes);
         state.packets += 1;
+        if lost_on_wire {
+            return self.drop_at(link, index);
+        }
         let mut arrive = state.busy_until + profile.delay_ps;
         let tail = state.tail;
         if tail == NO_PACKET {

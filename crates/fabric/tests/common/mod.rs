@@ -1,5 +1,5 @@
 //! The small networks that tests share, and one way to run them.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, clippy::unwrap_used)]
 
 use std::path::Path;
 
@@ -101,4 +101,9 @@ pub fn assert_conserved(results: &Results) {
 /// Completion time at the receiver.
 pub fn fct(results: &Results, flows: &[Flow], index: usize) -> Span {
     results.flows[index].delivered.unwrap().since(flows[index].start)
+}
+
+/// The number of the link with this name, as in "leaf0>spine1".
+pub fn link_named(fabric: &Fabric, name: &str) -> usize {
+    (0..fabric.topology.links.len()).find(|&link| fabric.topology.link_name(link as u32) == name).unwrap()
 }
