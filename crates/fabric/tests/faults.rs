@@ -23,9 +23,7 @@ fn a_link_that_fails_loses_what_is_on_it_and_flows_go_on_over_the_rest() {
     let results = Run::new(&fabric, DCTCP, ECMP).flows(&flows);
     assert!(results.packets.dropped > 0, "something was on the link");
     assert!(results.flows.iter().all(|flow| flow.delivered.is_some()), "every flow ends");
-    let dead = (0..fabric.topology.links.len() as u32)
-        .find(|&link| fabric.topology.link_name(link) == "leaf0>spine1");
-    let dead = dead.unwrap() as usize;
+    let dead = link_named(&fabric, "leaf0>spine1");
     // 10 Gbit/s for 300 us at most, and what its own switch had queued by then.
     assert!(results.links[dead].bytes <= 375_000 + 400_000, "the switch stopped using it at once");
 }
@@ -37,9 +35,7 @@ fn a_link_that_returns_is_used_again() {
     let flows: Vec<Flow> =
         (0..400).map(|index| flow(index * 10, (index % 4) as u16, 4 + (index % 4) as u16, 1_000)).collect();
     let results = Run::new(&fabric, DCTCP, ECMP).flows(&flows);
-    let link = (0..fabric.topology.links.len() as u32)
-        .find(|&link| fabric.topology.link_name(link) == "leaf0>spine1");
-    let packets = results.links[link.unwrap() as usize].packets;
+    let packets = results.links[link_named(&fabric, "leaf0>spine1")].packets;
     // All know of it 1 ms after it returned: the last 200 flows, half of them.
     assert!((60..=160).contains(&packets), "{packets} packets after it came back");
     assert_eq!(results.packets.dropped, 0, "routing kept everything off the dead link");
@@ -72,9 +68,7 @@ fn random_loss_hits_the_stated_share_of_packets() {
     );
     let flows = between_racks(40, 1_000_000);
     let results = Run::new(&fabric, DCTCP, ECMP).flows(&flows);
-    let link = (0..fabric.topology.links.len() as u32)
-        .find(|&link| fabric.topology.link_name(link) == "leaf0>spine0");
-    let totals = results.links[link.unwrap() as usize];
+    let totals = results.links[link_named(&fabric, "leaf0>spine0")];
     let share = totals.dropped as f64 / totals.packets as f64;
     assert!((share - 0.02).abs() < 0.004, "{share:.4} of the packets were lost");
     assert!(results.flows.iter().all(|flow| flow.delivered.is_some()), "every flow recovers");
