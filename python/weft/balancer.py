@@ -27,7 +27,7 @@ class PacketView(Protocol):
 
     @property
     def entropy(self) -> int:
-        """Header field that an ECMP hash would mix in, such as the source port."""
+        """Hash of the five-tuple, which an ECMP hash mixes in."""
 
     @property
     def size_bytes(self) -> int:
@@ -35,11 +35,11 @@ class PacketView(Protocol):
 
     @property
     def seq(self) -> int:
-        """Sequence number of the first payload byte (or of the acknowledgement)."""
+        """Number of the segment in its flow, from 0; on an acknowledgement, of the segment that is waited for."""
 
     @property
     def is_ack(self) -> bool:
-        """Whether the packet is a pure acknowledgement."""
+        """Whether the packet is an acknowledgement without payload."""
 
 
 class PortView(Protocol):
@@ -55,11 +55,11 @@ class PortView(Protocol):
 
     @property
     def rate_bps(self) -> int:
-        """Rate of the link, in bits per second."""
+        """Rate of the link now, in bits per second."""
 
     @property
     def weight(self) -> int:
-        """Weight of the port in its equal-cost group."""
+        """Capacity behind the port towards the destination, in Mbit/s."""
 
 
 @runtime_checkable

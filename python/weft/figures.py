@@ -126,7 +126,7 @@ def _fct_panel(axes: "Axes", groups: Groups, bins: Sequence[BinName], statistic:
         axes.errorbar(
             [x for x, _ in points],
             [value.mean / scale for _, value in points],
-            yerr=[(value.half_width or 0.0) / scale for _, value in points],
+            yerr=_whiskers([value for _, value in points], scale),
             label=label,
             color=look.colour,
             marker=look.marker,
@@ -143,6 +143,13 @@ def _fct_panel(axes: "Axes", groups: Groups, bins: Sequence[BinName], statistic:
     axes.grid(axis="x", visible=False)
     for column in range(1, len(bins)):
         axes.axvline(column - 0.5, color="#dddddd", linewidth=0.6)
+
+
+def _whiskers(values: Sequence[Estimate], scale: float) -> list[float] | None:
+    """Half-widths to draw; None, rather than caps of no height, when there is no interval."""
+    if all(value.half_width is None for value in values):
+        return None
+    return [(value.half_width or 0.0) / scale for value in values]
 
 
 def _fct(runs: Sequence["Result"], bin_name: BinName, statistic: str) -> Estimate | None:

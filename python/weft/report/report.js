@@ -96,8 +96,8 @@
       }),
       yAxis: axis({
         type: "log",
-        min: ends.length ? floor(Math.min(...ends.map((end) => Math.max(end[1], end[0] / 10)))) : undefined,
-        max: ends.length ? ceiling(Math.max(...ends.map((end) => end[2]))) : undefined,
+        min: ends.length ? floor(Math.min(...ends.map((end) => Math.max(end[1], end[0] / 10))) / 1.2) : undefined,
+        max: ends.length ? ceiling(Math.max(...ends.map((end) => end[2])) * 1.2) : undefined,
         axisLabel: { formatter: time },
       }),
       series,
