@@ -1,1 +1,21 @@
 //! From a spec to results on disk: validation, runs, measurements, tables.
+//!
+//! A [`SpecSource`] is text with changes. [`Prepared::new`] makes a fabric and traffic of it, or says what is wrong;
+//! [`Prepared::run`] simulates; the [`Outcome`] holds tables and a summary, and writes itself as a directory.
+
+pub mod bench;
+pub mod catalog;
+pub mod clock;
+pub mod results;
+mod rows;
+pub mod run;
+mod shape;
+pub mod spec;
+
+pub use catalog::catalog;
+pub use results::fingerprint::fingerprint;
+pub use run::{External, Outcome, Prepared, Report, RunError};
+pub use spec::{Resolved, Spec, SpecError, SpecSource, schema};
+
+/// The version of Weft.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Instructions per packet-hop, counted by callgrind: the figure does not drift with the machine's mood.
+# Two runs of different length are subtracted, so that set-up is not counted.
+#
+#   benches/instructions.sh            compare with benches/instructions.toml; fails when a scheme takes over 5 % more
+#   benches/instructions.sh --write    measure and write benches/instructions.toml
+#
+# Needs cargo and valgrind.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+figures=benches/instructions.toml
+schemes=(ecmp letflow drill)
+few=100
+many=300
+tolerance_percent=5
+
+command -v valgrind >/dev/null || { echo "valgrind is not installed" >&2; exit 2; }
+cargo build --quiet --profile profiling -p weft-lab --bin weft-hops
+binary="${CARGO_TARGET_DIR:-target}/profiling/weft-hops"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# Prints "instructions hops" of a run with $1 flows and scheme $2.
+count() {
+  local hops instructions
+  hops=$(valgrind --tool=callgrind --callgrind-out-file="$scratch/out" "$binary" "$1" "$2" 2>"$scratch/log") ||
+    { cat "$scratch/log" >&2; return 1; }
+  instructions=$(sed -n 's/^summary: \([0-9]*\).*/\1/p; s/^totals: \([0-9]*\).*/\1/p' "$scratch/out" | tail -n 1)
+  echo "$instructions $hops"
+}
+
+# Prints instructions per packet-hop of scheme $1, with one decimal place.
+measure() {
+  local few_counts many_counts
+  few_counts=$(count "$few" "$1")
+  many_counts=$(count "$many" "$1")
+  awk -v few="$few_counts" -v many="$many_counts" 'BEGIN {
+    split(few, f, " "); split(many, m, " ")
+    printf "%.1f\n", (m[1] - f[1]) / (m[2] - f[2])
+  }'
+}
+
+if [[ "${1:-}" == --write ]]; then
+  {
+    echo "# Instructions per packet-hop: 128 hosts, web search at load 0.6, DCTCP. Written by benches/instructions.sh --write."
+    for scheme in "${schemes[@]}"; do
+      echo "$scheme = $(measure "$scheme")"
+    done
+  } >"$scratch/figures"
+  mv "$scratch/figures" "$figures"
+  cat "$figures"
+  exit 0
+fi
+
+[[ -f "$figures" ]] || { echo "$figures is missing: run $0 --write" >&2; exit 2; }
+failed=0
+for scheme in "${schemes[@]}"; do
+  committed=$(sed -n "s/^$scheme = \([0-9.]*\)$/\1/p" "$figures")
+  [[ -n "$committed" ]] || { echo "$figures has no figure for $scheme" >&2; exit 2; }
+  found=$(measure "$scheme")
+  if awk -v found="$found" -v committed="$committed" -v tolerance="$tolerance_percent" \
+    'BEGIN { exit !(found > committed * (1 + tolerance / 100)) }'; then
+    echo "$scheme: $found instructions a packet-hop, over $committed by more than $tolerance_percent %"
+    failed=1
+  else
+    echo "$scheme: $found instructions a packet-hop (committed: $committed)"
+  fi
+done
+exit "$failed"

@@ -1,0 +1,137 @@
+//! How fast the core is, and what it holds: one run of a known size.
+
+use serde::Serialize;
+
+use crate::run::{Observer, Prepared, RunError, memory_bytes};
+use crate::spec::{SpecError, SpecSource};
+
+/// What a benchmark measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bench {
+    /// Hosts in the fabric.
+    pub hosts: u32,
+    /// The fabric in words: leaves, spines, hosts per leaf.
+    pub fabric: String,
+    /// The load balancer.
+    pub scheme: String,
+    /// Flows that were run.
+    pub flows: u64,
+    /// Most flows that were active at one time.
+    pub active_flows: u64,
+    /// Packets that reached the far end of a link, each link counted.
+    pub packet_hops: u64,
+    /// Events that the core handled.
+    pub events: u64,
+    /// CPU seconds of the event loop.
+    pub cpu_s: f64,
+    /// Seconds of the event loop on the wall clock.
+    pub wall_s: f64,
+    /// `packet_hops` / `cpu_s`.
+    pub packet_hops_per_cpu_s: Option<f64>,
+    /// Bytes that the simulation held at its peak, worked out from its structures.
+    pub memory_bytes: u64,
+    /// Bytes of the fabric (links, tables, events, packets, schemes) per host.
+    pub memory_bytes_per_host: u64,
+    /// Bytes of both ends of an active flow.
+    pub memory_bytes_per_active_flow: u64,
+    /// The most memory that the process ever held, from Linux; null elsewhere.
+    pub peak_rss_bytes: Option<u64>,
+}
+
+/// The shape of the fabric of a benchmark: racks as large as in a two to one oversubscribed fabric with as many spines
+/// as half a rack has hosts, all links at 10 Gbit/s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Shape {
+    leaves: u32,
+    spines: u32,
+    hosts_per_leaf: u32,
+}
+
+impl Shape {
+    /// 128 hosts: 8 leaves of 16 hosts, 8 spines. 1,024 hosts: 32 leaves of 32 hosts, 16 spines. 8,192 hosts: 64 leaves
+    /// of 128 hosts, 64 spines.
+    fn of(hosts: u32) -> Result<Self, SpecError> {
+        let side =
+            (1..=7).map(|power| 1u32 << power).filter(|side| side * side <= hosts.saturating_mul(2)).max();
+        let side = side.unwrap_or(2);
+        let leaves = hosts / side;
+        if hosts > 65_536 || leaves < 2 || leaves * side != hosts {
+            let message = format!(
+                "hosts is {hosts}: allowed are multiples of {side} from 4 to 65536, as in 128, 1024 or 8192"
+            );
+            return Err(SpecError::new(message));
+        }
+        Ok(Self { leaves, spines: side / 2, hosts_per_leaf: side })
+    }
+}
+
+/// The spec of a benchmark: web search at a load of 0.6, DCTCP, `flows` flows (by default 2,000, or one a host where
+/// that is more).
+///
+/// # Errors
+/// A number of hosts that no such fabric has.
+pub fn bench_spec(hosts: u32, scheme: &str, flows: Option<u32>, seed: u64) -> Result<SpecSource, SpecError> {
+    let Shape { leaves, spines, hosts_per_leaf } = Shape::of(hosts)?;
+    let flows = flows.unwrap_or_else(|| hosts.max(2_000));
+    let text = format!(
+        "[fabric]\nkind = \"leaf-spine\"\nleaves = {leaves}\nspines = {spines}\nhosts_per_leaf = {hosts_per_leaf}\n\
+         [traffic]\nworkload = \"web-search\"\nload = 0.6\nflows = {flows}\n\
+         [transport]\nname = \"dctcp\"\n"
+    );
+    Ok(SpecSource::from_text(text).with("balancer.name", scheme).with_seed(seed))
+}
+
+/// Runs the benchmark with so many hosts.
+///
+/// # Errors
+/// A number of hosts that no fabric has, an unknown scheme, or an observer that stopped it.
+pub fn bench(hosts: u32, scheme: &str, seed: u64, observer: Observer<'_>) -> Result<Bench, RunError> {
+    let prepared = Prepared::new(&bench_spec(hosts, scheme, None, seed)?)?;
+    let (results, elapsed) = prepared.simulate(observer, None)?;
+    let Shape { leaves, spines, hosts_per_leaf } = Shape::of(hosts)?;
+    let flows = prepared.traffic.flows.len();
+    Ok(Bench {
+        hosts,
+        fabric: format!("{leaves} leaves x {spines} spines x {hosts_per_leaf} hosts"),
+        scheme: scheme.to_owned(),
+        flows: flows as u64,
+        active_flows: results.memory.peak_active_flows as u64,
+        packet_hops: results.packets.hops,
+        events: results.events,
+        cpu_s: elapsed.cpu_s,
+        wall_s: elapsed.wall_s,
+        packet_hops_per_cpu_s: (elapsed.cpu_s > 0.0).then(|| results.packets.hops as f64 / elapsed.cpu_s),
+        memory_bytes: memory_bytes(&results, flows),
+        memory_bytes_per_host: results.memory.fabric as u64 / u64::from(hosts),
+        memory_bytes_per_active_flow: results.memory.per_active_flow as u64,
+        peak_rss_bytes: peak_rss_bytes(),
+    })
+}
+
+fn peak_rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1_024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_three_usual_sizes_have_the_documented_shapes() {
+        for (hosts, shape) in [(128, (8, 8, 16)), (1_024, (32, 16, 32)), (8_192, (64, 64, 128))] {
+            let Shape { leaves, spines, hosts_per_leaf } = Shape::of(hosts).unwrap();
+            assert_eq!((leaves, spines, hosts_per_leaf), shape);
+        }
+    }
+
+    #[test]
+    fn a_size_that_no_fabric_has_is_refused_with_what_is_allowed() {
+        for hosts in [0, 1, 3, 129, 70_000, u32::MAX] {
+            let message = Shape::of(hosts).unwrap_err().to_string();
+            assert!(message.contains(&hosts.to_string()) && message.contains("multiples"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Runs the benchmark with 128 hosts for a given number of flows and prints the packet-hops: small and
+//! deterministic, for counting instructions.
+
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use weft_lab::Prepared;
+use weft_lab::bench::bench_spec;
+
+const HOSTS: u32 = 128;
+const USAGE: &str = "usage: weft-hops FLOWS SCHEME, as in: weft-hops 200 ecmp";
+
+fn main() -> ExitCode {
+    match packet_hops() {
+        Ok(hops) => {
+            println!("{hops}");
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn packet_hops() -> Result<u64, String> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [flows, scheme] = arguments.as_slice() else { return Err(USAGE.to_owned()) };
+    let flows: u32 = flows.parse().map_err(|_| format!("{flows:?} is not a number of flows\n{USAGE}"))?;
+    let source = bench_spec(HOSTS, scheme, Some(flows), 1).map_err(|error| error.to_string())?;
+    let prepared = Prepared::new(&source).map_err(|error| error.to_string())?;
+    let outcome =
+        prepared.run(&mut |_| ControlFlow::Continue(()), None).map_err(|error| error.to_string())?;
+    Ok(outcome.summary.totals.packet_hops)
+}

@@ -1,0 +1,184 @@
+//! What there is to choose from, with parameters, defaults and sources: read from the registries and their schemas.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use weft_transport::TransportSpec;
+
+use crate::spec::schema::{alternatives, description, properties};
+use crate::spec::{SpecError, nearest};
+
+/// One parameter of something that a spec can name.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Parameter {
+    /// The key, as in `gap` or `switch_queue.buffer`; `fault[].link` is in every entry of a list.
+    pub key: String,
+    /// "time", "rate", "size", "number", "integer", "boolean", "string", or the names that are allowed.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The units that are allowed; empty if it has none.
+    pub unit: String,
+    /// The value if the spec has none; null if it must have one, or if nothing stands for absence.
+    pub default: Value,
+    /// What it means.
+    pub doc: String,
+    /// Where the default is from.
+    pub source: String,
+}
+
+/// The kinds of things that [`catalog`] lists.
+pub const KINDS: [&str; 4] = ["schemes", "transports", "workloads", "fabrics"];
+
+/// Lists everything of one kind: name, title, source, parameters, and what else is known of it.
+///
+/// # Errors
+/// A kind that is not one of [`KINDS`].
+pub fn catalog(kind: &str) -> Result<Value, SpecError> {
+    match kind {
+        "schemes" => Ok(schemes()),
+        "transports" => Ok(transports()),
+        "workloads" => Ok(workloads()),
+        "fabrics" => Ok(fabrics()),
+        _ => {
+            let hint =
+                nearest(kind, KINDS).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+            let known = KINDS.join(", ");
+            Err(SpecError::new(format!("there is no catalog of {kind:?}; allowed: {known}{hint}")))
+        }
+    }
+}
+
+fn schemes() -> Value {
+    let entries = weft_balance::balancers().into_iter().map(|info| {
+        json!({
+            "name": info.name,
+            "title": info.title,
+            "source": info.source,
+            "place": info.place,
+            "parameters": parameters(&info.parameters, &info.parameters),
+        })
+    });
+    entries.collect()
+}
+
+fn transports() -> Value {
+    let entries = TransportSpec::list().into_iter().map(|info| {
+        let schema = info.schema.to_value();
+        let parameters = parameters(&schema, &schema);
+        json!({ "name": info.name, "title": info.title, "source": info.source, "parameters": parameters })
+    });
+    entries.collect()
+}
+
+fn workloads() -> Value {
+    let entries = weft_traffic::workloads().iter().map(|info| {
+        let mut entry = serde_json::to_value(info).unwrap_or_default();
+        if let Some(object) = entry.as_object_mut() {
+            object.insert("parameters".to_owned(), json!([]));
+        }
+        entry
+    });
+    entries.collect()
+}
+
+fn fabrics() -> Value {
+    let entries = weft_fabric::spec::fabrics().into_iter().map(|info| {
+        let parameters = parameters(&info.parameters, &info.parameters);
+        json!({ "name": info.name, "title": info.title, "source": info.source, "parameters": parameters })
+    });
+    entries.collect()
+}
+
+/// The parameters that an object schema describes; tables within it are opened up.
+fn parameters(root: &Value, schema: &Value) -> Vec<Parameter> {
+    let mut found = Vec::new();
+    collect(root, &properties(root, schema), "", &Value::Null, &mut found);
+    found
+}
+
+fn collect(
+    root: &Value,
+    table: &Map<String, Value>,
+    prefix: &str,
+    defaults: &Value,
+    found: &mut Vec<Parameter>,
+) {
+    /// A table in a table in a table: deeper than any spec.
+    const DEEPEST: usize = 4;
+    for (key, schema) in table {
+        let key = format!("{prefix}{key}");
+        let own = &defaults[&key[prefix.len()..]];
+        let default = if own.is_null() { &schema["default"] } else { own };
+        let opened = alternatives(root, schema);
+        let items = opened.iter().find_map(|schema| schema.get("items"));
+        let inner = properties(root, items.unwrap_or(schema));
+        if inner.is_empty() || key.matches('.').count() >= DEEPEST {
+            found.push(parameter(root, key, schema, default));
+            continue;
+        }
+        let below = if items.is_some() { format!("{key}[].") } else { format!("{key}.") };
+        collect(root, &inner, &below, default, found);
+    }
+}
+
+fn parameter(root: &Value, key: String, schema: &Value, default: &Value) -> Parameter {
+    let text = description(root, schema).unwrap_or_default();
+    let (doc, source) = split_source(&text);
+    let default = match default {
+        Value::Null => stated_default(&doc),
+        other => other.clone(),
+    };
+    let (kind, unit) = kind_of(root, schema);
+    Parameter { key, kind, unit, default, doc, source }
+}
+
+/// A doc comment and its last sentence, "Source: …".
+fn split_source(text: &str) -> (String, String) {
+    match text.rsplit_once("Source:") {
+        Some((doc, source)) => (doc.trim().to_owned(), source.trim().trim_end_matches('.').to_owned()),
+        None => (text.trim().to_owned(), String::new()),
+    }
+}
+
+/// What "Default: …" in a doc comment says, where the schema cannot: "none", "as `host_rate`".
+fn stated_default(doc: &str) -> Value {
+    let Some((_, rest)) = doc.split_once("Default: ") else { return Value::Null };
+    let sentence = rest.split(". ").next().unwrap_or(rest);
+    sentence.trim_end_matches('.').into()
+}
+
+/// The type of a parameter in a word, and its units.
+fn kind_of(root: &Value, schema: &Value) -> (String, String) {
+    let opened = alternatives(root, schema);
+    let units = opened.iter().find_map(|schema| schema["pattern"].as_str()).map(units_in).unwrap_or_default();
+    let quantity = opened.iter().find_map(|schema| schema["$ref"].as_str()?.rsplit('/').next());
+    match quantity {
+        Some("Time") => return ("time".to_owned(), units),
+        Some("Rate") => return ("rate".to_owned(), units),
+        Some("Bytes") => return ("size".to_owned(), units),
+        _ => {}
+    }
+    let named = opened.iter().filter_map(|schema| schema["const"].as_str().map(|name| vec![name]));
+    let listed = opened.iter().filter_map(|schema| schema["enum"].as_array());
+    let listed = listed.map(|names| names.iter().filter_map(Value::as_str).collect());
+    let names: Vec<&str> = named.chain(listed).flatten().collect();
+    if !names.is_empty() {
+        return (names.join(" | "), units);
+    }
+    let mut kinds: Vec<&str> = Vec::new();
+    for schema in &opened {
+        let single = schema["type"].as_str().into_iter();
+        let several = schema["type"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        for kind in single.chain(several) {
+            if kind != "null" && !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+    }
+    (kinds.join(" | "), units)
+}
+
+/// The units in the pattern of a quantity: its last group.
+fn units_in(pattern: &str) -> String {
+    let group = pattern.rsplit_once('(').and_then(|(_, rest)| rest.split(')').next());
+    group.map(|units| units.replace('|', ", ").replace('?', "")).unwrap_or_default()
+}

@@ -1,0 +1,9 @@
+//! What a run leaves behind: rows, tables, a summary, and a directory.
+
+pub mod fingerprint;
+pub mod output;
+pub mod parquet;
+pub mod rows;
+pub mod stats;
+pub mod summary;
+pub mod tables;

@@ -1,0 +1,92 @@
+//! The rows of the result tables. Field names are column names; units are in them.
+
+/// A flow: a row of `flows.parquet`. Times are in microseconds of simulated time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FlowRow {
+    /// Number in the traffic, from 0, in order of start.
+    pub id: u32,
+    /// The host that sends.
+    pub src: u16,
+    /// The host that receives.
+    pub dst: u16,
+    /// Payload; 0 for a background flow, which has no end.
+    pub size_bytes: u64,
+    /// What the application says of it: "unknown", "short", "long", "best-effort".
+    pub class: &'static str,
+    /// Long-lived: it never finishes, and counts in no statistic.
+    pub background: bool,
+    /// When the sender has the first byte to send.
+    pub start_us: f64,
+    /// From the start until the receiver has the last byte in order; none if that did not happen.
+    pub fct_us: Option<f64>,
+    /// From the start until the sender has the last acknowledgement; none if that did not happen.
+    pub sender_fct_us: Option<f64>,
+    /// The completion time in an empty fabric; none for a background flow.
+    pub ideal_fct_us: Option<f64>,
+    /// `fct_us` / `ideal_fct_us`; none if unfinished.
+    pub slowdown: Option<f64>,
+    /// Segments sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Segments that reached the receiver, in whatever order and however often.
+    pub segments_received: u64,
+    /// Segments sent again.
+    pub retransmissions: u32,
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+    /// Entries into fast recovery.
+    pub fast_recoveries: u32,
+    /// Segments that reached the receiver's transport behind a hole.
+    pub out_of_order_packets: u32,
+    /// Segments that had arrived before.
+    pub duplicate_segments: u32,
+    /// Acknowledgements that repeated the last one while data was outstanding.
+    pub duplicate_acks: u32,
+    /// Acknowledgements that carried the congestion echo.
+    pub marked_acks: u32,
+    /// How often a data packet arrived by another path than the one before it.
+    pub path_changes: u32,
+    /// Time that its delivered data packets waited at hosts, together.
+    pub wait_host_us: f64,
+    /// Time that they waited at edge switches, on the way up.
+    pub wait_leaf_us: f64,
+    /// Time that they waited at all other switches.
+    pub wait_spine_us: f64,
+    /// Time that they waited at the last switch, on the link to the receiver.
+    pub wait_last_us: f64,
+}
+
+/// One direction of a cable: a row of `links.parquet`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LinkRow {
+    /// Its name, as faults use it.
+    pub link: String,
+    /// The node that sends.
+    pub from: String,
+    /// The node that receives.
+    pub to: String,
+    /// Where it stands: "host", "leaf", "spine", "last".
+    pub tier: &'static str,
+    /// Its rate when the run began.
+    pub rate_bps: u64,
+    /// Its propagation delay, with the far node's processing, when the run began.
+    pub delay_us: f64,
+    /// Packets that it carried.
+    pub packets: u64,
+    /// Bytes that it carried.
+    pub bytes: u64,
+    /// Packets dropped at its queue or on the wire.
+    pub dropped_packets: u64,
+    /// Packets that its queue marked.
+    pub marked_packets: u64,
+    /// Share of the simulated time in which it was sending, at `rate_bps`.
+    pub utilisation: f64,
+}
+
+/// A counter of the scheme: a row of `scheme.parquet`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CounterRow {
+    /// Its name.
+    pub name: String,
+    /// Its value, summed over all switches or hosts.
+    pub value: u64,
+}

@@ -1,0 +1,222 @@
+//! `summary.json`: a run in one object.
+
+use serde::Serialize;
+
+use super::rows::FlowRow;
+use super::stats::Statistics;
+
+/// A run in one object. Times are in microseconds of simulated time unless the name says otherwise.
+///
+/// Background flows are part of no figure but those of the whole fabric (`packet_hops`, `dropped_packets`,
+/// `overhead_bytes`, `events`). Unfinished flows are counted and never averaged: a mean over the flows that finished
+/// is too good when `unfinished` is not 0.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// The load balancer's name.
+    pub scheme: String,
+    /// What to call the run in tables and figures: the scheme's name, unless a comparison names it otherwise.
+    pub label: String,
+    /// The seed.
+    pub seed: u64,
+    /// All flows but background ones.
+    #[serde(flatten)]
+    pub all: Bin,
+    /// Flows of less than 100 KB.
+    pub small: Bin,
+    /// Flows of 100 KB to 10 MB.
+    pub medium: Bin,
+    /// Flows of more than 10 MB.
+    pub large: Bin,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Segments that reached a receiver's transport behind a hole.
+    pub out_of_order_packets: u64,
+    /// Segments that reached a receiver, in whatever order and however often.
+    pub data_packets: u64,
+    /// `out_of_order_packets` / `data_packets`; null without data packets.
+    pub out_of_order_share: Option<f64>,
+    /// Segments that had arrived before.
+    pub duplicate_segments: u64,
+    /// How long a data packet that arrived waited in queues, on average, by where it waited.
+    pub wait_us: Waits,
+    /// What the run took and moved.
+    #[serde(flatten)]
+    pub totals: Totals,
+    /// What the spec says and probably does not mean.
+    pub warnings: Vec<String>,
+    /// The version of Weft.
+    pub version: &'static str,
+    /// The hash of the resolved spec and the files that it names.
+    pub spec_hash: String,
+}
+
+/// The flows of one range of sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Bin {
+    /// How many there are.
+    pub flows: u64,
+    /// How many of them did not finish.
+    pub unfinished: u64,
+    /// Completion times of those that finished: from the start until the receiver has the last byte in order.
+    pub fct_us: Statistics,
+    /// Completion times as multiples of the completion time in an empty fabric.
+    pub slowdown: Statistics,
+}
+
+/// Mean waiting times of a data packet; null without data packets.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Waits {
+    /// At the sending host.
+    pub host: Option<f64>,
+    /// At the edge switch, on the way up.
+    pub leaf: Option<f64>,
+    /// At all other switches.
+    pub spine: Option<f64>,
+    /// At the last switch, on the link to the receiver.
+    pub last: Option<f64>,
+}
+
+/// What a run took and moved, as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Totals {
+    /// Packets that reached the far end of a link, each link counted.
+    pub packet_hops: u64,
+    /// Packets dropped, anywhere and for whatever reason.
+    pub dropped_packets: u64,
+    /// Events that the core handled.
+    pub events: u64,
+    /// Simulated time from 0 to the end of the run.
+    pub simulated_us: f64,
+    /// CPU seconds of the event loop: without reading the spec, building the fabric, generating the traffic, and
+    /// writing the results.
+    pub cpu_s: f64,
+    /// Seconds on the wall clock, as for `cpu_s`.
+    pub wall_s: f64,
+    /// `packet_hops` / `cpu_s`; null if that is too short to be measured.
+    pub packet_hops_per_cpu_s: Option<f64>,
+    /// Bytes of packets that the scheme itself sent.
+    pub overhead_bytes: u64,
+    /// Bytes that the simulation held at its peak: fabric, packets, flows.
+    pub memory_bytes: u64,
+}
+
+/// Below this, a flow is small; bytes.
+const SMALL_BELOW: u64 = 100_000;
+/// Above this, a flow is large; bytes.
+const LARGE_ABOVE: u64 = 10_000_000;
+
+impl Bin {
+    /// The flows of `rows` that `belongs` takes.
+    fn of(rows: &[FlowRow], belongs: impl Fn(&FlowRow) -> bool) -> Self {
+        let mine = || rows.iter().filter(|row| !row.background && belongs(row));
+        let flows = mine().count() as u64;
+        Self {
+            flows,
+            unfinished: mine().filter(|row| row.fct_us.is_none()).count() as u64,
+            fct_us: Statistics::of(mine().filter_map(|row| row.fct_us).collect()),
+            slowdown: Statistics::of(mine().filter_map(|row| row.slowdown).collect()),
+        }
+    }
+}
+
+impl Summary {
+    /// The summary of these flows.
+    pub fn new(scheme: &str, seed: u64, spec_hash: &str, rows: &[FlowRow], totals: Totals) -> Self {
+        let foreground = || rows.iter().filter(|row| !row.background);
+        let count = |field: fn(&FlowRow) -> u64| foreground().map(field).sum::<u64>();
+        let data_packets = count(|row| row.segments_received);
+        let out_of_order_packets = count(|row| u64::from(row.out_of_order_packets));
+        let per_packet = |sum: f64| (data_packets > 0).then(|| sum / data_packets as f64);
+        let wait = |field: fn(&FlowRow) -> f64| per_packet(foreground().map(field).sum());
+        Self {
+            scheme: scheme.to_owned(),
+            label: scheme.to_owned(),
+            seed,
+            all: Bin::of(rows, |_| true),
+            small: Bin::of(rows, |row| row.size_bytes < SMALL_BELOW),
+            medium: Bin::of(rows, |row| (SMALL_BELOW..=LARGE_ABOVE).contains(&row.size_bytes)),
+            large: Bin::of(rows, |row| row.size_bytes > LARGE_ABOVE),
+            retransmissions: count(|row| u64::from(row.retransmissions)),
+            timeouts: count(|row| u64::from(row.timeouts)),
+            out_of_order_packets,
+            data_packets,
+            out_of_order_share: per_packet(out_of_order_packets as f64),
+            duplicate_segments: count(|row| u64::from(row.duplicate_segments)),
+            wait_us: Waits {
+                host: wait(|row| row.wait_host_us),
+                leaf: wait(|row| row.wait_leaf_us),
+                spine: wait(|row| row.wait_spine_us),
+                last: wait(|row| row.wait_last_us),
+            },
+            totals,
+            warnings: Vec::new(),
+            version: crate::VERSION,
+            spec_hash: spec_hash.to_owned(),
+        }
+    }
+
+    /// The text of `summary.json`. Numbers that are not finite become null.
+    ///
+    /// # Errors
+    /// None in practice: every field has a JSON form.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(size_bytes: u64, fct_us: Option<f64>) -> FlowRow {
+        let slowdown = fct_us.map(|fct| fct / 2.0);
+        FlowRow {
+            size_bytes,
+            fct_us,
+            slowdown,
+            ideal_fct_us: Some(2.0),
+            segments_received: 4,
+            wait_leaf_us: 6.0,
+            ..FlowRow::default()
+        }
+    }
+
+    fn summary(rows: &[FlowRow]) -> serde_json::Value {
+        let summary = Summary::new("ecmp", 7, "hash", rows, Totals::default());
+        serde_json::from_str(&summary.to_json().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn flows_fall_into_bins_by_size_with_both_bounds_in_the_middle() {
+        let sizes = [99_999, 100_000, 10_000_000, 10_000_001];
+        let rows = sizes.map(|size| flow(size, Some(4.0)));
+        let found = summary(&rows);
+        let counts = ["small", "medium", "large"].map(|bin| found[bin]["flows"].as_u64());
+        assert_eq!(counts, [Some(1), Some(2), Some(1)]);
+        assert_eq!(found["flows"], 4);
+    }
+
+    #[test]
+    fn unfinished_flows_are_counted_and_not_averaged() {
+        let found = summary(&[flow(1, Some(4.0)), flow(1, None)]);
+        assert_eq!(found["unfinished"], 1);
+        assert_eq!(found["fct_us"]["mean"], 4.0);
+        assert_eq!(found["slowdown"]["mean"], 2.0);
+        assert!(found["large"]["fct_us"]["p99"].is_null());
+    }
+
+    #[test]
+    fn background_flows_count_nowhere() {
+        let background = FlowRow { background: true, retransmissions: 9, ..flow(1, Some(1.0)) };
+        let found = summary(&[background]);
+        assert_eq!((&found["flows"], &found["retransmissions"]), (&0.into(), &0.into()));
+        assert!(found["fct_us"]["mean"].is_null() && found["out_of_order_share"].is_null());
+    }
+
+    #[test]
+    fn waits_are_means_per_data_packet() {
+        assert_eq!(summary(&[flow(1, None), flow(1, None)])["wait_us"]["leaf"], 1.5);
+    }
+}

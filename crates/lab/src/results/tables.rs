@@ -1,0 +1,107 @@
+//! Result tables in Arrow form. They hold no wall-clock times: one spec and one seed give the same bytes.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt16Array, UInt32Array, UInt64Array,
+};
+use arrow_schema::{ArrowError, Field, Schema};
+
+use super::rows::{CounterRow, FlowRow, LinkRow};
+
+/// The columns of a table, as they are collected.
+#[derive(Default)]
+struct Columns(Vec<(Field, ArrayRef)>);
+
+impl Columns {
+    fn add(&mut self, name: &str, nullable: bool, column: ArrayRef) {
+        self.0.push((Field::new(name, column.data_type().clone(), nullable), column));
+    }
+
+    fn batch(self) -> Result<RecordBatch, ArrowError> {
+        let (fields, columns): (Vec<_>, Vec<_>) = self.0.into_iter().unzip();
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+    }
+}
+
+/// Adds one column a field, of numbers that cannot be missing: `numbers!(columns, rows, UInt32Array: id, timeouts)`.
+macro_rules! numbers {
+    ($columns:ident, $rows:ident, $Array:ident: $($field:ident),*) => {
+        $($columns.add(
+            stringify!($field),
+            false,
+            Arc::new($Array::from_iter_values($rows.iter().map(|row| row.$field))),
+        );)*
+    };
+}
+
+/// Adds one column a field, of texts.
+macro_rules! texts {
+    ($columns:ident, $rows:ident: $($field:ident),*) => {
+        $($columns.add(
+            stringify!($field),
+            false,
+            Arc::new(StringArray::from_iter_values($rows.iter().map(|row| &row.$field))),
+        );)*
+    };
+}
+
+/// Adds one column a field, of numbers that may be missing.
+macro_rules! optional {
+    ($columns:ident, $rows:ident: $($field:ident),*) => {
+        $($columns.add(
+            stringify!($field),
+            true,
+            Arc::new($rows.iter().map(|row| row.$field).collect::<Float64Array>()),
+        );)*
+    };
+}
+
+/// The table of flows.
+///
+/// # Errors
+/// None in practice: every column has a value for every row.
+pub fn flows_table(rows: &[FlowRow]) -> Result<RecordBatch, ArrowError> {
+    let mut columns = Columns::default();
+    numbers!(columns, rows, UInt32Array: id);
+    numbers!(columns, rows, UInt16Array: src, dst);
+    numbers!(columns, rows, UInt64Array: size_bytes);
+    texts!(columns, rows: class);
+    columns.add(
+        "background",
+        false,
+        Arc::new(rows.iter().map(|row| Some(row.background)).collect::<BooleanArray>()),
+    );
+    numbers!(columns, rows, Float64Array: start_us);
+    optional!(columns, rows: fct_us, sender_fct_us, ideal_fct_us, slowdown);
+    numbers!(columns, rows, UInt64Array: segments_sent, segments_received);
+    numbers!(columns, rows, UInt32Array: retransmissions, timeouts, fast_recoveries, out_of_order_packets);
+    numbers!(columns, rows, UInt32Array: duplicate_segments, duplicate_acks, marked_acks, path_changes);
+    numbers!(columns, rows, Float64Array: wait_host_us, wait_leaf_us, wait_spine_us, wait_last_us);
+    columns.batch()
+}
+
+/// The table of links.
+///
+/// # Errors
+/// None in practice: every column has a value for every row.
+pub fn links_table(rows: &[LinkRow]) -> Result<RecordBatch, ArrowError> {
+    let mut columns = Columns::default();
+    texts!(columns, rows: link, from, to, tier);
+    numbers!(columns, rows, UInt64Array: rate_bps);
+    numbers!(columns, rows, Float64Array: delay_us);
+    numbers!(columns, rows, UInt64Array: packets, bytes, dropped_packets, marked_packets);
+    numbers!(columns, rows, Float64Array: utilisation);
+    columns.batch()
+}
+
+/// The table of the scheme's counters.
+///
+/// # Errors
+/// None in practice: every column has a value for every row.
+pub fn scheme_table(rows: &[CounterRow]) -> Result<RecordBatch, ArrowError> {
+    let mut columns = Columns::default();
+    texts!(columns, rows: name);
+    numbers!(columns, rows, UInt64Array: value);
+    columns.batch()
+}

@@ -1,0 +1,94 @@
+//! From what the engine counted to the rows of the result tables.
+
+use weft_fabric::{FlowRecord, LinkTotals, SchemeCounter, Tier, Topology};
+use weft_traffic::Flow;
+use weft_units::{Span, Time};
+
+use crate::results::rows::{CounterRow, FlowRow, LinkRow};
+
+/// A row a flow, in the order of the traffic.
+pub(crate) fn flow_rows(flows: &[Flow], records: &[FlowRecord]) -> Vec<FlowRow> {
+    let numbered = flows.iter().zip(records).enumerate();
+    numbered.map(|(id, (flow, record))| flow_row(id as u32, flow, record)).collect()
+}
+
+fn flow_row(id: u32, flow: &Flow, record: &FlowRecord) -> FlowRow {
+    let since_start = |time: Option<Time>| time.map(|time| time.since(flow.start).as_us());
+    let fct_us = since_start(record.delivered);
+    let ideal_fct_us = (!record.ideal.is_zero()).then(|| record.ideal.as_us());
+    let wait_us = record.wait_ps.map(|ps| Span::from_ps(ps).as_us());
+    FlowRow {
+        id,
+        src: flow.src.0,
+        dst: flow.dst.0,
+        size_bytes: flow.size_bytes,
+        class: flow.class.name(),
+        background: flow.background,
+        start_us: flow.start.as_us(),
+        fct_us,
+        sender_fct_us: since_start(record.acknowledged),
+        ideal_fct_us,
+        slowdown: fct_us.zip(ideal_fct_us).map(|(fct, ideal)| fct / ideal),
+        segments_sent: record.sender.segments_sent,
+        segments_received: record.receiver.segments_received,
+        retransmissions: record.sender.retransmissions,
+        timeouts: record.sender.timeouts,
+        fast_recoveries: record.sender.fast_recoveries,
+        out_of_order_packets: record.receiver.out_of_order,
+        duplicate_segments: record.receiver.duplicates,
+        duplicate_acks: record.sender.duplicate_acks,
+        marked_acks: record.sender.marked_acks,
+        path_changes: record.path_changes,
+        wait_host_us: wait_us[Tier::Host as usize],
+        wait_leaf_us: wait_us[Tier::Leaf as usize],
+        wait_spine_us: wait_us[Tier::Spine as usize],
+        wait_last_us: wait_us[Tier::Last as usize],
+    }
+}
+
+/// A row a link, as the topology numbers them.
+pub(crate) fn link_rows(topology: &Topology, totals: &[LinkTotals], end: Time) -> Vec<LinkRow> {
+    (0..topology.links.len()).map(|index| link_row(topology, index, &totals[index], end)).collect()
+}
+
+fn link_row(topology: &Topology, index: usize, totals: &LinkTotals, end: Time) -> LinkRow {
+    let link = &topology.links[index];
+    let name = |node: weft_fabric::NodeId| topology.names[node.0 as usize].clone();
+    let capacity_bits = link.condition.rate.as_bps() as f64 * end.since(Time::ZERO).as_s();
+    LinkRow {
+        link: link_name(topology, index),
+        from: name(link.from),
+        to: name(link.to),
+        tier: match link.tier {
+            Tier::Host => "host",
+            Tier::Leaf => "leaf",
+            Tier::Spine => "spine",
+            Tier::Last => "last",
+        },
+        rate_bps: link.condition.rate.as_bps(),
+        delay_us: link.condition.delay.as_us(),
+        packets: totals.packets,
+        bytes: totals.bytes,
+        dropped_packets: totals.dropped,
+        marked_packets: totals.marked,
+        utilisation: if capacity_bits > 0.0 { totals.bytes as f64 * 8.0 / capacity_bits } else { 0.0 },
+    }
+}
+
+/// "leaf0-spine1", or "leaf0-spine1.2" where there are parallel links, counted from 0.
+fn link_name(topology: &Topology, index: usize) -> String {
+    let link = &topology.links[index];
+    let from = link.from.0 as usize;
+    let ports = topology.first_link[from] as usize..topology.first_link[from + 1] as usize;
+    let parallel: Vec<usize> = ports.filter(|&port| topology.links[port].to == link.to).collect();
+    let name = format!("{}-{}", topology.names[from], topology.names[link.to.0 as usize]);
+    match parallel.iter().position(|&port| port == index) {
+        Some(place) if parallel.len() > 1 => format!("{name}.{place}"),
+        _ => name,
+    }
+}
+
+/// The scheme's counters, in the order in which it gave them.
+pub(crate) fn counter_rows(counters: &[SchemeCounter]) -> Vec<CounterRow> {
+    counters.iter().map(|counter| CounterRow { name: counter.name.clone(), value: counter.value }).collect()
+}

@@ -1,0 +1,308 @@
+//! From a spec to an outcome: build the fabric, generate the traffic, simulate, measure.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use thiserror::Error;
+use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
+use weft_fabric::{Fabric, Progress, Results, Simulation, SimulationInput, Status};
+use weft_traffic::{FabricShape, Traffic};
+use weft_transport::{Protocol, TransportSpec};
+
+use crate::clock::Stopwatch;
+use crate::results::output::{OutputError, write_directory};
+use crate::results::parquet::to_parquet;
+use crate::results::summary::{Summary, Totals};
+use crate::results::tables::{flows_table, links_table, scheme_table};
+use crate::rows::{counter_rows, flow_rows, link_rows};
+use crate::shape::shape;
+use crate::spec::{Resolved, SpecError, SpecSource, within};
+
+/// A run that did not come to its end.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The spec has a mistake.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The observer stopped it.
+    #[error("the run was stopped")]
+    Stopped,
+    /// A result table could not be made; a defect of Weft.
+    #[error("a result table could not be made: {0}")]
+    Table(#[from] ArrowError),
+}
+
+/// How far a run is, and what it took so far.
+#[derive(Debug, Clone, Copy)]
+pub struct Report {
+    /// How far it is.
+    pub progress: Progress,
+    /// CPU seconds so far.
+    pub cpu_s: f64,
+}
+
+/// Is told about five times a second how far a run is, and may stop it.
+pub type Observer<'a> = &'a mut dyn FnMut(&Report) -> ControlFlow<()>;
+
+/// Makes the load balancer of each switch, in place of the spec's.
+pub struct External<'a> {
+    /// What to call it in the results.
+    pub name: String,
+    /// Called once a switch, in the order of their numbers.
+    pub make: &'a mut dyn FnMut(&SwitchInfo<'_>) -> Box<dyn ExternalSwitch>,
+}
+
+/// A spec that was found good: its fabric and its traffic.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The spec.
+    pub resolved: Resolved,
+    /// The fabric.
+    pub fabric: Fabric,
+    /// The traffic.
+    pub traffic: Traffic,
+}
+
+/// What a run leaves behind, in memory.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The resolved spec, as TOML.
+    pub spec: String,
+    /// The run in one object.
+    pub summary: Summary,
+    /// A row a flow.
+    pub flows: RecordBatch,
+    /// A row a link.
+    pub links: RecordBatch,
+    /// A row a counter of the scheme.
+    pub scheme: RecordBatch,
+    /// Packets in the whole fabric, and how many were on links at the end.
+    pub packets: PacketBalance,
+}
+
+/// Where every packet went: `sent` = `delivered` + `dropped` + `in_flight`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketBalance {
+    /// Put into a host's queue.
+    pub sent: u64,
+    /// Taken out at a host.
+    pub delivered: u64,
+    /// Dropped or lost anywhere.
+    pub dropped: u64,
+    /// On links and in queues when the run ended.
+    pub in_flight: u64,
+}
+
+/// What the event loop took: without reading the spec, building the fabric, generating the traffic, and the results.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Elapsed {
+    pub cpu_s: f64,
+    pub wall_s: f64,
+}
+
+/// Events between two looks at the clock: some milliseconds.
+const CHUNK_EVENTS: u64 = 20_000;
+/// Time between two reports to the observer.
+const REPORT_EVERY: Duration = Duration::from_millis(200);
+
+impl Prepared {
+    /// Reads a spec, builds its fabric and generates its traffic.
+    ///
+    /// # Errors
+    /// The first mistake in the spec.
+    pub fn new(source: &SpecSource) -> Result<Self, SpecError> {
+        let resolved = Resolved::new(source)?;
+        let spec = &resolved.spec;
+        // Files are absolute by now.
+        let base_dir = Path::new("");
+        let fabric = spec.fabric.build(spec.run.seed, base_dir);
+        let fabric = fabric.map_err(|error| resolved.error(error.to_string()))?;
+        let shape = nominal_shape(&resolved)?;
+        let traffic = spec.traffic.generate(&shape, spec.run.seed, base_dir);
+        let traffic = traffic.map_err(|error| resolved.error(error.to_string()))?;
+        Ok(Self { resolved, fabric, traffic })
+    }
+
+    /// The answer of `weft explain`: `{"spec", "origins", "toml", "spec_hash", "version", "warnings"}`.
+    ///
+    /// # Errors
+    /// None in practice: every spec can be written as JSON.
+    pub fn explain(&self) -> Result<serde_json::Value, SpecError> {
+        let mut json = self.resolved.to_json()?;
+        json["warnings"] = self.fabric.warnings.as_slice().into();
+        Ok(json)
+    }
+
+    /// Runs to the end. `external` takes the place of the spec's load balancer.
+    ///
+    /// # Errors
+    /// A transport that the spec got wrong, or an observer that stopped the run.
+    pub fn run(&self, observer: Observer<'_>, external: Option<External<'_>>) -> Result<Outcome, RunError> {
+        let mut external = external;
+        let (results, elapsed) = self.simulate(observer, external.as_mut())?;
+        let name = external.as_ref().map(|external| external.name.as_str());
+        self.outcome(&results, name, elapsed)
+    }
+
+    /// Runs to the end: what the engine counted, and what the event loop took.
+    pub(crate) fn simulate(
+        &self,
+        observer: Observer<'_>,
+        external: Option<&mut External<'_>>,
+    ) -> Result<(Results, Elapsed), RunError> {
+        let wrong =
+            |error: weft_transport::ParamError| self.resolved.error(within("transport", &error.to_string()));
+        match &self.resolved.spec.transport {
+            TransportSpec::Tcp(config) => {
+                self.simulate_with(config.build().map_err(wrong)?, observer, external)
+            }
+            TransportSpec::Dctcp(config) => {
+                self.simulate_with(config.build().map_err(wrong)?, observer, external)
+            }
+        }
+    }
+
+    fn simulate_with(
+        &self,
+        protocol: impl Protocol,
+        observer: Observer<'_>,
+        external: Option<&mut External<'_>>,
+    ) -> Result<(Results, Elapsed), RunError> {
+        let mut make =
+            external.map(|external| |info: &SwitchInfo<'_>| SwitchScheme::External((external.make)(info)));
+        let spec = &self.resolved.spec;
+        let mut simulation = Simulation::new(SimulationInput {
+            topology: &self.fabric.topology,
+            faults: &self.fabric.faults,
+            reroute_after: self.fabric.reroute_after,
+            flows: &self.traffic.flows,
+            protocol,
+            balancer: &spec.balancer,
+            external: make.as_mut().map(|make| make as &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme),
+            seed: spec.run.seed,
+            time_limit: spec.run.time_limit,
+        });
+        let watch = Stopwatch::start();
+        let mut next_report = Instant::now() + REPORT_EVERY;
+        while simulation.advance(CHUNK_EVENTS) == Status::Running {
+            if Instant::now() < next_report {
+                continue;
+            }
+            let report = Report { progress: simulation.progress(), cpu_s: watch.cpu_s() };
+            if observer(&report).is_break() {
+                return Err(RunError::Stopped);
+            }
+            next_report = Instant::now() + REPORT_EVERY;
+        }
+        let report = Report { progress: simulation.progress(), cpu_s: watch.cpu_s() };
+        if observer(&report).is_break() {
+            return Err(RunError::Stopped);
+        }
+        let elapsed = Elapsed { cpu_s: watch.cpu_s(), wall_s: watch.wall_s() };
+        Ok((simulation.into_results(), elapsed))
+    }
+
+    fn outcome(
+        &self,
+        results: &Results,
+        external: Option<&str>,
+        elapsed: Elapsed,
+    ) -> Result<Outcome, RunError> {
+        let flows = flow_rows(&self.traffic.flows, &results.flows);
+        let links = link_rows(&self.fabric.topology, &results.links, results.end);
+        let counters = counter_rows(&results.scheme);
+        let totals = totals(results, self.traffic.flows.len(), elapsed);
+        let spec = &self.resolved.spec;
+        let scheme = external.unwrap_or_else(|| spec.balancer.name());
+        let mut text = self.resolved.toml.clone();
+        if external.is_some() {
+            text.insert_str(
+                0,
+                &format!("# Run with the load balancer {scheme} from outside, not with the one below.\n"),
+            );
+        }
+        let mut summary = Summary::new(scheme, spec.run.seed, &self.resolved.hash, &flows, totals);
+        summary.warnings.clone_from(&self.fabric.warnings);
+        Ok(Outcome {
+            spec: text,
+            summary,
+            flows: flows_table(&flows)?,
+            links: links_table(&links)?,
+            scheme: scheme_table(&counters)?,
+            packets: PacketBalance {
+                sent: results.packets.sent,
+                delivered: results.packets.delivered,
+                dropped: results.packets.dropped,
+                in_flight: results.in_flight,
+            },
+        })
+    }
+}
+
+/// What traffic knows of the fabric: the one that the spec describes when nothing has failed, so that a fault never
+/// moves the traffic.
+fn nominal_shape(resolved: &Resolved) -> Result<FabricShape, SpecError> {
+    let spec = resolved.without_faults()?;
+    let fabric = spec.build(resolved.spec.run.seed, Path::new(""));
+    let fabric = fabric.map_err(|error| resolved.error(error.to_string()))?;
+    Ok(shape(&fabric.topology))
+}
+
+fn totals(results: &Results, flows: usize, elapsed: Elapsed) -> Totals {
+    let Elapsed { cpu_s, wall_s } = elapsed;
+    let overhead = results.scheme.iter().find(|counter| counter.name == "overhead_bytes");
+    Totals {
+        packet_hops: results.packets.hops,
+        dropped_packets: results.packets.dropped,
+        events: results.events,
+        simulated_us: results.end.as_us(),
+        cpu_s,
+        wall_s,
+        packet_hops_per_cpu_s: (cpu_s > 0.0).then(|| results.packets.hops as f64 / cpu_s),
+        overhead_bytes: overhead.map_or(0, |counter| counter.value),
+        memory_bytes: memory_bytes(results, flows),
+    }
+}
+
+/// Bytes that the simulation held at its peak.
+pub(crate) fn memory_bytes(results: &Results, flows: usize) -> u64 {
+    let memory = &results.memory;
+    (memory.fabric + memory.per_active_flow * memory.peak_active_flows + memory.per_flow * flows) as u64
+}
+
+impl Outcome {
+    /// The table with this name: "flows", "links" or "scheme".
+    pub fn table(&self, name: &str) -> Option<&RecordBatch> {
+        match name {
+            "flows" => Some(&self.flows),
+            "links" => Some(&self.links),
+            "scheme" => Some(&self.scheme),
+            _ => None,
+        }
+    }
+
+    /// Writes the result directory: complete or not at all.
+    ///
+    /// # Errors
+    /// As [`write_directory`].
+    pub fn write(&self, directory: &Path, force: bool) -> Result<(), OutputError> {
+        let other = |error: Box<dyn std::error::Error + Send + Sync>| OutputError::Io {
+            path: directory.to_owned(),
+            source: std::io::Error::other(error),
+        };
+        let parquet = |table| to_parquet(table).map_err(|error| other(Box::new(error)));
+        let (flows, links, scheme) = (parquet(&self.flows)?, parquet(&self.links)?, parquet(&self.scheme)?);
+        let summary = self.summary.to_json().map_err(|error| other(Box::new(error)))?;
+        let files: [(&str, &[u8]); 5] = [
+            ("spec.toml", self.spec.as_bytes()),
+            ("flows.parquet", &flows),
+            ("links.parquet", &links),
+            ("scheme.parquet", &scheme),
+            ("summary.json", summary.as_bytes()),
+        ];
+        write_directory(directory, force, &files)
+    }
+}

@@ -1,0 +1,293 @@
+//! From a TOML value to a type, with one message a person can act on when it does not fit.
+
+use serde::de::DeserializeOwned;
+use toml::Value;
+
+use super::error::nearest;
+use super::path::{KeyPath, Step, children};
+
+/// What does not fit, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mistake {
+    pub path: KeyPath,
+    pub message: String,
+}
+
+/// Reads `value` as a `T`.
+pub(crate) fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, Mistake> {
+    attempt(value).map_err(|first| {
+        let path = blame::<T>(value, first.path, &first.message);
+        explain(value, path, &first.message)
+    })
+}
+
+fn attempt<T: DeserializeOwned>(value: &Value) -> Result<T, Mistake> {
+    serde_path_to_error::deserialize(value.clone()).map_err(|error| {
+        let path = key_path(error.path());
+        Mistake { path, message: error.into_inner().message().replace('\n', " ") }
+    })
+}
+
+fn key_path(path: &serde_path_to_error::Path) -> KeyPath {
+    use serde_path_to_error::Segment;
+    let steps = path.iter().map_while(|segment| match segment {
+        Segment::Map { key } => Some(Step::Key(key.clone())),
+        Segment::Seq { index } => Some(Step::Index(*index)),
+        Segment::Enum { .. } | Segment::Unknown => None,
+    });
+    KeyPath(steps.collect())
+}
+
+/// Serde loses its way inside enums that are told apart by a key. So ask: without which entry is the error another
+/// one? That entry holds the mistake.
+fn blame<T: DeserializeOwned>(value: &Value, mut path: KeyPath, message: &str) -> KeyPath {
+    // What is missing is in no entry, but the table that lacks it may be one.
+    let passes: &[bool] = if message.starts_with("missing field") { &[false] } else { &[false, true] };
+    while let Some(node) = path.get(value) {
+        let suspects: Vec<Step> =
+            children(node).into_iter().filter(|step| may_hold(node, step, message)).collect();
+        let culprit = passes.iter().find_map(|&may_be_required| {
+            suspects
+                .iter()
+                .find(|step| clears::<T>(value, &path.join((*step).clone()), message, may_be_required))
+        });
+        match culprit {
+            Some(step) => path = path.join(step.clone()),
+            None => break,
+        }
+    }
+    path
+}
+
+/// Whether the child at `step` can be the reason: an unknown variant is a text that the message quotes.
+fn may_hold(node: &Value, step: &Step, message: &str) -> bool {
+    let child = KeyPath(vec![step.clone()]);
+    let is_tag = matches!(step, Step::Key(key) if TAGS.contains(&key.as_str()));
+    match (named_in(message, "unknown variant"), child.get(node)) {
+        (Some(found), Some(Value::String(text))) => text == found,
+        (Some(_), Some(Value::Table(_) | Value::Array(_))) => true,
+        (Some(_), _) => false,
+        (None, _) => !is_tag,
+    }
+}
+
+/// The keys that tell variants apart.
+const TAGS: [&str; 2] = ["name", "kind"];
+
+/// Whether the error goes away, or becomes another one, without the entry at `path`.
+fn clears<T: DeserializeOwned>(value: &Value, path: &KeyPath, message: &str, may_be_required: bool) -> bool {
+    let Some(without) = path.removed_from(value) else { return false };
+    match attempt::<T>(&without) {
+        Ok(_) => true,
+        Err(other) if other.message.starts_with("missing field") => may_be_required,
+        Err(other) => other.message != message,
+    }
+}
+
+/// The name in backquotes after `what` at the beginning of a message of serde.
+fn named_in<'a>(message: &'a str, what: &str) -> Option<&'a str> {
+    message.strip_prefix(what)?.trim_start().strip_prefix('`')?.split('`').next()
+}
+
+/// The names in backquotes after "expected".
+fn expected_names(message: &str) -> Vec<&str> {
+    let expected = message.split_once(", expected").map_or("", |parts| parts.1);
+    expected.split('`').skip(1).step_by(2).collect()
+}
+
+fn explain(value: &Value, mut path: KeyPath, message: &str) -> Mistake {
+    let known = expected_names(message);
+    let hint = |found: &str| {
+        nearest(found, known.iter().copied())
+            .map(|near| format!("; did you mean {near:?}?"))
+            .unwrap_or_default()
+    };
+    if let Some(field) = named_in(message, "unknown field") {
+        if path.last_key() != Some(field) || path.get(value).is_some_and(|node| node.get(field).is_some()) {
+            path = path.join(Step::Key(field.to_owned()));
+        }
+        let allowed = if known.is_empty() { "no keys".to_owned() } else { known.join(", ") };
+        let message = format!("{path} is not a key; allowed here: {allowed}{}", hint(field));
+        return Mistake { path, message };
+    }
+    if let Some(variant) = named_in(message, "unknown variant") {
+        let message =
+            format!("{path} = {variant:?} is not known; allowed: {}{}", known.join(", "), hint(variant));
+        return Mistake { path, message };
+    }
+    if let Some(field) = named_in(message, "missing field") {
+        let field = path.join(Step::Key(field.to_owned()));
+        return Mistake { message: format!("{field} is missing"), path };
+    }
+    let found = path.get(value).filter(|_| !path.0.is_empty()).map(shown);
+    let reason = plain(message);
+    let message = match found {
+        Some(found) if reason.starts_with(&found) => format!("{path}: {reason}"),
+        Some(found) => format!("{path} = {found}: {reason}"),
+        None => reason,
+    };
+    Mistake { path, message }
+}
+
+/// A value in one line.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Table(_) => "a table".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Serde's words in plain ones.
+fn plain(message: &str) -> String {
+    let Some((_, expected)) = message.split_once(", expected ") else { return message.to_owned() };
+    if !(message.starts_with("invalid type") || message.starts_with("invalid value")) {
+        return message.to_owned();
+    }
+    let expected = match expected {
+        "f64" | "f32" => "a number".to_owned(),
+        "u64" | "usize" => "a whole number, 0 or more".to_owned(),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "u16" => format!("a whole number from 0 to {}", u16::MAX),
+        "u8" => format!("a whole number from 0 to {}", u8::MAX),
+        "a boolean" => "true or false".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" => "a table".to_owned(),
+        other if other.starts_with("struct ") || other.starts_with("internally tagged enum ") => {
+            "a table".to_owned()
+        }
+        other if other.starts_with("nonzero ") => "a whole number, 1 or more".to_owned(),
+        other => other.to_owned(),
+    };
+    format!("expected {expected}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde::Deserialize;
+    use weft_units::{Rate, Span};
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct Outer {
+        balancer: Scheme,
+        #[serde(default)]
+        rates: Vec<Rate>,
+        #[serde(default)]
+        load: f64,
+        #[serde(default)]
+        nested: BTreeMap<String, Span>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(tag = "name", rename_all = "kebab-case")]
+    #[allow(dead_code)]
+    enum Scheme {
+        LetFlow(Params),
+        Conga(Params),
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct Params {
+        gap: Span,
+        #[serde(default)]
+        ways: u16,
+        #[serde(default)]
+        mode: Option<Mode>,
+        #[serde(default)]
+        faults: Vec<Fault>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct Fault {
+        link: String,
+        #[serde(default)]
+        loss: f64,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    enum Mode {
+        PerPacket,
+    }
+
+    fn message(text: &str) -> String {
+        let value = Value::Table(text.parse().unwrap());
+        let mistake = decode::<Outer>(&value).unwrap_err();
+        assert!(!mistake.message.contains('\n'));
+        mistake.message
+    }
+
+    #[test]
+    fn every_kind_of_mistake_names_key_value_and_what_is_allowed() {
+        let table = [
+            (
+                "balancer = { name = 'letflow', gap = '1us' }",
+                "balancer.name = \"letflow\" is not known; allowed: let-flow, conga; did you mean \"let-flow\"?",
+            ),
+            (
+                "balancer = { name = 'conga', gapp = '1us', gap = '1us' }",
+                "balancer.gapp is not a key; allowed here: gap, ways, mode, faults; did you mean \"gap\"?",
+            ),
+            ("balancer = { name = 'conga' }", "balancer.gap is missing"),
+            (
+                "balancer = { name = 'conga', gap = '1us', ways = 70000 }",
+                "balancer.ways = 70000: expected a whole number from 0 to 65535",
+            ),
+            (
+                "balancer = { name = 'conga', gap = '1us', ways = -1 }",
+                "balancer.ways = -1: expected a whole number from 0 to 65535",
+            ),
+            (
+                "balancer = { name = 'conga', gap = '1us', mode = 'perpacket' }",
+                "balancer.mode = \"perpacket\" is not known; allowed: per-packet; did you mean \"per-packet\"?",
+            ),
+            ("load = 'x'\nbalancer = { name = 'conga', gap = '1us' }", "load = \"x\": expected a number"),
+            (
+                "lod = 1\nbalancer = { name = 'conga', gap = '1us' }",
+                "lod is not a key; allowed here: balancer, rates, load, nested; did you mean \"load\"?",
+            ),
+            ("load = 1", "balancer is missing"),
+            ("balancer = 3", "balancer = 3: expected a table"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(message(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn mistakes_deep_behind_a_tag_are_found_where_they_are() {
+        let conga = |faults: &str| {
+            message(&format!("balancer = {{ name = 'conga', gap = '1us', faults = {faults} }}"))
+        };
+        let unknown = conga("[{ link = 'a' }, { link = 'b', los = 1 }]");
+        assert_eq!(
+            unknown,
+            "balancer.faults[1].los is not a key; allowed here: link, loss; did you mean \"loss\"?"
+        );
+        assert_eq!(conga("[{ link = 'a' }, { loss = 1 }]"), "balancer.faults[1].link is missing");
+        assert_eq!(conga("[{ link = 5 }]"), "balancer.faults[0].link = 5: expected a string");
+        assert_eq!(conga("3"), "balancer.faults = 3: expected a list");
+    }
+
+    #[test]
+    fn a_bad_quantity_is_found_behind_a_tag_and_in_a_list() {
+        let gap = message("balancer = { name = 'conga', gap = '500' }");
+        assert!(gap.starts_with("balancer.gap: \"500\" is not a time: the unit is missing"), "{gap}");
+        let number = message("balancer = { name = 'conga', gap = 500 }");
+        assert_eq!(number, "balancer.gap = 500: expected a time with its unit, as in \"4us\"");
+        let rate = message("rates = ['1Gbps', '1 gbps']\nbalancer = { name = 'conga', gap = '1us' }");
+        assert!(rate.starts_with("rates[1]: \"1 gbps\" is not a rate"), "{rate}");
+        let nested = message("nested = { a = '1us', b = '1' }\nbalancer = { name = 'conga', gap = '1us' }");
+        assert!(nested.starts_with("nested.b: \"1\" is not a time"), "{nested}");
+    }
+}

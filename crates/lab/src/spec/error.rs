@@ -1,0 +1,56 @@
+//! Mistakes in a spec, each with one message.
+
+use thiserror::Error;
+
+/// A mistake in a spec: which key, what was found, what is allowed, and the nearest right name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{}{message}", place(origin.as_deref(), *line))]
+pub struct SpecError {
+    /// The file, or whatever else the spec came from.
+    pub origin: Option<String>,
+    /// The line in it, from 1, where the key stands there.
+    pub line: Option<usize>,
+    /// What is wrong: key, what was found, what is allowed.
+    pub message: String,
+}
+
+impl SpecError {
+    /// A mistake that is in no particular place.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { origin: None, line: None, message: message.into() }
+    }
+}
+
+fn place(origin: Option<&str>, line: Option<usize>) -> String {
+    match (origin, line) {
+        (Some(origin), Some(line)) => format!("{origin}:{line}: "),
+        (Some(origin), None) => format!("{origin}: "),
+        (None, Some(line)) => format!("line {line}: "),
+        (None, None) => String::new(),
+    }
+}
+
+/// The nearest of `known` to `found`, if any is near enough to be meant.
+pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    /// Below this likeness a suggestion would only puzzle.
+    const NEAR: f64 = 0.75;
+    let simple = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
+    let found = simple(found);
+    let likeness = |name: &str| strsim::jaro_winkler(&found, &simple(name));
+    let best = known.into_iter().map(|name| (likeness(name), name));
+    let best = best.reduce(|best, next| if next.0 > best.0 { next } else { best });
+    best.filter(|best| best.0 >= NEAR).map(|best| best.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_offered_and_a_far_one_is_not() {
+        let known = ["leaf-spine", "fat-tree", "graph"];
+        assert_eq!(nearest("leafspine", known), Some("leaf-spine"));
+        assert_eq!(nearest("Fat_Tree", known), Some("fat-tree"));
+        assert_eq!(nearest("quux", known), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! What a spec says, as types.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use weft_balance::BalancerSpec;
+use weft_fabric::FabricSpec;
+use weft_fabric::spec::{FatTreeSpec, GraphSpec, LeafSpineSpec};
+use weft_traffic::TrafficSpec;
+use weft_transport::TransportSpec;
+use weft_units::Span;
+
+/// One run: a fabric, the traffic on it, a transport and a load balancer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// The run itself: its seed and when it ends.
+    #[serde(default)]
+    pub run: RunSpec,
+    /// Hosts, switches, cables, queues and faults.
+    #[serde(deserialize_with = "fabric")]
+    pub fabric: FabricSpec,
+    /// Which bytes go where, and when.
+    pub traffic: TrafficSpec,
+    /// What carries the bytes.
+    #[serde(default)]
+    pub transport: TransportSpec,
+    /// What chooses the paths. Default: ECMP.
+    #[serde(default = "ecmp")]
+    pub balancer: BalancerSpec,
+}
+
+/// The run itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunSpec {
+    /// Everything random follows from it: 0 to 2^63 - 1.
+    pub seed: u64,
+    /// Simulated time that the run may take after the last flow has started. Flows that are not finished then stay
+    /// unfinished: they are counted, and are part of no average.
+    pub time_limit: Span,
+}
+
+impl Default for RunSpec {
+    fn default() -> Self {
+        Self { seed: 1, time_limit: Span::from_s(10) }
+    }
+}
+
+/// The kinds of fabrics, read by derived code, whose errors say what they are about in the words of all other tables.
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum FabricTable {
+    LeafSpine(LeafSpineSpec),
+    FatTree(FatTreeSpec),
+    Graph(GraphSpec),
+}
+
+fn fabric<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FabricSpec, D::Error> {
+    FabricTable::deserialize(deserializer).map(|table| match table {
+        FabricTable::LeafSpine(spec) => FabricSpec::LeafSpine(spec),
+        FabricTable::FatTree(spec) => FabricSpec::FatTree(spec),
+        FabricTable::Graph(spec) => FabricSpec::Graph(spec),
+    })
+}
+
+fn ecmp() -> BalancerSpec {
+    BalancerSpec::Ecmp(weft_balance::switch::ecmp::Params::default())
+}
+
+impl Spec {
+    /// Refuses values that the types allow and that cannot be meant. The message begins with the key.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.run.time_limit.is_zero() {
+            return Err("run.time_limit is 0: allowed is more than 0, as in \"10s\"".to_owned());
+        }
+        self.transport.validate().map_err(|error| within("transport", &error.to_string()))?;
+        self.balancer.validate().map_err(|error| within("balancer", &error.to_string()))
+    }
+}
+
+/// Puts the table's name before a key, where it is not there yet.
+pub(crate) fn within(table: &str, message: &str) -> String {
+    if message.starts_with(&format!("{table}.")) { message.to_owned() } else { format!("{table}.{message}") }
+}

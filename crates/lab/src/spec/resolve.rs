@@ -1,0 +1,222 @@
+//! From a spec's text to a spec in which every value is written out, and back to who gave each value.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use toml::Value;
+use weft_fabric::FabricSpec;
+
+use super::decode::decode;
+use super::document::{Document, SpecSource};
+use super::error::SpecError;
+use super::model::Spec;
+use super::path::{KeyPath, Step, children};
+use super::schema;
+
+/// A spec with every default written out.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    /// The spec.
+    pub spec: Spec,
+    /// The spec as TOML, ready to be run again. Its first lines name the version and the hash.
+    pub toml: String,
+    /// 128 bits of the SHA-256 of the spec and of the files that it names, in hexadecimal. It does not depend on where
+    /// those files are.
+    pub hash: String,
+    /// Every value, in the order of the TOML.
+    pub origins: Vec<Origin>,
+    pub(crate) source: SpecSource,
+}
+
+/// One value of a resolved spec.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Origin {
+    /// The key, as in `fabric.fault[0].at`.
+    pub key: String,
+    /// Its value.
+    pub value: serde_json::Value,
+    /// Who gave it: "default", "spec file", "--set" or "--seed".
+    pub origin: &'static str,
+    /// What the key means.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doc: Option<String>,
+}
+
+impl Resolved {
+    /// Reads a spec, makes its changes, and writes every default out.
+    ///
+    /// # Errors
+    /// The first mistake. Fabric and traffic are only checked as far as their types go: [`crate::Prepared::new`] checks
+    /// the rest.
+    pub fn new(source: &SpecSource) -> Result<Self, SpecError> {
+        let mut document = Document::parse(source)?;
+        complete(&mut document);
+        let files = rebase(&mut document.value, &source.base_dir);
+        let mut spec: Spec = decode(&document.value).map_err(|mistake| {
+            let message = with_tags(&mistake.path, mistake.message);
+            document.error_at(&mistake.path, message)
+        })?;
+        spec.fabric = spec.fabric.resolved();
+        spec.check().map_err(|message| error_in(&document, message))?;
+        let value = Value::try_from(&spec).map_err(|error| unwritable(&error))?;
+        let body = toml::to_string(&spec).map_err(|error| unwritable(&error))?;
+        let hash = hash(&value, &files);
+        let toml = format!("# Weft {}, spec {hash}\n\n{body}", crate::VERSION);
+        let origins = origins(&value, &document);
+        Ok(Self { spec, toml, hash, origins, source: source.clone() })
+    }
+
+    /// The error that `message`, which begins with a key, stands for, with the place of that key.
+    pub(crate) fn error(&self, message: String) -> SpecError {
+        match Document::parse(&self.source) {
+            Ok(document) => error_in(&document, message),
+            Err(error) => error,
+        }
+    }
+
+    /// The fabric without its faults.
+    pub(crate) fn without_faults(&self) -> Result<FabricSpec, SpecError> {
+        let mut value = Value::try_from(&self.spec.fabric).map_err(|error| unwritable(&error))?;
+        if let Some(table) = value.as_table_mut() {
+            table.remove("fault");
+        }
+        decode(&value).map_err(|mistake| SpecError::new(mistake.message))
+    }
+
+    /// `{"spec", "origins", "toml", "spec_hash", "version"}`.
+    pub(crate) fn to_json(&self) -> Result<serde_json::Value, SpecError> {
+        let spec = serde_json::to_value(&self.spec).map_err(|error| unwritable(&error))?;
+        Ok(serde_json::json!({
+            "spec": spec,
+            "origins": self.origins,
+            "toml": self.toml,
+            "spec_hash": self.hash,
+            "version": crate::VERSION,
+        }))
+    }
+}
+
+fn unwritable(error: &dyn std::fmt::Display) -> SpecError {
+    SpecError::new(format!("the resolved spec cannot be written: {error}"))
+}
+
+/// Writes the defaults that no type can have: what a table is of, and the traffic of a spec that says nothing of it.
+fn complete(document: &mut Document<'_>) {
+    let has_traffic = document.is_written("traffic");
+    let Some(root) = document.value.as_table_mut() else { return };
+    for (name, tag, default) in [("fabric", "kind", "leaf-spine"), ("transport", "name", "dctcp")] {
+        fill(root, name, tag, default.into());
+    }
+    if !root.contains_key("balancer") {
+        fill(root, "balancer", "name", "ecmp".into());
+    }
+    let has = |root: &toml::Table, keys: &[&str]| {
+        let table = root.get("traffic").and_then(Value::as_table);
+        keys.iter().any(|key| table.is_some_and(|table| table.contains_key(*key)))
+    };
+    if !has_traffic && !has(root, &["size", "trace", "incast", "long_lived"]) {
+        fill(root, "traffic", "workload", "web-search".into());
+    }
+    if !has_traffic && has(root, &["workload", "size"]) {
+        fill(root, "traffic", "load", 0.6.into());
+        if !has(root, &["flows", "duration"]) {
+            fill(root, "traffic", "flows", 2_000.into());
+        }
+    }
+}
+
+/// Gives `key` of a table a value if it has none.
+fn fill(root: &mut toml::Table, table: &str, key: &str, value: Value) {
+    let table = root.entry(table).or_insert_with(|| Value::Table(toml::Table::new()));
+    if let Some(table) = table.as_table_mut() {
+        table.entry(key).or_insert(value);
+    }
+}
+
+/// A missing tag gets the names that it may have.
+fn with_tags(path: &KeyPath, message: String) -> String {
+    let Some(key) = message.strip_suffix(" is missing") else { return message };
+    let tag = key.rsplit('.').next().unwrap_or_default();
+    let names = schema::tag_names(&path.join(Step::Key(tag.to_owned())));
+    if names.is_empty() { message } else { format!("{message}; allowed: {}", names.join(", ")) }
+}
+
+/// The place of a message that begins with a key.
+fn error_in(document: &Document<'_>, message: String) -> SpecError {
+    let end = message.find([' ', ':', '=']).unwrap_or(message.len());
+    let path = KeyPath::parse(&message[..end]).unwrap_or_default();
+    document.error_at(&path, message)
+}
+
+/// The keys that name files. A workload is one if its name ends in ".csv".
+const FILE_KEYS: [[&str; 2]; 3] = [["traffic", "workload"], ["traffic", "trace"], ["fabric", "file"]];
+
+/// Makes the files that a spec names absolute, and lists them.
+fn rebase(value: &mut Value, base_dir: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for [table, key] in FILE_KEYS {
+        let Some(Value::String(name)) = value.get_mut(table).and_then(|table| table.get_mut(key)) else {
+            continue;
+        };
+        if key == "workload" && Path::new(&*name).extension().is_none_or(|extension| extension != "csv") {
+            continue;
+        }
+        let path = base_dir.join(&*name);
+        let path = std::path::absolute(&path).unwrap_or(path);
+        *name = path.to_string_lossy().into_owned();
+        files.push(path);
+    }
+    files
+}
+
+/// The hash of a spec in which each file stands for its content.
+fn hash(value: &Value, files: &[PathBuf]) -> String {
+    let mut portable = value.clone();
+    for [table, key] in FILE_KEYS {
+        if let Some(Value::String(name)) = portable.get_mut(table).and_then(|table| table.get_mut(key))
+            && files.iter().any(|file| file.as_os_str() == name.as_str())
+            && let Ok(content) = std::fs::read(&*name)
+        {
+            *name = hex(&Sha256::digest(content));
+        }
+    }
+    hex(&Sha256::digest(portable.to_string())[..16])
+}
+
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn origins(value: &Value, document: &Document<'_>) -> Vec<Origin> {
+    let mut found = Vec::new();
+    collect(value, &KeyPath::default(), &mut |path, leaf| {
+        found.push(Origin {
+            key: path.to_string(),
+            value: serde_json::to_value(leaf).unwrap_or_default(),
+            origin: document.giver(path).name(),
+            doc: schema::describe(path, value),
+        });
+    });
+    found
+}
+
+/// Visits every leaf below `path`. A list without tables in it is a leaf.
+fn collect(root: &Value, path: &KeyPath, visit: &mut dyn FnMut(&KeyPath, &Value)) {
+    let Some(node) = path.get(root) else { return };
+    let is_leaf = match node {
+        Value::Array(items) => !items.iter().any(Value::is_table),
+        other => !other.is_table(),
+    };
+    if is_leaf {
+        return visit(path, node);
+    }
+    for step in children(node) {
+        collect(root, &path.join(step), visit);
+    }
+}

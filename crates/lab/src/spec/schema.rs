@@ -1,0 +1,135 @@
+//! The JSON Schema of a spec, and finding one's way in it: what a key means.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+use toml::Value as Toml;
+
+use super::Spec;
+use super::path::{KeyPath, Step};
+
+/// JSON Schema of a whole spec.
+pub fn schema() -> &'static Value {
+    static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+        let mut schema = schemars::schema_for!(Spec).to_value();
+        if let Some(object) = schema.as_object_mut() {
+            object.insert("title".to_owned(), "Weft spec".into());
+        }
+        schema
+    });
+    &SCHEMA
+}
+
+/// The schemas that may stand behind `node`: references followed, alternatives opened up.
+pub(crate) fn alternatives<'a>(root: &'a Value, node: &'a Value) -> Vec<&'a Value> {
+    let mut found = Vec::new();
+    open(root, node, &mut found, 0);
+    found
+}
+
+fn open<'a>(root: &'a Value, node: &'a Value, found: &mut Vec<&'a Value>, depth: usize) {
+    /// No schema of Weft is nested deeper; a reference to itself must end somewhere.
+    const DEEPEST: usize = 16;
+    if depth > DEEPEST {
+        return;
+    }
+    found.push(node);
+    let referred = node["$ref"].as_str().and_then(|link| root.pointer(link.trim_start_matches('#')));
+    let lists = ["allOf", "anyOf", "oneOf"].iter().filter_map(|key| node[*key].as_array()).flatten();
+    for inner in referred.into_iter().chain(lists) {
+        open(root, inner, found, depth + 1);
+    }
+}
+
+/// The properties of an object schema, with those of what it refers to. Variants of other names are left out.
+pub(crate) fn properties<'a>(root: &'a Value, node: &'a Value) -> Map<String, Value> {
+    let mut found = Map::new();
+    for schema in alternatives(root, node) {
+        for (key, property) in schema["properties"].as_object().into_iter().flatten() {
+            found.entry(key.clone()).or_insert_with(|| property.clone());
+        }
+    }
+    found
+}
+
+/// The constant that tells a variant from its siblings: its key and value.
+pub(crate) fn tag(schema: &Value) -> Option<(&str, &str)> {
+    let properties = schema["properties"].as_object()?;
+    properties.iter().find_map(|(key, property)| Some((key.as_str(), property["const"].as_str()?)))
+}
+
+/// What the schema says of the key at `path` in `spec`.
+pub(crate) fn describe(path: &KeyPath, spec: &Toml) -> Option<String> {
+    let root = schema();
+    let mut here = vec![root];
+    let mut doc = None;
+    for (depth, step) in path.0.iter().enumerate() {
+        let parent = KeyPath(path.0[..depth].to_vec());
+        let value = parent.get(spec)?;
+        let next: Vec<&Value> = match step {
+            Step::Key(key) => {
+                matching(root, &here, value).into_iter().filter_map(|s| s["properties"].get(key)).collect()
+            }
+            Step::Index(_) => {
+                here.iter().flat_map(|s| alternatives(root, s)).filter_map(|s| s.get("items")).collect()
+            }
+        };
+        if next.is_empty() {
+            // A key of a map, or a schema that says no more: the last description stands.
+            return doc;
+        }
+        doc = next.iter().find_map(|schema| description(root, schema)).or(doc);
+        here = next;
+    }
+    doc
+}
+
+/// The alternatives of `schemas` that `value` can be, judged by the tags.
+fn matching<'a>(root: &'a Value, schemas: &[&'a Value], value: &Toml) -> Vec<&'a Value> {
+    let fits = |schema: &Value| {
+        tag(schema).is_none_or(|(key, name)| value.get(key).and_then(Toml::as_str) == Some(name))
+    };
+    let mut found = Vec::new();
+    for schema in schemas {
+        collect_fitting(root, schema, &fits, &mut found);
+    }
+    found
+}
+
+fn collect_fitting<'a>(
+    root: &'a Value,
+    node: &'a Value,
+    fits: &dyn Fn(&Value) -> bool,
+    found: &mut Vec<&'a Value>,
+) {
+    if !fits(node) {
+        return;
+    }
+    found.push(node);
+    let referred = node["$ref"].as_str().and_then(|link| root.pointer(link.trim_start_matches('#')));
+    let lists = ["allOf", "anyOf", "oneOf"].iter().filter_map(|key| node[*key].as_array()).flatten();
+    for inner in referred.into_iter().chain(lists) {
+        collect_fitting(root, inner, fits, found);
+    }
+}
+
+/// The nearest description of a property: its own, or its type's.
+pub(crate) fn description(root: &Value, schema: &Value) -> Option<String> {
+    let found = alternatives(root, schema).into_iter().find_map(|s| s["description"].as_str());
+    found.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// The names that a tag may have: of fabrics for `fabric.kind`, of schemes for `balancer.name`.
+pub(crate) fn tag_names(path: &KeyPath) -> Vec<&'static str> {
+    let root = schema();
+    let Some((Step::Key(last), parents)) = path.0.split_last() else { return Vec::new() };
+    let mut node = root;
+    for step in parents {
+        let Step::Key(key) = step else { return Vec::new() };
+        let inner = alternatives(root, node).into_iter().find_map(|schema| schema["properties"].get(key));
+        let Some(inner) = inner else { return Vec::new() };
+        node = inner;
+    }
+    let tags = alternatives(root, node).into_iter().filter_map(tag);
+    tags.filter(|(key, _)| key == last).map(|(_, name)| name).collect()
+}

@@ -1,0 +1,109 @@
+//! Whole runs: what they promise about determinism, conservation and the files that they write.
+
+mod common;
+
+use std::fs;
+use std::ops::ControlFlow;
+
+use common::{run, small};
+use weft_lab::results::output::FILES;
+use weft_lab::results::parquet::to_parquet;
+use weft_lab::{Prepared, Resolved, RunError, SpecSource, fingerprint};
+
+#[test]
+fn one_spec_and_seed_give_the_same_bytes_whatever_the_run_took() {
+    let (first, second) = (run(&small(&[])), run(&small(&[])));
+    for table in ["flows", "links", "scheme"] {
+        let bytes = [&first, &second].map(|outcome| to_parquet(outcome.table(table).unwrap()).unwrap());
+        assert!(bytes[0] == bytes[1], "{table} differs between two runs");
+    }
+    assert_eq!(first.spec, second.spec);
+    assert_ne!(fingerprint(&first.flows), fingerprint(&run(&small(&[]).with_seed(2)).flows));
+}
+
+#[test]
+fn a_resolved_spec_resolves_to_itself_and_gives_the_same_result() {
+    let source = small(&[("balancer.name", "letflow"), ("fabric.switch_queue.buffer", "250packets")]);
+    let resolved = Resolved::new(&source).unwrap();
+    let again = Resolved::new(&SpecSource::from_text(resolved.toml.clone())).unwrap();
+    assert_eq!(again.toml, resolved.toml);
+    assert_eq!(again.hash, resolved.hash);
+    let (first, second) = (run(&source), run(&SpecSource::from_text(resolved.toml)));
+    assert_eq!(fingerprint(&first.flows), fingerprint(&second.flows));
+}
+
+#[test]
+fn every_packet_is_delivered_dropped_or_on_its_way() {
+    for scheme in ["ecmp", "letflow", "rps", "presto", "drill"] {
+        let outcome = run(&small(&[("balancer.name", scheme), ("fabric.switch_queue.buffer", "15KB")]));
+        let packets = outcome.packets;
+        assert!(packets.sent > 0 && packets.dropped > 0, "{scheme}: the buffers are small enough to drop");
+        assert_eq!(packets.sent, packets.delivered + packets.dropped + packets.in_flight, "{scheme}");
+    }
+}
+
+#[test]
+fn two_schemes_see_the_same_flows() {
+    let columns = |scheme| {
+        let flows = run(&small(&[("balancer.name", scheme)])).flows;
+        flows.project(&[0, 1, 2, 3, 4, 5, 6]).unwrap()
+    };
+    assert_eq!(columns("ecmp"), columns("rps"));
+}
+
+#[test]
+fn no_flow_is_faster_than_an_empty_fabric_allows() {
+    let outcome = run(&small(&[("balancer.name", "rps")]));
+    let all = outcome.summary.all;
+    assert_eq!((all.flows, all.unfinished), (40, 0));
+    assert!(outcome.summary.all.slowdown.p50.unwrap() >= 1.0);
+    let json: serde_json::Value = serde_json::from_str(&outcome.summary.to_json().unwrap()).unwrap();
+    assert_eq!(json["flows"], 40);
+    assert_eq!(json["scheme"], "rps");
+}
+
+#[test]
+fn flows_that_a_time_limit_cuts_off_are_unfinished_and_not_averaged() {
+    let outcome = run(&small(&[("run.time_limit", "1us")]));
+    let all = outcome.summary.all;
+    assert!(all.unfinished > 0);
+    assert_eq!(all.flows, 40);
+}
+
+#[test]
+fn an_observer_stops_a_run() {
+    let prepared = Prepared::new(&small(&[])).unwrap();
+    let stopped = prepared.run(&mut |_| ControlFlow::Break(()), None);
+    assert!(matches!(stopped, Err(RunError::Stopped)));
+}
+
+#[test]
+fn a_result_directory_holds_every_file_and_its_spec_runs_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("result");
+    let outcome = run(&small(&[]));
+    outcome.write(&target, false).unwrap();
+    for file in FILES {
+        assert!(fs::metadata(target.join(file)).unwrap().len() > 0, "{file}");
+    }
+    let spec = fs::read_to_string(target.join("spec.toml")).unwrap();
+    assert_eq!(fingerprint(&run(&SpecSource::from_text(spec)).flows), fingerprint(&outcome.flows));
+}
+
+#[test]
+fn the_spec_hash_follows_the_content_of_files_and_not_their_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let hash = |place: &str, content: &str| {
+        let base_dir = folder.path().join(place);
+        fs::create_dir_all(&base_dir).unwrap();
+        fs::write(base_dir.join("flows.csv"), content).unwrap();
+        let mut source = SpecSource::from_text("[traffic]\ntrace = \"flows.csv\"\n");
+        source.base_dir = base_dir;
+        let outcome = run(&source);
+        assert_eq!(outcome.summary.all.flows, 1, "{}", outcome.spec);
+        outcome.summary.spec_hash
+    };
+    let trace = "start_us,src,dst,size_bytes\n0,0,17,1000\n";
+    assert_eq!(hash("a", trace), hash("b", trace));
+    assert_ne!(hash("a", trace), hash("a", "start_us,src,dst,size_bytes\n0,0,17,1001\n"));
+}

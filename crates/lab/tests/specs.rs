@@ -1,0 +1,147 @@
+//! Specs: defaults, who gave which value, and an answer to every mistake.
+
+#[allow(dead_code)]
+mod common;
+
+use common::{SMALL, small};
+use weft_lab::{Prepared, Resolved, SpecSource, catalog, schema};
+
+fn message(source: &SpecSource) -> String {
+    let Err(error) = Prepared::new(source) else { panic!("a mistake was not noticed: {source:?}") };
+    let error = error.to_string();
+    assert!(!error.contains('\n'), "one message is one line: {error}");
+    error
+}
+
+#[test]
+fn an_empty_spec_is_a_whole_run_of_defaults() {
+    let resolved = Resolved::new(&SpecSource::from_text("")).unwrap();
+    let given: Vec<&str> = resolved.origins.iter().map(|origin| origin.origin).collect();
+    assert!(given.iter().all(|origin| *origin == "default"), "{:?}", resolved.origins);
+    for line in [
+        "seed = 1",
+        "kind = \"leaf-spine\"",
+        "workload = \"web-search\"",
+        "name = \"ecmp\"",
+        "name = \"dctcp\"",
+    ] {
+        assert!(resolved.toml.contains(line), "{}", resolved.toml);
+    }
+}
+
+#[test]
+fn traffic_that_is_written_gets_no_defaults_beside_it() {
+    assert!(message(&SpecSource::from_text("[traffic]\nworkload = \"web-search\"")).contains("traffic."));
+    let trace = SpecSource::from_text("").with("traffic.size", "20KB").with("traffic.duration", "1ms");
+    let resolved = Resolved::new(&trace).unwrap();
+    assert!(!resolved.toml.contains("workload") && !resolved.toml.contains("flows ="), "{}", resolved.toml);
+}
+
+#[test]
+fn every_value_says_who_gave_it_and_what_it_means() {
+    let source = small(&[("traffic.load", "0.7")]).with_seed(5);
+    let resolved = Resolved::new(&source).unwrap();
+    let find = |key: &str| resolved.origins.iter().find(|origin| origin.key == key).unwrap();
+    assert_eq!(find("traffic.load").origin, "--set");
+    assert_eq!(find("run.seed").origin, "--seed");
+    assert_eq!(find("fabric.leaves").origin, "spec file");
+    assert_eq!(find("fabric.host_rate").origin, "default");
+    assert_eq!(find("run.seed").value, 5);
+    for origin in &resolved.origins {
+        assert!(origin.doc.as_ref().is_some_and(|doc| doc.len() > 5), "{} has no doc", origin.key);
+    }
+}
+
+#[test]
+fn every_mistake_gets_one_message_with_key_value_and_what_is_allowed() {
+    // A change to the small spec, and what the message must hold.
+    let table: [(&str, &str, &[&str]); 25] = [
+        ("run.seed", "-1", &["run.seed = -1", "whole number, 0 or more"]),
+        ("run.sed", "1", &["run.sed is not a key", "did you mean \"seed\""]),
+        ("run.time_limit", "10", &["run.time_limit = 10", "a time with its unit"]),
+        ("run.time_limit", "0s", &["run.time_limit is 0", "more than 0"]),
+        ("fabrik.leaves", "4", &["fabrik is not a key", "did you mean \"fabric\""]),
+        ("fabric.kind", "leafspine", &["fabric.kind = \"leafspine\"", "did you mean \"leaf-spine\""]),
+        ("fabric.leafs", "4", &["fabric.leafs is not a key", "did you mean \"leaves\""]),
+        ("fabric.leaves", "four", &["fabric.leaves = \"four\"", "whole number"]),
+        ("fabric.leaves", "0", &["fabric.leaves"]),
+        ("fabric.hosts_per_leaf", "70000", &["fabric."]),
+        ("fabric.host_rate", "10", &["fabric.host_rate = 10", "rate with its unit"]),
+        ("fabric.host_rate", "10 gbps", &["fabric.host_rate", "10 gbps", "did you mean \"Gbps\""]),
+        ("fabric.host_rate", "0Gbps", &["fabric.host_rate"]),
+        ("fabric.switch_queue.buffer", "lots", &["fabric.switch_queue.buffer", "lots"]),
+        ("fabric.switch_queue.bufer", "1KB", &["fabric.switch_queue.bufer", "did you mean \"buffer\""]),
+        ("traffic.load", "1.4", &["traffic.load = 1.4", "largest load is 1"]),
+        ("traffic.load", "nan", &["traffic.load"]),
+        (
+            "traffic.workload",
+            "websearch",
+            &["traffic.workload = \"websearch\"", "did you mean \"web-search\""],
+        ),
+        ("traffic.pairs", "between", &["traffic.pairs = \"between\"", "did you mean \"between-racks\""]),
+        ("traffic.flows", "0", &["traffic.flows = 0", "at least 1"]),
+        ("traffic.trace", "none.csv", &["traffic.trace", "exclude"]),
+        ("transport.name", "dctpc", &["transport.name = \"dctpc\"", "did you mean \"dctcp\""]),
+        ("transport.g", "2", &["transport.g is 2", "at most 1"]),
+        ("balancer.name", "letflw", &["balancer.name = \"letflw\"", "did you mean \"letflow\""]),
+        ("balancer.gap", "500us", &["balancer.name is missing", "letflow"]),
+    ];
+    for (key, value, expected) in table {
+        let found = message(&small(&[(key, value)]));
+        for part in expected {
+            assert!(found.contains(part), "--set {key}={value} says {found:?}, without {part:?}");
+        }
+    }
+}
+
+#[test]
+fn a_mistake_in_a_file_is_found_by_its_line() {
+    let mut source = SpecSource::from_text(SMALL.replace("leaves = 4", "leafs = 4"));
+    source.origin = "my.toml".to_owned();
+    assert!(message(&source).starts_with("my.toml:4: fabric.leafs is not a key"), "{}", message(&source));
+    let broken = SpecSource::from_text("[run\nseed = 1");
+    assert!(message(&broken).starts_with("spec:1: not valid TOML"), "{}", message(&broken));
+    let load = SpecSource::from_text(SMALL.replace("0.5", "1.5"));
+    assert!(message(&load).starts_with("spec:10: traffic.load = 1.5"), "{}", message(&load));
+}
+
+#[test]
+fn every_kind_of_fabric_can_be_named_in_a_spec() {
+    for entry in catalog("fabrics").unwrap().as_array().unwrap() {
+        let source = SpecSource::from_text("").with("fabric.kind", entry["name"].as_str().unwrap());
+        match Prepared::new(&source) {
+            Ok(prepared) => assert!(prepared.fabric.topology.hosts > 1),
+            Err(error) => assert!(error.to_string().contains("fabric.file is missing"), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn every_catalog_lists_names_and_documented_parameters() {
+    for kind in catalog::KINDS {
+        let entries = catalog(kind).unwrap();
+        let entries = entries.as_array().unwrap();
+        assert!(!entries.is_empty(), "{kind}");
+        for entry in entries {
+            assert!(
+                entry["name"].is_string() && entry["title"].as_str().is_some_and(|t| !t.is_empty()),
+                "{entry}"
+            );
+            for parameter in entry["parameters"].as_array().unwrap() {
+                for field in ["key", "type", "doc"] {
+                    let text = parameter[field].as_str().unwrap();
+                    assert!(!text.is_empty(), "{kind} {}: {parameter} has no {field}", entry["name"]);
+                }
+            }
+        }
+    }
+    assert!(catalog("scheme").unwrap_err().to_string().contains("did you mean \"schemes\""));
+}
+
+#[test]
+fn the_schema_describes_every_table_of_a_spec() {
+    let tables = schema()["properties"].as_object().unwrap();
+    let names: Vec<&String> = tables.keys().collect();
+    assert_eq!(names, ["run", "fabric", "traffic", "transport", "balancer"]);
+    assert!(tables.values().all(|table| table["description"].is_string()));
+}

@@ -1,0 +1,161 @@
+//! `weft._core`: specs, runs and tables for Python.
+//!
+//! Long work releases the interpreter. No panic crosses: it becomes a `RuntimeError`. Mistakes in a spec are
+//! [`error::SpecError`], each with one message.
+
+mod error;
+mod progress;
+mod result;
+mod scheme;
+
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use weft_balance::{ExternalSwitch, SwitchInfo};
+use weft_lab::{External, Prepared, Report, RunError, SpecSource};
+
+use error::{SpecError, guarded, run_error, spec_error};
+use progress::{Failure, Progress, observe};
+use result::{RunResult, Table};
+use scheme::PythonSwitch;
+
+/// Pairs of key and value, as given to `--set`.
+type Overrides = Vec<(String, String)>;
+
+fn source(
+    spec: String,
+    base_dir: PathBuf,
+    overrides: Overrides,
+    seed: Option<Bound<'_, PyAny>>,
+    origin: String,
+) -> PyResult<SpecSource> {
+    let seed = seed.map(|seed| {
+        let number = seed.extract::<u64>();
+        number.map_err(|_| SpecError::new_err(format!("seed is {seed}: allowed is 0 to {}", i64::MAX)))
+    });
+    Ok(SpecSource { text: spec, origin, base_dir, overrides, seed: seed.transpose()? })
+}
+
+/// Resolve a spec (TOML text); JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "toml"}`.
+#[pyfunction]
+#[pyo3(signature = (spec, *, base_dir = PathBuf::from("."), overrides = Vec::new(), seed = None, origin = "spec".to_owned()))]
+fn resolve(
+    py: Python<'_>,
+    spec: String,
+    base_dir: PathBuf,
+    overrides: Overrides,
+    seed: Option<Bound<'_, PyAny>>,
+    origin: String,
+) -> PyResult<String> {
+    let source = source(spec, base_dir, overrides, seed, origin)?;
+    guarded(|| {
+        let resolved = py.detach(|| Prepared::new(&source).and_then(|prepared| prepared.explain()));
+        resolved.map(|json| json.to_string()).map_err(|error| spec_error(&error))
+    })
+}
+
+/// Run a spec (TOML text). Releases the GIL.
+///
+/// `progress` is called about five times a second; an exception that it raises ends the run and is raised here. So
+/// does one that `python_balancer` raises, or a signal such as Ctrl-C.
+#[pyfunction]
+#[pyo3(signature = (
+    spec, *, base_dir = PathBuf::from("."), overrides = Vec::new(), seed = None, progress = None,
+    python_balancer = None, origin = "spec".to_owned(),
+))]
+#[allow(clippy::too_many_arguments)]
+fn run(
+    py: Python<'_>,
+    spec: String,
+    base_dir: PathBuf,
+    overrides: Overrides,
+    seed: Option<Bound<'_, PyAny>>,
+    progress: Option<Bound<'_, PyAny>>,
+    python_balancer: Option<Bound<'_, PyAny>>,
+    origin: String,
+) -> PyResult<RunResult> {
+    let source = source(spec, base_dir, overrides, seed, origin)?;
+    let balancer = python_balancer.map(|balancer| python_scheme(&balancer)).transpose()?;
+    let progress = progress.map(Bound::unbind);
+    let failure = Failure::default();
+    let outcome = guarded(|| {
+        py.detach(|| {
+            let prepared = Prepared::new(&source)?;
+            let mut observer = |report: &Report| observe(report, progress.as_ref(), &failure);
+            let Some((name, choose)) = balancer else { return prepared.run(&mut observer, None) };
+            let mut make = |info: &SwitchInfo<'_>| -> Box<dyn ExternalSwitch> {
+                let choose = Python::attach(|py| choose.clone_ref(py));
+                Box::new(PythonSwitch::new(choose, failure.clone(), info))
+            };
+            prepared.run(&mut observer, Some(External { name, make: &mut make }))
+        })
+        .map_err(|error: RunError| run_error(&error))
+    });
+    match failure.get(py) {
+        Some(error) => Err(error),
+        None => outcome.map(RunResult::from),
+    }
+}
+
+/// The name of a load balancer that is written in Python, and its method `choose`.
+fn python_scheme(balancer: &Bound<'_, PyAny>) -> PyResult<(String, Py<PyAny>)> {
+    let class = balancer.get_type().name()?.to_string();
+    match balancer.getattr("choose") {
+        Ok(choose) if choose.is_callable() => Ok((class, choose.unbind())),
+        _ => Err(PyTypeError::new_err(format!(
+            "a load balancer needs a method choose(switch, packet, ports), and {class} has none"
+        ))),
+    }
+}
+
+/// The JSON Schema of the whole spec, as text.
+#[pyfunction]
+fn schema() -> PyResult<String> {
+    guarded(|| Ok(weft_lab::schema().to_string()))
+}
+
+/// List "schemes", "transports", "workloads" or "fabrics" as JSON text.
+#[pyfunction]
+fn catalog(kind: &str) -> PyResult<String> {
+    guarded(|| weft_lab::catalog(kind).map(|list| list.to_string()).map_err(|error| spec_error(&error)))
+}
+
+/// Measure the speed of the core on a fabric of `hosts` hosts: JSON text.
+#[pyfunction]
+#[pyo3(name = "bench", signature = (hosts, scheme, *, seed = 1))]
+fn measure(py: Python<'_>, hosts: u32, scheme: &str, seed: u64) -> PyResult<String> {
+    let failure = Failure::default();
+    let measured = guarded(|| {
+        let mut observer = |report: &Report| observe(report, None, &failure);
+        let measured = py.detach(|| weft_lab::bench::bench(hosts, scheme, seed, &mut observer));
+        measured.map_err(|error| run_error(&error))
+    });
+    if let Some(error) = failure.get(py) {
+        return Err(error);
+    }
+    let measured = measured?;
+    serde_json::to_string(&measured)
+        .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))
+}
+
+/// The version of the core, such as "0.1.0".
+#[pyfunction]
+fn version() -> &'static str {
+    weft_lab::VERSION
+}
+
+/// Specs, runs and tables.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("SpecError", module.py().get_type::<SpecError>())?;
+    module.add_class::<Progress>()?;
+    module.add_class::<RunResult>()?;
+    module.add_class::<Table>()?;
+    module.add_function(wrap_pyfunction!(resolve, module)?)?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(catalog, module)?)?;
+    module.add_function(wrap_pyfunction!(measure, module)?)?;
+    module.add_function(wrap_pyfunction!(version, module)?)
+}

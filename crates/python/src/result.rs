@@ -1,0 +1,91 @@
+//! What a run leaves behind, in memory.
+
+use std::path::PathBuf;
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{RecordBatch, RecordBatchIterator};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use weft_lab::Outcome;
+
+use crate::error::{guarded, output_error};
+
+/// What a run leaves behind, in memory.
+#[pyclass(frozen, module = "weft._core")]
+pub struct RunResult {
+    outcome: Outcome,
+}
+
+impl From<Outcome> for RunResult {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome }
+    }
+}
+
+#[pymethods]
+impl RunResult {
+    /// `summary.json` as text.
+    #[getter]
+    fn summary(&self) -> PyResult<String> {
+        self.outcome.summary.to_json().map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+
+    /// `spec.toml`, fully resolved, as text.
+    #[getter]
+    fn spec(&self) -> &str {
+        &self.outcome.spec
+    }
+
+    /// The table "flows", "links" or "scheme".
+    fn table(&self, name: &str) -> PyResult<Table> {
+        let table = self.outcome.table(name).cloned().map(|batch| Table { batch });
+        table.ok_or_else(|| {
+            PyValueError::new_err(format!("there is no table {name:?}: allowed are flows, links, scheme"))
+        })
+    }
+
+    /// Write the result directory, to a temporary sibling first. Raises `OSError`.
+    #[pyo3(signature = (directory, *, force = false))]
+    fn write(&self, py: Python<'_>, directory: PathBuf, force: bool) -> PyResult<()> {
+        guarded(move || {
+            let written = py.detach(move || self.outcome.write(&directory, force));
+            written.map_err(|error| output_error(&error))
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        let summary = &self.outcome.summary;
+        format!("RunResult({}, seed {}, {} flows)", summary.scheme, summary.seed, summary.all.flows)
+    }
+}
+
+/// A table in Arrow form, that Polars, pyarrow, pandas and `DuckDB` take over without copying.
+#[pyclass(frozen, module = "weft._core")]
+pub struct Table {
+    batch: RecordBatch,
+}
+
+#[pymethods]
+impl Table {
+    /// The table through the Arrow C stream interface. A requested schema is not followed, as the interface allows.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema);
+        let schema = self.batch.schema();
+        let batches = RecordBatchIterator::new([Ok(self.batch.clone())], schema);
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
+    }
+
+    fn __len__(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Table({} rows, {} columns)", self.batch.num_rows(), self.batch.num_columns())
+    }
+}
