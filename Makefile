@@ -77,5 +77,5 @@ $(VENV)/.dev-requirements: requirements-dev.lock | $(BIN)/python
 
 $(VENV)/.extension: $(VENV)/.requirements pyproject.toml $(RUST_SOURCES) $(RUST_DATA)
 	@command -v cargo > /dev/null || { echo "cargo is missing; install Rust from https://rustup.rs" >&2; exit 1; }
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+	VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
