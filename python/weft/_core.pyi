@@ -87,8 +87,9 @@ def catalog(kind: str) -> str:
 def bench(hosts: int, scheme: str, *, seed: int = 1) -> str:
     """Measure the speed of the core on a fabric of `hosts` hosts.
 
-    JSON text `{"hosts", "scheme", "flows", "active_flows", "packet_hops", "events", "cpu_s", "wall_s",
-    "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host", "memory_bytes_per_active_flow"}`.
+    JSON text `{"hosts", "fabric", "scheme", "flows", "active_flows", "packet_hops", "events", "cpu_s", "wall_s",
+    "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host", "memory_bytes_per_active_flow",
+    "peak_rss_bytes"}`.
     """
 
 def version() -> str:

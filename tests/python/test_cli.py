@@ -212,3 +212,11 @@ def test_a_directory_that_is_no_result_is_refused_by_report(weft_command: Weft, 
     (tmp_path / "compare.json").write_text("{}", encoding="utf-8")
     broken = weft_command("report", ".")
     assert broken.code == 2 and "not one of weft's" in broken.stderr
+
+
+def test_bench_reports_speed_and_memory(weft_command: Weft) -> None:
+    (row,) = weft_command("bench", "--hosts", "128", "--schemes", "ecmp", "--json").json()
+    assert (row["hosts"], row["scheme"]) == (128, "ecmp")
+    assert row["packet_hops"] > 100_000 and row["packet_hops_per_cpu_s"] > 100_000
+    assert 0 < row["memory_bytes_per_host"] < 1_000_000
+    assert weft_command("bench", "--hosts", "many").code == 2
