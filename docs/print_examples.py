@@ -1,0 +1,87 @@
+"""Prints the examples of the guide and of the README again, so that every output in them came from the program.
+
+A block after `<!-- run -->` holds commands (`$ weft ...`) and what they print; this script runs the commands, in a
+directory of their own, and puts their output in place of the old one. Options stand in the comment:
+
+- `width=90`: columns of the terminal (100 unless told);
+- `lines=12`: so many lines of each output, and an ellipsis;
+- `stderr`: messages, too;
+- `copy=out/demo/figures/waits.png`: afterwards, that file to docs/images/; several with commas between them.
+
+A block after `<!-- file mine.toml -->` is written to that file first.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+_RUN = re.compile(r"<!-- run(?P<options>[^>]*) -->\n```console\n(?P<body>.*?)```", re.DOTALL)
+_FILE = re.compile(r"<!-- file (?P<name>\S+) -->\n```\w+\n(?P<body>.*?)```", re.DOTALL)
+
+
+def main(names: list[str]) -> None:
+    """Print the examples of the pages with these names, or of all."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "examples").symlink_to(ROOT / "examples")
+        for page in PAGES:
+            if names and page.name not in names:
+                continue
+            text = page.read_text(encoding="utf-8")
+            for found in _FILE.finditer(text):
+                (place / found["name"]).write_text(found["body"], encoding="utf-8")
+            printed = _RUN.sub(lambda found: _printed(found, place), text)
+            page.write_text(printed, encoding="utf-8")
+
+
+def _printed(found: re.Match[str], place: Path) -> str:
+    options = dict(part.partition("=")[::2] for part in found["options"].split())
+    commands = [line[2:] for line in found["body"].splitlines() if line.startswith("$ ")]
+    outputs = [f"$ {command}\n{_output(command, options, place)}" for command in commands]
+    for name in filter(None, options.get("copy", "").split(",")):
+        source = place / name
+        images = ROOT / "docs" / "images"
+        images.mkdir(exist_ok=True)
+        shutil.copyfile(source, images / f"{source.parent.parent.name}-{source.name}")
+    return f"<!-- run{found['options']} -->\n```console\n" + "\n".join(outputs) + "```"
+
+
+def _output(command: str, options: dict[str, str], place: Path) -> str:
+    print(command, file=sys.stderr)
+    beside = Path(sys.executable).parent
+    environment = os.environ | {
+        "PATH": f"{beside}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": options.get("width", "100"),
+        "NO_COLOR": "1",
+    }
+    done = subprocess.run(
+        shlex.split(command, comments=True),
+        cwd=place,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if "stderr" in options else subprocess.DEVNULL,
+        text=True,
+        check=False,
+    )
+    wanted = {0, 2} if "stderr" in options else {0}
+    if done.returncode not in wanted:
+        sys.exit(f"exit code {done.returncode}: {command}")
+    lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
+    while lines and not lines[0]:
+        lines.pop(0)
+    most = int(options.get("lines", len(lines)))
+    if len(lines) > most:
+        lines = [*lines[:most], "…"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
