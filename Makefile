@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock rust-toolchain.toml
 RUST_DATA := $(shell find data -type f 2>/dev/null)
 
-.PHONY: help demo build test test-rust test-python lint format docs lock clean
+.PHONY: help demo build test test-rust test-python fidelity lint format docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -32,6 +32,9 @@ test-rust:
 
 test-python: $(VENV)/.extension $(VENV)/.dev-requirements
 	$(BIN)/python -m pytest
+
+fidelity: $(VENV)/.extension ## the flows of a reference run in ns-3, compared
+	$(BIN)/python tests/fidelity/reference.py
 
 lint: $(VENV)/.dev-requirements ## formatting, clippy, ruff, mypy
 	cargo fmt --all --check
