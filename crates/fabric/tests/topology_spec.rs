@@ -30,7 +30,7 @@ fn queues_have_the_defaults_of_dctcp_at_ten_gigabit() {
     for tier in [Tier::Leaf, Tier::Spine, Tier::Last] {
         assert_eq!(queue(&fabric, tier), expected);
     }
-    assert_eq!(queue(&fabric, Tier::Host), (Limit::Unlimited, Marking::Never));
+    assert_eq!(queue(&fabric, Tier::Host), (Limit::Unlimited, Marking::Step(Threshold::Bytes(97_500))));
 }
 
 #[test]

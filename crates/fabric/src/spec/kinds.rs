@@ -46,7 +46,7 @@ macro_rules! kind {
             /// The output queue of every switch port. Default: 375KB, marking above 97500B.
             #[serde(default = "switch_queue")]
             pub switch_queue: QueueTable,
-            /// The output queue of every host. Default: unlimited, never marking.
+            /// The output queue of every host. Default: unlimited, marking above 97500B.
             #[serde(default = "host_queue")]
             pub host_queue: QueueTable,
             /// Time from a link's going down, or coming back, until all switches route by it; its own switch does at
