@@ -4,7 +4,7 @@ A block after `<!-- run -->` holds commands (`$ weft ...`) and what they print; 
 directory of their own, and puts their output in place of the old one. Options stand in the comment:
 
 - `width=90`: columns of the terminal (100 unless told);
-- `lines=12`: so many lines of each output, and an ellipsis;
+- `lines=12`: so many lines of each output, and an ellipsis; none at all with 0;
 - `stderr`: messages, too;
 - `copy=out/demo/figures/waits.png`: afterwards, that file to docs/images/; several with commas between them.
 
@@ -79,7 +79,7 @@ def _output(command: str, options: dict[str, str], place: Path) -> str:
         lines.pop(0)
     most = int(options.get("lines", len(lines)))
     if len(lines) > most:
-        lines = [*lines[:most], "…"]
+        lines = [*lines[:most], "…"] if most else []
     return "".join(f"{line}\n" for line in lines)
 
 
