@@ -33,8 +33,8 @@ count() {
 # Prints instructions per packet-hop of scheme $1, with one decimal place.
 measure() {
   local few_counts many_counts
-  few_counts=$(count "$few" "$1")
-  many_counts=$(count "$many" "$1")
+  few_counts=$(count "$few" "$1") || return 1
+  many_counts=$(count "$many" "$1") || return 1
   awk -v few="$few_counts" -v many="$many_counts" 'BEGIN {
     split(few, f, " "); split(many, m, " ")
     printf "%.1f\n", (m[1] - f[1]) / (m[2] - f[2])
@@ -42,12 +42,12 @@ measure() {
 }
 
 if [[ "${1:-}" == --write ]]; then
-  {
-    echo "# Instructions per packet-hop: 128 hosts, web search at load 0.6, DCTCP. Written by benches/instructions.sh --write."
-    for scheme in "${schemes[@]}"; do
-      echo "$scheme = $(measure "$scheme")"
-    done
-  } >"$scratch/figures"
+  echo "# Instructions per packet-hop: 128 hosts, web search at load 0.6, DCTCP. Written by benches/instructions.sh --write." \
+    >"$scratch/figures"
+  for scheme in "${schemes[@]}"; do
+    found=$(measure "$scheme")
+    echo "$scheme = $found" >>"$scratch/figures"
+  done
   mv "$scratch/figures" "$figures"
   cat "$figures"
   exit 0

@@ -101,6 +101,8 @@ fn a_mistake_in_a_file_is_found_by_its_line() {
     assert!(message(&source).starts_with("my.toml:4: fabric.leafs is not a key"), "{}", message(&source));
     let broken = SpecSource::from_text("[run\nseed = 1");
     assert!(message(&broken).starts_with("spec:1: not valid TOML"), "{}", message(&broken));
+    let list = SpecSource::from_text("\n[[fabric]]\nkind = \"leaf-spine\"");
+    assert_eq!(message(&list), "spec:2: fabric = a list: expected a table, as in [fabric]");
     let load = SpecSource::from_text(SMALL.replace("0.5", "1.5"));
     assert!(message(&load).starts_with("spec:10: traffic.load = 1.5"), "{}", message(&load));
 }

@@ -153,6 +153,7 @@ fn plain(message: &str) -> String {
         "a boolean" => "true or false".to_owned(),
         "a sequence" => "a list".to_owned(),
         "a map" => "a table".to_owned(),
+        "variant identifier" => "a name, in quotes".to_owned(),
         other if other.starts_with("struct ") || other.starts_with("internally tagged enum ") => {
             "a table".to_owned()
         }

@@ -52,6 +52,7 @@ impl Resolved {
     /// the rest.
     pub fn new(source: &SpecSource) -> Result<Self, SpecError> {
         let mut document = Document::parse(source)?;
+        check_tables(&document)?;
         complete(&mut document);
         let files = rebase(&mut document.value, &source.base_dir);
         let mut spec: Spec = decode(&document.value).map_err(|mistake| {
@@ -100,6 +101,20 @@ impl Resolved {
 
 fn unwritable(error: &dyn std::fmt::Display) -> SpecError {
     SpecError::new(format!("the resolved spec cannot be written: {error}"))
+}
+
+/// Every table of a spec must be one: enums that are told apart by a key would read lists, too.
+fn check_tables(document: &Document<'_>) -> Result<(), SpecError> {
+    for name in ["run", "fabric", "traffic", "transport", "balancer"] {
+        let found = match document.value.get(name) {
+            None | Some(Value::Table(_)) => continue,
+            Some(Value::Array(_)) => "a list".to_owned(),
+            Some(other) => other.to_string(),
+        };
+        let path = KeyPath(vec![Step::Key(name.to_owned())]);
+        return Err(document.error_at(&path, format!("{name} = {found}: expected a table, as in [{name}]")));
+    }
+    Ok(())
 }
 
 /// Writes the defaults that no type can have: what a table is of, and the traffic of a spec that says nothing of it.
