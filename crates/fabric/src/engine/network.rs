@@ -262,8 +262,9 @@ impl<'a> Network<'a> {
         self.schemes[switch].departing(&mut view, &mut self.pool[index], PortId(port as u16));
     }
 
-    /// Queues a packet on a link, or drops it.
-    #[inline]
+    /// Queues a packet on a link, or drops it. Inlined by force: as a call it takes 5 % more instructions a hop.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     fn enqueue(&mut self, link: u32, index: PacketIndex) {
         let now = self.now.as_ps();
         let state = &mut self.links[link as usize];
