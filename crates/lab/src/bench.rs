@@ -65,14 +65,14 @@ impl Shape {
     }
 }
 
-/// The spec of a benchmark: web search at a load of 0.6, DCTCP, `flows` flows (by default 2,000, or one a host where
-/// that is more).
+/// The spec of a benchmark: web search at a load of 0.6, DCTCP, `flows` flows. By default eight a host, so that most of the
+/// run is busy, but at least 2,000 and at most 32,768.
 ///
 /// # Errors
 /// A number of hosts that no such fabric has.
 pub fn bench_spec(hosts: u32, scheme: &str, flows: Option<u32>, seed: u64) -> Result<SpecSource, SpecError> {
     let Shape { leaves, spines, hosts_per_leaf } = Shape::of(hosts)?;
-    let flows = flows.unwrap_or_else(|| hosts.max(2_000));
+    let flows = flows.unwrap_or_else(|| hosts.saturating_mul(8).clamp(2_000, 32_768));
     let text = format!(
         "[fabric]\nkind = \"leaf-spine\"\nleaves = {leaves}\nspines = {spines}\nhosts_per_leaf = {hosts_per_leaf}\n\
          [traffic]\nworkload = \"web-search\"\nload = 0.6\nflows = {flows}\n\

@@ -12,7 +12,7 @@ use crate::spec::{SpecError, nearest};
 pub struct Parameter {
     /// The key, as in `gap` or `switch_queue.buffer`; `fault[].link` is in every entry of a list.
     pub key: String,
-    /// "time", "rate", "size", "number", "integer", "boolean", "string", or the names that are allowed.
+    /// "time", "rate", "size", "size | packets", "number", "integer", "boolean", "string", or the names that are allowed.
     #[serde(rename = "type")]
     pub kind: String,
     /// The units that are allowed; empty if it has none.
@@ -152,9 +152,9 @@ fn kind_of(root: &Value, schema: &Value) -> (String, String) {
     let units = opened.iter().find_map(|schema| schema["pattern"].as_str()).map(units_in).unwrap_or_default();
     let quantity = opened.iter().find_map(|schema| schema["$ref"].as_str()?.rsplit('/').next());
     match quantity {
-        Some("Time") => return ("time".to_owned(), units),
-        Some("Rate") => return ("rate".to_owned(), units),
-        Some("Bytes") => return ("size".to_owned(), units),
+        Some(name @ ("Time" | "Rate" | "Size")) => return (name.to_lowercase(), units),
+        // The limits of a queue, in bytes or packets.
+        _ if units.ends_with("packets") => return ("size | packets".to_owned(), units),
         _ => {}
     }
     let named = opened.iter().filter_map(|schema| schema["const"].as_str().map(|name| vec![name]));

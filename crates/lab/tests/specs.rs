@@ -133,6 +133,8 @@ fn every_catalog_lists_names_and_documented_parameters() {
                 for field in ["key", "type", "doc"] {
                     let text = parameter[field].as_str().unwrap();
                     assert!(!text.is_empty(), "{kind} {}: {parameter} has no {field}", entry["name"]);
+                    let has_unit = parameter["unit"] != "";
+                    assert!(!has_unit || parameter["type"] != "string", "{parameter} is a quantity");
                 }
             }
         }
