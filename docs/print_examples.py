@@ -77,6 +77,8 @@ def _output(command: str, options: dict[str, str], place: Path) -> str:
     lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
     while lines and not lines[0]:
         lines.pop(0)
+    while lines and not lines[-1]:
+        lines.pop()
     most = int(options.get("lines", len(lines)))
     if len(lines) > most:
         lines = [*lines[:most], "…"] if most else []
