@@ -1,7 +1,7 @@
 //! A small world for tests: one switch or one host, whose clock, queues and timers the test sets.
 
 use weft_packet::{HostId, Kind, Packet};
-use weft_units::{Purpose, Rate, Span, Stream, Time};
+use weft_units::{Bytes, Purpose, Rate, Span, Stream, Time};
 
 use crate::{EdgeContext, HostInfo, NextHops, PortId, SwitchContext, SwitchInfo};
 
@@ -46,7 +46,7 @@ impl SwitchContext for FakeSwitch {
     }
 
     fn drain_time(&self, port: PortId) -> Span {
-        self.rates[port.index()].ps_per_byte().service(self.backlogs[port.index()])
+        self.rates[port.index()].service(Bytes::new(self.backlogs[port.index()]))
     }
 
     fn backlog_bytes(&self, port: PortId) -> u64 {

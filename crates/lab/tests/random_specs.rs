@@ -21,7 +21,7 @@ const CHANGES: [(&str, &[&str]); 36] = [
     ("fabric.stack_delay", &["10us", "1000000s"]),
     ("fabric.overhead", &["20B", "1GB"]),
     ("fabric.switch_queue.buffer", &["0B", "1B", "3KB", "2packets", "0packets", "unlimited"]),
-    ("fabric.switch_queue.mark", &["0B", "1packets", "10MB", "never"]),
+    ("fabric.switch_queue.mark", &["0B", "1packets", "1GB", "never"]),
     (
         "fabric.switch_queue.red",
         &["{ min = '3KB', max = '9KB', probability = 0.1 }", "{ min = '9KB', max = '3KB' }"],

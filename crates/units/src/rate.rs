@@ -46,9 +46,12 @@ impl Rate {
         PicosPerByte::of(self)
     }
 
-    /// The time that `bytes` take, rounded up to a picosecond. `self` must not be zero.
+    /// The time that `bytes` take, rounded up to a picosecond; [`Span::MAX`] if that is longer than any run. `self` must
+    /// not be zero.
     pub const fn service(self, bytes: Bytes) -> Span {
-        self.ps_per_byte().service(bytes.as_u64())
+        let scaled = bytes.as_u64() as u128 * self.ps_per_byte().0 as u128;
+        let ps = (scaled + PicosPerByte::ROUND_UP as u128) >> PicosPerByte::FRACTION_BITS;
+        Span::from_ps(if ps > u64::MAX as u128 { u64::MAX } else { ps as u64 })
     }
 }
 
@@ -62,6 +65,7 @@ pub struct PicosPerByte(u64);
 
 impl PicosPerByte {
     const FRACTION_BITS: u32 = 16;
+    const ROUND_UP: u64 = (1 << Self::FRACTION_BITS) - 1;
     const PS_BITS_PER_S: u128 = 8_000_000_000_000;
 
     const fn of(rate: Rate) -> Self {
@@ -69,16 +73,10 @@ impl PicosPerByte {
         Self(scaled.div_ceil(rate.0 as u128) as u64)
     }
 
-    /// The time that `bytes` take, rounded up to a picosecond.
+    /// The time that the bytes of one packet take, rounded up to a picosecond. No overflow from 1 Mbit/s on.
     #[inline]
-    pub const fn service(self, bytes: u64) -> Span {
-        let round_up = (1 << Self::FRACTION_BITS) - 1;
-        Span::from_ps((bytes * self.0 + round_up) >> Self::FRACTION_BITS)
-    }
-
-    /// How many bytes leave in `span`, rounded down.
-    pub const fn bytes_in(self, span: Span) -> u64 {
-        (((span.as_ps() as u128) << Self::FRACTION_BITS) / self.0 as u128) as u64
+    pub const fn service(self, packet_bytes: u16) -> Span {
+        Span::from_ps((packet_bytes as u64 * self.0 + Self::ROUND_UP) >> Self::FRACTION_BITS)
     }
 }
 
@@ -94,6 +92,13 @@ mod tests {
             assert_eq!(Rate::from_gbps(gbps).service(Bytes::new(1)), Span::from_ps(ps));
             assert_eq!(Rate::from_gbps(gbps).service(Bytes::new(1_500)), Span::from_ps(ps * 1_500));
         }
+    }
+
+    #[test]
+    fn a_large_size_at_a_low_rate_takes_as_long_as_it_takes() {
+        assert_eq!(Rate::from_bps(1_000_000).service(Bytes::new(1_000_000_000)), Span::from_s(8_000));
+        assert_eq!(Rate::from_bps(1).service(Bytes::new(u64::MAX)), Span::MAX);
+        assert_eq!(Rate::from_bps(1_000_000).ps_per_byte().service(u16::MAX), Span::from_us(8 * 65_535));
     }
 
     proptest! {

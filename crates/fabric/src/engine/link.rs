@@ -3,7 +3,7 @@
 //! A FIFO link with a fixed rate knows when a packet departs the moment it is queued, so there is no event for it, and
 //! the backlog at any instant is the time until everything queued has left.
 
-use weft_units::{PicosPerByte, Rate, Span};
+use weft_units::{Bytes, PicosPerByte, Rate, Span};
 
 use super::pool::{NO_PACKET, PacketIndex};
 use crate::topology::{Condition, Limit, LinkSpec, Marking, Threshold};
@@ -85,10 +85,10 @@ impl Profile {
     /// The profile of a link in this condition.
     pub fn new(spec: &LinkSpec, condition: &Condition, overhead_bytes: u16) -> Self {
         let ps_per_byte = condition.rate.ps_per_byte();
-        let ps = |bytes: u64| ps_per_byte.service(bytes).as_ps();
+        let ps = |bytes: u64| condition.rate.service(Bytes::new(bytes)).as_ps();
         Self {
             ps_per_byte,
-            overhead_ps: ps(u64::from(overhead_bytes)),
+            overhead_ps: ps_per_byte.service(overhead_bytes).as_ps(),
             delay_ps: condition.delay.as_ps(),
             limit_ps: match spec.queue.limit {
                 Limit::AtMost(Threshold::Bytes(bytes)) => ps(bytes),
@@ -106,7 +106,7 @@ impl Profile {
     /// How long a packet of `wire_bytes` is in service, in ps.
     #[inline]
     pub const fn service_ps(&self, wire_bytes: u16) -> u64 {
-        self.ps_per_byte.service(wire_bytes as u64).as_ps() + self.overhead_ps
+        self.ps_per_byte.service(wire_bytes).as_ps() + self.overhead_ps
     }
 
     /// How many bytes leave in `ps`, to the nearest one.
