@@ -10,6 +10,6 @@ pub use engine::{
 };
 pub use spec::{Fabric, FabricError, FabricInfo, FabricSpec, fabrics};
 pub use topology::{
-    Condition, FaultEvent, FlowPackets, Ideal, Limit, LinkSpec, Marking, NodeId, QueueSpec, RouteEntry,
-    Routes, Threshold, Tier, Topology,
+    Condition, FaultEvent, FlowPackets, Ideal, Limit, LinkKnowledge, LinkSpec, Marking, NodeId, QueueSpec,
+    RouteEntry, Routes, Threshold, Tier, Topology,
 };

@@ -120,3 +120,32 @@ fn red_drops_what_cannot_be_marked_and_marks_what_can() {
     assert_eq!(tcp.links.iter().map(|link| link.marked).sum::<u64>(), 0);
     assert!(tcp.packets.dropped > 10);
 }
+
+/// Two changes in quick succession, the second while packets of the first are still pushed back behind slower ones: the
+/// queue is scheduled anew from what really departed. Order holds, nothing is early, and the link is never idle.
+#[test]
+fn changes_in_quick_succession_keep_the_queue_whole() {
+    let faults = "[[fault]]\nlink = 'leaf0>spine0'\nat = '0s'\nuntil = '400us'\ndelay = '200us'\n\
+                  [[fault]]\nlink = 'leaf0>spine0'\nat = '420us'\nuntil = '440us'\nrate = '5Gbps'\nloss = 0.05";
+    let fabric = fabric(&format!(
+        "kind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 4\n{faults}\n[switch_queue]\nbuffer = 'unlimited'"
+    ));
+    let flows = between_racks(4, 1_000_000);
+    let results = Run::new(&fabric, DCTCP, ECMP).flows(&flows);
+    let first = common::fct(&results, &flows, 0);
+    assert!(first > Span::from_us(400) && first < Span::from_ms(5), "{first}");
+    assert!(results.flows.iter().all(|flow| flow.delivered.is_some()));
+    assert!(results.flows.iter().zip(&flows).all(|(record, _)| record.receiver.segments_received >= 685));
+}
+
+#[test]
+fn wcmp_follows_a_rate_that_all_have_learned() {
+    let fault = "[[fault]]\nlink = 'leaf0-spine1'\nat = '1ms'\nrate = '1Gbps'";
+    let fabric = fabric(&format!("{TWO_SPINES}{fault}"));
+    let flows: Vec<Flow> =
+        (0..1_000).map(|index| flow(index * 10, (index % 4) as u16, 4 + (index % 4) as u16, 1_000)).collect();
+    let results = Run::new(&fabric, DCTCP, r#"name = "wcmp""#).flows(&flows);
+    let packets = results.links[link_named(&fabric, "leaf0>spine1")].packets;
+    // Half of the 200 flows before it is known, an eleventh of the 800 after.
+    assert!((130..=215).contains(&packets), "{packets} packets, 173 expected");
+}

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use weft_fabric::{Fabric, FabricError, FabricSpec, Routes, Topology};
+use weft_fabric::{Fabric, FabricError, FabricSpec, LinkKnowledge, Routes, Topology};
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/fabrics")
@@ -215,7 +215,11 @@ proptest! {
     ) {
         let topology = graph("unknown-failures", &graph_text(switches, true, &homes, &cables)).unwrap().topology;
         let each_link = |up: &[bool]| up.iter().copied().cycle().take(topology.links.len()).collect::<Vec<bool>>();
-        let routes = Routes::compute(&topology, &each_link(&known), &each_link(&local));
+        let routes = Routes::compute(
+            &topology,
+            &LinkKnowledge { up: each_link(&known), ..LinkKnowledge::at_start(&topology) },
+            &each_link(&local),
+        );
         prop_assert!(all_arrive(&topology, &routes).is_ok(), "{:?}", all_arrive(&topology, &routes));
     }
 }

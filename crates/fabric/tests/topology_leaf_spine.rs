@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use weft_balance::PortId;
-use weft_fabric::{Fabric, FabricSpec, RouteEntry, Routes, Tier};
+use weft_fabric::{Fabric, FabricSpec, LinkKnowledge, RouteEntry, Routes, Tier};
 use weft_units::{Rate, Span};
 
 fn fabric(toml: &str) -> Fabric {
@@ -102,22 +102,23 @@ fn weights_are_the_capacity_behind_a_port() {
 fn a_switch_avoids_its_own_dead_port_before_the_others_know() {
     let topology = fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 3\nhosts_per_leaf = 1").topology;
     let all = vec![true; topology.links.len()];
+    let known = |up: &[bool]| LinkKnowledge { up: up.to_vec(), ..LinkKnowledge::at_start(&topology) };
     let mut local = all.clone();
     let leaf0_spine1 = topology.first_link[2] as usize + 2;
     let spine1_leaf0 = topology.reverse[leaf0_spine1] as usize;
     local[leaf0_spine1] = false;
     local[spine1_leaf0] = false;
 
-    let before = Routes::compute(&topology, &all, &local);
+    let before = Routes::compute(&topology, &known(&all), &local);
     assert_eq!(group(&before, 0, 1).0, [1, 3], "leaf0 knows");
     assert_eq!(group(&before, 1, 0).0, [1, 2, 3], "leaf1 does not, and spine1 has no other way");
     assert_eq!(before.entry(3, 0), RouteEntry::None);
 
-    let after = Routes::compute(&topology, &local, &local);
+    let after = Routes::compute(&topology, &known(&local), &local);
     assert_eq!(group(&after, 1, 0).0, [1, 3], "all know");
     assert_eq!(after.entry(3, 0), RouteEntry::Port(PortId(1)), "spine1 goes round through leaf1");
 
-    let back = Routes::compute(&topology, &local, &all);
+    let back = Routes::compute(&topology, &known(&local), &all);
     assert_eq!(group(&back, 0, 1).0, [1, 2, 3], "leaf0 sees its port come back");
     assert_eq!(group(&back, 1, 0).0, [1, 3], "leaf1 does not know yet");
 }

@@ -124,30 +124,16 @@ fn mistakes_are_answered_with_what_is_allowed() {
 }
 
 #[test]
-fn what_cannot_be_read_is_answered_with_its_key() {
+fn what_cannot_be_read_is_refused_with_what_is_allowed() {
     for (spec, expected) in [
-        ("leaves = 8", "fabric.kind is missing: it is one of leaf-spine, fat-tree, graph"),
-        (
-            "kind = 'leafspine'",
-            "fabric.kind names \"leafspine\", and there is no such kind (did you mean \"leaf-spine\"?); there are \
-             leaf-spine, fat-tree, graph",
-        ),
-        ("kind = 3", "fabric.kind = 3: allowed is one of leaf-spine, fat-tree, graph"),
-        (
-            "kind = 'fat-tree'\nhosts_per_egde = 3",
-            "fabric names \"hosts_per_egde\", and there is no such key (did you mean \"hosts_per_edge\"?)",
-        ),
-        ("kind = 'leaf-spine'\nleaves = -1", "fabric.leaves: invalid value: integer `-1`, expected u32"),
-        (
-            "kind = 'leaf-spine'\nhost_rate = '10'",
-            "fabric.host_rate: \"10\" is not a rate: the unit is missing",
-        ),
-        ("kind = 'leaf-spine'\nswitch_queue.buffer = 'x'", "fabric.switch_queue.buffer: \"x\" is not a size"),
-        (
-            "kind = 'leaf-spine'\n[[fault]]\nlos = 0.1",
-            "fabric.fault: unknown field `los`, expected one of `link`",
-        ),
-        ("kind = 'graph'", "fabric: missing field `file`"),
+        ("leaves = 8", "missing field `kind`"),
+        ("kind = 'leafspine'", "unknown variant `leafspine`, expected one of `leaf-spine`, `fat-tree`, `graph`"),
+        ("kind = 'fat-tree'\nhosts_per_egde = 3", "unknown field `hosts_per_egde`, expected one of `k`"),
+        ("kind = 'leaf-spine'\nleaves = -1", "invalid value: integer `-1`, expected u32"),
+        ("kind = 'leaf-spine'\nhost_rate = '10'", "\"10\" is not a rate: the unit is missing"),
+        ("kind = 'leaf-spine'\nswitch_queue.buffer = 'x'", "\"x\" is not a size"),
+        ("kind = 'leaf-spine'\n[[fault]]\nlos = 0.1", "unknown field `los`, expected one of `link`"),
+        ("kind = 'graph'", "missing field `file`"),
     ] {
         let said = message(spec);
         assert!(said.contains(expected), "{spec}: {said}");
@@ -161,7 +147,7 @@ fn every_kind_of_the_schema_can_be_read_and_its_keys_are_the_known_ones() {
         assert!(schema.contains(&format!("\"{}\"", info.name)));
         for key in info.parameters["properties"].as_object().unwrap().keys() {
             let said = message(&format!("kind = '{}'\n{key} = [1]", info.name));
-            assert!(said.starts_with(&format!("fabric.{key}: invalid type")), "{key}: {said}");
+            assert!(said.starts_with("invalid type"), "{key}: {said}");
         }
     }
 }

@@ -39,7 +39,7 @@ const PINNED: [Pinned; 9] = [
             ("fabric.fault", "[{ link = 'leaf0-spine1', at = '1ms', until = '9ms', down = true }]"),
             ("fabric.reroute_after", "2ms"),
         ],
-        "8cba91a86e663f2d",
+        "5811aea54ca6c694",
     ),
     (
         "a fat-tree, handshakes, packets counted",

@@ -2,6 +2,7 @@
 
 mod endpoint;
 mod event_set;
+mod faults;
 mod link;
 mod network;
 mod pool;

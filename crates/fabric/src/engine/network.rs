@@ -7,8 +7,8 @@ use weft_units::{Purpose, Rate, Span, Stream, Time};
 use super::event_set::EventSet;
 use super::link::{Link, Profile};
 use super::pool::{NO_PACKET, PacketIndex, Pool};
-use super::special::{Admission, Special};
-use crate::topology::{Condition, FaultEvent, RouteEntry, Routes, Topology};
+use super::special::{Admission, Queued, Special};
+use crate::topology::{FaultEvent, LinkKnowledge, RouteEntry, Routes, Topology};
 
 /// What happened to packets on a link, apart from being sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,6 +28,8 @@ pub struct PacketCounts {
     pub delivered: u64,
     /// Dropped or lost anywhere.
     pub dropped: u64,
+    /// Of these, dropped at a switch that had no way to their destination: on no link's account.
+    pub unroutable: u64,
     /// Arrivals at the far end of a link.
     pub hops: u64,
 }
@@ -40,23 +42,26 @@ pub struct Network<'a> {
     pub events: EventSet,
     /// All links, as the topology numbers them.
     pub links: Vec<Link>,
-    profiles: Vec<Profile>,
-    specials: Vec<Special>,
+    pub(super) profiles: Vec<Profile>,
+    pub(super) specials: Vec<Special>,
     drops: Vec<LinkDrops>,
-    pool: Pool,
-    topology: &'a Topology,
+    pub(super) pool: Pool,
+    pub(super) topology: &'a Topology,
     /// The tables in force.
     pub routes: Routes,
     /// The scheme at each switch.
     pub schemes: Vec<SwitchScheme>,
     hooks: SwitchHooks,
     streams: Vec<Stream>,
-    /// Whether each link works, and whether all switches know that it does.
-    local_up: Vec<bool>,
-    known_up: Vec<bool>,
+    /// Whether each link works, as its own switch sees it at once.
+    pub(super) local_up: Vec<bool>,
+    /// What all switches know.
+    pub(super) known: LinkKnowledge,
+    /// Whether faults change each link's condition during the run.
+    pub(super) changes: Vec<bool>,
     /// Rack of each switch, or `u16::MAX` for one without hosts.
     rack_of_switch: Vec<u16>,
-    seed: u64,
+    pub(super) seed: u64,
     /// Packets in the whole fabric.
     pub counts: PacketCounts,
 }
@@ -112,12 +117,17 @@ impl<'a> Network<'a> {
     /// An idle network. `max_wire_bytes` is the largest packet; `scheme` makes the scheme of each switch.
     pub fn new(
         topology: &'a Topology,
+        faults: &[FaultEvent],
         seed: u64,
         max_wire_bytes: u16,
         hooks: SwitchHooks,
         scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
     ) -> Self {
-        let up: Vec<bool> = topology.links.iter().map(|link| link.condition.up).collect();
+        let known = LinkKnowledge::at_start(topology);
+        let mut changes = vec![false; topology.links.len()];
+        for fault in faults {
+            changes[fault.link as usize] = true;
+        }
         let mut rack_of_switch = vec![u16::MAX; topology.switches];
         for (rack, &switch) in topology.switch_of_rack.iter().enumerate() {
             rack_of_switch[switch as usize] = rack as u16;
@@ -131,14 +141,15 @@ impl<'a> Network<'a> {
             drops: vec![LinkDrops::default(); topology.links.len()],
             pool: Pool::default(),
             topology,
-            routes: Routes::compute(topology, &up, &up),
+            routes: Routes::compute(topology, &known, &known.up),
             schemes: Vec::with_capacity(topology.switches),
             hooks,
             streams: (0..topology.switches)
                 .map(|switch| Stream::new(seed, Purpose::SwitchBalancer, switch as u64))
                 .collect(),
-            local_up: up.clone(),
-            known_up: up,
+            local_up: known.up.clone(),
+            known,
+            changes,
             rack_of_switch,
             seed,
             counts: PacketCounts::default(),
@@ -238,10 +249,10 @@ impl<'a> Network<'a> {
                         self.schemes[switch].choose(&mut view, packet, &NextHops { ports, weights, rack })
                     };
                     let port = ports[choice];
-                    packet.trail = packet.trail.wrapping_mul(61).wrapping_add(port.0 + 1);
+                    packet.trail = extended(packet.trail, port);
                     first + u32::from(port.0)
                 }
-                RouteEntry::None => return self.discard(index),
+                RouteEntry::None => return self.drop_unroutable(index),
             }
         };
         if self.hooks.departing {
@@ -284,7 +295,8 @@ impl<'a> Network<'a> {
                 Admission::LoseOnWire => lost_on_wire = true,
                 Admission::Drop => return self.drop_at(link, index),
             }
-            special.queued(now + backlog + service);
+            let depart_ps = now + backlog + service;
+            special.push(Queued { depart_ps, wire_bytes: packet.wire_bytes, arrives: !lost_on_wire });
         }
         if backlog > profile.mark_ps {
             mark(packet, &mut self.drops[link as usize]);
@@ -317,7 +329,13 @@ impl<'a> Network<'a> {
     }
 
     #[cold]
-    fn drop_at(&mut self, link: u32, index: PacketIndex) {
+    fn drop_unroutable(&mut self, index: PacketIndex) {
+        self.counts.unroutable += 1;
+        self.discard(index);
+    }
+
+    #[cold]
+    pub(super) fn drop_at(&mut self, link: u32, index: PacketIndex) {
         self.drops[link as usize].dropped += 1;
         self.discard(index);
     }
@@ -326,104 +344,6 @@ impl<'a> Network<'a> {
     fn discard(&mut self, index: PacketIndex) {
         self.counts.dropped += 1;
         self.pool.remove(index);
-    }
-
-    /// A link changes its state. What is on it when it goes down is lost; what is queued when its rate or delay changes
-    /// is sent at the new rate, the packet in service from its beginning.
-    pub fn apply_fault(&mut self, fault: &FaultEvent) {
-        self.apply_condition(fault.link, fault.condition);
-        self.local_up[fault.link as usize] = fault.condition.up;
-        self.recompute_routes();
-    }
-
-    /// All switches know by now whether this link works.
-    pub fn learn_fault(&mut self, fault: &FaultEvent) {
-        self.known_up[fault.link as usize] = self.local_up[fault.link as usize];
-        self.recompute_routes();
-    }
-
-    fn recompute_routes(&mut self) {
-        self.routes = Routes::compute(self.topology, &self.known_up, &self.local_up);
-    }
-
-    fn apply_condition(&mut self, link: u32, condition: Condition) {
-        let spec = &self.topology.links[link as usize];
-        let profile = Profile::new(spec, &condition, self.topology.overhead_bytes);
-        let profile = self.profile_index(profile);
-        let special = Special::of(link, spec, &condition, self.seed);
-        let state = &mut self.links[link as usize];
-        let old_delay_ps = self.profiles[state.profile as usize].delay_ps;
-        state.profile = profile;
-        state.is_special = special.is_some();
-        if let Some(mut special) = special {
-            if state.special == u32::MAX {
-                state.special = self.specials.len() as u32;
-                self.specials.push(special);
-            } else {
-                let slot = &mut self.specials[state.special as usize];
-                std::mem::swap(slot, &mut special);
-                slot.continue_from(special);
-            }
-        }
-        if self.links[link as usize].head != NO_PACKET {
-            self.reschedule(link, condition.up, old_delay_ps);
-        }
-    }
-
-    fn profile_index(&mut self, profile: Profile) -> u16 {
-        let known = self.profiles.iter().position(|candidate| *candidate == profile);
-        known.unwrap_or_else(|| {
-            self.profiles.push(profile);
-            self.profiles.len() - 1
-        }) as u16
-    }
-
-    /// Works out again when the packets on a link arrive, or loses them if it is down. The packet in service keeps its
-    /// departure.
-    fn reschedule(&mut self, link: u32, up: bool, old_delay_ps: u64) {
-        self.events.remove_link(&mut self.links, link);
-        let members = self.members(link);
-        let now = self.now.as_ps();
-        let state = &mut self.links[link as usize];
-        if !up {
-            (state.head, state.tail, state.busy_until) = (NO_PACKET, NO_PACKET, now);
-            for index in members {
-                self.drop_at(link, index);
-            }
-            return;
-        }
-        let profile = &self.profiles[state.profile as usize];
-        let mut departures = Vec::new();
-        let mut earliest = now;
-        for index in members {
-            let packet = &mut self.pool[index];
-            let old_depart = packet.arrive.as_ps() - old_delay_ps;
-            if old_depart > now {
-                let depart = match departures.last() {
-                    None => old_depart,
-                    Some(previous) => previous + profile.service_ps(packet.wire_bytes),
-                };
-                departures.push(depart);
-                packet.arrive = Time::from_ps(earliest.max(depart + profile.delay_ps));
-            }
-            earliest = earliest.max(packet.arrive.as_ps());
-        }
-        state.busy_until = departures.last().copied().unwrap_or(now);
-        state.head_arrive = self.pool[state.head].arrive.as_ps();
-        if state.is_special {
-            self.specials[state.special as usize].set_departures(departures.into_iter());
-        }
-        self.events.push_link(&mut self.links, link);
-    }
-
-    /// The packets on a link, from the one that arrives first.
-    fn members(&self, link: u32) -> Vec<PacketIndex> {
-        let state = &self.links[link as usize];
-        let mut members = vec![state.head];
-        while members.last() != Some(&state.tail) {
-            members.push(self.pool[members[members.len() - 1]].next);
-        }
-        members
     }
 
     /// What happened to packets on each link.
@@ -444,7 +364,14 @@ impl<'a> Network<'a> {
             + self.events.memory_bytes()
             + self.routes.memory_bytes()
             + self.schemes.capacity() * size_of::<SwitchScheme>()
+            + self.schemes.iter().map(SwitchScheme::state_bytes).sum::<u64>() as usize
     }
+}
+
+/// The trail of a packet that came along `trail` and leaves by `port`.
+#[inline]
+const fn extended(trail: u16, port: PortId) -> u16 {
+    trail.wrapping_mul(61).wrapping_add(port.0 + 1)
 }
 
 #[cold]

@@ -78,7 +78,7 @@ struct Receiver<R> {
     end: End,
     state: R,
     wait_ps: [u64; 4],
-    last_trail: u16,
+    last_trail: u32,
     path_changes: u32,
 }
 
@@ -90,6 +90,8 @@ struct Active<P: Protocol> {
 }
 
 const NOT_ACTIVE: u32 = u32::MAX;
+/// No packet has arrived yet: trails have 16 bits.
+const NO_TRAIL: u32 = u32::MAX;
 
 /// A run, from its first event to its last.
 pub struct Simulation<'a, P: Protocol> {
@@ -127,7 +129,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         let two_segments = FlowSize { segments: 2, last_payload: 1 };
         let largest = input.protocol.segment_wire_bytes(two_segments, 0);
         let header_bytes = input.protocol.segment_wire_bytes(two_segments, 1) - two_segments.last_payload;
-        let network = Network::new(topology, seed, largest, hooks, scheme);
+        let network = Network::new(topology, input.faults, seed, largest, hooks, scheme);
         let stream = |purpose, host| Stream::new(seed, purpose, host as u64);
         let edge_schemes = (0..topology.hosts).map(|host| {
             balancer.edge_scheme(&HostInfo {
@@ -252,15 +254,25 @@ impl<'a, P: Protocol> Simulation<'a, P> {
                 self.network.apply_fault(&self.faults[entity as usize]);
                 let learned = now.saturating_add(self.reroute_after);
                 self.network.events.push_timer(learned, EventKey::new(EventKind::Reroute, entity));
+                self.routes_changed(entity);
             }
             EventKind::Reroute => {
                 self.network.learn_fault(&self.faults[entity as usize]);
-                self.hosts.learn_routes(&self.network);
+                self.routes_changed(entity);
             }
             EventKind::FlowStart => self.start_flow(),
             EventKind::Sender => self.wake_sender(entity),
             EventKind::Receiver => self.wake_receiver(entity),
             EventKind::EdgeSender | EventKind::EdgeReceiver => self.edge_timer(kind, entity),
+        }
+    }
+
+    /// Recomputes the routes, once for all faults of one instant: with the last of them.
+    fn routes_changed(&mut self, fault: u32) {
+        let fault = fault as usize;
+        if self.faults.get(fault + 1).is_none_or(|next| next.at != self.faults[fault].at) {
+            self.network.recompute_routes();
+            self.hosts.learn_routes(&self.network);
         }
     }
 
@@ -285,7 +297,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             end: End::receiver(id, flow.dst, flow.src, entropy, class, edge(flow.dst)),
             state: self.protocol.receiver(size),
             wait_ps: [0; 4],
-            last_trail: 0,
+            last_trail: NO_TRAIL,
             path_changes: 0,
         };
         let place = self.active.insert(sender, receiver);
@@ -490,9 +502,9 @@ impl<R> Receiver<R> {
         for (tier, sum) in self.wait_ps.iter_mut().enumerate() {
             *sum += packet.wait_ps(tier);
         }
-        // No trail is zero once a switch had a choice.
-        self.path_changes += u32::from(self.last_trail != packet.trail && self.last_trail != 0);
-        self.last_trail = packet.trail;
+        let trail = u32::from(packet.trail);
+        self.path_changes += u32::from(self.last_trail != trail && self.last_trail != NO_TRAIL);
+        self.last_trail = trail;
     }
 }
 

@@ -31,11 +31,22 @@ pub struct Special {
     packet_limit: u32,
     packet_mark: u32,
     red: Option<Red>,
-    /// When each queued packet departs, in ps, if packets are counted.
-    departures: VecDeque<u64>,
-    counts_packets: bool,
+    /// What is queued and has not departed, if anything asks for it.
+    queue: VecDeque<Queued>,
+    keeps_queue: bool,
     loss_stream: Stream,
     red_stream: Stream,
+}
+
+/// A packet in the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queued {
+    /// When it departs, in ps.
+    pub depart_ps: u64,
+    /// Bytes on the wire.
+    pub wire_bytes: u16,
+    /// Whether it will arrive.
+    pub arrives: bool,
 }
 
 /// Random early detection.
@@ -47,8 +58,9 @@ struct Red {
 }
 
 impl Special {
-    /// The rules of `link`, or `None` if its profile says all.
-    pub fn of(link: u32, spec: &LinkSpec, condition: &Condition, seed: u64) -> Option<Self> {
+    /// The rules of `link`, or `None` if its profile says all. `changes` tells that its condition will change: then what is
+    /// queued must be known, to be scheduled anew.
+    pub fn of(link: u32, spec: &LinkSpec, condition: &Condition, changes: bool, seed: u64) -> Option<Self> {
         let packet_limit = match spec.queue.limit {
             Limit::AtMost(Threshold::Packets(packets)) => packets,
             _ => u32::MAX,
@@ -63,9 +75,9 @@ impl Special {
             }
             _ => None,
         };
-        let counts_packets = packet_limit != u32::MAX || packet_mark != u32::MAX;
+        let keeps_queue = changes || packet_limit != u32::MAX || packet_mark != u32::MAX;
         let plain = condition.up && condition.loss <= 0.0 && condition.blackhole <= 0.0;
-        if plain && red.is_none() && !counts_packets {
+        if plain && red.is_none() && !keeps_queue {
             return None;
         }
         let loss_stream = Stream::new(seed, Purpose::Loss, u64::from(link));
@@ -77,8 +89,8 @@ impl Special {
             packet_limit,
             packet_mark,
             red,
-            departures: VecDeque::new(),
-            counts_packets,
+            queue: VecDeque::new(),
+            keeps_queue,
             loss_stream,
             red_stream: Stream::new(seed, Purpose::Red, u64::from(link)),
         })
@@ -86,31 +98,24 @@ impl Special {
 
     /// Takes over what was queued and drawn under the rules before.
     pub fn continue_from(&mut self, earlier: Self) {
-        self.departures = earlier.departures;
+        self.queue = earlier.queue;
         self.loss_stream = earlier.loss_stream;
         self.red_stream = earlier.red_stream;
     }
 
-    /// Notes when queued packets will depart, from the first to the last.
-    pub fn set_departures(&mut self, departures: impl Iterator<Item = u64>) {
-        if self.counts_packets {
-            self.departures = departures.collect();
+    /// Notes a packet that was just queued.
+    pub fn push(&mut self, queued: Queued) {
+        if self.keeps_queue {
+            self.queue.push_back(queued);
         }
     }
 
-    /// Notes when a packet that was just queued departs.
-    pub fn queued(&mut self, depart_ps: u64) {
-        if self.counts_packets {
-            self.departures.push_back(depart_ps);
+    /// What is queued at `now_ps`, from the packet in service on. Empty unless the queue is kept.
+    pub fn queue(&mut self, now_ps: u64) -> &mut VecDeque<Queued> {
+        while self.queue.front().is_some_and(|queued| queued.depart_ps <= now_ps) {
+            self.queue.pop_front();
         }
-    }
-
-    /// Packets queued at `now_ps`, the one in service included. Zero unless packets are counted.
-    fn backlog_packets(&mut self, now_ps: u64) -> u32 {
-        while self.departures.front().is_some_and(|&depart| depart <= now_ps) {
-            self.departures.pop_front();
-        }
-        self.departures.len() as u32
+        &mut self.queue
     }
 
     /// What becomes of `packet`, which finds `backlog_bytes` queued.
@@ -118,7 +123,7 @@ impl Special {
         if !self.up {
             return Admission::Drop;
         }
-        let backlog_packets = self.backlog_packets(now_ps);
+        let backlog_packets = self.queue(now_ps).len() as u32;
         if backlog_packets >= self.packet_limit {
             return Admission::Drop;
         }

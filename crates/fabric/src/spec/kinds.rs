@@ -59,18 +59,6 @@ macro_rules! kind {
         }
 
         impl $name {
-            /// Its keys.
-            pub(crate) const KEYS: &[&str] = &[
-                $(stringify!($field),)*
-                "stack_delay",
-                "switch_delay",
-                "overhead",
-                "switch_queue",
-                "host_queue",
-                "reroute_after",
-                "fault",
-            ];
-
             pub(crate) fn common(&self) -> Common<'_> {
                 Common {
                     stack_delay: self.stack_delay,

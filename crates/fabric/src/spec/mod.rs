@@ -7,13 +7,12 @@ mod fault;
 mod kinds;
 mod names;
 mod queue;
-mod read;
 mod timeline;
 
 use std::path::Path;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use weft_units::Bytes;
 
 pub use amount::Mark;
@@ -28,7 +27,7 @@ use crate::topology::plan::{Plan, Shared, check_delay};
 use crate::topology::{Topology, fat_tree, graph, leaf_spine};
 
 /// The fabric: hosts, switches, cables, queues and faults.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum FabricSpec {
     /// Two layers: every leaf has a cable, or several, to every spine.

@@ -8,7 +8,7 @@ pub(crate) mod plan;
 mod routes;
 
 pub use ideal::{FlowPackets, Ideal};
-pub use routes::{RouteEntry, Routes};
+pub use routes::{LinkKnowledge, RouteEntry, Routes};
 use weft_packet::HostId;
 use weft_units::{Rate, Span, Time};
 

@@ -4,6 +4,7 @@ mod compute;
 
 use weft_balance::PortId;
 use weft_packet::Route;
+use weft_units::Rate;
 
 use super::Topology;
 
@@ -16,6 +17,26 @@ pub enum RouteEntry {
     Port(PortId),
     /// Several: a group number, for [`Routes::group`].
     Group(u32),
+}
+
+/// What all switches take the links to be: one entry a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkKnowledge {
+    /// Whether it works.
+    pub up: Vec<bool>,
+    /// Its rate.
+    pub rate: Vec<Rate>,
+}
+
+impl LinkKnowledge {
+    /// The conditions that the run begins with, known to all.
+    pub fn at_start(topology: &Topology) -> Self {
+        let conditions = || topology.links.iter().map(|link| link.condition);
+        Self {
+            up: conditions().map(|link| link.up).collect(),
+            rate: conditions().map(|link| link.rate).collect(),
+        }
+    }
 }
 
 /// The tables of all switches.
@@ -38,22 +59,21 @@ impl Routes {
 
     /// The shortest paths, counted in hops, from every switch to every rack; hosts never forward.
     ///
-    /// `known_up` says, for each link, whether all switches take it to be up: distances and weights follow from it.
-    /// `local_up` says whether the switch that feeds it takes it to be up: that switch chooses among those. So a port
-    /// that dies leaves the groups of its own switch at once, and one that comes back enters them at once if it leads
-    /// nearer to the rack by what all know. Every next hop is nearer than its switch by what all know, so no choice
-    /// ever makes a loop. Weights are the rates in [`super::Condition`] of the topology, not those of its faults to
-    /// come. Nothing in a table leads from an edge switch to its own rack: that is [`Topology::link_to_host`].
+    /// `known` says what all switches take each link to be: distances and weights follow from it. `local_up` says
+    /// whether the switch that feeds a link takes it to be up: that switch chooses among those. So a port that dies
+    /// leaves the groups of its own switch at once, and one that comes back enters them at once if it leads nearer to
+    /// the rack by what all know. Every next hop is nearer than its switch by what all know, so no choice ever makes a
+    /// loop. Nothing in a table leads from an edge switch to its own rack: that is [`Topology::link_to_host`].
     ///
-    /// Both slices must have one entry a link. Takes time in proportion to racks times links.
-    pub fn compute(topology: &Topology, known_up: &[bool], local_up: &[bool]) -> Self {
-        compute::compute(topology, known_up, local_up)
+    /// Takes time in proportion to racks times links.
+    pub fn compute(topology: &Topology, known: &LinkKnowledge, local_up: &[bool]) -> Self {
+        compute::compute(topology, known, local_up)
     }
 
     /// The shortest paths by the conditions that the run begins with.
     pub fn at_start(topology: &Topology) -> Self {
-        let up: Vec<bool> = topology.links.iter().map(|link| link.condition.up).collect();
-        Self::compute(topology, &up, &up)
+        let known = LinkKnowledge::at_start(topology);
+        Self::compute(topology, &known, &known.up)
     }
 
     /// What `switch` does with packets for `rack`.

@@ -1,10 +1,9 @@
 //! What a spec says, as types.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use weft_balance::BalancerSpec;
 use weft_fabric::FabricSpec;
-use weft_fabric::spec::{FatTreeSpec, GraphSpec, LeafSpineSpec};
 use weft_traffic::TrafficSpec;
 use weft_transport::TransportSpec;
 use weft_units::Span;
@@ -17,7 +16,6 @@ pub struct Spec {
     #[serde(default)]
     pub run: RunSpec,
     /// Hosts, switches, cables, queues and faults.
-    #[serde(deserialize_with = "fabric")]
     pub fabric: FabricSpec,
     /// Which bytes go where, and when.
     pub traffic: TrafficSpec,
@@ -44,23 +42,6 @@ impl Default for RunSpec {
     fn default() -> Self {
         Self { seed: 1, time_limit: Span::from_s(10) }
     }
-}
-
-/// The kinds of fabrics, read by derived code, whose errors say what they are about in the words of all other tables.
-#[derive(Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-enum FabricTable {
-    LeafSpine(LeafSpineSpec),
-    FatTree(FatTreeSpec),
-    Graph(GraphSpec),
-}
-
-fn fabric<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FabricSpec, D::Error> {
-    FabricTable::deserialize(deserializer).map(|table| match table {
-        FabricTable::LeafSpine(spec) => FabricSpec::LeafSpine(spec),
-        FabricTable::FatTree(spec) => FabricSpec::FatTree(spec),
-        FabricTable::Graph(spec) => FabricSpec::Graph(spec),
-    })
 }
 
 fn ecmp() -> BalancerSpec {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weft_balance::PortId;
 
-use super::Routes;
+use super::{LinkKnowledge, Routes};
 use crate::topology::Topology;
 
 const BPS_PER_MBPS: u64 = 1_000_000;
@@ -33,7 +33,7 @@ struct Graph {
 }
 
 impl Graph {
-    fn new(topology: &Topology, known_up: &[bool], local_up: &[bool]) -> Self {
+    fn new(topology: &Topology, known: &LinkKnowledge, local_up: &[bool]) -> Self {
         let mut graph = Self { edges: Vec::new(), first: vec![0] };
         for node in topology.hosts..topology.hosts + topology.switches {
             let first = topology.first_link[node];
@@ -43,10 +43,10 @@ impl Graph {
                 graph.edges.push(Edge {
                     to: to as u32,
                     port: (link - first) as u16,
-                    rate: (spec.condition.rate.as_bps() / BPS_PER_MBPS).max(1),
-                    known: known_up[link as usize],
+                    rate: (known.rate[link as usize].as_bps() / BPS_PER_MBPS).max(1),
+                    known: known.up[link as usize],
                     local: local_up[link as usize],
-                    back_known: known_up[topology.reverse[link as usize] as usize],
+                    back_known: known.up[topology.reverse[link as usize] as usize],
                 });
             }
             graph.first.push(graph.edges.len() as u32);
@@ -137,8 +137,8 @@ impl Groups {
     }
 }
 
-pub(super) fn compute(topology: &Topology, known_up: &[bool], local_up: &[bool]) -> Routes {
-    let graph = Graph::new(topology, known_up, local_up);
+pub(super) fn compute(topology: &Topology, known: &LinkKnowledge, local_up: &[bool]) -> Routes {
+    let graph = Graph::new(topology, known, local_up);
     let (switches, racks) = (graph.switches(), topology.racks());
     let mut search = Search {
         distance: vec![FAR; switches],

@@ -1,0 +1,122 @@
+//! Links that change their condition while packets are on them.
+
+use weft_units::Time;
+
+use super::link::Profile;
+use super::network::Network;
+use super::pool::{NO_PACKET, PacketIndex};
+use super::special::Special;
+use crate::topology::{Condition, FaultEvent, Routes};
+
+impl Network<'_> {
+    /// A link changes its condition. What is on it when it goes down is lost. When its rate or delay changes, the packet
+    /// in service and those on the wire keep their schedule, and what is queued behind follows the new one, in order.
+    pub fn apply_fault(&mut self, fault: &FaultEvent) {
+        self.apply_condition(fault.link, fault.condition);
+        self.local_up[fault.link as usize] = fault.condition.up;
+    }
+
+    /// All switches know by now what became of this link.
+    pub fn learn_fault(&mut self, fault: &FaultEvent) {
+        let link = fault.link as usize;
+        self.known.up[link] = fault.condition.up;
+        self.known.rate[link] = fault.condition.rate;
+    }
+
+    /// Works out the tables anew, from what each switch knows now.
+    pub fn recompute_routes(&mut self) {
+        self.routes = Routes::compute(self.topology, &self.known, &self.local_up);
+    }
+
+    /// Puts a link into this condition.
+    pub(super) fn apply_condition(&mut self, link: u32, condition: Condition) {
+        let index = link as usize;
+        let spec = &self.topology.links[index];
+        let profile = self.profile_index(Profile::new(spec, &condition, self.topology.overhead_bytes));
+        self.links[index].profile = profile;
+        if let Some(special) = Special::of(link, spec, &condition, self.changes[index], self.seed) {
+            self.install(link, special);
+        }
+        if !condition.up {
+            self.lose_all(link);
+        } else if self.changes[index] {
+            self.reschedule(link);
+        }
+    }
+
+    /// Gives a link its special rules: a link that has any keeps some for good.
+    fn install(&mut self, link: u32, mut special: Special) {
+        let state = &mut self.links[link as usize];
+        if state.is_special {
+            let slot = &mut self.specials[state.special as usize];
+            std::mem::swap(slot, &mut special);
+            slot.continue_from(special);
+        } else {
+            state.is_special = true;
+            state.special = self.specials.len() as u32;
+            self.specials.push(special);
+        }
+    }
+
+    fn profile_index(&mut self, profile: Profile) -> u16 {
+        let known = self.profiles.iter().position(|candidate| *candidate == profile);
+        known.unwrap_or_else(|| {
+            self.profiles.push(profile);
+            self.profiles.len() - 1
+        }) as u16
+    }
+
+    /// The link is down: what is queued or on the wire is lost.
+    fn lose_all(&mut self, link: u32) {
+        let now = self.now.as_ps();
+        let members = self.take_members(link);
+        let state = &mut self.links[link as usize];
+        (state.head, state.tail, state.busy_until) = (NO_PACKET, NO_PACKET, now);
+        self.specials[state.special as usize].queue(now).clear();
+        for index in members {
+            self.drop_at(link, index);
+        }
+    }
+
+    /// Works out again when the packets that are queued on a link depart and arrive.
+    fn reschedule(&mut self, link: u32) {
+        let now = self.now.as_ps();
+        let members = self.take_members(link);
+        let state = &mut self.links[link as usize];
+        let profile = &self.profiles[state.profile as usize];
+        let queue = self.specials[state.special as usize].queue(now);
+        let on_wire = members.len() - queue.iter().filter(|queued| queued.arrives).count();
+        let mut waiting = members[on_wire..].iter();
+        let mut earliest = on_wire.checked_sub(1).map_or(now, |last| self.pool[members[last]].arrive.as_ps());
+        let mut depart: Option<u64> = None;
+        for queued in queue {
+            queued.depart_ps =
+                depart.map_or(queued.depart_ps, |ahead| ahead + profile.service_ps(queued.wire_bytes));
+            depart = Some(queued.depart_ps);
+            let arriving = if queued.arrives { waiting.next() } else { None };
+            if let Some(&index) = arriving {
+                earliest = earliest.max(queued.depart_ps + profile.delay_ps);
+                self.pool[index].arrive = Time::from_ps(earliest);
+            }
+        }
+        state.busy_until = depart.unwrap_or(now);
+        if let Some(&head) = members.first() {
+            state.head_arrive = self.pool[head].arrive.as_ps();
+            self.events.push_link(&mut self.links, link);
+        }
+    }
+
+    /// The packets on a link, from the one that arrives first; the link's event is taken out.
+    fn take_members(&mut self, link: u32) -> Vec<PacketIndex> {
+        let state = &self.links[link as usize];
+        if state.head == NO_PACKET {
+            return Vec::new();
+        }
+        let mut members = vec![state.head];
+        while members.last() != Some(&state.tail) {
+            members.push(self.pool[members[members.len() - 1]].next);
+        }
+        self.events.remove_link(&mut self.links, link);
+        members
+    }
+}
