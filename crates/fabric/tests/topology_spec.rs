@@ -127,7 +127,10 @@ fn mistakes_are_answered_with_what_is_allowed() {
 fn what_cannot_be_read_is_refused_with_what_is_allowed() {
     for (spec, expected) in [
         ("leaves = 8", "missing field `kind`"),
-        ("kind = 'leafspine'", "unknown variant `leafspine`, expected one of `leaf-spine`, `fat-tree`, `graph`"),
+        (
+            "kind = 'leafspine'",
+            "unknown variant `leafspine`, expected one of `leaf-spine`, `fat-tree`, `graph`",
+        ),
         ("kind = 'fat-tree'\nhosts_per_egde = 3", "unknown field `hosts_per_egde`, expected one of `k`"),
         ("kind = 'leaf-spine'\nleaves = -1", "invalid value: integer `-1`, expected u32"),
         ("kind = 'leaf-spine'\nhost_rate = '10'", "\"10\" is not a rate: the unit is missing"),
