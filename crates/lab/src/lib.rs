@@ -9,7 +9,6 @@ pub mod clock;
 pub mod results;
 mod rows;
 pub mod run;
-mod shape;
 pub mod spec;
 
 pub use catalog::catalog;

@@ -9,7 +9,7 @@ use arrow_schema::ArrowError;
 use thiserror::Error;
 use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
 use weft_fabric::{Fabric, Progress, Results, Simulation, SimulationInput, Status};
-use weft_traffic::{FabricShape, Traffic};
+use weft_traffic::Traffic;
 use weft_transport::{Protocol, TransportSpec};
 
 use crate::clock::Stopwatch;
@@ -18,7 +18,6 @@ use crate::results::parquet::to_parquet;
 use crate::results::summary::{Summary, Totals};
 use crate::results::tables::{flows_table, links_table, scheme_table};
 use crate::rows::{counter_rows, flow_rows, link_rows};
-use crate::shape::shape;
 use crate::spec::{Resolved, SpecError, SpecSource, within};
 
 /// A run that did not come to its end.
@@ -120,8 +119,8 @@ impl Prepared {
         let base_dir = Path::new("");
         let fabric = spec.fabric.build(spec.run.seed, base_dir);
         let fabric = fabric.map_err(|error| resolved.error(error.to_string()))?;
-        let shape = nominal_shape(&resolved)?;
-        let traffic = spec.traffic.generate(&shape, spec.run.seed, base_dir);
+        // The shape is that of the fabric before any fault, so that a fault never moves the traffic.
+        let traffic = spec.traffic.generate(&fabric.shape(), spec.run.seed, base_dir);
         let traffic = traffic.map_err(|error| resolved.error(error.to_string()))?;
         Ok(Self { resolved, fabric, traffic })
     }
@@ -240,15 +239,6 @@ impl Prepared {
             },
         })
     }
-}
-
-/// What traffic knows of the fabric: the one that the spec describes when nothing has failed, so that a fault never
-/// moves the traffic.
-fn nominal_shape(resolved: &Resolved) -> Result<FabricShape, SpecError> {
-    let spec = resolved.without_faults()?;
-    let fabric = spec.build(resolved.spec.run.seed, Path::new(""));
-    let fabric = fabric.map_err(|error| resolved.error(error.to_string()))?;
-    Ok(shape(&fabric.topology))
 }
 
 fn totals(results: &Results, flows: usize, elapsed: Elapsed) -> Totals {

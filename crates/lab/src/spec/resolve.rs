@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use toml::Value;
-use weft_fabric::FabricSpec;
 
 use super::decode::decode;
 use super::document::{Document, SpecSource};
@@ -75,15 +74,6 @@ impl Resolved {
             Ok(document) => error_in(&document, message),
             Err(error) => error,
         }
-    }
-
-    /// The fabric without its faults.
-    pub(crate) fn without_faults(&self) -> Result<FabricSpec, SpecError> {
-        let mut value = Value::try_from(&self.spec.fabric).map_err(|error| unwritable(&error))?;
-        if let Some(table) = value.as_table_mut() {
-            table.remove("fault");
-        }
-        decode(&value).map_err(|mistake| SpecError::new(mistake.message))
     }
 
     /// `{"spec", "origins", "toml", "spec_hash", "version"}`.
