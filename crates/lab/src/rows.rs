@@ -56,7 +56,7 @@ fn link_row(topology: &Topology, index: usize, totals: &LinkTotals, end: Time) -
     let name = |node: weft_fabric::NodeId| topology.names[node.0 as usize].clone();
     let capacity_bits = link.condition.rate.as_bps() as f64 * end.since(Time::ZERO).as_s();
     LinkRow {
-        link: link_name(topology, index),
+        link: topology.link_name(index as u32),
         from: name(link.from),
         to: name(link.to),
         tier: match link.tier {
@@ -72,19 +72,6 @@ fn link_row(topology: &Topology, index: usize, totals: &LinkTotals, end: Time) -
         dropped_packets: totals.dropped,
         marked_packets: totals.marked,
         utilisation: if capacity_bits > 0.0 { totals.bytes as f64 * 8.0 / capacity_bits } else { 0.0 },
-    }
-}
-
-/// "leaf0-spine1", or "leaf0-spine1.2" where there are parallel links, counted from 0.
-fn link_name(topology: &Topology, index: usize) -> String {
-    let link = &topology.links[index];
-    let from = link.from.0 as usize;
-    let ports = topology.first_link[from] as usize..topology.first_link[from + 1] as usize;
-    let parallel: Vec<usize> = ports.filter(|&port| topology.links[port].to == link.to).collect();
-    let name = format!("{}-{}", topology.names[from], topology.names[link.to.0 as usize]);
-    match parallel.iter().position(|&port| port == index) {
-        Some(place) if parallel.len() > 1 => format!("{name}.{place}"),
-        _ => name,
     }
 }
 

@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 use std::ops::ControlFlow;
 
+use arrow_array::cast::AsArray;
 use common::{run, small};
 use weft_lab::results::output::FILES;
 use weft_lab::results::parquet::to_parquet;
@@ -39,6 +40,19 @@ fn every_packet_is_delivered_dropped_or_on_its_way() {
         let packets = outcome.packets;
         assert!(packets.sent > 0 && packets.dropped > 0, "{scheme}: the buffers are small enough to drop");
         assert_eq!(packets.sent, packets.delivered + packets.dropped + packets.in_flight, "{scheme}");
+    }
+}
+
+#[test]
+fn every_row_of_the_links_table_has_the_name_that_faults_use() {
+    let links = run(&small(&[])).links;
+    let names = links.column_by_name("link").unwrap().as_string::<i32>();
+    let mut directions =
+        names.iter().flatten().filter(|name| name.contains("leaf0") && name.contains("spine1"));
+    assert_eq!([directions.next(), directions.next()], [Some("leaf0>spine1"), Some("spine1>leaf0")]);
+    for name in names.iter().flatten().step_by(5) {
+        let fault = format!("[{{ link = '{name}', loss = 0.5 }}]");
+        assert!(Prepared::new(&small(&[("fabric.fault", &fault)])).is_ok(), "{name}");
     }
 }
 
