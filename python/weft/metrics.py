@@ -51,10 +51,9 @@ def estimates(runs: Sequence[Summary]) -> dict[str, Estimate | None]:
 
 
 def best_labels(table: Mapping[str, Mapping[str, Estimate | None]], metric: Metric) -> set[str]:
-    """Labels with the lowest mean of a metric; empty when all are equal, for then none is better."""
+    """Labels with the lowest mean of a metric; none where more than half of the contenders share it."""
     means = {label: row[metric.key] for label, row in table.items()}
     values = {label: value.mean for label, value in means.items() if value is not None}
-    if len(set(values.values())) < 2:
-        return set()
-    lowest = min(values.values())
-    return {label for label, value in values.items() if value == lowest}
+    lowest = min(values.values(), default=0.0)
+    best = {label for label, value in values.items() if value == lowest}
+    return best if 2 * len(best) <= len(values) else set()

@@ -80,9 +80,16 @@ def test_no_finished_flow_means_no_verdict() -> None:
     assert judge({"ecmp": [summary("ecmp", 1, None)]}) is None
 
 
-def test_the_best_is_marked_unless_all_are_equal() -> None:
-    table = {"ecmp": estimates([summary("ecmp", 1, 100.0)]), "rps": estimates([summary("rps", 1, 80.0)])}
+def test_the_best_is_marked_unless_more_than_half_share_it() -> None:
     by_key = {metric.key: metric for metric in METRICS}
-    assert best_labels(table, by_key["mean_fct_us"]) == {"rps"}
-    assert best_labels(table, by_key["retransmissions"]) == set()
-    assert best_labels(table, by_key["large_mean_fct_us"]) == set()
+
+    def best(**means: float) -> set[str]:
+        table = {label: estimates([summary(label, 1, mean)]) for label, mean in means.items()}
+        assert best_labels(table, by_key["retransmissions"]) == set()
+        assert best_labels(table, by_key["large_mean_fct_us"]) == set()
+        return best_labels(table, by_key["mean_fct_us"])
+
+    assert best(ecmp=100.0, rps=80.0) == {"rps"}
+    assert best(ecmp=100.0) == set()
+    assert best(ecmp=100.0, rps=80.0, drill=80.0, presto=90.0) == {"rps", "drill"}
+    assert best(ecmp=100.0, rps=80.0, drill=80.0) == set()
