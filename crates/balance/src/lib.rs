@@ -18,4 +18,6 @@ pub use edge_api::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo};
 pub use registry::{
     BalancerInfo, BalancerSpec, EdgeFlow, EdgeScheme, ExternalSwitch, ParameterError, SwitchScheme, balancers,
 };
-pub use switch_api::{NextHops, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo};
+pub use switch_api::{
+    Arrival, NextHops, Peer, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+};

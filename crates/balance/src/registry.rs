@@ -7,7 +7,7 @@ use thiserror::Error;
 use weft_packet::Packet;
 
 use crate::{
-    EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, NextHops, PortId, SwitchBalancer, SwitchContext,
+    Arrival, EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, NextHops, PortId, SwitchBalancer, SwitchContext,
     SwitchHooks, SwitchInfo, edge, switch,
 };
 
@@ -140,6 +140,31 @@ macro_rules! registry {
                 match self {
                     $(Self::$Switch(scheme) => scheme.choose(cx, packet, hops),)*
                     Self::External(scheme) => scheme.choose(cx, packet, hops),
+                }
+            }
+
+            /// As [`SwitchBalancer::start`].
+            pub fn start(&mut self, cx: &mut impl SwitchContext) {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.start(cx),)*
+                    Self::External(_) => {}
+                }
+            }
+
+            /// As [`SwitchBalancer::arriving`].
+            #[inline]
+            pub fn arriving(&mut self, cx: &mut impl SwitchContext, packet: &mut Packet, port: PortId) -> Arrival {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.arriving(cx, packet, port),)*
+                    Self::External(_) => Arrival::Forward,
+                }
+            }
+
+            /// As [`SwitchBalancer::timer`].
+            pub fn timer(&mut self, cx: &mut impl SwitchContext, token: u32) {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.timer(cx, token),)*
+                    Self::External(_) => {}
                 }
             }
 

@@ -1,6 +1,6 @@
 //! What a scheme at a switch sees and does.
 
-use weft_packet::Packet;
+use weft_packet::{HostId, Packet};
 use weft_units::{Rate, Span, Stream, Time};
 
 /// A port of a switch: its number, from 0. The port's output queue and cable belong to it.
@@ -51,8 +51,28 @@ pub struct SwitchInfo<'a> {
     pub seed: u64,
     /// The rate of each port.
     pub port_rates: &'a [Rate],
+    /// The propagation delay of each port's cable, with the processing at its far end.
+    pub port_delays: &'a [Span],
+    /// What is at the far end of each port's cable.
+    pub port_peers: &'a [Peer],
+    /// The rack that hangs at this switch, if it is an edge switch.
+    pub rack: Option<u16>,
     /// How many racks the fabric has.
     pub racks: u16,
+}
+
+/// What is at the far end of a cable, as a switch learns it from its neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// A host.
+    Host(HostId),
+    /// A switch, by its number in the fabric.
+    Switch {
+        /// Its number, from 0.
+        switch: u32,
+        /// Its tier: see [`SwitchInfo::tier`].
+        tier: u8,
+    },
 }
 
 /// The switch around a scheme.
@@ -72,15 +92,40 @@ pub trait SwitchContext {
     /// Bytes that the port was given to send since the run began.
     fn bytes_sent(&self, port: PortId) -> u64;
 
+    /// Whether the port's cable works, as the switch sees it by itself.
+    fn is_up(&self, port: PortId) -> bool;
+
+    /// The rack of a host (switches know the addressing plan).
+    fn rack_of(&self, host: HostId) -> u16;
+
     /// The switch's own random stream.
     fn random(&mut self) -> &mut Stream;
+
+    /// Sends a packet of the scheme's own ([`Kind::Control`](weft_packet::Kind::Control)) out of a port. It takes bytes,
+    /// queues and time like any other; at the next switch, [`SwitchBalancer::arriving`] gets it.
+    fn send(&mut self, port: PortId, packet: Packet);
+
+    /// Asks for [`SwitchBalancer::timer`] with this token after `delay`. Timers are not taken back: a scheme that has
+    /// changed its mind ignores the call.
+    fn set_timer(&mut self, delay: Span, token: u32);
 }
 
 /// Which optional calls a scheme wants. What it does not ask for costs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SwitchHooks {
-    /// [`SwitchBalancer::departing`], for every packet that the switch queues.
+    /// [`SwitchBalancer::arriving`], for every packet that the switch receives.
+    pub arriving: bool,
+    /// [`SwitchBalancer::departing`], for every packet of hosts that the switch queues.
     pub departing: bool,
+}
+
+/// What becomes of a packet that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// It goes on to its destination.
+    Forward,
+    /// It was for the switch: it ends here.
+    Consume,
 }
 
 /// A load balancer at a switch: one value a switch.
@@ -89,7 +134,7 @@ pub trait SwitchBalancer: Sized {
     type Params;
 
     /// The optional calls that it wants.
-    const HOOKS: SwitchHooks = SwitchHooks { departing: false };
+    const HOOKS: SwitchHooks = SwitchHooks { arriving: false, departing: false };
 
     /// The scheme at one switch.
     fn new(params: &Self::Params, info: &SwitchInfo<'_>) -> Self;
@@ -102,7 +147,24 @@ pub trait SwitchBalancer: Sized {
         hops: &NextHops<'_>,
     ) -> usize;
 
-    /// A packet is about to be queued on `port`, chosen or not.
+    /// The run begins: time to set timers.
+    fn start<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C) {}
+
+    /// A packet came in by `port`. It may be changed, or end here. A packet that a neighbour's scheme sent ends here
+    /// in any case: to pass it on, send it again.
+    fn arriving<C: SwitchContext + ?Sized>(
+        &mut self,
+        _cx: &mut C,
+        _packet: &mut Packet,
+        _port: PortId,
+    ) -> Arrival {
+        Arrival::Forward
+    }
+
+    /// A timer is due.
+    fn timer<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _token: u32) {}
+
+    /// A packet of a host is about to be queued on `port`, chosen or not.
     fn departing<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _packet: &mut Packet, _port: PortId) {}
 
     /// Bytes of state that hardware would keep for it in this switch.

@@ -3,7 +3,7 @@
 use weft_packet::{HostId, Kind, Packet};
 use weft_units::{Bytes, Purpose, Rate, Span, Stream, Time};
 
-use crate::{EdgeContext, HostInfo, NextHops, PortId, SwitchContext, SwitchInfo};
+use crate::{EdgeContext, HostInfo, NextHops, Peer, PortId, SwitchContext, SwitchInfo};
 
 /// Hosts in a rack of the test world: hosts 0 to 15 are rack 0, and so on.
 pub const HOSTS_PER_RACK: u16 = 16;
@@ -19,24 +19,48 @@ pub struct FakeSwitch {
     pub backlogs: Vec<u64>,
     pub rates: Vec<Rate>,
     pub sent: Vec<u64>,
+    pub up: Vec<bool>,
+    pub delays: Vec<Span>,
+    pub peers: Vec<Peer>,
+    /// The rack that hangs at the switch.
+    pub rack: Option<u16>,
+    /// What the scheme sent, and by which port.
+    pub outbox: Vec<(PortId, Packet)>,
+    /// The timers that the scheme asked for: when they are due, and their tokens.
+    pub timers: Vec<(Time, u32)>,
     stream: Stream,
 }
 
 impl FakeSwitch {
-    /// A switch with this many idle ports of 10 Gbit/s.
+    /// The edge switch of rack 0 with this many idle ports of 10 Gbit/s and 1 us to as many switches of tier 1.
     pub fn new(ports: usize, seed: u64) -> Self {
         Self {
             now: Time::ZERO,
             backlogs: vec![0; ports],
             rates: vec![Rate::from_gbps(10); ports],
             sent: vec![0; ports],
+            up: vec![true; ports],
+            delays: vec![Span::from_us(1); ports],
+            peers: (0..ports as u32).map(|port| Peer::Switch { switch: 100 + port, tier: 1 }).collect(),
+            rack: Some(0),
+            outbox: Vec::new(),
+            timers: Vec::new(),
             stream: Stream::new(seed, Purpose::SwitchBalancer, 0),
         }
     }
 
     /// What a scheme is told of this switch, as number `switch` in `tier`.
     pub fn info(&self, switch: u32, tier: u8, seed: u64) -> SwitchInfo<'_> {
-        SwitchInfo { switch, tier, seed, port_rates: &self.rates, racks: RACKS }
+        SwitchInfo {
+            switch,
+            tier,
+            seed,
+            port_rates: &self.rates,
+            port_delays: &self.delays,
+            port_peers: &self.peers,
+            rack: self.rack,
+            racks: RACKS,
+        }
     }
 }
 
@@ -61,8 +85,24 @@ impl SwitchContext for FakeSwitch {
         self.sent[port.index()]
     }
 
+    fn is_up(&self, port: PortId) -> bool {
+        self.up[port.index()]
+    }
+
+    fn rack_of(&self, host: HostId) -> u16 {
+        host.0 / HOSTS_PER_RACK
+    }
+
     fn random(&mut self) -> &mut Stream {
         &mut self.stream
+    }
+
+    fn send(&mut self, port: PortId, packet: Packet) {
+        self.outbox.push((port, packet));
+    }
+
+    fn set_timer(&mut self, delay: Span, token: u32) {
+        self.timers.push((self.now + delay, token));
     }
 }
 

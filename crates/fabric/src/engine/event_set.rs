@@ -37,10 +37,12 @@ pub enum EventKind {
     EdgeSender = 6,
     /// An edge scheme's timer for a flow, at the receiving end.
     EdgeReceiver = 7,
+    /// A timer of a switch's scheme.
+    Switch = 8,
 }
 
 impl EventKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Arrival,
         Self::Fault,
         Self::Reroute,
@@ -49,6 +51,7 @@ impl EventKind {
         Self::Receiver,
         Self::EdgeSender,
         Self::EdgeReceiver,
+        Self::Switch,
     ];
 }
 
@@ -64,7 +67,7 @@ impl EventKey {
     /// Its kind.
     #[inline]
     pub const fn kind(self) -> EventKind {
-        EventKind::ALL[(self.0 >> Self::KIND_SHIFT) as usize & 7]
+        EventKind::ALL[(self.0 >> Self::KIND_SHIFT) as usize]
     }
 
     /// Its entity's number.

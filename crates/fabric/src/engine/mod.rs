@@ -1,5 +1,6 @@
 //! The event core: one event a packet-hop.
 
+mod active;
 mod endpoint;
 mod event_set;
 mod faults;
@@ -9,6 +10,7 @@ mod pool;
 mod results;
 mod simulation;
 mod special;
+mod switch;
 
 pub use network::{LinkDrops, PacketCounts};
 pub use results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};

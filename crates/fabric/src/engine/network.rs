@@ -1,13 +1,14 @@
 //! Links, switches and the packets on them: everything but the endpoints.
 
-use weft_balance::{NextHops, PortId, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme};
+use weft_balance::{SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{Kind, Packet, PacketFlags};
-use weft_units::{Purpose, Rate, Span, Stream, Time};
+use weft_units::{Purpose, Stream, Time};
 
 use super::event_set::EventSet;
 use super::link::{Link, Profile};
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::special::{Admission, Queued, Special};
+use super::switch::{Deeds, SwitchTimers};
 use crate::topology::{FaultEvent, LinkKnowledge, RouteEntry, Routes, Topology};
 
 /// What happened to packets on a link, apart from being sent.
@@ -22,9 +23,9 @@ pub struct LinkDrops {
 /// Packets in the whole fabric, from the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PacketCounts {
-    /// Put into a host's queue.
+    /// Put into a host's queue, or into a switch's by its scheme.
     pub sent: u64,
-    /// Taken out at a host.
+    /// Taken out at a host, or at a switch whose scheme it was for.
     pub delivered: u64,
     /// Dropped or lost anywhere.
     pub dropped: u64,
@@ -32,6 +33,8 @@ pub struct PacketCounts {
     pub unroutable: u64,
     /// Arrivals at the far end of a link.
     pub hops: u64,
+    /// Bytes of packets of schemes that links were given to send.
+    pub control_bytes: u64,
 }
 
 /// Everything but the endpoints.
@@ -52,7 +55,10 @@ pub struct Network<'a> {
     /// The scheme at each switch.
     pub schemes: Vec<SwitchScheme>,
     hooks: SwitchHooks,
-    streams: Vec<Stream>,
+    pub(super) streams: Vec<Stream>,
+    /// Where schemes leave what they want done, and the timers that they set.
+    pub(super) deeds: Deeds,
+    pub(super) timers: SwitchTimers,
     /// Whether each link works, as its own switch sees it at once.
     pub(super) local_up: Vec<bool>,
     /// What all switches know.
@@ -64,53 +70,6 @@ pub struct Network<'a> {
     pub(super) seed: u64,
     /// Packets in the whole fabric.
     pub counts: PacketCounts,
-}
-
-/// A switch as its scheme sees it.
-struct SwitchView<'a> {
-    now: Time,
-    ports: &'a [Link],
-    profiles: &'a [Profile],
-    stream: &'a mut Stream,
-}
-
-impl SwitchView<'_> {
-    #[inline]
-    fn profile(&self, port: PortId) -> &Profile {
-        &self.profiles[self.ports[port.index()].profile as usize]
-    }
-}
-
-impl SwitchContext for SwitchView<'_> {
-    #[inline]
-    fn now(&self) -> Time {
-        self.now
-    }
-
-    #[inline]
-    fn drain_time(&self, port: PortId) -> Span {
-        Span::from_ps(self.ports[port.index()].backlog_ps(self.now.as_ps()))
-    }
-
-    #[inline]
-    fn backlog_bytes(&self, port: PortId) -> u64 {
-        self.profile(port).bytes_in(self.drain_time(port).as_ps())
-    }
-
-    #[inline]
-    fn rate(&self, port: PortId) -> Rate {
-        self.profile(port).rate
-    }
-
-    #[inline]
-    fn bytes_sent(&self, port: PortId) -> u64 {
-        self.ports[port.index()].bytes
-    }
-
-    #[inline]
-    fn random(&mut self) -> &mut Stream {
-        self.stream
-    }
 }
 
 impl<'a> Network<'a> {
@@ -144,6 +103,8 @@ impl<'a> Network<'a> {
             routes: Routes::compute(topology, &known, &known.up),
             schemes: Vec::with_capacity(topology.switches),
             hooks,
+            deeds: Deeds::default(),
+            timers: SwitchTimers::default(),
             streams: (0..topology.switches)
                 .map(|switch| Stream::new(seed, Purpose::SwitchBalancer, switch as u64))
                 .collect(),
@@ -161,24 +122,21 @@ impl<'a> Network<'a> {
         let horizon = network.profiles.iter().map(|profile| profile.transit(max_wire_bytes)).max();
         network.events = EventSet::new(horizon.unwrap_or_default().as_ps());
         for switch in 0..topology.switches {
-            let rates: Vec<Rate> =
-                topology.links[network.ports(switch)].iter().map(|link| link.condition.rate).collect();
+            let ports = &topology.links[network.ports(switch)];
+            let rack = network.rack_of_switch[switch];
             let info = SwitchInfo {
                 switch: switch as u32,
                 tier: topology.tier_of_switch[switch],
                 seed,
-                port_rates: &rates,
+                port_rates: &ports.iter().map(|link| link.condition.rate).collect::<Vec<_>>(),
+                port_delays: &ports.iter().map(|link| link.condition.delay).collect::<Vec<_>>(),
+                port_peers: &ports.iter().map(|link| topology.peer(link)).collect::<Vec<_>>(),
+                rack: (rack != u16::MAX).then_some(rack),
                 racks: topology.racks() as u16,
             };
             network.schemes.push(scheme(&info));
         }
         network
-    }
-
-    /// The links of a switch's ports.
-    fn ports(&self, switch: usize) -> std::ops::Range<usize> {
-        let node = self.topology.hosts + switch;
-        self.topology.first_link[node] as usize..self.topology.first_link[node + 1] as usize
     }
 
     /// Puts a packet into its host's output queue.
@@ -199,11 +157,22 @@ impl<'a> Network<'a> {
         let node = self.links[link as usize].to as usize;
         let hosts = self.topology.hosts;
         if node >= hosts {
-            self.forward(node - hosts, index);
+            let switch = node - hosts;
+            if !self.hooks.arriving || self.passes(switch, link, index) {
+                self.forward(switch, index);
+            } else {
+                self.consume(index);
+            }
             return None;
         }
+        Some(self.consume(index))
+    }
+
+    /// A packet ends at the node that it was for.
+    #[inline]
+    fn consume(&mut self, index: PacketIndex) -> Packet {
         self.counts.delivered += 1;
-        Some(self.pool.remove(index))
+        self.pool.remove(index)
     }
 
     /// Takes the packet that arrives first off a link.
@@ -234,24 +203,7 @@ impl<'a> Network<'a> {
         } else {
             match self.routes.entry(switch, rack as usize) {
                 RouteEntry::Port(port) => first + u32::from(port.0),
-                RouteEntry::Group(group) => {
-                    let (ports, weights) = self.routes.group(group);
-                    let choice = if let Some(choice) = packet.route.next_hop(ports.len()) {
-                        choice
-                    } else {
-                        let last = self.topology.first_link[self.topology.hosts + switch + 1];
-                        let mut view = SwitchView {
-                            now: self.now,
-                            ports: &self.links[first as usize..last as usize],
-                            profiles: &self.profiles,
-                            stream: &mut self.streams[switch],
-                        };
-                        self.schemes[switch].choose(&mut view, packet, &NextHops { ports, weights, rack })
-                    };
-                    let port = ports[choice];
-                    packet.trail = extended(packet.trail, port);
-                    first + u32::from(port.0)
-                }
+                RouteEntry::Group(group) => first + u32::from(self.next_hop(switch, group, rack, index).0),
                 RouteEntry::None => return self.drop_unroutable(index),
             }
         };
@@ -261,16 +213,13 @@ impl<'a> Network<'a> {
         self.enqueue(link, index);
     }
 
-    /// Shows a packet that leaves to the switch's scheme.
-    fn departing(&mut self, switch: usize, port: u32, index: PacketIndex) {
-        let ports = self.ports(switch);
-        let mut view = SwitchView {
-            now: self.now,
-            ports: &self.links[ports],
-            profiles: &self.profiles,
-            stream: &mut self.streams[switch],
-        };
-        self.schemes[switch].departing(&mut view, &mut self.pool[index], PortId(port as u16));
+    /// Queues a packet of a scheme on a link.
+    #[cold]
+    pub(super) fn send_control(&mut self, link: u32, packet: Packet) {
+        self.counts.sent += 1;
+        self.counts.control_bytes += u64::from(packet.wire_bytes);
+        let index = self.pool.insert(packet);
+        self.enqueue(link, index);
     }
 
     /// Queues a packet on a link, or drops it. Inlined by force: as a call it takes 5 % more instructions a hop.
@@ -366,12 +315,6 @@ impl<'a> Network<'a> {
             + self.schemes.capacity() * size_of::<SwitchScheme>()
             + self.schemes.iter().map(SwitchScheme::state_bytes).sum::<u64>() as usize
     }
-}
-
-/// The trail of a packet that came along `trail` and leaves by `port`.
-#[inline]
-const fn extended(trail: u16, port: PortId) -> u16 {
-    trail.wrapping_mul(61).wrapping_add(port.0 + 1)
 }
 
 #[cold]

@@ -6,6 +6,7 @@ use weft_traffic::Flow;
 use weft_transport::{Delivery, FlowSize, Protocol, ReceiverStats, SenderState, SenderStats};
 use weft_units::{Purpose, Span, Stream, Time, mix64};
 
+use super::active::{Active, NOT_ACTIVE, Receiver, Sender};
 use super::endpoint::{End, HostOutbox, Hosts};
 use super::event_set::{EventKey, EventKind, Next};
 use super::network::Network;
@@ -68,30 +69,6 @@ pub struct Progress {
     /// Packet-hops so far.
     pub packet_hops: u64,
 }
-
-struct Sender<S> {
-    end: End,
-    state: S,
-}
-
-struct Receiver<R> {
-    end: End,
-    state: R,
-    wait_ps: [u64; 4],
-    last_trail: u32,
-    path_changes: u32,
-}
-
-/// Both ends of an active flow. They share a place, not knowledge: each is touched by its own host's packets only.
-struct Active<P: Protocol> {
-    sender: Vec<Option<Sender<P::Sender>>>,
-    receiver: Vec<Option<Receiver<P::Receiver>>>,
-    free: Vec<u32>,
-}
-
-const NOT_ACTIVE: u32 = u32::MAX;
-/// No packet has arrived yet: trails have 16 bits.
-const NO_TRAIL: u32 = u32::MAX;
 
 /// A run, from its first event to its last.
 pub struct Simulation<'a, P: Protocol> {
@@ -157,7 +134,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             flows: input.flows,
             faults: input.faults,
             reroute_after: input.reroute_after,
-            active: Active { sender: Vec::new(), receiver: Vec::new(), free: Vec::new() },
+            active: Active::default(),
             place: vec![NOT_ACTIVE; input.flows.len()],
             records: Vec::with_capacity(input.flows.len()),
             next_flow: 0,
@@ -187,6 +164,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
                 wait_ps: [0; 4],
             });
         }
+        self.network.start_schemes();
         for (index, fault) in self.faults.iter().enumerate() {
             self.network.events.push_timer(fault.at, EventKey::new(EventKind::Fault, index as u32));
         }
@@ -264,6 +242,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             EventKind::Sender => self.wake_sender(entity),
             EventKind::Receiver => self.wake_receiver(entity),
             EventKind::EdgeSender | EventKind::EdgeReceiver => self.edge_timer(kind, entity),
+            EventKind::Switch => self.network.wake_scheme(entity),
         }
     }
 
@@ -289,17 +268,10 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         let entropy = (mix64(self.hash_key ^ index as u64) >> 32) as u32;
         let class = PacketFlags::of_class(flow.class);
         let edge = |host| self.hosts.scheme(host).new_flow();
-        let sender = Sender {
-            end: End::sender(id, flow.src, flow.dst, entropy, class, edge(flow.src)),
-            state: self.protocol.sender(size),
-        };
-        let receiver = Receiver {
-            end: End::receiver(id, flow.dst, flow.src, entropy, class, edge(flow.dst)),
-            state: self.protocol.receiver(size),
-            wait_ps: [0; 4],
-            last_trail: NO_TRAIL,
-            path_changes: 0,
-        };
+        let sender = End::sender(id, flow.src, flow.dst, entropy, class, edge(flow.src));
+        let sender = Sender { end: sender, state: self.protocol.sender(size) };
+        let receiver = End::receiver(id, flow.dst, flow.src, entropy, class, edge(flow.dst));
+        let receiver = Receiver::new(receiver, self.protocol.receiver(size));
         let place = self.active.insert(sender, receiver);
         self.place[index] = place;
         let Some(sender) = &mut self.active.sender[place as usize] else { return };
@@ -493,45 +465,4 @@ impl<'a, P: Protocol> Simulation<'a, P> {
 #[inline]
 fn is_for_sender(packet: &Packet) -> bool {
     matches!(packet.kind, Kind::Ack | Kind::SynAck)
-}
-
-impl<R> Receiver<R> {
-    /// Adds up what a data packet went through.
-    #[inline]
-    fn note_path(&mut self, packet: &Packet) {
-        for (tier, sum) in self.wait_ps.iter_mut().enumerate() {
-            *sum += packet.wait_ps(tier);
-        }
-        let trail = u32::from(packet.trail);
-        self.path_changes += u32::from(self.last_trail != trail && self.last_trail != NO_TRAIL);
-        self.last_trail = trail;
-    }
-}
-
-impl<P: Protocol> Active<P> {
-    fn insert(&mut self, sender: Sender<P::Sender>, receiver: Receiver<P::Receiver>) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.sender[place as usize] = Some(sender);
-            self.receiver[place as usize] = Some(receiver);
-            return place;
-        }
-        self.sender.push(Some(sender));
-        self.receiver.push(Some(receiver));
-        (self.sender.len() - 1) as u32
-    }
-
-    fn remove(&mut self, place: u32) {
-        self.sender[place as usize] = None;
-        self.receiver[place as usize] = None;
-        self.free.push(place);
-    }
-
-    fn end(&mut self, place: u32, sender: bool) -> Option<&mut End> {
-        let place = place as usize;
-        if sender {
-            self.sender.get_mut(place)?.as_mut().map(|sender| &mut sender.end)
-        } else {
-            self.receiver.get_mut(place)?.as_mut().map(|receiver| &mut receiver.end)
-        }
-    }
 }

@@ -9,6 +9,7 @@ mod routes;
 
 pub use ideal::{FlowPackets, Ideal};
 pub use routes::{LinkKnowledge, RouteEntry, Routes};
+use weft_balance::Peer;
 use weft_packet::HostId;
 use weft_units::{Rate, Span, Time};
 
@@ -149,6 +150,14 @@ impl Topology {
     /// The node of a host.
     pub const fn host_node(host: HostId) -> NodeId {
         NodeId(host.0 as u32)
+    }
+
+    /// What is at the far end of a link.
+    pub fn peer(&self, link: &LinkSpec) -> Peer {
+        match (link.to.0 as usize).checked_sub(self.hosts) {
+            None => Peer::Host(HostId(link.to.0 as u16)),
+            Some(switch) => Peer::Switch { switch: switch as u32, tier: self.tier_of_switch[switch] },
+        }
     }
 
     /// The same fabric with each link in the best condition that it is ever in: what no run with these faults can beat.

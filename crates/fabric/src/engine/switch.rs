@@ -1,0 +1,232 @@
+//! Switches and their schemes: what a scheme sees, and what becomes of what it does.
+
+use weft_balance::{Arrival, NextHops, PortId, SwitchContext};
+use weft_packet::{HostId, Kind, Packet};
+use weft_units::{Rate, Span, Stream, Time};
+
+use super::event_set::{EventKey, EventKind};
+use super::link::{Link, Profile};
+use super::network::Network;
+use super::pool::PacketIndex;
+use crate::topology::Topology;
+
+/// A switch as its scheme sees it.
+struct SwitchView<'a> {
+    now: Time,
+    topology: &'a Topology,
+    /// Of all switches; this one's ports begin at `first`.
+    links: &'a Vec<Link>,
+    up: &'a Vec<bool>,
+    first: usize,
+    profiles: &'a Vec<Profile>,
+    stream: &'a mut Stream,
+    deeds: &'a mut Deeds,
+}
+
+/// What a scheme did in one call: done when the call is over.
+#[derive(Default)]
+pub struct Deeds {
+    packets: Vec<(PortId, Packet)>,
+    timers: Vec<(Span, u32)>,
+}
+
+impl Deeds {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.packets.is_empty() && self.timers.is_empty()
+    }
+}
+
+/// A timer that a scheme asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct SwitchTimer {
+    switch: u32,
+    token: u32,
+}
+
+/// The timers of all switches, in places that are used again.
+#[derive(Default)]
+pub struct SwitchTimers {
+    timers: Vec<SwitchTimer>,
+    free: Vec<u32>,
+}
+
+impl SwitchTimers {
+    fn insert(&mut self, timer: SwitchTimer) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.timers[place as usize] = timer;
+            return place;
+        }
+        self.timers.push(timer);
+        (self.timers.len() - 1) as u32
+    }
+
+    fn remove(&mut self, place: u32) -> SwitchTimer {
+        self.free.push(place);
+        self.timers[place as usize]
+    }
+}
+
+impl SwitchView<'_> {
+    #[inline]
+    fn link(&self, port: PortId) -> &Link {
+        &self.links[self.first + port.index()]
+    }
+
+    #[inline]
+    fn profile(&self, port: PortId) -> &Profile {
+        &self.profiles[self.link(port).profile as usize]
+    }
+}
+
+impl SwitchContext for SwitchView<'_> {
+    #[inline]
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    #[inline]
+    fn drain_time(&self, port: PortId) -> Span {
+        Span::from_ps(self.link(port).backlog_ps(self.now.as_ps()))
+    }
+
+    #[inline]
+    fn backlog_bytes(&self, port: PortId) -> u64 {
+        self.profile(port).bytes_in(self.drain_time(port).as_ps())
+    }
+
+    #[inline]
+    fn rate(&self, port: PortId) -> Rate {
+        self.profile(port).rate
+    }
+
+    #[inline]
+    fn bytes_sent(&self, port: PortId) -> u64 {
+        self.link(port).bytes
+    }
+
+    #[inline]
+    fn is_up(&self, port: PortId) -> bool {
+        self.up[self.first + port.index()]
+    }
+
+    #[inline]
+    fn rack_of(&self, host: HostId) -> u16 {
+        self.topology.rack_of_host[host.index()]
+    }
+
+    #[inline]
+    fn random(&mut self) -> &mut Stream {
+        self.stream
+    }
+
+    fn send(&mut self, port: PortId, packet: Packet) {
+        self.deeds.packets.push((port, packet));
+    }
+
+    fn set_timer(&mut self, delay: Span, token: u32) {
+        self.deeds.timers.push((delay, token));
+    }
+}
+
+/// Calls the scheme of a switch with a view of it. A macro, for the view borrows the network field by field. What the scheme
+/// asked for is to be done afterwards, by [`Network::do_deeds`].
+macro_rules! call_scheme {
+    ($network:expr, $switch:expr, |$scheme:ident, $view:ident, $pool:ident| $call:expr) => {{
+        let mut view = SwitchView {
+            now: $network.now,
+            topology: $network.topology,
+            links: &$network.links,
+            up: &$network.local_up,
+            first: $network.ports($switch).start,
+            profiles: &$network.profiles,
+            stream: &mut $network.streams[$switch],
+            deeds: &mut $network.deeds,
+        };
+        let ($scheme, $view, $pool) = (&mut $network.schemes[$switch], &mut view, &mut $network.pool);
+        $call
+    }};
+}
+
+impl Network<'_> {
+    /// The links of a switch's ports.
+    #[inline]
+    pub(super) fn ports(&self, switch: usize) -> std::ops::Range<usize> {
+        let node = self.topology.hosts + switch;
+        self.topology.first_link[node] as usize..self.topology.first_link[node + 1] as usize
+    }
+
+    /// Lets every scheme begin.
+    pub fn start_schemes(&mut self) {
+        for switch in 0..self.topology.switches {
+            call_scheme!(self, switch, |scheme, view, _pool| scheme.start(view));
+            self.do_deeds(switch);
+        }
+    }
+
+    /// The port that a packet takes of a group: the one of its explicit route, or the one that the scheme chooses.
+    #[inline]
+    pub(super) fn next_hop(&mut self, switch: usize, group: u32, rack: u16, index: PacketIndex) -> PortId {
+        let (ports, weights) = self.routes.group(group);
+        let prescribed = self.pool[index].route.next_hop(ports.len());
+        let choice = if let Some(choice) = prescribed {
+            choice
+        } else {
+            let hops = NextHops { ports, weights, rack };
+            call_scheme!(self, switch, |scheme, view, pool| scheme.choose(view, &mut pool[index], &hops))
+        };
+        let port = ports[choice];
+        let trail = &mut self.pool[index].trail;
+        *trail = trail.wrapping_mul(61).wrapping_add(port.0 + 1);
+        if !self.deeds.is_empty() {
+            self.do_deeds(switch);
+        }
+        port
+    }
+
+    /// Shows a packet that came in by `link` to the scheme. False if it ends here, as schemes' own packets always do.
+    pub(super) fn passes(&mut self, switch: usize, link: u32, index: PacketIndex) -> bool {
+        let first = self.ports(switch).start;
+        let port = PortId((self.topology.reverse[link as usize] as usize - first) as u16);
+        let arrival =
+            call_scheme!(self, switch, |scheme, view, pool| scheme.arriving(view, &mut pool[index], port));
+        if !self.deeds.is_empty() {
+            self.do_deeds(switch);
+        }
+        arrival == Arrival::Forward && self.pool[index].kind != Kind::Control
+    }
+
+    /// Shows a packet that leaves by `port` to the scheme.
+    pub(super) fn departing(&mut self, switch: usize, port: u32, index: PacketIndex) {
+        let port = PortId(port as u16);
+        call_scheme!(self, switch, |scheme, view, pool| scheme.departing(view, &mut pool[index], port));
+        if !self.deeds.is_empty() {
+            self.do_deeds(switch);
+        }
+    }
+
+    /// A timer of a scheme is due.
+    pub fn wake_scheme(&mut self, place: u32) {
+        let SwitchTimer { switch, token } = self.timers.remove(place);
+        let switch = switch as usize;
+        call_scheme!(self, switch, |scheme, view, _pool| scheme.timer(view, token));
+        self.do_deeds(switch);
+    }
+
+    /// Sends the packets and sets the timers that a scheme asked for.
+    #[cold]
+    fn do_deeds(&mut self, switch: usize) {
+        let mut deeds = std::mem::take(&mut self.deeds);
+        for (delay, token) in deeds.timers.drain(..) {
+            let place = self.timers.insert(SwitchTimer { switch: switch as u32, token });
+            let at = self.now.saturating_add(delay);
+            self.events.push_timer(at, EventKey::new(EventKind::Switch, place));
+        }
+        let first = self.ports(switch).start;
+        for (port, mut packet) in deeds.packets.drain(..) {
+            packet.kind = Kind::Control;
+            self.send_control((first + port.index()) as u32, packet);
+        }
+        self.deeds = deeds;
+    }
+}
