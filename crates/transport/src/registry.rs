@@ -66,3 +66,23 @@ impl Default for TransportSpec {
         Self::Dctcp(DctcpConfig::default())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_parameter_is_documented_with_its_source() {
+        for info in TransportSpec::list() {
+            let properties =
+                info.schema.get("properties").and_then(|properties| properties.as_object()).unwrap();
+            assert!(!properties.is_empty(), "{}", info.name);
+            for (key, schema) in properties {
+                let doc = schema["description"].as_str().unwrap_or_default();
+                assert!(doc.contains("Source:"), "{}.{key} says no source: {doc:?}", info.name);
+                let default = schema.get("default").is_some_and(|default| !default.is_null());
+                assert!(default || doc.contains("Default:"), "{}.{key}: no default", info.name);
+            }
+        }
+    }
+}

@@ -39,8 +39,8 @@ macro_rules! kind {
             /// none.
             #[serde(default)]
             pub switch_delay: Span,
-            /// Bytes that every packet takes on the wire beyond its own: 20B for preamble and inter-frame gap (IEEE
-            /// 802.3). Default: 0B, as in the papers' simulators.
+            /// Bytes that every packet takes on the wire beyond its own. Default: 0B. Source: the papers' simulators;
+            /// IEEE 802.3 has 20B for preamble and inter-frame gap.
             #[serde(default)]
             pub overhead: Bytes,
             /// The output queue of every switch port. Default: 375KB, marking above 97500B.
@@ -49,8 +49,9 @@ macro_rules! kind {
             /// The output queue of every host. Default: unlimited, marking above 97500B.
             #[serde(default = "host_queue")]
             pub host_queue: QueueTable,
-            /// Time from a link's going down, or coming back, until all switches route by it; its own switch does at
-            /// once. Default: 10ms, three of the 3.3 ms intervals at which hardware sends BFD packets (RFC 5880).
+            /// Time from a link's going down, coming back or changing its rate until all switches route by it; its own
+            /// switch knows at once whether it is up. Default: 10ms. Source: three of the 3.3 ms intervals at which
+            /// hardware sends BFD packets (RFC 5880).
             #[serde(default = "ten_ms")]
             pub reroute_after: Span,
             /// Links that are degraded from the start, or for some time. Default: none.
@@ -117,7 +118,8 @@ kind! {
         /// Default: 8, so 128 hosts.
         #[serde(default = "eight")]
         k: u32,
-        /// Hosts at each edge switch. Default: k/2; more oversubscribe it.
+        /// Hosts at each edge switch; more than k/2 oversubscribe it. Default: k/2. Source: Al-Fares et al., SIGCOMM
+        /// 2008, section 3.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hosts_per_edge: Option<u32>,
         /// Rate of the cable of a host. Default: 10Gbps.

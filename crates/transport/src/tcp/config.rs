@@ -40,49 +40,49 @@ macro_rules! define {
 macro_rules! with_shared_keys {
     ($(#[$attr:meta])* $vis:vis struct $name:ident { $($own:tt)* }) => {
         define! { $(#[$attr])* $vis $name { $($own)* } {
-            /// Payload bytes of a full segment. Default 1460B: an Ethernet frame of 1,500 bytes less 40 of TCP/IP
-            /// headers.
+            /// Payload bytes of a full segment. Source: an Ethernet frame of 1,500 bytes less 40 of TCP/IP headers.
             mss: Bytes = Bytes::new(1_460),
-            /// Header bytes of a data segment; its size on the wire is payload + header. Default 40B: IPv4 and TCP
-            /// without options.
+            /// Header bytes of a data segment; its size on the wire is payload + header. Source: IPv4 and TCP without
+            /// options.
             header: Bytes = Bytes::new(40),
-            /// Size of an acknowledgement on the wire. Default: as `header`.
+            /// Size of an acknowledgement on the wire. Default: as `header`. Source: an acknowledgement is a header
+            /// without payload.
             ack_size: Option<Bytes> = None,
-            /// Size of a SYN and of a SYN-ACK on the wire. Default: as `header`.
+            /// Size of a SYN and of a SYN-ACK on the wire. Default: as `header`. Source: a SYN is a header without
+            /// payload.
             syn_size: Option<Bytes> = None,
-            /// Initial congestion window, in segments. Default 10 (RFC 6928).
+            /// Initial congestion window, in segments. Source: RFC 6928; the simulations of TR have 10, too.
             initial_window: u32 = 10,
-            /// Initial slow start threshold, in segments. Default: no limit (RFC 5681 section 3.1).
+            /// Initial slow start threshold, in segments. Default: no limit. Source: RFC 5681 section 3.1, arbitrarily
+            /// high.
             initial_ssthresh: Option<u32> = None,
             /// Receive window: the most that may be unacknowledged, in bytes, rounded down to whole segments. Default:
-            /// no limit.
+            /// no limit. Source: a choice, so that the congestion window alone limits a sender.
             max_window: Option<Bytes> = None,
-            /// Selective acknowledgements (RFC 2018) and the recovery that uses them (RFC 6675). Default false:
-            /// NewReno (RFC 6582).
+            /// Selective acknowledgements (RFC 2018) and the recovery that uses them (RFC 6675). Source: a choice;
+            /// without them recovery is NewReno's (RFC 6582).
             sack: bool = false,
-            /// Send a new segment on each duplicate acknowledgement before the threshold (RFC 3042). Default true.
+            /// Send a new segment on each duplicate acknowledgement before the threshold. Source: RFC 3042.
             limited_transmit: bool = true,
-            /// Duplicate acknowledgements that start a fast retransmit. Default 3 (RFC 5681 section 3.2).
+            /// Duplicate acknowledgements that start a fast retransmit. Source: RFC 5681 section 3.2.
             dup_ack_threshold: u32 = 3,
-            /// Smallest retransmission timeout. Default 5ms, as in the ns-3 load-balancing simulator of Hermes and in
-            /// MQ-ECN; the DCTCP paper has 10ms, RFC 6298 has 1s.
+            /// Smallest retransmission timeout. Source: the ns-3 load-balancing simulator of Hermes and MQ-ECN; the
+            /// DCTCP paper has 10ms, RFC 6298 has 1s.
             min_rto: Span = Span::from_ms(5),
-            /// Largest retransmission timeout, backoff included. Default 60s (RFC 6298 rule 2.5).
+            /// Largest retransmission timeout, backoff included. Source: RFC 6298 rule 2.5.
             max_rto: Span = Span::from_s(60),
-            /// Retransmission timeout before the first RTT sample. Default 10ms, as in csg-htsim; RFC 6298 rule 2.1
-            /// has 1s.
+            /// Retransmission timeout before the first RTT sample. Source: csg-htsim; RFC 6298 rule 2.1 has 1s.
             initial_rto: Span = Span::from_ms(10),
-            /// In-order segments per acknowledgement; 1 acknowledges each at once. Default 1; RFC 5681 section 4.2
-            /// allows 2.
+            /// In-order segments per acknowledgement; 1 acknowledges each at once. Source: a choice, since an RTT
+            /// sample and a mark are then of one segment; RFC 5681 section 4.2 allows 2.
             ack_every: u16 = 1,
             /// Longest wait of a delayed acknowledgement. Without effect if `ack_every` is 1. Keep it below `min_rto`,
-            /// or it causes timeouts. Default 1ms; RFC 5681 section 4.2 allows up to 500ms.
+            /// or it causes timeouts. Source: a choice below `min_rto`; RFC 5681 section 4.2 allows up to 500ms.
             ack_timeout: Span = Span::from_ms(1),
-            /// Begin each flow with SYN and SYN-ACK, a round trip before the first segment. Default false: the
-            /// connection is open already.
+            /// Begin each flow with SYN and SYN-ACK, a round trip before the first segment; without them the connection
+            /// is open already. Source: a choice, so that completion times measure the transfer alone.
             handshake: bool = false,
-            /// First timeout of a SYN, doubled at each repetition. Default 5ms, as in the ns-3 load-balancing
-            /// simulator of Hermes.
+            /// First timeout of a SYN, doubled at each repetition. Source: the ns-3 load-balancing simulator of Hermes.
             syn_timeout: Span = Span::from_ms(5),
         } }
     };
@@ -111,7 +111,7 @@ impl EcnMode {
 with_shared_keys! {
     /// TCP with slow start and congestion avoidance (RFC 5681) and NewReno or SACK recovery.
     pub struct TcpConfig {
-        /// Explicit congestion notification: "off" or "classic" (RFC 3168). Default "off".
+        /// Explicit congestion notification: "off" or "classic" (RFC 3168). Source: TCP of RFC 5681 has none.
         ecn: EcnMode = EcnMode::Off,
     }
 }
@@ -119,10 +119,10 @@ with_shared_keys! {
 with_shared_keys! {
     /// Data Center TCP (RFC 8257). Set the marking threshold K at the queues.
     pub struct DctcpConfig {
-        /// Weight of the newest window in the estimate alpha of the marked share, above 0 and at most 1. Default 1/16
-        /// (DCTCP paper, Linux).
+        /// Weight of the newest window in the estimate alpha of the marked share, above 0 and at most 1. Source: 1/16
+        /// in the DCTCP paper and in Linux.
         g: f64 = 1.0 / 16.0,
-        /// Alpha at the start of a flow, 0 to 1. Default 1 (RFC 8257 section 3.3, Linux).
+        /// Alpha at the start of a flow, 0 to 1. Source: RFC 8257 section 3.3; Linux.
         initial_alpha: f64 = 1.0,
     }
 }

@@ -58,18 +58,12 @@ fn parameters_that_make_no_sense_are_named_with_what_is_allowed() {
 }
 
 #[test]
-fn every_transport_is_listed_with_documented_parameters_and_valid_defaults() {
+fn every_transport_is_listed_with_valid_defaults() {
     let names: Vec<_> = TransportSpec::list().iter().map(|info| info.name).collect();
     assert_eq!(names, ["tcp", "dctcp"]);
     for info in TransportSpec::list() {
         let spec = spec(&format!("name = {:?}", info.name));
         assert_eq!((spec.validate(), spec.name()), (Ok(()), info.name));
-        let properties = info.schema.get("properties").and_then(|p| p.as_object()).unwrap();
-        assert!(properties.len() > 15);
-        for (key, property) in properties {
-            let text = property["description"].as_str().unwrap();
-            assert!(text.contains("Default"), "{key}: {text}");
-        }
     }
 }
 
