@@ -56,12 +56,19 @@ impl EventKind {
 }
 
 impl EventKey {
-    const KIND_SHIFT: u32 = 32;
+    const KIND_SHIFT: u32 = 56;
+    const SWITCH_SHIFT: u32 = 32;
 
     /// The event of this kind for the entity with this number.
     #[inline]
     pub const fn new(kind: EventKind, entity: u32) -> Self {
         Self((kind as u64) << Self::KIND_SHIFT | entity as u64)
+    }
+
+    /// The timer with this token of the scheme of a switch, which must be below 2^24.
+    pub const fn switch_timer(switch: u32, token: u32) -> Self {
+        let timer = Self::new(EventKind::Switch, token);
+        Self(timer.0 | (switch as u64) << Self::SWITCH_SHIFT)
     }
 
     /// Its kind.
@@ -70,10 +77,15 @@ impl EventKey {
         EventKind::ALL[(self.0 >> Self::KIND_SHIFT) as usize]
     }
 
-    /// Its entity's number.
+    /// Its entity's number; a scheme's timer's token.
     #[inline]
     pub const fn entity(self) -> u32 {
         self.0 as u32
+    }
+
+    /// The switch of a scheme's timer.
+    pub const fn switch(self) -> u32 {
+        (self.0 >> Self::SWITCH_SHIFT) as u32 & 0x00ff_ffff
     }
 }
 
@@ -301,6 +313,14 @@ mod tests {
 
     fn links(count: usize) -> Vec<Link> {
         (0..count).map(|_| Link::idle(0, 0, 0)).collect()
+    }
+
+    #[test]
+    fn a_key_says_whose_it_is() {
+        let timer = EventKey::switch_timer(1_279, u32::MAX);
+        assert_eq!((timer.kind(), timer.switch(), timer.entity()), (EventKind::Switch, 1_279, u32::MAX));
+        let start = EventKey::new(EventKind::FlowStart, u32::MAX);
+        assert_eq!((start.kind(), start.switch(), start.entity()), (EventKind::FlowStart, 0, u32::MAX));
     }
 
     #[test]

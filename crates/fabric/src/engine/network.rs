@@ -8,7 +8,7 @@ use super::event_set::EventSet;
 use super::link::{Link, Profile};
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::special::{Admission, Queued, Special};
-use super::switch::{Deeds, SwitchTimers};
+use super::switch::Deeds;
 use crate::topology::{FaultEvent, LinkKnowledge, RouteEntry, Routes, Topology};
 
 /// What happened to packets on a link, apart from being sent.
@@ -56,9 +56,8 @@ pub struct Network<'a> {
     pub schemes: Vec<SwitchScheme>,
     hooks: SwitchHooks,
     pub(super) streams: Vec<Stream>,
-    /// Where schemes leave what they want done, and the timers that they set.
+    /// Where schemes leave what they want done.
     pub(super) deeds: Deeds,
-    pub(super) timers: SwitchTimers,
     /// Whether each link works, as its own switch sees it at once.
     pub(super) local_up: Vec<bool>,
     /// What all switches know.
@@ -104,7 +103,6 @@ impl<'a> Network<'a> {
             schemes: Vec::with_capacity(topology.switches),
             hooks,
             deeds: Deeds::default(),
-            timers: SwitchTimers::default(),
             streams: (0..topology.switches)
                 .map(|switch| Stream::new(seed, Purpose::SwitchBalancer, switch as u64))
                 .collect(),

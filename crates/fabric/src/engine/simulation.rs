@@ -217,15 +217,16 @@ impl<'a, P: Protocol> Simulation<'a, P> {
                         self.receive(packet);
                     }
                 }
-                Next::Timer(key) => self.timer(key.kind(), key.entity()),
+                Next::Timer(key) => self.timer(key),
             }
         }
         Status::Running
     }
 
     #[cold]
-    fn timer(&mut self, kind: EventKind, entity: u32) {
+    fn timer(&mut self, key: EventKey) {
         let now = self.network.now;
+        let (kind, entity) = (key.kind(), key.entity());
         match kind {
             EventKind::Arrival => {}
             EventKind::Fault => {
@@ -242,7 +243,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             EventKind::Sender => self.wake_sender(entity),
             EventKind::Receiver => self.wake_receiver(entity),
             EventKind::EdgeSender | EventKind::EdgeReceiver => self.edge_timer(kind, entity),
-            EventKind::Switch => self.network.wake_scheme(entity),
+            EventKind::Switch => self.network.wake_scheme(key.switch() as usize, entity),
         }
     }
 

@@ -4,7 +4,7 @@ use weft_balance::{Arrival, NextHops, PortId, SwitchContext};
 use weft_packet::{HostId, Kind, Packet};
 use weft_units::{Rate, Span, Stream, Time};
 
-use super::event_set::{EventKey, EventKind};
+use super::event_set::EventKey;
 use super::link::{Link, Profile};
 use super::network::Network;
 use super::pool::PacketIndex;
@@ -34,36 +34,6 @@ impl Deeds {
     #[inline]
     fn is_empty(&self) -> bool {
         self.packets.is_empty() && self.timers.is_empty()
-    }
-}
-
-/// A timer that a scheme asked for.
-#[derive(Debug, Clone, Copy)]
-pub struct SwitchTimer {
-    switch: u32,
-    token: u32,
-}
-
-/// The timers of all switches, in places that are used again.
-#[derive(Default)]
-pub struct SwitchTimers {
-    timers: Vec<SwitchTimer>,
-    free: Vec<u32>,
-}
-
-impl SwitchTimers {
-    fn insert(&mut self, timer: SwitchTimer) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.timers[place as usize] = timer;
-            return place;
-        }
-        self.timers.push(timer);
-        (self.timers.len() - 1) as u32
-    }
-
-    fn remove(&mut self, place: u32) -> SwitchTimer {
-        self.free.push(place);
-        self.timers[place as usize]
     }
 }
 
@@ -205,10 +175,8 @@ impl Network<'_> {
         }
     }
 
-    /// A timer of a scheme is due.
-    pub fn wake_scheme(&mut self, place: u32) {
-        let SwitchTimer { switch, token } = self.timers.remove(place);
-        let switch = switch as usize;
+    /// A timer of the scheme of a switch is due.
+    pub fn wake_scheme(&mut self, switch: usize, token: u32) {
         call_scheme!(self, switch, |scheme, view, _pool| scheme.timer(view, token));
         self.do_deeds(switch);
     }
@@ -218,9 +186,8 @@ impl Network<'_> {
     fn do_deeds(&mut self, switch: usize) {
         let mut deeds = std::mem::take(&mut self.deeds);
         for (delay, token) in deeds.timers.drain(..) {
-            let place = self.timers.insert(SwitchTimer { switch: switch as u32, token });
             let at = self.now.saturating_add(delay);
-            self.events.push_timer(at, EventKey::new(EventKind::Switch, place));
+            self.events.push_timer(at, EventKey::switch_timer(switch as u32, token));
         }
         let first = self.ports(switch).start;
         for (port, mut packet) in deeds.packets.drain(..) {
