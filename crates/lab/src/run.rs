@@ -243,16 +243,16 @@ impl Prepared {
 
 fn totals(results: &Results, flows: usize, elapsed: Elapsed) -> Totals {
     let Elapsed { cpu_s, wall_s } = elapsed;
-    let overhead = results.scheme.iter().find(|counter| counter.name == "overhead_bytes");
     Totals {
         packet_hops: results.packets.hops,
         dropped_packets: results.packets.dropped,
+        unroutable_packets: results.packets.unroutable,
         events: results.events,
         simulated_us: results.end.as_us(),
         cpu_s,
         wall_s,
         packet_hops_per_cpu_s: (cpu_s > 0.0).then(|| results.packets.hops as f64 / cpu_s),
-        overhead_bytes: overhead.map_or(0, |counter| counter.value),
+        overhead_bytes: results.packets.control_bytes,
         memory_bytes: memory_bytes(results, flows),
     }
 }

@@ -85,6 +85,8 @@ pub struct Totals {
     pub packet_hops: u64,
     /// Packets dropped, anywhere and for whatever reason.
     pub dropped_packets: u64,
+    /// Of these, packets that a switch had no next hop for: they are in no link's count.
+    pub unroutable_packets: u64,
     /// Events that the core handled.
     pub events: u64,
     /// Simulated time from 0 to the end of the run.
@@ -96,7 +98,7 @@ pub struct Totals {
     pub wall_s: f64,
     /// `packet_hops` / `cpu_s`; null if that is too short to be measured.
     pub packet_hops_per_cpu_s: Option<f64>,
-    /// Bytes of packets that the scheme itself sent.
+    /// Bytes of the scheme's own packets that links were given to send, each link counted.
     pub overhead_bytes: u64,
     /// Bytes that the simulation held at its peak: fabric, packets, flows.
     pub memory_bytes: u64,
