@@ -44,7 +44,9 @@ def weft_command(tmp_path: Path) -> Weft:
     """Run the command line in an empty directory, as a user's shell does."""
 
     def run(*arguments: str | Path, cwd: Path = tmp_path) -> Outcome:
-        environment = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "FORCE_COLOR"}}
+        # Any of the others makes typer print as if to a terminal.
+        unwanted = {"COLUMNS", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"}
+        environment = {key: value for key, value in os.environ.items() if key not in unwanted}
         done = subprocess.run(
             [sys.executable, "-m", "weft", *map(str, arguments)],
             cwd=cwd,
