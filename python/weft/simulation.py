@@ -24,7 +24,7 @@ Overrides: TypeAlias = Mapping[str, object] | Sequence[tuple[str, str]]
 ProgressCallback: TypeAlias = Callable[[_core.Progress], None]
 """Called about five times a second, possibly from another thread; an exception in it ends the run."""
 
-_TABLES = ("flows", "links", "scheme")
+_TABLES = ("flows", "links", "samples", "scheme")
 
 
 class Result:
@@ -61,6 +61,11 @@ class Result:
     def links(self) -> "pl.DataFrame":
         """A row per link direction: packets, bytes, drops, marks, utilisation."""
         return self._frame("links")
+
+    @property
+    def samples(self) -> "pl.DataFrame":
+        """A row per link and interval in which it was not idle; empty unless the spec has `run.sample_every`."""
+        return self._frame("samples")
 
     @property
     def scheme(self) -> "pl.DataFrame":

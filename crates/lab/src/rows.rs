@@ -1,10 +1,10 @@
 //! From what the engine counted to the rows of the result tables.
 
-use weft_fabric::{FlowRecord, LinkTotals, SchemeCounter, Tier, Topology};
+use weft_fabric::{FlowRecord, LinkSample, LinkTotals, SchemeCounter, Tier, Topology};
 use weft_traffic::Flow;
 use weft_units::{Span, Time};
 
-use crate::results::rows::{CounterRow, FlowRow, LinkRow};
+use crate::results::rows::{CounterRow, FlowRow, LinkRow, SampleRow};
 
 /// A row a flow, in the order of the traffic.
 pub(crate) fn flow_rows(flows: &[Flow], records: &[FlowRecord]) -> Vec<FlowRow> {
@@ -59,12 +59,7 @@ fn link_row(topology: &Topology, index: usize, totals: &LinkTotals, end: Time) -
         link: topology.link_name(index as u32),
         from: name(link.from),
         to: name(link.to),
-        tier: match link.tier {
-            Tier::Host => "host",
-            Tier::Leaf => "leaf",
-            Tier::Spine => "spine",
-            Tier::Last => "last",
-        },
+        tier: tier_name(link.tier),
         rate_bps: link.condition.rate.as_bps(),
         delay_us: link.condition.delay.as_us(),
         packets: totals.packets,
@@ -72,6 +67,27 @@ fn link_row(topology: &Topology, index: usize, totals: &LinkTotals, end: Time) -
         dropped_packets: totals.dropped,
         marked_packets: totals.marked,
         utilisation: if capacity_bits > 0.0 { totals.bytes as f64 * 8.0 / capacity_bits } else { 0.0 },
+    }
+}
+
+/// The looks at links, by time and link.
+pub(crate) fn sample_rows(topology: &Topology, samples: &[LinkSample]) -> Vec<SampleRow> {
+    let row = |sample: &LinkSample| SampleRow {
+        time_us: sample.at.as_us(),
+        link: topology.link_name(sample.link),
+        tier: tier_name(topology.links[sample.link as usize].tier),
+        sent_bytes: sample.sent_bytes,
+        backlog_bytes: sample.backlog_bytes,
+    };
+    samples.iter().map(row).collect()
+}
+
+const fn tier_name(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Host => "host",
+        Tier::Leaf => "leaf",
+        Tier::Spine => "spine",
+        Tier::Last => "last",
     }
 }
 

@@ -16,8 +16,8 @@ use crate::clock::Stopwatch;
 use crate::results::output::{OutputError, write_directory};
 use crate::results::parquet::to_parquet;
 use crate::results::summary::{Summary, Totals};
-use crate::results::tables::{flows_table, links_table, scheme_table};
-use crate::rows::{counter_rows, flow_rows, link_rows};
+use crate::results::tables::{flows_table, links_table, samples_table, scheme_table};
+use crate::rows::{counter_rows, flow_rows, link_rows, sample_rows};
 use crate::spec::{Resolved, SpecError, SpecSource, within};
 
 /// A run that did not come to its end.
@@ -76,6 +76,8 @@ pub struct Outcome {
     pub flows: RecordBatch,
     /// A row a link.
     pub links: RecordBatch,
+    /// A row a link and interval in which it was not idle; empty unless the spec asks for samples.
+    pub samples: RecordBatch,
     /// A row a counter of the scheme.
     pub scheme: RecordBatch,
     /// Packets in the whole fabric, and how many were on links at the end.
@@ -183,6 +185,7 @@ impl Prepared {
             external: make.as_mut().map(|make| make as &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme),
             seed: spec.run.seed,
             time_limit: spec.run.time_limit,
+            sample_every: spec.run.sample_every,
         });
         let watch = Stopwatch::start();
         let mut next_report = Instant::now() + REPORT_EVERY;
@@ -212,6 +215,7 @@ impl Prepared {
     ) -> Result<Outcome, RunError> {
         let flows = flow_rows(&self.traffic.flows, &results.flows);
         let links = link_rows(&self.fabric.topology, &results.links, results.end);
+        let samples = sample_rows(&self.fabric.topology, &results.samples);
         let counters = counter_rows(&results.scheme);
         let totals = totals(results, self.traffic.flows.len(), elapsed);
         let spec = &self.resolved.spec;
@@ -230,6 +234,7 @@ impl Prepared {
             summary,
             flows: flows_table(&flows)?,
             links: links_table(&links)?,
+            samples: samples_table(&samples)?,
             scheme: scheme_table(&counters)?,
             packets: PacketBalance {
                 sent: results.packets.sent,
@@ -264,11 +269,12 @@ pub(crate) fn memory_bytes(results: &Results, flows: usize) -> u64 {
 }
 
 impl Outcome {
-    /// The table with this name: "flows", "links" or "scheme".
+    /// The table with this name: "flows", "links", "samples" or "scheme".
     pub fn table(&self, name: &str) -> Option<&RecordBatch> {
         match name {
             "flows" => Some(&self.flows),
             "links" => Some(&self.links),
+            "samples" => Some(&self.samples),
             "scheme" => Some(&self.scheme),
             _ => None,
         }
@@ -284,12 +290,14 @@ impl Outcome {
             source: std::io::Error::other(error),
         };
         let parquet = |table| to_parquet(table).map_err(|error| other(Box::new(error)));
-        let (flows, links, scheme) = (parquet(&self.flows)?, parquet(&self.links)?, parquet(&self.scheme)?);
+        let (flows, links) = (parquet(&self.flows)?, parquet(&self.links)?);
+        let (samples, scheme) = (parquet(&self.samples)?, parquet(&self.scheme)?);
         let summary = self.summary.to_json().map_err(|error| other(Box::new(error)))?;
-        let files: [(&str, &[u8]); 5] = [
+        let files: [(&str, &[u8]); 6] = [
             ("spec.toml", self.spec.as_bytes()),
             ("flows.parquet", &flows),
             ("links.parquet", &links),
+            ("samples.parquet", &samples),
             ("scheme.parquet", &scheme),
             ("summary.json", summary.as_bytes()),
         ];

@@ -39,10 +39,12 @@ pub enum EventKind {
     EdgeReceiver = 7,
     /// A timer of a switch's scheme.
     Switch = 8,
+    /// A look at all links.
+    Sample = 9,
 }
 
 impl EventKind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Arrival,
         Self::Fault,
         Self::Reroute,
@@ -52,6 +54,7 @@ impl EventKind {
         Self::EdgeSender,
         Self::EdgeReceiver,
         Self::Switch,
+        Self::Sample,
     ];
 }
 

@@ -8,10 +8,12 @@ mod link;
 mod network;
 mod pool;
 mod results;
+mod sampler;
 mod simulation;
 mod special;
 mod switch;
 
 pub use network::{LinkDrops, PacketCounts};
 pub use results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
+pub use sampler::LinkSample;
 pub use simulation::{Ending, Progress, Simulation, SimulationInput, Status};

@@ -293,6 +293,12 @@ impl<'a> Network<'a> {
         self.pool.remove(index);
     }
 
+    /// Bytes queued on a link now, with what is left of the packet in service.
+    pub fn backlog_bytes(&self, link: usize) -> u64 {
+        let link = &self.links[link];
+        self.profiles[link.profile as usize].bytes_in(link.backlog_ps(self.now.as_ps()))
+    }
+
     /// What happened to packets on each link.
     pub fn drops(&self) -> &[LinkDrops] {
         &self.drops

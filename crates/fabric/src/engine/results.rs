@@ -4,6 +4,7 @@ use weft_transport::{ReceiverStats, SenderStats};
 use weft_units::{Span, Time};
 
 use super::network::PacketCounts;
+use super::sampler::LinkSample;
 
 /// One flow, when the run is over.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +67,8 @@ pub struct Results {
     pub flows: Vec<FlowRecord>,
     /// One entry a link, as the topology numbers them.
     pub links: Vec<LinkTotals>,
+    /// Looks at the links over time; empty unless asked for.
+    pub samples: Vec<LinkSample>,
     /// What the scheme counted, and `state_bytes_per_switch` and `state_bytes_per_host`: the most that any node keeps.
     pub scheme: Vec<SchemeCounter>,
     /// Packets in the whole fabric.

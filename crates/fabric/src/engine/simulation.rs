@@ -11,6 +11,7 @@ use super::endpoint::{End, HostOutbox, Hosts};
 use super::event_set::{EventKey, EventKind, Next};
 use super::network::Network;
 use super::results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
+use super::sampler::Sampler;
 use crate::topology::{FaultEvent, FlowPackets, Ideal, Topology};
 
 /// Everything that a run depends on.
@@ -33,6 +34,8 @@ pub struct SimulationInput<'a, P> {
     pub seed: u64,
     /// Simulated time that is allowed after the last flow started.
     pub time_limit: Span,
+    /// How often to look at all links; not zero.
+    pub sample_every: Option<Span>,
 }
 
 /// Why a run is over.
@@ -91,6 +94,7 @@ pub struct Simulation<'a, P: Protocol> {
     deadline: Time,
     events: u64,
     hash_key: u64,
+    sampler: Option<Sampler>,
 }
 
 impl<'a, P: Protocol> Simulation<'a, P> {
@@ -143,6 +147,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             all_done: false,
             deadline: last_start.saturating_add(input.time_limit),
             events: 0,
+            sampler: input.sample_every.map(|every| Sampler::new(every, topology.links.len())),
             hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
         };
         simulation.prepare();
@@ -168,6 +173,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         for (index, fault) in self.faults.iter().enumerate() {
             self.network.events.push_timer(fault.at, EventKey::new(EventKind::Fault, index as u32));
         }
+        self.sample();
         if let Some(flow) = self.flows.first() {
             self.network.events.push_timer(flow.start, EventKey::new(EventKind::FlowStart, 0));
         }
@@ -243,7 +249,15 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             EventKind::Sender => self.wake_sender(entity),
             EventKind::Receiver => self.wake_receiver(entity),
             EventKind::EdgeSender | EventKind::EdgeReceiver => self.edge_timer(kind, entity),
+            EventKind::Sample => self.sample(),
             EventKind::Switch => self.network.wake_scheme(key.switch() as usize, entity),
+        }
+    }
+
+    fn sample(&mut self) {
+        if let Some(sampler) = &mut self.sampler {
+            let again = sampler.look(&self.network);
+            self.network.events.push_timer(again, EventKey::new(EventKind::Sample, 0));
         }
     }
 
@@ -425,6 +439,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
                     marked: drops.marked,
                 })
                 .collect(),
+            samples: self.sampler.take().map(Sampler::into_samples).unwrap_or_default(),
             scheme: self.scheme_counters(),
             packets: self.network.counts,
             in_flight: self.network.in_flight(),

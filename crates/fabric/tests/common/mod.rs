@@ -49,11 +49,12 @@ pub struct Run<'a> {
     pub balancer: &'a str,
     pub seed: u64,
     pub time_limit: Span,
+    pub sample_every: Option<Span>,
 }
 
 impl<'a> Run<'a> {
     pub fn new(fabric: &'a Fabric, transport: &'a str, balancer: &'a str) -> Self {
-        Self { fabric, transport, balancer, seed: 1, time_limit: Span::from_s(10) }
+        Self { fabric, transport, balancer, seed: 1, time_limit: Span::from_s(10), sample_every: None }
     }
 
     pub fn flows(&self, flows: &[Flow]) -> Results {
@@ -76,6 +77,7 @@ impl<'a> Run<'a> {
             external: None,
             seed: self.seed,
             time_limit: self.time_limit,
+            sample_every: self.sample_every,
         });
         let ending = loop {
             if let Status::Finished(ending) = simulation.advance(1 << 20) {

@@ -82,6 +82,21 @@ pub struct LinkRow {
     pub utilisation: f64,
 }
 
+/// A link in an interval in which it was not idle: a row of `samples.parquet`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampleRow {
+    /// The end of the interval.
+    pub time_us: f64,
+    /// The link's name.
+    pub link: String,
+    /// Where it stands: "host", "leaf", "spine", "last".
+    pub tier: &'static str,
+    /// Bytes that left its queue in the interval.
+    pub sent_bytes: u64,
+    /// Bytes in its queue at the end of it.
+    pub backlog_bytes: u64,
+}
+
 /// A counter of the scheme: a row of `scheme.parquet`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterRow {

@@ -7,7 +7,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, Field, Schema};
 
-use super::rows::{CounterRow, FlowRow, LinkRow};
+use super::rows::{CounterRow, FlowRow, LinkRow, SampleRow};
 
 /// The columns of a table, as they are collected.
 #[derive(Default)]
@@ -92,6 +92,18 @@ pub fn links_table(rows: &[LinkRow]) -> Result<RecordBatch, ArrowError> {
     numbers!(columns, rows, Float64Array: delay_us);
     numbers!(columns, rows, UInt64Array: packets, bytes, dropped_packets, marked_packets);
     numbers!(columns, rows, Float64Array: utilisation);
+    columns.batch()
+}
+
+/// The table of links over time.
+///
+/// # Errors
+/// None in practice: every column has a value for every row.
+pub fn samples_table(rows: &[SampleRow]) -> Result<RecordBatch, ArrowError> {
+    let mut columns = Columns::default();
+    numbers!(columns, rows, Float64Array: time_us);
+    texts!(columns, rows: link, tier);
+    numbers!(columns, rows, UInt64Array: sent_bytes, backlog_bytes);
     columns.batch()
 }
 

@@ -36,11 +36,15 @@ pub struct RunSpec {
     /// Simulated time that the run may take after the last flow has started. Flows that are not finished then stay
     /// unfinished: they are counted, and are part of no average.
     pub time_limit: Span,
+    /// How often to look at all links, for the table `samples`: what each sent and what it held. Default: never; then it
+    /// costs nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample_every: Option<Span>,
 }
 
 impl Default for RunSpec {
     fn default() -> Self {
-        Self { seed: 1, time_limit: Span::from_s(10) }
+        Self { seed: 1, time_limit: Span::from_s(10), sample_every: None }
     }
 }
 
@@ -53,6 +57,12 @@ impl Spec {
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.run.time_limit.is_zero() {
             return Err("run.time_limit is 0: allowed is more than 0, as in \"10s\"".to_owned());
+        }
+        if self.run.sample_every.is_some_and(Span::is_zero) {
+            return Err(
+                "run.sample_every is 0: allowed is more than 0, as in \"100us\"; leave it out for never"
+                    .to_owned(),
+            );
         }
         self.transport.validate().map_err(|error| within("transport", &error.to_string()))?;
         self.balancer.validate().map_err(|error| within("balancer", &error.to_string()))
