@@ -220,3 +220,8 @@ def test_bench_reports_speed_and_memory(weft_command: Weft) -> None:
     assert row["packet_hops"] > 100_000 and row["packet_hops_per_cpu_s"] > 100_000
     assert 0 < row["memory_bytes_per_host"] < 1_000_000
     assert weft_command("bench", "--hosts", "many").code == 2
+
+
+def test_bench_measures_every_scheme_if_asked_to(weft_command: Weft) -> None:
+    rows = weft_command("bench", "--hosts", "16", "--all-schemes", "--json").json()
+    assert [row["scheme"] for row in rows] == [scheme["name"] for scheme in weft_command("schemes", "--json").json()]

@@ -24,6 +24,7 @@ def register(app: typer.Typer) -> None:
 def bench(
     hosts: Annotated[str, typer.Option(help="Sizes of the fabric, in hosts.")] = "128,1024,8192",
     schemes: Annotated[str, typer.Option(help="Schemes to measure.")] = "ecmp,letflow",
+    all_schemes: Annotated[bool, typer.Option("--all-schemes", help="Measure every scheme there is.")] = False,
     json: options.Json = False,
 ) -> None:
     """Measure the speed of the core on this machine, in packet-hops per CPU-second, and its memory.
@@ -32,12 +33,14 @@ def bench(
 
     - `weft bench`
     - `weft bench --hosts 1024 --schemes ecmp,drill --json`
+    - `weft bench --hosts 128 --all-schemes`
     """
     from weft import _core
-    from weft.catalog import entry
+    from weft.catalog import entries, entry
 
     sizes = [_size(part) for part in split_schemes(hosts)]
-    names = [entry("schemes", name).name for name in split_schemes(schemes)]
+    chosen = entries("schemes") if all_schemes else [entry("schemes", name) for name in split_schemes(schemes)]
+    names = [scheme.name for scheme in chosen]
     rows: list[dict[str, Any]] = []
     for size in sizes:
         for name in names:
