@@ -8,7 +8,7 @@
 
 from weft._core import version as _version
 from weft.balancer import PacketView, PortView, SwitchBalancer
-from weft.catalog import fabrics, schemes, transports, workloads
+from weft.catalog import fabrics, presets, schemes, transports, workloads
 from weft.comparison import Comparison, compare, load_comparison
 from weft.errors import OutputError, SpecError
 from weft.simulation import Result, load, run
@@ -30,6 +30,7 @@ __all__ = [
     "fabrics",
     "load",
     "load_comparison",
+    "presets",
     "run",
     "schemes",
     "transports",

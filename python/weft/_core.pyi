@@ -79,7 +79,7 @@ def schema() -> str:
     """Return the JSON Schema of the whole spec, as text."""
 
 def catalog(kind: str) -> str:
-    """List "schemes", "transports", "workloads" or "fabrics" as JSON text.
+    """List "schemes", "transports", "workloads", "fabrics" or "presets" as JSON text.
 
     Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit", "default", "doc", "source"}]}`.
     """

@@ -1,4 +1,4 @@
-"""What the core offers: schemes, transports, workloads and fabrics, with their parameters and defaults."""
+"""What the core offers: schemes, transports, workloads, fabrics and presets, with their parameters and defaults."""
 
 import json
 from collections.abc import Mapping
@@ -8,10 +8,24 @@ from typing import Any, Literal, TypeAlias
 
 from weft import _core
 from weft.errors import SpecError
+from weft.spec import SpecText
 
-__all__ = ["Entry", "Kind", "Parameter", "entries", "entry", "fabrics", "schemes", "transports", "workloads"]
+__all__ = [
+    "Entry",
+    "Kind",
+    "Parameter",
+    "Preset",
+    "entries",
+    "entry",
+    "fabrics",
+    "preset",
+    "presets",
+    "schemes",
+    "transports",
+    "workloads",
+]
 
-Kind: TypeAlias = Literal["schemes", "transports", "workloads", "fabrics"]
+Kind: TypeAlias = Literal["schemes", "transports", "workloads", "fabrics", "presets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +93,25 @@ def workloads() -> list[Entry]:
 def fabrics() -> list[Entry]:
     """List the kinds of fabric."""
     return entries("fabrics")
+
+
+def presets() -> list[Entry]:
+    """List the set-ups of papers that come with Weft."""
+    return entries("presets")
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A set-up of a paper: a spec, and the schemes to compare on it if nobody says which."""
+
+    spec: SpecText
+    schemes: tuple[str, ...]
+
+
+def preset(name: str) -> Preset:
+    """Find a preset by name; `SpecError` names the nearest one if there is none."""
+    raw = entry("presets", name).raw
+    return Preset(SpecText(raw["spec"], origin=f"preset {name}"), tuple(raw["schemes"]))
 
 
 def _text(value: object) -> str:

@@ -11,7 +11,7 @@ from weft.errors import SpecError
 
 __all__ = ["SpecLike", "SpecText", "load_spec", "parse_assignment", "parse_assignments", "to_toml"]
 
-SpecLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
+SpecLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | SpecText"
 """A path to a TOML file, TOML text, or nested dictionaries."""
 
 
@@ -41,6 +41,8 @@ def load_spec(spec: SpecLike) -> SpecText:
     A string is TOML text if it holds a line break or an equals sign, or is empty; any other string is a path.
     Raises `SpecError` when the file cannot be read.
     """
+    if isinstance(spec, SpecText):
+        return spec
     if isinstance(spec, Mapping):
         return SpecText(to_toml(spec), origin="dict")
     if isinstance(spec, str) and (not spec.strip() or "\n" in spec or "=" in spec) and not Path(spec).is_file():

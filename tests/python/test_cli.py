@@ -225,3 +225,24 @@ def test_bench_reports_speed_and_memory(weft_command: Weft) -> None:
 def test_bench_measures_every_scheme_if_asked_to(weft_command: Weft) -> None:
     rows = weft_command("bench", "--hosts", "16", "--all-schemes", "--json").json()
     assert [row["scheme"] for row in rows] == [scheme["name"] for scheme in weft_command("schemes", "--json").json()]
+
+
+def test_a_preset_brings_its_spec_and_its_schemes(weft_command: Weft) -> None:
+    document = weft_command("compare", "--preset", "tr-micro", "--flows", "20", "--json").json()
+    listed = weft_command("presets", "tr-micro", "--json").json()["schemes"]
+    assert [run["scheme"] for run in document["runs"]] == listed
+    one = weft_command("run", "--preset", "qall-asymmetric", "--set", "traffic.flows=20", "--json").json()
+    assert one["flows"] == 20
+
+
+def test_a_preset_is_named_rightly_and_stands_alone(weft_command: Weft, tmp_path: Path) -> None:
+    unknown = weft_command("compare", "--preset", "tr-mikro")
+    assert unknown.code == 2
+    assert "did you mean 'tr-micro'" in unknown.stderr
+    (tmp_path / "my.toml").write_text("", encoding="utf-8")
+    both = weft_command("run", str(tmp_path / "my.toml"), "--preset", "tr-micro")
+    assert both.code == 2
+    assert "not both" in both.stderr
+    neither = weft_command("compare")
+    assert neither.code == 2
+    assert "--schemes is missing" in neither.stderr

@@ -26,7 +26,7 @@ pub struct Parameter {
 }
 
 /// The kinds of things that [`catalog`] lists.
-pub const KINDS: [&str; 4] = ["schemes", "transports", "workloads", "fabrics"];
+pub const KINDS: [&str; 5] = ["schemes", "transports", "workloads", "fabrics", "presets"];
 
 /// Lists everything of one kind: name, title, source, parameters, and what else is known of it.
 ///
@@ -38,6 +38,7 @@ pub fn catalog(kind: &str) -> Result<Value, SpecError> {
         "transports" => Ok(transports()),
         "workloads" => Ok(workloads()),
         "fabrics" => Ok(fabrics()),
+        "presets" => presets(),
         _ => {
             let hint =
                 nearest(kind, KINDS).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
@@ -45,6 +46,21 @@ pub fn catalog(kind: &str) -> Result<Value, SpecError> {
             Err(SpecError::new(format!("there is no catalog of {kind:?}; allowed: {known}{hint}")))
         }
     }
+}
+
+fn presets() -> Result<Value, SpecError> {
+    let entries = crate::presets::presets()?.into_iter().map(|preset| {
+        json!({
+            "name": preset.name,
+            "title": preset.title,
+            "source": preset.source,
+            "schemes": preset.schemes,
+            "notes": preset.notes,
+            "spec": preset.spec,
+            "parameters": [],
+        })
+    });
+    Ok(entries.collect())
 }
 
 fn schemes() -> Value {

@@ -6,12 +6,14 @@
 pub mod bench;
 pub mod catalog;
 pub mod clock;
+pub mod presets;
 pub mod results;
 mod rows;
 pub mod run;
 pub mod spec;
 
 pub use catalog::catalog;
+pub use presets::{Preset, presets};
 pub use results::fingerprint::fingerprint;
 pub use run::{External, Outcome, Prepared, Report, RunError};
 pub use spec::{Resolved, Spec, SpecError, SpecSource, schema};

@@ -115,7 +115,7 @@ fn schema() -> PyResult<String> {
     guarded(|| Ok(weft_lab::schema().to_string()))
 }
 
-/// List "schemes", "transports", "workloads" or "fabrics" as JSON text.
+/// List "schemes", "transports", "workloads", "fabrics" or "presets" as JSON text.
 #[pyfunction]
 fn catalog(kind: &str) -> PyResult<String> {
     guarded(|| weft_lab::catalog(kind).map(|list| list.to_string()).map_err(|error| spec_error(&error)))

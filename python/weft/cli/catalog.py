@@ -1,4 +1,4 @@
-"""`weft schemes`, `weft transports`, `weft workloads`, `weft fabrics`: what there is, and its parameters."""
+"""`weft schemes`, `transports`, `workloads`, `fabrics`, `presets`: what there is, and its parameters."""
 
 from typing import Annotated
 
@@ -19,6 +19,7 @@ _WHAT: dict[Kind, tuple[str, str]] = {
     "transports": ("transports", "dctcp"),
     "workloads": ("flow-size distributions", "web-search"),
     "fabrics": ("kinds of fabric", "leaf-spine"),
+    "presets": ("set-ups of papers", "tr-micro"),
 }
 
 
@@ -70,7 +71,7 @@ def _print_one(console: Console, item: Entry) -> None:
         shown = plain(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
         console.print(Text(f"{key.replace('_', ' ')}: {shown}"))
     if not item.parameters:
-        console.print("No parameters.")
+        console.print("No parameters." if "spec" not in item.raw else "schemes: " + ", ".join(item.raw["schemes"]))
         return
     table = new_table(
         "parameter", "default", "what it does", "source", left=("parameter", "default", "what it does", "source")

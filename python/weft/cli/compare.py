@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from weft.cli.console import answers, data, log, print_json
 from weft.cli.progress import show_progress
 from weft.cli.tables import print_comparison
 from weft.errors import SpecError
+from weft.spec import SpecLike
 
 __all__ = ["parse_seeds", "register", "split_schemes"]
 
@@ -21,10 +23,12 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    schemes: Annotated[
-        str, typer.Option(metavar="A,B,...", help="Schemes to compare; parameters after colons: letflow:gap=100us.")
-    ],
     spec: options.SpecFile = None,
+    schemes: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="Schemes to compare; parameters after colons: letflow:gap=100us."),
+    ] = None,
+    preset: options.Preset = None,
     fabric: Annotated[str | None, typer.Option(help="Kind of fabric (weft fabrics lists them).")] = None,
     workload: Annotated[str | None, typer.Option(help="Flow sizes (weft workloads lists them).")] = None,
     load: Annotated[str | None, typer.Option(help="Offered load, as a share of capacity, e.g. 0.6.")] = None,
@@ -49,6 +53,7 @@ def compare(
     - `weft compare --schemes ecmp,letflow,drill`
     - `weft compare --schemes ecmp,drb,presto --workload web-search --load 0.8 --seeds 5 --out out/first`
     - `weft compare my.toml --schemes letflow:gap=50us,letflow:gap=500us --set fabric.spines=4`
+    - `weft compare --preset tr-micro --seeds 5`
     """
     from weft import comparison
     from weft.spec import parse_assignments
@@ -61,12 +66,12 @@ def compare(
         "transport.name": transport,
     }
     overrides = [(key, value) for key, value in shortcuts.items() if value is not None]
-    names = split_schemes(schemes)
+    text, names = _subject(spec, preset, schemes)
     wanted = parse_seeds(seeds) if seeds is not None else None
     with show_progress(len(names) * len(wanted or (0,))) as show:
         result = comparison.compare(
             names,
-            spec=spec if spec is not None else "",
+            spec=text,
             set=[*overrides, *parse_assignments(set_ or [])],
             seeds=wanted,
             jobs=jobs,
@@ -81,6 +86,20 @@ def compare(
         print_comparison(data(), result)
     if out is not None:
         log().print(f"written to {out}; open {out / 'report.html'} in a browser", markup=False)
+
+
+def _subject(spec: Path | None, preset: str | None, schemes: str | None) -> tuple[SpecLike, list[str]]:
+    """What to compare on, and which schemes: a preset says which if nobody else does."""
+    from weft.catalog import preset as find_preset
+
+    if preset is None:
+        if schemes is None:
+            raise SpecError("--schemes is missing: name the schemes to compare, as in --schemes ecmp,letflow,drill")
+        return spec if spec is not None else "", split_schemes(schemes)
+    if spec is not None:
+        raise SpecError(f"--preset {preset} stands in place of a spec: give it or {spec}, not both")
+    found = find_preset(preset)
+    return found.spec, split_schemes(schemes) if schemes is not None else list(found.schemes)
 
 
 def split_schemes(text: str) -> list[str]:

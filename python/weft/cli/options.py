@@ -5,10 +5,13 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-__all__ = ["Force", "Json", "Out", "Seed", "Set", "SpecFile"]
+__all__ = ["Force", "Json", "Out", "Preset", "Seed", "Set", "SpecFile"]
 
 SpecFile: TypeAlias = Annotated[
     Path | None, typer.Argument(help="Spec file (TOML). Without it, every setting has its default.", show_default=False)
+]
+Preset: TypeAlias = Annotated[
+    str | None, typer.Option("--preset", metavar="NAME", help="A paper's set-up in place of SPEC (weft presets).")
 ]
 Set: TypeAlias = Annotated[
     list[str] | None,

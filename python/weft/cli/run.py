@@ -9,6 +9,7 @@ from weft.cli import options
 from weft.cli.console import answers, data, log, print_json
 from weft.cli.progress import show_progress
 from weft.cli.tables import print_summary
+from weft.errors import SpecError
 
 __all__ = ["register"]
 
@@ -20,6 +21,7 @@ def register(app: typer.Typer) -> None:
 
 def run(
     spec: options.SpecFile = None,
+    preset: options.Preset = None,
     set_: options.Set = None,
     seed: options.Seed = None,
     out: options.Out = None,
@@ -29,7 +31,7 @@ def run(
     """Run one simulation and print what came out.
 
     With `--out`, the directory gets `spec.toml` (everything that is needed to run it again), `summary.json`
-    and the tables `flows`, `links` and `scheme` as Parquet.
+    and the tables `flows`, `links`, `samples` and `scheme` as Parquet.
 
     **Examples**
 
@@ -38,12 +40,15 @@ def run(
     - `weft run my.toml --json | jq .fct_us.mean`
     """
     from weft._core import Progress
+    from weft.catalog import preset as find_preset
     from weft.output import check_target
     from weft.simulation import run_text
     from weft.spec import load_spec, parse_assignments
     from weft.sweep import RunProgress
 
-    text = load_spec(spec if spec is not None else "")
+    if preset is not None and spec is not None:
+        raise SpecError(f"--preset {preset} stands in place of a spec: give it or {spec}, not both")
+    text = find_preset(preset).spec if preset is not None else load_spec(spec if spec is not None else "")
     overrides = parse_assignments(set_ or [])
     if out is not None:
         check_target(out, force=force)

@@ -1,0 +1,112 @@
+//! Presets: specs that stand for the set-ups of papers, with the schemes that the paper compares as far as there are any.
+
+use serde::Deserialize;
+
+use crate::spec::SpecError;
+
+/// The files, by name.
+const FILES: [(&str, &str); 5] = [
+    ("lbt", include_str!("../../../data/presets/lbt.toml")),
+    ("qall-asymmetric", include_str!("../../../data/presets/qall-asymmetric.toml")),
+    ("qall-symmetric", include_str!("../../../data/presets/qall-symmetric.toml")),
+    ("tr-large", include_str!("../../../data/presets/tr-large.toml")),
+    ("tr-micro", include_str!("../../../data/presets/tr-micro.toml")),
+];
+
+/// A set-up to compare schemes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preset {
+    /// Its name, as in "tr-micro".
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub title: String,
+    /// The paper and its section.
+    pub source: String,
+    /// The schemes to compare if nobody says which.
+    pub schemes: Vec<String>,
+    /// The spec: TOML.
+    pub spec: String,
+    /// What the paper says and what it leaves open: the comment that the file begins with.
+    pub notes: String,
+}
+
+/// The `[preset]` table of a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    title: String,
+    source: String,
+    schemes: Vec<String>,
+}
+
+/// Every preset, by name.
+///
+/// # Errors
+/// A file that is not as it should be: a defect of Weft.
+pub fn presets() -> Result<Vec<Preset>, SpecError> {
+    FILES.iter().map(|&(name, text)| preset(name, text)).collect()
+}
+
+fn preset(name: &'static str, text: &str) -> Result<Preset, SpecError> {
+    let broken = |error: &dyn std::fmt::Display| SpecError::new(format!("preset {name}: {error}"));
+    let mut document: toml::Table = toml::from_str(text).map_err(|error| broken(&error))?;
+    let head = document.remove("preset").ok_or_else(|| broken(&"the table [preset] is missing"))?;
+    let Head { title, source, schemes } = head.try_into().map_err(|error| broken(&error))?;
+    let comment = text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
+    let notes = comment.collect::<Vec<_>>().join("\n");
+    let spec = toml::to_string(&document).map_err(|error| broken(&error))?;
+    Ok(Preset { name, title, source, schemes, spec, notes })
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_units::Span;
+
+    use super::*;
+    use crate::{Prepared, SpecSource};
+
+    #[test]
+    fn every_preset_is_a_spec_that_can_run_with_schemes_that_there_are() {
+        let schemes: Vec<_> = weft_balance::balancers().into_iter().map(|info| info.name).collect();
+        for preset in presets().unwrap() {
+            let source = SpecSource::from_text(&preset.spec).with("traffic.flows", "50");
+            Prepared::new(&source).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
+            assert!(
+                preset.schemes.iter().all(|name| schemes.contains(&name.as_str())),
+                "{:?}",
+                preset.schemes
+            );
+            assert!(preset.notes.contains("Left open"), "{} says what its paper leaves open", preset.name);
+        }
+    }
+
+    #[test]
+    fn every_file_of_presets_is_listed() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/presets");
+        let mut files: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        files.sort_unstable();
+        assert_eq!(files, FILES.map(|(name, _)| name));
+    }
+
+    /// TR, Design motivation: the round trips of good and bad paths are 200 us and 2.5 times that.
+    #[test]
+    fn the_micro_benchmark_of_tr_has_the_round_trips_of_the_paper() {
+        let preset = presets().unwrap().into_iter().find(|preset| preset.name == "tr-micro").unwrap();
+        let prepared = Prepared::new(&SpecSource::from_text(&preset.spec)).unwrap();
+        let topology = &prepared.fabric.topology;
+        let delay = |from: &str, to: &str| {
+            let name = format!("{from}>{to}");
+            let link =
+                (0..topology.links.len() as u32).find(|&link| topology.link_name(link) == name).unwrap();
+            topology.links[link as usize].condition.delay
+        };
+        let round_trip = |spine: &str| {
+            let there = delay("host0", "leaf0") + delay("leaf0", spine);
+            (there + delay(spine, "leaf1") + delay("leaf1", "host10")) * 2
+        };
+        assert_eq!([round_trip("spine9"), round_trip("spine0")], [200, 500].map(Span::from_us));
+    }
+}
