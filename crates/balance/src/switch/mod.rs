@@ -4,4 +4,5 @@ pub mod drill;
 pub mod ecmp;
 pub mod letflow;
 pub mod rps;
+pub mod tr;
 pub mod wcmp;

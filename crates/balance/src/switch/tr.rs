@@ -1,0 +1,406 @@
+//! TR: a packet takes only ways on which it cannot overtake its flow's last packet (Zhang et al., J Cloud Comp 2021).
+//!
+//! The source leaf predicts for each uplink when the packet would reach the destination leaf (the "time to next leaf"):
+//! its own queue, both cables, and the spine's queue towards that leaf, which acknowledgements that come back through
+//! the spine report in 5 bits. Uplinks that would be earlier than the flow's last packet are out. Of the others, a
+//! short flow takes the earliest; a long one that with the fewest active short flows.
+//!
+//! Only the leaf that the sender hangs at decides so. All other switches hash flows as ECMP does.
+
+mod flows;
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_packet::{FlowId, Kind, Packet};
+use weft_units::{Bytes, PicosPerByte, Rate, Span, Time};
+
+use self::flows::Flows;
+use super::ecmp::{self, Ecmp};
+use crate::registry::Parameters;
+use crate::{
+    Arrival, NextHops, ParameterError, Peer, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+};
+
+/// Parameters of TR.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// A flow that has sent more than this, headers included, is long (bytes): 1 B to 1 GB. Source: 100 KB in TR, which
+    /// tries 10 KB to 1 MB.
+    pub long_after: Bytes,
+    /// A flow without a packet for longer than this is inactive (time). Source: "one RTT" in TR; 200 us is the
+    /// round-trip propagation of the good paths in its experiments.
+    pub rtt: Span,
+    /// For how long a leaf believes what it heard of a spine's queue; from then on the queue counts as empty (time).
+    /// Source: the choice of this project, one `rtt`; TR says nothing.
+    pub believe: Span,
+    /// The buffer that the spines' codes divide into steps (bytes): the size of a spine's output queue. Source: TR; 375 KB
+    /// in its large experiment, 250 packets in the small ones.
+    pub spine_buffer: Bytes,
+    /// Bits of the code: 1 to 16. Source: 5 in TR, those that the TTL field has to spare.
+    pub code_bits: u8,
+    /// Entries of a leaf's flow table: a power of two, 1 to 16,777,216. Source: the choice of this project; TR does not say.
+    pub entries: u32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            long_after: Bytes::from_kb(100),
+            rtt: Span::from_us(200),
+            believe: Span::from_us(200),
+            spine_buffer: Bytes::from_kb(375),
+            code_bits: 5,
+            entries: 1 << 16,
+        }
+    }
+}
+
+impl Parameters for Params {
+    fn validate(&self) -> Result<(), ParameterError> {
+        let refuse = |key, found: String, allowed| Err(ParameterError { key, found, allowed });
+        if !(1..=1_000_000_000).contains(&self.long_after.as_u64()) {
+            return refuse("long_after", self.long_after.to_string(), "1B to 1GB");
+        }
+        for (key, span) in [("rtt", self.rtt), ("believe", self.believe)] {
+            if span.is_zero() {
+                return refuse(key, span.to_string(), "longer than nothing");
+            }
+        }
+        if !(1..=1 << 40).contains(&self.spine_buffer.as_u64()) {
+            return refuse("spine_buffer", self.spine_buffer.to_string(), "1B to 1TB");
+        }
+        if !(1..=16).contains(&self.code_bits) {
+            return refuse("code_bits", self.code_bits.to_string(), "1 to 16");
+        }
+        if !self.entries.is_power_of_two() || self.entries > 1 << 24 {
+            return refuse("entries", self.entries.to_string(), "a power of two, 1 to 16777216");
+        }
+        Ok(())
+    }
+}
+
+/// What a switch's own packets say, in the high half of [`Packet::scheme`]; the low half is a rack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+enum Word {
+    /// From a leaf: this rack is at my end of the cable.
+    Here = 1,
+    /// From a spine: my cable to this rack has this delay and rate.
+    Reach = 2,
+}
+
+/// Bytes of a switch's own packet on a link: the smallest Ethernet frame.
+const WORD_BYTES: u16 = 64;
+
+impl Word {
+    fn of(packet: &Packet) -> Option<Self> {
+        [Self::Here, Self::Reach].into_iter().find(|&word| word as u32 == packet.scheme >> 16)
+    }
+
+    fn packet(self, rack: u16) -> Packet {
+        let mut packet = Packet::default();
+        packet.scheme = u32::from(self as u16) << 16 | u32::from(rack);
+        packet.wire_bytes = WORD_BYTES;
+        packet
+    }
+
+    /// A [`Word::Reach`]: 64 bits of delay in ps, 32 of rate in Mbit/s.
+    fn reach(rack: u16, delay: Span, rate: Rate) -> Packet {
+        let mut packet = Self::Reach.packet(rack);
+        packet.seq = delay.as_ps() as u32;
+        packet.flow = FlowId((delay.as_ps() >> 32) as u32);
+        packet.entropy = (rate.as_bps() / 1_000_000) as u32;
+        packet
+    }
+}
+
+/// A port and its cable.
+#[derive(Debug, Clone, Copy)]
+struct Near {
+    delay: Span,
+    rate: Rate,
+    per_byte: PicosPerByte,
+    peer: Peer,
+    /// At a spine: the rack at the far end, once it has said so.
+    rack: Option<u16>,
+}
+
+/// What a leaf knows of the way from the far end of a port to a rack.
+#[derive(Debug, Clone, Copy)]
+struct Far {
+    delay: Span,
+    per_byte: PicosPerByte,
+    /// The time that a step of the code takes to drain.
+    step: Span,
+    /// The time that the spine's queue would have taken to drain when it was last heard of.
+    queue: Span,
+    /// When what was heard is no longer believed.
+    until: Time,
+}
+
+/// TR at one switch.
+#[derive(Debug, Clone)]
+pub struct Tr {
+    ports: Box<[Near]>,
+    /// The rack of a leaf; all else is for leaves only.
+    rack: Option<u16>,
+    /// By rack and port.
+    far: Box<[Far]>,
+    flows: Flows,
+    believe: Span,
+    /// Bytes that the codes divide, and how many bits they have.
+    spine_buffer: u64,
+    code_bits: u8,
+    /// Where the next look over the uplinks begins: equal ones take turns.
+    turn: u32,
+    ecmp: Ecmp,
+    excluded: u64,
+    empty_sets: u64,
+    reroutes: u64,
+}
+
+impl Tr {
+    /// The code of a queue: its length in steps of a 2^bits-th of the buffer, rounded down (tr §TNL calculation).
+    #[inline]
+    fn code(&self, backlog_bytes: u64) -> u32 {
+        let steps = u64::from(u32::MAX >> (32 - self.code_bits));
+        ((backlog_bytes << self.code_bits) / self.spine_buffer).min(steps) as u32
+    }
+
+    /// The time that a step of the code takes at this rate. A code stands for that many steps: the shortest queue that
+    /// has it.
+    fn step(spine_buffer: u64, code_bits: u8, rate: Rate) -> Span {
+        rate.service(Bytes::new(spine_buffer)) / (1 << code_bits)
+    }
+
+    #[inline]
+    fn far(&mut self, rack: u16, port: PortId) -> Option<&mut Far> {
+        self.far.get_mut(usize::from(rack) * self.ports.len() + port.index())
+    }
+
+    /// When the last byte of a packet that comes now would reach the destination leaf by `port` (tr Eq. 1). The packet
+    /// itself counts in both queues: it arrives when it has been sent, not when those before it have.
+    #[inline]
+    fn time_to_next_leaf<C: SwitchContext + ?Sized>(
+        &self,
+        cx: &C,
+        bytes: u16,
+        rack: u16,
+        port: PortId,
+    ) -> Time {
+        let near = &self.ports[port.index()];
+        let far = &self.far[usize::from(rack) * self.ports.len() + port.index()];
+        let now = cx.now();
+        let spine_queue = if now <= far.until { far.queue } else { Span::ZERO };
+        let cables = near.delay + far.delay;
+        let leaf = cx.drain_time(port) + near.per_byte.service(bytes);
+        now.saturating_add(cables)
+            .saturating_add(leaf)
+            .saturating_add(spine_queue + far.per_byte.service(bytes))
+    }
+
+    /// The uplink of a packet whose sender hangs here, and when it would be at the next leaf (tr Alg. 1).
+    #[inline]
+    fn uplink<C: SwitchContext + ?Sized>(
+        &mut self,
+        cx: &C,
+        packet: &Packet,
+        hops: &NextHops<'_>,
+        slot: usize,
+        long: bool,
+    ) -> (usize, Time) {
+        let choices = hops.ports.len();
+        let last = self.flows.last(slot);
+        let mut index = self.turn as usize % choices;
+        self.turn = self.turn.wrapping_add(1);
+        let mut best: Option<(u32, Time, usize)> = None;
+        let mut latest = (Time::ZERO, index);
+        for _ in 0..choices {
+            let port = hops.ports[index];
+            let mut at = self.time_to_next_leaf(cx, packet.wire_bytes, hops.rack, port);
+            let follows = last.port == Some(port);
+            if follows {
+                // One queue after the other, each first in first out: behind the last packet, whatever the estimate says.
+                at = at.max(last.tnl);
+            }
+            if follows || at > last.tnl {
+                // tr Alg. 1: a long flow looks at the number of short flows first; a short one at the time alone.
+                let shorts = if long { self.flows.active_shorts(port) } else { 0 };
+                if best.is_none_or(|(fewest, earliest, _)| (shorts, at) < (fewest, earliest)) {
+                    best = Some((shorts, at, index));
+                }
+            } else {
+                self.excluded += 1;
+            }
+            if at > latest.0 {
+                latest = (at, index);
+            }
+            index = if index + 1 == choices { 0 } else { index + 1 };
+        }
+        match best {
+            Some((_, at, index)) => (index, at),
+            // The last packet's uplink is gone and every other is faster: the one that overtakes by least.
+            None => {
+                self.empty_sets += 1;
+                (latest.1, latest.0)
+            }
+        }
+    }
+
+    /// A leaf said that its rack is behind `port` of this spine: everyone who must know learns what the cables are.
+    fn meet<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, rack: u16, port: PortId) {
+        self.ports[port.index()].rack = Some(rack);
+        let new = self.ports[port.index()];
+        for (other, known) in self.ports.iter().enumerate() {
+            let other = PortId(other as u16);
+            match known.rack {
+                Some(known_rack) if other != port && known_rack != rack => {
+                    cx.send(other, Word::reach(rack, new.delay, new.rate));
+                    cx.send(port, Word::reach(known_rack, known.delay, known.rate));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A spine said how it reaches a rack.
+    fn learn(&mut self, packet: &Packet, rack: u16, port: PortId) {
+        let rate = Rate::from_bps(u64::from(packet.entropy.max(1)) * 1_000_000);
+        let step = Self::step(self.spine_buffer, self.code_bits, rate);
+        if let Some(far) = self.far(rack, port) {
+            far.delay = Span::from_ps(u64::from(packet.flow.0) << 32 | u64::from(packet.seq));
+            (far.per_byte, far.step) = (rate.ps_per_byte(), step);
+        }
+    }
+
+    /// A packet of a neighbour's TR.
+    #[cold]
+    fn hear<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &Packet, port: PortId) {
+        let rack = packet.scheme as u16;
+        match (Word::of(packet), self.rack) {
+            (Some(Word::Here), None) => self.meet(cx, rack, port),
+            (Some(Word::Reach), Some(_)) => self.learn(packet, rack, port),
+            _ => {}
+        }
+    }
+
+    /// An acknowledgement passes: spines write into it, the leaf of its receiver reads and restores it.
+    #[inline]
+    fn acknowledgement<C: SwitchContext + ?Sized>(&mut self, cx: &C, packet: &mut Packet, port: PortId) {
+        let Peer::Switch { tier, .. } = self.ports[port.index()].peer else { return };
+        match self.rack {
+            // The port that the acknowledgement came in by is the one that the data takes.
+            None if tier == 0 => packet.scheme = self.code(cx.backlog_bytes(port)),
+            Some(own) if own == cx.rack_of(packet.dst) => {
+                let until = cx.now().saturating_add(self.believe);
+                if let Some(far) = self.far(cx.rack_of(packet.src), port) {
+                    (far.queue, far.until) = (far.step * u64::from(packet.scheme & 0xffff), until);
+                }
+                packet.scheme = 0;
+            }
+            _ => {}
+        }
+    }
+}
+
+impl SwitchBalancer for Tr {
+    type Params = Params;
+
+    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, departing: false };
+
+    fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
+        let near = |port: usize| {
+            // A dead cable may have no rate at all.
+            let rate = Rate::from_bps(info.port_rates[port].as_bps().max(1_000_000));
+            let (delay, peer) = (info.port_delays[port], info.port_peers[port]);
+            Near { delay, rate, per_byte: rate.ps_per_byte(), peer, rack: None }
+        };
+        let ports: Box<[Near]> = (0..info.port_rates.len()).map(near).collect();
+        let leaf = info.rack.is_some();
+        // Until a spine says otherwise, its cable is as this one.
+        let guess = |near: &Near| Far {
+            delay: near.delay,
+            per_byte: near.per_byte,
+            step: Self::step(params.spine_buffer.as_u64(), params.code_bits, near.rate),
+            queue: Span::ZERO,
+            until: Time::ZERO,
+        };
+        let racks = if leaf { info.racks } else { 0 };
+        Self {
+            far: (0..racks).flat_map(|_| ports.iter().map(guess)).collect(),
+            flows: Flows::new(params, info, if leaf { params.entries as usize } else { 0 }),
+            ports,
+            rack: info.rack,
+            believe: params.believe,
+            spine_buffer: params.spine_buffer.as_u64(),
+            code_bits: params.code_bits,
+            turn: 0,
+            ecmp: Ecmp::new(&ecmp::Params::default(), info),
+            excluded: 0,
+            empty_sets: 0,
+            reroutes: 0,
+        }
+    }
+
+    fn start<C: SwitchContext + ?Sized>(&mut self, cx: &mut C) {
+        let Some(rack) = self.rack else { return };
+        for (port, near) in self.ports.iter().enumerate() {
+            if matches!(near.peer, Peer::Switch { .. }) {
+                cx.send(PortId(port as u16), Word::Here.packet(rack));
+            }
+        }
+    }
+
+    #[inline]
+    fn arriving<C: SwitchContext + ?Sized>(
+        &mut self,
+        cx: &mut C,
+        packet: &mut Packet,
+        port: PortId,
+    ) -> Arrival {
+        match packet.kind {
+            Kind::Ack | Kind::SynAck => self.acknowledgement(cx, packet, port),
+            Kind::Data | Kind::Syn => {}
+            Kind::Control => {
+                self.hear(cx, packet, port);
+                return Arrival::Consume;
+            }
+        }
+        Arrival::Forward
+    }
+
+    #[inline]
+    fn choose<C: SwitchContext + ?Sized>(
+        &mut self,
+        cx: &mut C,
+        packet: &mut Packet,
+        hops: &NextHops<'_>,
+    ) -> usize {
+        if self.rack != Some(cx.rack_of(packet.src)) {
+            return self.ecmp.choose(cx, packet, hops);
+        }
+        let now = cx.now();
+        let (slot, long) = self.flows.arrive(now, packet);
+        let (index, at) = self.uplink(cx, packet, hops, slot, long);
+        let port = hops.ports[index];
+        self.reroutes += u64::from(self.flows.last(slot).port.is_some_and(|last| last != port));
+        self.flows.leave(slot, now, port, at, matches!(packet.kind, Kind::Data | Kind::Syn) && !long);
+        index
+    }
+
+    /// As in hardware: what [`Flows`] keeps, a delay, a rate, a code and a time (24 bytes) by rack and port, and a counter
+    /// by port.
+    fn state_bytes(&self) -> u64 {
+        self.flows.state_bytes() + self.far.len() as u64 * 24 + self.ports.len() as u64 * 4
+    }
+
+    fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
+        count("reroutes", self.reroutes);
+        count("excluded_uplinks", self.excluded);
+        count("empty_sets", self.empty_sets);
+        count("shared_entries", self.flows.shared());
+    }
+}

@@ -1,0 +1,173 @@
+//! The flow table of a leaf, and how many active short flows each uplink has.
+
+use weft_packet::{Kind, Packet};
+use weft_units::{Purpose, Span, Stream, Time, mix64};
+
+use super::Params;
+use crate::{PortId, SwitchInfo};
+
+/// No entry: the end of the list of active short flows.
+const NONE: u32 = u32::MAX;
+
+/// A flow, in 32 bytes. An entry that was never used is zero, so memory that no flow touches is never written.
+#[derive(Debug, Clone, Copy, Default)]
+struct Flow {
+    /// When its last packet reaches the next leaf, as predicted, and when that packet passed here.
+    tnl: Time,
+    seen: Time,
+    /// Bytes so far, at most all that fit.
+    sent: u32,
+    /// Its neighbours in the list of active short flows; of no meaning unless `counted`.
+    older: u32,
+    newer: u32,
+    /// One more than its last packet's port; zero before its first.
+    port: u16,
+    /// Bits of its hash that are not the entry's number.
+    tag: u8,
+    /// Whether it counts as an active short flow on its port.
+    counted: bool,
+}
+
+/// Where and when the last packet of a flow went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Last {
+    pub tnl: Time,
+    pub port: Option<PortId>,
+}
+
+/// The flow table of a leaf. Active short flows are in a list, the one that has been quiet longest first, so that a
+/// flow stops counting on time without a timer of its own.
+#[derive(Debug, Clone)]
+pub(super) struct Flows {
+    table: Box<[Flow]>,
+    shorts: Box<[u32]>,
+    oldest: u32,
+    newest: u32,
+    seed: u64,
+    rtt: Span,
+    long_after: u64,
+    shared: u64,
+}
+
+impl Flows {
+    /// A table with this many entries: a power of two, or none.
+    pub fn new(params: &Params, info: &SwitchInfo<'_>, entries: usize) -> Self {
+        Self {
+            table: vec![Flow::default(); entries].into_boxed_slice(),
+            shorts: vec![0; info.port_rates.len()].into_boxed_slice(),
+            oldest: NONE,
+            newest: NONE,
+            seed: Stream::new(info.seed, Purpose::SwitchHash, u64::from(info.switch)).next_u64(),
+            rtt: params.rtt,
+            long_after: params.long_after.as_u64(),
+            shared: 0,
+        }
+    }
+
+    /// A packet arrived: its flow's entry, with the packet's bytes counted, and whether the flow is long. Flows that
+    /// have become inactive stop counting first (tr §Counting the number of short flows).
+    #[inline]
+    pub fn arrive(&mut self, now: Time, packet: &Packet) -> (usize, bool) {
+        self.retire(now);
+        let hash = mix64(self.seed ^ u64::from(packet.entropy));
+        let slot = (hash as usize) & (self.table.len() - 1);
+        let tag = (hash >> 56) as u8;
+        let flow = self.table[slot];
+        if flow.port != 0 && flow.tag != tag && now.since(flow.seen) <= self.rtt {
+            // Another flow that is still active: the two share the entry, and keep behind each other.
+            self.shared += 1;
+        } else if flow.port == 0 || flow.tag != tag || packet.kind == Kind::Syn {
+            self.stop_counting(slot);
+            self.table[slot] = Flow { tag, ..Flow::default() };
+        }
+        // Acknowledgements are routed as packets of a short flow, and are no data sent.
+        if matches!(packet.kind, Kind::Ack | Kind::SynAck) {
+            return (slot, false);
+        }
+        let flow = &mut self.table[slot];
+        flow.sent = flow.sent.saturating_add(packet.wire_bytes.into());
+        let long = u64::from(flow.sent) > self.long_after;
+        if long {
+            self.stop_counting(slot);
+        }
+        (slot, long)
+    }
+
+    /// Where and when the entry's last packet went.
+    #[inline]
+    pub fn last(&self, slot: usize) -> Last {
+        let flow = &self.table[slot];
+        Last { tnl: flow.tnl, port: (flow.port != 0).then(|| PortId(flow.port - 1)) }
+    }
+
+    /// The packet goes by `port` and is to reach the next leaf at `tnl`. `counts`: it is data of a short flow, which
+    /// from now on is one of that port's active short flows, and of no other's.
+    #[inline]
+    pub fn leave(&mut self, slot: usize, now: Time, port: PortId, tnl: Time, counts: bool) {
+        let was_counted = self.table[slot].counted;
+        if was_counted {
+            self.stop_counting(slot);
+        }
+        let flow = &mut self.table[slot];
+        (flow.tnl, flow.seen, flow.port) = (tnl, now, port.0 + 1);
+        if counts || was_counted {
+            self.start_counting(slot);
+        }
+    }
+
+    /// Active short flows whose last packet took `port` (tr §Counting: ns).
+    #[inline]
+    pub fn active_shorts(&self, port: PortId) -> u32 {
+        self.shorts[port.index()]
+    }
+
+    /// Packets that met another active flow in their entry.
+    pub fn shared(&self) -> u64 {
+        self.shared
+    }
+
+    /// 32 bytes an entry.
+    pub fn state_bytes(&self) -> u64 {
+        self.table.len() as u64 * size_of::<Flow>() as u64
+    }
+
+    /// Flows without a packet for longer than an RTT stop counting.
+    #[inline]
+    fn retire(&mut self, now: Time) {
+        while self.oldest != NONE && now.since(self.table[self.oldest as usize].seen) > self.rtt {
+            self.stop_counting(self.oldest as usize);
+        }
+    }
+
+    /// Puts the flow at the end of the list and counts it on its port.
+    #[inline]
+    fn start_counting(&mut self, slot: usize) {
+        let before = std::mem::replace(&mut self.newest, slot as u32);
+        let flow = &mut self.table[slot];
+        (flow.counted, flow.older, flow.newer) = (true, before, NONE);
+        self.shorts[usize::from(flow.port) - 1] += 1;
+        match before {
+            NONE => self.oldest = slot as u32,
+            before => self.table[before as usize].newer = slot as u32,
+        }
+    }
+
+    /// Takes the flow out of the list, if it is in it, and off its port's count.
+    #[inline]
+    fn stop_counting(&mut self, slot: usize) {
+        let flow = self.table[slot];
+        if !flow.counted {
+            return;
+        }
+        self.table[slot].counted = false;
+        self.shorts[usize::from(flow.port) - 1] -= 1;
+        match flow.older {
+            NONE => self.oldest = flow.newer,
+            older => self.table[older as usize].newer = flow.newer,
+        }
+        match flow.newer {
+            NONE => self.newest = flow.older,
+            newer => self.table[newer as usize].older = flow.older,
+        }
+    }
+}
