@@ -54,6 +54,7 @@ proptest! {
         balancer in prop::sample::select(vec![
             "name = 'ecmp'", "name = 'wcmp'", "name = 'rps'", "name = 'drb'", "name = 'letflow'\ngap = '5us'",
             "name = 'drill'", "name = 'presto'\nflowcell = '3KB'", "name = 'presto'\nflowcell = '3KB'\nreorder = false",
+            "name = 'tr'\nlong_after = '20KB'\nrtt = '20us'\nentries = 8",
         ]),
     ) {
         let fabric = fabric(&format!("{fabric_text}{faults}"));

@@ -36,12 +36,13 @@ pub struct Params {
     /// For how long a leaf believes what it heard of a spine's queue; from then on the queue counts as empty (time).
     /// Source: the choice of this project, one `rtt`; TR says nothing.
     pub believe: Span,
-    /// The buffer that the spines' codes divide into steps (bytes): the size of a spine's output queue. Source: TR; 375 KB
-    /// in its large experiment, 250 packets in the small ones.
+    /// The buffer that the spines' codes divide into steps (bytes): the size of a spine's output queue. Source: TR;
+    /// 375 KB in its large experiment, 250 packets in the small ones.
     pub spine_buffer: Bytes,
     /// Bits of the code: 1 to 16. Source: 5 in TR, those that the TTL field has to spare.
     pub code_bits: u8,
-    /// Entries of a leaf's flow table: a power of two, 1 to 16,777,216. Source: the choice of this project; TR does not say.
+    /// Entries of a leaf's flow table: a power of two, 1 to 16,777,216. Source: the choice of this project; TR gives no
+    /// size.
     pub entries: u32,
 }
 
@@ -223,7 +224,7 @@ impl Tr {
             let mut at = self.time_to_next_leaf(cx, packet.wire_bytes, hops.rack, port);
             let follows = last.port == Some(port);
             if follows {
-                // One queue after the other, each first in first out: behind the last packet, whatever the estimate says.
+                // Two queues, each first in first out: behind the last packet, whatever the estimate says.
                 at = at.max(last.tnl);
             }
             if follows || at > last.tnl {
@@ -240,14 +241,12 @@ impl Tr {
             }
             index = if index + 1 == choices { 0 } else { index + 1 };
         }
-        match best {
-            Some((_, at, index)) => (index, at),
-            // The last packet's uplink is gone and every other is faster: the one that overtakes by least.
-            None => {
-                self.empty_sets += 1;
-                (latest.1, latest.0)
-            }
+        if let Some((_, at, index)) = best {
+            return (index, at);
         }
+        // The last packet's uplink is gone and every other is faster: the one that overtakes by least.
+        self.empty_sets += 1;
+        (latest.1, latest.0)
     }
 
     /// A leaf said that its rack is behind `port` of this spine: everyone who must know learns what the cables are.
@@ -391,8 +390,7 @@ impl SwitchBalancer for Tr {
         index
     }
 
-    /// As in hardware: what [`Flows`] keeps, a delay, a rate, a code and a time (24 bytes) by rack and port, and a counter
-    /// by port.
+    /// What [`Flows`] keeps; a delay, a rate, a code and a time (24 bytes) by rack and port; a counter by port.
     fn state_bytes(&self) -> u64 {
         self.flows.state_bytes() + self.far.len() as u64 * 24 + self.ports.len() as u64 * 4
     }
