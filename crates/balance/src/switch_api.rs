@@ -1,7 +1,7 @@
 //! What a scheme at a switch sees and does.
 
 use weft_packet::{HostId, Packet};
-use weft_units::{Rate, Span, Stream, Time};
+use weft_units::{Bytes, Rate, Span, Stream, Time};
 
 /// A port of a switch: its number, from 0. The port's output queue and cable belong to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -53,6 +53,9 @@ pub struct SwitchInfo<'a> {
     pub port_rates: &'a [Rate],
     /// The propagation delay of each port's cable, with the processing at its far end.
     pub port_delays: &'a [Span],
+    /// What each port's output queue holds, the packet in service included, or `None` if it has no limit. A limit in
+    /// packets is given as so many of full size.
+    pub port_buffers: &'a [Option<Bytes>],
     /// What is at the far end of each port's cable.
     pub port_peers: &'a [Peer],
     /// The rack that hangs at this switch, if it is an edge switch.

@@ -21,6 +21,7 @@ pub struct FakeSwitch {
     pub sent: Vec<u64>,
     pub up: Vec<bool>,
     pub delays: Vec<Span>,
+    pub buffers: Vec<Option<Bytes>>,
     pub peers: Vec<Peer>,
     /// The rack that hangs at the switch.
     pub rack: Option<u16>,
@@ -32,7 +33,7 @@ pub struct FakeSwitch {
 }
 
 impl FakeSwitch {
-    /// The edge switch of rack 0 with this many idle ports of 10 Gbit/s and 1 us to as many switches of tier 1.
+    /// The edge switch of rack 0 with this many idle ports of 10 Gbit/s, 1 us and 375 KB to as many switches of tier 1.
     pub fn new(ports: usize, seed: u64) -> Self {
         Self {
             now: Time::ZERO,
@@ -41,6 +42,7 @@ impl FakeSwitch {
             sent: vec![0; ports],
             up: vec![true; ports],
             delays: vec![Span::from_us(1); ports],
+            buffers: vec![Some(Bytes::from_kb(375)); ports],
             peers: (0..ports as u32).map(|port| Peer::Switch { switch: 100 + port, tier: 1 }).collect(),
             rack: Some(0),
             outbox: Vec::new(),
@@ -57,6 +59,7 @@ impl FakeSwitch {
             seed,
             port_rates: &self.rates,
             port_delays: &self.delays,
+            port_buffers: &self.buffers,
             port_peers: &self.peers,
             rack: self.rack,
             racks: RACKS,

@@ -58,7 +58,7 @@ impl Parameters for Params {
 /// What an entry holds: when its last packet passed, in ticks of 1,024 ps, above; one more than its port in the low 16
 /// bits. An entry that was never used is zero, so memory that no flow touches is never written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Entry(u64);
+pub(super) struct Entry(pub(super) u64);
 
 impl Entry {
     const PORT_BITS: u32 = 16;
@@ -66,8 +66,13 @@ impl Entry {
     const NO_PORT: u64 = 0;
 
     #[inline]
-    fn new(now: Time, port: PortId) -> Self {
+    pub(super) fn new(now: Time, port: PortId) -> Self {
         Self(Self::tick(now) << Self::PORT_BITS | (u64::from(port.0) + 1))
+    }
+
+    /// A gap in ticks, rounded up: a pause of exactly `gap` stays within it, whichever ticks it begins and ends in.
+    pub(super) fn gap_ticks(gap: Span) -> u64 {
+        gap.as_ps().div_ceil(1 << Self::TICK_BITS)
     }
 
     #[inline]
@@ -77,7 +82,7 @@ impl Entry {
 
     /// The port of the flowlet, if the entry's last packet passed at most `gap` ticks ago.
     #[inline]
-    fn port(self, now: Time, gap: u64) -> Option<PortId> {
+    pub(super) fn port(self, now: Time, gap: u64) -> Option<PortId> {
         let port = self.0 & 0xffff;
         let idle = Self::tick(now).wrapping_sub(self.0 >> Self::PORT_BITS);
         (port != Self::NO_PORT && idle <= gap).then(|| PortId((port - 1) as u16))
@@ -103,8 +108,7 @@ impl SwitchBalancer for LetFlow {
             entries: vec![0; entries].into_boxed_slice(),
             mask: entries as u64 - 1,
             seed: Stream::new(info.seed, Purpose::SwitchHash, u64::from(info.switch)).next_u64(),
-            // Rounded up: a pause of exactly `gap` stays within it, whichever ticks it begins and ends in.
-            gap_ticks: params.gap.as_ps().div_ceil(1 << Entry::TICK_BITS),
+            gap_ticks: Entry::gap_ticks(params.gap),
             flowlets: 0,
         }
     }

@@ -3,6 +3,7 @@
 pub mod drill;
 pub mod ecmp;
 pub mod letflow;
+pub mod qall;
 pub mod rps;
 pub mod tr;
 pub mod wcmp;

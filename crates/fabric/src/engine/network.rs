@@ -128,6 +128,7 @@ impl<'a> Network<'a> {
                 seed,
                 port_rates: &ports.iter().map(|link| link.condition.rate).collect::<Vec<_>>(),
                 port_delays: &ports.iter().map(|link| link.condition.delay).collect::<Vec<_>>(),
+                port_buffers: &ports.iter().map(|link| link.queue.buffer(max_wire_bytes)).collect::<Vec<_>>(),
                 port_peers: &ports.iter().map(|link| topology.peer(link)).collect::<Vec<_>>(),
                 rack: (rack != u16::MAX).then_some(rack),
                 racks: topology.racks() as u16,

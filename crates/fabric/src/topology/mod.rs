@@ -11,7 +11,7 @@ pub use ideal::{FlowPackets, Ideal};
 pub use routes::{LinkKnowledge, RouteEntry, Routes};
 use weft_balance::Peer;
 use weft_packet::HostId;
-use weft_units::{Rate, Span, Time};
+use weft_units::{Bytes, Rate, Span, Time};
 
 /// A node: hosts first, then switches, numbered through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,6 +76,19 @@ pub struct QueueSpec {
     pub limit: Limit,
     /// When it marks.
     pub marking: Marking,
+}
+
+impl QueueSpec {
+    /// How much it holds in bytes, with a limit in packets as so many of `full_size` bytes; `None` if it has no limit.
+    pub fn buffer(&self, full_size: u16) -> Option<Bytes> {
+        match self.limit {
+            Limit::Unlimited => None,
+            Limit::AtMost(Threshold::Bytes(bytes)) => Some(Bytes::new(bytes)),
+            Limit::AtMost(Threshold::Packets(packets)) => {
+                Some(Bytes::new(u64::from(packets) * u64::from(full_size)))
+            }
+        }
+    }
 }
 
 /// The state of a link.
