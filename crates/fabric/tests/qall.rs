@@ -24,7 +24,12 @@ fn flows_between_racks(count: u64, every_us: u64, size_bytes: u64) -> Vec<Flow> 
 }
 
 fn counter(results: &Results, name: &str) -> u64 {
-    results.scheme.iter().find(|counter| counter.name == name).map(|counter| counter.value).unwrap()
+    results
+        .scheme
+        .iter()
+        .find(|counter| counter.name == name)
+        .map(|counter| counter.value)
+        .expect("a counter of QALL")
 }
 
 /// The share of leaf 0's bytes on the slow uplink.

@@ -1,0 +1,169 @@
+//! Where packets leave the queue: what is measured there, and how it comes back to the decision (qall Alg. 3).
+
+use super::index::{Index, ONE};
+
+/// A port's queue behaviour on its way to the decision (qall Fig. 6).
+#[derive(Debug, Clone, Copy, Default)]
+struct QueueInfo {
+    /// When the packet left the queue, in ps.
+    measured: u64,
+    /// The dequeue interval, in ticks.
+    ticks: u32,
+    /// The occupancy, in parts of [`ONE`].
+    occupancy: u16,
+    rising: bool,
+}
+
+/// Never, in ps.
+pub const NEVER: u64 = u64::MAX;
+
+/// A packet that was offered to a queue: whether the queue took it is seen at the next look.
+#[derive(Debug, Clone, Copy)]
+pub struct Offered {
+    /// What the port had sent before it, in bytes.
+    pub sent_before: u64,
+    /// When it leaves the queue, in ps.
+    pub leaves: u64,
+    /// What it found queued, in bytes.
+    pub backlog: u64,
+}
+
+/// A port to another switch: the registers of both pipelines, and the clones between them.
+#[derive(Debug, Clone)]
+pub struct Port {
+    /// W, from the last clone that came.
+    pub weight: u64,
+    /// When something may come, in ps.
+    pub wake: u64,
+    /// When the packet of that last clone left the queue, in ps; [`NEVER`] before the first.
+    pub measured: u64,
+    /// A full queue in bytes; 0 for a port that is not watched.
+    pub full: u64,
+    offered: Option<Offered>,
+    /// When the last packet left the queue, in ps.
+    last_leaves: u64,
+    /// When the last packet that was cloned left it, in ps.
+    last_clone: u64,
+    /// What the last packet found queued, in bytes.
+    last_backlog: u64,
+    rising: bool,
+    /// The clones under way: a ring.
+    ring: Box<[QueueInfo]>,
+    head: usize,
+    under_way: usize,
+}
+
+/// What all ports of a switch share.
+#[derive(Debug, Clone)]
+pub struct Common {
+    /// Boxed: it is looked at for clones only.
+    pub index: Box<Index>,
+    /// `T_b`, in ps.
+    pub update: u64,
+    /// From leaving the queue to the decision, in ps.
+    pub recirculation: u64,
+    /// The unit of intervals, in ps.
+    pub tick: u64,
+    /// Clones made.
+    pub clones: u64,
+    /// Packets that should have been cloned and found no room.
+    pub clones_lost: u64,
+    /// The delays of all clones that came back, summed up, in ps.
+    pub decision_delay: u64,
+}
+
+impl Port {
+    /// An idle port whose queue holds `full` bytes, with room for so many clones.
+    pub fn new(full: u64, under_way: u64, common: &Common) -> Self {
+        let places = if full == 0 { 0 } else { under_way as usize };
+        Self {
+            // Registers begin at zero: no queue, so no congestion.
+            weight: common.index.weight(0, 0, false),
+            wake: NEVER,
+            measured: NEVER,
+            full,
+            offered: None,
+            last_leaves: 0,
+            last_clone: 0,
+            last_backlog: 0,
+            rising: false,
+            ring: vec![QueueInfo::default(); places].into_boxed_slice(),
+            head: 0,
+            under_way: 0,
+        }
+    }
+
+    /// A packet is offered to the queue.
+    #[inline]
+    pub fn offer(&mut self, offered: Offered, common: &Common) {
+        if offered.leaves.saturating_sub(self.last_clone) > common.update {
+            self.wake = self.wake.min(offered.leaves.saturating_add(common.recirculation));
+        }
+        self.offered = Some(offered);
+    }
+
+    /// The packet offered last becomes part of the queue behaviour, unless the queue was full.
+    #[inline]
+    pub fn settle(&mut self, sent: u64, common: &mut Common) {
+        if let Some(offered) = self.offered.take()
+            && offered.sent_before != sent
+        {
+            self.leave(offered, common);
+        }
+    }
+
+    /// qall Alg. 3, at the end of the queue.
+    #[inline]
+    fn leave(&mut self, packet: Offered, common: &mut Common) {
+        // V is what made the occupancy what it is: while nothing changes, the last change.
+        if packet.backlog != self.last_backlog {
+            self.rising = packet.backlog > self.last_backlog;
+        }
+        self.last_backlog = packet.backlog;
+        let interval = packet.leaves.saturating_sub(self.last_leaves);
+        self.last_leaves = packet.leaves;
+        // qall Alg. 3 lines 3 to 8.
+        if packet.leaves.saturating_sub(self.last_clone) > common.update {
+            self.last_clone = packet.leaves;
+            self.send_clone(packet, interval, common);
+        }
+    }
+
+    fn send_clone(&mut self, packet: Offered, interval: u64, common: &mut Common) {
+        if self.under_way == self.ring.len() {
+            common.clones_lost += 1;
+            return;
+        }
+        common.clones += 1;
+        let slot = (self.head + self.under_way) % self.ring.len();
+        self.ring[slot] = QueueInfo {
+            measured: packet.leaves,
+            ticks: u32::try_from(interval / common.tick).unwrap_or(u32::MAX),
+            occupancy: (packet.backlog.saturating_mul(ONE) / self.full).min(ONE) as u16,
+            rising: self.rising,
+        };
+        self.under_way += 1;
+    }
+
+    /// Takes in what came by now. qall Alg. 1 lines 1 to 3.
+    #[cold]
+    pub fn refresh(&mut self, now: u64, sent: u64, common: &mut Common) {
+        self.settle(sent, common);
+        self.wake = NEVER;
+        while self.under_way > 0 {
+            let clone = self.ring[self.head];
+            let due = clone.measured.saturating_add(common.recirculation);
+            if due > now {
+                self.wake = due;
+                return;
+            }
+            common.decision_delay += due - clone.measured;
+            // qall Eq. 4 to 6. The weight changes with the registers only, so it is worked out here and not for each packet.
+            self.weight =
+                common.index.weight(u64::from(clone.occupancy), u64::from(clone.ticks), clone.rising);
+            self.measured = clone.measured;
+            self.head = (self.head + 1) % self.ring.len();
+            self.under_way -= 1;
+        }
+    }
+}
