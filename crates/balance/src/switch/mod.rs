@@ -2,6 +2,7 @@
 
 pub mod drill;
 pub mod ecmp;
+pub mod lbt;
 pub mod letflow;
 pub mod qall;
 pub mod rps;
