@@ -196,7 +196,8 @@ fn longest<C: SwitchContext + ?Sized>(
 ) -> (usize, bool) {
     let count = hops.ports.len();
     let start = cx.random().below(count as u32) as usize;
-    let (mut within, mut any): (Option<(u64, usize)>, Option<(u64, usize)>) = (None, None);
+    let mut within: Option<(u64, usize)> = None;
+    let mut any: Option<(u64, usize)> = None;
     for index in current.into_iter().chain(start..count).chain(0..start) {
         let backlog = cx.backlog_bytes(hops.ports[index]);
         if backlog < threshold && within.is_none_or(|(best, _)| backlog > best) {
