@@ -304,6 +304,7 @@ registry! {
         tr: Tr, "TR: packets take only uplinks that cannot overtake; short flows the earliest, long ones that with the fewest short flows.", "Zhang et al., Journal of Cloud Computing 2021";
         qall: Qall, "QALL: every packet, or flowlet, takes a port at random, in proportion to how idle its queue has been.", "Liu et al., IEEE TNSM 2024";
         lbt: Lbt, "LBT: short flows take the shortest queue; long and best-effort flows fill the longest below a threshold.", "Wang et al., JNCA 2023";
+        conga: Conga, "CONGA: every flowlet takes the uplink whose path the far leaf reports least congested.", "Alizadeh et al., SIGCOMM 2014";
     }
     edge {
         drb: Drb, "Digit-reversal bouncing: packets in turn over all paths, from the edge.", "Cao et al., CoNEXT 2013";

@@ -58,6 +58,7 @@ proptest! {
             "name = 'drill'", "name = 'qall'\nupdate = '2us'\nrecirculation = '1us'\ntime_constant = '50us'\ntick = '10ns'",
             "name = 'qall'\nform = 'poly3'\ngranularity = 'flowlet'\ngap = '5us'\nupdate = '1ns'", "name = 'presto'\nflowcell = '3KB'", "name = 'presto'\nflowcell = '3KB'\nreorder = false",
             "name = 'lbt'\nlong_after = '8KB'\nrefresh = '20us'\nentries = 16",
+            "name = 'drill'", "name = 'conga'\ngap = '5us'", "name = 'presto'\nflowcell = '3KB'", "name = 'presto'\nflowcell = '3KB'\nreorder = false",
         ]),
     ) {
         let fabric = fabric(&format!("{fabric_text}{faults}"));

@@ -1,8 +1,10 @@
 //! Schemes that live in switches.
 
+pub mod conga;
 pub mod drill;
 pub mod ecmp;
 pub mod lbt;
+pub mod flowlets;
 pub mod letflow;
 pub mod qall;
 pub mod rps;

@@ -1,0 +1,239 @@
+use proptest::prelude::*;
+use weft_packet::HostId;
+use weft_units::{Rate, Time};
+
+use crate::testing::{FakeSwitch, Group, HOSTS_PER_RACK, RACKS, packet, with};
+
+use super::*;
+
+const GBPS_10: Rate = Rate::from_gbps(10);
+
+fn at(us: u64) -> Time {
+    Time::ZERO + Span::from_us(us)
+}
+
+fn conga(switch: &FakeSwitch, number: u32, tier: u8) -> Conga {
+    Conga::new(&Params { entries: 1 << 10, ..Params::default() }, &switch.info(number, tier, 1))
+}
+
+/// A packet from a host of one rack to a host of another.
+fn between(from: u16, to: u16, entropy: u32) -> Packet {
+    with(packet(entropy), |sent| {
+        (sent.src, sent.dst) = (HostId(from * HOSTS_PER_RACK), HostId(to * HOSTS_PER_RACK));
+    })
+}
+
+/// 10 Gbit/s times 160 us are 200,000 B, so a level of three bits is 25,000 B; each 20 us an eighth goes.
+#[test]
+fn a_metric_is_the_register_over_capacity_times_tau_in_eighths() {
+    let mut dre = Dre::new(Span::from_us(20), 0.125, 3, 2);
+    let port = PortId(1);
+    let mut metric_after = |bytes: u16, us| {
+        dre.add(port, at(us), bytes);
+        dre.metric(port, at(us), GBPS_10)
+    };
+    assert_eq!(metric_after(24_999, 0), 0);
+    assert_eq!(metric_after(1, 0), 1);
+    assert_eq!(metric_after(65_000, 19), 3, "90,000 B");
+    assert_eq!(metric_after(60_000, 19), 6, "150,000 B");
+    assert_eq!(metric_after(0, 20), 5, "131,250 B");
+    assert_eq!(metric_after(0, 40), 4, "114,844 B");
+    assert_eq!(metric_after(0, 59), 4, "still the same period");
+    assert_eq!(metric_after(0, 200), 1, "150,000 B x 0.875^10 = 39,461 B");
+    for _ in 0..10 {
+        metric_after(65_000, 200);
+    }
+    assert_eq!(metric_after(0, 200), 7, "no more than three bits hold");
+    assert_eq!(metric_after(0, 100_000), 0);
+    assert_eq!(dre.metric(PortId(0), at(0), GBPS_10), 0, "the other port was idle");
+}
+
+#[test]
+fn a_steady_load_settles_at_its_share_of_capacity() {
+    // 5 of 10 Gbit/s: 12,500 B each 20 us. X settles at 12,500 / 0.125 = 100,000 B, just after an addition.
+    let mut dre = Dre::new(Span::from_us(20), 0.125, 8, 1);
+    for period in 0..200 {
+        dre.add(PortId(0), at(period * 20), 12_500);
+    }
+    assert_eq!(dre.metric(PortId(0), at(199 * 20), GBPS_10), 127);
+    assert_eq!(
+        dre.metric(PortId(0), at(199 * 20), Rate::from_gbps(20)),
+        63,
+        "half as much of twice the capacity"
+    );
+}
+
+proptest! {
+    #[test]
+    fn bringing_a_register_up_to_date_late_is_a_periodic_sweep(
+        steps in proptest::collection::vec((0u64..400, 64u16..9_000), 1..200),
+    ) {
+        let (mut dre, mut swept, mut now, mut last) = (Dre::new(Span::from_us(20), 0.125, 8, 1), 0.0, 0, 0);
+        for (pause_us, bytes) in steps {
+            now += pause_us;
+            while last < now / 20 {
+                swept *= 0.875;
+                last += 1;
+            }
+            swept += f64::from(bytes);
+            dre.add(PortId(0), at(now), bytes);
+            let expected = (swept / 200_000.0 * 256.0).min(255.0);
+            let metric = f64::from(dre.metric(PortId(0), at(now), GBPS_10));
+            prop_assert!(metric <= expected + 1e-6 && metric > expected - 1.0 - 1e-6, "{metric} for {expected}");
+        }
+    }
+
+    #[test]
+    fn a_header_keeps_its_fields_apart(tag in 0u8..64, metrics: [u8; 3], feedback in 0u8..64) {
+        let mut header = Header::new(tag, Some((feedback, metrics[0])));
+        header.raise(metrics[1]);
+        header.raise(metrics[2]);
+        prop_assert_eq!(header.path(), Some((tag, metrics[1].max(metrics[2]))));
+        prop_assert_eq!(header.feedback(), Some((feedback, metrics[0])));
+        prop_assert_eq!(Header::new(tag, None).feedback(), None);
+    }
+}
+
+/// Three bits and 10 ms: a level goes each 1.25 ms from 10 ms on. Ticks of about a nanosecond are below a microsecond.
+#[test]
+fn a_metric_that_is_not_renewed_falls_to_zero() {
+    let mut table = ToLeaf::new(RACKS, 16, Span::from_ms(10), 3);
+    table.set(3, 5, 6, at(1_000));
+    for (age_us, expected) in
+        [(0, 6), (10_000, 6), (11_249, 6), (11_251, 5), (13_751, 3), (17_501, 0), (99_000, 0)]
+    {
+        assert_eq!(table.get(3, 5, at(1_000 + age_us)), expected, "after {age_us} us");
+    }
+    table.set(3, 5, 2, at(100_000));
+    assert_eq!((table.get(3, 5, at(100_000)), table.get(3, 4, at(100_000))), (2, 0));
+}
+
+#[test]
+fn reports_go_round_and_prefer_what_changed() {
+    let mut table = FromLeaf::new(RACKS, 16, Span::from_ms(10), 3);
+    assert_eq!(table.report(1, at(0)), None, "nothing came from there");
+    for (tag, metric) in [(0, 0), (1, 4), (9, 7)] {
+        table.note(1, tag, metric, at(0));
+    }
+    let mut reports = |count: usize| (0..count).filter_map(|_| table.report(1, at(1))).collect::<Vec<_>>();
+    assert_eq!(reports(5), [(0, 0), (1, 4), (9, 7), (0, 0), (1, 4)]);
+    table.note(1, 1, 5, at(1));
+    table.note(1, 9, 7, at(1));
+    let mut reports = |count: usize| (0..count).filter_map(|_| table.report(1, at(1))).collect::<Vec<_>>();
+    assert_eq!(reports(3), [(1, 5), (9, 7), (0, 0)], "the changed one out of turn, then on from there");
+    table.note(1, 0, 3, at(2));
+    table.note(1, 0, 0, at(2));
+    assert_eq!(table.report(1, at(2)), Some((1, 5)), "what changed back is not changed");
+    table.note(1, 40, 1, at(2));
+    assert_eq!(table.report(1, at(2)), Some((9, 7)), "a tag beyond the table is not noted");
+    assert_eq!(table.report(2, at(2)), None);
+}
+
+/// | port | own link | reported | worse of both |
+/// |---|---|---|---|
+/// | 0 | 2 | 5 | 5 |
+/// | 1 | 4 | 1 | 4 |
+/// | 2 | 0 | 7 | 7 |
+/// | 3 | 3 | 4 | 4 |
+#[test]
+fn a_flowlet_takes_the_least_of_the_worse_of_both_metrics() {
+    let (mut switch, group) = (FakeSwitch::new(4, 1), Group::of(0..4));
+    let mut scheme = conga(&switch, 0, 0);
+    for (port, (own, reported)) in [(2, 5), (4, 1), (0, 7), (3, 4)].into_iter().enumerate() {
+        scheme.dre.add(PortId(port as u16), at(0), own * 12_500);
+        scheme.dre.add(PortId(port as u16), at(0), own * 12_500);
+        scheme.leaf.as_mut().unwrap().to.set(1, port as u8, reported, at(0));
+    }
+    let elsewhere = Group { rack: 2, ..Group::of(0..4) };
+    let port = scheme.clone().choose(&mut switch, &mut between(0, 2, 5_000), &elsewhere.hops());
+    assert_eq!(port, 2, "what is reported of paths to one rack is nothing to another");
+    let mut counts = [0; 4];
+    for flow in 0..1_000 {
+        counts[scheme.choose(&mut switch, &mut between(0, 1, flow), &group.hops())] += 1;
+    }
+    assert_eq!((counts[0], counts[2]), (0, 0));
+    assert!(counts[1] > 350 && counts[3] > 350, "equals at random: {counts:?}");
+}
+
+#[test]
+fn a_flow_moves_after_a_pause_and_only_to_a_strictly_better_port() {
+    let (mut switch, group) = (FakeSwitch::new(4, 1), Group::of(0..4));
+    let mut scheme = conga(&switch, 0, 0);
+    let mut choose = |scheme: &mut Conga, us| {
+        switch.now = at(us);
+        scheme.choose(&mut switch, &mut between(0, 1, 7), &group.hops())
+    };
+    let first = choose(&mut scheme, 0);
+    for pause in 1..50 {
+        assert_eq!(choose(&mut scheme, pause * 2_000), first, "all are equal");
+    }
+    let set =
+        |scheme: &mut Conga, tag, metric| scheme.leaf.as_mut().unwrap().to.set(1, tag, metric, at(100_000));
+    (0..4).for_each(|tag| set(&mut scheme, tag, 3));
+    let better = (first + 1) % 4;
+    choose(&mut scheme, 100_000);
+    set(&mut scheme, better as u8, 2);
+    assert_eq!(choose(&mut scheme, 100_400), first, "a flowlet goes on");
+    assert_eq!(choose(&mut scheme, 101_500), better);
+    assert_eq!(scheme.leaf.as_ref().unwrap().moves, 1);
+}
+
+/// Leaf 0 sends by uplink 1 over a loaded spine to leaf 3; what comes back tells leaf 0.
+#[test]
+fn what_a_packet_collected_comes_back_to_its_leaf_and_no_host_sees_it() {
+    let here = FakeSwitch::new(4, 1);
+    let (mut there, mut middle) = (here.clone(), here.clone());
+    (there.rack, middle.rack) = (Some(3), None);
+    there.peers[0] = Peer::Host(HostId(3 * HOSTS_PER_RACK));
+    let (mut leaf, mut spine, mut far) = (conga(&here, 0, 0), conga(&middle, 9, 1), conga(&there, 3, 0));
+    (0..6).for_each(|_| spine.dre.add(PortId(2), at(0), 25_000));
+
+    let (mut here, mut sent) = (here, between(0, 3, 1));
+    leaf.departing(&mut here, &mut sent, PortId(1));
+    assert_eq!(Header(sent.scheme).path(), Some((1, 0)));
+    assert_eq!(spine.arriving(&mut middle, &mut sent, PortId(0)), Arrival::Forward);
+    spine.departing(&mut middle, &mut sent, PortId(2));
+    assert_eq!(Header(sent.scheme).path(), Some((1, 6)));
+    assert_eq!(far.arriving(&mut there, &mut sent, PortId(3)), Arrival::Forward);
+    assert_eq!(sent.scheme, 0);
+    far.departing(&mut there, &mut sent, PortId(0));
+    assert_eq!(sent.scheme, 0, "nor does the port to the host begin a header");
+
+    let mut back = between(3, 0, 2);
+    far.departing(&mut there, &mut back, PortId(2));
+    // The port to the host has no number: ports 1, 2, 3 are uplinks 0, 1, 2.
+    assert_eq!(Header(back.scheme).path(), Some((1, 0)));
+    assert_eq!(Header(back.scheme).feedback(), Some((1, 6)));
+    leaf.arriving(&mut here, &mut back, PortId(1));
+    let tables = &leaf.leaf.as_ref().unwrap().to;
+    assert_eq!([0, 1, 2].map(|tag| tables.get(3, tag, at(1))), [0, 6, 0]);
+}
+
+#[test]
+fn a_switch_that_is_not_the_senders_leaf_hashes() {
+    let (mut switch, group) = (FakeSwitch::new(4, 1), Group::of(0..4));
+    let mut transit = conga(&switch, 0, 0);
+    let mut ecmp = Ecmp::new(&super::super::ecmp::Params::default(), &switch.info(0, 0, 1));
+    for flow in 0..100 {
+        let mut passing = between(5, 1, flow);
+        let expected = ecmp.choose(&mut switch, &mut passing, &group.hops());
+        assert_eq!(transit.choose(&mut switch, &mut passing, &group.hops()), expected);
+    }
+}
+
+#[test]
+fn parameters_that_cannot_be_meant_are_refused() {
+    let key = |change: fn(&mut Params)| {
+        let mut params = Params::default();
+        change(&mut params);
+        params.validate().map_err(|error| error.key)
+    };
+    assert_eq!(key(|_| ()), Ok(()));
+    assert_eq!(key(|params| params.t_dre = Span::ZERO), Err("t_dre"));
+    assert_eq!(key(|params| params.alpha = 0.0), Err("alpha"));
+    assert_eq!(key(|params| params.alpha = f64::NAN), Err("alpha"));
+    assert_eq!(key(|params| params.metric_bits = 9), Err("metric_bits"));
+    assert_eq!(key(|params| params.aging = Span::ZERO), Err("aging"));
+    assert_eq!(key(|params| params.gap = Span::ZERO), Err("gap"));
+    assert_eq!(key(|params| params.entries = 3), Err("entries"));
+}
