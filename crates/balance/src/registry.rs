@@ -305,6 +305,7 @@ registry! {
         qall: Qall, "QALL: every packet, or flowlet, takes a port at random, in proportion to how idle its queue has been.", "Liu et al., IEEE TNSM 2024";
         lbt: Lbt, "LBT: short flows take the shortest queue; long and best-effort flows fill the longest below a threshold.", "Wang et al., JNCA 2023";
         conga: Conga, "CONGA: every flowlet takes the uplink whose path the far leaf reports least congested.", "Alizadeh et al., SIGCOMM 2014";
+        hula: Hula, "HULA: every flowlet takes, at each switch, the next hop that probes found least used.", "Katta et al., SOSR 2016";
     }
     edge {
         drb: Drb, "Digit-reversal bouncing: packets in turn over all paths, from the edge.", "Cao et al., CoNEXT 2013";

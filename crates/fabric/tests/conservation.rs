@@ -55,10 +55,11 @@ proptest! {
             "name = 'ecmp'", "name = 'wcmp'", "name = 'rps'", "name = 'drb'", "name = 'letflow'\ngap = '5us'",
             "name = 'drill'", "name = 'presto'\nflowcell = '3KB'", "name = 'presto'\nflowcell = '3KB'\nreorder = false",
             "name = 'tr'\nlong_after = '20KB'\nrtt = '20us'\nentries = 8",
-            "name = 'drill'", "name = 'qall'\nupdate = '2us'\nrecirculation = '1us'\ntime_constant = '50us'\ntick = '10ns'",
-            "name = 'qall'\nform = 'poly3'\ngranularity = 'flowlet'\ngap = '5us'\nupdate = '1ns'", "name = 'presto'\nflowcell = '3KB'", "name = 'presto'\nflowcell = '3KB'\nreorder = false",
+            "name = 'qall'\nupdate = '2us'\nrecirculation = '1us'\ntime_constant = '50us'\ntick = '10ns'",
+            "name = 'qall'\nform = 'poly3'\ngranularity = 'flowlet'\ngap = '5us'\nupdate = '1ns'",
             "name = 'lbt'\nlong_after = '8KB'\nrefresh = '20us'\nentries = 16",
-            "name = 'drill'", "name = 'conga'\ngap = '5us'", "name = 'presto'\nflowcell = '3KB'", "name = 'presto'\nflowcell = '3KB'\nreorder = false",
+            "name = 'conga'\ngap = '5us'",
+            "name = 'hula'\ngap = '5us'\ninterval = '10us'\ntau = '20us'\nt_fail = '30us'",
         ]),
     ) {
         let fabric = fabric(&format!("{fabric_text}{faults}"));

@@ -5,6 +5,7 @@ pub mod drill;
 pub mod ecmp;
 pub mod lbt;
 pub mod flowlets;
+pub mod hula;
 pub mod letflow;
 pub mod qall;
 pub mod rps;
