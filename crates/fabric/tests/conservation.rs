@@ -41,7 +41,7 @@ fn any_flows() -> impl Strategy<Value = Vec<(u64, u16, u16, u64)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(800))]
 
     #[test]
     fn every_packet_is_accounted_for_and_every_run_repeats(

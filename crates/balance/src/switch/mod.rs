@@ -3,9 +3,9 @@
 pub mod conga;
 pub mod drill;
 pub mod ecmp;
-pub mod lbt;
 pub mod flowlets;
 pub mod hula;
+pub mod lbt;
 pub mod letflow;
 pub mod qall;
 pub mod rps;
