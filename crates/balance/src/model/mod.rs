@@ -1,3 +1,4 @@
-//! The formulas of papers, as pure functions: what schemes compute, and what can be printed without a run.
+//! What papers work out on paper, as pure functions: thresholds that schemes compute, and closed forms to set beside a run.
 
 pub mod lbt;
+pub mod tr;

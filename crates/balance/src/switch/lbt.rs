@@ -43,8 +43,7 @@ pub struct Params {
     /// The largest threshold (size), in place of a larger or infinite one. Source: not in LBT; its buffer of 256 packets.
     pub most: Bytes,
     /// The threshold of best-effort flows is at least this many times that of long flows: 1 to 1,000. Source: LBT §5 says
-    /// only that it is set bigger. With 32 the least is 144 KB, above where DCTCP holds a queue at 10 Gbit/s, so that
-    /// best-effort flows gather on a port; a lower threshold makes long flows yield to them instead.
+    /// only that it is set bigger; 2 is the least whole number that makes it so. The page of LBT shows what it changes.
     pub ratio: u16,
     /// A flow that was silent for this long is a new one (time). Source: not in LBT; above the least retransmission
     /// timeout of 10 ms of datacenter transports.
@@ -63,7 +62,7 @@ impl Default for Params {
             short_fct: None,
             least: Bytes::new(4_500),
             most: Bytes::new(384_000),
-            ratio: 32,
+            ratio: 2,
             forget: Span::from_ms(20),
             entries: 1 << 16,
         }
