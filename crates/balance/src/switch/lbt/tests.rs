@@ -132,7 +132,7 @@ fn thresholds_follow_the_measured_load_up_and_down() {
     let (mut scheme, mut switch, group) =
         (lbt(&Params::default(), 4), FakeSwitch::new(4, 1), Group::of(0..4));
     scheme.start(&mut switch);
-    assert_eq!(scheme.thresholds, [4_500, 144_000]);
+    assert_eq!(scheme.thresholds, [4_500, 9_000]);
     // Nine short flows and one long: 0.4 of four paths for the long one, which carry 250,000 B in a period.
     for packets in [100, 200, 400] {
         (0..9).for_each(|flow| _ = port(&mut scheme, &mut switch, &group, packet(10 + flow)));
@@ -144,12 +144,12 @@ fn thresholds_follow_the_measured_load_up_and_down() {
         (0..packets).for_each(|_| _ = port(&mut scheme, &mut switch, &group, packet(1)));
         refresh(&mut scheme, &mut switch);
         // Q1 = bytes / 0.4 - 625,000: -250,000, 125,000 and 875,000, which is above the most.
-        let expected = [(100, [4_500, 144_000]), (200, [125_000, 384_000]), (400, [384_000, 384_000])];
+        let expected = [(100, [4_500, 9_000]), (200, [125_000, 250_000]), (400, [384_000, 384_000])];
         let (_, thresholds) = expected.into_iter().find(|row| row.0 == packets).expect("a row for each");
         assert_eq!(scheme.thresholds, thresholds, "{packets} packets");
     }
     refresh(&mut scheme, &mut switch);
-    assert_eq!(scheme.thresholds, [4_500, 144_000], "a silent period");
+    assert_eq!(scheme.thresholds, [4_500, 9_000], "a silent period");
 }
 
 #[test]
