@@ -40,7 +40,7 @@ fn mean_fct_us(results: &Results, flows: &[Flow]) -> f64 {
 /// 9.6 Gbit/s. Equal use of both paths would be two to one; with eight levels, equals at random, it comes out nearer to
 /// five to three.
 #[test]
-fn the_half_path_gets_half_of_the_load_though_only_its_far_end_is_slow() {
+fn the_half_path_gets_clearly_less_load_though_only_its_far_end_is_slow() {
     let fabric = fabric(&format!("{TWO_SPINES}[[fault]]\nlink = 'spine1>leaf1'\nrate = '5Gbps'"));
     let flows = load(40_000, 50_000);
     let ratio = |balancer| {
