@@ -169,3 +169,9 @@ fn no_port_stays_idle_when_flows_are_many_and_queues_fill() {
         assert!(!switch.backlogs.contains(&0), "{}: {:?}", spec.name(), switch.backlogs);
     }
 }
+
+#[test]
+fn a_flow_at_the_edge_fits_where_its_end_is_kept() {
+    // Every active flow has room for the largest, whatever the scheme.
+    assert!(size_of::<EdgeFlow>() <= 80, "{}", size_of::<EdgeFlow>());
+}

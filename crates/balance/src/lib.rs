@@ -15,7 +15,7 @@ mod switch_api;
 #[cfg(test)]
 mod testing;
 
-pub use edge_api::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo};
+pub use edge_api::{EdgeBalancer, EdgeContext, EdgeHooks, Expired, HostInfo, Message};
 pub use registry::{
     BalancerInfo, BalancerSpec, EdgeFlow, EdgeScheme, ExternalSwitch, ParameterError, SwitchScheme, balancers,
 };

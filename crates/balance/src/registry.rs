@@ -7,8 +7,8 @@ use thiserror::Error;
 use weft_packet::Packet;
 
 use crate::{
-    Arrival, EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, NextHops, PortId, SwitchBalancer, SwitchContext,
-    SwitchHooks, SwitchInfo, edge, switch,
+    Arrival, EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message, NextHops, PortId, SwitchBalancer,
+    SwitchContext, SwitchHooks, SwitchInfo, edge, switch,
 };
 
 /// A parameter with a value that cannot be meant.
@@ -97,7 +97,7 @@ macro_rules! registry {
             }
 
             /// The scheme at one host.
-            pub fn edge_scheme(&self, info: &HostInfo) -> EdgeScheme {
+            pub fn edge_scheme(&self, info: &HostInfo<'_>) -> EdgeScheme {
                 match self {
                     $(Self::$Edge(params) => EdgeScheme::$Edge(edge::$edge_module::$Edge::new(params, info)),)*
                     _ => EdgeScheme::None,
@@ -234,6 +234,46 @@ macro_rules! registry {
                 match (self, flow) {
                     $((Self::$Edge(scheme), EdgeFlow::$Edge(flow)) => scheme.receiving(cx, flow, packet),)*
                     _ => cx.deliver(packet),
+                }
+            }
+
+            /// As [`EdgeBalancer::start`].
+            pub fn start(&mut self, cx: &mut impl EdgeContext) {
+                match self {
+                    Self::None => {}
+                    $(Self::$Edge(scheme) => scheme.start(cx),)*
+                }
+            }
+
+            /// As [`EdgeBalancer::message`].
+            pub fn message(&mut self, cx: &mut impl EdgeContext, message: Message) {
+                match self {
+                    Self::None => {}
+                    $(Self::$Edge(scheme) => scheme.message(cx, message),)*
+                }
+            }
+
+            /// As [`EdgeBalancer::host_timer`].
+            pub fn host_timer(&mut self, cx: &mut impl EdgeContext, token: u32) {
+                match self {
+                    Self::None => {}
+                    $(Self::$Edge(scheme) => scheme.host_timer(cx, token),)*
+                }
+            }
+
+            /// As [`EdgeBalancer::timed_out`].
+            pub fn timed_out(&mut self, cx: &mut impl EdgeContext, flow: &mut EdgeFlow) {
+                match (self, flow) {
+                    $((Self::$Edge(scheme), EdgeFlow::$Edge(flow)) => scheme.timed_out(cx, flow),)*
+                    _ => {}
+                }
+            }
+
+            /// As [`EdgeBalancer::finished`].
+            pub fn finished(&mut self, cx: &mut impl EdgeContext, flow: &mut EdgeFlow) {
+                match (self, flow) {
+                    $((Self::$Edge(scheme), EdgeFlow::$Edge(flow)) => scheme.finished(cx, flow),)*
+                    _ => {}
                 }
             }
 

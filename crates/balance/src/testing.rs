@@ -3,7 +3,7 @@
 use weft_packet::{HostId, Kind, Packet};
 use weft_units::{Bytes, Purpose, Rate, Span, Stream, Time};
 
-use crate::{EdgeContext, HostInfo, NextHops, Peer, PortId, SwitchContext, SwitchInfo};
+use crate::{EdgeContext, HostInfo, Message, NextHops, Peer, PortId, SwitchContext, SwitchInfo};
 
 /// Hosts in a rack of the test world: hosts 0 to 15 are rack 0, and so on.
 pub const HOSTS_PER_RACK: u16 = 16;
@@ -144,6 +144,10 @@ pub struct FakeHost {
     pub routes: u16,
     pub delivered: Vec<Packet>,
     pub timer: Option<Time>,
+    /// What the scheme sent to other hosts.
+    pub messages: Vec<Message>,
+    /// The host's timers that the scheme asked for: when they are due, and their tokens.
+    pub host_timers: Vec<(Time, u32)>,
     rack: u16,
     stream: Stream,
 }
@@ -156,14 +160,39 @@ impl FakeHost {
             routes,
             delivered: Vec::new(),
             timer: None,
+            messages: Vec::new(),
+            host_timers: Vec::new(),
             rack: 0,
             stream: Stream::new(seed, Purpose::EdgeBalancer, 0),
         }
     }
 
-    /// What a scheme is told of this host.
-    pub fn info(seed: u64) -> HostInfo {
-        HostInfo { host: HostId(0), rack: 0, racks: RACKS, seed }
+    /// What a scheme is told of this host: 10 Gbit/s, 16 routes and 40 us to every other rack.
+    pub fn info(seed: u64) -> HostInfo<'static> {
+        Self::info_of(HostId(0), seed)
+    }
+
+    /// What a scheme is told of a host of rack 0.
+    pub fn info_of(host: HostId, seed: u64) -> HostInfo<'static> {
+        const RACK: [HostId; HOSTS_PER_RACK as usize] = hosts(1);
+        const FIRST: [HostId; RACKS as usize] = hosts(HOSTS_PER_RACK);
+        const ROUTES: [u16; RACKS as usize] = [1, 16, 16, 16, 16, 16, 16, 16];
+        const RTTS: [Span; RACKS as usize] = {
+            let mut rtts = [Span::from_us(40); RACKS as usize];
+            rtts[0] = Span::from_us(20);
+            rtts
+        };
+        HostInfo {
+            host,
+            rack: 0,
+            racks: RACKS,
+            rack_hosts: &RACK,
+            first_hosts: &FIRST,
+            rate: Rate::from_gbps(10),
+            routes: &ROUTES,
+            base_rtts: &RTTS,
+            seed,
+        }
     }
 
     /// The segment numbers delivered so far, in order of delivery.
@@ -186,8 +215,8 @@ impl EdgeContext for FakeHost {
         host.0 / HOSTS_PER_RACK
     }
 
-    fn routes_to(&self, host: HostId) -> u16 {
-        if self.rack_of(host) == self.rack { 1 } else { self.routes }
+    fn routes_to_rack(&self, rack: u16) -> u16 {
+        if rack == self.rack { 1 } else { self.routes }
     }
 
     fn header_bytes(&self) -> u16 {
@@ -205,6 +234,25 @@ impl EdgeContext for FakeHost {
     fn set_flow_timer(&mut self, delay: Span) {
         self.timer = Some(self.now + delay);
     }
+
+    fn send(&mut self, message: Message) {
+        self.messages.push(message);
+    }
+
+    fn set_host_timer(&mut self, delay: Span, token: u32) {
+        self.host_timers.push((self.now + delay, token));
+    }
+}
+
+/// Every `step`-th host from 0 on.
+const fn hosts<const N: usize>(step: u16) -> [HostId; N] {
+    let mut hosts = [HostId(0); N];
+    let mut index = 0;
+    while index < N {
+        hosts[index] = HostId(index as u16 * step);
+        index += 1;
+    }
+    hosts
 }
 
 /// A data packet from host 0 to host 16 (rack 1), full size.

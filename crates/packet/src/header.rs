@@ -41,8 +41,18 @@ pub enum Kind {
     Syn,
     /// The answer to a connection request.
     SynAck,
-    /// A scheme's own packet: it ends at an edge or a switch, never at a transport.
+    /// A switch scheme's own packet: it ends at the next switch.
     Control,
+    /// An edge scheme's own packet: it is forwarded like any other, and ends at the edge scheme of its destination.
+    Message,
+}
+
+impl Kind {
+    /// Whether it belongs to a scheme, not to a transport.
+    #[inline]
+    pub const fn is_of_scheme(self) -> bool {
+        self as u8 >= Self::Control as u8
+    }
 }
 
 /// What the application says of a flow. Schemes may read it where their paper allows it.
@@ -201,7 +211,7 @@ pub struct Packet {
     pub sent: Time,
     /// The packet behind it on the same link. Written by the fabric.
     pub next: u32,
-    /// The flow that it belongs to; of no meaning on [`Kind::Control`].
+    /// The flow that it belongs to; of no meaning on [`Kind::Control`] and [`Kind::Message`].
     pub flow: FlowId,
     /// Segment number, or next expected segment.
     pub seq: u32,
@@ -226,7 +236,7 @@ pub struct Packet {
     body: Body,
 }
 
-/// The last 16 bytes: data packets collect waiting times, acknowledgements carry SACK blocks.
+/// The last 16 bytes: data packets collect waiting times, acknowledgements carry SACK blocks, messages what follows.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(transparent)]
 struct Body([u32; 4]);
@@ -261,9 +271,59 @@ impl Packet {
     }
 }
 
+/// What a [`Kind::Message`] carries beside the fields that all packets have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MessageBody {
+    /// Switches that it may still pass, itself counted; 0 for no limit.
+    pub hop_limit: u8,
+    /// The switch and its port where the hop limit expired.
+    pub expired: Option<(u32, u16)>,
+    /// Where its contents are kept: any number, or `None`.
+    pub contents: Option<u32>,
+}
+
+impl Packet {
+    const EXPIRED: u32 = 1 << 8;
+    const HAS_CONTENTS: u32 = 1 << 9;
+    const PORT_SHIFT: u32 = 16;
+
+    /// Reads the body of a message.
+    pub fn message_body(&self) -> MessageBody {
+        let [word, switch, contents, _] = self.body.0;
+        MessageBody {
+            hop_limit: word as u8,
+            expired: (word & Self::EXPIRED != 0).then_some((switch, (word >> Self::PORT_SHIFT) as u16)),
+            contents: (word & Self::HAS_CONTENTS != 0).then_some(contents),
+        }
+    }
+
+    /// Writes the body of a message.
+    pub fn set_message_body(&mut self, body: MessageBody) {
+        let (switch, port) = body.expired.unwrap_or_default();
+        let flags = if body.expired.is_some() { Self::EXPIRED } else { 0 }
+            | if body.contents.is_some() { Self::HAS_CONTENTS } else { 0 };
+        let word = u32::from(body.hop_limit) | flags | u32::from(port) << Self::PORT_SHIFT;
+        self.body.0 = [word, switch, body.contents.unwrap_or_default(), 0];
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_body_survives_the_wire() {
+        for expired in [None, Some((0, 0)), Some((u32::MAX, u16::MAX))] {
+            for contents in [None, Some(0), Some(u32::MAX)] {
+                for hop_limit in [0, 1, 255] {
+                    let body = MessageBody { hop_limit, expired, contents };
+                    let mut packet = Packet::default();
+                    packet.set_message_body(body);
+                    assert_eq!(packet.message_body(), body);
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_packet_is_one_cache_line() {

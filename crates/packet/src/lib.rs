@@ -5,4 +5,4 @@
 
 mod header;
 
-pub use header::{Class, FlowId, HostId, Kind, Packet, PacketFlags, Route, SackBlock};
+pub use header::{Class, FlowId, HostId, Kind, MessageBody, Packet, PacketFlags, Route, SackBlock};

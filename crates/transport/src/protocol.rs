@@ -34,6 +34,10 @@ pub trait Outbox {
 
     /// The endpoint's own random stream.
     fn random(&mut self) -> &mut Stream;
+
+    /// Tells the host that a retransmission timer expired, before what follows from it is sent. A host that does not
+    /// care need not listen.
+    fn timed_out(&mut self) {}
 }
 
 /// How many segments a flow has, and how long the last one is.

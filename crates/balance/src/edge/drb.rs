@@ -92,13 +92,13 @@ impl EdgeBalancer for Drb {
     type Params = Params;
     type Flow = Flow;
 
-    fn new(params: &Params, info: &HostInfo) -> Self {
+    fn new(params: &Params, info: &HostInfo<'_>) -> Self {
         let racks = if params.turns == Turns::Rack { usize::from(info.racks) } else { 0 };
         Self { turns: params.turns, racks: vec![Turn::NOT_BEGUN; racks].into_boxed_slice() }
     }
 
     fn hooks(_: &Params) -> EdgeHooks {
-        EdgeHooks { sending: true, receiving: false }
+        EdgeHooks { sending: true, ..EdgeHooks::default() }
     }
 
     #[inline]

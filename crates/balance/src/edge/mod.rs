@@ -1,4 +1,5 @@
 //! Schemes that live at the edge: in a host's virtual switch.
 
 pub mod drb;
+pub(crate) mod echo;
 pub mod presto;

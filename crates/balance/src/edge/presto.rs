@@ -219,12 +219,12 @@ impl EdgeBalancer for Presto {
     type Params = Params;
     type Flow = Flow;
 
-    fn new(params: &Params, _: &HostInfo) -> Self {
+    fn new(params: &Params, _: &HostInfo<'_>) -> Self {
         Self { params: params.clone(), counts: Counts::default() }
     }
 
     fn hooks(params: &Params) -> EdgeHooks {
-        EdgeHooks { sending: true, receiving: params.reorder }
+        EdgeHooks { sending: true, receiving: params.reorder, ..EdgeHooks::default() }
     }
 
     #[inline]

@@ -41,10 +41,12 @@ pub enum EventKind {
     Switch = 8,
     /// A look at all links.
     Sample = 9,
+    /// A timer of a host's scheme.
+    Host = 10,
 }
 
 impl EventKind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Arrival,
         Self::Fault,
         Self::Reroute,
@@ -55,12 +57,13 @@ impl EventKind {
         Self::EdgeReceiver,
         Self::Switch,
         Self::Sample,
+        Self::Host,
     ];
 }
 
 impl EventKey {
     const KIND_SHIFT: u32 = 56;
-    const SWITCH_SHIFT: u32 = 32;
+    const NODE_SHIFT: u32 = 32;
 
     /// The event of this kind for the entity with this number.
     #[inline]
@@ -71,7 +74,13 @@ impl EventKey {
     /// The timer with this token of the scheme of a switch, which must be below 2^24.
     pub const fn switch_timer(switch: u32, token: u32) -> Self {
         let timer = Self::new(EventKind::Switch, token);
-        Self(timer.0 | (switch as u64) << Self::SWITCH_SHIFT)
+        Self(timer.0 | (switch as u64) << Self::NODE_SHIFT)
+    }
+
+    /// The timer with this token of the scheme of a host.
+    pub const fn host_timer(host: u16, token: u32) -> Self {
+        let timer = Self::new(EventKind::Host, token);
+        Self(timer.0 | (host as u64) << Self::NODE_SHIFT)
     }
 
     /// Its kind.
@@ -86,9 +95,9 @@ impl EventKey {
         self.0 as u32
     }
 
-    /// The switch of a scheme's timer.
-    pub const fn switch(self) -> u32 {
-        (self.0 >> Self::SWITCH_SHIFT) as u32 & 0x00ff_ffff
+    /// The switch or host of a scheme's timer.
+    pub const fn node(self) -> u32 {
+        (self.0 >> Self::NODE_SHIFT) as u32 & 0x00ff_ffff
     }
 }
 
@@ -321,9 +330,9 @@ mod tests {
     #[test]
     fn a_key_says_whose_it_is() {
         let timer = EventKey::switch_timer(1_279, u32::MAX);
-        assert_eq!((timer.kind(), timer.switch(), timer.entity()), (EventKind::Switch, 1_279, u32::MAX));
+        assert_eq!((timer.kind(), timer.node(), timer.entity()), (EventKind::Switch, 1_279, u32::MAX));
         let start = EventKey::new(EventKind::FlowStart, u32::MAX);
-        assert_eq!((start.kind(), start.switch(), start.entity()), (EventKind::FlowStart, 0, u32::MAX));
+        assert_eq!((start.kind(), start.node(), start.entity()), (EventKind::FlowStart, 0, u32::MAX));
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Links, switches and the packets on them: everything but the endpoints.
 
-use weft_balance::{SwitchHooks, SwitchInfo, SwitchScheme};
-use weft_packet::{Kind, Packet, PacketFlags};
+use weft_balance::{EdgeHooks, PortId, SwitchHooks, SwitchInfo, SwitchScheme};
+use weft_packet::{Kind, Packet, PacketFlags, Route};
 use weft_units::{Purpose, Stream, Time};
 
 use super::event_set::EventSet;
 use super::link::{Link, Profile};
+use super::messages::Contents;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::special::{Admission, Queued, Special};
 use super::switch::Deeds;
@@ -33,7 +34,7 @@ pub struct PacketCounts {
     pub unroutable: u64,
     /// Arrivals at the far end of a link.
     pub hops: u64,
-    /// Bytes of packets of schemes that links were given to send.
+    /// Bytes of packets of schemes, on every link that they took.
     pub control_bytes: u64,
 }
 
@@ -55,6 +56,11 @@ pub struct Network<'a> {
     /// The scheme at each switch.
     pub schemes: Vec<SwitchScheme>,
     hooks: SwitchHooks,
+    /// Whether switches answer when a hop limit expires.
+    pub(super) traces: bool,
+    /// The tables that explicit routes go by, if they mean the same paths throughout the run.
+    pinned: Option<Routes>,
+    pub(super) contents: Contents,
     pub(super) streams: Vec<Stream>,
     /// Where schemes leave what they want done.
     pub(super) deeds: Deeds,
@@ -78,7 +84,7 @@ impl<'a> Network<'a> {
         faults: &[FaultEvent],
         seed: u64,
         max_wire_bytes: u16,
-        hooks: SwitchHooks,
+        (hooks, edge_hooks): (SwitchHooks, EdgeHooks),
         scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
     ) -> Self {
         let known = LinkKnowledge::at_start(topology);
@@ -101,7 +107,10 @@ impl<'a> Network<'a> {
             topology,
             routes: Routes::compute(topology, &known, &known.up),
             schemes: Vec::with_capacity(topology.switches),
-            hooks,
+            hooks: SwitchHooks { arriving: hooks.arriving || edge_hooks.traces, ..hooks },
+            traces: edge_hooks.traces,
+            pinned: edge_hooks.pinned.then(|| Routes::at_start(&topology.at_its_best(faults))),
+            contents: Contents::default(),
             deeds: Deeds::default(),
             streams: (0..topology.switches)
                 .map(|switch| Stream::new(seed, Purpose::SwitchBalancer, switch as u64))
@@ -199,6 +208,16 @@ impl<'a> Network<'a> {
         let first = self.topology.first_link[self.topology.hosts + switch];
         let link = if rack == self.rack_of_switch[switch] {
             self.topology.link_to_host[packet.dst.index()]
+        } else if let Some(pinned) = &self.pinned
+            && packet.route != Route::ANY
+        {
+            match pinned.entry(switch, rack as usize) {
+                RouteEntry::Port(port) => first + u32::from(port.0),
+                RouteEntry::Group(group) => {
+                    first + u32::from(prescribed_hop(pinned.group(group).0, packet).0)
+                }
+                RouteEntry::None => return self.drop_unroutable(index),
+            }
         } else {
             match self.routes.entry(switch, rack as usize) {
                 RouteEntry::Port(port) => first + u32::from(port.0),
@@ -212,11 +231,15 @@ impl<'a> Network<'a> {
         self.enqueue(link, index);
     }
 
+    /// The tables that explicit routes go by.
+    pub fn explicit_routes(&self) -> &Routes {
+        self.pinned.as_ref().unwrap_or(&self.routes)
+    }
+
     /// Queues a packet of a scheme on a link.
     #[cold]
     pub(super) fn send_control(&mut self, link: u32, packet: Packet) {
         self.counts.sent += 1;
-        self.counts.control_bytes += u64::from(packet.wire_bytes);
         let index = self.pool.insert(packet);
         self.enqueue(link, index);
     }
@@ -251,6 +274,8 @@ impl<'a> Network<'a> {
         }
         if packet.kind == Kind::Data {
             packet.add_wait_ps(state.tier as usize, backlog);
+        } else if packet.kind.is_of_scheme() {
+            self.counts.control_bytes += u64::from(packet.wire_bytes);
         }
         state.busy_until = now + backlog + service;
         state.bytes += u64::from(packet.wire_bytes);
@@ -291,7 +316,8 @@ impl<'a> Network<'a> {
     #[cold]
     fn discard(&mut self, index: PacketIndex) {
         self.counts.dropped += 1;
-        self.pool.remove(index);
+        let packet = self.pool.remove(index);
+        self.contents.forget(&packet);
     }
 
     /// Bytes queued on a link now, with what is left of the packet in service.
@@ -320,6 +346,20 @@ impl<'a> Network<'a> {
             + self.schemes.capacity() * size_of::<SwitchScheme>()
             + self.schemes.iter().map(SwitchScheme::state_bytes).sum::<u64>() as usize
     }
+}
+
+/// The port of a group that a packet's explicit route takes, and a note of it in the packet's trail.
+#[inline]
+fn prescribed_hop(ports: &[PortId], packet: &mut Packet) -> PortId {
+    let port = ports[packet.route.next_hop(ports.len()).unwrap_or_default()];
+    note_hop(packet, port);
+    port
+}
+
+/// Notes a choice in the packet's trail.
+#[inline]
+pub(super) fn note_hop(packet: &mut Packet, port: PortId) {
+    packet.trail = packet.trail.wrapping_mul(61).wrapping_add(port.0 + 1);
 }
 
 #[cold]

@@ -1,14 +1,15 @@
 //! A simulation: flows start, packets move, flows end.
 
-use weft_balance::{BalancerSpec, EdgeHooks, HostInfo, SwitchHooks, SwitchInfo, SwitchScheme};
+use weft_balance::{BalancerSpec, EdgeHooks, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
 use weft_traffic::Flow;
 use weft_transport::{Delivery, FlowSize, Protocol, ReceiverStats, SenderState, SenderStats};
 use weft_units::{Purpose, Span, Stream, Time, mix64};
 
 use super::active::{Active, NOT_ACTIVE, Receiver, Sender};
-use super::endpoint::{End, HostOutbox, Hosts};
+use super::endpoint::{End, HostOutbox};
 use super::event_set::{EventKey, EventKind, Next};
+use super::hosts::{Hosts, PacketSizes};
 use super::network::Network;
 use super::results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
 use super::sampler::Sampler;
@@ -110,25 +111,9 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         let two_segments = FlowSize { segments: 2, last_payload: 1 };
         let largest = input.protocol.segment_wire_bytes(two_segments, 0);
         let header_bytes = input.protocol.segment_wire_bytes(two_segments, 1) - two_segments.last_payload;
-        let network = Network::new(topology, input.faults, seed, largest, hooks, scheme);
-        let stream = |purpose, host| Stream::new(seed, purpose, host as u64);
-        let edge_schemes = (0..topology.hosts).map(|host| {
-            balancer.edge_scheme(&HostInfo {
-                host: HostId(host as u16),
-                rack: topology.rack_of_host[host],
-                racks: topology.racks() as u16,
-                seed,
-            })
-        });
-        let mut hosts = Hosts::new(
-            topology,
-            edge_schemes.collect(),
-            edge_hooks,
-            header_bytes,
-            (0..topology.hosts).map(|host| stream(Purpose::EdgeBalancer, host)).collect(),
-            (0..topology.hosts).map(|host| stream(Purpose::Transport, host)).collect(),
-        );
-        hosts.learn_routes(&network);
+        let network = Network::new(topology, input.faults, seed, largest, (hooks, edge_hooks), scheme);
+        let sizes = PacketSizes { header_bytes, full_bytes: largest };
+        let hosts = Hosts::new(&network, input.faults, balancer, edge_hooks, sizes, seed);
         let last_start = input.flows.last().map_or(Time::ZERO, |flow| flow.start);
         let mut simulation = Self {
             protocol: input.protocol,
@@ -170,6 +155,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             });
         }
         self.network.start_schemes();
+        self.hosts.start_schemes(&mut self.network);
         for (index, fault) in self.faults.iter().enumerate() {
             self.network.events.push_timer(fault.at, EventKey::new(EventKind::Fault, index as u32));
         }
@@ -250,7 +236,8 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             EventKind::Receiver => self.wake_receiver(entity),
             EventKind::EdgeSender | EventKind::EdgeReceiver => self.edge_timer(kind, entity),
             EventKind::Sample => self.sample(),
-            EventKind::Switch => self.network.wake_scheme(key.switch() as usize, entity),
+            EventKind::Switch => self.network.wake_scheme(key.node() as usize, entity),
+            EventKind::Host => self.hosts.host_timer(HostId(key.node() as u16), entity, &mut self.network),
         }
     }
 
@@ -297,6 +284,10 @@ impl<'a, P: Protocol> Simulation<'a, P> {
     /// A packet reached a host.
     #[inline]
     fn receive(&mut self, packet: Packet) {
+        if self.hosts.intercepts() && packet.kind == Kind::Message {
+            self.hosts.message(&packet, &mut self.network);
+            return;
+        }
         let place = self.place[packet.flow.index()];
         if place == NOT_ACTIVE {
             return;
@@ -392,6 +383,9 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         self.place[flow.index()] = NOT_ACTIVE;
         self.finished += 1;
         self.all_done = self.finished == self.finite;
+        if let Some(sender) = &mut self.active.sender[place as usize] {
+            self.hosts.finished(&mut sender.end, &mut self.network);
+        }
         self.record(flow, place);
         self.records[flow.index()].acknowledged = Some(self.network.now);
         self.active.remove(place);

@@ -6,7 +6,7 @@ use weft_units::{Rate, Span, Stream, Time};
 
 use super::event_set::EventKey;
 use super::link::{Link, Profile};
-use super::network::Network;
+use super::network::{Network, note_hop};
 use super::pool::PacketIndex;
 use crate::topology::Topology;
 
@@ -146,8 +146,7 @@ impl Network<'_> {
             call_scheme!(self, switch, |scheme, view, pool| scheme.choose(view, &mut pool[index], &hops))
         };
         let port = ports[choice];
-        let trail = &mut self.pool[index].trail;
-        *trail = trail.wrapping_mul(61).wrapping_add(port.0 + 1);
+        note_hop(&mut self.pool[index], port);
         if !self.deeds.is_empty() {
             self.do_deeds(switch);
         }
@@ -158,6 +157,9 @@ impl Network<'_> {
     pub(super) fn passes(&mut self, switch: usize, link: u32, index: PacketIndex) -> bool {
         let first = self.ports(switch).start;
         let port = PortId((self.topology.reverse[link as usize] as usize - first) as u16);
+        if self.traces && self.expires(switch, port.0, index) {
+            return false;
+        }
         let arrival =
             call_scheme!(self, switch, |scheme, view, pool| scheme.arriving(view, &mut pool[index], port));
         if !self.deeds.is_empty() {

@@ -54,7 +54,7 @@ impl Receiver {
                 Self::send_syn_ack(tcp, packet, out);
                 Delivery::Ongoing
             }
-            Kind::Ack | Kind::SynAck | Kind::Control => Delivery::Ongoing,
+            Kind::Ack | Kind::SynAck | Kind::Control | Kind::Message => Delivery::Ongoing,
         }
     }
 

@@ -119,6 +119,7 @@ impl Sender {
     #[cold]
     pub(super) fn time_out(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         self.counts.timeouts += 1;
+        out.timed_out();
         // RFC 5681 section 3.1: only the first timeout of a segment lowers the threshold.
         if self.backoff == 0 {
             self.window.halve_threshold((self.next - self.una).saturating_sub(u32::from(self.limited)));

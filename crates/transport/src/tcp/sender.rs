@@ -117,6 +117,7 @@ impl Sender {
         match self.phase {
             Phase::SynSent => {
                 self.counts.timeouts += 1;
+                out.timed_out();
                 self.backoff = self.backoff.saturating_add(1);
                 self.send_syn(tcp, out);
             }
