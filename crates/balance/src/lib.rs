@@ -17,7 +17,8 @@ mod testing;
 
 pub use edge_api::{EdgeBalancer, EdgeContext, EdgeHooks, Expired, HostInfo, Message};
 pub use registry::{
-    BalancerInfo, BalancerSpec, EdgeFlow, EdgeScheme, ExternalSwitch, ParameterError, SwitchScheme, balancers,
+    BalancerInfo, BalancerSpec, EdgeFlow, EdgeScheme, ExternalSwitch, FabricFacts, ParameterError,
+    SwitchScheme, balancers,
 };
 pub use switch_api::{
     Arrival, NextHops, Peer, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,

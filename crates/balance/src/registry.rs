@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use weft_packet::Packet;
+use weft_units::Span;
 
 use crate::{
     Arrival, EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message, NextHops, PortId, SwitchBalancer,
@@ -29,6 +30,20 @@ pub(crate) trait Parameters {
     fn validate(&self) -> Result<(), ParameterError> {
         Ok(())
     }
+
+    /// Refuses values that cannot be meant on this fabric.
+    fn fits(&self, _fabric: &FabricFacts) -> Result<(), ParameterError> {
+        Ok(())
+    }
+}
+
+/// What parameters of a scheme must go with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FabricFacts {
+    /// The longest round trip of the idle fabric between two racks: see [`HostInfo::base_rtts`]. Zero if there are no two.
+    pub base_rtt: Span,
+    /// The most explicit routes that lead from one rack to another. 1 if there is never a choice.
+    pub routes: u16,
 }
 
 /// A scheme as `weft schemes` shows it.
@@ -83,6 +98,17 @@ macro_rules! registry {
                 match self {
                     $(Self::$Switch(params) => params.validate(),)*
                     $(Self::$Edge(params) => params.validate(),)*
+                }
+            }
+
+            /// Refuses parameters that cannot be meant on this fabric.
+            ///
+            /// # Errors
+            /// The first such parameter.
+            pub fn fits(&self, fabric: &FabricFacts) -> Result<(), ParameterError> {
+                match self {
+                    $(Self::$Switch(params) => params.fits(fabric),)*
+                    $(Self::$Edge(params) => params.fits(fabric),)*
                 }
             }
 

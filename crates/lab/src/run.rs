@@ -175,7 +175,7 @@ impl Prepared {
         let mut make =
             external.map(|external| |info: &SwitchInfo<'_>| SwitchScheme::External((external.make)(info)));
         let spec = &self.resolved.spec;
-        let mut simulation = Simulation::new(SimulationInput {
+        let input = SimulationInput {
             topology: &self.fabric.topology,
             faults: &self.fabric.faults,
             reroute_after: self.fabric.reroute_after,
@@ -186,7 +186,9 @@ impl Prepared {
             seed: spec.run.seed,
             time_limit: spec.run.time_limit,
             sample_every: spec.run.sample_every,
-        });
+        };
+        input.check().map_err(|error| self.resolved.error(within("balancer", &error.to_string())))?;
+        let mut simulation = Simulation::new(input);
         let watch = Stopwatch::start();
         let mut next_report = Instant::now() + REPORT_EVERY;
         while simulation.advance(CHUNK_EVENTS) == Status::Running {

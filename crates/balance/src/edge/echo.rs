@@ -26,7 +26,7 @@ impl PathNote {
     /// Writes it into a packet's header.
     #[inline]
     pub fn write(self, packet: &mut Packet) {
-        packet.scheme = u32::from(self.path) | Self::PRESENT | u32::from(self.marked) * Self::MARKED;
+        packet.scheme = u32::from(self.path) | Self::PRESENT | if self.marked { Self::MARKED } else { 0 };
     }
 
     /// Reads it, if there is one.

@@ -1,5 +1,5 @@
 //! Schemes that live at the edge: in a host's virtual switch.
 
 pub mod drb;
-pub(crate) mod echo;
+pub mod echo;
 pub mod presto;

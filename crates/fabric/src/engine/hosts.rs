@@ -1,13 +1,16 @@
 //! The hosts: their virtual switches with the edge schemes, and their random streams.
 
-use weft_balance::{BalancerSpec, EdgeContext, EdgeFlow, EdgeHooks, EdgeScheme, HostInfo, Message};
+use weft_balance::{
+    BalancerSpec, EdgeContext, EdgeFlow, EdgeHooks, EdgeScheme, FabricFacts, HostInfo, Message,
+};
 use weft_packet::{HostId, Packet, Route};
+use weft_transport::{FlowSize, Protocol};
 use weft_units::{Purpose, Span, Stream, Time};
 
 use super::endpoint::End;
 use super::event_set::EventKey;
 use super::network::Network;
-use crate::topology::{FaultEvent, FlowPackets, Ideal, Topology};
+use crate::topology::{FaultEvent, FlowPackets, Ideal, Routes, Topology};
 
 /// The hosts' virtual switches and random streams.
 pub struct Hosts<'a> {
@@ -49,6 +52,40 @@ pub struct PacketSizes {
     pub full_bytes: u16,
 }
 
+impl PacketSizes {
+    /// Those of this transport.
+    pub fn of(protocol: &impl Protocol) -> Self {
+        let two_segments = FlowSize { segments: 2, last_payload: 1 };
+        Self {
+            header_bytes: protocol.segment_wire_bytes(two_segments, 1) - two_segments.last_payload,
+            full_bytes: protocol.segment_wire_bytes(two_segments, 0),
+        }
+    }
+}
+
+/// What the parameters of an edge scheme must go with.
+pub fn fabric_facts(topology: &Topology, faults: &[FaultEvent], sizes: PacketSizes) -> FabricFacts {
+    let best = topology.at_its_best(faults);
+    let (routes, racks) = (Routes::at_start(&best), topology.racks());
+    let pairs = (0..racks).flat_map(|from| (0..racks).map(move |to| (from, to)));
+    let most = pairs.map(|(from, to)| routes.routes_to(topology, from, to)).max().unwrap_or(1);
+    let rtts = base_rtts(topology, faults, &hosts_by_rack(topology), sizes);
+    let between_racks = rtts.iter().enumerate().filter(|(pair, _)| pair % racks != pair / racks);
+    FabricFacts {
+        base_rtt: between_racks.map(|(_, &rtt)| rtt).max().unwrap_or_default(),
+        routes: most.min(Route::LABELS) as u16,
+    }
+}
+
+/// The hosts of each rack, in ascending order.
+fn hosts_by_rack(topology: &Topology) -> Vec<Vec<HostId>> {
+    let mut racks = vec![Vec::new(); topology.racks()];
+    for (host, &rack) in topology.rack_of_host.iter().enumerate() {
+        racks[usize::from(rack)].push(HostId(host as u16));
+    }
+    racks
+}
+
 impl<'a> Hosts<'a> {
     /// Hosts whose edge schemes are `balancer`, or none if it lives at switches.
     pub fn new(
@@ -88,10 +125,7 @@ impl<'a> Hosts<'a> {
         seed: u64,
     ) -> Vec<EdgeScheme> {
         let (topology, racks) = (self.topology, self.topology.racks());
-        let mut rack_hosts = vec![Vec::new(); racks];
-        for (host, &rack) in topology.rack_of_host.iter().enumerate() {
-            rack_hosts[usize::from(rack)].push(HostId(host as u16));
-        }
+        let rack_hosts = hosts_by_rack(topology);
         let first_hosts: Vec<HostId> =
             rack_hosts.iter().map(|hosts| hosts.first().copied().unwrap_or_default()).collect();
         let base_rtts = base_rtts(topology, faults, &rack_hosts, sizes);

@@ -1,6 +1,6 @@
 //! A simulation: flows start, packets move, flows end.
 
-use weft_balance::{BalancerSpec, EdgeHooks, SwitchHooks, SwitchInfo, SwitchScheme};
+use weft_balance::{BalancerSpec, EdgeHooks, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
 use weft_traffic::Flow;
 use weft_transport::{Delivery, FlowSize, Protocol, ReceiverStats, SenderState, SenderStats};
@@ -9,7 +9,7 @@ use weft_units::{Purpose, Span, Stream, Time, mix64};
 use super::active::{Active, NOT_ACTIVE, Receiver, Sender};
 use super::endpoint::{End, HostOutbox};
 use super::event_set::{EventKey, EventKind, Next};
-use super::hosts::{Hosts, PacketSizes};
+use super::hosts::{Hosts, PacketSizes, fabric_facts};
 use super::network::Network;
 use super::results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
 use super::sampler::Sampler;
@@ -37,6 +37,19 @@ pub struct SimulationInput<'a, P> {
     pub time_limit: Span,
     /// How often to look at all links; not zero.
     pub sample_every: Option<Span>,
+}
+
+impl<P: Protocol> SimulationInput<'_, P> {
+    /// Refuses parameters of the load balancer that cannot be meant on this fabric.
+    ///
+    /// # Errors
+    /// The first such parameter.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        if self.external.is_some() || !self.balancer.edge_hooks().sending {
+            return Ok(());
+        }
+        self.balancer.fits(&fabric_facts(self.topology, self.faults, PacketSizes::of(&self.protocol)))
+    }
 }
 
 /// Why a run is over.
@@ -108,11 +121,9 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         };
         let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
         let scheme = input.external.unwrap_or(&mut own);
-        let two_segments = FlowSize { segments: 2, last_payload: 1 };
-        let largest = input.protocol.segment_wire_bytes(two_segments, 0);
-        let header_bytes = input.protocol.segment_wire_bytes(two_segments, 1) - two_segments.last_payload;
-        let network = Network::new(topology, input.faults, seed, largest, (hooks, edge_hooks), scheme);
-        let sizes = PacketSizes { header_bytes, full_bytes: largest };
+        let sizes = PacketSizes::of(&input.protocol);
+        let network =
+            Network::new(topology, input.faults, seed, sizes.full_bytes, (hooks, edge_hooks), scheme);
         let hosts = Hosts::new(&network, input.faults, balancer, edge_hooks, sizes, seed);
         let last_start = input.flows.last().map_or(Time::ZERO, |flow| flow.start);
         let mut simulation = Self {
