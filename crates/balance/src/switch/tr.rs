@@ -390,9 +390,10 @@ impl SwitchBalancer for Tr {
         index
     }
 
-    /// What [`Flows`] keeps; a delay, a rate, a code and a time (24 bytes) by rack and port; a counter by port.
+    /// What [`Flows`] keeps; a delay, a rate, a code and a time (24 bytes) by rack and port; by port a counter, and the
+    /// delay and the rate of the cable (4 and 16 bytes).
     fn state_bytes(&self) -> u64 {
-        self.flows.state_bytes() + self.far.len() as u64 * 24 + self.ports.len() as u64 * 4
+        self.flows.state_bytes() + self.far.len() as u64 * 24 + self.ports.len() as u64 * 20
     }
 
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {

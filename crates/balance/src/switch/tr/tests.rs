@@ -2,7 +2,7 @@
 
 use weft_packet::HostId;
 
-use crate::testing::{FakeSwitch, Group, HOSTS_PER_RACK, packet, with};
+use crate::testing::{FakeSwitch, Group, HOSTS_PER_RACK, RACKS, packet, with};
 
 use super::*;
 
@@ -300,13 +300,19 @@ fn only_the_leaf_of_the_sender_decides() {
     let first = spine.choose(&mut switch, &mut packet(1), &group.hops());
     switch.backlogs[first] = 375_000;
     assert_eq!(spine.choose(&mut switch, &mut packet(1), &group.hops()), first, "a flow stays on its hash");
-    assert!(spine.state_bytes() < 100, "a spine keeps no table");
+    assert_eq!(spine.state_bytes(), 4 * 20, "a spine keeps no table");
     let mut transit = World::new(&Params::default());
     let mut foreign = with(packet(1), |packet| packet.src = HostId(3 * HOSTS_PER_RACK));
     let hops = transit.group.hops();
     let first = transit.scheme.choose(&mut transit.switch, &mut foreign, &hops);
     transit.switch.backlogs[first] = 375_000;
     assert_eq!(transit.scheme.choose(&mut transit.switch, &mut foreign, &hops), first);
+}
+
+#[test]
+fn state_is_what_the_page_says() {
+    let params = Params { entries: 1 << 10, ..Params::default() };
+    assert_eq!(World::new(&params).scheme.state_bytes(), 1_024 * 32 + 4 * u64::from(RACKS) * 24 + 4 * 20);
 }
 
 #[test]
