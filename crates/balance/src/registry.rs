@@ -375,6 +375,8 @@ registry! {
     }
     edge {
         drb: Drb, "Digit-reversal bouncing: packets in turn over all paths, from the edge.", "Cao et al., CoNEXT 2013";
+        flowbender: FlowBender, "FlowBender: a flow whose packets come back marked takes another hash.", "Kabbani et al., CoNEXT 2014";
+        plb: Plb, "PLB: a flow that stays congested takes another flow label, best while it is idle.", "Qureshi et al., SIGCOMM 2022";
         presto: Presto, "Presto: 64 KB flowcells in turn over all paths, from the edge.", "He et al., SIGCOMM 2015";
     }
 }

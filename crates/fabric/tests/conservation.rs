@@ -59,6 +59,7 @@ proptest! {
             "name = 'qall'\nform = 'poly3'\ngranularity = 'flowlet'\ngap = '5us'\nupdate = '1ns'",
             "name = 'lbt'\nlong_after = '8KB'\nrefresh = '20us'\nentries = 16",
             "name = 'conga'\ngap = '5us'",
+            "name = 'flowbender'", "name = 'plb'\nidle_rounds = 1\nforced_rounds = 2\ncongested_share = 0.1",
             "name = 'hula'\ngap = '5us'\ninterval = '10us'\ntau = '20us'\nt_fail = '30us'",
         ]),
     ) {

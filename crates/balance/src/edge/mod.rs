@@ -2,4 +2,8 @@
 
 pub mod drb;
 pub mod echo;
+pub mod flowbender;
+pub mod plb;
 pub mod presto;
+mod relabel;
+mod rounds;

@@ -58,6 +58,8 @@ pub struct Network<'a> {
     hooks: SwitchHooks,
     /// Whether switches answer when a hop limit expires.
     pub(super) traces: bool,
+    /// Whether explicit routes go by `pinned`.
+    pins: bool,
     /// The tables that explicit routes go by, if they mean the same paths throughout the run.
     pinned: Option<Routes>,
     pub(super) contents: Contents,
@@ -109,6 +111,7 @@ impl<'a> Network<'a> {
             schemes: Vec::with_capacity(topology.switches),
             hooks: SwitchHooks { arriving: hooks.arriving || edge_hooks.traces, ..hooks },
             traces: edge_hooks.traces,
+            pins: edge_hooks.pinned,
             pinned: edge_hooks.pinned.then(|| Routes::at_start(&topology.at_its_best(faults))),
             contents: Contents::default(),
             deeds: Deeds::default(),
@@ -208,15 +211,10 @@ impl<'a> Network<'a> {
         let first = self.topology.first_link[self.topology.hosts + switch];
         let link = if rack == self.rack_of_switch[switch] {
             self.topology.link_to_host[packet.dst.index()]
-        } else if let Some(pinned) = &self.pinned
-            && packet.route != Route::ANY
-        {
-            match pinned.entry(switch, rack as usize) {
-                RouteEntry::Port(port) => first + u32::from(port.0),
-                RouteEntry::Group(group) => {
-                    first + u32::from(prescribed_hop(pinned.group(group).0, packet).0)
-                }
-                RouteEntry::None => return self.drop_unroutable(index),
+        } else if self.pins && packet.route != Route::ANY {
+            match self.pinned_link(switch, rack, index) {
+                Some(link) => link,
+                None => return self.drop_unroutable(index),
             }
         } else {
             match self.routes.entry(switch, rack as usize) {
@@ -229,6 +227,24 @@ impl<'a> Network<'a> {
             self.departing(switch, link - first, index);
         }
         self.enqueue(link, index);
+    }
+
+    /// The link that a packet's explicit route takes out of a switch by the pinned tables, or `None` if they know none.
+    #[inline(never)]
+    fn pinned_link(&mut self, switch: usize, rack: u16, index: PacketIndex) -> Option<u32> {
+        let tables = self.pinned.as_ref()?;
+        let port = match tables.entry(switch, rack as usize) {
+            RouteEntry::Port(port) => port,
+            RouteEntry::Group(group) => {
+                let ports = tables.group(group).0;
+                let packet = &mut self.pool[index];
+                let port = ports[packet.route.next_hop(ports.len())?];
+                note_hop(packet, port);
+                port
+            }
+            RouteEntry::None => return None,
+        };
+        Some(self.topology.first_link[self.topology.hosts + switch] + u32::from(port.0))
     }
 
     /// The tables that explicit routes go by.
@@ -346,14 +362,6 @@ impl<'a> Network<'a> {
             + self.schemes.capacity() * size_of::<SwitchScheme>()
             + self.schemes.iter().map(SwitchScheme::state_bytes).sum::<u64>() as usize
     }
-}
-
-/// The port of a group that a packet's explicit route takes, and a note of it in the packet's trail.
-#[inline]
-fn prescribed_hop(ports: &[PortId], packet: &mut Packet) -> PortId {
-    let port = ports[packet.route.next_hop(ports.len()).unwrap_or_default()];
-    note_hop(packet, port);
-    port
 }
 
 /// Notes a choice in the packet's trail.
