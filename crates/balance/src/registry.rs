@@ -31,6 +31,11 @@ pub(crate) trait Parameters {
         Ok(())
     }
 
+    /// Reads the files that parameters name, whose paths are absolute by now.
+    fn load(&mut self) -> Result<(), ParameterError> {
+        Ok(())
+    }
+
     /// Refuses values that cannot be meant on this fabric.
     fn fits(&self, _fabric: &FabricFacts) -> Result<(), ParameterError> {
         Ok(())
@@ -67,17 +72,28 @@ pub trait ExternalSwitch: Send {
     fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize;
 }
 
-/// `switch { module: Type, "title", "source"; … } edge { … }`: the name of a scheme is its module's name.
+/// The name of a scheme: its module's name, or the one that it is given.
+macro_rules! scheme_name {
+    ($module:ident) => {
+        stringify!($module)
+    };
+    ($module:ident $name:literal) => {
+        $name
+    };
+}
+
+/// `switch { module: Type, "title", "source"; … } edge { … }`: the name of a scheme is its module's name, or, where that is
+/// none for users, `module as "name"`.
 macro_rules! registry {
     (
-        switch { $($switch_module:ident: $Switch:ident, $switch_title:literal, $switch_source:literal;)* }
+        switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_title:literal, $switch_source:literal;)* }
         edge { $($edge_module:ident: $Edge:ident, $edge_title:literal, $edge_source:literal;)* }
     ) => {
         /// The load balancer of a run, with its parameters.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "name", rename_all = "lowercase")]
         pub enum BalancerSpec {
-            $(#[doc = $switch_title] $Switch(switch::$switch_module::Params),)*
+            $(#[doc = $switch_title] $(#[serde(rename = $switch_name)])? $Switch(switch::$switch_module::Params),)*
             $(#[doc = $edge_title] $Edge(edge::$edge_module::Params),)*
         }
 
@@ -85,7 +101,7 @@ macro_rules! registry {
             /// The scheme's name.
             pub fn name(&self) -> &'static str {
                 match self {
-                    $(Self::$Switch(_) => stringify!($switch_module),)*
+                    $(Self::$Switch(_) => scheme_name!($switch_module $($switch_name)?),)*
                     $(Self::$Edge(_) => stringify!($edge_module),)*
                 }
             }
@@ -109,6 +125,17 @@ macro_rules! registry {
                 match self {
                     $(Self::$Switch(params) => params.fits(fabric),)*
                     $(Self::$Edge(params) => params.fits(fabric),)*
+                }
+            }
+
+            /// Reads the files that parameters name, whose paths are absolute by now.
+            ///
+            /// # Errors
+            /// The first that cannot be read, or does not hold what it should.
+            pub fn load(&mut self) -> Result<(), ParameterError> {
+                match self {
+                    $(Self::$Switch(params) => params.load(),)*
+                    $(Self::$Edge(params) => params.load(),)*
                 }
             }
 
@@ -199,6 +226,14 @@ macro_rules! registry {
             pub fn departing(&mut self, cx: &mut impl SwitchContext, packet: &mut Packet, port: PortId) {
                 match self {
                     $(Self::$Switch(scheme) => scheme.departing(cx, packet, port),)*
+                    Self::External(_) => {}
+                }
+            }
+
+            /// As [`SwitchBalancer::port_changed`].
+            pub fn port_changed(&mut self, cx: &mut impl SwitchContext, port: PortId) {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.port_changed(cx, port),)*
                     Self::External(_) => {}
                 }
             }
@@ -342,7 +377,7 @@ macro_rules! registry {
         pub fn balancers() -> Vec<BalancerInfo> {
             vec![
                 $(BalancerInfo {
-                    name: stringify!($switch_module),
+                    name: scheme_name!($switch_module $($switch_name)?),
                     title: $switch_title,
                     source: $switch_source,
                     place: "switch",
@@ -369,6 +404,7 @@ registry! {
         drill: Drill, "DRILL: every packet takes the shortest of a few queues, sampled and remembered.", "Ghorbani et al., SIGCOMM 2017";
         tr: Tr, "TR: packets take only uplinks that cannot overtake; short flows the earliest, long ones that with the fewest short flows.", "Zhang et al., Journal of Cloud Computing 2021";
         qall: Qall, "QALL: every packet, or flowlet, takes a port at random, in proportion to how idle its queue has been.", "Liu et al., IEEE TNSM 2024";
+        qall_poly as "qall-poly": QallPoly, "QALL with a congestion index that was fitted to traffic: a published polynomial, or one of `weft fit qall`.", "Liu et al., IEEE TNSM 2024";
         lbt: Lbt, "LBT: short flows take the shortest queue; long and best-effort flows fill the longest below a threshold.", "Wang et al., JNCA 2023";
         conga: Conga, "CONGA: every flowlet takes the uplink whose path the far leaf reports least congested.", "Alizadeh et al., SIGCOMM 2014";
         hula: Hula, "HULA: every flowlet takes, at each switch, the next hop that probes found least used.", "Katta et al., SOSR 2016";

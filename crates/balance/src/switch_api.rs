@@ -170,6 +170,10 @@ pub trait SwitchBalancer: Sized {
     /// A packet of a host is about to be queued on `port`, chosen or not.
     fn departing<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _packet: &mut Packet, _port: PortId) {}
 
+    /// A port's cable went down or came back, or its rate or delay is another one from now on. The context shows what the
+    /// port is now, and what is queued on it is already on its new schedule, or lost.
+    fn port_changed<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _port: PortId) {}
+
     /// Bytes of state that hardware would keep for it in this switch.
     fn state_bytes(&self) -> u64;
 

@@ -56,7 +56,7 @@ proptest! {
             "name = 'drill'", "name = 'presto'\nflowcell = '3KB'", "name = 'presto'\nflowcell = '3KB'\nreorder = false",
             "name = 'tr'\nlong_after = '20KB'\nrtt = '20us'\nentries = 8",
             "name = 'qall'\nupdate = '2us'\nrecirculation = '1us'\ntime_constant = '50us'\ntick = '10ns'",
-            "name = 'qall'\nform = 'poly3'\ngranularity = 'flowlet'\ngap = '5us'\nupdate = '1ns'",
+            "name = 'qall-poly'\nform = 'poly3'\ngranularity = 'flowlet'\ngap = '5us'\nupdate = '1ns'",
             "name = 'lbt'\nlong_after = '8KB'\nrefresh = '20us'\nentries = 16",
             "name = 'conga'\ngap = '5us'",
             "name = 'flowbender'", "name = 'plb'\nidle_rounds = 1\nforced_rounds = 2\ncongested_share = 0.1",

@@ -8,6 +8,7 @@ pub mod hula;
 pub mod lbt;
 pub mod letflow;
 pub mod qall;
+pub mod qall_poly;
 pub mod rps;
 pub mod tr;
 pub mod wcmp;

@@ -10,7 +10,9 @@
 //! before.
 
 mod egress;
-mod index;
+pub(super) mod index;
+pub(super) mod params;
+pub(super) mod polynomial;
 #[cfg(test)]
 mod tests;
 
@@ -19,123 +21,25 @@ use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
 use weft_units::{Bytes, Purpose, Rate, Span, Stream, mix64};
 
-use self::egress::{Common, NEVER, Offered, Port};
-use self::index::{Form, Index};
+use self::egress::{Changed, Common, NEVER, Offered, Port};
+use self::index::{Formula, Index};
+use self::params::{Granularity, Shared, refuse, with_shared_parameters};
 use super::letflow::Entry;
 use crate::registry::Parameters;
 use crate::{NextHops, ParameterError, Peer, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo};
 
-/// Parameters of QALL.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// What is chosen for: every `packet` (QALL-Pkt) or every `flowlet` (QALL-Flowlet). Source: QALL, Algorithm 1; the
-    /// default is what the paper finds best.
-    pub granularity: Granularity,
-    /// `T_inter`: the longest pause inside a flowlet (time), with `granularity = "flowlet"`. Source: 10 ms in QALL, section
-    /// IV-B, which says the order of the end-to-end delay.
-    pub gap: Span,
-    /// Entries of a switch's flowlet table, with `granularity = "flowlet"`: a power of two, 1 to 16,777,216. Source: not
-    /// in QALL; as `letflow`.
-    pub entries: u32,
-    /// `T_b`: a port's queue behaviour is sent to the decision by a packet that leaves the queue longer than this after
-    /// the last such packet (time). Source: 1 ms in QALL, section IV-E; from 10 us to 100 ms in its Fig. 19.
-    pub update: Span,
-    /// From a clone's leaving the queue until decisions read it (time). Source: 0.615 ms on `BMv2` in QALL, Table II.
-    pub recirculation: Span,
-    /// The congestion index: `product` (equation 4), `linear`, `poly2`, `poly3` (equations 11 to 13) or
-    /// `poly3-from-eq10`, in which a coefficient that equation 13 gives as 188 is 1887. Source: QALL, sections IV-C and V.
-    pub form: Form,
-    /// Whole coefficients in place of the published ones: 3 for `linear` (1, L, T), 6 for `poly2` (and L², LT, T²), 10
-    /// for `poly3` (and L³, L²T, LT², T³), each from -1,000,000 to 1,000,000; or none. L and T are from 0 to 1. Source:
-    /// QALL, section VII-A, which fits anew for each traffic.
-    pub coefficients: Vec<i32>,
-    /// V of a queue that grows, from `falling` to 255. Source: 2 in QALL, section IV-C.
-    pub rising: u8,
-    /// V of a queue that shrinks, from 1. Source: 1 in QALL, section IV-C.
-    pub falling: u8,
-    /// tau: a longer dequeue interval counts as this (time); up to 1,048,576 ticks. Source: 10 ms in QALL, section IV-C,
-    /// which says the order of the end-to-end delay.
-    pub time_constant: Span,
-    /// What dequeue intervals are counted in (time): whole ticks, rounded down. Source: 1 us in QALL, section IV-C.
-    pub tick: Span,
-    /// The queue that counts as full at ports whose buffer has no limit (size). Source: not in QALL; the default is the
-    /// order of 250 full-size packets.
-    pub full_queue: Bytes,
-    /// The smallest weight of a port, in percent of the largest: 0 to 100. Source: none in QALL, so 0; see the scheme's
-    /// page for what a weight of zero does to a port.
-    pub floor_percent: u8,
-}
-
-/// What is chosen for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Granularity {
-    /// Every packet.
-    #[default]
-    Packet,
-    /// Every flowlet.
-    Flowlet,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            granularity: Granularity::Packet,
-            gap: Span::from_ms(10),
-            entries: 1 << 16,
-            update: Span::from_ms(1),
-            recirculation: Span::from_us(615),
-            form: Form::Product,
-            coefficients: Vec::new(),
-            rising: 2,
-            falling: 1,
-            time_constant: Span::from_ms(10),
-            tick: Span::from_us(1),
-            full_queue: Bytes::from_kb(375),
-            floor_percent: 0,
-        }
+with_shared_parameters! {
+    /// Parameters of QALL.
+    {
+        /// V of a queue that grows, from `falling` to 255. Source: 2 in QALL, section IV-C.
+        rising: u8 = 2,
+        /// V of a queue that shrinks, from 1. Source: 1 in QALL, section IV-C.
+        falling: u8 = 1,
     }
-}
-
-/// The most ticks in the time constant.
-const MAX_TAU_TICKS: u64 = 1 << 20;
-/// The largest coefficient, and the smallest with its sign changed.
-const MAX_COEFFICIENT: u32 = 1_000_000;
-
-impl Params {
-    /// tau in ticks.
-    fn tau_ticks(&self) -> u64 {
-        self.time_constant.as_ps() / self.tick.as_ps().max(1)
-    }
-}
-
-fn refuse(key: &'static str, found: &dyn ToString, allowed: &'static str) -> Result<(), ParameterError> {
-    Err(ParameterError { key, found: found.to_string(), allowed })
 }
 
 impl Parameters for Params {
     fn validate(&self) -> Result<(), ParameterError> {
-        if self.gap.is_zero() {
-            return refuse(
-                "gap",
-                &self.gap,
-                "longer than nothing (for a choice a packet: granularity = \"packet\")",
-            );
-        }
-        if !self.entries.is_power_of_two() || self.entries > 1 << 24 {
-            return refuse("entries", &self.entries, "a power of two, 1 to 16777216");
-        }
-        if self.update.is_zero() {
-            return refuse("update", &self.update, "longer than nothing");
-        }
-        if !self.coefficients.is_empty() && self.coefficients.len() != self.form.terms() {
-            let allowed = "none, or 3 values for linear, 6 for poly2, 10 for poly3";
-            return refuse("coefficients", &format!("an array of {}", self.coefficients.len()), allowed);
-        }
-        if let Some(value) = self.coefficients.iter().find(|value| value.unsigned_abs() > MAX_COEFFICIENT) {
-            return refuse("coefficients", value, "from -1000000 to 1000000 each");
-        }
         if self.falling == 0 {
             return refuse("falling", &self.falling, "1 to 255");
         }
@@ -146,19 +50,7 @@ impl Parameters for Params {
                 "at least `falling`: a queue that grows is the more congested",
             );
         }
-        if self.tick.is_zero() {
-            return refuse("tick", &self.tick, "longer than nothing");
-        }
-        if !(1..=MAX_TAU_TICKS).contains(&self.tau_ticks()) {
-            return refuse("time_constant", &self.time_constant, "1 to 1048576 times `tick`");
-        }
-        if self.full_queue == Bytes::ZERO {
-            return refuse("full_queue", &self.full_queue, "more than nothing");
-        }
-        if self.floor_percent > 100 {
-            return refuse("floor_percent", &self.floor_percent, "0 to 100");
-        }
-        Ok(())
+        self.shared().validate()
     }
 }
 
@@ -189,7 +81,7 @@ fn below(random: &mut Stream, bound: u64) -> u64 {
 }
 
 /// Bytes that a port to another switch holds; 0 for a port to a host, which is no choice of anybody's.
-fn watched_bytes(params: &Params, info: &SwitchInfo<'_>, port: usize) -> u64 {
+fn watched_bytes(params: &Shared, info: &SwitchInfo<'_>, port: usize) -> u64 {
     match info.port_peers[port] {
         Peer::Host(_) => 0,
         Peer::Switch { .. } => info.port_buffers[port].unwrap_or(params.full_queue).as_u64().max(1),
@@ -197,12 +89,47 @@ fn watched_bytes(params: &Params, info: &SwitchInfo<'_>, port: usize) -> u64 {
 }
 
 /// How many clones of a port can be under way: those of the packets in the queue and those in recirculation.
-fn clones_under_way(params: &Params, full: u64, rate: Rate) -> u64 {
+fn clones_under_way(params: &Shared, full: u64, rate: Rate) -> u64 {
     let time = rate.service(Bytes::new(full)).as_ps().saturating_add(params.recirculation.as_ps());
     (time / params.update.as_ps().max(1)).saturating_add(2).clamp(*UNDER_WAY.start(), *UNDER_WAY.end())
 }
 
 impl Qall {
+    /// QALL at one switch, with this congestion index.
+    pub(super) fn with_formula(formula: Formula, params: &Shared, info: &SwitchInfo<'_>) -> Self {
+        let common = Common {
+            index: Box::new(Index::new(formula, params.tau_ticks(), params.floor_percent)),
+            update: params.update.as_ps(),
+            recirculation: params.recirculation.as_ps(),
+            tick: params.tick.as_ps(),
+            clones: 0,
+            clones_lost: 0,
+            decision_delay: 0,
+        };
+        let port = |port| {
+            let full = watched_bytes(params, info, port);
+            let rate = info.port_rates[port];
+            Port::new(full, rate, clones_under_way(params, full, rate), &common)
+        };
+        let entries = if params.granularity == Granularity::Flowlet { params.entries as usize } else { 0 };
+        Self {
+            ports: (0..info.port_peers.len()).map(port).collect(),
+            common,
+            entries: vec![0; entries].into_boxed_slice(),
+            mask: (entries as u64).wrapping_sub(1),
+            seed: Stream::new(info.seed, Purpose::SwitchHash, u64::from(info.switch)).next_u64(),
+            gap_ticks: Entry::gap_ticks(params.gap),
+            decisions: 0,
+            uninformed: 0,
+            state_age: 0,
+        }
+    }
+
+    /// W of a port, as decisions know it: the last clone that came, if a decision looked since.
+    pub fn weight(&self, port: PortId) -> u64 {
+        self.ports[port.index()].weight
+    }
+
     /// qall Alg. 2: the grid of weights, and a draw in it.
     #[inline]
     fn draw<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, hops: &NextHops<'_>) -> usize {
@@ -245,38 +172,8 @@ impl SwitchBalancer for Qall {
     const HOOKS: SwitchHooks = SwitchHooks { arriving: false, departing: true };
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
-        let common = Common {
-            index: Box::new(Index::new(
-                params.form,
-                &params.coefficients,
-                params.tau_ticks(),
-                params.rising,
-                params.falling,
-                params.floor_percent,
-            )),
-            update: params.update.as_ps(),
-            recirculation: params.recirculation.as_ps(),
-            tick: params.tick.as_ps(),
-            clones: 0,
-            clones_lost: 0,
-            decision_delay: 0,
-        };
-        let port = |port| {
-            let full = watched_bytes(params, info, port);
-            Port::new(full, clones_under_way(params, full, info.port_rates[port]), &common)
-        };
-        let entries = if params.granularity == Granularity::Flowlet { params.entries as usize } else { 0 };
-        Self {
-            ports: (0..info.port_peers.len()).map(port).collect(),
-            common,
-            entries: vec![0; entries].into_boxed_slice(),
-            mask: (entries as u64).wrapping_sub(1),
-            seed: Stream::new(info.seed, Purpose::SwitchHash, u64::from(info.switch)).next_u64(),
-            gap_ticks: Entry::gap_ticks(params.gap),
-            decisions: 0,
-            uninformed: 0,
-            state_age: 0,
-        }
+        let &Params { rising, falling, .. } = params;
+        Self::with_formula(Formula::Product { rising, falling }, &params.shared(), info)
     }
 
     /// qall Alg. 1.
@@ -316,6 +213,25 @@ impl SwitchBalancer for Qall {
         let leaves = now.saturating_add(cx.drain_time(port).as_ps());
         let backlog = if leaves == now { 0 } else { cx.backlog_bytes(port) };
         state.offer(Offered { sent_before, leaves, backlog }, &self.common);
+    }
+
+    fn port_changed<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, port: PortId) {
+        let state = &mut self.ports[port.index()];
+        if state.full == 0 {
+            return;
+        }
+        let now = cx.now().as_ps();
+        if now >= state.wake {
+            state.refresh(now, cx.bytes_sent(port), &mut self.common);
+        }
+        let changed = Changed {
+            now,
+            rate: cx.rate(port),
+            sent: cx.bytes_sent(port),
+            drained: now.saturating_add(cx.drain_time(port).as_ps()),
+            is_up: cx.is_up(port),
+        };
+        state.reschedule(changed, &mut self.common);
     }
 
     /// For each port to a switch, at the decision 16 bits of L, 48 of T and 8 of V, as in a clone, and at the queue two

@@ -14,6 +14,7 @@ impl Network<'_> {
     pub fn apply_fault(&mut self, fault: &FaultEvent) {
         self.apply_condition(fault.link, fault.condition);
         self.local_up[fault.link as usize] = fault.condition.up;
+        self.tell_of_change(fault.link);
     }
 
     /// All switches know by now what became of this link.

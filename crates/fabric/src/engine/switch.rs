@@ -177,6 +177,18 @@ impl Network<'_> {
         }
     }
 
+    /// Tells the scheme at the near end of a link that the link's condition is another one.
+    pub(super) fn tell_of_change(&mut self, link: u32) {
+        let Some(switch) =
+            (self.topology.links[link as usize].from.0 as usize).checked_sub(self.topology.hosts)
+        else {
+            return;
+        };
+        let port = PortId((link as usize - self.ports(switch).start) as u16);
+        call_scheme!(self, switch, |scheme, view, _pool| scheme.port_changed(view, port));
+        self.do_deeds(switch);
+    }
+
     /// A timer of the scheme of a switch is due.
     pub fn wake_scheme(&mut self, switch: usize, token: u32) {
         call_scheme!(self, switch, |scheme, view, _pool| scheme.timer(view, token));

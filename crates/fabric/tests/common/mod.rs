@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use weft_balance::BalancerSpec;
+use weft_balance::{BalancerSpec, SwitchInfo, SwitchScheme};
 use weft_fabric::{Ending, Fabric, FabricSpec, Results, Simulation, SimulationInput, Status};
 use weft_packet::{Class, HostId};
 use weft_traffic::Flow;
@@ -42,6 +42,9 @@ pub fn flow(start_us: u64, src: u16, dst: u16, size_bytes: u64) -> Flow {
     }
 }
 
+/// Makes the scheme of each switch.
+pub type Make<'a> = &'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme;
+
 /// A run that must not lose count of a packet.
 pub struct Run<'a> {
     pub fabric: &'a Fabric,
@@ -62,6 +65,12 @@ impl<'a> Run<'a> {
     }
 
     pub fn ending(&self, flows: &[Flow]) -> (Results, Ending) {
+        self.with_external(flows, None)
+    }
+
+    /// The run with schemes of switches that the test makes, if it does.
+    pub fn with_external(&self, flows: &[Flow], external: Option<Make<'_>>) -> (Results, Ending) {
+        let mut make = external.map(|make| move |info: &SwitchInfo<'_>| make(info));
         let protocol = match transport(self.transport) {
             TransportSpec::Tcp(config) => config.build(),
             TransportSpec::Dctcp(config) => config.build(),
@@ -74,7 +83,7 @@ impl<'a> Run<'a> {
             flows,
             protocol: protocol.unwrap(),
             balancer: &balancer,
-            external: None,
+            external: make.as_mut().map(|make| make as Make<'_>),
             seed: self.seed,
             time_limit: self.time_limit,
             sample_every: self.sample_every,

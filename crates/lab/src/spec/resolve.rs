@@ -10,7 +10,7 @@ use toml::Value;
 use super::decode::decode;
 use super::document::{Document, SpecSource};
 use super::error::SpecError;
-use super::model::Spec;
+use super::model::{Spec, within};
 use super::path::{KeyPath, Step, children};
 use super::schema;
 
@@ -59,7 +59,8 @@ impl Resolved {
             document.error_at(&mistake.path, message)
         })?;
         spec.fabric = spec.fabric.resolved();
-        spec.check().map_err(|message| error_in(&document, message))?;
+        let read = spec.balancer.load().map_err(|error| within("balancer", &error.to_string()));
+        read.and_then(|()| spec.check()).map_err(|message| error_in(&document, message))?;
         let value = Value::try_from(&spec).map_err(|error| unwritable(&error))?;
         let body = toml::to_string(&spec).map_err(|error| unwritable(&error))?;
         let hash = hash(&value, &files);
@@ -156,7 +157,8 @@ fn error_in(document: &Document<'_>, message: String) -> SpecError {
 }
 
 /// The keys that name files. A workload is one if its name ends in ".csv".
-const FILE_KEYS: [[&str; 2]; 3] = [["traffic", "workload"], ["traffic", "trace"], ["fabric", "file"]];
+const FILE_KEYS: [[&str; 2]; 4] =
+    [["traffic", "workload"], ["traffic", "trace"], ["fabric", "file"], ["balancer", "file"]];
 
 /// Makes the files that a spec names absolute, and lists them.
 fn rebase(value: &mut Value, base_dir: &Path) -> Vec<PathBuf> {

@@ -1,5 +1,7 @@
 //! Where packets leave the queue: what is measured there, and how it comes back to the decision (qall Alg. 3).
 
+use weft_units::{Bytes, Rate};
+
 use super::index::{Index, ONE};
 
 /// A port's queue behaviour on its way to the decision (qall Fig. 6).
@@ -7,8 +9,10 @@ use super::index::{Index, ONE};
 struct QueueInfo {
     /// When the packet left the queue, in ps.
     measured: u64,
-    /// The dequeue interval, in ticks.
-    ticks: u32,
+    /// The dequeue interval, in ps.
+    interval: u64,
+    /// What the port had sent before the packet, in bytes.
+    sent_before: u64,
     /// The occupancy, in parts of [`ONE`].
     occupancy: u16,
     rising: bool,
@@ -28,6 +32,30 @@ pub struct Offered {
     pub backlog: u64,
 }
 
+/// A port whose rate is another one from now on, or whose cable went down or came back.
+#[derive(Debug, Clone, Copy)]
+pub struct Changed {
+    /// Now, in ps.
+    pub now: u64,
+    /// The rate.
+    pub rate: Rate,
+    /// What the port had been given to send, in bytes.
+    pub sent: u64,
+    /// When everything that is queued will have been sent, in ps.
+    pub drained: u64,
+    /// Whether the cable works. What was queued when it went down is lost.
+    pub is_up: bool,
+}
+
+impl Changed {
+    /// When a packet that is not in service yet leaves the queue, if so many bytes were sent before it: itself and what
+    /// is behind it go at the new rate.
+    fn leaves(&self, sent_before: u64) -> u64 {
+        let from_here = self.rate.service(Bytes::new(self.sent.saturating_sub(sent_before)));
+        self.drained.saturating_sub(from_here.as_ps()).max(self.now)
+    }
+}
+
 /// A port to another switch: the registers of both pipelines, and the clones between them.
 #[derive(Debug, Clone)]
 pub struct Port {
@@ -39,9 +67,13 @@ pub struct Port {
     pub measured: u64,
     /// A full queue in bytes; 0 for a port that is not watched.
     pub full: u64,
+    /// The rate that leaving times were worked out with.
+    rate: Rate,
     offered: Option<Offered>,
-    /// When the last packet left the queue, in ps.
+    /// When the last packet left the queue, or will, in ps.
     last_leaves: u64,
+    /// What the port had sent before that packet, in bytes.
+    last_sent_before: u64,
     /// When the last packet that was cloned left it, in ps.
     last_clone: u64,
     /// What the last packet found queued, in bytes.
@@ -74,7 +106,7 @@ pub struct Common {
 
 impl Port {
     /// An idle port whose queue holds `full` bytes, with room for so many clones.
-    pub fn new(full: u64, under_way: u64, common: &Common) -> Self {
+    pub fn new(full: u64, rate: Rate, under_way: u64, common: &Common) -> Self {
         let places = if full == 0 { 0 } else { under_way as usize };
         Self {
             // Registers begin at zero: no queue, so no congestion.
@@ -82,8 +114,10 @@ impl Port {
             wake: NEVER,
             measured: NEVER,
             full,
+            rate,
             offered: None,
             last_leaves: 0,
+            last_sent_before: 0,
             last_clone: 0,
             last_backlog: 0,
             rising: false,
@@ -122,6 +156,7 @@ impl Port {
         self.last_backlog = packet.backlog;
         let interval = packet.leaves.saturating_sub(self.last_leaves);
         self.last_leaves = packet.leaves;
+        self.last_sent_before = packet.sent_before;
         // qall Alg. 3 lines 3 to 8.
         if packet.leaves.saturating_sub(self.last_clone) > common.update {
             self.last_clone = packet.leaves;
@@ -138,7 +173,8 @@ impl Port {
         let slot = (self.head + self.under_way) % self.ring.len();
         self.ring[slot] = QueueInfo {
             measured: packet.leaves,
-            ticks: u32::try_from(interval / common.tick).unwrap_or(u32::MAX),
+            interval,
+            sent_before: packet.sent_before,
             occupancy: (packet.backlog.saturating_mul(ONE) / self.full).min(ONE) as u16,
             rising: self.rising,
         };
@@ -159,11 +195,56 @@ impl Port {
             }
             common.decision_delay += due - clone.measured;
             // qall Eq. 4 to 6. The weight changes with the registers only, so it is worked out here and not for each packet.
-            self.weight =
-                common.index.weight(u64::from(clone.occupancy), u64::from(clone.ticks), clone.rising);
+            let ticks = clone.interval / common.tick;
+            self.weight = common.index.weight(u64::from(clone.occupancy), ticks, clone.rising);
             self.measured = clone.measured;
             self.head = (self.head + 1) % self.ring.len();
             self.under_way -= 1;
         }
+    }
+
+    /// The port is not what it was: packets that are still queued leave at other times, or never. Clones are worked out anew
+    /// for as far as they were made for such packets; which packets are cloned was decided when they were queued.
+    #[cold]
+    pub fn reschedule(&mut self, changed: Changed, common: &mut Common) {
+        self.settle(changed.sent, common);
+        let still_queued = |leaves: u64| leaves > changed.now;
+        for place in 0..self.under_way {
+            let slot = (self.head + place) % self.ring.len();
+            let clone = &mut self.ring[slot];
+            if !still_queued(clone.measured) {
+                continue;
+            }
+            if !changed.is_up {
+                // Clones are in the order of their packets: this one and those behind it were never made.
+                common.clones -= (self.under_way - place) as u64;
+                self.under_way = place;
+                break;
+            }
+            let (leaves, ahead_leaves) = (changed.leaves(clone.sent_before), clone.measured - clone.interval);
+            clone.interval = if still_queued(ahead_leaves) {
+                // How long the packet ahead will be in service: all of it at the new rate.
+                let stretched = u128::from(clone.interval) * u128::from(self.rate.as_bps());
+                (stretched / u128::from(changed.rate.as_bps().max(1))) as u64
+            } else {
+                leaves - ahead_leaves
+            };
+            if self.last_clone == clone.measured {
+                self.last_clone = leaves;
+            }
+            clone.measured = leaves;
+        }
+        if still_queued(self.last_leaves) {
+            self.last_leaves =
+                if changed.is_up { changed.leaves(self.last_sent_before) } else { changed.now };
+        }
+        if !changed.is_up {
+            self.last_clone = self.last_clone.min(changed.now);
+        }
+        self.rate = changed.rate;
+        self.wake = match self.under_way {
+            0 => NEVER,
+            _ => self.ring[self.head].measured.saturating_add(common.recirculation),
+        };
     }
 }

@@ -233,6 +233,68 @@ fn ports_to_hosts_are_not_watched_and_take_no_state() {
     assert_eq!(scheme.state_bytes(), 3 * 24);
 }
 
+/// A packet leaves the queue every 200 us, and the one at 300 us is 50 us away when the port changes.
+fn world_before_a_change() -> World {
+    let mut world = World::new(&Params { update: Span::from_ns(1), ..params() });
+    world.queue(us(100), 0, 0);
+    world.queue(us(200), 0, 100_000);
+    world.queue(us(200), 0, 101_000);
+    world.switch.now = us(250);
+    world.weights(us(250));
+    assert_eq!(world.counter("clones"), 2, "the third is settled when the next one comes");
+    world
+}
+
+/// The port drains at this rate from 250 us on, 52,000 bytes being queued.
+fn change(world: &mut World, rate: Rate) {
+    world.switch.now = us(250);
+    world.switch.rates[0] = rate;
+    world.switch.backlogs[0] = 52_000;
+    world.scheme.port_changed(&mut world.switch, PortId(0));
+}
+
+#[test]
+fn clones_of_packets_in_the_queue_follow_a_change_of_the_ports_rate() {
+    // 50,000 bytes are ahead of the first packet at 250 us: 100 us at half the rate, 25 us at twice of it. The second one
+    // follows after the 1,000 bytes of the first.
+    for (rate, first_us, gap_ns) in [(4, 350, 2_000), (16, 275, 500)] {
+        let mut world = world_before_a_change();
+        change(&mut world, Rate::from_gbps(rate));
+        let port = |world: &World| world.scheme.ports[0].clone();
+        let first = us(first_us + 10);
+        world.weights(Time::from_ps(first.as_ps() - 1));
+        assert_eq!(port(&world).measured, us(100).as_ps());
+        // Found 273 of 1,024 parts of the buffer, and left the given time after the packet at 100 us; the queue grew.
+        assert_eq!(world.weights(first)[0], MAX - 273 * (1_000 - (first_us - 100)) * 2);
+        assert_eq!(port(&world).measured, us(first_us).as_ps());
+        let second = us(first_us).as_ps() + gap_ns * 1_000;
+        world.weights(Time::from_ps(second) + Span::from_us(10));
+        assert_eq!(port(&world).measured, second);
+        assert_eq!(world.scheme.ports[0].weight, MAX - 275 * (1_000 - gap_ns / 1_000) * 2);
+        // The next packet finds the queue empty at 400 us: its interval counts from where the second one left.
+        world.queue(us(400), 0, 0);
+        world.weights(us(500));
+        assert_eq!(port(&world).measured, us(400).as_ps());
+    }
+}
+
+#[test]
+fn clones_of_packets_that_a_failing_link_lost_never_come() {
+    let mut world = world_before_a_change();
+    world.switch.up[0] = false;
+    world.switch.rates[0] = Rate::from_gbps(8);
+    world.scheme.port_changed(&mut world.switch, PortId(0));
+    let before = world.weights(us(250));
+    assert_eq!(world.weights(us(10_000)), before);
+    assert_eq!(world.counter("clones"), 1, "that of the packet at 100 us");
+    world.switch.up[0] = true;
+    world.scheme.port_changed(&mut world.switch, PortId(0));
+    // Back at work, the next clone's interval is no longer than the time since the failure.
+    world.queue(us(20_000), 0, 0);
+    world.weights(us(20_010));
+    assert_eq!((world.counter("clones"), world.scheme.ports[0].measured), (2, us(20_000).as_ps()));
+}
+
 #[test]
 fn what_cannot_be_meant_is_refused() {
     let refused = |change: fn(&mut Params)| {
@@ -244,15 +306,6 @@ fn what_cannot_be_meant_is_refused() {
     assert_eq!(
         refused(|p| p.rising = 0),
         "rising is 0: at least `falling`: a queue that grows is the more congested"
-    );
-    assert_eq!(
-        refused(|p| (p.form, p.coefficients) = (Form::Poly2, vec![1, 2, 3])),
-        "coefficients is an array of 3: none, or 3 values for linear, 6 for poly2, 10 for poly3"
-    );
-    assert!(refused(|p| p.coefficients = vec![1]).starts_with("coefficients"), "the product has none");
-    assert_eq!(
-        refused(|p| (p.form, p.coefficients) = (Form::Linear, vec![1, -2_000_000, 3])),
-        "coefficients is -2000000: from -1000000 to 1000000 each"
     );
     for (key, change) in [
         ("gap", (|p| p.gap = Span::ZERO) as fn(&mut Params)),
