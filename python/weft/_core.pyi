@@ -75,6 +75,25 @@ def run(
     second; an exception that it raises ends the run and is raised here.
     """
 
+def observe(
+    spec: str,
+    *,
+    base_dir: str = ".",
+    overrides: Sequence[tuple[str, str]] = (),
+    seed: int | None = None,
+    origin: str = "spec",
+    progress: Callable[[Progress], None] | None = None,
+    window: str,
+    time_constant: str,
+) -> ArrowTable:
+    """Run a spec, and return what each port of a switch to a switch did in each window of time, a row each.
+
+    Columns: `time_us` (the end of the window), `link`, `tier`, `packets`, `bytes`, `traffic` (what left the queue, as
+    a share of what the rate allows), `occupancy` and `mean_occupancy` (what the last packet, or each of them, found
+    queued, as a share of the buffer; null without a limit), `interval` and `mean_interval` (since the packet before,
+    as a share of `time_constant`, at most 1). Both times are texts with a unit, such as "1ms".
+    """
+
 def schema() -> str:
     """Return the JSON Schema of the whole spec, as text."""
 

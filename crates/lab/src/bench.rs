@@ -87,7 +87,7 @@ pub fn bench_spec(hosts: u32, scheme: &str, flows: Option<u32>, seed: u64) -> Re
 /// A number of hosts that no fabric has, an unknown scheme, or an observer that stopped it.
 pub fn bench(hosts: u32, scheme: &str, seed: u64, observer: Observer<'_>) -> Result<Bench, RunError> {
     let prepared = Prepared::new(&bench_spec(hosts, scheme, None, seed)?)?;
-    let (results, elapsed) = prepared.simulate(observer, None)?;
+    let (results, elapsed) = prepared.simulate(observer, None, None)?;
     let Shape { leaves, spines, hosts_per_leaf } = Shape::of(hosts)?;
     let flows = prepared.traffic.flows.len();
     Ok(Bench {

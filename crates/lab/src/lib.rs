@@ -6,6 +6,7 @@
 pub mod bench;
 pub mod catalog;
 pub mod clock;
+pub mod observe;
 pub mod presets;
 pub mod results;
 mod rows;

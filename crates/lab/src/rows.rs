@@ -82,7 +82,7 @@ pub(crate) fn sample_rows(topology: &Topology, samples: &[LinkSample]) -> Vec<Sa
     samples.iter().map(row).collect()
 }
 
-const fn tier_name(tier: Tier) -> &'static str {
+pub(crate) const fn tier_name(tier: Tier) -> &'static str {
     match tier {
         Tier::Host => "host",
         Tier::Leaf => "leaf",

@@ -11,6 +11,7 @@ use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
 use weft_fabric::{Fabric, Progress, Results, Simulation, SimulationInput, Status};
 use weft_traffic::Traffic;
 use weft_transport::{Protocol, TransportSpec};
+use weft_units::Span;
 
 use crate::clock::Stopwatch;
 use crate::results::output::{OutputError, write_directory};
@@ -143,25 +144,27 @@ impl Prepared {
     /// A transport that the spec got wrong, or an observer that stopped the run.
     pub fn run(&self, observer: Observer<'_>, external: Option<External<'_>>) -> Result<Outcome, RunError> {
         let mut external = external;
-        let (results, elapsed) = self.simulate(observer, external.as_mut())?;
+        let (results, elapsed) = self.simulate(observer, external.as_mut(), None)?;
         let name = external.as_ref().map(|external| external.name.as_str());
         self.outcome(&results, name, elapsed)
     }
 
-    /// Runs to the end: what the engine counted, and what the event loop took.
+    /// Runs to the end: what the engine counted, and what the event loop took. With `observe_every`, ports are observed
+    /// over windows of this length.
     pub(crate) fn simulate(
         &self,
         observer: Observer<'_>,
         external: Option<&mut External<'_>>,
+        observe_every: Option<Span>,
     ) -> Result<(Results, Elapsed), RunError> {
         let wrong =
             |error: weft_transport::ParamError| self.resolved.error(within("transport", &error.to_string()));
         match &self.resolved.spec.transport {
             TransportSpec::Tcp(config) => {
-                self.simulate_with(config.build().map_err(wrong)?, observer, external)
+                self.simulate_with(config.build().map_err(wrong)?, observer, external, observe_every)
             }
             TransportSpec::Dctcp(config) => {
-                self.simulate_with(config.build().map_err(wrong)?, observer, external)
+                self.simulate_with(config.build().map_err(wrong)?, observer, external, observe_every)
             }
         }
     }
@@ -171,6 +174,7 @@ impl Prepared {
         protocol: impl Protocol,
         observer: Observer<'_>,
         external: Option<&mut External<'_>>,
+        observe_every: Option<Span>,
     ) -> Result<(Results, Elapsed), RunError> {
         let mut make =
             external.map(|external| |info: &SwitchInfo<'_>| SwitchScheme::External((external.make)(info)));
@@ -186,6 +190,7 @@ impl Prepared {
             seed: spec.run.seed,
             time_limit: spec.run.time_limit,
             sample_every: spec.run.sample_every,
+            observe_every,
         };
         input.check().map_err(|error| self.resolved.error(within("balancer", &error.to_string())))?;
         let mut simulation = Simulation::new(input);

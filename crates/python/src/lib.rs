@@ -13,10 +13,11 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use weft_balance::{ExternalSwitch, SwitchInfo};
+use weft_lab::observe::Windows;
 use weft_lab::{External, Prepared, Report, RunError, SpecSource};
 
 use error::{SpecError, guarded, run_error, spec_error};
-use progress::{Failure, Progress, observe};
+use progress::{Failure, Progress, tell};
 use result::{RunResult, Table};
 use scheme::PythonSwitch;
 
@@ -82,7 +83,7 @@ fn run(
     let outcome = guarded(|| {
         py.detach(|| {
             let prepared = Prepared::new(&source)?;
-            let mut observer = |report: &Report| observe(report, progress.as_ref(), &failure);
+            let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
             let Some((name, choose)) = balancer else { return prepared.run(&mut observer, None) };
             let mut make = |info: &SwitchInfo<'_>| -> Box<dyn ExternalSwitch> {
                 let choose = Python::attach(|py| choose.clone_ref(py));
@@ -95,6 +96,43 @@ fn run(
     match failure.get(py) {
         Some(error) => Err(error),
         None => outcome.map(RunResult::from),
+    }
+}
+
+/// Run a spec (TOML text) and return what each port of a switch to a switch did in each window of time. Releases the GIL.
+///
+/// `progress` is as for `run`; `window` and `time_constant` are times with a unit.
+#[pyfunction]
+#[pyo3(signature = (
+    spec, *, base_dir = PathBuf::from("."), overrides = Vec::new(), seed = None, progress = None,
+    origin = "spec".to_owned(), window, time_constant,
+))]
+#[allow(clippy::too_many_arguments)]
+fn observe(
+    py: Python<'_>,
+    spec: String,
+    base_dir: PathBuf,
+    overrides: Overrides,
+    seed: Option<Bound<'_, PyAny>>,
+    progress: Option<Bound<'_, PyAny>>,
+    origin: String,
+    window: &str,
+    time_constant: &str,
+) -> PyResult<Table> {
+    let source = source(spec, base_dir, overrides, seed, origin)?;
+    let windows = Windows::parse(window, time_constant).map_err(|error| spec_error(&error))?;
+    let progress = progress.map(Bound::unbind);
+    let failure = Failure::default();
+    let observed = guarded(|| {
+        py.detach(|| {
+            let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
+            Prepared::new(&source)?.observe(&mut observer, windows)
+        })
+        .map_err(|error: RunError| run_error(&error))
+    });
+    match failure.get(py) {
+        Some(error) => Err(error),
+        None => observed.map(Table::from),
     }
 }
 
@@ -127,7 +165,7 @@ fn catalog(kind: &str) -> PyResult<String> {
 fn measure(py: Python<'_>, hosts: u32, scheme: &str, seed: u64) -> PyResult<String> {
     let failure = Failure::default();
     let measured = guarded(|| {
-        let mut observer = |report: &Report| observe(report, None, &failure);
+        let mut observer = |report: &Report| tell(report, None, &failure);
         let measured = py.detach(|| weft_lab::bench::bench(hosts, scheme, seed, &mut observer));
         measured.map_err(|error| run_error(&error))
     });
@@ -154,6 +192,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Table>()?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(observe, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(catalog, module)?)?;
     module.add_function(wrap_pyfunction!(measure, module)?)?;

@@ -70,7 +70,7 @@ impl Failure {
 }
 
 /// Looks after signals (Ctrl-C) and tells `callback` how far the run is. Attaches to the interpreter meanwhile.
-pub fn observe(report: &Report, callback: Option<&Py<PyAny>>, failure: &Failure) -> ControlFlow<()> {
+pub fn tell(report: &Report, callback: Option<&Py<PyAny>>, failure: &Failure) -> ControlFlow<()> {
     if !failure.is_set() {
         let told = Python::attach(|py| {
             py.check_signals()?;

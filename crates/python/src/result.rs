@@ -62,6 +62,12 @@ impl RunResult {
     }
 }
 
+impl From<RecordBatch> for Table {
+    fn from(batch: RecordBatch) -> Self {
+        Self { batch }
+    }
+}
+
 /// A table in Arrow form, that Polars, pyarrow, pandas and `DuckDB` take over without copying.
 #[pyclass(frozen, module = "weft._core")]
 pub struct Table {

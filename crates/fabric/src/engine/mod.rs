@@ -8,6 +8,7 @@ mod hosts;
 mod link;
 mod messages;
 mod network;
+mod observer;
 mod pool;
 mod results;
 mod sampler;
@@ -16,6 +17,7 @@ mod special;
 mod switch;
 
 pub use network::{LinkDrops, PacketCounts};
+pub use observer::Observation;
 pub use results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
 pub use sampler::LinkSample;
 pub use simulation::{Ending, Progress, Simulation, SimulationInput, Status};

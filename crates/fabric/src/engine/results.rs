@@ -4,6 +4,7 @@ use weft_transport::{ReceiverStats, SenderStats};
 use weft_units::{Span, Time};
 
 use super::network::PacketCounts;
+use super::observer::Observation;
 use super::sampler::LinkSample;
 
 /// One flow, when the run is over.
@@ -69,6 +70,8 @@ pub struct Results {
     pub links: Vec<LinkTotals>,
     /// Looks at the links over time; empty unless asked for.
     pub samples: Vec<LinkSample>,
+    /// What switches' ports did in windows of time; empty unless asked for.
+    pub observations: Vec<Observation>,
     /// What the scheme counted, and `state_bytes_per_switch` and `state_bytes_per_host`: the most that any node keeps.
     pub scheme: Vec<SchemeCounter>,
     /// Packets in the whole fabric.

@@ -37,6 +37,8 @@ pub struct SimulationInput<'a, P> {
     pub time_limit: Span,
     /// How often to look at all links; not zero.
     pub sample_every: Option<Span>,
+    /// Watch the queues of switches' ports over windows of this length; not zero.
+    pub observe_every: Option<Span>,
 }
 
 impl<P: Protocol> SimulationInput<'_, P> {
@@ -122,8 +124,11 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
         let scheme = input.external.unwrap_or(&mut own);
         let sizes = PacketSizes::of(&input.protocol);
-        let network =
+        let mut network =
             Network::new(topology, input.faults, seed, sizes.full_bytes, (hooks, edge_hooks), scheme);
+        if let Some(window) = input.observe_every {
+            network.observe(window, sizes.full_bytes);
+        }
         let hosts = Hosts::new(&network, input.faults, balancer, edge_hooks, sizes, seed);
         let last_start = input.flows.last().map_or(Time::ZERO, |flow| flow.start);
         let mut simulation = Self {
@@ -435,16 +440,16 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             }
         }
         let links = self.network.links.iter().zip(self.network.drops());
+        let links = links.map(|(link, drops)| LinkTotals {
+            packets: link.packets,
+            bytes: link.bytes,
+            dropped: drops.dropped,
+            marked: drops.marked,
+        });
         Results {
-            links: links
-                .map(|(link, drops)| LinkTotals {
-                    packets: link.packets,
-                    bytes: link.bytes,
-                    dropped: drops.dropped,
-                    marked: drops.marked,
-                })
-                .collect(),
+            links: links.collect(),
             samples: self.sampler.take().map(Sampler::into_samples).unwrap_or_default(),
+            observations: self.network.observations(),
             scheme: self.scheme_counters(),
             packets: self.network.counts,
             in_flight: self.network.in_flight(),

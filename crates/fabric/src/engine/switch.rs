@@ -169,7 +169,7 @@ impl Network<'_> {
     }
 
     /// Shows a packet that leaves by `port` to the scheme.
-    pub(super) fn departing(&mut self, switch: usize, port: u32, index: PacketIndex) {
+    pub(super) fn tell_of_departure(&mut self, switch: usize, port: u32, index: PacketIndex) {
         let port = PortId(port as u16);
         call_scheme!(self, switch, |scheme, view, pool| scheme.departing(view, &mut pool[index], port));
         if !self.deeds.is_empty() {

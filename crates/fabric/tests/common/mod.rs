@@ -53,11 +53,20 @@ pub struct Run<'a> {
     pub seed: u64,
     pub time_limit: Span,
     pub sample_every: Option<Span>,
+    pub observe_every: Option<Span>,
 }
 
 impl<'a> Run<'a> {
     pub fn new(fabric: &'a Fabric, transport: &'a str, balancer: &'a str) -> Self {
-        Self { fabric, transport, balancer, seed: 1, time_limit: Span::from_s(10), sample_every: None }
+        Self {
+            fabric,
+            transport,
+            balancer,
+            seed: 1,
+            time_limit: Span::from_s(10),
+            sample_every: None,
+            observe_every: None,
+        }
     }
 
     pub fn flows(&self, flows: &[Flow]) -> Results {
@@ -87,6 +96,7 @@ impl<'a> Run<'a> {
             seed: self.seed,
             time_limit: self.time_limit,
             sample_every: self.sample_every,
+            observe_every: self.observe_every,
         });
         let ending = loop {
             if let Status::Finished(ending) = simulation.advance(1 << 20) {

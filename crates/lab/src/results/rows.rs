@@ -97,6 +97,31 @@ pub struct SampleRow {
     pub backlog_bytes: u64,
 }
 
+/// A port of a switch to a switch in a window of time in which a packet left its queue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObservationRow {
+    /// The end of the window.
+    pub time_us: f64,
+    /// The port's link.
+    pub link: String,
+    /// Where it stands: "leaf" or "spine".
+    pub tier: &'static str,
+    /// Packets that left the queue.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their bytes as a share of what the link can send in a window.
+    pub traffic: f64,
+    /// What the last of them found queued, as a share of what the queue holds; none if it has no limit.
+    pub occupancy: Option<f64>,
+    /// The same, the mean over all of them.
+    pub mean_occupancy: Option<f64>,
+    /// From the packet before until the last of them left the queue, as a share of the time constant, at most 1.
+    pub interval: f64,
+    /// The mean over all of them, as a share of the time constant, at most 1.
+    pub mean_interval: f64,
+}
+
 /// A counter of the scheme: a row of `scheme.parquet`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterRow {

@@ -7,7 +7,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, Field, Schema};
 
-use super::rows::{CounterRow, FlowRow, LinkRow, SampleRow};
+use super::rows::{CounterRow, FlowRow, LinkRow, ObservationRow, SampleRow};
 
 /// The columns of a table, as they are collected.
 #[derive(Default)]
@@ -104,6 +104,21 @@ pub fn samples_table(rows: &[SampleRow]) -> Result<RecordBatch, ArrowError> {
     numbers!(columns, rows, Float64Array: time_us);
     texts!(columns, rows: link, tier);
     numbers!(columns, rows, UInt64Array: sent_bytes, backlog_bytes);
+    columns.batch()
+}
+
+/// The table of ports over windows of time.
+///
+/// # Errors
+/// None in practice: every column has a value for every row.
+pub fn observations_table(rows: &[ObservationRow]) -> Result<RecordBatch, ArrowError> {
+    let mut columns = Columns::default();
+    numbers!(columns, rows, Float64Array: time_us);
+    texts!(columns, rows: link, tier);
+    numbers!(columns, rows, UInt64Array: packets, bytes);
+    numbers!(columns, rows, Float64Array: traffic);
+    optional!(columns, rows: occupancy, mean_occupancy);
+    numbers!(columns, rows, Float64Array: interval, mean_interval);
     columns.batch()
 }
 
