@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft import _core
 from weft.errors import OutputError, SpecError
+from weft.load_sharing import LoadSharing
 from weft.metrics import METRICS, estimates
 from weft.output import check_target, staged_directory, write_file
 from weft.simulation import Overrides, Result, load, override_pairs
@@ -61,6 +62,13 @@ class Comparison:
         return {label: estimates(runs) for label, runs in self.summaries.items()}
 
     @cached_property
+    def load_sharing(self) -> Mapping[str, Sequence[LoadSharing]]:
+        """How evenly leaves' uplinks shared the load, for each run of each label; no label without samples."""
+        found = {label: [run.load_sharing for run in runs] for label, runs in self.groups.items()}
+        kept = {label: [one for one in shares if one is not None] for label, shares in found.items()}
+        return {label: shares for label, shares in kept.items() if shares}
+
+    @cached_property
     def verdict(self) -> Verdict | None:
         """Who wins on mean FCT; None when no flow finished."""
         return judge(self.summaries)
@@ -93,6 +101,7 @@ class Comparison:
                 for run in self.runs
             ],
             "schemes": self.table.to_dicts(),
+            "load_sharing": {label: [asdict(one) for one in shares] for label, shares in self.load_sharing.items()},
             "verdict": None
             if verdict is None
             else {

@@ -33,6 +33,8 @@ Reading: TypeAlias = Literal["latest", "mean"]
 
 DEGREES = (1, 2, 3, 5, 8, 10)
 MAX_DEGREE = 10
+RESOLUTION = 0.01
+"""Of a port's rate: QALL rounds its coefficients to hundredths, so less than that was never told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ def value(coefficients: Sequence[float], degree: int, at: Observations) -> Vecto
     for _ in range(degree):
         powers_l.append(powers_l[-1] * at.occupancy)
         powers_t.append(powers_t[-1] * at.interval)
-    total = np.zeros(len(at))
+    total: Vector = np.zeros(len(at))
     for coefficient, (of_l, of_t) in zip(coefficients, exponents(degree), strict=True):
         total += coefficient * powers_l[of_l] * powers_t[of_t]
     return total
@@ -140,7 +142,8 @@ def fit(degree: int, training: Observations, test: Observations) -> Fit:
 
     Powers of numbers from 0 to 1 are nearly alike, so the system is set up in Chebyshev polynomials of both
     variables, each stretched from its own range to -1 to 1, and solved by singular values; the coefficients of
-    powers follow from that. Raises `SpecError` if rounding in them shows: then the degree asks too much of the data.
+    powers follow from that. Raises `SpecError` if rounding in them is as much as a hundredth of the rate: then the
+    degree asks too much of the data.
     """
     basis_l = _Basis.over(training.occupancy, degree)
     basis_t = _Basis.over(training.interval, degree)
@@ -153,7 +156,7 @@ def fit(degree: int, training: Observations, test: Observations) -> Fit:
         grid += weight * np.outer(basis_l.powers[of_l], basis_t.powers[of_t])
     coefficients = tuple(float(grid[term]) for term in terms)
     rounding = float(np.max(np.abs(value(coefficients, degree, training) - matrix @ solution)))
-    if not rounding < 1e-4:
+    if not rounding < RESOLUTION:
         raise SpecError(
             f"--degrees {degree}: its coefficients cannot be written in double precision for these observations "
             f"(off by {rounding:.1g} of a port's rate); take a lower degree or a shorter --time-constant"
@@ -186,8 +189,8 @@ class _Basis:
         return cls(middle, half, powers)
 
     def columns(self, data: Vector) -> Vector:
-        found: Vector = np.polynomial.chebyshev.chebvander((data - self.middle) / self.half, len(self.powers) - 1)
-        return found
+        stretched = (data - self.middle) / self.half
+        return np.polynomial.chebyshev.chebvander(stretched, len(self.powers) - 1).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from weft import _core
 from weft.balancer import SwitchBalancer
 from weft.errors import OutputError
+from weft.load_sharing import LoadSharing, load_sharing
 from weft.spec import SpecLike, SpecText, load_spec
 from weft.summary import Summary
 
@@ -66,6 +68,11 @@ class Result:
     def samples(self) -> "pl.DataFrame":
         """A row per link and interval in which it was not idle; empty unless the spec has `run.sample_every`."""
         return self._frame("samples")
+
+    @cached_property
+    def load_sharing(self) -> LoadSharing | None:
+        """How evenly leaves' uplinks shared the load, slot by slot; None without samples."""
+        return load_sharing(self.samples, self.links)
 
     @property
     def scheme(self) -> "pl.DataFrame":

@@ -187,9 +187,8 @@ def _print(console: Console, found: "Report", runs: list[str]) -> None:
         correlations.add_row(name, f"{here:.4f}", f"{paper:.4f}")
     console.print(correlations)
     fits = new_table("degree", "R²", "R², paper", "MRE", "MRE, paper")
-    for one, paper in table(found):
-        theirs = (f"{number:.4f}" for number in paper) if paper is not None else ("-", "-")
-        r2, mre = theirs
+    for one, theirs in table(found):
+        r2, mre = ("-", "-") if theirs is None else (f"{theirs[0]:.4f}", f"{theirs[1]:.4f}")
         fits.add_row(str(one.degree), f"{one.r2:.4f}", r2, f"{one.mre:.4f}", mre)
     console.print(fits)
     console.print("The paper gives neither its window nor its normalisation: its figures are no target.", style="dim")

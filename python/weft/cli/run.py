@@ -8,7 +8,7 @@ from rich.markup import escape
 from weft.cli import options
 from weft.cli.console import answers, data, log, print_json
 from weft.cli.progress import show_progress
-from weft.cli.tables import print_summary
+from weft.cli.tables import print_load_sharing, print_summary
 from weft.errors import SpecError
 
 __all__ = ["register"]
@@ -77,5 +77,7 @@ def run(
         print_json(result.summary.raw)
     else:
         print_summary(data(), result.summary)
+        if result.load_sharing is not None:
+            print_load_sharing(data(), result.load_sharing)
     if out is not None:
         log().print(f"written to {escape(str(out))}")

@@ -8,11 +8,13 @@ from rich.table import Table
 from rich.text import Text
 
 from weft.comparison import Comparison
+from weft.load_sharing import LoadSharing
 from weft.metrics import METRICS, Metric, best_labels
-from weft.quantity import estimate_text, plain, time_scale
+from weft.quantity import estimate_text, percent, plain, time_scale
+from weft.statistics import estimate
 from weft.summary import BINS, Summary
 
-__all__ = ["new_table", "print_comparison", "print_summary"]
+__all__ = ["new_table", "print_comparison", "print_load_sharing", "print_summary"]
 
 
 def new_table(*titles: str, left: Sequence[str] = ()) -> Table:
@@ -31,6 +33,8 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     interval = f"; ± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
     sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
     console.print(f"* best in its column; {sizes}{interval}", style="dim")
+    if comparison.load_sharing:
+        console.print(_load_sharing_table(comparison))
     if comparison.verdict is not None:
         console.print()
         for sentence in comparison.verdict.sentences:
@@ -95,6 +99,31 @@ def print_summary(console: Console, summary: Summary) -> None:
     console.print(table)
     console.print(_packets_line(summary), markup=False)
     console.print(_speed_line(summary), style="dim", markup=False)
+
+
+def _load_sharing_table(comparison: Comparison) -> Table:
+    """Lay out how evenly uplinks shared the load: means over the seeds."""
+    table = new_table("load sharing accuracy", "mean (%)", "p50 (%)", "p99 (%)", "slots", "with an idle uplink",
+        left=("load sharing accuracy",),
+    )  # fmt: skip
+    for label, shares in comparison.load_sharing.items():
+        cells = []
+        for name in ("mean", "p50", "p99"):
+            values = [value for one in shares if (value := getattr(one, name)) is not None]
+            cells.append(estimate_text(estimate(values), "share", 1.0) if values else "-")
+        counts = (f"{sum(one.slots for one in shares):,}", f"{sum(one.idle for one in shares):,}")
+        table.add_row(Text(label), *cells, *counts)
+    return table
+
+
+def print_load_sharing(console: Console, shares: LoadSharing) -> None:
+    """Print how evenly uplinks shared the load in one run."""
+    accuracy = (
+        "no slot in which all uplinks of a leaf sent"
+        if shares.mean is None or shares.p99 is None
+        else f"mean {percent(shares.mean)}, p99 {percent(shares.p99)} over {shares.slots:,} slots"
+    )
+    console.print(f"load sharing accuracy of uplinks: {accuracy}, {shares.idle:,} with an idle uplink", markup=False)
 
 
 def _cell(value: float | None) -> str:
