@@ -109,7 +109,7 @@ def exponents(degree: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """One polynomial, and how well it does on observations that it was not fitted to."""
+    """One polynomial, and how well its values, held between 0 and 1, do on observations that it was not fitted to."""
 
     degree: int
     coefficients: tuple[float, ...]
@@ -161,7 +161,8 @@ def fit(degree: int, training: Observations, test: Observations) -> Fit:
             f"--degrees {degree}: its coefficients cannot be written in double precision for these observations "
             f"(off by {rounding:.1g} of a port's rate); take a lower degree or a shorter --time-constant"
         )
-    error = value(coefficients, degree, test) - test.traffic
+    # As the scheme uses it: traffic is not negative, and at most the rate.
+    error = np.clip(value(coefficients, degree, test), 0.0, 1.0) - test.traffic
     spread = test.traffic - test.traffic.mean()
     r2 = 1.0 - float(error @ error) / float(spread @ spread)
     return Fit(degree, coefficients, r2, float(np.mean(np.abs(error) / test.traffic)))

@@ -39,16 +39,27 @@ def scattered(rows: int) -> Observations:
 def test_a_fit_to_a_known_polynomial_gives_its_coefficients_back(degree: int) -> None:
     at = scattered(4_000)
     random = np.random.default_rng(degree)
-    known = tuple(random.uniform(-1.0, 1.0, len(exponents(degree))))
+    # Traffic of 0.1 to 0.9 of the rate.
+    terms = exponents(degree)
+    known = (0.5, *random.uniform(-0.4, 0.4, len(terms) - 1) / len(terms))
     # The values have no noise, so what is left is rounding. Powers of numbers from 0 to 1 are nearly alike: at degree
-    # 10 in two variables ten of sixteen digits may go, of values near 100.
-    exact = Observations(at.occupancy, at.interval, value(known, degree, at) + 100.0)
+    # 10 in two variables ten of sixteen digits may go.
+    exact = Observations(at.occupancy, at.interval, value(known, degree, at))
     training, test = exact.split()
     found = fit(degree, training, test)
-    assert np.allclose(found.coefficients[1:], known[1:], atol=1e-4)
-    assert found.coefficients[0] == pytest.approx(known[0] + 100.0, abs=1e-4)
+    assert np.allclose(found.coefficients, known, rtol=0.0, atol=1e-6)
     assert found.r2 == pytest.approx(1.0, abs=1e-9)
     assert found.mre < 1e-9
+
+
+def test_accuracy_is_of_values_as_the_scheme_holds_them() -> None:
+    # 2 L in training, and a test at L = 1, beyond it, where it is 2 and counts as 1.
+    column = np.array([0.0, 0.1, 0.2, 0.5])
+    training = Observations(column, column[::-1] ** 2, 2.0 * column)
+    test = Observations(np.array([1.0, 0.25]), np.array([0.0, 0.0]), np.array([1.0, 0.5]))
+    found = fit(1, training, test)
+    assert found.coefficients == pytest.approx((0.0, 2.0, 0.0), abs=1e-12)
+    assert (found.r2, found.mre) == pytest.approx((1.0, 0.0))
 
 
 def test_accuracy_is_measured_as_the_definitions_say_by_hand() -> None:
