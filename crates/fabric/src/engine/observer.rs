@@ -100,7 +100,7 @@ impl Observer {
         open.found_bytes = packet.found_bytes;
         open.found_bytes_sum += packet.found_bytes;
         open.interval = interval;
-        open.interval_sum = open.interval_sum + interval;
+        open.interval_sum += interval;
     }
 
     /// All observations by time and link, but for windows that are not over by `end`. `sent` gives what each link was given
