@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 _RUN = re.compile(r"<!-- run(?P<options>[^>]*) -->\n```console\n(?P<body>.*?)```", re.DOTALL)
 _FILE = re.compile(r"<!-- file (?P<name>\S+) -->\n```\w+\n(?P<body>.*?)```", re.DOTALL)

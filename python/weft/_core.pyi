@@ -98,9 +98,16 @@ def schema() -> str:
     """Return the JSON Schema of the whole spec, as text."""
 
 def catalog(kind: str) -> str:
-    """List "schemes", "transports", "workloads", "fabrics" or "presets" as JSON text.
+    """List "schemes", "transports", "workloads", "fabrics", "presets" or "models" as JSON text.
 
     Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit", "default", "doc", "source"}]}`.
+    """
+
+def model(name: str, inputs: Sequence[tuple[str, str]] = ()) -> str:
+    """Work out an analytic model from its inputs, pairs of key and value; raises `SpecError` for a mistake in them.
+
+    JSON text `{"model", "inputs", "quantities": [{"key", "equation", "symbol", "meaning", "unit", "value"}],
+    "conclusions": [str]}`; the value of what is infinite is null.
     """
 
 def bench(hosts: int, scheme: str, *, seed: int = 1) -> str:

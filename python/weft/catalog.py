@@ -1,4 +1,4 @@
-"""What the core offers: schemes, transports, workloads, fabrics and presets, with their parameters and defaults."""
+"""What the core offers, from schemes to models of papers, with parameters and defaults."""
 
 import json
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ __all__ = [
     "workloads",
 ]
 
-Kind: TypeAlias = Literal["schemes", "transports", "workloads", "fabrics", "presets"]
+Kind: TypeAlias = Literal["schemes", "transports", "workloads", "fabrics", "presets", "models"]
 
 
 @dataclass(frozen=True, slots=True)

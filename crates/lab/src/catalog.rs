@@ -26,7 +26,7 @@ pub struct Parameter {
 }
 
 /// The kinds of things that [`catalog`] lists.
-pub const KINDS: [&str; 5] = ["schemes", "transports", "workloads", "fabrics", "presets"];
+pub const KINDS: [&str; 6] = ["schemes", "transports", "workloads", "fabrics", "presets", "models"];
 
 /// Lists everything of one kind: name, title, source, parameters, and what else is known of it.
 ///
@@ -39,6 +39,7 @@ pub fn catalog(kind: &str) -> Result<Value, SpecError> {
         "workloads" => Ok(workloads()),
         "fabrics" => Ok(fabrics()),
         "presets" => presets(),
+        "models" => Ok(models()),
         _ => {
             let hint =
                 nearest(kind, KINDS).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
@@ -100,6 +101,19 @@ fn fabrics() -> Value {
     let entries = weft_fabric::spec::fabrics().into_iter().map(|info| {
         let parameters = parameters(&info.parameters, &info.parameters);
         json!({ "name": info.name, "title": info.title, "source": info.source, "parameters": parameters })
+    });
+    entries.collect()
+}
+
+fn models() -> Value {
+    let entries = crate::model::MODELS.iter().map(|model| {
+        let schema = (model.schema)();
+        json!({
+            "name": model.name,
+            "title": model.title,
+            "source": model.source,
+            "parameters": parameters(&schema, &schema),
+        })
     });
     entries.collect()
 }

@@ -6,6 +6,7 @@
 pub mod bench;
 pub mod catalog;
 pub mod clock;
+pub mod model;
 pub mod observe;
 pub mod presets;
 pub mod results;
@@ -14,6 +15,7 @@ pub mod run;
 pub mod spec;
 
 pub use catalog::catalog;
+pub use model::work_out;
 pub use presets::{Preset, presets};
 pub use results::fingerprint::fingerprint;
 pub use run::{External, Outcome, Prepared, Report, RunError};

@@ -153,10 +153,20 @@ fn schema() -> PyResult<String> {
     guarded(|| Ok(weft_lab::schema().to_string()))
 }
 
-/// List "schemes", "transports", "workloads", "fabrics" or "presets" as JSON text.
+/// List "schemes", "transports", "workloads", "fabrics", "presets" or "models" as JSON text.
 #[pyfunction]
 fn catalog(kind: &str) -> PyResult<String> {
     guarded(|| weft_lab::catalog(kind).map(|list| list.to_string()).map_err(|error| spec_error(&error)))
+}
+
+/// Work out an analytic model from its inputs, pairs of key and value: JSON text.
+#[pyfunction]
+#[pyo3(signature = (name, inputs = Overrides::new()))]
+fn model(name: &str, inputs: Overrides) -> PyResult<String> {
+    guarded(|| {
+        let worked = weft_lab::work_out(name, inputs);
+        worked.map(|json| json.to_string()).map_err(|error| spec_error(&error))
+    })
 }
 
 /// Measure the speed of the core on a fabric of `hosts` hosts: JSON text.
@@ -195,6 +205,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(observe, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(catalog, module)?)?;
+    module.add_function(wrap_pyfunction!(model, module)?)?;
     module.add_function(wrap_pyfunction!(measure, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)
 }

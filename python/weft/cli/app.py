@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli import bench, catalog, compare, explain, fit, report, run, schema
+from weft.cli import bench, catalog, compare, explain, fit, model, report, run, schema
 from weft.cli.console import EXIT_STOPPED
 
 __all__ = ["app", "main"]
@@ -52,7 +52,7 @@ def _root(
     pass
 
 
-for module in (run, compare, fit, explain, catalog, report, bench, schema):
+for module in (run, compare, fit, explain, catalog, model, report, bench, schema):
     module.register(app)
 
 

@@ -8,6 +8,10 @@
 //! With that, Eq. 9 solves Eqs. 1, 3 and 5 for the number of paths: it says how many paths make short flows take
 //! `E[FCT_s]`. If `E[FCT_s]` is the mean at the load that is there, the answer is the number of paths that are there.
 
+mod inputs;
+
+pub use inputs::Inputs;
+
 /// What the formulas take as given.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model {
@@ -54,6 +58,19 @@ pub struct Thresholds {
     pub best_effort: f64,
 }
 
+/// What leads to the thresholds, and the thresholds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Solution {
+    /// `K_s`, `K_l`, `K_b`: paths of each class.
+    pub shares: [f64; 3],
+    /// `X_s`: mean size of a short flow (bytes), at least a segment.
+    pub size: f64,
+    /// `Z1` and `Z2`: the paths that short and long flows need, and that all flows need.
+    pub needed: [f64; 2],
+    /// `Q1` and `Q2`.
+    pub thresholds: Thresholds,
+}
+
 /// What a threshold may be in a switch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
@@ -71,6 +88,11 @@ impl Load {
     pub fn scaled(self, factor: f64) -> Self {
         let scale = |class: ClassLoad| ClassLoad { bytes: class.bytes * factor, ..class };
         Self { short: scale(self.short), long: scale(self.long), best_effort: scale(self.best_effort) }
+    }
+
+    /// The bytes of all classes.
+    pub fn total(&self) -> f64 {
+        self.short.bytes + self.long.bytes + self.best_effort.bytes
     }
 }
 
@@ -120,21 +142,32 @@ impl Model {
         if paths > 0.0 { bytes / paths - carried } else { f64::INFINITY }
     }
 
-    /// Both thresholds at this load (LBT Eqs. 8 to 11). `K_s`, `K_l` and `K_b` are shares of the paths in proportion to
-    /// the flows of each class; without a flow they are zero.
-    pub fn thresholds(&self, load: &Load) -> Thresholds {
+    /// `K_s`, `K_l` and `K_b`: shares of the paths in proportion to the flows of each class; without a flow they are zero.
+    pub fn shares(&self, load: &Load) -> [f64; 3] {
         let Load { short, long, best_effort } = load;
         let flows = short.flows + long.flows + best_effort.flows;
         let share = |class: &ClassLoad| if flows > 0.0 { self.paths * class.flows / flows } else { 0.0 };
+        [share(short), share(long), share(best_effort)]
+    }
+
+    /// Eqs. 8 to 11 at this load, if the classes have these shares of the paths.
+    pub fn solve(&self, load: &Load, shares: [f64; 3]) -> Solution {
+        let Load { short, long, best_effort } = load;
         let size = (short.bytes / short.flows.max(1.0)).max(self.segment_bytes);
         // Without a target, E[FCT_s] is Eq. 3 at the load of Eq. 1 (Eq. 2), and Eq. 9 (11) gives K back.
         let z = |bytes| self.short_fct_s.map_or(self.paths, |fct_s| self.paths_for(bytes, size, fct_s));
-        let z1 = z(short.bytes + long.bytes);
-        let z2 = z(short.bytes + long.bytes + best_effort.bytes);
-        Thresholds {
-            long: self.threshold(long.bytes, z1 - (share(short) + share(best_effort))),
-            best_effort: self.threshold(best_effort.bytes, z2 - (share(short) + share(long))),
-        }
+        let needed = [z(short.bytes + long.bytes), z(load.total())];
+        let [ks, kl, kb] = shares;
+        let thresholds = Thresholds {
+            long: self.threshold(long.bytes, needed[0] - (ks + kb)),
+            best_effort: self.threshold(best_effort.bytes, needed[1] - (ks + kl)),
+        };
+        Solution { shares, size, needed, thresholds }
+    }
+
+    /// Both thresholds at this load, with shares of the paths in proportion to flows.
+    pub fn thresholds(&self, load: &Load) -> Thresholds {
+        self.solve(load, self.shares(load)).thresholds
     }
 }
 

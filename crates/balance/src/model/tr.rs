@@ -7,6 +7,10 @@
 
 use crate::ParameterError;
 
+mod inputs;
+
+pub use inputs::Inputs;
+
 /// The model's scenario.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scenario {
@@ -114,8 +118,12 @@ impl Scenario {
     /// The completion time of a flow under TR if its first packet takes a bad path and all others follow it, in us: the
     /// worst case (tr Eq. 8).
     pub fn tr_completion_us(&self) -> f64 {
-        let window = self.tr_window();
-        self.completion_us(window, self.bad_us + self.queues_us(window))
+        self.completion_us(self.tr_window(), self.tr_round_us())
+    }
+
+    /// The delay of a round under TR in the worst case, in us: that of a bad path, and the queues.
+    pub fn tr_round_us(&self) -> f64 {
+        self.bad_us + self.queues_us(self.tr_window())
     }
 
     /// The mean time that a round spends in queues, in us: N w t / n.

@@ -196,7 +196,7 @@ fn line_at(text: &str, offset: usize) -> usize {
 }
 
 /// The value that `text` stands for: TOML if it is that, else a bare string.
-fn parse_value(text: &str) -> Value {
+pub(crate) fn parse_value(text: &str) -> Value {
     let as_toml = format!("value = {text}").parse::<toml::Table>().ok();
     let alone = as_toml.filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));
     alone.unwrap_or_else(|| Value::String(text.to_owned()))

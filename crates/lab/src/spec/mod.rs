@@ -14,5 +14,7 @@ pub use model::{RunSpec, Spec};
 pub use resolve::{Origin, Resolved};
 pub use schema::schema;
 
+pub(crate) use decode::decode;
+pub(crate) use document::parse_value;
 pub(crate) use model::within;
 pub(crate) use resolve::hex;

@@ -1,0 +1,1 @@
+"""Figures of the papers, made again: a module a figure."""
