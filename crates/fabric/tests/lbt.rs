@@ -91,9 +91,9 @@ fn thresholds_rise_more_often_the_higher_the_load() {
         let results = Run::new(&fabric, DCTCP, r#"name = "lbt""#).flows(flows);
         counter(&results, "refreshes_raised") as f64 / counter(&results, "refreshes") as f64
     };
-    // The same mix, at 0.22, 0.31 and 0.44 of what the four ways carry.
-    let [light, middle, heavy] =
-        [mix(200, 2_000), mix(140, 1_400), mix(100, 1_000)].map(|flows| raised(&flows));
+    // The same mix at the lowest, the middle and the highest load of LBT §6: 0.1, 0.4 and 0.7 of what the four ways
+    // carry. 20 KB and a tenth of 2 MB in 44 us are 40 Gbit/s.
+    let [light, middle, heavy] = [mix(440, 4_400), mix(110, 1_100), mix(63, 630)].map(|flows| raised(&flows));
     assert!(light < middle && middle < heavy, "{light:.3}, {middle:.3}, {heavy:.3}");
 }
 
@@ -113,7 +113,9 @@ fn beside(fabric: &Fabric, balancer: &str, class: Class) -> f64 {
 #[test]
 fn best_effort_flows_yield_to_long_ones_if_their_threshold_is_above_the_marking_point() {
     let fabric = fabric(FOUR_WAYS);
-    let high = "name = 'lbt'\nratio = 32";
+    // DCTCP lets a queue of N flows grow to K and N packets (Alizadeh et al., SIGCOMM 2010, §3.3): 97.5 KB and six times
+    // 1.5 KB. 24 is the least ratio that puts Q2 above that, as Q1 is at least 4.5 KB.
+    let high = "name = 'lbt'\nratio = 24";
     let equal = beside(&fabric, high, Class::Unknown);
     let yielding = beside(&fabric, high, Class::BestEffort);
     // At the rate of a host, 8 MB take 6,575 us with headers.
