@@ -201,7 +201,8 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         }
     }
 
-    /// Processes up to `max_events` events.
+    /// Processes up to `max_events` events. By itself it compiles to less than inside its caller.
+    #[inline(never)]
     pub fn advance(&mut self, max_events: u64) -> Status {
         for _ in 0..max_events {
             if self.all_done {
