@@ -25,7 +25,7 @@ __all__ = [
     "workloads",
 ]
 
-Kind: TypeAlias = Literal["schemes", "transports", "workloads", "fabrics", "presets", "models"]
+Kind: TypeAlias = Literal["schemes", "transports", "workloads", "fabrics", "presets", "models", "bins"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weft import _core
 from weft.errors import OutputError, SpecError
 from weft.load_sharing import LoadSharing
-from weft.metrics import METRICS, estimates
+from weft.metrics import ALL_METRICS, Metric, bin_metrics, estimates
 from weft.output import check_target, staged_directory, write_file
 from weft.simulation import Overrides, Result, load, override_pairs
 from weft.spec import SpecLike, load_spec
@@ -58,8 +58,17 @@ class Comparison:
 
     @cached_property
     def estimates(self) -> Mapping[str, Mapping[str, Estimate | None]]:
-        """Every metric of `weft.metrics.METRICS` for each label, with its interval over the seeds."""
-        return {label: estimates(runs) for label, runs in self.summaries.items()}
+        """Every metric of `weft.metrics.ALL_METRICS` for each label, with its interval over the seeds."""
+        return self.estimates_of(ALL_METRICS)
+
+    def estimates_of(self, metrics: Sequence[Metric]) -> Mapping[str, Mapping[str, Estimate | None]]:
+        """Some metrics for each label, with their intervals over the seeds."""
+        return {label: estimates(runs, metrics) for label, runs in self.summaries.items()}
+
+    @cached_property
+    def size_bins(self) -> Sequence[str]:
+        """What the ranges of sizes are called that the spec asked for with `run.bins`."""
+        return [one.label or "" for one in self.runs[0].summary.size_bins]
 
     @cached_property
     def load_sharing(self) -> Mapping[str, Sequence[LoadSharing]]:
@@ -78,17 +87,25 @@ class Comparison:
         """A row per scheme: each metric and, as `<metric>_ci95`, the half-width of its 95 % interval."""
         import polars as pl
 
-        rows: list[dict[str, Any]] = []
-        for label, values in self.estimates.items():
-            row: dict[str, Any] = {"scheme": label, "seeds": len(self.groups[label])}
-            for metric in METRICS:
-                value = values[metric.key]
-                row[metric.key] = value.mean if value else None
-                row[f"{metric.key}_ci95"] = value.half_width if value else None
-            rows.append(row)
-        floats = [f"{metric.key}{end}" for metric in METRICS for end in ("", "_ci95")]
-        schema: dict[str, Any] = {"scheme": pl.String, "seeds": pl.Int64} | dict.fromkeys(floats, pl.Float64)
-        return pl.DataFrame(rows, schema=schema)
+        rows = [
+            {"scheme": label, "seeds": len(self.groups[label]), **_cells(values, ALL_METRICS)}
+            for label, values in self.estimates.items()
+        ]
+        schema: dict[str, Any] = {"scheme": pl.String, "seeds": pl.Int64}
+        return pl.DataFrame(rows, schema=schema | _floats(ALL_METRICS))
+
+    @cached_property
+    def bins_table(self) -> "pl.DataFrame":
+        """A row per scheme and range of sizes that the spec asked for; no rows if it asked for none."""
+        import polars as pl
+
+        rows = [
+            {"scheme": label, "seeds": len(self.groups[label]), "sizes": sizes, **_cells(values, bin_metrics(place))}
+            for place, sizes in enumerate(self.size_bins)
+            for label, values in self.estimates_of(bin_metrics(place)).items()
+        ]
+        schema: dict[str, Any] = {"scheme": pl.String, "seeds": pl.Int64, "sizes": pl.String}
+        return pl.DataFrame(rows, schema=schema | _floats(bin_metrics(0)))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the tables, ready for JSON."""
@@ -102,6 +119,7 @@ class Comparison:
             ],
             "schemes": self.table.to_dicts(),
             "load_sharing": {label: [asdict(one) for one in shares] for label, shares in self.load_sharing.items()},
+            "bins": self.bins_table.to_dicts(),
             "verdict": None
             if verdict is None
             else {
@@ -159,6 +177,8 @@ class Comparison:
 
         (directory / "compare.json").write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
         (directory / "table.csv").write_text(self.table.write_csv(), encoding="utf-8")
+        if self.size_bins:
+            (directory / "bins.csv").write_text(self.bins_table.write_csv(), encoding="utf-8")
         # By way of memory: a full disk is then an OSError, as everywhere else.
         parquet = BytesIO()
         self.table.write_parquet(parquet)
@@ -173,6 +193,21 @@ class Comparison:
             for suffix in ("png", "pdf"):
                 figures.save(figure, place / f"{name}.{suffix}")
         self.report(directory / "report.html")
+
+
+def _cells(values: Mapping[str, Estimate | None], metrics: Sequence[Metric]) -> dict[str, float | None]:
+    cells: dict[str, float | None] = {}
+    for metric in metrics:
+        value = values[metric.key]
+        cells[metric.key] = value.mean if value else None
+        cells[f"{metric.key}_ci95"] = value.half_width if value else None
+    return cells
+
+
+def _floats(metrics: Sequence[Metric]) -> dict[str, Any]:
+    import polars as pl
+
+    return dict.fromkeys((f"{metric.key}{end}" for metric in metrics for end in ("", "_ci95")), pl.Float64)
 
 
 def run_directory(summary: Summary) -> str:

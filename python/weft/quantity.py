@@ -5,7 +5,17 @@ from collections.abc import Iterable
 from weft.metrics import Unit
 from weft.statistics import Estimate
 
-__all__ = ["count", "estimate_text", "number", "percent", "plain", "time_scale", "time_us"]
+__all__ = [
+    "count",
+    "estimate_text",
+    "number",
+    "percent",
+    "plain",
+    "rate_scale",
+    "time_scale",
+    "time_us",
+    "unit_and_scale",
+]
 
 _TIME_SCALES = (("s", 1e6), ("ms", 1e3), ("µs", 1.0))
 
@@ -27,6 +37,21 @@ def time_scale(values_us: Iterable[float]) -> tuple[str, float]:
     """Unit, and microseconds in it, that suits times whose largest is given in microseconds."""
     largest = max((abs(value) for value in values_us), default=0.0)
     return next(((name, scale) for name, scale in _TIME_SCALES if largest >= scale), ("µs", 1.0))
+
+
+def rate_scale(values_mbps: Iterable[float]) -> tuple[str, float]:
+    """Unit, and Mbit/s in it, that suits rates whose largest is given in Mbit/s."""
+    largest = max((abs(value) for value in values_mbps), default=0.0)
+    return ("Gbit/s", 1e3) if largest >= 1e3 else ("Mbit/s", 1.0)
+
+
+def unit_and_scale(unit: Unit, values: Iterable[float]) -> tuple[str, float]:
+    """What to write behind the title of a column of these values, and what to divide them by."""
+    if unit == "us":
+        return time_scale(values)
+    if unit == "mbps":
+        return rate_scale(values)
+    return ("%" if unit == "share" else ""), 1.0
 
 
 def time_us(value_us: float) -> str:
@@ -59,7 +84,7 @@ def estimate_text(value: Estimate | None, unit: Unit, scale: float = 1.0) -> str
         return "-"
     if unit == "count" and value.half_width is None:
         return number(value.mean)
-    factor = {"us": 1.0 / scale, "ratio": 1.0, "count": 1.0, "share": 100.0}[unit]
+    factor = {"us": 1.0 / scale, "mbps": 1.0 / scale, "ratio": 1.0, "count": 1.0, "share": 100.0}[unit]
     text = plain(value.mean * factor)
     if value.half_width is None:
         return text

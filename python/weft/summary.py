@@ -1,11 +1,11 @@
 """The summary of one run, typed. The numbers are the core's; nothing is computed here."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["BINS", "TIERS", "BinName", "Distribution", "SizeBin", "Summary"]
+__all__ = ["BINS", "TIERS", "Background", "BinName", "Distribution", "Goodput", "SizeBin", "Summary"]
 
 BinName: TypeAlias = Literal["all", "small", "medium", "large"]
 
@@ -44,13 +44,55 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
+class Goodput:
+    """Payload over completion time, in Mbit/s, over finished flows; None when there is none."""
+
+    mean: float | None
+    min: float | None
+    p25: float | None
+    p50: float | None
+    p75: float | None
+    max: float | None
+    sum: float | None
+    """The sum over flows, whether they were active at one time or not."""
+    together: float | None
+    """The payload of all over the time from the first start to the last completion."""
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any] | None) -> "Goodput":
+        """Read the object of `summary.json`."""
+        raw = raw or {}
+        return cls(*(raw.get(key) for key in ("mean", "min", "p25", "p50", "p75", "max", "sum", "together")))
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """Flows that never end."""
+
+    flows: int
+    delivered_bytes: int
+    goodput_mbps: float | None
+    """The mean over flows, from start to the end of the run."""
+
+
+@dataclass(frozen=True, slots=True)
 class SizeBin:
-    """The flows of one range of sizes."""
+    """The flows of one range of sizes. Shares are None where there is nothing to have a share of."""
 
     flows: int
     unfinished: int
     fct_us: Distribution
     slowdown: Distribution
+    goodput_mbps: Goodput
+    queueing_us: float | None
+    """Mean wait of a data packet in the queues of switches."""
+    resent: Mapping[str, float | None]
+    """`after_loss`, `after_reordering`, `after_timeout`; `share` and `reordering_share` of the segments sent."""
+    duplicate_acks: Mapping[str, float | None]
+    """`total`; `one_or_more` and `three_or_more` as shares of the flows."""
+    missed_deadlines_share: float | None
+    label: str | None = None
+    """What the range is called, if the spec asked for it with `run.bins`."""
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> "SizeBin":
@@ -60,6 +102,12 @@ class SizeBin:
             unfinished=raw.get("unfinished", 0),
             fct_us=Distribution.read(raw.get("fct_us")),
             slowdown=Distribution.read(raw.get("slowdown")),
+            goodput_mbps=Goodput.read(raw.get("goodput_mbps")),
+            queueing_us=raw.get("queueing_us"),
+            resent=raw.get("resent") or {},
+            duplicate_acks=raw.get("duplicate_acks") or {},
+            missed_deadlines_share=(raw.get("deadlines") or {}).get("missed_share"),
+            label=raw.get("label"),
         )
 
 
@@ -85,6 +133,12 @@ class Summary:
     simulated_us: float
     memory_bytes: int | None
     wait_us: Mapping[str, float | None]
+    size_bins: Sequence[SizeBin]
+    """The ranges of sizes that the spec asked for with `run.bins`, in its order."""
+    background: Background | None
+    overhead_bytes: int | None
+    state_bytes_per_switch: int | None
+    state_bytes_per_host: int | None
     raw: Mapping[str, Any] = field(repr=False)
     """The whole object of `summary.json`."""
 
@@ -140,5 +194,10 @@ class Summary:
             simulated_us=raw.get("simulated_us", 0.0),
             memory_bytes=raw.get("memory_bytes"),
             wait_us={tier: (raw.get("wait_us") or {}).get(tier) for tier in TIERS},
+            size_bins=[SizeBin.read(one) for one in raw.get("bins") or ()],
+            background=Background(**raw["background"]) if raw.get("background") else None,
+            overhead_bytes=raw.get("overhead_bytes"),
+            state_bytes_per_switch=raw.get("state_bytes_per_switch"),
+            state_bytes_per_host=raw.get("state_bytes_per_host"),
             raw=raw,
         )

@@ -11,12 +11,24 @@ from weft.simulation import Result
 from weft.summary import Summary
 
 PERCENTILES = ("mean", "p50", "p95", "p99", "p999")
+GOODPUT = ("mean", "min", "p25", "p50", "p75", "max", "sum", "together")
 
 
 def size_bin(flows: int, mean_us: float | None, unfinished: int = 0) -> dict[str, Any]:
     fct = dict.fromkeys(PERCENTILES, mean_us)
     slowdown = dict.fromkeys(PERCENTILES, None if mean_us is None else mean_us / 10.0)
-    return {"flows": flows, "unfinished": unfinished, "fct_us": fct, "slowdown": slowdown}
+    goodput = dict.fromkeys(GOODPUT, None if mean_us is None else 1e4 / mean_us)
+    resent = {"after_loss": 1, "after_reordering": 2, "after_timeout": 0, "share": 0.003, "reordering_share": 0.002}
+    return {
+        "flows": flows,
+        "unfinished": unfinished,
+        "fct_us": fct,
+        "slowdown": slowdown,
+        "goodput_mbps": goodput,
+        "queueing_us": 7.0,
+        "resent": resent,
+        "duplicate_acks": {"total": 8, "one_or_more": 0.2, "three_or_more": 0.1},
+    }
 
 
 def summary(
@@ -27,6 +39,7 @@ def summary(
     scheme: str | None = None,
     unfinished: int = 0,
     leaf_wait_us: float = 5.0,
+    sizes: Sequence[str] = (),
 ) -> Summary:
     return Summary.read(
         {
@@ -37,6 +50,7 @@ def summary(
             "small": size_bin(8, mean_us, unfinished),
             "medium": size_bin(2, mean_us),
             "large": size_bin(0, None),
+            "bins": [{"label": label, "from_bytes": 0, "up_to_bytes": None, **size_bin(5, mean_us)} for label in sizes],
             "retransmissions": 3,
             "timeouts": 1,
             "data_packets": 1000,

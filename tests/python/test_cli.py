@@ -192,7 +192,7 @@ def test_explain_tells_settings_from_defaults(weft_command: Weft, tmp_path: Path
     assert "fabric.spines" in weft_command("explain").stdout
 
 
-@pytest.mark.parametrize("kind", ["schemes", "transports", "workloads", "fabrics"])
+@pytest.mark.parametrize("kind", ["schemes", "transports", "workloads", "fabrics", "bins"])
 def test_what_there_is_can_be_listed_and_explained(weft_command: Weft, kind: str) -> None:
     entries = weft_command(kind, "--json").json()
     names = [entry["name"] for entry in entries]
@@ -225,6 +225,48 @@ def test_bench_reports_speed_and_memory(weft_command: Weft) -> None:
 def test_bench_measures_every_scheme_if_asked_to(weft_command: Weft) -> None:
     rows = weft_command("bench", "--hosts", "16", "--all-schemes", "--json").json()
     assert [row["scheme"] for row in rows] == [scheme["name"] for scheme in weft_command("schemes", "--json").json()]
+
+
+def test_bench_says_what_a_decision_costs_beyond_ecmp(weft_command: Weft) -> None:
+    rows = weft_command("bench", "--hosts", "16", "--schemes", "ecmp,letflow", "--json").json()
+    ecmp, letflow = rows
+    assert ecmp["cpu_ns_per_decision_over_ecmp"] == 0.0
+    # A packet between racks makes four hops, of which one is a decision; all flows of this benchmark change racks.
+    for row in rows:
+        assert 0.2 < row["decisions"] / row["packet_hops"] <= 0.26
+    assert letflow["state_bytes_per_switch"] > ecmp["state_bytes_per_switch"]
+
+
+def test_ranges_of_sizes_are_reported_wherever_results_are(
+    weft_command: Weft, small_options: list[str], tmp_path: Path
+) -> None:
+    assert_refused(weft_command("run", *small_options, "--bins", "lbtt", "--out", "out"), tmp_path, "run.bins", "lbt")
+    outcome = weft_command("compare", "--schemes", "ecmp,rps", *small_options, "--bins", "lbt", "--out", "out")
+    assert outcome.code == 0
+    assert "flows of < 100 KB" in outcome.stdout and "flows of ≥ 100 KB" in outcome.stdout
+    rows = (tmp_path / "out" / "bins.csv").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 1 + 2 * 2 and rows[0].startswith("scheme,seeds,sizes,flows")
+    assert "Flows of ≥ 100 KB" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    one = weft_command("run", *small_options, "--bins", "0-10KB,10KB-", "--json").json()
+    assert sum(part["flows"] for part in one["bins"]) == one["flows"] == 60
+
+
+def test_columns_are_chosen_by_key(weft_command: Weft, small_options: list[str]) -> None:
+    command = ("compare", "--schemes", "ecmp,rps", *small_options)
+    shown = weft_command(*command, "--columns", "resent_after_loss,state_bytes_per_switch")
+    assert shown.code == 0
+    assert "after" in shown.stdout and "state" in shown.stdout and "p50" not in shown.stdout
+    wrong = weft_command(*command, "--columns", "resent_after_los")
+    assert wrong.code == 2 and "did you mean 'resent_after_loss'" in wrong.stderr
+
+
+def test_deadlines_are_reported_if_there_are_any(weft_command: Weft, small_options: list[str]) -> None:
+    assert "deadlines" not in weft_command("run", *small_options, "--json").json()
+    deadlines = ("--set", "traffic.deadlines.fixed=1ps")
+    assert weft_command("run", *small_options, *deadlines, "--json").json()["deadlines"]["missed_share"] == 1.0
+    assert "deadlines: 100 % of the flows" in weft_command("run", *small_options, *deadlines).stdout
+    wrong = weft_command("run", *small_options, "--set", "traffic.deadlines.mean=0ms")
+    assert wrong.code == 2 and "traffic.deadlines.mean" in wrong.stderr
 
 
 def test_a_preset_brings_its_spec_and_its_schemes(weft_command: Weft) -> None:

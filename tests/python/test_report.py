@@ -76,3 +76,12 @@ def test_a_run_in_which_no_flow_finished_is_reported_as_such() -> None:
 
 def test_the_report_stays_small_enough_to_send() -> None:
     assert len(render(comparison(summary())).encode()) < 1_000_000
+
+
+def test_ranges_of_sizes_have_tables_of_their_own_and_what_nobody_has_has_no_column() -> None:
+    runs = [summary(label, 1, 5.0, sizes=["< 100 KB", "≥ 100 KB"]) for label in ("ecmp", "rps")]
+    page = Page(render(comparison(*runs)))
+    tables = [tag for tag, _ in page.tags if tag == "table"]
+    assert len(tables) == 1 + 2 + 1
+    assert "Flows of < 100 KB" in page.text and "resent after reordering" in page.text
+    assert "missed deadlines" not in page.text

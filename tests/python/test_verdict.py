@@ -3,7 +3,7 @@
 import pytest
 
 from factory import summary
-from weft.metrics import METRICS, best_labels, estimates
+from weft.metrics import ALL_METRICS, METRICS, best_labels, estimates
 from weft.verdict import judge
 
 
@@ -78,6 +78,19 @@ def test_unfinished_flows_are_spoken_of() -> None:
 
 def test_no_finished_flow_means_no_verdict() -> None:
     assert judge({"ecmp": [summary("ecmp", 1, None)]}) is None
+
+
+def test_of_throughput_more_is_better_and_of_times_less() -> None:
+    by_key = {metric.key: metric for metric in ALL_METRICS}
+    table = {label: estimates([summary(label, 1, mean)]) for label, mean in (("slow", 50.0), ("fast", 20.0))}
+    for key in ("mean_fct_us", "goodput_mbps"):
+        assert best_labels(table, by_key[key]) == {"fast"}
+    assert not any(metric.more_is_better for metric in METRICS), "the report's note says so"
+
+
+def test_a_column_in_which_no_run_has_a_value_is_empty() -> None:
+    found = estimates([summary("ecmp", 1, 5.0)])
+    assert found["missed_deadlines_share"] is None and found["background_goodput_mbps"] is None
 
 
 def test_the_best_is_marked_unless_more_than_half_share_it() -> None:

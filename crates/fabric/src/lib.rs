@@ -6,7 +6,7 @@ pub mod topology;
 
 pub use engine::{
     Ending, FlowRecord, LinkDrops, LinkSample, LinkTotals, MemoryUse, Observation, PacketCounts, Progress,
-    Results, SchemeCounter, Simulation, SimulationInput, Status,
+    Results, Retransmissions, SchemeCounter, Simulation, SimulationInput, Status,
 };
 pub use spec::{Fabric, FabricError, FabricInfo, FabricSpec, fabrics};
 pub use topology::{

@@ -1,8 +1,9 @@
 //! How fast the core is, and what it holds: one run of a known size.
 
 use serde::Serialize;
+use weft_fabric::{Results, Tier, Topology};
 
-use crate::run::{Observer, Prepared, RunError, memory_bytes};
+use crate::run::{Observer, Prepared, RunError, memory_bytes, scheme_counter};
 use crate::spec::{SpecError, SpecSource};
 
 /// What a benchmark measured.
@@ -34,6 +35,13 @@ pub struct Bench {
     pub memory_bytes_per_host: u64,
     /// Bytes of both ends of an active flow.
     pub memory_bytes_per_active_flow: u64,
+    /// Packets, data or not, that a rack's switch or its hosts' schemes chose a way for: those that were given to the links
+    /// from racks to spines.
+    pub decisions: u64,
+    /// The most that the scheme keeps at any switch, in bytes.
+    pub state_bytes_per_switch: u64,
+    /// The most that the scheme keeps at any host, in bytes.
+    pub state_bytes_per_host: u64,
     /// The most memory that the process ever held, from Linux; null elsewhere.
     pub peak_rss_bytes: Option<u64>,
 }
@@ -104,8 +112,16 @@ pub fn bench(hosts: u32, scheme: &str, seed: u64, observer: Observer<'_>) -> Res
         memory_bytes: memory_bytes(&results, flows),
         memory_bytes_per_host: results.memory.fabric as u64 / u64::from(hosts),
         memory_bytes_per_active_flow: results.memory.per_active_flow as u64,
+        decisions: decisions(&prepared.fabric.topology, &results),
+        state_bytes_per_switch: scheme_counter(&results, "state_bytes_per_switch"),
+        state_bytes_per_host: scheme_counter(&results, "state_bytes_per_host"),
         peak_rss_bytes: peak_rss_bytes(),
     })
+}
+
+fn decisions(topology: &Topology, results: &Results) -> u64 {
+    let links = topology.links.iter().zip(&results.links);
+    links.filter(|(link, _)| link.tier == Tier::Leaf).map(|(_, totals)| totals.packets).sum()
 }
 
 fn peak_rss_bytes() -> Option<u64> {

@@ -26,7 +26,7 @@ pub struct Parameter {
 }
 
 /// The kinds of things that [`catalog`] lists.
-pub const KINDS: [&str; 6] = ["schemes", "transports", "workloads", "fabrics", "presets", "models"];
+pub const KINDS: [&str; 7] = ["schemes", "transports", "workloads", "fabrics", "presets", "models", "bins"];
 
 /// Lists everything of one kind: name, title, source, parameters, and what else is known of it.
 ///
@@ -40,6 +40,7 @@ pub fn catalog(kind: &str) -> Result<Value, SpecError> {
         "fabrics" => Ok(fabrics()),
         "presets" => presets(),
         "models" => Ok(models()),
+        "bins" => bins(),
         _ => {
             let hint =
                 nearest(kind, KINDS).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
@@ -58,6 +59,20 @@ fn presets() -> Result<Value, SpecError> {
             "schemes": preset.schemes,
             "notes": preset.notes,
             "spec": preset.spec,
+            "parameters": [],
+        })
+    });
+    Ok(entries.collect())
+}
+
+fn bins() -> Result<Value, SpecError> {
+    let entries = crate::bins::bin_sets()?.into_iter().map(|set| {
+        let labels: Vec<_> = set.ranges.into_iter().map(|range| range.label).collect();
+        json!({
+            "name": set.name,
+            "title": set.title,
+            "source": set.source,
+            "ranges": labels.join(", "),
             "parameters": [],
         })
     });

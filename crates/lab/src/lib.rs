@@ -4,6 +4,7 @@
 //! [`Prepared::run`] simulates; the [`Outcome`] holds tables and a summary, and writes itself as a directory.
 
 pub mod bench;
+pub mod bins;
 pub mod catalog;
 pub mod clock;
 pub mod model;
@@ -14,6 +15,7 @@ mod rows;
 pub mod run;
 pub mod spec;
 
+pub use bins::{BinSet, bin_sets};
 pub use catalog::catalog;
 pub use model::work_out;
 pub use presets::{Preset, presets};

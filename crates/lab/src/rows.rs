@@ -1,21 +1,30 @@
 //! From what the engine counted to the rows of the result tables.
 
 use weft_fabric::{FlowRecord, LinkSample, LinkTotals, SchemeCounter, Tier, Topology};
-use weft_traffic::Flow;
+use weft_traffic::{Flow, Traffic};
 use weft_units::{Span, Time};
 
 use crate::results::rows::{CounterRow, FlowRow, LinkRow, SampleRow};
 
 /// A row a flow, in the order of the traffic.
-pub(crate) fn flow_rows(flows: &[Flow], records: &[FlowRecord]) -> Vec<FlowRow> {
-    let numbered = flows.iter().zip(records).enumerate();
-    numbered.map(|(id, (flow, record))| flow_row(id as u32, flow, record)).collect()
+pub(crate) fn flow_rows(traffic: &Traffic, records: &[FlowRecord], end: Time) -> Vec<FlowRow> {
+    let numbered = traffic.flows.iter().zip(records).enumerate();
+    let deadline = |id: usize| traffic.deadlines.get(id).copied().flatten();
+    numbered.map(|(id, (flow, record))| flow_row(id as u32, flow, record, deadline(id), end)).collect()
 }
 
-fn flow_row(id: u32, flow: &Flow, record: &FlowRecord) -> FlowRow {
+fn flow_row(id: u32, flow: &Flow, record: &FlowRecord, deadline: Option<Span>, end: Time) -> FlowRow {
     let since_start = |time: Option<Time>| time.map(|time| time.since(flow.start).as_us());
     let fct_us = since_start(record.delivered);
     let ideal_fct_us = (!record.ideal.is_zero()).then(|| record.ideal.as_us());
+    // A run that is cut off in time leaves flows that have not started.
+    let age = if end > flow.start { end.since(flow.start) } else { Span::ZERO };
+    let took_us = if flow.background { Some(age.as_us()) } else { fct_us };
+    let done_after = record.delivered.map(|delivered| delivered.since(flow.start));
+    let missed = |deadline: Span| match done_after {
+        Some(took) => Some(took > deadline),
+        None => (age > deadline).then_some(true),
+    };
     let wait_us = record.wait_ps.map(|ps| Span::from_ps(ps).as_us());
     FlowRow {
         id,
@@ -29,9 +38,18 @@ fn flow_row(id: u32, flow: &Flow, record: &FlowRecord) -> FlowRow {
         sender_fct_us: since_start(record.acknowledged),
         ideal_fct_us,
         slowdown: fct_us.zip(ideal_fct_us).map(|(fct, ideal)| fct / ideal),
+        deadline_us: deadline.map(Span::as_us),
+        deadline_missed: deadline.and_then(missed),
+        delivered_bytes: record.delivered_bytes,
+        // Bits a microsecond are megabits a second.
+        goodput_mbps: took_us.filter(|us| *us > 0.0).map(|us| record.delivered_bytes as f64 * 8.0 / us),
         segments_sent: record.sender.segments_sent,
         segments_received: record.receiver.segments_received,
         retransmissions: record.sender.retransmissions,
+        retransmissions_after_loss: record.retransmissions.after_loss,
+        retransmissions_after_reordering: record.retransmissions.after_reordering,
+        retransmissions_after_timeout: record.retransmissions.after_timeout,
+        dropped_segments: record.dropped,
         timeouts: record.sender.timeouts,
         fast_recoveries: record.sender.fast_recoveries,
         out_of_order_packets: record.receiver.out_of_order,

@@ -220,7 +220,7 @@ impl Prepared {
         external: Option<&str>,
         elapsed: Elapsed,
     ) -> Result<Outcome, RunError> {
-        let flows = flow_rows(&self.traffic.flows, &results.flows);
+        let flows = flow_rows(&self.traffic, &results.flows, results.end);
         let links = link_rows(&self.fabric.topology, &results.links, results.end);
         let samples = sample_rows(&self.fabric.topology, &results.samples);
         let counters = counter_rows(&results.scheme);
@@ -234,7 +234,8 @@ impl Prepared {
                 &format!("# Run with the load balancer {scheme} from outside, not with the one below.\n"),
             );
         }
-        let mut summary = Summary::new(scheme, spec.run.seed, &self.resolved.hash, &flows, totals);
+        let (seed, hash) = (spec.run.seed, &self.resolved.hash);
+        let mut summary = Summary::new(scheme, seed, hash, &flows, &spec.run.size_ranges(), totals);
         summary.warnings.clone_from(&self.fabric.warnings);
         Ok(Outcome {
             spec: text,
@@ -266,7 +267,14 @@ fn totals(results: &Results, flows: usize, elapsed: Elapsed) -> Totals {
         packet_hops_per_cpu_s: (cpu_s > 0.0).then(|| results.packets.hops as f64 / cpu_s),
         overhead_bytes: results.packets.control_bytes,
         memory_bytes: memory_bytes(results, flows),
+        state_bytes_per_switch: scheme_counter(results, "state_bytes_per_switch"),
+        state_bytes_per_host: scheme_counter(results, "state_bytes_per_host"),
     }
+}
+
+/// What the scheme counted under this name; 0 if it did not.
+pub(crate) fn scheme_counter(results: &Results, name: &str) -> u64 {
+    results.scheme.iter().find(|counter| counter.name == name).map_or(0, |counter| counter.value)
 }
 
 /// Bytes that the simulation held at its peak.

@@ -1,7 +1,7 @@
 //! What is generated: flows.
 
 use weft_packet::{Class, HostId};
-use weft_units::Time;
+use weft_units::{Span, Time};
 
 use crate::OfferedLoad;
 
@@ -29,6 +29,8 @@ pub struct Traffic {
     /// trace's; among each of these, in the order of the spec's tables, of the senders drawn, of arrival, of the
     /// trace's rows. The flows of a trace alone therefore keep their order.
     pub flows: Vec<Flow>,
+    /// By when each flow should be done, from its start; empty if the spec asks for no deadlines.
+    pub deadlines: Vec<Option<Span>>,
     /// What the random flows offer; `None` if there are none.
     pub offered_load: Option<OfferedLoad>,
     /// Where the sizes of the random flows come from; `None` if there are none.

@@ -47,7 +47,11 @@ impl TrafficSpec {
         check_total(&flows)?;
         // A stable sort: flows of one instant keep the order that `Traffic::flows` promises.
         flows.sort_by_key(|flow| flow.start);
-        Ok(Traffic { flows, offered_load: main.offered_load, workload: main.workload })
+        let deadlines = match &self.deadlines {
+            Some(deadlines) => deadlines.draw(&flows, seed)?,
+            None => Vec::new(),
+        };
+        Ok(Traffic { flows, deadlines, offered_load: main.offered_load, workload: main.workload })
     }
 
     fn trace_flows(

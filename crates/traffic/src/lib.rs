@@ -9,6 +9,7 @@
 
 mod catalog;
 mod classes;
+mod deadlines;
 mod distribution;
 mod error;
 mod flow;
@@ -24,6 +25,7 @@ mod trace;
 
 pub use catalog::{WorkloadInfo, workloads};
 pub use classes::{ClassName, ClassSpec};
+pub use deadlines::DeadlineSpec;
 pub use distribution::Distribution;
 pub use error::TrafficError;
 pub use flow::{Flow, Traffic, WorkloadUsed};

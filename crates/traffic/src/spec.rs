@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
-use crate::{ClassSpec, HostRange, IncastSpec, LoadOf, LongLivedSpec, MAX_FLOW_BYTES, Pairs, TrafficError};
+use crate::{
+    ClassSpec, DeadlineSpec, HostRange, IncastSpec, LoadOf, LongLivedSpec, MAX_FLOW_BYTES, Pairs,
+    TrafficError,
+};
 
 /// Which bytes go where, and when: random flows or a trace, and beside them incasts and long-lived flows. Each part is
 /// optional; at least one must be there.
@@ -58,6 +61,9 @@ pub struct TrafficSpec {
     pub trace: Option<String>,
     /// How flows get their class.
     pub classes: ClassSpec,
+    /// By when flows should be done: for the share that misses its deadline. Default: there are no deadlines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadlines: Option<DeadlineSpec>,
     /// Requests that many hosts answer at once, beside the rest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub incast: Vec<IncastSpec>,
@@ -76,6 +82,7 @@ impl TrafficSpec {
     pub(crate) fn check(&self) -> Result<(), TrafficError> {
         self.check_exclusions()?;
         self.classes.check()?;
+        self.deadlines.as_ref().map_or(Ok(()), DeadlineSpec::check)?;
         if self.flows == Some(0) {
             return Err(TrafficError::bad_value("traffic.flows", 0, "at least 1"));
         }

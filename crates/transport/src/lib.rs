@@ -12,6 +12,8 @@ mod registry;
 pub mod tcp;
 
 pub use params::ParamError;
-pub use protocol::{Delivery, FlowSize, Outbox, Outgoing, Protocol, ReceiverStats, SenderState, SenderStats};
+pub use protocol::{
+    Delivery, FlowSize, Outbox, Outgoing, Protocol, ReceiverStats, Resend, SenderState, SenderStats,
+};
 pub use registry::{TransportInfo, TransportSpec};
 pub use tcp::Tcp;

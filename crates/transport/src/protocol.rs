@@ -20,6 +20,15 @@ pub struct Outgoing {
     pub sack: [SackBlock; Packet::SACK_BLOCKS],
 }
 
+/// What made a sender send a segment again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resend {
+    /// Acknowledgements told of later segments, not of this one.
+    FastRecovery,
+    /// No acknowledgement came in time; also all that is sent again on the way back up.
+    Timeout,
+}
+
 /// What an endpoint can do to the world.
 pub trait Outbox {
     /// The time now.
@@ -27,6 +36,12 @@ pub trait Outbox {
 
     /// Queues a packet at the endpoint's host.
     fn send(&mut self, packet: Outgoing);
+
+    /// Says that the data segment that is sent next, at this instant, was sent before. Said of all retransmissions of data,
+    /// so that the world can tell the needed ones from those in vain.
+    fn sends_again(&mut self, segment: u32, cause: Resend) {
+        let _ = (segment, cause);
+    }
 
     /// Asks for the endpoint's timer at `at`, in place of what was asked before; [`Time::NEVER`] disarms it. Cheap: a
     /// field is written, no event moves.

@@ -34,6 +34,8 @@ pub enum Purpose {
     Transport = 12,
     /// Incast requests.
     Incast = 13,
+    /// Deadlines of flows.
+    Deadlines = 14,
 }
 
 /// A stream of random numbers that only its owner draws from.

@@ -1,4 +1,4 @@
-"""`weft schemes`, `transports`, `workloads`, `fabrics`, `presets`: what there is, and its parameters."""
+"""`weft schemes`, `transports`, `workloads`, `fabrics`, `presets`, `bins`: what there is, and its parameters."""
 
 from typing import Annotated
 
@@ -20,6 +20,7 @@ _WHAT: dict[Kind, tuple[str, str]] = {
     "workloads": ("flow-size distributions", "web-search"),
     "fabrics": ("kinds of fabric", "leaf-spine"),
     "presets": ("set-ups of papers", "tr-micro"),
+    "bins": ("ranges of flow sizes that papers report by", "tr"),
 }
 
 

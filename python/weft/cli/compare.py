@@ -37,6 +37,11 @@ def compare(
     seeds: Annotated[
         str | None, typer.Option(help="How many seeds (5 means 1 to 5), or which: 3,7,9 or 10-19. Default: the spec's.")
     ] = None,
+    bins: options.Bins = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="KEY,...", help="Columns of the table, by key, as in table.csv. Default: ten of them."),
+    ] = None,
     set_: options.Set = None,
     out: options.Out = None,
     force: options.Force = False,
@@ -53,9 +58,11 @@ def compare(
     - `weft compare --schemes ecmp,letflow,drill`
     - `weft compare --schemes ecmp,drb,presto --workload web-search --load 0.8 --seeds 5 --out out/first`
     - `weft compare my.toml --schemes letflow:gap=50us,letflow:gap=500us --set fabric.spines=4`
-    - `weft compare --preset tr-micro --seeds 5`
+    - `weft compare --preset tr-micro --seeds 5 --bins short-long`
+    - `weft compare --schemes ecmp,rps --columns mean_fct_us,resent_after_loss,resent_after_reordering`
     """
     from weft import comparison
+    from weft.metrics import METRICS, chosen
     from weft.spec import parse_assignments
 
     shortcuts = {
@@ -64,7 +71,9 @@ def compare(
         "traffic.load": load,
         "traffic.flows": flows,
         "transport.name": transport,
+        "run.bins": bins,
     }
+    metrics = METRICS if columns is None else chosen(split_schemes(columns))
     overrides = [(key, value) for key, value in shortcuts.items() if value is not None]
     text, names = _subject(spec, preset, schemes)
     wanted = parse_seeds(seeds) if seeds is not None else None
@@ -83,7 +92,7 @@ def compare(
     if json:
         print_json(result.to_dict())
     else:
-        print_comparison(data(), result)
+        print_comparison(data(), result, metrics)
     if out is not None:
         log().print(f"written to {out}; open {out / 'report.html'} in a browser", markup=False)
 

@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-__all__ = ["Force", "Json", "Out", "Preset", "Seed", "Set", "SpecFile"]
+__all__ = ["Bins", "Force", "Json", "Out", "Preset", "Seed", "Set", "SpecFile"]
 
 SpecFile: TypeAlias = Annotated[
     Path | None, typer.Argument(help="Spec file (TOML). Without it, every setting has its default.", show_default=False)
@@ -17,6 +17,14 @@ Set: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--set", metavar="KEY=VALUE", help="Replace one setting, e.g. --set fabric.leaves=4. May be repeated."
+    ),
+]
+Bins: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--bins",
+        metavar="NAME|RANGES",
+        help="Report these flow sizes too: a paper's (weft bins), or ranges as in 0-100KB,100KB-1MB,1MB-.",
     ),
 ]
 Seed: TypeAlias = Annotated[

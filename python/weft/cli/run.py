@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
 def run(
     spec: options.SpecFile = None,
     preset: options.Preset = None,
+    bins: options.Bins = None,
     set_: options.Set = None,
     seed: options.Seed = None,
     out: options.Out = None,
@@ -49,7 +50,7 @@ def run(
     if preset is not None and spec is not None:
         raise SpecError(f"--preset {preset} stands in place of a spec: give it or {spec}, not both")
     text = find_preset(preset).spec if preset is not None else load_spec(spec if spec is not None else "")
-    overrides = parse_assignments(set_ or [])
+    overrides = [*([("run.bins", bins)] if bins is not None else []), *parse_assignments(set_ or [])]
     if out is not None:
         check_target(out, force=force)
     start = time.monotonic()

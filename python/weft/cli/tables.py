@@ -9,8 +9,8 @@ from rich.text import Text
 
 from weft.comparison import Comparison
 from weft.load_sharing import LoadSharing
-from weft.metrics import METRICS, Metric, best_labels
-from weft.quantity import estimate_text, percent, plain, time_scale
+from weft.metrics import METRICS, Metric, best_labels, bin_metrics
+from weft.quantity import estimate_text, percent, plain, rate_scale, time_scale, unit_and_scale
 from weft.statistics import estimate
 from weft.summary import BINS, Summary
 
@@ -25,10 +25,14 @@ def new_table(*titles: str, left: Sequence[str] = ()) -> Table:
     return table
 
 
-def print_comparison(console: Console, comparison: Comparison) -> None:
-    """Print the table of a comparison, in parts if it is too wide, and the verdict."""
-    for part in _parts(console, comparison):
+def print_comparison(console: Console, comparison: Comparison, metrics: Sequence[Metric] = METRICS) -> None:
+    """Print the table of a comparison, in parts if it is too wide, one for each range of sizes, and the verdict."""
+    for part in _parts(console, comparison, metrics):
         console.print(part)
+    for place, sizes in enumerate(comparison.size_bins):
+        console.print(Text(f"flows of {sizes}", style="bold"))
+        for part in _parts(console, comparison, _filled(comparison, bin_metrics(place))):
+            console.print(part)
     seeds = max(len(runs) for runs in comparison.groups.values())
     interval = f"; ± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
     sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
@@ -41,11 +45,17 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
             console.print(sentence, markup=False)
 
 
-def _parts(console: Console, comparison: Comparison) -> list[Table]:
+def _filled(comparison: Comparison, metrics: Sequence[Metric]) -> list[Metric]:
+    """Leave out the columns in which no scheme has a value, such as deadlines where there are none."""
+    rows = comparison.estimates_of(metrics).values()
+    return [metric for metric in metrics if any(row[metric.key] is not None for row in rows)]
+
+
+def _parts(console: Console, comparison: Comparison, metrics: Sequence[Metric]) -> list[Table]:
     """Lay out the columns in as few tables as fit the console's width."""
     unbounded = console.options.update(max_width=10_000)
     parts: list[Table] = []
-    columns = list(METRICS)
+    columns = list(metrics)
     while columns:
         taken = len(columns)
         table = _comparison_table(comparison, columns)
@@ -58,12 +68,12 @@ def _parts(console: Console, comparison: Comparison) -> list[Table]:
 
 
 def _comparison_table(comparison: Comparison, metrics: Sequence[Metric]) -> Table:
-    estimates = comparison.estimates
+    estimates = comparison.estimates_of(metrics)
     cells: dict[str, list[Text]] = {label: [] for label in estimates}
     titles = ["scheme"]
     for metric in metrics:
         values = [value.mean for row in estimates.values() if (value := row[metric.key])]
-        unit, scale = {"us": time_scale(values), "share": ("%", 1.0)}.get(metric.unit, ("", 1.0))
+        unit, scale = unit_and_scale(metric.unit, values)
         titles.append(_stacked(metric.title, unit))
         best = best_labels(estimates, metric)
         for label, row in estimates.items():
@@ -85,19 +95,22 @@ def _stacked(title: str, unit: str) -> str:
 
 def print_summary(console: Console, summary: Summary) -> None:
     """Print the statistics of one run."""
-    means = [size_bin.fct_us.p999 or 0.0 for size_bin in summary.bins.values()]
+    rows = [(name if name == "all" else f"{name} ({BINS[name]})", one) for name, one in summary.bins.items()]
+    rows += [(one.label or "", one) for one in summary.size_bins]
+    means = [one.fct_us.p999 or 0.0 for _, one in rows]
     unit, scale = time_scale(means)
     table = new_table(
         "flows", "number", "unfinished", *(f"{name} FCT ({unit})" for name in ("mean", "p50", "p99")), "mean slowdown",
         left=("flows",),
     )  # fmt: skip
-    for name, size_bin in summary.bins.items():
+    for title, size_bin in rows:
         fct = size_bin.fct_us
         times = (_cell(None if value is None else value / scale) for value in (fct.mean, fct.p50, fct.p99))
-        title = name if name == "all" else f"{name} ({BINS[name]})"
         table.add_row(title, f"{size_bin.flows:,}", f"{size_bin.unfinished:,}", *times, _cell(size_bin.slowdown.mean))
     console.print(table)
     console.print(_packets_line(summary), markup=False)
+    for line in _more_lines(summary):
+        console.print(line, markup=False)
     console.print(_speed_line(summary), style="dim", markup=False)
 
 
@@ -138,6 +151,28 @@ def _packets_line(summary: Summary) -> str:
         f"{summary.dropped_packets:,} dropped, {summary.retransmissions:,} retransmitted, "
         f"{summary.timeouts:,} timeouts, {summary.out_of_order_packets:,} out of order{reordered}"
     )
+
+
+def _more_lines(summary: Summary) -> list[str]:
+    """Say why packets were sent again, which deadlines were missed, what long-lived flows carried."""
+    everything = summary.bins["all"]
+    lines = []
+    if summary.retransmissions:
+        resent = everything.resent
+        lines.append(
+            f"retransmissions: {resent['after_loss']:,} after a loss, {resent['after_reordering']:,} after reordering, "
+            f"{resent['after_timeout']:,} in vain after a timeout"
+        )
+    if share := everything.duplicate_acks.get("one_or_more"):
+        three = everything.duplicate_acks.get("three_or_more") or 0.0
+        lines.append(f"duplicate ACKs: {percent(share)} of flows had one or more, {percent(three)} three or more")
+    if everything.missed_deadlines_share is not None:
+        lines.append(f"deadlines: {percent(everything.missed_deadlines_share)} of the flows that have one missed it")
+    if summary.background is not None and summary.background.goodput_mbps is not None:
+        unit, scale = rate_scale([summary.background.goodput_mbps])
+        mean = plain(summary.background.goodput_mbps / scale)
+        lines.append(f"{summary.background.flows:,} long-lived flows: {mean} {unit} each, on average")
+    return lines
 
 
 def _speed_line(summary: Summary) -> str:

@@ -2,13 +2,14 @@
 
 import json
 import re
+from collections.abc import Sequence
 from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from weft import _core
-from weft.metrics import METRICS, Metric, best_labels
-from weft.quantity import estimate_text, time_scale
+from weft.metrics import METRICS, MORE_METRICS, Metric, best_labels, bin_metrics
+from weft.quantity import estimate_text, unit_and_scale
 from weft.report.payload import payload
 from weft.statistics import Estimate
 from weft.summary import BINS
@@ -30,7 +31,8 @@ def render(comparison: "Comparison") -> str:
         "heading": escape(" · ".join(labels)),
         "subtitle": escape(_subtitle(comparison)),
         "verdict": _verdict(comparison),
-        "table": _table(comparison),
+        "table": _table(comparison, METRICS),
+        "more-tables": _more_tables(comparison),
         "table-note": escape(_table_note(comparison)),
         "reproduce": _reproduce(comparison),
         "specs": _specs(comparison),
@@ -69,20 +71,33 @@ def _verdict(comparison: "Comparison") -> str:
     return f'<p class="lead">{first}</p>' + "".join(f"<p>{sentence}</p>" for sentence in rest)
 
 
-def _table(comparison: "Comparison") -> str:
-    estimates = comparison.estimates
-    units = {metric.key: _unit(metric, [row[metric.key] for row in estimates.values()]) for metric in METRICS}
+def _more_tables(comparison: "Comparison") -> str:
+    """A table for each range of sizes that the spec asked for, and one of what else there is."""
+    tables = [(f"Flows of {sizes}", bin_metrics(place)) for place, sizes in enumerate(comparison.size_bins)]
+    tables.append(("Reordering, duplicates, throughput, deadlines, state", MORE_METRICS))
+    return "".join(
+        f'<details><summary>{escape(title)}</summary><div class="scroll" tabindex="0" role="region" '
+        f'aria-label="{escape(title)}">{_table(comparison, metrics)}</div></details>'
+        for title, metrics in tables
+    )
+
+
+def _table(comparison: "Comparison", metrics: Sequence[Metric]) -> str:
+    estimates = comparison.estimates_of(metrics)
+    # What no scheme has, such as deadlines where there are none, takes no room.
+    metrics = [metric for metric in metrics if any(row[metric.key] is not None for row in estimates.values())]
+    units = {metric.key: _unit(metric, [row[metric.key] for row in estimates.values()]) for metric in metrics}
     head = "".join(
         f'<th scope="col"><button type="button">{escape(metric.title)}'
         + (f" <small>{escape(units[metric.key][0])}</small>" if units[metric.key][0] else "")
         + "</button></th>"
-        for metric in METRICS
+        for metric in metrics
     )
-    best = {metric.key: best_labels(estimates, metric) for metric in METRICS}
+    best = {metric.key: best_labels(estimates, metric) for metric in metrics}
     rows = "".join(
         f'<tr><th scope="row" data-value="{escape(label)}"><span class="swatch" data-label="{escape(label)}"></span>'
         f"{escape(label)}</th>"
-        + "".join(_cell(row[metric.key], metric, units[metric.key][1], label in best[metric.key]) for metric in METRICS)
+        + "".join(_cell(row[metric.key], metric, units[metric.key][1], label in best[metric.key]) for metric in metrics)
         + "</tr>"
         for label, row in estimates.items()
     )
@@ -91,10 +106,7 @@ def _table(comparison: "Comparison") -> str:
 
 
 def _unit(metric: Metric, values: list[Estimate | None]) -> tuple[str, float]:
-    if metric.unit == "us":
-        name, scale = time_scale([value.mean for value in values if value])
-        return name, scale
-    return ("%" if metric.unit == "share" else ""), 1.0
+    return unit_and_scale(metric.unit, [value.mean for value in values if value])
 
 
 def _cell(value: Estimate | None, metric: Metric, scale: float, best: bool) -> str:
@@ -106,7 +118,7 @@ def _cell(value: Estimate | None, metric: Metric, scale: float, best: bool) -> s
 
 
 def _table_note(comparison: "Comparison") -> str:
-    sizes = f"Small: {BINS['small']}; medium: {BINS['medium']}; large: {BINS['large']}. Lower is better everywhere."
+    sizes = f"Small: {BINS['small']}; medium: {BINS['medium']}; large: {BINS['large']}. Lower is better."
     seeds = max(len(runs) for runs in comparison.groups.values())
     interval = f" ± is the half-width of the 95 % confidence interval over {seeds} seeds." if seeds > 1 else ""
     return f"Green: best in its column. {sizes}{interval} Choose a heading to sort."

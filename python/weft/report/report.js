@@ -220,9 +220,9 @@
     }
   }
 
-  function makeSortable() {
-    const heads = [...document.querySelectorAll("thead th")];
-    const body = document.querySelector("tbody");
+  function makeSortable(table) {
+    const heads = [...table.querySelectorAll("thead th")];
+    const body = table.querySelector("tbody");
     const value = (row, column) => {
       const text = row.cells[column].dataset.value;
       return column === 0 ? text : text === "" ? Infinity : Number(text);
@@ -244,7 +244,7 @@
 
   makeChips();
   makeChoices();
-  makeSortable();
+  document.querySelectorAll("table").forEach(makeSortable);
   document.getElementById("waits").style.height = `${130 + 42 * data.schemes.length}px`;
   for (const name of Object.keys(options)) {
     charts[name] = echarts.init(document.getElementById(name), null, { renderer: "svg" });

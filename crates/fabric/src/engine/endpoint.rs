@@ -2,7 +2,7 @@
 
 use weft_balance::EdgeFlow;
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
-use weft_transport::{Outbox, Outgoing};
+use weft_transport::{Outbox, Outgoing, Resend};
 use weft_units::{Span, Stream, Time};
 
 use super::event_set::{EventKey, EventKind};
@@ -148,6 +148,11 @@ impl Outbox for HostOutbox<'_, '_> {
             self.hosts.route(self.end, &mut packet, self.network);
         }
         self.network.send(packet);
+    }
+
+    #[cold]
+    fn sends_again(&mut self, segment: u32, cause: Resend) {
+        self.network.copies.note_resend(self.end.flow, segment, self.network.now, cause);
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! The event core: one event a packet-hop.
 
 mod active;
+mod copies;
 mod endpoint;
 mod event_set;
 mod faults;
@@ -18,6 +19,6 @@ mod switch;
 
 pub use network::{LinkDrops, PacketCounts};
 pub use observer::Observation;
-pub use results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
+pub use results::{FlowRecord, LinkTotals, MemoryUse, Results, Retransmissions, SchemeCounter};
 pub use sampler::LinkSample;
 pub use simulation::{Ending, Progress, Simulation, SimulationInput, Status};

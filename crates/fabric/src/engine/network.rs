@@ -4,6 +4,7 @@ use weft_balance::{EdgeHooks, PortId, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{Kind, Packet, PacketFlags, Route};
 use weft_units::{Purpose, Span, Stream, Time};
 
+use super::copies::Copies;
 use super::event_set::EventSet;
 use super::link::{Link, Profile};
 use super::messages::Contents;
@@ -80,6 +81,8 @@ pub struct Network<'a> {
     /// Rack of each switch, or `u16::MAX` for one without hosts.
     rack_of_switch: Vec<u16>,
     pub(super) seed: u64,
+    /// The copies of segments that were dropped or sent again.
+    pub copies: Copies,
     /// Packets in the whole fabric.
     pub counts: PacketCounts,
 }
@@ -130,6 +133,7 @@ impl<'a> Network<'a> {
             changes,
             rack_of_switch,
             seed,
+            copies: Copies::default(),
             counts: PacketCounts::default(),
         };
         for (index, spec) in topology.links.iter().enumerate() {
@@ -385,6 +389,9 @@ impl<'a> Network<'a> {
         self.counts.dropped += 1;
         let packet = self.pool.remove(index);
         self.contents.forget(&packet);
+        if packet.kind == Kind::Data {
+            self.copies.note_drop(&packet);
+        }
     }
 
     /// Bytes queued on a link now, with what is left of the packet in service.

@@ -8,7 +8,7 @@ use super::observer::Observation;
 use super::sampler::LinkSample;
 
 /// One flow, when the run is over.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowRecord {
     /// When the receiver had the last byte in order.
     pub delivered: Option<Time>,
@@ -16,6 +16,12 @@ pub struct FlowRecord {
     pub acknowledged: Option<Time>,
     /// The least completion time that an empty fabric allows; zero for a background flow.
     pub ideal: Span,
+    /// Payload that reached the receiver, each byte once, to a segment.
+    pub delivered_bytes: u64,
+    /// Its data packets that were dropped or lost anywhere, while it was active.
+    pub dropped: u32,
+    /// Why its segments were sent again.
+    pub retransmissions: Retransmissions,
     /// What the sender counted.
     pub sender: SenderStats,
     /// What the receiver counted.
@@ -24,6 +30,17 @@ pub struct FlowRecord {
     pub path_changes: u32,
     /// How long the delivered data packets waited in queues, summed by [`crate::Tier`], in ps.
     pub wait_ps: [u64; 4],
+}
+
+/// Segments that a flow sent again, by reason. Together they are [`SenderStats::retransmissions`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Retransmissions {
+    /// Needed: every earlier copy of the segment was dropped.
+    pub after_loss: u32,
+    /// In vain, in fast recovery: the segment was late, not lost, and duplicate acknowledgements told otherwise.
+    pub after_reordering: u32,
+    /// In vain, after a timeout: the segment was late, or had arrived behind one that was lost.
+    pub after_timeout: u32,
 }
 
 /// One link, when the run is over.

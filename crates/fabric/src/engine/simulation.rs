@@ -3,7 +3,7 @@
 use weft_balance::{BalancerSpec, EdgeHooks, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
 use weft_traffic::Flow;
-use weft_transport::{Delivery, FlowSize, Protocol, ReceiverStats, SenderState, SenderStats};
+use weft_transport::{Delivery, FlowSize, Protocol, SenderState};
 use weft_units::{Purpose, Span, Stream, Time, mix64};
 
 use super::active::{Active, NOT_ACTIVE, Receiver, Sender};
@@ -109,6 +109,8 @@ pub struct Simulation<'a, P: Protocol> {
     all_done: bool,
     deadline: Time,
     events: u64,
+    /// Payload of a full segment.
+    payload_bytes: u64,
     hash_key: u64,
     sampler: Option<Sampler>,
 }
@@ -148,6 +150,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             all_done: false,
             deadline: last_start.saturating_add(input.time_limit),
             events: 0,
+            payload_bytes: u64::from(sizes.full_bytes - sizes.header_bytes),
             sampler: input.sample_every.map(|every| Sampler::new(every, topology.links.len())),
             hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
         };
@@ -160,15 +163,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         let mut ideal_fct = Ideal::new(self.topology.at_its_best(self.faults));
         for flow in self.flows {
             let ideal = if flow.background { Span::ZERO } else { self.ideal(&mut ideal_fct, flow) };
-            self.records.push(FlowRecord {
-                delivered: None,
-                acknowledged: None,
-                ideal,
-                sender: SenderStats::default(),
-                receiver: ReceiverStats::default(),
-                path_changes: 0,
-                wait_ps: [0; 4],
-            });
+            self.records.push(FlowRecord { ideal, ..FlowRecord::default() });
         }
         self.network.start_schemes();
         self.hosts.start_schemes(&mut self.network);
@@ -411,11 +406,16 @@ impl<'a, P: Protocol> Simulation<'a, P> {
     /// Writes what both ends counted into the flow's row.
     fn record(&mut self, flow: FlowId, place: u32) {
         let record = &mut self.records[flow.index()];
+        (record.dropped, record.retransmissions) = self.network.copies.settle(flow);
         if let Some(sender) = &self.active.sender[place as usize] {
             record.sender = self.protocol.sender_stats(&sender.state);
         }
         if let Some(receiver) = &self.active.receiver[place as usize] {
             record.receiver = self.protocol.receiver_stats(&receiver.state);
+            let segments = record.receiver.segments_received - u64::from(record.receiver.duplicates);
+            let flow = &self.flows[flow.index()];
+            let most = if flow.background { u64::MAX } else { flow.size_bytes };
+            record.delivered_bytes = segments.saturating_mul(self.payload_bytes).min(most);
             record.path_changes = receiver.path_changes;
             record.wait_ps = receiver.wait_ps;
         }

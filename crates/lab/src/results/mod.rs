@@ -1,5 +1,6 @@
 //! What a run leaves behind: rows, tables, a summary, and a directory.
 
+pub mod bin;
 pub mod fingerprint;
 pub mod output;
 pub mod parquet;

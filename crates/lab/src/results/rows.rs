@@ -25,12 +25,30 @@ pub struct FlowRow {
     pub ideal_fct_us: Option<f64>,
     /// `fct_us` / `ideal_fct_us`; none if unfinished.
     pub slowdown: Option<f64>,
+    /// By when it should be done, from the start; none if it has no deadline.
+    pub deadline_us: Option<f64>,
+    /// Whether it was not: done later, or not done when the run ended after its deadline. None without a deadline, and if
+    /// the run ended before it.
+    pub deadline_missed: Option<bool>,
+    /// Payload that reached the receiver, each byte once; of an unfinished flow to a segment.
+    pub delivered_bytes: u64,
+    /// `delivered_bytes` over `fct_us`; of a background flow, over the time from its start to the end of the run. None if
+    /// unfinished.
+    pub goodput_mbps: Option<f64>,
     /// Segments sent, retransmissions included.
     pub segments_sent: u64,
     /// Segments that reached the receiver, in whatever order and however often.
     pub segments_received: u64,
     /// Segments sent again.
     pub retransmissions: u32,
+    /// Of these, those that were needed: every earlier copy of the segment was dropped.
+    pub retransmissions_after_loss: u32,
+    /// Of these, those in vain in fast recovery: the segment was late, not lost.
+    pub retransmissions_after_reordering: u32,
+    /// Of these, those in vain after a timeout.
+    pub retransmissions_after_timeout: u32,
+    /// Its data packets that were dropped or lost anywhere while it was active.
+    pub dropped_segments: u32,
     /// Retransmission timeouts.
     pub timeouts: u32,
     /// Entries into fast recovery.

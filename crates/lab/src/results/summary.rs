@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
+use super::bin::Bin;
 use super::rows::FlowRow;
 use super::stats::Statistics;
+use crate::bins::SizeRange;
 
 /// A run in one object. Times are in microseconds of simulated time unless the name says otherwise.
 ///
@@ -27,6 +29,12 @@ pub struct Summary {
     pub medium: Bin,
     /// Flows of more than 10 MB.
     pub large: Bin,
+    /// The ranges of sizes that the spec asks for, in its order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bins: Vec<LabelledBin>,
+    /// Flows that never end, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<Background>,
     /// Segments sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
@@ -52,17 +60,29 @@ pub struct Summary {
     pub spec_hash: String,
 }
 
-/// The flows of one range of sizes.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct Bin {
+/// A range of sizes that the spec asks for, and its flows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LabelledBin {
+    /// What to call it, as in "< 100 KB".
+    pub label: String,
+    /// The smallest size in it.
+    pub from_bytes: u64,
+    /// The largest size in it; null if there is none.
+    pub up_to_bytes: Option<u64>,
+    /// Its flows.
+    #[serde(flatten)]
+    pub bin: Bin,
+}
+
+/// Flows that never end.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Background {
     /// How many there are.
     pub flows: u64,
-    /// How many of them did not finish.
-    pub unfinished: u64,
-    /// Completion times of those that finished: from the start until the receiver has the last byte in order.
-    pub fct_us: Statistics,
-    /// Completion times as multiples of the completion time in an empty fabric.
-    pub slowdown: Statistics,
+    /// Payload that they delivered, each byte once.
+    pub delivered_bytes: u64,
+    /// What each delivered a second, on average, from its start to the end of the run.
+    pub goodput_mbps: Option<f64>,
 }
 
 /// Mean waiting times of a data packet; null without data packets.
@@ -102,6 +122,10 @@ pub struct Totals {
     pub overhead_bytes: u64,
     /// Bytes that the simulation held at its peak: fabric, packets, flows.
     pub memory_bytes: u64,
+    /// The most that the scheme keeps at any switch, in bytes.
+    pub state_bytes_per_switch: u64,
+    /// The most that the scheme keeps at any host, in bytes.
+    pub state_bytes_per_host: u64,
 }
 
 /// Below this, a flow is small; bytes.
@@ -109,23 +133,39 @@ const SMALL_BELOW: u64 = 100_000;
 /// Above this, a flow is large; bytes.
 const LARGE_ABOVE: u64 = 10_000_000;
 
-impl Bin {
-    /// The flows of `rows` that `belongs` takes.
-    fn of(rows: &[FlowRow], belongs: impl Fn(&FlowRow) -> bool) -> Self {
-        let mine = || rows.iter().filter(|row| !row.background && belongs(row));
-        let flows = mine().count() as u64;
+impl Background {
+    /// None if there are no background flows.
+    fn of(rows: &[FlowRow]) -> Option<Self> {
+        let mine: Vec<&FlowRow> = rows.iter().filter(|row| row.background).collect();
+        (!mine.is_empty()).then(|| Self {
+            flows: mine.len() as u64,
+            delivered_bytes: mine.iter().map(|row| row.delivered_bytes).sum(),
+            goodput_mbps: Statistics::of(mine.iter().filter_map(|row| row.goodput_mbps).collect()).mean,
+        })
+    }
+}
+
+impl LabelledBin {
+    fn of(rows: &[FlowRow], range: &SizeRange) -> Self {
         Self {
-            flows,
-            unfinished: mine().filter(|row| row.fct_us.is_none()).count() as u64,
-            fct_us: Statistics::of(mine().filter_map(|row| row.fct_us).collect()),
-            slowdown: Statistics::of(mine().filter_map(|row| row.slowdown).collect()),
+            label: range.label.clone(),
+            from_bytes: range.from,
+            up_to_bytes: (range.up_to < u64::MAX).then_some(range.up_to),
+            bin: Bin::of(rows, |row| range.contains(row.size_bytes)),
         }
     }
 }
 
 impl Summary {
     /// The summary of these flows.
-    pub fn new(scheme: &str, seed: u64, spec_hash: &str, rows: &[FlowRow], totals: Totals) -> Self {
+    pub fn new(
+        scheme: &str,
+        seed: u64,
+        spec_hash: &str,
+        rows: &[FlowRow],
+        ranges: &[SizeRange],
+        totals: Totals,
+    ) -> Self {
         let foreground = || rows.iter().filter(|row| !row.background);
         let count = |field: fn(&FlowRow) -> u64| foreground().map(field).sum::<u64>();
         let data_packets = count(|row| row.segments_received);
@@ -140,6 +180,8 @@ impl Summary {
             small: Bin::of(rows, |row| row.size_bytes < SMALL_BELOW),
             medium: Bin::of(rows, |row| (SMALL_BELOW..=LARGE_ABOVE).contains(&row.size_bytes)),
             large: Bin::of(rows, |row| row.size_bytes > LARGE_ABOVE),
+            bins: ranges.iter().map(|range| LabelledBin::of(rows, range)).collect(),
+            background: Background::of(rows),
             retransmissions: count(|row| u64::from(row.retransmissions)),
             timeouts: count(|row| u64::from(row.timeouts)),
             out_of_order_packets,
@@ -171,6 +213,7 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bins::parse_bins;
 
     fn flow(size_bytes: u64, fct_us: Option<f64>) -> FlowRow {
         let slowdown = fct_us.map(|fct| fct / 2.0);
@@ -186,7 +229,7 @@ mod tests {
     }
 
     fn summary(rows: &[FlowRow]) -> serde_json::Value {
-        let summary = Summary::new("ecmp", 7, "hash", rows, Totals::default());
+        let summary = Summary::new("ecmp", 7, "hash", rows, &parse_bins("lbt").unwrap(), Totals::default());
         serde_json::from_str(&summary.to_json().unwrap()).unwrap()
     }
 
@@ -198,6 +241,35 @@ mod tests {
         let counts = ["small", "medium", "large"].map(|bin| found[bin]["flows"].as_u64());
         assert_eq!(counts, [Some(1), Some(2), Some(1)]);
         assert_eq!(found["flows"], 4);
+    }
+
+    #[test]
+    fn the_ranges_that_are_asked_for_have_their_label_their_bounds_and_their_flows() {
+        let found = summary(&[99_999, 100_000, 7_000_000].map(|size| flow(size, Some(4.0))));
+        let short = &found["bins"][0];
+        assert_eq!(
+            (&short["label"], &short["up_to_bytes"], &short["flows"]),
+            (&"< 100 KB".into(), &99_999.into(), &1.into())
+        );
+        let long = &found["bins"][1];
+        assert_eq!((&long["from_bytes"], &long["flows"]), (&100_000.into(), &2.into()));
+        assert!(long["up_to_bytes"].is_null() && long["fct_us"]["mean"] == 4.0);
+    }
+
+    #[test]
+    fn background_flows_have_a_goodput_of_their_own() {
+        let endless = |mbps| FlowRow {
+            background: true,
+            delivered_bytes: 500,
+            goodput_mbps: Some(mbps),
+            ..flow(0, None)
+        };
+        let found = summary(&[endless(3.0), endless(5.0)]);
+        assert_eq!(
+            found["background"],
+            serde_json::json!({"flows": 2, "delivered_bytes": 1_000, "goodput_mbps": 4.0})
+        );
+        assert!(found["goodput_mbps"]["mean"].is_null());
     }
 
     #[test]

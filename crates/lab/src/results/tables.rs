@@ -78,6 +78,15 @@ pub fn flows_table(rows: &[FlowRow]) -> Result<RecordBatch, ArrowError> {
     numbers!(columns, rows, UInt32Array: retransmissions, timeouts, fast_recoveries, out_of_order_packets);
     numbers!(columns, rows, UInt32Array: duplicate_segments, duplicate_acks, marked_acks, path_changes);
     numbers!(columns, rows, Float64Array: wait_host_us, wait_leaf_us, wait_spine_us, wait_last_us);
+    numbers!(columns, rows, UInt32Array: retransmissions_after_loss, retransmissions_after_reordering);
+    numbers!(columns, rows, UInt32Array: retransmissions_after_timeout, dropped_segments);
+    numbers!(columns, rows, UInt64Array: delivered_bytes);
+    optional!(columns, rows: goodput_mbps, deadline_us);
+    columns.add(
+        "deadline_missed",
+        true,
+        Arc::new(rows.iter().map(|row| row.deadline_missed).collect::<BooleanArray>()),
+    );
     columns.batch()
 }
 

@@ -8,6 +8,8 @@ use weft_traffic::TrafficSpec;
 use weft_transport::TransportSpec;
 use weft_units::Span;
 
+use crate::bins::{SizeRange, parse_bins};
+
 /// One run: a fabric, the traffic on it, a transport and a load balancer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -40,16 +42,27 @@ pub struct RunSpec {
     /// costs nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_every: Option<Span>,
+    /// Ranges of flow sizes to report besides small, medium and large: those of a paper, by name (`weft bins` lists them),
+    /// or ranges as in `"0-100KB,100KB-1MB,1MB-"`, each from its first size, included, to its second, not included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bins: Option<String>,
 }
 
 impl Default for RunSpec {
     fn default() -> Self {
-        Self { seed: 1, time_limit: Span::from_s(10), sample_every: None }
+        Self { seed: 1, time_limit: Span::from_s(10), sample_every: None, bins: None }
     }
 }
 
 fn ecmp() -> BalancerSpec {
     BalancerSpec::Ecmp(weft_balance::switch::ecmp::Params::default())
+}
+
+impl RunSpec {
+    /// The ranges that `bins` asks for; none without it. A spec that was checked has no others.
+    pub(crate) fn size_ranges(&self) -> Vec<SizeRange> {
+        self.bins.as_deref().and_then(|bins| parse_bins(bins).ok()).unwrap_or_default()
+    }
 }
 
 impl Spec {
@@ -63,6 +76,9 @@ impl Spec {
                 "run.sample_every is 0: allowed is more than 0, as in \"100us\"; leave it out for never"
                     .to_owned(),
             );
+        }
+        if let Some(bins) = &self.run.bins {
+            parse_bins(bins).map_err(|message| format!("run.bins{message}"))?;
         }
         self.transport.validate().map_err(|error| within("transport", &error.to_string()))?;
         self.balancer.validate().map_err(|error| within("balancer", &error.to_string()))

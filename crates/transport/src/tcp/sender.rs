@@ -7,7 +7,7 @@ use super::congestion::{MarkEstimator, Window};
 use super::rtt::{RttEstimator, backed_off};
 use super::scoreboard::Scoreboard;
 use super::{Ecn, Tcp};
-use crate::{FlowSize, Outbox, Outgoing, SenderState, SenderStats};
+use crate::{FlowSize, Outbox, Outgoing, Resend, SenderState, SenderStats};
 
 /// Where a sender is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -260,6 +260,8 @@ impl Sender {
             .with_if(PacketFlags::LAST, last);
         if again {
             self.counts.retransmissions += 1;
+            let in_recovery = self.phase == Phase::Recovery;
+            out.sends_again(segment, if in_recovery { Resend::FastRecovery } else { Resend::Timeout });
         } else {
             self.max = segment + 1;
             // RFC 3168 section 6.1.2: on the first new segment after the reduction.

@@ -1,0 +1,257 @@
+//! Flows of one range of sizes, in numbers: what papers show of short and of long flows.
+
+use serde::Serialize;
+
+use super::rows::FlowRow;
+use super::stats::{Statistics, percentile};
+
+/// The flows of one range of sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Bin {
+    /// How many there are.
+    pub flows: u64,
+    /// How many of them did not finish.
+    pub unfinished: u64,
+    /// Completion times of those that finished: from the start until the receiver has the last byte in order.
+    pub fct_us: Statistics,
+    /// Completion times as multiples of the completion time in an empty fabric.
+    pub slowdown: Statistics,
+    /// Payload over completion time, of those that finished.
+    pub goodput_mbps: Goodput,
+    /// How long a data packet that arrived waited in the queues of switches, on average; null without data packets.
+    pub queueing_us: Option<f64>,
+    /// Segments sent again, by reason.
+    pub resent: Resent,
+    /// Duplicate acknowledgements.
+    pub duplicate_acks: DuplicateAcks,
+    /// Deadlines, if the traffic has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadlines: Option<Deadlines>,
+}
+
+/// What flows delivered a second, in Mbit/s; null if no flow finished.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Goodput {
+    /// The mean over flows.
+    pub mean: Option<f64>,
+    /// The slowest flow's.
+    pub min: Option<f64>,
+    /// The lower quartile.
+    pub p25: Option<f64>,
+    /// The median.
+    pub p50: Option<f64>,
+    /// The upper quartile.
+    pub p75: Option<f64>,
+    /// The fastest flow's.
+    pub max: Option<f64>,
+    /// The sum over flows, whether they were active at one time or not.
+    pub sum: Option<f64>,
+    /// The payload of all of them over the time from the first start to the last completion.
+    pub together: Option<f64>,
+}
+
+/// Segments sent again, by reason; shares are of all segments sent, and null if there are none.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Resent {
+    /// Every earlier copy was dropped.
+    pub after_loss: u64,
+    /// In vain, in fast recovery: the segment was late.
+    pub after_reordering: u64,
+    /// In vain, after a timeout.
+    pub after_timeout: u64,
+    /// All three together, as a share.
+    pub share: Option<f64>,
+    /// `after_reordering`, as a share.
+    pub reordering_share: Option<f64>,
+}
+
+/// Acknowledgements that repeated the last one while data was outstanding (RFC 5681 section 2).
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct DuplicateAcks {
+    /// How many there were.
+    pub total: u64,
+    /// The share of flows with one or more; null if there is no flow.
+    pub one_or_more: Option<f64>,
+    /// The share of flows with three or more, which is TCP's threshold.
+    pub three_or_more: Option<f64>,
+}
+
+/// Flows that had to be done by a deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Deadlines {
+    /// Flows with a deadline that was met or missed: not those that were still active, in time, when the run ended.
+    pub flows: u64,
+    /// How many missed it.
+    pub missed: u64,
+    /// `missed` / `flows`; null if no flow had one.
+    pub missed_share: Option<f64>,
+}
+
+impl Bin {
+    /// The flows of `rows` that `belongs` takes, background ones left out.
+    pub fn of(rows: &[FlowRow], belongs: impl Fn(&FlowRow) -> bool) -> Self {
+        let mine: Vec<&FlowRow> = rows.iter().filter(|row| !row.background && belongs(row)).collect();
+        let packets: u64 = mine.iter().map(|row| row.segments_received).sum();
+        let waited_us: f64 =
+            mine.iter().map(|row| row.wait_leaf_us + row.wait_spine_us + row.wait_last_us).sum();
+        Self {
+            flows: mine.len() as u64,
+            unfinished: mine.iter().filter(|row| row.fct_us.is_none()).count() as u64,
+            fct_us: Statistics::of(mine.iter().filter_map(|row| row.fct_us).collect()),
+            slowdown: Statistics::of(mine.iter().filter_map(|row| row.slowdown).collect()),
+            goodput_mbps: Goodput::of(&mine),
+            queueing_us: share(waited_us, packets),
+            resent: Resent::of(&mine),
+            duplicate_acks: DuplicateAcks::of(&mine),
+            deadlines: Deadlines::of(&mine),
+        }
+    }
+}
+
+impl Goodput {
+    /// That of the flows that have one.
+    pub fn of(rows: &[&FlowRow]) -> Self {
+        let done: Vec<&FlowRow> = rows.iter().copied().filter(|row| row.goodput_mbps.is_some()).collect();
+        let mut values: Vec<f64> = done.iter().filter_map(|row| row.goodput_mbps).collect();
+        values.sort_by(f64::total_cmp);
+        let at = |q| percentile(&values, q);
+        let sum = (!values.is_empty()).then(|| values.iter().sum::<f64>());
+        let first = done.iter().map(|row| row.start_us).fold(f64::INFINITY, f64::min);
+        let last = done.iter().filter_map(|row| Some(row.start_us + row.fct_us?)).fold(0.0, f64::max);
+        let bits: f64 = done.iter().map(|row| row.delivered_bytes as f64 * 8.0).sum();
+        Self {
+            mean: sum.map(|sum| sum / values.len() as f64),
+            min: at(0.0),
+            p25: at(0.25),
+            p50: at(0.5),
+            p75: at(0.75),
+            max: at(1.0),
+            sum,
+            // Bits a microsecond are megabits a second.
+            together: (last > first).then(|| bits / (last - first)),
+        }
+    }
+}
+
+impl Resent {
+    fn of(rows: &[&FlowRow]) -> Self {
+        let count = |field: fn(&FlowRow) -> u32| rows.iter().map(|row| u64::from(field(row))).sum::<u64>();
+        let sent: u64 = rows.iter().map(|row| row.segments_sent).sum();
+        let after_reordering = count(|row| row.retransmissions_after_reordering);
+        Self {
+            after_loss: count(|row| row.retransmissions_after_loss),
+            after_reordering,
+            after_timeout: count(|row| row.retransmissions_after_timeout),
+            share: share(count(|row| row.retransmissions) as f64, sent),
+            reordering_share: share(after_reordering as f64, sent),
+        }
+    }
+}
+
+impl DuplicateAcks {
+    fn of(rows: &[&FlowRow]) -> Self {
+        let flows = rows.len() as u64;
+        let with = |least: u32| rows.iter().filter(|row| row.duplicate_acks >= least).count();
+        Self {
+            total: rows.iter().map(|row| u64::from(row.duplicate_acks)).sum(),
+            one_or_more: share(with(1) as f64, flows),
+            three_or_more: share(with(3) as f64, flows),
+        }
+    }
+}
+
+impl Deadlines {
+    /// None if no flow has a deadline.
+    fn of(rows: &[&FlowRow]) -> Option<Self> {
+        rows.iter().any(|row| row.deadline_us.is_some()).then(|| {
+            let known = || rows.iter().filter_map(|row| row.deadline_missed);
+            let (flows, missed) = (known().count() as u64, known().filter(|missed| *missed).count() as u64);
+            Self { flows, missed, missed_share: share(missed as f64, flows) }
+        })
+    }
+}
+
+/// `part` / `whole`, or none of nothing.
+fn share(part: f64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part / whole as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flow of 1,000 bytes, 8,000 bits, that takes `fct_us`.
+    fn flow(start_us: f64, fct_us: f64) -> FlowRow {
+        FlowRow {
+            start_us,
+            size_bytes: 1_000,
+            delivered_bytes: 1_000,
+            fct_us: Some(fct_us),
+            goodput_mbps: Some(8_000.0 / fct_us),
+            segments_sent: 5,
+            segments_received: 4,
+            ..FlowRow::default()
+        }
+    }
+
+    fn bin(rows: &[FlowRow]) -> Bin {
+        Bin::of(rows, |_| true)
+    }
+
+    #[test]
+    fn goodput_is_that_of_a_table_worked_out_by_hand() {
+        // 800, 400, 200 and 100 Mbit/s; together 32,000 bits from 10 us to 90 us.
+        let rows = [flow(10.0, 10.0), flow(10.0, 20.0), flow(20.0, 40.0), flow(10.0, 80.0)];
+        let found = bin(&rows).goodput_mbps;
+        let values =
+            [found.mean, found.min, found.p25, found.p50, found.p75, found.max, found.sum, found.together];
+        assert_eq!(values, [375.0, 100.0, 175.0, 300.0, 500.0, 800.0, 1_500.0, 400.0].map(Some));
+        assert_eq!(bin(&[]).goodput_mbps, Goodput::default());
+    }
+
+    #[test]
+    fn queueing_is_per_packet_and_leaves_the_hosts_own_queue_out() {
+        let row = FlowRow {
+            wait_host_us: 1e6,
+            wait_leaf_us: 6.0,
+            wait_spine_us: 1.0,
+            wait_last_us: 1.0,
+            ..flow(0.0, 1.0)
+        };
+        assert_eq!(bin(&[row.clone(), FlowRow { background: true, ..row }]).queueing_us, Some(2.0));
+    }
+
+    #[test]
+    fn retransmissions_are_shares_of_the_segments_sent() {
+        let row = FlowRow {
+            retransmissions: 4,
+            retransmissions_after_loss: 1,
+            retransmissions_after_reordering: 2,
+            retransmissions_after_timeout: 1,
+            segments_sent: 20,
+            ..flow(0.0, 1.0)
+        };
+        let found = bin(&[row]).resent;
+        assert_eq!((found.after_loss, found.after_reordering, found.after_timeout), (1, 2, 1));
+        assert_eq!((found.share, found.reordering_share), (Some(0.2), Some(0.1)));
+    }
+
+    #[test]
+    fn the_shares_of_flows_with_duplicates_count_flows() {
+        let rows = [0, 1, 2, 3].map(|duplicate_acks| FlowRow { duplicate_acks, ..flow(0.0, 1.0) });
+        let found = bin(&rows).duplicate_acks;
+        assert_eq!((found.total, found.one_or_more, found.three_or_more), (6, Some(0.75), Some(0.25)));
+    }
+
+    #[test]
+    fn deadlines_count_where_it_is_known_what_came_of_them() {
+        assert_eq!(bin(&[flow(0.0, 1.0)]).deadlines, None);
+        let rows = [Some(true), Some(false), Some(false), None].map(|deadline_missed| FlowRow {
+            deadline_us: Some(5.0),
+            deadline_missed,
+            ..flow(0.0, 1.0)
+        });
+        let expected = Deadlines { flows: 3, missed: 1, missed_share: Some(1.0 / 3.0) };
+        assert_eq!(bin(&rows).deadlines, Some(expected));
+    }
+}
