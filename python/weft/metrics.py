@@ -45,6 +45,12 @@ def _missed(one: SizeBin) -> float | None:
     return one.missed_deadlines_share
 
 
+def _path_deviation_share(summary: Summary) -> float | None:
+    """Deviation over mean: runs of different length can be compared by it."""
+    mean, deviation = summary.path_throughput_mbps, summary.path_throughput_sd_mbps
+    return deviation / mean if mean and deviation is not None else None
+
+
 def _named(name: BinName, read: Callable[[SizeBin], float | None]) -> Reading:
     return lambda summary: _number(read(summary.bins[name]))
 
@@ -116,6 +122,8 @@ MORE_METRICS: Sequence[Metric] = (
         lambda summary: summary.background.goodput_mbps if summary.background else None,
         True,
     ),
+    Metric("path_throughput_sd_mbps", "deviation by path", "mbps", lambda summary: summary.path_throughput_sd_mbps),
+    Metric("path_throughput_sd_share", "deviation by path", "share", _path_deviation_share),
     Metric("overhead_bytes", "scheme's own bytes", "count", lambda summary: _number(summary.overhead_bytes)),
     Metric(
         "state_bytes_per_switch",

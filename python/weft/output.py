@@ -15,7 +15,7 @@ __all__ = ["check_target", "staged_directory", "write_file"]
 _MARKERS = frozenset({"compare.json", "summary.json", "figure.json"})
 # ... and --force replaces it if it holds nothing but what Weft writes.
 _OWN = _MARKERS | {
-    *("spec.toml", "flows.parquet", "links.parquet", "samples.parquet", "scheme.parquet"),
+    *("spec.toml", "flows.parquet", "links.parquet", "samples.parquet", "paths.parquet", "scheme.parquet"),
     *("runs", "figures", "table.csv", "table.parquet", "bins.csv", "report.html"),
 }
 

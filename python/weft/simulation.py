@@ -26,7 +26,7 @@ Overrides: TypeAlias = Mapping[str, object] | Sequence[tuple[str, str]]
 ProgressCallback: TypeAlias = Callable[[_core.Progress], None]
 """Called about five times a second, possibly from another thread; an exception in it ends the run."""
 
-_TABLES = ("flows", "links", "samples", "scheme")
+_TABLES = ("flows", "links", "samples", "paths", "scheme")
 
 
 class Result:
@@ -73,6 +73,11 @@ class Result:
     def load_sharing(self) -> LoadSharing | None:
         """How evenly leaves' uplinks shared the load, slot by slot; None without samples."""
         return load_sharing(self.samples, self.links)
+
+    @property
+    def paths(self) -> "pl.DataFrame":
+        """A row per path from rack to rack, and what it carried; empty unless the spec has `run.paths_of`."""
+        return self._frame("paths")
 
     @property
     def scheme(self) -> "pl.DataFrame":

@@ -136,6 +136,10 @@ class Summary:
     size_bins: Sequence[SizeBin]
     """The ranges of sizes that the spec asked for with `run.bins`, in its order."""
     background: Background | None
+    path_throughput_mbps: float | None
+    """Mean throughput of a path, if the spec has `run.paths_of`."""
+    path_throughput_sd_mbps: float | None
+    """Standard deviation over the paths of a pair of racks, likewise."""
     overhead_bytes: int | None
     state_bytes_per_switch: int | None
     state_bytes_per_host: int | None
@@ -196,6 +200,8 @@ class Summary:
             wait_us={tier: (raw.get("wait_us") or {}).get(tier) for tier in TIERS},
             size_bins=[SizeBin.read(one) for one in raw.get("bins") or ()],
             background=Background(**raw["background"]) if raw.get("background") else None,
+            path_throughput_mbps=(raw.get("paths") or {}).get("mean_mbps"),
+            path_throughput_sd_mbps=(raw.get("paths") or {}).get("sd_mbps"),
             overhead_bytes=raw.get("overhead_bytes"),
             state_bytes_per_switch=raw.get("state_bytes_per_switch"),
             state_bytes_per_host=raw.get("state_bytes_per_host"),

@@ -35,6 +35,32 @@ def test_the_summary_is_what_the_flows_say(small: dict[str, int]) -> None:
             assert found.slowdown.p50 == pytest.approx(flows["slowdown"].quantile(0.5, "linear"))
 
 
+def test_what_the_summary_says_of_packets_and_throughput_is_what_the_flows_say(small: dict[str, int]) -> None:
+    shape = small | {"traffic.flows": 200, "fabric.switch_queue.buffer": "30KB", "balancer.name": "rps"}
+    result = weft.run("", set=shape | {"run.bins": "lbt", "run.paths_of": "100KB", "traffic.deadlines.mean": "2ms"})
+    for place, wanted in enumerate([pl.col("size_bytes") < 100_000, pl.col("size_bytes") >= 100_000]):
+        flows, found = result.flows.filter(wanted), result.summary.size_bins[place]
+        assert found.flows == flows.height > 0
+        assert (flows["goodput_mbps"] - flows["size_bytes"] * 8.0 / flows["fct_us"]).abs().max() < 1e-6  # type: ignore[operator]
+        assert found.goodput_mbps.sum == pytest.approx(flows["goodput_mbps"].sum())
+        assert found.goodput_mbps.p25 == pytest.approx(flows["goodput_mbps"].quantile(0.25, "linear"))
+        waits = flows.select(pl.sum_horizontal(pl.sum("wait_leaf_us", "wait_spine_us", "wait_last_us"))).item()
+        assert found.queueing_us == pytest.approx(waits / flows["segments_received"].sum())
+        assert found.duplicate_acks["three_or_more"] == pytest.approx((flows["duplicate_acks"] >= 3).mean())
+        reasons = ["after_loss", "after_reordering", "after_timeout"]
+        counts = [flows[f"retransmissions_{reason}"].sum() for reason in reasons]
+        assert [found.resent[reason] for reason in reasons] == counts
+        assert sum(counts) == flows["retransmissions"].sum()
+        missed = (flows["fct_us"] > flows["deadline_us"]).mean()
+        assert found.missed_deadlines_share == pytest.approx(missed)
+    long = result.flows.filter(pl.col("size_bytes") >= 100_000)
+    carried = result.paths["carried_bytes"].sum()
+    most = (long["segments_received"] * 1_460).sum()
+    assert long["delivered_bytes"].sum() <= carried <= most, "duplicates were carried, too"
+    deviations = result.paths.group_by("src_rack", "dst_rack").agg(pl.col("throughput_mbps").std(ddof=0))
+    assert result.summary.path_throughput_sd_mbps == pytest.approx(deviations["throughput_mbps"].mean())
+
+
 def test_written_results_are_read_back_the_same(small: dict[str, int], tmp_path: Path) -> None:
     result = weft.run("", set=small)
     result.write(tmp_path / "out")

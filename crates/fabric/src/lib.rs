@@ -5,8 +5,8 @@ pub mod spec;
 pub mod topology;
 
 pub use engine::{
-    Ending, FlowRecord, LinkDrops, LinkSample, LinkTotals, MemoryUse, Observation, PacketCounts, Progress,
-    Results, Retransmissions, SchemeCounter, Simulation, SimulationInput, Status,
+    Ending, FlowRecord, LinkDrops, LinkSample, LinkTotals, MemoryUse, Observation, PacketCounts, PathTotal,
+    Progress, Results, Retransmissions, SchemeCounter, Simulation, SimulationInput, Status,
 };
 pub use spec::{Fabric, FabricError, FabricInfo, FabricSpec, fabrics};
 pub use topology::{

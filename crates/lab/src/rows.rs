@@ -1,10 +1,10 @@
 //! From what the engine counted to the rows of the result tables.
 
-use weft_fabric::{FlowRecord, LinkSample, LinkTotals, SchemeCounter, Tier, Topology};
+use weft_fabric::{FlowRecord, LinkSample, LinkTotals, PathTotal, SchemeCounter, Tier, Topology};
 use weft_traffic::{Flow, Traffic};
 use weft_units::{Span, Time};
 
-use crate::results::rows::{CounterRow, FlowRow, LinkRow, SampleRow};
+use crate::results::rows::{CounterRow, FlowRow, LinkRow, PathRow, SampleRow};
 
 /// A row a flow, in the order of the traffic.
 pub(crate) fn flow_rows(traffic: &Traffic, records: &[FlowRecord], end: Time) -> Vec<FlowRow> {
@@ -98,6 +98,25 @@ pub(crate) fn sample_rows(topology: &Topology, samples: &[LinkSample]) -> Vec<Sa
         backlog_bytes: sample.backlog_bytes,
     };
     samples.iter().map(row).collect()
+}
+
+/// What each path carried, by racks.
+pub(crate) fn path_rows(paths: &[PathTotal], end: Time) -> Vec<PathRow> {
+    let run_us = end.since(Time::ZERO).as_us();
+    let mut rows: Vec<PathRow> = Vec::with_capacity(paths.len());
+    for path in paths {
+        let beside =
+            rows.last().filter(|last| (last.src_rack, last.dst_rack) == (path.src_rack, path.dst_rack));
+        rows.push(PathRow {
+            src_rack: path.src_rack,
+            dst_rack: path.dst_rack,
+            path: beside.map_or(0, |last| last.path + 1),
+            carried_bytes: path.bytes,
+            // Bits a microsecond are megabits a second.
+            throughput_mbps: if run_us > 0.0 { path.bytes as f64 * 8.0 / run_us } else { 0.0 },
+        });
+    }
+    rows
 }
 
 pub(crate) const fn tier_name(tier: Tier) -> &'static str {

@@ -11,14 +11,15 @@ use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
 use weft_fabric::{Fabric, Progress, Results, Simulation, SimulationInput, Status};
 use weft_traffic::Traffic;
 use weft_transport::{Protocol, TransportSpec};
-use weft_units::Span;
+use weft_units::{Bytes, Span};
 
 use crate::clock::Stopwatch;
 use crate::results::output::{OutputError, write_directory};
 use crate::results::parquet::to_parquet;
+use crate::results::spread::Spread;
 use crate::results::summary::{Summary, Totals};
-use crate::results::tables::{flows_table, links_table, samples_table, scheme_table};
-use crate::rows::{counter_rows, flow_rows, link_rows, sample_rows};
+use crate::results::tables::{flows_table, links_table, paths_table, samples_table, scheme_table};
+use crate::rows::{counter_rows, flow_rows, link_rows, path_rows, sample_rows};
 use crate::spec::{Resolved, SpecError, SpecSource, within};
 
 /// A run that did not come to its end.
@@ -79,6 +80,8 @@ pub struct Outcome {
     pub links: RecordBatch,
     /// A row a link and interval in which it was not idle; empty unless the spec asks for samples.
     pub samples: RecordBatch,
+    /// A row a path; empty unless the spec asks for them.
+    pub paths: RecordBatch,
     /// A row a counter of the scheme.
     pub scheme: RecordBatch,
     /// Packets in the whole fabric, and how many were on links at the end.
@@ -191,6 +194,7 @@ impl Prepared {
             time_limit: spec.run.time_limit,
             sample_every: spec.run.sample_every,
             observe_every,
+            paths_of: spec.run.paths_of.map(Bytes::as_u64),
         };
         input.check().map_err(|error| self.resolved.error(within("balancer", &error.to_string())))?;
         let mut simulation = Simulation::new(input);
@@ -223,6 +227,7 @@ impl Prepared {
         let flows = flow_rows(&self.traffic, &results.flows, results.end);
         let links = link_rows(&self.fabric.topology, &results.links, results.end);
         let samples = sample_rows(&self.fabric.topology, &results.samples);
+        let paths = path_rows(&results.paths, results.end);
         let counters = counter_rows(&results.scheme);
         let totals = totals(results, self.traffic.flows.len(), elapsed);
         let spec = &self.resolved.spec;
@@ -236,6 +241,7 @@ impl Prepared {
         }
         let (seed, hash) = (spec.run.seed, &self.resolved.hash);
         let mut summary = Summary::new(scheme, seed, hash, &flows, &spec.run.size_ranges(), totals);
+        summary.paths = Spread::of(&paths);
         summary.warnings.clone_from(&self.fabric.warnings);
         Ok(Outcome {
             spec: text,
@@ -243,6 +249,7 @@ impl Prepared {
             flows: flows_table(&flows)?,
             links: links_table(&links)?,
             samples: samples_table(&samples)?,
+            paths: paths_table(&paths)?,
             scheme: scheme_table(&counters)?,
             packets: PacketBalance {
                 sent: results.packets.sent,
@@ -284,12 +291,13 @@ pub(crate) fn memory_bytes(results: &Results, flows: usize) -> u64 {
 }
 
 impl Outcome {
-    /// The table with this name: "flows", "links", "samples" or "scheme".
+    /// The table with this name: "flows", "links", "samples", "paths" or "scheme".
     pub fn table(&self, name: &str) -> Option<&RecordBatch> {
         match name {
             "flows" => Some(&self.flows),
             "links" => Some(&self.links),
             "samples" => Some(&self.samples),
+            "paths" => Some(&self.paths),
             "scheme" => Some(&self.scheme),
             _ => None,
         }
@@ -307,12 +315,14 @@ impl Outcome {
         let parquet = |table| to_parquet(table).map_err(|error| other(Box::new(error)));
         let (flows, links) = (parquet(&self.flows)?, parquet(&self.links)?);
         let (samples, scheme) = (parquet(&self.samples)?, parquet(&self.scheme)?);
+        let paths = parquet(&self.paths)?;
         let summary = self.summary.to_json().map_err(|error| other(Box::new(error)))?;
-        let files: [(&str, &[u8]); 6] = [
+        let files: [(&str, &[u8]); 7] = [
             ("spec.toml", self.spec.as_bytes()),
             ("flows.parquet", &flows),
             ("links.parquet", &links),
             ("samples.parquet", &samples),
+            ("paths.parquet", &paths),
             ("scheme.parquet", &scheme),
             ("summary.json", summary.as_bytes()),
         ];

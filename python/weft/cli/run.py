@@ -32,7 +32,7 @@ def run(
     """Run one simulation and print what came out.
 
     With `--out`, the directory gets `spec.toml` (everything that is needed to run it again), `summary.json`
-    and the tables `flows`, `links`, `samples` and `scheme` as Parquet.
+    and the tables `flows`, `links`, `samples`, `paths` and `scheme` as Parquet.
 
     **Examples**
 

@@ -30,8 +30,9 @@ def print_comparison(console: Console, comparison: Comparison, metrics: Sequence
     for part in _parts(console, comparison, metrics):
         console.print(part)
     for place, sizes in enumerate(comparison.size_bins):
-        console.print(Text(f"flows of {sizes}", style="bold"))
-        for part in _parts(console, comparison, _filled(comparison, bin_metrics(place))):
+        flows = max(run.summary.size_bins[place].flows for run in comparison.runs)
+        console.print(Text(f"flows of {sizes} ({flows:,})", style="bold"))
+        for part in _parts(console, comparison, _telling(comparison, bin_metrics(place))):
             console.print(part)
     seeds = max(len(runs) for runs in comparison.groups.values())
     interval = f"; ± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
@@ -45,10 +46,15 @@ def print_comparison(console: Console, comparison: Comparison, metrics: Sequence
             console.print(sentence, markup=False)
 
 
-def _filled(comparison: Comparison, metrics: Sequence[Metric]) -> list[Metric]:
-    """Leave out the columns in which no scheme has a value, such as deadlines where there are none."""
+def _telling(comparison: Comparison, metrics: Sequence[Metric]) -> list[Metric]:
+    """Leave out the columns that say nothing: how many flows (the heading does), no value, none unfinished."""
     rows = comparison.estimates_of(metrics).values()
-    return [metric for metric in metrics if any(row[metric.key] is not None for row in rows)]
+
+    def tells(metric: Metric) -> bool:
+        values = [value.mean for row in rows if (value := row[metric.key]) is not None]
+        return metric.key != "flows" and bool(values) and (metric.key != "unfinished" or any(values))
+
+    return [metric for metric in metrics if tells(metric)]
 
 
 def _parts(console: Console, comparison: Comparison, metrics: Sequence[Metric]) -> list[Table]:

@@ -10,6 +10,7 @@ mod link;
 mod messages;
 mod network;
 mod observer;
+mod paths;
 mod pool;
 mod results;
 mod sampler;
@@ -19,6 +20,7 @@ mod switch;
 
 pub use network::{LinkDrops, PacketCounts};
 pub use observer::Observation;
+pub use paths::PathTotal;
 pub use results::{FlowRecord, LinkTotals, MemoryUse, Results, Retransmissions, SchemeCounter};
 pub use sampler::LinkSample;
 pub use simulation::{Ending, Progress, Simulation, SimulationInput, Status};

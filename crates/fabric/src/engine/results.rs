@@ -1,10 +1,12 @@
 //! What a run leaves behind.
 
+use weft_traffic::Flow;
 use weft_transport::{ReceiverStats, SenderStats};
 use weft_units::{Span, Time};
 
 use super::network::PacketCounts;
 use super::observer::Observation;
+use super::paths::PathTotal;
 use super::sampler::LinkSample;
 
 /// One flow, when the run is over.
@@ -41,6 +43,13 @@ pub struct Retransmissions {
     pub after_reordering: u32,
     /// In vain, after a timeout: the segment was late, or had arrived behind one that was lost.
     pub after_timeout: u32,
+}
+
+/// Payload that arrived, each byte once, to a segment: full ones have `payload_bytes`.
+pub(super) fn arrived(receiver: &ReceiverStats, flow: &Flow, payload_bytes: u64) -> u64 {
+    let segments = receiver.segments_received - u64::from(receiver.duplicates);
+    let most = if flow.background { u64::MAX } else { flow.size_bytes };
+    segments.saturating_mul(payload_bytes).min(most)
 }
 
 /// One link, when the run is over.
@@ -89,6 +98,8 @@ pub struct Results {
     pub samples: Vec<LinkSample>,
     /// What switches' ports did in windows of time; empty unless asked for.
     pub observations: Vec<Observation>,
+    /// What each path carried; empty unless asked for.
+    pub paths: Vec<PathTotal>,
     /// What the scheme counted, and `state_bytes_per_switch` and `state_bytes_per_host`: the most that any node keeps.
     pub scheme: Vec<SchemeCounter>,
     /// Packets in the whole fabric.

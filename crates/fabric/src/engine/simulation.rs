@@ -11,7 +11,8 @@ use super::endpoint::{End, HostOutbox};
 use super::event_set::{EventKey, EventKind, Next};
 use super::hosts::{Hosts, PacketSizes, fabric_facts};
 use super::network::Network;
-use super::results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
+use super::paths::PathMeter;
+use super::results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter, arrived};
 use super::sampler::Sampler;
 use crate::topology::{FaultEvent, FlowPackets, Ideal, Topology};
 
@@ -39,6 +40,8 @@ pub struct SimulationInput<'a, P> {
     pub sample_every: Option<Span>,
     /// Watch the queues of switches' ports over windows of this length; not zero.
     pub observe_every: Option<Span>,
+    /// Count what flows of at least so many bytes deliver over each path.
+    pub paths_of: Option<u64>,
 }
 
 impl<P: Protocol> SimulationInput<'_, P> {
@@ -109,10 +112,10 @@ pub struct Simulation<'a, P: Protocol> {
     all_done: bool,
     deadline: Time,
     events: u64,
-    /// Payload of a full segment.
     payload_bytes: u64,
     hash_key: u64,
     sampler: Option<Sampler>,
+    paths: Option<PathMeter>,
 }
 
 impl<'a, P: Protocol> Simulation<'a, P> {
@@ -150,6 +153,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             all_done: false,
             deadline: last_start.saturating_add(input.time_limit),
             events: 0,
+            paths: input.paths_of.map(|from_bytes| PathMeter::new(from_bytes, sizes.header_bytes)),
             payload_bytes: u64::from(sizes.full_bytes - sizes.header_bytes),
             sampler: input.sample_every.map(|every| Sampler::new(every, topology.links.len())),
             hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
@@ -346,6 +350,9 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         let Some(receiver) = &mut self.active.receiver[place as usize] else { return };
         if packet.kind == Kind::Data {
             receiver.note_path(packet);
+            if let Some(paths) = &mut self.paths {
+                paths.note(self.topology, packet, &self.flows[packet.flow.index()]);
+            }
         }
         let mut out =
             HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut receiver.end };
@@ -412,10 +419,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         }
         if let Some(receiver) = &self.active.receiver[place as usize] {
             record.receiver = self.protocol.receiver_stats(&receiver.state);
-            let segments = record.receiver.segments_received - u64::from(record.receiver.duplicates);
-            let flow = &self.flows[flow.index()];
-            let most = if flow.background { u64::MAX } else { flow.size_bytes };
-            record.delivered_bytes = segments.saturating_mul(self.payload_bytes).min(most);
+            record.delivered_bytes = arrived(&record.receiver, &self.flows[flow.index()], self.payload_bytes);
             record.path_changes = receiver.path_changes;
             record.wait_ps = receiver.wait_ps;
         }
@@ -451,6 +455,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             links: links.collect(),
             samples: self.sampler.take().map(Sampler::into_samples).unwrap_or_default(),
             observations: self.network.observations(),
+            paths: self.paths.take().map(|paths| paths.into_totals(&self.network)).unwrap_or_default(),
             scheme: self.scheme_counters(),
             packets: self.network.counts,
             in_flight: self.network.in_flight(),

@@ -54,6 +54,7 @@ pub struct Run<'a> {
     pub time_limit: Span,
     pub sample_every: Option<Span>,
     pub observe_every: Option<Span>,
+    pub paths_of: Option<u64>,
 }
 
 impl<'a> Run<'a> {
@@ -66,6 +67,7 @@ impl<'a> Run<'a> {
             time_limit: Span::from_s(10),
             sample_every: None,
             observe_every: None,
+            paths_of: None,
         }
     }
 
@@ -97,6 +99,7 @@ impl<'a> Run<'a> {
             time_limit: self.time_limit,
             sample_every: self.sample_every,
             observe_every: self.observe_every,
+            paths_of: self.paths_of,
         });
         let ending = loop {
             if let Status::Finished(ending) = simulation.advance(1 << 20) {

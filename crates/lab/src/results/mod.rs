@@ -5,6 +5,7 @@ pub mod fingerprint;
 pub mod output;
 pub mod parquet;
 pub mod rows;
+pub mod spread;
 pub mod stats;
 pub mod summary;
 pub mod tables;

@@ -35,8 +35,15 @@ pub enum OutputError {
 }
 
 /// The files of a result directory, in the order in which they are written. The last one says that all are there.
-pub const FILES: [&str; 6] =
-    ["spec.toml", "flows.parquet", "links.parquet", "samples.parquet", "scheme.parquet", "summary.json"];
+pub const FILES: [&str; 7] = [
+    "spec.toml",
+    "flows.parquet",
+    "links.parquet",
+    "samples.parquet",
+    "paths.parquet",
+    "scheme.parquet",
+    "summary.json",
+];
 
 /// Writes `files` (name and content) as the directory `target`: to a temporary sibling first, which is renamed when
 /// all is on disk. If anything fails, nothing is left behind, and what was there before is still there.

@@ -140,6 +140,21 @@ pub struct ObservationRow {
     pub mean_interval: f64,
 }
 
+/// A path from one rack to another: a row of `paths.parquet`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PathRow {
+    /// The rack of the senders.
+    pub src_rack: u16,
+    /// The rack of the receivers.
+    pub dst_rack: u16,
+    /// Number of the path among those of these racks, from 0, in no order that means anything.
+    pub path: u32,
+    /// Payload that arrived over it, however often.
+    pub carried_bytes: u64,
+    /// The same over the simulated time.
+    pub throughput_mbps: f64,
+}
+
 /// A counter of the scheme: a row of `scheme.parquet`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterRow {

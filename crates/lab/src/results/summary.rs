@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::bin::Bin;
 use super::rows::FlowRow;
+use super::spread::Spread;
 use super::stats::Statistics;
 use crate::bins::SizeRange;
 
@@ -32,6 +33,9 @@ pub struct Summary {
     /// The ranges of sizes that the spec asks for, in its order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bins: Vec<LabelledBin>,
+    /// How evenly flows are spread over the paths, if the spec asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Spread>,
     /// Flows that never end, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
@@ -181,6 +185,7 @@ impl Summary {
             medium: Bin::of(rows, |row| (SMALL_BELOW..=LARGE_ABOVE).contains(&row.size_bytes)),
             large: Bin::of(rows, |row| row.size_bytes > LARGE_ABOVE),
             bins: ranges.iter().map(|range| LabelledBin::of(rows, range)).collect(),
+            paths: None,
             background: Background::of(rows),
             retransmissions: count(|row| u64::from(row.retransmissions)),
             timeouts: count(|row| u64::from(row.timeouts)),

@@ -7,7 +7,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, Field, Schema};
 
-use super::rows::{CounterRow, FlowRow, LinkRow, ObservationRow, SampleRow};
+use super::rows::{CounterRow, FlowRow, LinkRow, ObservationRow, PathRow, SampleRow};
 
 /// The columns of a table, as they are collected.
 #[derive(Default)]
@@ -128,6 +128,19 @@ pub fn observations_table(rows: &[ObservationRow]) -> Result<RecordBatch, ArrowE
     numbers!(columns, rows, Float64Array: traffic);
     optional!(columns, rows: occupancy, mean_occupancy);
     numbers!(columns, rows, Float64Array: interval, mean_interval);
+    columns.batch()
+}
+
+/// The table of paths.
+///
+/// # Errors
+/// None in practice: every column has a value for every row.
+pub fn paths_table(rows: &[PathRow]) -> Result<RecordBatch, ArrowError> {
+    let mut columns = Columns::default();
+    numbers!(columns, rows, UInt16Array: src_rack, dst_rack);
+    numbers!(columns, rows, UInt32Array: path);
+    numbers!(columns, rows, UInt64Array: carried_bytes);
+    numbers!(columns, rows, Float64Array: throughput_mbps);
     columns.batch()
 }
 

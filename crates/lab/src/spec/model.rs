@@ -6,7 +6,7 @@ use weft_balance::BalancerSpec;
 use weft_fabric::FabricSpec;
 use weft_traffic::TrafficSpec;
 use weft_transport::TransportSpec;
-use weft_units::Span;
+use weft_units::{Bytes, Span};
 
 use crate::bins::{SizeRange, parse_bins};
 
@@ -42,6 +42,10 @@ pub struct RunSpec {
     /// costs nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_every: Option<Span>,
+    /// Count what flows of at least this size, and those that never end, deliver over each path from rack to rack, for the
+    /// table `paths`: as in `"100KB"`, or `"0B"` for all. Default: nothing is counted; then it costs nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths_of: Option<Bytes>,
     /// Ranges of flow sizes to report besides small, medium and large: those of a paper, by name (`weft bins` lists them),
     /// or ranges as in `"0-100KB,100KB-1MB,1MB-"`, each from its first size, included, to its second, not included.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +54,7 @@ pub struct RunSpec {
 
 impl Default for RunSpec {
     fn default() -> Self {
-        Self { seed: 1, time_limit: Span::from_s(10), sample_every: None, bins: None }
+        Self { seed: 1, time_limit: Span::from_s(10), sample_every: None, paths_of: None, bins: None }
     }
 }
 
