@@ -414,6 +414,7 @@ registry! {
         flowbender: FlowBender, "FlowBender: a flow whose packets come back marked takes another hash.", "Kabbani et al., CoNEXT 2014";
         plb: Plb, "PLB: a flow that stays congested takes another flow label, best while it is idle.", "Qureshi et al., SIGCOMM 2022";
         presto: Presto, "Presto: 64 KB flowcells in turn over all paths, from the edge.", "He et al., SIGCOMM 2015";
+        clove: Clove, "CLOVE: every flowlet takes, by its source port, one of the paths that traces found; marks shift the weights.", "Katta et al., HotNets 2016 and CoNEXT 2017";
     }
 }
 

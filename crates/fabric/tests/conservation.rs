@@ -60,6 +60,8 @@ proptest! {
             "name = 'lbt'\nlong_after = '8KB'\nrefresh = '20us'\nentries = 16",
             "name = 'conga'\ngap = '5us'",
             "name = 'flowbender'", "name = 'plb'\nidle_rounds = 1\nforced_rounds = 2\ncongested_share = 0.1",
+            "name = 'clove'\ngap = '5us'\nrediscover = '100us'\ntrace_timeout = '60us'\ncandidates = 24",
+            "name = 'clove'\nmode = 'edge-flowlet'\ngap = '5us'\nscope = 'host'",
             "name = 'hula'\ngap = '5us'\ninterval = '10us'\ntau = '20us'\nt_fail = '30us'",
         ]),
     ) {

@@ -136,6 +136,13 @@ impl PacketFlags {
         Self(self.0 | (flags.0 * condition as u8))
     }
 
+    /// These flags but those of `flags`.
+    #[inline]
+    #[must_use]
+    pub const fn without(self, flags: Self) -> Self {
+        Self(self.0 & !flags.0)
+    }
+
     /// Sets `flags`.
     #[inline]
     pub fn set(&mut self, flags: Self) {
@@ -337,6 +344,8 @@ mod tests {
         flags.set(PacketFlags::CE);
         assert!(flags.has(PacketFlags::ECT) && flags.has(PacketFlags::CE) && !flags.has(PacketFlags::ECE));
         assert_eq!(flags.class(), Class::BestEffort);
+        let cleared = flags.without(PacketFlags::CE.with(PacketFlags::ECE));
+        assert_eq!(cleared, PacketFlags::of_class(Class::BestEffort).with(PacketFlags::ECT));
         assert_eq!(PacketFlags::default().class(), Class::Unknown);
     }
 

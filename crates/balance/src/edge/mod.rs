@@ -1,5 +1,6 @@
 //! Schemes that live at the edge: in a host's virtual switch.
 
+pub mod clove;
 pub mod drb;
 pub mod echo;
 pub mod flowbender;

@@ -1,0 +1,214 @@
+//! The parameters.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_units::Span;
+
+use super::discovery::Discovery;
+use super::header::PathId;
+use crate::registry::Parameters;
+use crate::{FabricFacts, ParameterError};
+
+/// Parameters of CLOVE.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// What a flowlet's path follows: `ecn`, weights that marks change; `edge-flowlet`, chance. Source: both in
+    /// CLOVE; a public ns-3 driver defaults to edge-flowlet, MEET describes ECN.
+    pub mode: Mode,
+    /// Pause of a flow that ends a flowlet (time). Default: twice the base round trip to the destination's rack.
+    /// Source: one to two round trips (recalled, not checked); a public ns-3 driver takes 500us, its class 40us.
+    pub gap: Option<Span>,
+    /// Share of a path's weight that a reported mark takes away: above 0, below 1. Source: by a third (recalled); 0.33
+    /// in a public ns-3 port.
+    pub cut: f64,
+    /// Who receives what was cut: `others`, all other paths; `uncongested`, those of which no mark was reported for two
+    /// relay intervals. Source: a public ns-3 port has both and defaults to all others; the paper says uncongested
+    /// ones (recalled).
+    pub spread: Spread,
+    /// Least time between two reports of marks on one path by one far edge, and between two cuts of one path (time).
+    /// Default: half the base round trip between the racks. Source: half a round trip, recalled for reports; a
+    /// public ns-3 port spaces cuts, by 40us.
+    pub relay: Option<Span>,
+    /// Which of the marks that its own transport would see a guest gets: `pass`, all; `all-congested`, only while marks
+    /// of every path were reported. Source: CLOVE hides marks unless all paths are congested (recalled), for guests
+    /// without ECN; a public ns-3 port, which runs under DCTCP, passes them.
+    pub guest_marks: GuestMarks,
+    /// Most paths to a destination that are kept: 1 to 64. Source: open in the paper; 16 are all paths between two
+    /// pods of a fat-tree of 8 ports.
+    pub paths: u32,
+    /// Entropies that a discovery traces: from `paths` to 256. Source: open in the paper; 64 find all of 8 equally
+    /// likely paths in 99.8 % of discoveries.
+    pub candidates: u32,
+    /// What one table of paths and weights is for: `rack`, all hosts of a rack; `host`, each host, as where switches hash
+    /// addresses too. Source: each pair of hypervisors in the paper (recalled); a public ns-3 port has one a rack.
+    pub scope: Scope,
+    /// Time from one discovery to the next (time). Source: hundreds of milliseconds, as MEET cites CLOVE.
+    pub rediscover: Span,
+    /// Time after which answers to traces are missed, and asked for again, three times in all (time). Source: open in the
+    /// paper; long enough for full queues of 300us on five hops.
+    pub trace_timeout: Span,
+}
+
+/// What the path of a flowlet follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Chance.
+    EdgeFlowlet,
+    /// Weights that marks change.
+    #[default]
+    Ecn,
+}
+
+/// Who receives what was cut off a weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spread {
+    /// All other paths.
+    #[default]
+    Others,
+    /// The other paths of which no mark was reported for two relay intervals.
+    Uncongested,
+}
+
+/// Which marks a guest gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GuestMarks {
+    /// All that are meant for it.
+    #[default]
+    Pass,
+    /// Those that arrive while every path is congested.
+    AllCongested,
+}
+
+/// What shares one table of paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// All hosts of a rack.
+    #[default]
+    Rack,
+    /// A host.
+    Host,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            mode: Mode::default(),
+            gap: None,
+            cut: 0.33,
+            spread: Spread::default(),
+            relay: None,
+            guest_marks: GuestMarks::default(),
+            paths: 16,
+            candidates: 64,
+            scope: Scope::default(),
+            rediscover: Span::from_ms(500),
+            trace_timeout: Span::from_ms(2),
+        }
+    }
+}
+
+impl Params {
+    /// The pause that ends a flowlet to a rack with this base round trip.
+    pub fn gap(&self, base_rtt: Span) -> Span {
+        self.gap.unwrap_or(base_rtt.saturating_mul(2))
+    }
+
+    /// The least time between two reports or cuts of one path to or from a rack with this base round trip.
+    pub fn relay_interval(&self, base_rtt: Span) -> Span {
+        self.relay.unwrap_or(base_rtt / 2)
+    }
+}
+
+fn refuse(key: &'static str, found: &dyn ToString, allowed: &'static str) -> Result<(), ParameterError> {
+    Err(ParameterError { key, found: found.to_string(), allowed })
+}
+
+impl Parameters for Params {
+    fn validate(&self) -> Result<(), ParameterError> {
+        if let Some(gap) = self.gap.filter(|gap| gap.is_zero()) {
+            return refuse("gap", &gap, "longer than nothing");
+        }
+        if let Some(relay) = self.relay.filter(|relay| relay.is_zero()) {
+            return refuse("relay", &relay, "longer than nothing");
+        }
+        if !(self.cut > 0.0 && self.cut < 1.0) {
+            return refuse("cut", &self.cut, "above 0 and below 1 (mode = \"edge-flowlet\" has no weights)");
+        }
+        if !(1..=PathId::SLOTS as u32).contains(&self.paths) {
+            return refuse("paths", &self.paths, "1 to 64");
+        }
+        if self.candidates < self.paths || self.candidates > Discovery::TRACES {
+            return refuse("candidates", &self.candidates, "from paths to 256");
+        }
+        if self.trace_timeout.is_zero() {
+            return refuse("trace_timeout", &self.trace_timeout, "longer than nothing");
+        }
+        if self.rediscover < self.trace_timeout {
+            return refuse("rediscover", &self.rediscover, "at least trace_timeout");
+        }
+        Ok(())
+    }
+
+    fn fits(&self, fabric: &FabricFacts) -> Result<(), ParameterError> {
+        if self.trace_timeout < fabric.base_rtt {
+            return refuse(
+                "trace_timeout",
+                &self.trace_timeout,
+                "at least the longest base round trip of the fabric: no answer is back sooner",
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(change: impl FnOnce(&mut Params)) -> Option<&'static str> {
+        let mut params = Params::default();
+        change(&mut params);
+        params.validate().err().map(|error| error.key)
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_by_name() {
+        assert_eq!(refused(|_| ()), None);
+        assert_eq!(refused(|params| params.gap = Some(Span::ZERO)), Some("gap"));
+        assert_eq!(refused(|params| params.relay = Some(Span::ZERO)), Some("relay"));
+        for cut in [0.0, 1.0, -0.1, 1.5, f64::NAN, f64::INFINITY] {
+            assert_eq!(refused(|params| params.cut = cut), Some("cut"), "{cut}");
+        }
+        for paths in [0, 65] {
+            assert_eq!(refused(|params| params.paths = paths), Some("paths"));
+        }
+        for candidates in [0, 15, 257] {
+            assert_eq!(refused(|params| params.candidates = candidates), Some("candidates"));
+        }
+        assert_eq!(refused(|params| params.trace_timeout = Span::ZERO), Some("trace_timeout"));
+        assert_eq!(refused(|params| params.rediscover = Span::from_ms(1)), Some("rediscover"));
+        assert_eq!(refused(|params| (params.paths, params.candidates) = (64, 64)), None);
+    }
+
+    #[test]
+    fn answers_must_have_time_to_come_back() {
+        let fits = |us| Params::default().fits(&FabricFacts { base_rtt: Span::from_us(us), routes: 4 });
+        assert_eq!(fits(2_000), Ok(()));
+        assert_eq!(fits(2_001).unwrap_err().key, "trace_timeout");
+        let one_route = FabricFacts { base_rtt: Span::ZERO, routes: 1 };
+        assert_eq!(Params::default().fits(&one_route), Ok(()), "nothing to choose is no mistake");
+    }
+
+    #[test]
+    fn what_is_not_said_follows_the_round_trip() {
+        let rtt = Span::from_us(40);
+        let said = Params { gap: Some(Span::from_us(7)), relay: Some(Span::from_us(9)), ..Params::default() };
+        assert_eq!((Params::default().gap(rtt), Params::default().relay_interval(rtt)), (rtt * 2, rtt / 2));
+        assert_eq!((said.gap(rtt), said.relay_interval(rtt)), (Span::from_us(7), Span::from_us(9)));
+    }
+}
