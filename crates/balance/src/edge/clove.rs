@@ -1,8 +1,8 @@
 //! CLOVE: the virtual switch steers flowlets over plain ECMP by the source port of the encapsulation, towards paths
 //! whose packets come without marks (Katta et al., `HotNets` 2016 and `CoNEXT` 2017).
 //!
-//! **Discovery.** Switches hash the outer source port (`packet.entropy`). Traceroutes with random entropies show which one
-//! leads over which path; as many distinct paths are kept as share few links (`discovery.rs`).
+//! **Discovery.** Switches hash the outer source port (`packet.entropy`). Traceroutes with random entropies show which
+//! one leads over which path; of the distinct paths, those are kept that share the fewest links (`discovery.rs`).
 //!
 //! **Choosing.** Each flowlet takes one path: at random (edge-flowlet), or in weighted round robin (ECN). Until the
 //! first discovery is back, packets keep their own entropy, as under ECMP.
@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use weft_packet::{HostId, Packet, PacketFlags};
+use weft_packet::{HostId, Kind, Packet, PacketFlags};
 use weft_units::{Span, Time};
 
 use crate::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message};
@@ -240,8 +240,9 @@ impl Clove {
                 packet.flags = packet.flags.without(PacketFlags::ECT.with(PacketFlags::CE));
             }
         }
-        let echoes =
-            packet.flags.has(PacketFlags::ECE) && self.params.guest_marks == GuestMarks::AllCongested;
+        let echoes = self.params.guest_marks == GuestMarks::AllCongested
+            && packet.kind == Kind::Ack
+            && packet.flags.has(PacketFlags::ECE);
         if header.marked.is_none() && !echoes {
             return;
         }

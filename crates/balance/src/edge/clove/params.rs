@@ -40,13 +40,13 @@ pub struct Params {
     /// Entropies that a discovery traces: from `paths` to 256. Source: open in the paper; 64 find all of 8 equally
     /// likely paths in 99.8 % of discoveries.
     pub candidates: u32,
-    /// What one table of paths and weights is for: `rack`, all hosts of a rack; `host`, each host, as where switches hash
-    /// addresses too. Source: each pair of hypervisors in the paper (recalled); a public ns-3 port has one a rack.
+    /// What one table of paths and weights is for: `rack`, all hosts of a rack; `host`, each host, as where switches
+    /// hash addresses too. Source: each pair of hypervisors in the paper (recalled); a public ns-3 port has one a rack.
     pub scope: Scope,
     /// Time from one discovery to the next (time). Source: hundreds of milliseconds, as MEET cites CLOVE.
     pub rediscover: Span,
-    /// Time after which answers to traces are missed, and asked for again, three times in all (time). Source: open in the
-    /// paper; long enough for full queues of 300us on five hops.
+    /// Time after which answers to traces are missed, and asked for again, three times in all (time). Source: open in
+    /// the paper; long enough for full queues of 300us on five hops.
     pub trace_timeout: Span,
 }
 

@@ -1,7 +1,5 @@
 //! CLOVE at a host: discovery, flowlets, marks there and back, and what guests see of them.
 
-use weft_packet::Kind;
-
 use crate::testing::{CHI_SQUARE_3, FakeHost, HOSTS_PER_RACK, chi_square, packet, with};
 use crate::{Expired, ParameterError};
 
