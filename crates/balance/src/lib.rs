@@ -8,6 +8,7 @@ pub mod edge;
 mod edge_api;
 #[cfg(test)]
 mod every_scheme;
+pub mod flowlet;
 pub mod model;
 mod registry;
 pub mod switch;

@@ -24,6 +24,15 @@ pub struct ParameterError {
     pub allowed: &'static str,
 }
 
+/// Refuses a table of flows or flowlets that is no power of two, or too large.
+pub(crate) fn check_table_size(entries: u32) -> Result<(), ParameterError> {
+    if entries.is_power_of_two() && entries <= 1 << 24 {
+        return Ok(());
+    }
+    let allowed = "a power of two, 1 to 16777216";
+    Err(ParameterError { key: "entries", found: entries.to_string(), allowed })
+}
+
 /// What every scheme's `Params` can do.
 pub(crate) trait Parameters {
     /// Refuses values that cannot be meant.

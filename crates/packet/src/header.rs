@@ -253,6 +253,13 @@ impl Packet {
     pub const SACK_BLOCKS: usize = 4;
     /// Waiting times are kept in units of 2^8 ps, so up to 1.1 s a tier.
     const WAIT_SHIFT: u32 = 8;
+    /// The least that Ethernet carries.
+    pub const LEAST_WIRE_BYTES: u16 = 64;
+
+    /// A scheme's own packet, of the least size, with these header bits.
+    pub fn control(scheme: u32) -> Self {
+        Self { kind: Kind::Control, wire_bytes: Self::LEAST_WIRE_BYTES, scheme, ..Self::default() }
+    }
 
     /// Adds to the time that it waited in queues of `tier` (0 to 3).
     #[inline]

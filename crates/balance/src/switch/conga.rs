@@ -16,7 +16,8 @@ use weft_units::Span;
 use self::header::Header;
 use self::metrics::{Dre, FromLeaf, ToLeaf};
 use super::ecmp::Ecmp;
-use super::flowlets::{Detection, Flowlets};
+use super::flowlets::{self, Flowlets};
+use crate::flowlet::{Chosen, Detection};
 use crate::registry::Parameters;
 use crate::{
     Arrival, NextHops, ParameterError, Peer, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
@@ -80,7 +81,7 @@ impl Parameters for Params {
         if self.aging < Span::from_us(1) {
             return refuse("aging", self.aging.to_string(), "1us or more");
         }
-        Flowlets::validate(self.entries, self.gap)
+        flowlets::validate(self.entries, self.gap, "longer than nothing")
     }
 }
 
@@ -98,7 +99,7 @@ pub struct Conga {
 #[derive(Debug, Clone)]
 struct LeafState {
     rack: u16,
-    flowlets: Flowlets,
+    flowlets: Flowlets<Chosen>,
     to: ToLeaf,
     from: FromLeaf,
     /// The metrics of the next hops of one decision.
@@ -118,7 +119,7 @@ impl LeafState {
         let tags = uplinks.next_power_of_two().clamp(Self::MIN_TAGS, Header::TAGS);
         Self {
             rack,
-            flowlets: Flowlets::new(params.entries, params.gap, params.detection, info),
+            flowlets: Flowlets::new(params.entries, Chosen::new(params.detection, params.gap), info),
             to: ToLeaf::new(info.racks, tags, params.aging, params.metric_bits),
             from: FromLeaf::new(info.racks, tags, params.aging, params.metric_bits),
             candidates: vec![0; info.port_rates.len()].into_boxed_slice(),

@@ -10,7 +10,8 @@ use weft_packet::{Kind, Packet};
 use weft_units::{Rate, Span, Time};
 
 use super::ecmp::Ecmp;
-use super::flowlets::{Detection, Flowlets};
+use super::flowlets::{self, Flowlets};
+use crate::flowlet::Timer;
 use crate::registry::Parameters;
 use crate::{
     Arrival, NextHops, ParameterError, Peer, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
@@ -65,7 +66,7 @@ impl Parameters for Params {
         if self.t_fail < self.interval {
             return refuse("t_fail", self.t_fail, "interval or more");
         }
-        Flowlets::validate(self.entries, self.gap)
+        flowlets::validate(self.entries, self.gap, "longer than nothing")
     }
 }
 
@@ -77,15 +78,8 @@ struct Probe {
 }
 
 impl Probe {
-    /// The least that Ethernet carries.
-    const WIRE_BYTES: u16 = 64;
-
     fn packet(self) -> Packet {
-        let mut packet = Packet::default();
-        packet.kind = Kind::Control;
-        packet.wire_bytes = Self::WIRE_BYTES;
-        packet.scheme = u32::from(self.utilisation) << 24 | u32::from(self.rack);
-        packet
+        Packet::control(u32::from(self.utilisation) << 24 | u32::from(self.rack))
     }
 
     fn read(packet: &Packet) -> Self {
@@ -170,7 +164,7 @@ impl Hula {
             let Peer::Switch { switch, tier } = *peer else { continue };
             let id = PortId(port as u16);
             if wanted(switch, tier) && cx.is_up(id) {
-                self.links[port].add(now, self.tau, Probe::WIRE_BYTES);
+                self.links[port].add(now, self.tau, Packet::LEAST_WIRE_BYTES);
                 self.probes += 1;
                 cx.send(id, probe.packet());
             }
@@ -208,7 +202,7 @@ impl SwitchBalancer for Hula {
             peers: info.port_peers.into(),
             links: vec![Utilisation::default(); info.port_rates.len()].into_boxed_slice(),
             best: vec![Best::NONE; usize::from(info.racks)].into_boxed_slice(),
-            flowlets: Flowlets::new(params.entries, params.gap, Detection::Timer, info),
+            flowlets: Flowlets::new(params.entries, Timer::new(params.gap), info),
             decisions: 0,
             by_hash: 0,
             probes: 0,
@@ -268,7 +262,7 @@ impl SwitchBalancer for Hula {
     ) -> usize {
         let now = cx.now();
         let slot = self.flowlets.find(now, packet);
-        let current = slot.last.filter(|_| slot.alive).and_then(|port| hops.index_of(port));
+        let current = slot.current().and_then(|port| hops.index_of(port));
         let index = current.unwrap_or_else(|| {
             self.decisions += 1;
             let best = self.best.get(usize::from(hops.rack)).copied().unwrap_or(Best::NONE);

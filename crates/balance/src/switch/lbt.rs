@@ -17,7 +17,7 @@ use weft_packet::{Class, Kind, Packet};
 use weft_units::{Bytes, Purpose, Span, Stream, mix64};
 
 use crate::model::lbt::{Bounds, ClassLoad, Load, Model};
-use crate::registry::Parameters;
+use crate::registry::{Parameters, check_table_size};
 use crate::{NextHops, ParameterError, Peer, PortId, SwitchBalancer, SwitchContext, SwitchInfo};
 
 /// Parameters of LBT.
@@ -84,9 +84,7 @@ impl Parameters for Params {
         check(self.most < self.least, "most", &self.most, "at least `least`")?;
         check(!(1..=1_000).contains(&self.ratio), "ratio", &self.ratio, "1 to 1000")?;
         check(self.forget < self.refresh, "forget", &self.forget, "at least `refresh`")?;
-        let entries = self.entries;
-        let fits = entries.is_power_of_two() && entries <= 1 << 24;
-        check(!fits, "entries", &entries, "a power of two, 1 to 16777216")
+        check_table_size(self.entries)
     }
 }
 

@@ -12,10 +12,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
-use weft_units::{Purpose, Span, Stream, Time, mix64};
+use weft_units::Span;
 
+use super::flowlets::{self, Flowlets};
+use crate::flowlet::Timer;
 use crate::registry::Parameters;
-use crate::{NextHops, ParameterError, PortId, SwitchBalancer, SwitchContext, SwitchInfo};
+use crate::{NextHops, ParameterError, SwitchBalancer, SwitchContext, SwitchInfo};
 
 /// Parameters of LetFlow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,80 +39,22 @@ impl Default for Params {
 
 impl Parameters for Params {
     fn validate(&self) -> Result<(), ParameterError> {
-        if self.gap.is_zero() {
-            return Err(ParameterError {
-                key: "gap",
-                found: self.gap.to_string(),
-                allowed: "longer than nothing (for a choice a packet, use rps)",
-            });
-        }
-        if !self.entries.is_power_of_two() || self.entries > 1 << 24 {
-            return Err(ParameterError {
-                key: "entries",
-                found: self.entries.to_string(),
-                allowed: "a power of two, 1 to 16777216",
-            });
-        }
-        Ok(())
-    }
-}
-
-/// What an entry holds: when its last packet passed, in ticks of 1,024 ps, above; one more than its port in the low 16
-/// bits. An entry that was never used is zero, so memory that no flow touches is never written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry(pub(super) u64);
-
-impl Entry {
-    const PORT_BITS: u32 = 16;
-    const TICK_BITS: u32 = 10;
-    const NO_PORT: u64 = 0;
-
-    #[inline]
-    pub(super) fn new(now: Time, port: PortId) -> Self {
-        Self(Self::tick(now) << Self::PORT_BITS | (u64::from(port.0) + 1))
-    }
-
-    /// A gap in ticks, rounded up: a pause of exactly `gap` stays within it, whichever ticks it begins and ends in.
-    pub(super) fn gap_ticks(gap: Span) -> u64 {
-        gap.as_ps().div_ceil(1 << Self::TICK_BITS)
-    }
-
-    #[inline]
-    fn tick(now: Time) -> u64 {
-        now.as_ps() >> Self::TICK_BITS
-    }
-
-    /// The port of the flowlet, if the entry's last packet passed at most `gap` ticks ago.
-    #[inline]
-    pub(super) fn port(self, now: Time, gap: u64) -> Option<PortId> {
-        let port = self.0 & 0xffff;
-        let idle = Self::tick(now).wrapping_sub(self.0 >> Self::PORT_BITS);
-        (port != Self::NO_PORT && idle <= gap).then(|| PortId((port - 1) as u16))
+        flowlets::validate(self.entries, self.gap, "longer than nothing (for a choice a packet, use rps)")
     }
 }
 
 /// LetFlow at one switch.
 #[derive(Debug, Clone)]
 pub struct LetFlow {
-    entries: Box<[u64]>,
-    mask: u64,
-    seed: u64,
-    gap_ticks: u64,
-    flowlets: u64,
+    flowlets: Flowlets,
+    decisions: u64,
 }
 
 impl SwitchBalancer for LetFlow {
     type Params = Params;
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
-        let entries = params.entries as usize;
-        Self {
-            entries: vec![0; entries].into_boxed_slice(),
-            mask: entries as u64 - 1,
-            seed: Stream::new(info.seed, Purpose::SwitchHash, u64::from(info.switch)).next_u64(),
-            gap_ticks: Entry::gap_ticks(params.gap),
-            flowlets: 0,
-        }
+        Self { flowlets: Flowlets::new(params.entries, Timer::new(params.gap), info), decisions: 0 }
     }
 
     #[inline]
@@ -120,29 +64,28 @@ impl SwitchBalancer for LetFlow {
         packet: &mut Packet,
         hops: &NextHops<'_>,
     ) -> usize {
-        let now = cx.now();
-        let entry = &mut self.entries[(mix64(self.seed ^ u64::from(packet.entropy)) & self.mask) as usize];
-        let current = Entry(*entry).port(now, self.gap_ticks).and_then(|port| hops.index_of(port));
-        let index = current.unwrap_or_else(|| {
-            self.flowlets += 1;
+        let slot = self.flowlets.find(cx.now(), packet);
+        let index = slot.current().and_then(|port| hops.index_of(port)).unwrap_or_else(|| {
+            self.decisions += 1;
             cx.random().below(hops.ports.len() as u32) as usize
         });
-        *entry = Entry::new(now, hops.ports[index]).0;
+        self.flowlets.pass(slot, hops.ports[index]);
         index
     }
 
-    /// Eight bytes an entry: a time stamp of 48 bits and a port of 16.
     fn state_bytes(&self) -> u64 {
-        self.entries.len() as u64 * 8
+        self.flowlets.state_bytes()
     }
 
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
-        count("flowlets", self.flowlets);
+        count("flowlets", self.decisions);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use weft_units::Time;
+
     use crate::testing::{CHI_SQUARE_7, FakeSwitch, Group, chi_square, packet};
 
     use super::*;
@@ -164,10 +107,10 @@ mod tests {
                 switch.now += GAP;
                 assert_eq!(scheme.choose(&mut switch, &mut packet(1), &group.hops()), first);
             }
-            assert_eq!(scheme.flowlets, 1);
-            switch.now += GAP + Span::from_ps(2 << Entry::TICK_BITS);
+            assert_eq!(scheme.decisions, 1);
+            switch.now += GAP + Span::from_ps(2 * 1_024);
             scheme.choose(&mut switch, &mut packet(1), &group.hops());
-            assert_eq!(scheme.flowlets, 2);
+            assert_eq!(scheme.decisions, 2);
         }
     }
 
@@ -192,7 +135,7 @@ mod tests {
         assert_eq!(some.ports[index], port, "another port failed: the flowlet stays");
         let others = Group::of((0..8).filter(|&p| p != port.0));
         let moved = others.ports[scheme.choose(&mut switch, &mut packet(1), &others.hops())];
-        assert_eq!(scheme.flowlets, 2, "its own port failed: a new flowlet");
+        assert_eq!(scheme.decisions, 2, "its own port failed: a new flowlet");
         let back = all.ports[scheme.choose(&mut switch, &mut packet(1), &all.hops())];
         assert_eq!(back, moved, "the port that came back does not draw the flowlet");
     }
@@ -204,13 +147,7 @@ mod tests {
         for flow in 2..50 {
             assert_eq!(scheme.choose(&mut switch, &mut packet(flow), &group.hops()), first);
         }
-        assert_eq!((scheme.flowlets, scheme.state_bytes()), (1, 8));
-    }
-
-    #[test]
-    fn an_unused_entry_is_no_flowlet_at_the_beginning_of_time() {
-        assert_eq!(Entry(0).port(Time::ZERO, u64::MAX >> 1), None);
-        assert_eq!(Entry::new(Time::ZERO, PortId(0)).port(Time::ZERO, 0), Some(PortId(0)));
+        assert_eq!((scheme.decisions, scheme.state_bytes()), (1, 8));
     }
 
     #[test]

@@ -19,12 +19,13 @@ mod tests;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
-use weft_units::{Bytes, Purpose, Rate, Span, Stream, mix64};
+use weft_units::{Bytes, Rate, Span, Stream};
 
 use self::egress::{Changed, Common, NEVER, Offered, Port};
 use self::index::{Formula, Index};
 use self::params::{Granularity, Shared, refuse, with_shared_parameters};
-use super::letflow::Entry;
+use super::flowlets::Flowlets;
+use crate::flowlet::Timer;
 use crate::registry::Parameters;
 use crate::{NextHops, ParameterError, Peer, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo};
 
@@ -64,11 +65,8 @@ const UNDER_WAY: std::ops::RangeInclusive<u64> = 16..=1_024;
 pub struct Qall {
     ports: Box<[Port]>,
     common: Common,
-    /// The flowlet table; empty if every packet is chosen for.
-    entries: Box<[u64]>,
-    mask: u64,
-    seed: u64,
-    gap_ticks: u64,
+    /// The flowlet table, unless every packet is chosen for.
+    flowlets: Option<Flowlets>,
     decisions: u64,
     uninformed: u64,
     state_age: u64,
@@ -111,14 +109,11 @@ impl Qall {
             let rate = info.port_rates[port];
             Port::new(full, rate, clones_under_way(params, full, rate), &common)
         };
-        let entries = if params.granularity == Granularity::Flowlet { params.entries as usize } else { 0 };
+        let table = || Flowlets::new(params.entries, Timer::new(params.gap), info);
         Self {
             ports: (0..info.port_peers.len()).map(port).collect(),
             common,
-            entries: vec![0; entries].into_boxed_slice(),
-            mask: (entries as u64).wrapping_sub(1),
-            seed: Stream::new(info.seed, Purpose::SwitchHash, u64::from(info.switch)).next_u64(),
-            gap_ticks: Entry::gap_ticks(params.gap),
+            flowlets: (params.granularity == Granularity::Flowlet).then(table),
             decisions: 0,
             uninformed: 0,
             state_age: 0,
@@ -184,18 +179,16 @@ impl SwitchBalancer for Qall {
         packet: &mut Packet,
         hops: &NextHops<'_>,
     ) -> usize {
-        if self.entries.is_empty() {
-            return self.draw(cx, hops);
-        }
-        // qall Alg. 1 lines 11 to 20.
         let now = cx.now();
-        let slot = (mix64(self.seed ^ u64::from(packet.entropy)) & self.mask) as usize;
-        let current = Entry(self.entries[slot]).port(now, self.gap_ticks);
-        let index = match current.and_then(|port| hops.index_of(port)) {
-            Some(index) => index,
-            None => self.draw(cx, hops),
+        let Some(slot) = self.flowlets.as_ref().map(|table| table.find(now, packet)) else {
+            return self.draw(cx, hops);
         };
-        self.entries[slot] = Entry::new(now, hops.ports[index]).0;
+        // qall Alg. 1 lines 11 to 20.
+        let current = slot.current().and_then(|port| hops.index_of(port));
+        let index = current.unwrap_or_else(|| self.draw(cx, hops));
+        if let Some(table) = &mut self.flowlets {
+            table.pass(slot, hops.ports[index]);
+        }
         index
     }
 
@@ -239,7 +232,7 @@ impl SwitchBalancer for Qall {
     fn state_bytes(&self) -> u64 {
         const PER_PORT: u64 = 9 + 15;
         let ports = self.ports.iter().filter(|port| port.full > 0).count() as u64;
-        ports * PER_PORT + self.entries.len() as u64 * 8
+        ports * PER_PORT + self.flowlets.as_ref().map_or(0, Flowlets::state_bytes)
     }
 
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {

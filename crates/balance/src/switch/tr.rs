@@ -18,7 +18,7 @@ use weft_units::{Bytes, PicosPerByte, Rate, Span, Time};
 
 use self::flows::Flows;
 use super::ecmp::{self, Ecmp};
-use crate::registry::Parameters;
+use crate::registry::{Parameters, check_table_size};
 use crate::{
     Arrival, NextHops, ParameterError, Peer, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
 };
@@ -76,10 +76,7 @@ impl Parameters for Params {
         if !(1..=16).contains(&self.code_bits) {
             return refuse("code_bits", self.code_bits.to_string(), "1 to 16");
         }
-        if !self.entries.is_power_of_two() || self.entries > 1 << 24 {
-            return refuse("entries", self.entries.to_string(), "a power of two, 1 to 16777216");
-        }
-        Ok(())
+        check_table_size(self.entries)
     }
 }
 
@@ -93,19 +90,13 @@ enum Word {
     Reach = 2,
 }
 
-/// Bytes of a switch's own packet on a link: the smallest Ethernet frame.
-const WORD_BYTES: u16 = 64;
-
 impl Word {
     fn of(packet: &Packet) -> Option<Self> {
         [Self::Here, Self::Reach].into_iter().find(|&word| word as u32 == packet.scheme >> 16)
     }
 
     fn packet(self, rack: u16) -> Packet {
-        let mut packet = Packet::default();
-        packet.scheme = u32::from(self as u16) << 16 | u32::from(rack);
-        packet.wire_bytes = WORD_BYTES;
-        packet
+        Packet::control(u32::from(self as u16) << 16 | u32::from(rack))
     }
 
     /// A [`Word::Reach`]: 64 bits of delay in ps, 32 of rate in Mbit/s.

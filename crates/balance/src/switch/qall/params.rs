@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
 use crate::ParameterError;
+use crate::switch::flowlets;
 
 /// What is chosen for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -120,16 +121,8 @@ impl Shared {
 
     /// Refuses values that cannot be meant.
     pub fn validate(&self) -> Result<(), ParameterError> {
-        if self.gap.is_zero() {
-            return refuse(
-                "gap",
-                &self.gap,
-                "longer than nothing (for a choice a packet: granularity = \"packet\")",
-            );
-        }
-        if !self.entries.is_power_of_two() || self.entries > 1 << 24 {
-            return refuse("entries", &self.entries, "a power of two, 1 to 16777216");
-        }
+        let gaps = "longer than nothing (for a choice a packet: granularity = \"packet\")";
+        flowlets::validate(self.entries, self.gap, gaps)?;
         if self.update.is_zero() {
             return refuse("update", &self.update, "longer than nothing");
         }

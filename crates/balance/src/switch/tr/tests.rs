@@ -73,8 +73,8 @@ fn the_time_to_the_next_leaf_is_equation_1() {
     assert_eq!(world.time_to_next_leaf_ns(0), 2_000 + 2 * 1_200 + 12_000 + 37_500);
     assert_eq!(world.time_to_next_leaf_ns(1), 2_000 + 2 * 1_200, "another spine");
     // The spine says that its cable to rack 1 has 7 us and 1 Gbit/s: 12 us a packet.
-    let reach = Word::reach(1, Span::from_us(7), Rate::from_gbps(1));
-    world.scheme.arriving(&mut world.switch, &mut with(reach, |p| p.kind = Kind::Control), PortId(1));
+    let mut reach = Word::reach(1, Span::from_us(7), Rate::from_gbps(1));
+    world.scheme.arriving(&mut world.switch, &mut reach, PortId(1));
     assert_eq!(world.time_to_next_leaf_ns(1), 1_000 + 7_000 + 1_200 + 12_000);
     world.ack(1, 4);
     assert_eq!(world.time_to_next_leaf_ns(1), 1_000 + 7_000 + 1_200 + 12_000 + 375_000);
@@ -122,7 +122,7 @@ fn leaves_learn_the_far_cables_from_packets() {
     let (mut scheme, mut switch) = spine();
     switch.delays[3] = Span::from_us(9);
     scheme = Tr { ports: Tr::new(&Params::default(), &switch.info(100, 1, 1)).ports, ..scheme };
-    let here = |rack| with(Word::Here.packet(rack), |packet| packet.kind = Kind::Control);
+    let here = |rack| Word::Here.packet(rack);
     assert_eq!(scheme.arriving(&mut switch, &mut here(0), PortId(0)), Arrival::Consume);
     assert!(switch.outbox.is_empty(), "nobody else is known");
     scheme.arriving(&mut switch, &mut here(1), PortId(3));
@@ -131,7 +131,7 @@ fn leaves_learn_the_far_cables_from_packets() {
     assert_eq!(sent, [(0, reach(1), 9_000_000), (3, reach(0), 1_000_000)]);
     // At a leaf, on its port 2.
     let mut world = World::new(&Params::default());
-    let mut packet = with(switch.outbox[0].1, |packet| packet.kind = Kind::Control);
+    let mut packet = switch.outbox[0].1;
     world.scheme.arriving(&mut world.switch, &mut packet, PortId(2));
     assert_eq!(world.time_to_next_leaf_ns(2), 1_000 + 9_000 + 2 * 1_200);
 }
