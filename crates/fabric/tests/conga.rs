@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Run, fabric, fct, flow, link_named};
+use common::{Run, counter, fabric, flow, link_named, mean_fct_us};
 use weft_fabric::{Fabric, Results};
 use weft_traffic::Flow;
 use weft_units::{Span, Time};
@@ -42,14 +42,6 @@ fn uplinks(fabric: &Fabric) -> [usize; 2] {
 /// Bytes that left leaf 0 towards each spine.
 fn uplink_bytes(fabric: &Fabric, results: &Results) -> [f64; 2] {
     uplinks(fabric).map(|link| results.links[link].bytes as f64)
-}
-
-fn counter(results: &Results, name: &str) -> u64 {
-    results.scheme.iter().find(|counter| counter.name == name).map_or(0, |counter| counter.value)
-}
-
-fn mean_fct_us(results: &Results, flows: &[Flow]) -> f64 {
-    (0..flows.len()).map(|index| fct(results, flows, index).as_us()).sum::<f64>() / flows.len() as f64
 }
 
 /// What reaches [`HALF_A_PATH`], in Gbit/s with headers: 2/3 of 150.

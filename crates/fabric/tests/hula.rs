@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Run, fabric, flow, link_named};
+use common::{Run, counter, fabric, flow, link_named};
 use weft_fabric::{Fabric, Results};
 use weft_traffic::Flow;
 use weft_units::{Span, Time};
@@ -26,10 +26,6 @@ fn load(from_us: u64, to_us: u64) -> Vec<Flow> {
 /// Bytes that left leaf 0 towards each spine.
 fn uplink_bytes(fabric: &Fabric, results: &Results) -> [f64; 2] {
     ["leaf0>spine0", "leaf0>spine1"].map(|name| results.links[link_named(fabric, name)].bytes as f64)
-}
-
-fn counter(results: &Results, name: &str) -> u64 {
-    results.scheme.iter().find(|counter| counter.name == name).map_or(0, |counter| counter.value)
 }
 
 #[test]

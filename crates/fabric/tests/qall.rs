@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{Run, fabric, flow, link_named};
+use common::{Run, counter, fabric, flow, link_named, mean_fct_us};
 use weft_balance::switch::qall::{Params, Qall};
 use weft_balance::{
     ExternalSwitch, NextHops, PortId, SwitchBalancer, SwitchContext, SwitchInfo, SwitchScheme,
@@ -31,24 +31,11 @@ fn flows_between_racks(count: u64, every_us: u64, size_bytes: u64) -> Vec<Flow> 
         .collect()
 }
 
-fn counter(results: &Results, name: &str) -> u64 {
-    results
-        .scheme
-        .iter()
-        .find(|counter| counter.name == name)
-        .map(|counter| counter.value)
-        .expect("a counter of QALL")
-}
-
 /// The share of leaf 0's bytes on the slow uplink.
 fn slow_share(fabric: &Fabric, results: &Results) -> f64 {
     let [fast, slow] =
         ["leaf0>spine0", "leaf0>spine1"].map(|name| results.links[link_named(fabric, name)].bytes as f64);
     slow / (fast + slow)
-}
-
-fn mean_fct_us(results: &Results, flows: &[Flow]) -> f64 {
-    (0..flows.len()).map(|index| common::fct(results, flows, index).as_us()).sum::<f64>() / flows.len() as f64
 }
 
 /// Clones 10 ms apart carry what a queue of 1.2 ms was long ago. Ports that were full then are left idle, and the others

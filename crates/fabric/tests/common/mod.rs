@@ -131,3 +131,13 @@ pub fn fct(results: &Results, flows: &[Flow], index: usize) -> Span {
 pub fn link_named(fabric: &Fabric, name: &str) -> usize {
     (0..fabric.topology.links.len()).find(|&link| fabric.topology.link_name(link as u32) == name).unwrap()
 }
+
+/// Mean completion time at the receivers.
+pub fn mean_fct_us(results: &Results, flows: &[Flow]) -> f64 {
+    (0..flows.len()).map(|index| fct(results, flows, index).as_us()).sum::<f64>() / flows.len() as f64
+}
+
+/// What the scheme counted under this name, which it must have.
+pub fn counter(results: &Results, name: &str) -> u64 {
+    results.scheme.iter().find(|counter| counter.name == name).unwrap().value
+}
