@@ -90,6 +90,16 @@ pub trait EdgeContext {
         self.routes_to_rack(self.rack_of(host))
     }
 
+    /// How many hosts the fabric has: their numbers begin at 0.
+    fn hosts(&self) -> u32;
+
+    /// How many explicit routes lead from one rack to another, as an operator's map has it.
+    fn routes_between(&self, from: u16, to: u16) -> u16;
+
+    /// The links between switches that an explicit route takes, each with its number and its rate when the run began, as an
+    /// operator's map has it. For central controllers: it takes a walk through the fabric's tables. Empty within a rack.
+    fn path(&self, from: u16, to: u16, label: u16) -> Vec<(u32, Rate)>;
+
     /// Bytes of headers in the wire size of every packet of a transport; what is left is payload. A world where
     /// packets have no headers need not say so.
     fn header_bytes(&self) -> u16 {

@@ -56,6 +56,8 @@ pub(crate) trait Parameters {
 pub struct FabricFacts {
     /// The longest round trip of the idle fabric between two racks: see [`HostInfo::base_rtts`]. Zero if there are no two.
     pub base_rtt: Span,
+    /// How many hosts it has.
+    pub hosts: u32,
     /// The most explicit routes that lead from one rack to another. 1 if there is never a choice.
     pub routes: u16,
 }
@@ -421,6 +423,7 @@ registry! {
     edge {
         drb: Drb, "Digit-reversal bouncing: packets in turn over all paths, from the edge.", "Cao et al., CoNEXT 2013";
         flowbender: FlowBender, "FlowBender: a flow whose packets come back marked takes another hash.", "Kabbani et al., CoNEXT 2014";
+        hedera: Hedera, "Hedera: a central controller polls for large flows and places them on paths with room.", "Al-Fares et al., NSDI 2010";
         plb: Plb, "PLB: a flow that stays congested takes another flow label, best while it is idle.", "Qureshi et al., SIGCOMM 2022";
         presto: Presto, "Presto: 64 KB flowcells in turn over all paths, from the edge.", "He et al., SIGCOMM 2015";
         clove: Clove, "CLOVE: every flowlet takes, by its source port, one of the paths that traces found; marks shift the weights.", "Katta et al., HotNets 2016 and CoNEXT 2017";

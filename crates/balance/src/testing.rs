@@ -219,6 +219,23 @@ impl EdgeContext for FakeHost {
         if rack == self.rack { 1 } else { self.routes }
     }
 
+    fn hosts(&self) -> u32 {
+        u32::from(RACKS * HOSTS_PER_RACK)
+    }
+
+    fn routes_between(&self, from: u16, to: u16) -> u16 {
+        if from == to { 1 } else { self.routes }
+    }
+
+    /// As in a leaf-spine: one link up and one down, by spine, all of 10 Gbit/s.
+    fn path(&self, from: u16, to: u16, label: u16) -> Vec<(u32, Rate)> {
+        let (from, to, spine) = (u32::from(from), u32::from(to), u32::from(label));
+        if from == to {
+            return Vec::new();
+        }
+        [from * 100 + spine, 10_000 + to * 100 + spine].map(|link| (link, Rate::from_gbps(10))).to_vec()
+    }
+
     fn header_bytes(&self) -> u16 {
         HEADER_BYTES
     }

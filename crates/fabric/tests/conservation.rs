@@ -59,6 +59,8 @@ proptest! {
             "name = 'qall-poly'\nform = 'poly3'\ngranularity = 'flowlet'\ngap = '5us'\nupdate = '1ns'",
             "name = 'lbt'\nlong_after = '8KB'\nrefresh = '20us'\nentries = 16",
             "name = 'conga'\ngap = '5us'",
+            "name = 'hedera'\ninterval = '100us'\ncontrol_delay = '30us'\nlarge = 0.01",
+            "name = 'hedera'\ninterval = '60us'\ncontrol_delay = '30us'\nlarge = 0.01\nplacement = 'annealing'\nsteps = 20",
             "name = 'flowbender'", "name = 'plb'\nidle_rounds = 1\nforced_rounds = 2\ncongested_share = 0.1",
             "name = 'clove'\ngap = '5us'\nrediscover = '100us'\ntrace_timeout = '60us'\ncandidates = 24",
             "name = 'clove'\nmode = 'edge-flowlet'\ngap = '5us'\nscope = 'host'",

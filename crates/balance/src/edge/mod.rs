@@ -4,6 +4,7 @@ pub mod clove;
 pub mod drb;
 pub mod echo;
 pub mod flowbender;
+pub mod hedera;
 pub mod plb;
 pub mod presto;
 mod relabel;

@@ -5,7 +5,7 @@ use weft_balance::{
 };
 use weft_packet::{HostId, Packet, Route};
 use weft_transport::{FlowSize, Protocol};
-use weft_units::{Purpose, Span, Stream, Time};
+use weft_units::{Purpose, Rate, Span, Stream, Time};
 
 use super::endpoint::End;
 use super::event_set::EventKey;
@@ -72,6 +72,7 @@ pub fn fabric_facts(topology: &Topology, faults: &[FaultEvent], sizes: PacketSiz
     let rtts = base_rtts(topology, faults, &hosts_by_rack(topology), sizes);
     let between_racks = rtts.iter().enumerate().filter(|(pair, _)| pair % racks != pair / racks);
     FabricFacts {
+        hosts: topology.hosts as u32,
         base_rtt: between_racks.map(|(_, &rtt)| rtt).max().unwrap_or_default(),
         routes: most.min(Route::LABELS) as u16,
     }
@@ -252,7 +253,7 @@ impl<'a> Hosts<'a> {
         call: impl FnOnce(&mut EdgeScheme, &mut EdgeView<'_>, &mut EdgeFlow),
     ) {
         let host = end.host();
-        let (scheme, mut view) = self.view(host, network.now);
+        let (scheme, mut view) = self.view(host, network);
         call(scheme, &mut view, end.edge());
         if let Some(delay) = self.deeds.flow_timer.take() {
             end.set_edge_timer(delay, network);
@@ -269,7 +270,7 @@ impl<'a> Hosts<'a> {
         network: &mut Network<'_>,
         call: impl FnOnce(&mut EdgeScheme, &mut EdgeView<'_>),
     ) {
-        let (scheme, mut view) = self.view(host, network.now);
+        let (scheme, mut view) = self.view(host, network);
         call(scheme, &mut view);
         debug_assert!(
             self.deeds.delivered.is_empty() && self.deeds.flow_timer.is_none(),
@@ -279,9 +280,10 @@ impl<'a> Hosts<'a> {
     }
 
     #[inline]
-    fn view(&mut self, host: HostId, now: Time) -> (&mut EdgeScheme, EdgeView<'_>) {
+    fn view<'v>(&'v mut self, host: HostId, network: &'v Network<'_>) -> (&'v mut EdgeScheme, EdgeView<'v>) {
         let view = EdgeView {
-            now,
+            now: network.now,
+            tables: network.explicit_routes(),
             topology: self.topology,
             routes: &self.routes,
             rack: self.topology.rack_of_host[host.index()],
@@ -331,6 +333,8 @@ fn base_rtts(
 struct EdgeView<'a> {
     now: Time,
     topology: &'a Topology,
+    /// What explicit routes go by.
+    tables: &'a Routes,
     routes: &'a [u16],
     rack: u16,
     header_bytes: u16,
@@ -351,8 +355,21 @@ impl EdgeContext for EdgeView<'_> {
 
     #[inline]
     fn routes_to_rack(&self, rack: u16) -> u16 {
-        let pair = usize::from(self.rack) * self.topology.racks() + usize::from(rack);
+        self.routes_between(self.rack, rack)
+    }
+
+    fn hosts(&self) -> u32 {
+        self.topology.hosts as u32
+    }
+
+    fn routes_between(&self, from: u16, to: u16) -> u16 {
+        let pair = usize::from(from) * self.topology.racks() + usize::from(to);
         self.routes.get(pair).copied().unwrap_or(1)
+    }
+
+    fn path(&self, from: u16, to: u16, label: u16) -> Vec<(u32, Rate)> {
+        let links = self.tables.path(self.topology, usize::from(from), usize::from(to), Route::label(label));
+        links.into_iter().map(|link| (link, self.topology.links[link as usize].condition.rate)).collect()
     }
 
     fn header_bytes(&self) -> u16 {

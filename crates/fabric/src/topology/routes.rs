@@ -118,6 +118,20 @@ impl Routes {
         (0..count).map(move |index| first + u32::from(single.unwrap_or_else(|| group[index]).0))
     }
 
+    /// The links that an explicit route takes from one rack's edge switch to another's. They end early where no way leads.
+    pub fn path(&self, topology: &Topology, src_rack: usize, dst_rack: usize, mut route: Route) -> Vec<u32> {
+        let (mut switch, end) = (topology.switch_of_rack[src_rack], topology.switch_of_rack[dst_rack]);
+        let mut path = Vec::new();
+        while switch != end {
+            let mut links = self.next_links(topology, switch as usize, dst_rack);
+            let digit = if links.len() > 1 { route.next_hop(links.len()).unwrap_or_default() } else { 0 };
+            let Some(link) = links.nth(digit) else { break };
+            path.push(link);
+            switch = topology.links[link as usize].to.0 - topology.hosts as u32;
+        }
+        path
+    }
+
     /// How many explicit routes lead from one rack to another: the product of the choices along the first path, at
     /// most [`Route::LABELS`]. One within a rack, and where no way leads.
     pub fn routes_to(&self, topology: &Topology, src_rack: usize, dst_rack: usize) -> u32 {
