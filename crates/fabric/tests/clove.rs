@@ -74,12 +74,12 @@ fn steady(count: u64) -> Vec<Flow> {
     (0..count).map(|index| flow(1_000 + 400 * index, 0, 2, 100_000)).collect()
 }
 
-/// Two paths, one of them cut from 10 to 1 Gbit/s behind its spine. A flow of 69 segments on it sends 10 at once, and then
-/// two for each that is acknowledged, one each 12 us. So its queue has 20 segments (30 KB, the mark) when 30 are sent, and
-/// the sender knows of it 240 us later: 10 segments at least come marked, 12 us apart, which is more than the relay
-/// interval (half of a base round trip of 13 us). Ten cuts leave the weight 0.67^10 = 0.018 of 2: a turn in 110.
-/// So of 100 flows at most 3 take the slow path: one by its own hash, one by its turn, one later; 104 KB each with headers.
-/// A host's traces by one spine are some 16 KB.
+/// Two paths, one of them cut from 10 to 1 Gbit/s behind its spine. A flow of 69 segments on it sends 10 at once, and
+/// then two for each that is acknowledged, one each 12 us. So its queue has 20 segments (30 KB, the mark) when 30 are
+/// sent, and the sender knows of it 240 us later: 10 segments at least come marked, 12 us apart, which is more than the
+/// relay interval (half of a base round trip of 13 us). Ten cuts leave the weight 0.67^10 = 0.018 of 2: a turn in 110.
+/// So of 100 flows at most 3 take the slow path: one by its own hash, one by its turn, one later; 104 KB each with
+/// headers. A host's traces by one spine are some 16 KB.
 #[test]
 fn ecn_mode_leaves_a_slow_path_after_a_few_relay_intervals_and_chance_does_not() {
     let fabric = fabric(
@@ -99,8 +99,8 @@ fn ecn_mode_leaves_a_slow_path_after_a_few_relay_intervals_and_chance_does_not()
     assert!(chance > 25.0, "{chance} flows' bytes");
 }
 
-/// The slow path of the test before is repaired at 20 ms, and the other one is never marked: no cut gives the repaired path
-/// its weight back. By a turn in 110, at most 2 of 200 flows take it after the first two, instead of 90.
+/// The slow path of the test before is repaired at 20 ms, and the other one is never marked: no cut gives the repaired
+/// path its weight back. By a turn in 110, at most 2 of 200 flows take it after the first two, instead of 90.
 #[test]
 fn a_repaired_path_stays_unused_until_marks_on_others_give_it_weight() {
     let fabric = fabric(
@@ -188,6 +188,31 @@ fn guests_without_ecn_are_steered_by_marks_that_they_never_see() {
     let results = Run::new(&fabric, "name = 'tcp'", CLOVE).flows(&steady(40));
     assert!(counter(&results, "cuts") > 0);
     assert!(results.flows.iter().all(|flow| flow.receiver.marked == 0 && flow.sender.marked_acks == 0));
+}
+
+/// Of the first two flowlets that have a choice, one takes the slow path: a flow of 2 MB, with no pause of 1 ms before
+/// it loses something. DCTCP that is told of marks keeps the queue near the mark of 30 KB and far from the limit of
+/// 375 KB. DCTCP that is not doubles its window until the queue overflows, for the other path has no marks to make all
+/// congested; then its timeout begins a flowlet that may take the other path.
+#[test]
+fn dctcp_without_its_marks_fills_the_slow_path_until_it_drops() {
+    let fabric = fabric(
+        "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n\
+         [switch_queue]\nmark = '30KB'\nbuffer = '375KB'\n[[fault]]\nlink = 'leaf1-spine1'\nrate = '1Gbps'",
+    );
+    let mut flows = vec![flow(0, 0, 2, 1_000)];
+    flows.extend((1..=2).map(|index| flow(30_000 * index, 0, 2, 2_000_000)));
+    let dropped = |guest_marks| {
+        let balancer = format!("name = 'clove'\ngap = '1ms'\nguest_marks = '{guest_marks}'");
+        let results = Run::new(&fabric, DCTCP, &balancer).flows(&flows);
+        assert!(all_delivered(&results));
+        assert!(
+            bytes_on(&fabric, &results, "leaf0>spine1") > 375_000,
+            "{guest_marks}: a flow takes the slow path"
+        );
+        (results.packets.dropped > 0, counter(&results, "hidden_marks") > 0)
+    };
+    assert_eq!((dropped("pass"), dropped("all-congested")), ((false, false), (true, true)));
 }
 
 /// Marks are told at most once a relay interval for each path and pair of hosts: 2 paths, and 50 us between
