@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Run, fabric, flow, link_named};
+use common::{Run, counter, fabric, flow, link_named};
 use weft_fabric::{Fabric, Results};
 use weft_traffic::Flow;
 use weft_units::{Span, Time};
@@ -10,10 +10,6 @@ use weft_units::{Span, Time};
 const DCTCP: &str = r#"name = "dctcp""#;
 const CLOVE: &str = r#"name = "clove""#;
 const EDGE_FLOWLET: &str = "name = 'clove'\nmode = 'edge-flowlet'";
-
-fn counter(results: &Results, name: &str) -> u64 {
-    results.scheme.iter().find(|counter| counter.name == name).map_or(0, |counter| counter.value)
-}
 
 fn bytes_on(fabric: &Fabric, results: &Results, link: &str) -> u64 {
     results.links[link_named(fabric, link)].bytes

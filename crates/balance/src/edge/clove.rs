@@ -16,8 +16,9 @@
 use std::collections::BTreeMap;
 
 use weft_packet::{HostId, Kind, Packet, PacketFlags};
-use weft_units::{Span, Time};
+use weft_units::Span;
 
+use crate::flowlet::FlowletClock;
 use crate::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message};
 
 mod destination;
@@ -73,8 +74,7 @@ pub struct Flow {
     /// The path of the flowlet, and where it was in the list.
     path: Option<PathId>,
     guess: u8,
-    /// When its last packet left.
-    last: Option<Time>,
+    flowlets: FlowletClock,
 }
 
 /// Where the other end is in a table of its host: looked up once a flow.
@@ -159,8 +159,7 @@ impl Clove {
     fn steer<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, index: usize) -> Option<usize> {
         let destination = &mut self.destinations[index];
         let now = cx.now();
-        let goes_on = flow.last.replace(now).is_some_and(|last| now.since(last) <= destination.gap);
-        if goes_on {
+        if !flow.flowlets.begins(now, destination.gap) {
             // A flowlet that began before anything was known stays where its hash leads.
             let id = flow.path?;
             if let Some(place) = destination.paths.place_of(id, usize::from(flow.guess)) {

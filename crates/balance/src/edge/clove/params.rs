@@ -197,7 +197,8 @@ mod tests {
 
     #[test]
     fn answers_must_have_time_to_come_back() {
-        let fits = |us| Params::default().fits(&FabricFacts { base_rtt: Span::from_us(us), hosts: 128, routes: 4 });
+        let fits =
+            |us| Params::default().fits(&FabricFacts { base_rtt: Span::from_us(us), hosts: 128, routes: 4 });
         assert_eq!(fits(2_000), Ok(()));
         assert_eq!(fits(2_001).unwrap_err().key, "trace_timeout");
         let one_route = FabricFacts { base_rtt: Span::ZERO, hosts: 128, routes: 1 };

@@ -1,5 +1,7 @@
 //! CLOVE at a host: discovery, flowlets, marks there and back, and what guests see of them.
 
+use weft_units::Time;
+
 use crate::testing::{CHI_SQUARE_3, FakeHost, HOSTS_PER_RACK, chi_square, packet, with};
 use crate::{Expired, ParameterError};
 
@@ -371,7 +373,7 @@ fn a_path_that_answers_no_more_is_left_at_once_and_looked_for_soon_then_seldom()
     assert_eq!(world.known(), 4);
     // Every packet 20 us after the one before: the flowlet does not end.
     world.run_timers(506_000);
-    flow.last = Some(world.host.now);
+    flow.flowlets.begins(world.host.now, Span::MAX);
     assert_eq!(world.known(), 3);
     assert!(world.count("lost_traces") > 0);
     let sent = world.send(&mut flow, data(1));
@@ -432,4 +434,9 @@ fn bad_parameters_are_refused_in_a_spec() {
     let expected =
         ParameterError { key: "gap", found: Span::ZERO.to_string(), allowed: "longer than nothing" };
     assert_eq!(spec.validate(), Err(expected));
+}
+
+#[test]
+fn a_flow_takes_as_little_room_as_the_page_says() {
+    assert_eq!(size_of::<Flow>(), 24);
 }
