@@ -124,6 +124,7 @@ MORE_METRICS: Sequence[Metric] = (
     ),
     Metric("path_throughput_sd_mbps", "deviation by path", "mbps", lambda summary: summary.path_throughput_sd_mbps),
     Metric("path_throughput_sd_share", "deviation by path", "share", _path_deviation_share),
+    Metric("overhead_share", "scheme's own share of bytes", "share", lambda summary: summary.overhead_share),
     Metric("overhead_bytes", "scheme's own bytes", "count", lambda summary: _number(summary.overhead_bytes)),
     Metric(
         "state_bytes_per_switch",

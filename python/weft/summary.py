@@ -140,11 +140,17 @@ class Summary:
     """Mean throughput of a path, if the spec has `run.paths_of`."""
     path_throughput_sd_mbps: float | None
     """Standard deviation over the paths of a pair of racks, likewise."""
+    link_bytes: int | None
     overhead_bytes: int | None
     state_bytes_per_switch: int | None
     state_bytes_per_host: int | None
     raw: Mapping[str, Any] = field(repr=False)
     """The whole object of `summary.json`."""
+
+    @property
+    def overhead_share(self) -> float | None:
+        """What the scheme's own packets took of all bytes on links, 0 to 1."""
+        return self.overhead_bytes / self.link_bytes if self.overhead_bytes is not None and self.link_bytes else None
 
     @property
     def flows(self) -> int:
@@ -202,6 +208,7 @@ class Summary:
             background=Background(**raw["background"]) if raw.get("background") else None,
             path_throughput_mbps=(raw.get("paths") or {}).get("mean_mbps"),
             path_throughput_sd_mbps=(raw.get("paths") or {}).get("sd_mbps"),
+            link_bytes=raw.get("link_bytes"),
             overhead_bytes=raw.get("overhead_bytes"),
             state_bytes_per_switch=raw.get("state_bytes_per_switch"),
             state_bytes_per_host=raw.get("state_bytes_per_host"),

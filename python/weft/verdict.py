@@ -43,11 +43,11 @@ def judge(groups: Groups) -> Verdict | None:
     winner = min(means, key=lambda label: means[label])
     other = _opponent(groups, means, winner)
     if other is None:
-        said = (f"{winner}: mean FCT {time_us(means[winner])}.", *_caveats(groups))
+        said = (f"{winner}: mean FCT {time_us(means[winner])}.", *_overhead(groups), *_caveats(groups))
         return Verdict(winner, None, means[winner], None, None, said)
     difference = _paired(groups[winner], groups[other])
     sentences = [_who(winner, other, means), _how_sure(difference), *_why(winner, other, groups)]
-    said = (*sentences, *_caveats(groups))
+    said = (*sentences, *_overhead(groups), *_caveats(groups))
     return Verdict(winner, other, means[winner], means[other], difference, said)
 
 
@@ -127,6 +127,20 @@ def _packets(winner: str, other: str, groups: Groups) -> str:
         return f"{number(resent)} retransmissions and {percent(share)} of packets out of order under {label}"
 
     return f"Price: {text(winner)}; {text(other)}."
+
+
+def _overhead(groups: Groups) -> list[str]:
+    shares = {
+        label: _mean([run.overhead_share or 0.0 for run in runs])
+        for label, runs in groups.items()
+        if any(run.overhead_bytes for run in runs)
+    }
+    named = ", ".join(f"{label} {percent(share)}" for label, share in shares.items())
+    return (
+        [f"Overhead, as a share of all bytes on links, of the packets that schemes send themselves: {named}."]
+        if named
+        else []
+    )
 
 
 def _waits(runs: Sequence[Summary]) -> dict[str, float]:

@@ -40,6 +40,7 @@ def summary(
     unfinished: int = 0,
     leaf_wait_us: float = 5.0,
     sizes: Sequence[str] = (),
+    own_bytes: int = 0,
 ) -> Summary:
     return Summary.read(
         {
@@ -58,6 +59,8 @@ def summary(
             "out_of_order_share": 0.02,
             "packet_hops": 4000,
             "cpu_s": 0.01,
+            "link_bytes": 1_000_000,
+            "overhead_bytes": own_bytes,
             "wait_us": {"host": 1.0, "leaf": leaf_wait_us, "spine": 2.0, "last": 3.0},
         }
     )

@@ -106,3 +106,13 @@ def test_the_best_is_marked_unless_more_than_half_share_it() -> None:
     assert best(ecmp=100.0) == set()
     assert best(ecmp=100.0, rps=80.0, drill=80.0, presto=90.0) == {"rps", "drill"}
     assert best(ecmp=100.0, rps=80.0, drill=80.0) == set()
+
+
+def test_what_schemes_send_themselves_is_said_for_those_that_do() -> None:
+    runs = {"ecmp": [summary("ecmp", 1, 100.0)], "hula": [summary("hula", 1, 80.0, own_bytes=30_000)]}
+    verdict = judge(runs)
+    assert verdict is not None
+    # 30,000 of 1,000,000 bytes; ECMP sends nothing and is not named.
+    assert verdict.sentences[-1].endswith("of the packets that schemes send themselves: hula 3.00 %.")
+    quiet = judge({"ecmp": [summary("ecmp", 1, 100.0)], "rps": [summary("rps", 1, 80.0)]})
+    assert quiet is not None and not any("Overhead" in sentence for sentence in quiet.sentences)

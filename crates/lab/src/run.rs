@@ -272,6 +272,7 @@ fn totals(results: &Results, flows: usize, elapsed: Elapsed) -> Totals {
         cpu_s,
         wall_s,
         packet_hops_per_cpu_s: (cpu_s > 0.0).then(|| results.packets.hops as f64 / cpu_s),
+        link_bytes: results.links.iter().map(|link| link.bytes).sum(),
         overhead_bytes: results.packets.control_bytes,
         memory_bytes: memory_bytes(results, flows),
         state_bytes_per_switch: scheme_counter(results, "state_bytes_per_switch"),

@@ -122,7 +122,9 @@ pub struct Totals {
     pub wall_s: f64,
     /// `packet_hops` / `cpu_s`; null if that is too short to be measured.
     pub packet_hops_per_cpu_s: Option<f64>,
-    /// Bytes of the scheme's own packets that links were given to send, each link counted.
+    /// Bytes that links were given to send, each link counted.
+    pub link_bytes: u64,
+    /// Of these, bytes of the scheme's own packets.
     pub overhead_bytes: u64,
     /// Bytes that the simulation held at its peak: fabric, packets, flows.
     pub memory_bytes: u64,
