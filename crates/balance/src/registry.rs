@@ -267,7 +267,7 @@ macro_rules! registry {
         }
 
         /// An edge scheme, whichever it is.
-        #[allow(missing_docs)]
+        #[allow(missing_docs, clippy::large_enum_variant)]
         pub enum EdgeScheme {
             None,
             $($Edge(edge::$edge_module::$Edge),)*
@@ -427,6 +427,7 @@ registry! {
         plb: Plb, "PLB: a flow that stays congested takes another flow label, best while it is idle.", "Qureshi et al., SIGCOMM 2022";
         presto: Presto, "Presto: 64 KB flowcells in turn over all paths, from the edge.", "He et al., SIGCOMM 2015";
         clove: Clove, "CLOVE: every flowlet takes, by its source port, one of the paths that traces found; marks shift the weights.", "Katta et al., HotNets 2016 and CoNEXT 2017";
+        hermes: Hermes, "Hermes: flows leave bad and failed paths, as round trips, marks, losses and probes class them.", "Zhang et al., SIGCOMM 2017";
     }
 }
 

@@ -65,6 +65,8 @@ proptest! {
             "name = 'clove'\ngap = '5us'\nrediscover = '100us'\ntrace_timeout = '60us'\ncandidates = 24",
             "name = 'clove'\nmode = 'edge-flowlet'\ngap = '5us'\nscope = 'host'",
             "name = 'hula'\ngap = '5us'\ninterval = '10us'\ntau = '20us'\nt_fail = '30us'",
+            "name = 'hermes'\nreroute_after = '3KB'\nreroute_probability = 1.0\nwindow = '50us'\nfailed_for = '2ms'\nblackhole_timeouts = 1",
+            "name = 'hermes'\necn = false\nprobe_interval = '100us'\nsamples = 1\nreroute_after = '3KB'\none_hop_delay = '2us'",
         ]),
     ) {
         let fabric = fabric(&format!("{fabric_text}{faults}"));

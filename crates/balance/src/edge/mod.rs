@@ -5,6 +5,7 @@ pub mod drb;
 pub mod echo;
 pub mod flowbender;
 pub mod hedera;
+pub mod hermes;
 pub mod plb;
 pub mod presto;
 mod relabel;

@@ -1,0 +1,391 @@
+//! Hermes: comprehensive sensing, timely yet cautious rerouting (Zhang et al., SIGCOMM 2017).
+//!
+//! **Sensing** (§3.1). Acknowledgements bring round trips and marks of the paths that a host uses (`paths.rs`), probes
+//! those of others (`probing.rs`). Timeouts and retransmissions tell of blackholes and random drops (`failures.rs`). A
+//! path is good, grey, bad or failed (Algorithm 1).
+//!
+//! **Rerouting** (§3.2, Algorithm 2). Every packet is an occasion. A new flow, one that timed out and one whose path failed
+//! take the good path by which the host sends least, else the grey one, else any that has not failed. A flow on a bad path
+//! leaves it only if it has sent more than S by it, sends slower than R, and another path is better by more than both deltas.
+//!
+//! The paper's text was not at hand: sections and algorithms are cited from memory.
+
+mod failures;
+mod meter;
+mod params;
+mod paths;
+mod probing;
+
+use weft_packet::{HostId, Kind, Packet, PacketFlags};
+use weft_units::{Rate, Time};
+
+use self::failures::Blackholes;
+use self::meter::{Decay, Meter};
+use self::paths::{Chooser, Class, Path, Rules};
+use self::probing::{Agent, Finding, Kind as MessageKind, PROBE_BYTES, answer, mirrored, token};
+use super::echo::{Echo, PathNote};
+use crate::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message};
+
+pub use self::params::Params;
+use self::params::Thresholds;
+
+/// Hermes at one host.
+#[derive(Debug)]
+pub struct Hermes {
+    params: Params,
+    rules: Rules,
+    decay: Decay,
+    /// What the estimator of a flow that sends at R holds, in bytes.
+    slow_below: f64,
+    racks: Box<[Rack]>,
+    /// The paths to all racks, rack by rack.
+    paths: Box<[Path]>,
+    blackholes: Blackholes,
+    agent: Option<Box<Agent>>,
+    counts: Counts,
+}
+
+/// The paths to one rack.
+#[derive(Debug, Clone, Copy)]
+struct Rack {
+    first: u32,
+    routes: u16,
+    limits: Thresholds,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    placed: [u64; 3],
+    reroutes: u64,
+    escapes: u64,
+    answers: u64,
+    blackholes: u64,
+    drops: u64,
+}
+
+/// One flow at one end: what it sends, and what its acknowledgements tell.
+#[derive(Debug, Default)]
+pub struct Flow {
+    meter: Meter,
+    /// When it last took a path or tried to leave one.
+    tried: Time,
+    /// Bytes by its path, headers included.
+    sent: u64,
+    /// One past the highest segment that it sent.
+    next: u32,
+    /// That segments below are sent again tells nothing of this path: they were sent by another one, or before a timeout.
+    repaired: u32,
+    /// Whether no such segment was sent again yet.
+    unrepaired: bool,
+    dst: HostId,
+    /// The path of what it sends; of its acknowledgements, the path of the data.
+    path: Option<u16>,
+    timed_out: bool,
+    echo: Echo,
+}
+
+impl Flow {
+    fn take(&mut self, path: u16, now: Time) {
+        self.path = Some(path);
+        self.sent = 0;
+        self.tried = now;
+        self.forgive();
+    }
+
+    /// What was sent until now was lost or overtaken elsewhere, if it is sent again.
+    fn forgive(&mut self) {
+        (self.repaired, self.unrepaired) = (self.next, true);
+    }
+
+    /// Whether a data packet goes out again because its path lost it. The first recovery after a move goes on to the last
+    /// segment that is out when it begins: it belongs to the path before as a whole (RFC 6582: `recover`).
+    #[inline]
+    fn repeats(&mut self, packet: &Packet) -> bool {
+        if !packet.flags.has(PacketFlags::RETRANSMISSION) {
+            return false;
+        }
+        if packet.seq < self.repaired && std::mem::take(&mut self.unrepaired) {
+            self.repaired = self.next;
+        }
+        packet.seq >= self.repaired
+    }
+}
+
+impl Hermes {
+    /// Routes to a rack that are known and still there.
+    #[inline]
+    fn routes<C: EdgeContext + ?Sized>(&self, cx: &C, rack: u16) -> u16 {
+        self.racks[usize::from(rack)].routes.min(cx.routes_to_rack(rack))
+    }
+
+    #[inline]
+    fn path_mut(&mut self, rack: u16, path: u16) -> Option<&mut Path> {
+        let Rack { first, routes, .. } = self.racks[usize::from(rack)];
+        (path < routes).then(|| &mut self.paths[first as usize + usize::from(path)])
+    }
+
+    /// What a choice among these routes goes by.
+    fn chooser(&self, rack: u16, routes: u16, now: Time) -> Chooser<'_> {
+        let Rack { first, limits, .. } = self.racks[usize::from(rack)];
+        let first = first as usize;
+        let paths = &self.paths[first..first + usize::from(routes)];
+        Chooser { rules: &self.rules, limits, decay: &self.decay, now, paths }
+    }
+
+    /// A packet of another path took this long there and back.
+    fn learn(&mut self, now: Time, finding: Finding) {
+        let rules = self.rules;
+        if let Some(path) = self.path_mut(finding.rack, finding.path) {
+            path.learn(&rules, now, finding.rtt, finding.marked);
+        }
+    }
+
+    /// A packet of data, or the request of a connection: Algorithm 2.
+    #[inline]
+    fn send<C: EdgeContext + ?Sized>(
+        &mut self,
+        cx: &mut C,
+        flow: &mut Flow,
+        packet: &mut Packet,
+        routes: u16,
+    ) {
+        let (now, rack) = (cx.now(), cx.rack_of(packet.dst));
+        flow.dst = packet.dst;
+        let path = match flow.path.filter(|&path| path < routes) {
+            Some(path) if !flow.timed_out && !self.has_failed(rack, path, flow.dst, now) => {
+                self.reconsider(cx, flow, (rack, path), routes)
+            }
+            _ => self.place(cx, flow, rack, routes),
+        };
+        self.account(flow, packet, (rack, path), now);
+        packet.route = weft_packet::Route::label(path);
+        PathNote { path, marked: false }.write(packet);
+    }
+
+    #[inline]
+    fn has_failed(&self, rack: u16, path: u16, dst: HostId, now: Time) -> bool {
+        let first = self.racks[usize::from(rack)].first as usize;
+        self.paths[first + usize::from(path)].drops(now) || self.blackholes.swallow(dst, path, now)
+    }
+
+    /// A path for a new flow, one that timed out, or one whose path failed. If all have failed a flow stays where it is.
+    #[cold]
+    fn place<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, rack: u16, routes: u16) -> u16 {
+        let (now, dst) = (cx.now(), flow.dst);
+        let swallows = |path| self.blackholes.swallow(dst, path, now);
+        let placed = self.chooser(rack, routes, now).place(swallows, cx.random());
+        let before = flow.path.filter(|&path| path < routes);
+        let path = match placed {
+            Some((path, class)) => {
+                self.counts.placed[class as usize] += 1;
+                path
+            }
+            None => before.unwrap_or_else(|| cx.random().below(u32::from(routes)) as u16),
+        };
+        if before != Some(path) {
+            self.counts.escapes += u64::from(flow.path.is_some());
+            flow.take(path, now);
+        }
+        flow.timed_out = false;
+        path
+    }
+
+    /// Whether a flow leaves its path, and for which (Algorithm 2, lines 13 to 23).
+    #[inline]
+    fn reconsider<C: EdgeContext + ?Sized>(
+        &mut self,
+        cx: &mut C,
+        flow: &mut Flow,
+        (rack, path): (u16, u16),
+        routes: u16,
+    ) -> u16 {
+        let now = cx.now();
+        let Rack { first, limits, .. } = self.racks[usize::from(rack)];
+        let bad = self.paths[first as usize + usize::from(path)].is_bad(&self.rules, limits, now);
+        // Cautious: what little is left is not worth a move (S), nor is a path that gives the flow its share (R).
+        if !bad
+            || flow.sent <= self.params.reroute_after.as_u64()
+            || flow.meter.read(&self.decay, self.decay.period(now)) >= self.slow_below
+            || now < flow.tried + self.params.retry_gap
+        {
+            return path;
+        }
+        flow.tried = now;
+        if cx.random().unit() >= self.params.reroute_probability {
+            return path;
+        }
+        let swallows = |label| self.blackholes.swallow(flow.dst, label, now);
+        let Some(better) = self.chooser(rack, routes, now).leave(path, swallows, cx.random()) else {
+            return path;
+        };
+        flow.take(better, now);
+        self.counts.reroutes += 1;
+        better
+    }
+
+    /// The packet counts for its flow and its path.
+    #[inline]
+    fn account(&mut self, flow: &mut Flow, packet: &Packet, (rack, path): (u16, u16), now: Time) {
+        let again = flow.repeats(packet);
+        let period = self.decay.period(now);
+        flow.meter.add(&self.decay, period, packet.wire_bytes);
+        flow.sent += u64::from(packet.wire_bytes);
+        if packet.kind == Kind::Data {
+            flow.next = flow.next.max(packet.seq.saturating_add(1));
+        }
+        let Rack { first, limits, .. } = self.racks[usize::from(rack)];
+        let path = &mut self.paths[first as usize + usize::from(path)];
+        path.meter(&self.decay, period, packet.wire_bytes);
+        self.counts.drops += u64::from(path.send(&self.rules, limits, now, again));
+    }
+
+    /// An acknowledgement goes back over the switches by which the data came.
+    #[inline]
+    fn acknowledge(flow: &mut Flow, packet: &mut Packet, routes: u16) {
+        flow.echo.stamp(packet);
+        flow.path = PathNote::read(packet).map(|note| note.path).or(flow.path);
+        if let Some(path) = flow.path {
+            packet.route = mirrored(path, routes);
+        }
+    }
+
+    /// An acknowledgement came: it tells of the path that it names.
+    #[inline]
+    fn acknowledged(&mut self, now: Time, rack: u16, packet: &Packet) {
+        if let Some(PathNote { path, marked }) = PathNote::read(packet) {
+            self.blackholes.acknowledged(packet.src, path);
+            self.learn(now, Finding { rack, path, rtt: now.since(packet.sent), marked });
+        }
+    }
+}
+
+impl EdgeBalancer for Hermes {
+    type Params = Params;
+    type Flow = Flow;
+
+    fn new(params: &Params, info: &HostInfo<'_>) -> Self {
+        let mut first = 0;
+        let rack = |rack: u16| {
+            let routes = if rack == info.rack { 1 } else { info.routes[usize::from(rack)] };
+            // Where there is no choice nothing is kept.
+            let kept = if routes > 1 { u32::from(routes) } else { 0 };
+            first += kept;
+            let limits = params.thresholds(info.base_rtts[usize::from(rack)]);
+            Rack { first: first - kept, routes: kept as u16, limits }
+        };
+        let racks: Box<[Rack]> = (0..info.racks).map(rack).collect();
+        let decay = Decay::new(params.t_dre, params.alpha);
+        let rate: Rate = info.rate;
+        Self {
+            rules: Rules::new(params),
+            decay,
+            slow_below: decay.bytes_at(rate, params.reroute_below),
+            racks,
+            paths: vec![Path::new(); first as usize].into_boxed_slice(),
+            blackholes: Blackholes::default(),
+            agent: Agent::new(params, info).map(Box::new),
+            counts: Counts::default(),
+            params: params.clone(),
+        }
+    }
+
+    fn hooks(_: &Params) -> EdgeHooks {
+        EdgeHooks { sending: true, receiving: true, pinned: true, traces: false }
+    }
+
+    fn start<C: EdgeContext + ?Sized>(&mut self, cx: &mut C) {
+        if let Some(agent) = &self.agent {
+            agent.start(cx);
+        }
+    }
+
+    #[inline]
+    fn sending<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
+        let routes = self.routes(cx, cx.rack_of(packet.dst));
+        if routes < 2 {
+            return;
+        }
+        match packet.kind {
+            Kind::Data | Kind::Syn => self.send(cx, flow, packet, routes),
+            _ => Self::acknowledge(flow, packet, routes),
+        }
+    }
+
+    #[inline]
+    fn receiving<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
+        match packet.kind {
+            Kind::Data | Kind::Syn => flow.echo.note(&packet),
+            _ => self.acknowledged(cx.now(), cx.rack_of(packet.src), &packet),
+        }
+        cx.deliver(packet);
+    }
+
+    fn timed_out<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow) {
+        let (now, rack) = (cx.now(), cx.rack_of(flow.dst));
+        let Some(label) = flow.path else { return };
+        let Some(path) = self.path_mut(rack, label) else { return };
+        path.time_out();
+        let (limit, hold) = (self.params.blackhole_timeouts, self.params.failed_for);
+        self.counts.blackholes += u64::from(self.blackholes.timed_out(flow.dst, label, now, limit, hold));
+        flow.timed_out = true;
+        flow.forgive();
+    }
+
+    fn message<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, message: Message) {
+        let (now, rack) = (cx.now(), cx.rack_of(message.peer));
+        match MessageKind::of(message.tag) {
+            MessageKind::Probe => {
+                self.counts.answers += 1;
+                cx.send(answer(&message, self.routes(cx, rack)));
+            }
+            MessageKind::Answer { marked } => {
+                let rtt = now.since(message.stamp);
+                let finding = Finding { rack, path: message.number as u16, rtt, marked };
+                self.learn(now, finding);
+                if let Some(agent) = &mut self.agent {
+                    agent.note(finding);
+                }
+            }
+            MessageKind::Report => {
+                for finding in message.contents.iter().flat_map(|contents| Finding::read(contents)) {
+                    self.learn(now, finding);
+                }
+            }
+        }
+    }
+
+    fn host_timer<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, timer: u32) {
+        match &mut self.agent {
+            Some(agent) if timer == token::PROBE => agent.probe(cx),
+            Some(agent) => agent.report(cx),
+            None => {}
+        }
+    }
+
+    fn state_bytes(&self) -> u64 {
+        let agent = self.agent.as_ref().map_or(0, |agent| agent.state_bytes());
+        size_of_val(&*self.paths) as u64
+            + size_of_val(&*self.racks) as u64
+            + self.blackholes.state_bytes()
+            + agent
+    }
+
+    fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
+        let sent = self.agent.as_ref().map(|agent| agent.counts).unwrap_or_default();
+        count("probes", sent.probes);
+        count("probe_answers", self.counts.answers);
+        count("probe_bytes", (sent.probes + self.counts.answers) * u64::from(PROBE_BYTES));
+        count("reports", sent.reports);
+        count("report_bytes", sent.report_bytes);
+        count("placed_good", self.counts.placed[Class::Good as usize]);
+        count("placed_grey", self.counts.placed[Class::Grey as usize]);
+        count("placed_bad", self.counts.placed[Class::Bad as usize]);
+        count("reroutes", self.counts.reroutes);
+        count("escapes", self.counts.escapes);
+        count("blackholes", self.counts.blackholes);
+        count("random_drops", self.counts.drops);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+//! The parameters of Hermes, and the thresholds that follow from them for each rack.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_units::{Bytes, Span};
+
+use crate::registry::Parameters;
+use crate::{FabricFacts, ParameterError};
+
+/// Parameters of Hermes. The defaults are what its authors recommend, not those of the public simulator's driver.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// `T_RTT_low`: a path with a shorter round trip may be good (time). Default: the idle round trip to the rack and
+    /// 20us. Source: recommended by the authors' simulator (20us and the base), and 20 to 40us in the paper (recalled).
+    pub rtt_low: Option<Span>,
+    /// `T_RTT_high`: a path with a longer round trip may be bad (time). Default: the idle round trip to the rack and 1.5
+    /// times `one_hop_delay`. Source: the paper (recalled); with an idle round trip of 60us it is the 180us that the
+    /// authors' simulator recommends.
+    pub rtt_high: Option<Span>,
+    /// `Delta_RTT`: a path is notably better only if its round trip is shorter by more than this (time). Default:
+    /// `one_hop_delay`. Source: the paper (recalled); the authors' simulator recommends 100us.
+    pub delta_rtt: Option<Span>,
+    /// How long a queue takes to drain that has just reached the marking threshold (time). Source: 65 packets of 1,500
+    /// bytes at 10 Gbit/s are 78us; 80us gives the recommended `rtt_high`.
+    pub one_hop_delay: Span,
+    /// Whether marks count. If not, round trips alone class paths, as for a transport without ECN. Source: both signals
+    /// in the paper; the authors' simulations took round trips alone, their testbed marks alone.
+    pub ecn: bool,
+    /// `T_ECN`: the share of marked packets above which a path may be bad, and below which it may be good: 0 to 1.
+    /// Source: 40 % in the paper (recalled).
+    pub ecn_threshold: f64,
+    /// `Delta_ECN`: a path is notably better only if its share of marked packets is less by more than this: 0 to 1.
+    /// Source: 3 to 10 % in the paper (recalled); not enforced in public code.
+    pub delta_ecn: f64,
+    /// S: a flow leaves a bad path only when it has sent more than this by it, headers included (size). Source:
+    /// recommended by the authors' simulator; 100 to 800 KB in the paper (recalled).
+    pub reroute_after: Bytes,
+    /// R: a flow leaves a bad path only if it sends at less than this share of the host's rate: above 0, at most 1.
+    /// Source: 20 to 40 % in the paper (recalled).
+    pub reroute_below: f64,
+    /// How likely a flow that may leave a bad path tries to: above 0, at most 1. Source: 50 % in the authors' simulator
+    /// and testbed, against herds.
+    pub reroute_probability: f64,
+    /// Least time between two such tries of a flow (time). Source: fixed in the authors' simulator; 1ms in their testbed
+    /// of 1 Gbit/s.
+    pub retry_gap: Span,
+    /// How often an agent probes (time). Source: 500us, of 100 to 500us recommended by the authors' simulator.
+    pub probe_interval: Span,
+    /// Paths that an agent draws at random each time, beside the best one of the time before: 1 to 64. Source: two
+    /// choices in the paper, three probed paths in MEET and in the authors' simulator.
+    pub samples: u16,
+    /// What nothing renews loses 1 % of its weight each time this passes (time). Source: the authors' simulator, and 60us
+    /// recommended there; open in the paper (recalled).
+    pub aging: Span,
+    /// A path is a blackhole for a pair of hosts after so many timeouts without an acknowledgement: 1 to 255. Source: the
+    /// paper (recalled).
+    pub blackhole_timeouts: u8,
+    /// A path that is not bad drops at random if more than this share of its packets is sent again: above 0, below 1.
+    /// Source: 1 % in the paper (recalled).
+    pub retransmitted: f64,
+    /// For how long packets are counted before that share is taken (time). Source: 10ms in the paper (recalled).
+    pub window: Span,
+    /// How long a failed path is left alone (time). Source: the authors' simulator; open in the paper.
+    pub failed_for: Span,
+    /// How often an estimator of a sending rate decays (time). Source: the authors' simulator.
+    pub t_dre: Span,
+    /// By which share it decays: above 0, below 1. Source: the authors' simulator; with `t_dre` the time constant is
+    /// 150us.
+    pub alpha: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            rtt_low: None,
+            rtt_high: None,
+            delta_rtt: None,
+            one_hop_delay: Span::from_us(80),
+            ecn: true,
+            ecn_threshold: 0.4,
+            delta_ecn: 0.05,
+            reroute_after: Bytes::from_kb(600),
+            reroute_below: 0.3,
+            reroute_probability: 0.5,
+            retry_gap: Span::from_us(100),
+            probe_interval: Span::from_us(500),
+            samples: 2,
+            aging: Span::from_us(60),
+            blackhole_timeouts: 3,
+            retransmitted: 0.01,
+            window: Span::from_ms(10),
+            failed_for: Span::from_s(100),
+            t_dre: Span::from_us(30),
+            alpha: 0.2,
+        }
+    }
+}
+
+/// What round trips to one rack mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Thresholds {
+    /// `T_RTT_low`.
+    pub low: Span,
+    /// `T_RTT_high`.
+    pub high: Span,
+}
+
+impl Params {
+    /// Above the idle round trip.
+    const LOW_ABOVE_BASE: Span = Span::from_us(20);
+
+    /// The thresholds for a rack with this idle round trip.
+    pub(super) fn thresholds(&self, base_rtt: Span) -> Thresholds {
+        let low = self.rtt_low.unwrap_or(base_rtt + Self::LOW_ABOVE_BASE);
+        let high = self.rtt_high.unwrap_or(base_rtt + self.one_hop_delay * 3 / 2);
+        Thresholds { low, high: high.max(low) }
+    }
+
+    /// `Delta_RTT`.
+    pub(super) fn delta_rtt(&self) -> Span {
+        self.delta_rtt.unwrap_or(self.one_hop_delay)
+    }
+}
+
+fn refuse(key: &'static str, found: &impl ToString, allowed: &'static str) -> Result<(), ParameterError> {
+    Err(ParameterError { key, found: found.to_string(), allowed })
+}
+
+impl Parameters for Params {
+    fn validate(&self) -> Result<(), ParameterError> {
+        let times = [
+            ("one_hop_delay", self.one_hop_delay),
+            ("probe_interval", self.probe_interval),
+            ("aging", self.aging),
+            ("window", self.window),
+            ("t_dre", self.t_dre),
+        ];
+        for (key, time) in times {
+            if time.is_zero() {
+                return refuse(key, &time, "longer than nothing");
+            }
+        }
+        for (key, share) in [("ecn_threshold", self.ecn_threshold), ("delta_ecn", self.delta_ecn)] {
+            if !(0.0..=1.0).contains(&share) {
+                return refuse(key, &share, "0 to 1");
+            }
+        }
+        for (key, share) in
+            [("reroute_below", self.reroute_below), ("reroute_probability", self.reroute_probability)]
+        {
+            if !(share > 0.0 && share <= 1.0) {
+                return refuse(key, &share, "above 0, at most 1");
+            }
+        }
+        for (key, share) in [("retransmitted", self.retransmitted), ("alpha", self.alpha)] {
+            if !(share > 0.0 && share < 1.0) {
+                return refuse(key, &share, "above 0, below 1");
+            }
+        }
+        if !(1..=64).contains(&self.samples) {
+            return refuse("samples", &self.samples, "1 to 64");
+        }
+        if self.blackhole_timeouts == 0 {
+            return refuse("blackhole_timeouts", &0, "1 to 255");
+        }
+        match (self.rtt_low, self.rtt_high) {
+            (Some(low), Some(high)) if high <= low => refuse("rtt_high", &high, "longer than rtt_low"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Without a choice of paths nothing is probed or classed, and everything fits.
+    fn fits(&self, fabric: &FabricFacts) -> Result<(), ParameterError> {
+        if fabric.routes < 2 {
+            return Ok(());
+        }
+        let base = fabric.base_rtt;
+        let found = |time: Span| format!("{time} (an idle round trip takes {base})");
+        if self.probe_interval < base {
+            let allowed = "at least the idle round trip: probes would overtake their answers";
+            return refuse("probe_interval", &found(self.probe_interval), allowed);
+        }
+        let given = [("rtt_low", self.rtt_low), ("rtt_high", self.rtt_high)];
+        for (key, time) in given.into_iter().filter_map(|(key, time)| Some((key, time?))) {
+            if time <= base {
+                return refuse(key, &found(time), "longer than the idle round trip");
+            }
+        }
+        let Thresholds { low, high } = self.thresholds(base);
+        if high <= low {
+            let key = if self.rtt_high.is_some() { "rtt_high" } else { "rtt_low" };
+            let allowed = "rtt_low below rtt_high (give both, or neither)";
+            return refuse(key, &found(if self.rtt_high.is_some() { high } else { low }), allowed);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(change: impl FnOnce(&mut Params)) -> Params {
+        let mut params = Params::default();
+        change(&mut params);
+        params
+    }
+
+    fn us(us: u64) -> Span {
+        Span::from_us(us)
+    }
+
+    #[test]
+    fn thresholds_follow_the_idle_round_trip_unless_given() {
+        // 60us is the authors' base: they recommend 60 + 20 (they measure one way: 40 + 20) and 180.
+        let defaults = Params::default();
+        assert_eq!(defaults.thresholds(us(60)), Thresholds { low: us(80), high: us(180) });
+        assert_eq!(defaults.thresholds(us(40)), Thresholds { low: us(60), high: us(160) });
+        assert_eq!(defaults.delta_rtt(), us(80));
+        let slow = changed(|params| params.one_hop_delay = us(240));
+        assert_eq!((slow.thresholds(us(100)).high, slow.delta_rtt()), (us(460), us(240)));
+        let given = changed(|params| {
+            (params.rtt_low, params.rtt_high, params.delta_rtt) = (Some(us(7)), Some(us(9)), Some(us(3)));
+        });
+        assert_eq!(given.thresholds(us(40)), Thresholds { low: us(7), high: us(9) });
+        assert_eq!(given.delta_rtt(), us(3));
+    }
+
+    #[test]
+    fn values_that_cannot_be_meant_are_refused_by_name() {
+        let bad = [
+            ("one_hop_delay", changed(|params| params.one_hop_delay = Span::ZERO)),
+            ("probe_interval", changed(|params| params.probe_interval = Span::ZERO)),
+            ("aging", changed(|params| params.aging = Span::ZERO)),
+            ("window", changed(|params| params.window = Span::ZERO)),
+            ("t_dre", changed(|params| params.t_dre = Span::ZERO)),
+            ("ecn_threshold", changed(|params| params.ecn_threshold = 1.1)),
+            ("delta_ecn", changed(|params| params.delta_ecn = f64::NAN)),
+            ("reroute_below", changed(|params| params.reroute_below = 0.0)),
+            ("reroute_probability", changed(|params| params.reroute_probability = 1.5)),
+            ("retransmitted", changed(|params| params.retransmitted = 1.0)),
+            ("alpha", changed(|params| params.alpha = 0.0)),
+            ("samples", changed(|params| params.samples = 0)),
+            ("blackhole_timeouts", changed(|params| params.blackhole_timeouts = 0)),
+            ("rtt_high", changed(|params| (params.rtt_low, params.rtt_high) = (Some(us(9)), Some(us(9))))),
+        ];
+        for (key, params) in bad {
+            assert_eq!(params.validate().expect_err(key).key, key);
+        }
+    }
+
+    #[test]
+    fn thresholds_and_interval_must_be_above_the_idle_round_trip_where_there_is_a_choice() {
+        let [choice, none] = [2, 1].map(|routes| FabricFacts { base_rtt: us(40), routes, hosts: 32 });
+        let bad = [
+            ("probe_interval", changed(|params| params.probe_interval = us(39))),
+            ("rtt_low", changed(|params| params.rtt_low = Some(us(40)))),
+            ("rtt_high", changed(|params| params.rtt_high = Some(us(30)))),
+            // Above the base, but not above 40 + 20.
+            ("rtt_high", changed(|params| params.rtt_high = Some(us(60)))),
+            // Not below 40 + 1.5 x 80.
+            ("rtt_low", changed(|params| params.rtt_low = Some(us(160)))),
+        ];
+        for (key, params) in bad {
+            assert_eq!(params.fits(&choice).expect_err(key).key, key);
+            assert_eq!(params.fits(&none), Ok(()), "{key}: nothing to choose");
+        }
+        assert_eq!(Params::default().fits(&choice), Ok(()));
+        let message = changed(|params| params.rtt_low = Some(us(40))).fits(&choice).expect_err("too low");
+        let said = "rtt_low is 40us (an idle round trip takes 40us): longer than the idle round trip";
+        assert_eq!(message.to_string(), said);
+    }
+}
