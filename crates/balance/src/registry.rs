@@ -268,6 +268,7 @@ macro_rules! registry {
 
         /// An edge scheme, whichever it is.
         #[allow(missing_docs, clippy::large_enum_variant)]
+        #[allow(missing_docs, clippy::large_enum_variant)] // One a host.
         pub enum EdgeScheme {
             None,
             $($Edge(edge::$edge_module::$Edge),)*
@@ -424,6 +425,7 @@ registry! {
         drb: Drb, "Digit-reversal bouncing: packets in turn over all paths, from the edge.", "Cao et al., CoNEXT 2013";
         flowbender: FlowBender, "FlowBender: a flow whose packets come back marked takes another hash.", "Kabbani et al., CoNEXT 2014";
         hedera: Hedera, "Hedera: a central controller polls for large flows and places them on paths with room.", "Al-Fares et al., NSDI 2010";
+        meet: Meet, "MEET: every flowlet takes the path that probes, or the round trips of its whole rack, show least congested.", "Dong et al., IEEE TPDS 2022";
         plb: Plb, "PLB: a flow that stays congested takes another flow label, best while it is idle.", "Qureshi et al., SIGCOMM 2022";
         presto: Presto, "Presto: 64 KB flowcells in turn over all paths, from the edge.", "He et al., SIGCOMM 2015";
         clove: Clove, "CLOVE: every flowlet takes, by its source port, one of the paths that traces found; marks shift the weights.", "Katta et al., HotNets 2016 and CoNEXT 2017";

@@ -61,6 +61,8 @@ proptest! {
             "name = 'conga'\ngap = '5us'",
             "name = 'hedera'\ninterval = '100us'\ncontrol_delay = '30us'\nlarge = 0.01",
             "name = 'hedera'\ninterval = '60us'\ncontrol_delay = '30us'\nlarge = 0.01\nplacement = 'annealing'\nsteps = 20",
+            "name = 'meet'\ngap = '5us'\nupdate = '20us'\nprobe = '10us'\nwindow = '30us'\nproxy_timeout = '40us'",
+            "name = 'meet'\ngap = '5us'\nupdate = '20us'\nprobe = '10us'\nwindow = '30us'\nprober = 'proxy'",
             "name = 'flowbender'", "name = 'plb'\nidle_rounds = 1\nforced_rounds = 2\ncongested_share = 0.1",
             "name = 'clove'\ngap = '5us'\nrediscover = '100us'\ntrace_timeout = '60us'\ncandidates = 24",
             "name = 'clove'\nmode = 'edge-flowlet'\ngap = '5us'\nscope = 'host'",

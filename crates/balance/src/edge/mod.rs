@@ -6,6 +6,7 @@ pub mod echo;
 pub mod flowbender;
 pub mod hedera;
 pub mod hermes;
+pub mod meet;
 pub mod plb;
 pub mod presto;
 mod relabel;
