@@ -5,8 +5,10 @@ use serde::Deserialize;
 use crate::spec::SpecError;
 
 /// The files, by name.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 7] = [
     ("lbt", include_str!("../../../data/presets/lbt.toml")),
+    ("meet-asymmetric", include_str!("../../../data/presets/meet-asymmetric.toml")),
+    ("meet-symmetric", include_str!("../../../data/presets/meet-symmetric.toml")),
     ("qall-asymmetric", include_str!("../../../data/presets/qall-asymmetric.toml")),
     ("qall-symmetric", include_str!("../../../data/presets/qall-symmetric.toml")),
     ("tr-large", include_str!("../../../data/presets/tr-large.toml")),
