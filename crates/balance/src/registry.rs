@@ -268,7 +268,6 @@ macro_rules! registry {
 
         /// An edge scheme, whichever it is.
         #[allow(missing_docs, clippy::large_enum_variant)]
-        #[allow(missing_docs, clippy::large_enum_variant)] // One a host.
         pub enum EdgeScheme {
             None,
             $($Edge(edge::$edge_module::$Edge),)*

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Run, fabric, fct, flow, link_named};
+use common::{Run, counter, fabric, flow, link_named, mean_fct_us};
 use weft_fabric::{Fabric, Results, Simulation, SimulationInput, Status};
 use weft_traffic::Flow;
 use weft_transport::TransportSpec;
@@ -42,10 +42,6 @@ fn traffic(senders: std::ops::Range<u16>, until_us: u64) -> Vec<Flow> {
     flows
 }
 
-fn counter(results: &Results, name: &str) -> u64 {
-    results.scheme.iter().find(|counter| counter.name == name).unwrap().value
-}
-
 fn up_bytes(fabric: &Fabric, results: &Results, spine: u16) -> u64 {
     results.links[link_named(fabric, &format!("leaf0>spine{spine}"))].bytes
 }
@@ -59,10 +55,6 @@ fn share_from(fabric: &Fabric, flows: &[Flow], from_us: u64) -> f64 {
     let (all, before) = (run.flows(flows), run.flows(&before));
     let sent = |spine| up_bytes(fabric, &all, spine).saturating_sub(up_bytes(fabric, &before, spine)) as f64;
     sent(1) / (0..4).map(sent).sum::<f64>()
-}
-
-fn mean_fct_us(results: &Results, flows: &[Flow]) -> f64 {
-    (0..flows.len()).map(|index| fct(results, flows, index).as_us()).sum::<f64>() / flows.len() as f64
 }
 
 fn is_from(flow: &Flow, from_us: u64) -> bool {
@@ -198,6 +190,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         time_limit: Span::from_ms(100),
         sample_every: None,
         observe_every: None,
+        paths_of: None,
     };
     let error = input.check().err().map(|error| error.to_string());
     let mut simulation = Simulation::new(input);

@@ -158,6 +158,16 @@ impl Knowledge {
         self.view.fill(UNKNOWN);
     }
 
+    /// From now on the view is right about failures that the host saw itself.
+    pub fn trust_view(&mut self) {
+        for path in self.seen_failed.drain(..) {
+            let failure = &mut self.failures[path as usize];
+            if *failure == Failure::Seen {
+                *failure = Failure::Told;
+            }
+        }
+    }
+
     /// The view says this of a path.
     pub fn see(&mut self, entry: &Entry) {
         let path = entry.path as usize;
@@ -284,6 +294,17 @@ mod tests {
         assert_eq!([0, 1].map(|path| knowledge.has_failed(path)), [false, true]);
         knowledge.learn(1, 0.0);
         assert!(!knowledge.has_failed(1), "a packet came back by it");
+    }
+
+    #[test]
+    fn with_trust_a_view_ends_what_was_seen_too() {
+        let mut knowledge = knowledge();
+        knowledge.lose(1);
+        knowledge.lose(2);
+        knowledge.trust_view();
+        knowledge.see(&measured(1, 3.0));
+        assert_eq!([1, 2].map(|path| knowledge.has_failed(path)), [false, true]);
+        assert_eq!(knowledge.take_news(), [], "and it is not news of this host any more");
     }
 
     #[test]

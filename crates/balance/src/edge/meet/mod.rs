@@ -1,7 +1,7 @@
 //! MEET: the hosts of a rack pool what round trips tell them of paths, and probe (Dong et al., IEEE TPDS 2022).
 //!
 //! Every acknowledgement votes for the congestion of the path that its packet took ([`congestion`]). Each `update` a host sends
-//! what is new to the rack's proxy, which works out the mean of all votes and tells it to the rack ([`pool`], [`wire`]). Each
+//! what is new to the rack's proxy, which works out the mean of all votes and tells it to the rack ([`rack`], [`pool`], [`wire`]). Each
 //! `probe`, a host probes three paths to every rack that its flows go to: the least congested by that view, the best of the
 //! last round, and a random one ([`probing`]). A new flowlet takes the best answer; without one, the least congested path by
 //! the view. A probe that was lost marks its path as failed ([`knowledge`]). A proxy that falls silent is replaced
@@ -15,24 +15,24 @@ mod knowledge;
 mod params;
 mod pool;
 mod probing;
+mod rack;
 mod term;
 mod wire;
-
-use std::sync::Arc;
 
 use weft_packet::{HostId, Kind as PacketKind, Packet, Route};
 use weft_units::{Span, Time};
 
 use super::echo::{Echo, PathNote};
+use crate::flowlet::FlowletClock;
 use crate::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message};
 
-use congestion::{Tally, congestion};
+use congestion::congestion;
 use knowledge::{Knowledge, Paths, is_fresh, least};
 pub use params::{Params, Prober};
 use pool::Pool;
 use probing::{Destination, Labels, PROBES, Round};
 use term::Term;
-use wire::{Entry, Kind, PROBE_BYTES};
+use wire::{Kind, PROBE_BYTES};
 
 /// Timers of a host.
 const UPDATE: u32 = 0;
@@ -85,10 +85,9 @@ struct Counts {
 /// One flow at one end.
 #[derive(Debug, Clone, Default)]
 pub struct Flow {
-    /// When the last packet of data was sent.
-    last: Option<Time>,
-    /// The path of the flowlet.
-    label: u16,
+    flowlets: FlowletClock,
+    /// The path of the flowlet, once there is one.
+    label: Option<u16>,
     /// The destination rack where the flow counts as live.
     counted: Option<u16>,
     echo: Echo,
@@ -218,114 +217,24 @@ impl Meet {
         }
     }
 
-    /// Each `T_update`: tells the proxy what is new, and as the proxy tells the rack what it knows (MEET section 3.2).
-    fn update<C: EdgeContext + ?Sized>(&mut self, cx: &mut C) {
-        let now = cx.now();
-        self.term.elect(now, self.params.proxy_timeout, self.params.update);
-        let mut news = self.knowledge.take_news();
-        // A failed path is news as long as somebody here still probes it.
-        news.retain(|entry| {
-            !entry.has_failed() || self.is_wanted(self.paths.rack_of(entry.path as usize), now)
-        });
-        if !is_fresh(self.term.viewed_at(), now, self.params.window) {
-            self.see_alone(&news);
+    /// The path of a packet that is sent now: a new flowlet takes the best that is known (MEET section 3.4).
+    #[inline]
+    fn steer<C: EdgeContext + ?Sized>(
+        &mut self,
+        cx: &mut C,
+        flow: &mut Flow,
+        rack: u16,
+        choices: u16,
+    ) -> u16 {
+        let begins = flow.flowlets.begins(cx.now(), self.params.gap);
+        if let Some(label) = flow.label.filter(|&label| !begins && label < choices) {
+            return label;
         }
-        self.sent += 1;
-        if self.term.is_mine() {
-            let me = self.term.proxy();
-            for part in wire::encode(&news) {
-                self.pool.receive(me, self.sent, now, part);
-            }
-            self.tell_rack(cx);
-        } else if !news.is_empty() || self.reported != self.term.number() {
-            self.report(cx, &news);
-        }
-    }
-
-    /// Without a proxy, a host's own data is all there is.
-    fn see_alone(&mut self, news: &[Entry]) {
-        self.knowledge.forget_view();
-        for entry in news {
-            let tally = Tally { total: f64::from(entry.value), packets: entry.packets };
-            self.knowledge.see(&tally.mean().map_or(*entry, |value| Entry { value, ..*entry }));
-        }
-    }
-
-    /// A host that gets a report of a term that it did not know of learns that it is the proxy. So the first one of a term is
-    /// sent even if there is nothing new.
-    fn report<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, news: &[Entry]) {
-        self.reported = self.term.number();
-        for part in wire::encode(news) {
-            let bytes = self.tell(cx, Kind::Report, self.term.proxy(), part);
-            self.counts.reports += 1;
-            self.counts.report_bytes += bytes;
-        }
-        self.counts.report_path_bytes += (news.len() * wire::PATH_BYTES) as u64;
-    }
-
-    /// Works the view out, and tells it to every other host of the rack: also if it is empty, as a sign of life.
-    fn tell_rack<C: EdgeContext + ?Sized>(&mut self, cx: &mut C) {
-        let view = self.pool.view(cx.now());
-        self.knowledge.forget_view();
-        for entry in &view {
-            self.knowledge.see(entry);
-        }
-        self.viewed(cx.now());
-        for part in wire::encode(&view) {
-            for member in (0..self.members.len()).filter(|&member| member != self.term.proxy()) {
-                let bytes = self.tell(cx, Kind::View, member, Arc::clone(&part));
-                self.counts.views += 1;
-                self.counts.view_bytes += bytes;
-            }
-        }
-    }
-
-    /// Sends a packet of a report or view. Bytes that it takes.
-    fn tell<C: EdgeContext + ?Sized>(&self, cx: &mut C, kind: Kind, member: usize, part: Arc<[u32]>) -> u64 {
-        let wire_bytes = wire::wire_bytes(&part);
-        cx.send(Message {
-            peer: self.members[member],
-            wire_bytes,
-            tag: kind.tag(self.term.number()),
-            number: self.sent,
-            contents: Some(part),
-            ..Message::default()
-        });
-        u64::from(wire_bytes)
-    }
-
-    fn reported(&mut self, now: Time, report: Message, term: u32) {
-        if self.term.follow(term, now)
-            && let Ok(member) = self.members.binary_search(&report.peer)
-            && let Some(part) = report.contents
-        {
-            if self.params.prober == Prober::Proxy {
-                for entry in wire::decode(&part) {
-                    self.reported_at[usize::from(self.paths.rack_of(entry.path as usize))] = Some(now);
-                }
-            }
-            self.pool.receive(member, report.number, now, part);
-        }
-    }
-
-    fn told(&mut self, now: Time, view: &Message, term: u32) {
-        if !self.term.follow(term, now) {
-            return;
-        }
-        if self.view != (view.peer, view.number) {
-            self.view = (view.peer, view.number);
-            self.knowledge.forget_view();
-        }
-        wire::decode(view.contents.as_deref().unwrap_or_default())
-            .for_each(|entry| self.knowledge.see(&entry));
-        self.viewed(now);
-    }
-
-    fn viewed(&mut self, now: Time) {
-        if let Some(gap) = self.term.viewed(now) {
-            self.counts.proxy_changes += 1;
-            self.counts.proxy_gap_ps += gap.as_ps();
-        }
+        let label = self.choose(cx, rack, choices);
+        self.counts.flowlets += 1;
+        self.counts.reroutes += u64::from(flow.label.is_some_and(|before| before != label));
+        flow.label = Some(label);
+        label
     }
 
     /// A flow's first packet: it is live.
@@ -334,12 +243,6 @@ impl Meet {
         destination.live += 1;
         destination.peer = packet.dst;
         flow.counted = Some(rack);
-    }
-
-    /// Whether a packet that is sent now begins a flowlet: the pause before it was longer than the gap (MEET section 3.4).
-    #[inline]
-    fn begins_flowlet(&self, flow: &Flow, now: Time) -> bool {
-        flow.last.is_none_or(|last| now.since(last) > self.params.gap)
     }
 }
 
@@ -402,16 +305,9 @@ impl EdgeBalancer for Meet {
         if flow.counted.is_none() {
             self.begin(flow, packet, rack);
         }
-        let now = cx.now();
-        if self.begins_flowlet(flow, now) || flow.label >= choices {
-            let label = self.choose(cx, rack, choices);
-            self.counts.flowlets += 1;
-            self.counts.reroutes += u64::from(flow.last.is_some() && label != flow.label);
-            flow.label = label;
-        }
-        flow.last = Some(now);
-        packet.route = Route::label(flow.label);
-        PathNote { path: flow.label, marked: false }.write(packet);
+        let label = self.steer(cx, flow, rack, choices);
+        packet.route = Route::label(label);
+        PathNote { path: label, marked: false }.write(packet);
     }
 
     #[inline]

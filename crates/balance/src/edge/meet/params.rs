@@ -117,7 +117,7 @@ mod tests {
     fn refused(change: impl FnOnce(&mut Params)) -> Option<&'static str> {
         let mut params = Params::default();
         change(&mut params);
-        let fabric = FabricFacts { base_rtt: Span::from_us(40), routes: 8 };
+        let fabric = FabricFacts { base_rtt: Span::from_us(40), routes: 8, hosts: 128 };
         params.validate().and_then(|()| params.fits(&fabric)).err().map(|error| error.key)
     }
 
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn without_a_choice_of_paths_every_value_fits() {
         let params = Params { k: Some(Span::from_ps(1)), ..Params::default() };
-        assert_eq!(params.fits(&FabricFacts { base_rtt: Span::from_us(40), routes: 1 }), Ok(()));
+        assert_eq!(params.fits(&FabricFacts { base_rtt: Span::from_us(40), routes: 1, hosts: 128 }), Ok(()));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One host of MEET: votes, reports, views, probes, flowlets, and the change of proxies.
 
+use super::wire::Entry;
 use crate::testing::{FakeHost, HOSTS_PER_RACK, packet, with};
 
 use super::*;
@@ -321,6 +322,20 @@ fn with_the_proxy_probing_other_hosts_do_not_and_it_probes_what_they_report() {
     proxy.at(1_000);
     assert_eq!(proxy.probe().len(), 3);
     assert_eq!(proxy.at(1_001).probe(), []);
+}
+
+#[test]
+fn a_proxy_of_old_times_believes_the_new_one_about_failures() {
+    let params = Params { prober: Prober::Proxy, ..Params::default() };
+    let mut world = World::new(PROXY, &params);
+    world.send(&mut Flow::default());
+    let probes = world.probe();
+    world.at(50).answer(&probes[0]);
+    world.at(500).probe();
+    let lost = probed(&probes[1]);
+    assert!(world.scheme.knowledge.has_failed(usize::from(lost)));
+    world.at(900).view(HostId(1), 1, 1, &[(u32::from(lost), 0.0, 1)]);
+    assert!(!world.scheme.knowledge.has_failed(usize::from(lost)));
 }
 
 #[test]
