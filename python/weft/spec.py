@@ -45,9 +45,16 @@ def load_spec(spec: SpecLike) -> SpecText:
         return spec
     if isinstance(spec, Mapping):
         return SpecText(to_toml(spec), origin="dict")
-    if isinstance(spec, str) and (not spec.strip() or "\n" in spec or "=" in spec) and not Path(spec).is_file():
+    if isinstance(spec, str) and _is_text(spec):
         return SpecText(spec)
     return _read(Path(spec))
+
+
+def _is_text(spec: str) -> bool:
+    if not spec.strip() or "\n" in spec:
+        return True
+    # Path.is_file raises for a name that is longer than the system allows; os.path.isfile says no.
+    return "=" in spec and not os.path.isfile(spec)  # noqa: PTH113
 
 
 def _read(path: Path) -> SpecText:

@@ -77,6 +77,8 @@ def test_a_file_brings_its_folder_along(tmp_path: Path) -> None:
 
 def test_toml_text_is_told_from_a_path() -> None:
     assert load_spec("run.seed = 3").text == "run.seed = 3"
+    long = "run.seed = 3 # " + "x" * 5_000
+    assert (load_spec(long).text, load_spec(f"{long}\n").text) == (long, f"{long}\n")
     assert load_spec("").text == ""
     with pytest.raises(SpecError, match=r"nowhere\.toml: there is no such spec file"):
         load_spec("nowhere.toml")
