@@ -44,7 +44,7 @@ class RunResult:
         """`spec.toml`, fully resolved, as text."""
 
     def table(self, name: str) -> ArrowTable:
-        """Return the table "flows", "links", "samples", "paths" or "scheme"."""
+        """Return the table "flows", "links", "samples", "deliveries", "paths" or "scheme"."""
 
     def write(self, directory: str, *, force: bool = False) -> None:
         """Write the result directory, to a temporary sibling first. Raises OSError."""

@@ -15,8 +15,8 @@ __all__ = ["check_target", "staged_directory", "write_file"]
 _MARKERS = frozenset({"compare.json", "summary.json", "figure.json"})
 # ... and --force replaces it if it holds nothing but what Weft writes.
 _OWN = _MARKERS | {
-    *("spec.toml", "flows.parquet", "links.parquet", "samples.parquet", "paths.parquet", "scheme.parquet"),
-    *("runs", "figures", "table.csv", "table.parquet", "bins.csv", "report.html"),
+    *("spec.toml", "flows.parquet", "links.parquet", "samples.parquet", "deliveries.parquet", "paths.parquet"),
+    *("scheme.parquet", "runs", "figures", "table.csv", "table.parquet", "bins.csv", "report.html"),
 }
 
 

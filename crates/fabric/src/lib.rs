@@ -5,8 +5,9 @@ pub mod spec;
 pub mod topology;
 
 pub use engine::{
-    Ending, FlowRecord, LinkDrops, LinkSample, LinkTotals, MemoryUse, Observation, PacketCounts, PathTotal,
-    Progress, Results, Retransmissions, SchemeCounter, Simulation, SimulationInput, Status,
+    Delivery, Ending, FlowRecord, LinkDrops, LinkSample, LinkTotals, MOST_ROWS, MemoryUse, Observation,
+    PacketCounts, PathTotal, Progress, Results, Retransmissions, Samples, SchemeCounter, Simulation,
+    SimulationInput, Status,
 };
 pub use spec::{Fabric, FabricError, FabricInfo, FabricSpec, fabrics};
 pub use topology::{

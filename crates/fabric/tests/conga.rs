@@ -83,7 +83,7 @@ fn with_long_flowlets_the_split_is_two_to_one_but_for_a_level_and_the_delay() {
         let results = run.flows(&flows);
         // From when as many flows end as begin, until none begins any more.
         let steady = |link: usize| {
-            let samples = results.samples.iter().filter(|sample| sample.link as usize == link);
+            let samples = results.samples.links.iter().filter(|sample| sample.link as usize == link);
             let whole_ms = samples.filter(|sample| (41..=100).contains(&(sample.at.as_ps() / 1_000_000_000)));
             whole_ms.map(|sample| sample.sent_bytes as f64).sum::<f64>()
         };
@@ -137,8 +137,8 @@ fn a_path_that_is_left_in_a_burst_stays_idle_until_its_metric_ages() {
         let balancer = format!("{CONGA}\naging = '{aging_ms}ms'");
         let run = Run { sample_every: Some(Span::from_ms(1)), ..Run::new(&bursts, DCTCP, &balancer) };
         let results = run.flows(&flows);
-        let samples = results.samples.iter().filter(|sample| sample.link as usize == half);
-        let used: Vec<u64> = samples.map(|sample| sample.at.as_ps() / 1_000_000_000).collect();
+        let samples = results.samples.links.iter().filter(|sample| sample.link as usize == half);
+        let used: Vec<u64> = samples.map(|sample| sample.at.as_ps().div_ceil(1_000_000_000)).collect();
         let longest = used.windows(2).map(|pair| pair[1] - pair[0] - 1).max();
         let bytes = uplink_bytes(&bursts, &results);
         println!("aging {aging_ms} ms: idle for up to {longest:?} ms, {:.1} to 1", bytes[0] / bytes[1]);

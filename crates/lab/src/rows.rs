@@ -1,10 +1,10 @@
 //! From what the engine counted to the rows of the result tables.
 
-use weft_fabric::{FlowRecord, LinkSample, LinkTotals, PathTotal, SchemeCounter, Tier, Topology};
+use weft_fabric::{Delivery, FlowRecord, LinkSample, PathTotal, Results, SchemeCounter, Tier, Topology};
 use weft_traffic::{Flow, Traffic};
-use weft_units::{Span, Time};
+use weft_units::{Bytes, Rate, Span, Time};
 
-use crate::results::rows::{CounterRow, FlowRow, LinkRow, PathRow, SampleRow};
+use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, SampleRow};
 
 /// A row a flow, in the order of the traffic.
 pub(crate) fn flow_rows(traffic: &Traffic, records: &[FlowRecord], end: Time) -> Vec<FlowRow> {
@@ -65,14 +65,13 @@ fn flow_row(id: u32, flow: &Flow, record: &FlowRecord, deadline: Option<Span>, e
 }
 
 /// A row a link, as the topology numbers them.
-pub(crate) fn link_rows(topology: &Topology, totals: &[LinkTotals], end: Time) -> Vec<LinkRow> {
-    (0..topology.links.len()).map(|index| link_row(topology, index, &totals[index], end)).collect()
+pub(crate) fn link_rows(topology: &Topology, results: &Results) -> Vec<LinkRow> {
+    (0..topology.links.len()).map(|index| link_row(topology, index, results)).collect()
 }
 
-fn link_row(topology: &Topology, index: usize, totals: &LinkTotals, end: Time) -> LinkRow {
-    let link = &topology.links[index];
+fn link_row(topology: &Topology, index: usize, results: &Results) -> LinkRow {
+    let (link, totals) = (&topology.links[index], &results.links[index]);
     let name = |node: weft_fabric::NodeId| topology.names[node.0 as usize].clone();
-    let capacity_bits = link.condition.rate.as_bps() as f64 * end.since(Time::ZERO).as_s();
     LinkRow {
         link: topology.link_name(index as u32),
         from: name(link.from),
@@ -80,24 +79,71 @@ fn link_row(topology: &Topology, index: usize, totals: &LinkTotals, end: Time) -
         tier: tier_name(link.tier),
         rate_bps: link.condition.rate.as_bps(),
         delay_us: link.condition.delay.as_us(),
+        buffer_bytes: link.queue.buffer(results.largest_packet_bytes).map(Bytes::as_u64),
         packets: totals.packets,
         bytes: totals.bytes,
         dropped_packets: totals.dropped,
         marked_packets: totals.marked,
-        utilisation: if capacity_bits > 0.0 { totals.bytes as f64 * 8.0 / capacity_bits } else { 0.0 },
+        utilisation: utilisation(totals.bytes, link.condition.rate, results.end.since(Time::ZERO)),
     }
 }
 
+/// The share of a link's capacity that these bytes take.
+fn utilisation(bytes: u64, rate: Rate, time: Span) -> f64 {
+    let capacity_bits = rate.as_bps() as f64 * time.as_s();
+    if capacity_bits > 0.0 { bytes as f64 * 8.0 / capacity_bits } else { 0.0 }
+}
+
+/// The names of the links, as the topology numbers them.
+pub(crate) fn link_names(topology: &Topology) -> Vec<String> {
+    (0..topology.links.len()).map(|index| topology.link_name(index as u32)).collect()
+}
+
 /// The looks at links, by time and link.
-pub(crate) fn sample_rows(topology: &Topology, samples: &[LinkSample]) -> Vec<SampleRow> {
-    let row = |sample: &LinkSample| SampleRow {
-        time_us: sample.at.as_us(),
-        link: topology.link_name(sample.link),
-        tier: tier_name(topology.links[sample.link as usize].tier),
-        sent_bytes: sample.sent_bytes,
-        backlog_bytes: sample.backlog_bytes,
+pub(crate) fn sample_rows<'a>(
+    topology: &Topology,
+    names: &'a [String],
+    results: &Results,
+) -> Vec<SampleRow<'a>> {
+    let row = |sample: &LinkSample| {
+        let interval = interval(sample.at, results);
+        SampleRow {
+            time_us: sample.at.as_us(),
+            interval_us: interval.as_us(),
+            link: &names[sample.link as usize],
+            tier: tier_name(topology.links[sample.link as usize].tier),
+            rate_bps: sample.rate.as_bps(),
+            sent_bytes: sample.sent_bytes,
+            utilisation: utilisation(sample.sent_bytes, sample.rate, interval),
+            backlog_bytes: sample.backlog_bytes,
+            largest_backlog_bytes: sample.largest_backlog_bytes,
+            dropped_packets: sample.dropped,
+            marked_packets: sample.marked,
+        }
     };
-    samples.iter().map(row).collect()
+    results.samples.links.iter().map(row).collect()
+}
+
+/// What receivers got, by time and receiver.
+pub(crate) fn delivery_rows(results: &Results) -> Vec<DeliveryRow> {
+    let row = |delivery: &Delivery| DeliveryRow {
+        time_us: delivery.at.as_us(),
+        interval_us: interval(delivery.at, results).as_us(),
+        host: delivery.host.0,
+        class: delivery.class.name(),
+        background: delivery.background,
+        payload_bytes: delivery.payload_bytes,
+    };
+    results.samples.deliveries.iter().map(row).collect()
+}
+
+/// The length of the interval that ends at `at`. Only the end of the run cuts one short.
+fn interval(at: Time, results: &Results) -> Span {
+    let every = results.samples.every.unwrap_or_default().as_ps().max(1);
+    match at.as_ps() % every {
+        0 => Span::from_ps(every),
+        rest => Span::from_ps(rest),
+    }
 }
 
 /// What each path carried, by racks.

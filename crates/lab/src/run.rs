@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use thiserror::Error;
 use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
-use weft_fabric::{Fabric, Progress, Results, Simulation, SimulationInput, Status};
+use weft_fabric::{Fabric, MOST_ROWS, Progress, Results, Simulation, SimulationInput, Status};
 use weft_traffic::Traffic;
 use weft_transport::{Protocol, TransportSpec};
 use weft_units::{Bytes, Span};
@@ -18,8 +18,10 @@ use crate::results::output::{OutputError, write_directory};
 use crate::results::parquet::to_parquet;
 use crate::results::spread::Spread;
 use crate::results::summary::{Summary, Totals};
-use crate::results::tables::{flows_table, links_table, paths_table, samples_table, scheme_table};
-use crate::rows::{counter_rows, flow_rows, link_rows, path_rows, sample_rows};
+use crate::results::tables::{
+    deliveries_table, flows_table, links_table, paths_table, samples_table, scheme_table,
+};
+use crate::rows::{counter_rows, delivery_rows, flow_rows, link_names, link_rows, path_rows, sample_rows};
 use crate::spec::{Resolved, SpecError, SpecSource, within};
 
 /// A run that did not come to its end.
@@ -80,6 +82,8 @@ pub struct Outcome {
     pub links: RecordBatch,
     /// A row a link and interval in which it was not idle; empty unless the spec asks for samples.
     pub samples: RecordBatch,
+    /// A row a receiver, kind of flow and interval in which something arrived; empty unless the spec asks for samples.
+    pub deliveries: RecordBatch,
     /// A row a path; empty unless the spec asks for them.
     pub paths: RecordBatch,
     /// A row a counter of the scheme.
@@ -225,8 +229,9 @@ impl Prepared {
         elapsed: Elapsed,
     ) -> Result<Outcome, RunError> {
         let flows = flow_rows(&self.traffic, &results.flows, results.end);
-        let links = link_rows(&self.fabric.topology, &results.links, results.end);
-        let samples = sample_rows(&self.fabric.topology, &results.samples);
+        let links = link_rows(&self.fabric.topology, results);
+        let names = link_names(&self.fabric.topology);
+        let samples = sample_rows(&self.fabric.topology, &names, results);
         let paths = path_rows(&results.paths, results.end);
         let counters = counter_rows(&results.scheme);
         let totals = totals(results, self.traffic.flows.len(), elapsed);
@@ -243,12 +248,14 @@ impl Prepared {
         let mut summary = Summary::new(scheme, seed, hash, &flows, &spec.run.size_ranges(), totals);
         summary.paths = Spread::of(&paths);
         summary.warnings.clone_from(&self.fabric.warnings);
+        summary.warnings.extend(coarser_samples(spec.run.sample_every, results.samples.every));
         Ok(Outcome {
             spec: text,
             summary,
             flows: flows_table(&flows)?,
             links: links_table(&links)?,
             samples: samples_table(&samples)?,
+            deliveries: deliveries_table(&delivery_rows(results))?,
             paths: paths_table(&paths)?,
             scheme: scheme_table(&counters)?,
             packets: PacketBalance {
@@ -261,6 +268,18 @@ impl Prepared {
     }
 }
 
+/// Says that the run was too long for the interval that was asked for, if it was.
+fn coarser_samples(asked: Option<Span>, every: Option<Span>) -> Option<String> {
+    let (asked, every) = (asked?, every?);
+    (every > asked).then(|| {
+        format!(
+            "run.sample_every: samples are {} us apart, not {} us: a run keeps {MOST_ROWS} rows or so",
+            every.as_us(),
+            asked.as_us()
+        )
+    })
+}
+
 fn totals(results: &Results, flows: usize, elapsed: Elapsed) -> Totals {
     let Elapsed { cpu_s, wall_s } = elapsed;
     Totals {
@@ -269,6 +288,7 @@ fn totals(results: &Results, flows: usize, elapsed: Elapsed) -> Totals {
         unroutable_packets: results.packets.unroutable,
         events: results.events,
         simulated_us: results.end.as_us(),
+        sample_interval_us: results.samples.every.map(Span::as_us),
         cpu_s,
         wall_s,
         packet_hops_per_cpu_s: (cpu_s > 0.0).then(|| results.packets.hops as f64 / cpu_s),
@@ -292,12 +312,13 @@ pub(crate) fn memory_bytes(results: &Results, flows: usize) -> u64 {
 }
 
 impl Outcome {
-    /// The table with this name: "flows", "links", "samples", "paths" or "scheme".
+    /// The table with this name: "flows", "links", "samples", "deliveries", "paths" or "scheme".
     pub fn table(&self, name: &str) -> Option<&RecordBatch> {
         match name {
             "flows" => Some(&self.flows),
             "links" => Some(&self.links),
             "samples" => Some(&self.samples),
+            "deliveries" => Some(&self.deliveries),
             "paths" => Some(&self.paths),
             "scheme" => Some(&self.scheme),
             _ => None,
@@ -315,14 +336,15 @@ impl Outcome {
         };
         let parquet = |table| to_parquet(table).map_err(|error| other(Box::new(error)));
         let (flows, links) = (parquet(&self.flows)?, parquet(&self.links)?);
-        let (samples, scheme) = (parquet(&self.samples)?, parquet(&self.scheme)?);
-        let paths = parquet(&self.paths)?;
+        let (samples, deliveries) = (parquet(&self.samples)?, parquet(&self.deliveries)?);
+        let (paths, scheme) = (parquet(&self.paths)?, parquet(&self.scheme)?);
         let summary = self.summary.to_json().map_err(|error| other(Box::new(error)))?;
-        let files: [(&str, &[u8]); 7] = [
+        let files: [(&str, &[u8]); 8] = [
             ("spec.toml", self.spec.as_bytes()),
             ("flows.parquet", &flows),
             ("links.parquet", &links),
             ("samples.parquet", &samples),
+            ("deliveries.parquet", &deliveries),
             ("paths.parquet", &paths),
             ("scheme.parquet", &scheme),
             ("summary.json", summary.as_bytes()),

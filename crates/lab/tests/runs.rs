@@ -5,7 +5,9 @@ mod common;
 use std::fs;
 use std::ops::ControlFlow;
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt64Type};
 use common::{run, small};
 use weft_lab::results::output::FILES;
 use weft_lab::results::parquet::to_parquet;
@@ -120,4 +122,23 @@ fn the_spec_hash_follows_the_content_of_files_and_not_their_place() {
     let trace = "start_us,src,dst,size_bytes\n0,0,17,1000\n";
     assert_eq!(hash("a", trace), hash("b", trace));
     assert_ne!(hash("a", trace), hash("a", "start_us,src,dst,size_bytes\n0,0,17,1001\n"));
+}
+
+#[test]
+fn sampling_fills_two_tables_that_add_up_and_changes_no_flow() {
+    let plain = run(&small(&[]));
+    let sampled = run(&small(&[("run.sample_every", "20us")]));
+    assert_eq!(sampled.flows, plain.flows);
+    assert_eq!(sampled.links, plain.links);
+    assert_eq!((plain.samples.num_rows(), plain.deliveries.num_rows()), (0, 0));
+    assert_eq!(plain.summary.totals.sample_interval_us, None);
+    assert_eq!(sampled.summary.totals.sample_interval_us, Some(20.0));
+    let sum = |table: &RecordBatch, name: &str| -> u64 {
+        table.column_by_name(name).unwrap().as_primitive::<UInt64Type>().values().iter().sum()
+    };
+    assert_eq!(sum(&sampled.deliveries, "payload_bytes"), sum(&sampled.flows, "size_bytes"));
+    // Every flow is acknowledged to its end, so nothing but late copies is on the links.
+    assert_eq!(sum(&sampled.samples, "sent_bytes"), sum(&sampled.links, "bytes"));
+    let used = sampled.samples.column_by_name("utilisation").unwrap().as_primitive::<Float64Type>();
+    assert!(used.values().iter().all(|share| (0.0..=1.001).contains(share)));
 }

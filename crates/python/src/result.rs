@@ -37,12 +37,12 @@ impl RunResult {
         &self.outcome.spec
     }
 
-    /// The table "flows", "links", "samples", "paths" or "scheme".
+    /// The table "flows", "links", "samples", "deliveries", "paths" or "scheme".
     fn table(&self, name: &str) -> PyResult<Table> {
         let table = self.outcome.table(name).cloned().map(|batch| Table { batch });
         table.ok_or_else(|| {
             PyValueError::new_err(format!(
-                "there is no table {name:?}: allowed are flows, links, samples, paths, scheme"
+                "there is no table {name:?}: allowed are flows, links, samples, deliveries, paths, scheme"
             ))
         })
     }

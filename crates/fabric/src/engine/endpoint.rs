@@ -64,6 +64,11 @@ impl End {
         Self { timer: EventKind::Receiver, edge_timer: EventKind::EdgeReceiver, ..end }
     }
 
+    /// The flow that it is an end of.
+    pub const fn flow(&self) -> FlowId {
+        self.flow
+    }
+
     /// A timer event at `now`: whether the transport is to be woken. If the deadline has moved on, so does the event.
     pub fn timer_is_due(&mut self, now: Time, network: &mut Network<'_>) -> bool {
         if now != self.pending {

@@ -35,7 +35,8 @@ impl Network<'_> {
         let spec = &self.topology.links[index];
         let profile = self.profile_index(Profile::new(spec, &condition, self.topology.overhead_bytes));
         self.links[index].profile = profile;
-        if let Some(special) = Special::of(link, spec, &condition, self.changes[index], self.seed) {
+        if let Some(special) = Special::of(link, spec, &condition, self.changes[index], self.peaks, self.seed)
+        {
             self.install(link, special);
         }
         if !condition.up {

@@ -61,6 +61,11 @@ impl PacketSizes {
             full_bytes: protocol.segment_wire_bytes(two_segments, 0),
         }
     }
+
+    /// Bytes of payload in a full-size packet.
+    pub fn payload_bytes(self) -> u64 {
+        u64::from(self.full_bytes - self.header_bytes)
+    }
 }
 
 /// What the parameters of an edge scheme must go with.

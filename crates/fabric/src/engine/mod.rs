@@ -2,6 +2,7 @@
 
 mod active;
 mod copies;
+mod deliveries;
 mod endpoint;
 mod event_set;
 mod faults;
@@ -18,9 +19,10 @@ mod simulation;
 mod special;
 mod switch;
 
+pub use deliveries::Delivery;
 pub use network::{LinkDrops, PacketCounts};
 pub use observer::Observation;
 pub use paths::PathTotal;
 pub use results::{FlowRecord, LinkTotals, MemoryUse, Results, Retransmissions, SchemeCounter};
-pub use sampler::LinkSample;
+pub use sampler::{LinkSample, MOST_ROWS, Samples};
 pub use simulation::{Ending, Progress, Simulation, SimulationInput, Status};

@@ -2,7 +2,7 @@
 
 use weft_balance::{EdgeHooks, PortId, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{Kind, Packet, PacketFlags, Route};
-use weft_units::{Purpose, Span, Stream, Time};
+use weft_units::{Purpose, Rate, Span, Stream, Time};
 
 use super::copies::Copies;
 use super::event_set::EventSet;
@@ -10,7 +10,7 @@ use super::link::{Link, Profile};
 use super::messages::Contents;
 use super::observer::{Observation, Observer, Offered};
 use super::pool::{NO_PACKET, PacketIndex, Pool};
-use super::special::{Admission, Queued, Special};
+use super::special::{Admission, Peaks, Queued, Special};
 use super::switch::Deeds;
 use crate::topology::{FaultEvent, LinkKnowledge, RouteEntry, Routes, Topology};
 
@@ -78,6 +78,7 @@ pub struct Network<'a> {
     pub(super) known: LinkKnowledge,
     /// Whether faults change each link's condition during the run.
     pub(super) changes: Vec<bool>,
+    pub(super) peaks: Peaks,
     /// Rack of each switch, or `u16::MAX` for one without hosts.
     rack_of_switch: Vec<u16>,
     pub(super) seed: u64,
@@ -93,6 +94,7 @@ impl<'a> Network<'a> {
         topology: &'a Topology,
         faults: &[FaultEvent],
         seed: u64,
+        peaks: Peaks,
         max_wire_bytes: u16,
         (hooks, edge_hooks): (SwitchHooks, EdgeHooks),
         scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
@@ -131,6 +133,7 @@ impl<'a> Network<'a> {
             local_up: known.up.clone(),
             known,
             changes,
+            peaks,
             rack_of_switch,
             seed,
             copies: Copies::default(),
@@ -338,7 +341,8 @@ impl<'a> Network<'a> {
                 Admission::Drop => return self.drop_at(link, index),
             }
             let depart_ps = now + backlog + service;
-            special.push(Queued { depart_ps, wire_bytes: packet.wire_bytes, arrives: !lost_on_wire });
+            let queued = Queued { depart_ps, wire_bytes: packet.wire_bytes, arrives: !lost_on_wire };
+            special.push(queued, profile.bytes_in(backlog + service));
         }
         if backlog > profile.mark_ps {
             mark(packet, &mut self.drops[link as usize]);
@@ -398,6 +402,17 @@ impl<'a> Network<'a> {
     pub fn backlog_bytes(&self, link: usize) -> u64 {
         let link = &self.links[link];
         self.profiles[link.profile as usize].bytes_in(link.backlog_ps(self.now.as_ps()))
+    }
+
+    /// The rate of a link now.
+    pub fn rate(&self, link: usize) -> Rate {
+        self.profiles[self.links[link].profile as usize].rate
+    }
+
+    /// The most bytes that were queued on a link since this was last asked; `backlog_bytes` are queued now.
+    pub fn take_peak(&mut self, link: usize, backlog_bytes: u64) -> u64 {
+        // A link that keeps its peak has special rules from the beginning.
+        self.specials[self.links[link].special as usize].take_peak(backlog_bytes)
     }
 
     /// What happened to packets on each link.

@@ -7,7 +7,7 @@ use weft_units::{Span, Time};
 use super::network::PacketCounts;
 use super::observer::Observation;
 use super::paths::PathTotal;
-use super::sampler::LinkSample;
+use super::sampler::Samples;
 
 /// One flow, when the run is over.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -94,12 +94,14 @@ pub struct Results {
     pub flows: Vec<FlowRecord>,
     /// One entry a link, as the topology numbers them.
     pub links: Vec<LinkTotals>,
-    /// Looks at the links over time; empty unless asked for.
-    pub samples: Vec<LinkSample>,
+    /// Looks at links and receivers over time; empty unless asked for.
+    pub samples: Samples,
     /// What switches' ports did in windows of time; empty unless asked for.
     pub observations: Vec<Observation>,
     /// What each path carried; empty unless asked for.
     pub paths: Vec<PathTotal>,
+    /// The largest packet on the wire, in bytes.
+    pub largest_packet_bytes: u16,
     /// What the scheme counted, and `state_bytes_per_switch` and `state_bytes_per_host`: the most that any node keeps.
     pub scheme: Vec<SchemeCounter>,
     /// Packets in the whole fabric.

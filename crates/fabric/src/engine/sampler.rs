@@ -1,58 +1,220 @@
-//! Looks at all links at a fixed interval: only if asked for.
+//! Looks at all links and receivers at a fixed interval: only if asked for.
+//!
+//! A run has no length known beforehand, and its memory must have a bound: when there are more than [`MOST_ROWS`] rows,
+//! every two intervals become one, and from then on Weft looks half as often.
 
-use weft_units::{Span, Time};
+use weft_traffic::Flow;
+use weft_units::{Rate, Span, Time};
 
-use super::network::Network;
+use super::deliveries::{Deliveries, Delivery};
+use super::hosts::PacketSizes;
+use super::network::{LinkDrops, Network};
+use crate::topology::Topology;
 
-/// One link in one interval. An interval in which a link sent nothing and held nothing has no sample.
+/// More rows than this, of links or of deliveries, are merged by two intervals. At 56 bytes a row: 112 MB.
+pub const MOST_ROWS: usize = 2_000_000;
+
+/// One link in one interval. An interval in which a link did nothing and held nothing has no sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkSample {
     /// The end of the interval.
     pub at: Time,
-    /// The link, as the topology numbers it.
+    /// The link, as the topology numbers them.
     pub link: u32,
+    /// Packets dropped in the interval: the queue was full, the link down, or the wire lost them.
+    pub dropped: u32,
+    /// Packets that got a congestion mark here in the interval.
+    pub marked: u32,
+    /// The rate at its end.
+    pub rate: Rate,
     /// Bytes that left the queue in the interval; of the packet in service, what has left.
     pub sent_bytes: u64,
     /// Bytes that are queued at its end, with what is left of the packet in service.
     pub backlog_bytes: u64,
+    /// The most that was queued at any instant of it, as for `backlog_bytes`.
+    pub largest_backlog_bytes: u64,
+}
+
+/// A row that the next interval's row of the same link or receiver can be merged into.
+pub trait Row: Copy {
+    /// The end of the interval.
+    fn at(&self) -> Time;
+    /// Orders the rows of one interval.
+    fn key(&self) -> u32;
+    /// Makes the row end at `at`.
+    fn end_at(&mut self, at: Time);
+    /// Takes in the row of the interval that follows.
+    fn absorb(&mut self, later: &Self);
+}
+
+/// What was seen, when the run is over.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Samples {
+    /// Length of an interval; the last one may be shorter. `None`: nobody asked.
+    pub every: Option<Span>,
+    /// The links, by time and link.
+    pub links: Vec<LinkSample>,
+    /// What receivers got, by time and receiver.
+    pub deliveries: Vec<Delivery>,
+}
+
+/// What a link had done by the last look.
+#[derive(Debug, Clone, Copy, Default)]
+struct Before {
+    sent_bytes: u64,
+    drops: LinkDrops,
 }
 
 /// What was seen so far.
-pub struct Sampler {
+pub struct Sampler<'a> {
     every: Span,
-    /// Bytes that had left each link by the last look.
-    sent_before: Vec<u64>,
-    samples: Vec<LinkSample>,
+    last_look: Time,
+    before: Vec<Before>,
+    links: Vec<LinkSample>,
+    /// What receivers got.
+    pub deliveries: Deliveries<'a>,
 }
 
-impl Sampler {
+impl<'a> Sampler<'a> {
     /// Looks every so often; `every` is not zero.
-    pub fn new(every: Span, links: usize) -> Self {
-        Self { every, sent_before: vec![0; links], samples: Vec::new() }
+    pub fn new(every: Span, topology: &Topology, flows: &'a [Flow], sizes: PacketSizes) -> Self {
+        Self {
+            every,
+            last_look: Time::ZERO,
+            before: vec![Before::default(); topology.links.len()],
+            links: Vec::new(),
+            deliveries: Deliveries::new(topology.hosts, flows, sizes.payload_bytes()),
+        }
     }
 
     /// Looks at all links now. Returns when to look again.
-    pub fn look(&mut self, network: &Network<'_>) -> Time {
-        for (link, sent_before) in self.sent_before.iter_mut().enumerate() {
-            let backlog_bytes = network.backlog_bytes(link);
-            let sent = network.links[link].bytes.saturating_sub(backlog_bytes);
-            // What a link lost when it went down counts as sent, once.
-            let sent_bytes = sent.saturating_sub(*sent_before);
-            *sent_before = sent.max(*sent_before);
-            if sent_bytes > 0 || backlog_bytes > 0 {
-                self.samples.push(LinkSample {
-                    at: network.now,
-                    link: link as u32,
-                    sent_bytes,
-                    backlog_bytes,
-                });
-            }
+    pub fn look(&mut self, network: &mut Network<'_>) -> Time {
+        self.note(network);
+        let is_even = (network.now.as_ps() / self.every.as_ps()).is_multiple_of(2);
+        if is_even && self.links.len().max(self.deliveries.rows.len()) > MOST_ROWS {
+            self.every = self.every + self.every;
+            merge_pairs(&mut self.links, self.every);
+            merge_pairs(&mut self.deliveries.rows, self.every);
         }
         network.now.saturating_add(self.every)
     }
 
-    /// All samples, by time and link.
-    pub fn into_samples(self) -> Vec<LinkSample> {
-        self.samples
+    fn note(&mut self, network: &mut Network<'_>) {
+        let at = network.now;
+        if at == self.last_look {
+            return;
+        }
+        self.last_look = at;
+        for (link, before) in self.before.iter_mut().enumerate() {
+            let backlog_bytes = network.backlog_bytes(link);
+            // What a link lost when it went down counts as sent, once.
+            let sent = network.links[link].bytes.saturating_sub(backlog_bytes).max(before.sent_bytes);
+            let drops = network.drops()[link];
+            let sample = LinkSample {
+                at,
+                link: link as u32,
+                dropped: (drops.dropped - before.drops.dropped) as u32,
+                marked: (drops.marked - before.drops.marked) as u32,
+                rate: network.rate(link),
+                sent_bytes: sent - before.sent_bytes,
+                backlog_bytes,
+                largest_backlog_bytes: network.take_peak(link, backlog_bytes),
+            };
+            *before = Before { sent_bytes: sent, drops };
+            if sample.sent_bytes > 0 || sample.largest_backlog_bytes > 0 || sample.dropped > 0 {
+                self.links.push(sample);
+            }
+        }
+        self.deliveries.note(at);
+    }
+
+    /// Looks a last time, at the end of the run, and hands all out.
+    pub fn finish(mut self, network: &mut Network<'_>) -> Samples {
+        self.note(network);
+        Samples { every: Some(self.every), links: self.links, deliveries: self.deliveries.rows }
+    }
+}
+
+/// Makes one interval of length `every` of each two. `rows` are in order of time and key, and stay so.
+fn merge_pairs<R: Row>(rows: &mut Vec<R>, every: Span) {
+    let (mut begin, mut kept) = (0, 0);
+    while begin < rows.len() {
+        let end = rows[begin].at().as_ps().next_multiple_of(every.as_ps());
+        let count = rows[begin..].partition_point(|row| row.at().as_ps() <= end);
+        // Stable: of one key, the earlier row comes first.
+        rows[begin..begin + count].sort_by_key(Row::key);
+        let first_kept = kept;
+        for index in begin..begin + count {
+            let row = rows[index];
+            if kept > first_kept && rows[kept - 1].key() == row.key() {
+                rows[kept - 1].absorb(&row);
+            } else {
+                rows[kept] = row;
+                kept += 1;
+            }
+        }
+        rows[first_kept..kept].iter_mut().for_each(|row| row.end_at(Time::from_ps(end)));
+        begin += count;
+    }
+    rows.truncate(kept);
+}
+
+impl Row for LinkSample {
+    fn at(&self) -> Time {
+        self.at
+    }
+
+    fn key(&self) -> u32 {
+        self.link
+    }
+
+    fn end_at(&mut self, at: Time) {
+        // A link without a row in the later interval held nothing at its end.
+        if self.at != at {
+            self.backlog_bytes = 0;
+        }
+        self.at = at;
+    }
+
+    fn absorb(&mut self, later: &Self) {
+        *self = Self {
+            dropped: self.dropped + later.dropped,
+            marked: self.marked + later.marked,
+            sent_bytes: self.sent_bytes + later.sent_bytes,
+            largest_backlog_bytes: self.largest_backlog_bytes.max(later.largest_backlog_bytes),
+            ..*later
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(at_us: u64, link: u32, sent_bytes: u64, backlog_bytes: u64) -> LinkSample {
+        LinkSample {
+            at: Time::ZERO + Span::from_us(at_us),
+            link,
+            dropped: 1,
+            marked: 2,
+            rate: Rate::from_gbps(10),
+            sent_bytes,
+            backlog_bytes,
+            largest_backlog_bytes: backlog_bytes + 7,
+        }
+    }
+
+    #[test]
+    fn two_intervals_become_one_with_the_sums_the_largest_backlog_and_the_last() {
+        let mut rows =
+            vec![row(1, 3, 10, 5), row(1, 4, 1, 9), row(2, 2, 2, 2), row(2, 3, 20, 1), row(4, 3, 6, 6)];
+        merge_pairs(&mut rows, Span::from_us(2));
+        let brief: Vec<_> = rows
+            .iter()
+            .map(|row| (row.at.as_ps() / 1_000_000, row.link, row.sent_bytes, row.backlog_bytes, row.dropped))
+            .collect();
+        assert_eq!(brief, [(2, 2, 2, 2, 1), (2, 3, 30, 1, 2), (2, 4, 1, 0, 1), (4, 3, 6, 6, 1)]);
+        assert_eq!(rows[1].largest_backlog_bytes, 12);
+        assert_eq!(rows[2].largest_backlog_bytes, 16);
     }
 }

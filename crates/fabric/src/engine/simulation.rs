@@ -1,5 +1,7 @@
 //! A simulation: flows start, packets move, flows end.
 
+mod outcome;
+
 use weft_balance::{BalancerSpec, EdgeHooks, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
 use weft_traffic::Flow;
@@ -12,8 +14,9 @@ use super::event_set::{EventKey, EventKind, Next};
 use super::hosts::{Hosts, PacketSizes, fabric_facts};
 use super::network::Network;
 use super::paths::PathMeter;
-use super::results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter, arrived};
+use super::results::{FlowRecord, arrived};
 use super::sampler::Sampler;
+use super::special::Peaks;
 use crate::topology::{FaultEvent, FlowPackets, Ideal, Topology};
 
 /// Everything that a run depends on.
@@ -36,7 +39,7 @@ pub struct SimulationInput<'a, P> {
     pub seed: u64,
     /// Simulated time that is allowed after the last flow started.
     pub time_limit: Span,
-    /// How often to look at all links; not zero.
+    /// How often to look at all links and receivers; not zero.
     pub sample_every: Option<Span>,
     /// Watch the queues of switches' ports over windows of this length; not zero.
     pub observe_every: Option<Span>,
@@ -112,10 +115,10 @@ pub struct Simulation<'a, P: Protocol> {
     all_done: bool,
     deadline: Time,
     events: u64,
-    payload_bytes: u64,
     hash_key: u64,
-    sampler: Option<Sampler>,
+    sampler: Option<Sampler<'a>>,
     paths: Option<PathMeter>,
+    sizes: PacketSizes,
 }
 
 impl<'a, P: Protocol> Simulation<'a, P> {
@@ -129,8 +132,9 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
         let scheme = input.external.unwrap_or(&mut own);
         let sizes = PacketSizes::of(&input.protocol);
-        let mut network =
-            Network::new(topology, input.faults, seed, sizes.full_bytes, (hooks, edge_hooks), scheme);
+        let peaks = input.sample_every.map_or(Peaks::NotKept, |_| Peaks::Kept);
+        let hooks = (hooks, edge_hooks);
+        let mut network = Network::new(topology, input.faults, seed, peaks, sizes.full_bytes, hooks, scheme);
         if let Some(window) = input.observe_every {
             network.observe(window, sizes.full_bytes);
         }
@@ -153,9 +157,9 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             all_done: false,
             deadline: last_start.saturating_add(input.time_limit),
             events: 0,
+            sampler: input.sample_every.map(|every| Sampler::new(every, topology, input.flows, sizes)),
             paths: input.paths_of.map(|from_bytes| PathMeter::new(from_bytes, sizes.header_bytes)),
-            payload_bytes: u64::from(sizes.full_bytes - sizes.header_bytes),
-            sampler: input.sample_every.map(|every| Sampler::new(every, topology.links.len())),
+            sizes,
             hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
         };
         simulation.prepare();
@@ -259,7 +263,8 @@ impl<'a, P: Protocol> Simulation<'a, P> {
 
     fn sample(&mut self) {
         if let Some(sampler) = &mut self.sampler {
-            let again = sampler.look(&self.network);
+            sampler.deliveries.sum_up(&self.protocol, &self.active);
+            let again = sampler.look(&mut self.network);
             self.network.events.push_timer(again, EventKey::new(EventKind::Sample, 0));
         }
     }
@@ -406,6 +411,9 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             self.hosts.finished(&mut sender.end, &mut self.network);
         }
         self.record(flow, place);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.deliveries.end(flow.index(), self.records[flow.index()].delivered_bytes);
+        }
         self.records[flow.index()].acknowledged = Some(self.network.now);
         self.active.remove(place);
     }
@@ -419,7 +427,8 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         }
         if let Some(receiver) = &self.active.receiver[place as usize] {
             record.receiver = self.protocol.receiver_stats(&receiver.state);
-            record.delivered_bytes = arrived(&record.receiver, &self.flows[flow.index()], self.payload_bytes);
+            let flow = &self.flows[flow.index()];
+            record.delivered_bytes = arrived(&record.receiver, flow, self.sizes.payload_bytes());
             record.path_changes = receiver.path_changes;
             record.wait_ps = receiver.wait_ps;
         }
@@ -433,62 +442,6 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             flows_finished: self.finished,
             flows_total: self.finite,
             packet_hops: self.network.counts.hops,
-        }
-    }
-
-    /// What the run leaves behind, finished or not.
-    pub fn into_results(mut self) -> Results {
-        for index in 0..self.flows.len() {
-            let place = self.place[index];
-            if place != NOT_ACTIVE {
-                self.record(FlowId(index as u32), place);
-            }
-        }
-        let links = self.network.links.iter().zip(self.network.drops());
-        let links = links.map(|(link, drops)| LinkTotals {
-            packets: link.packets,
-            bytes: link.bytes,
-            dropped: drops.dropped,
-            marked: drops.marked,
-        });
-        Results {
-            links: links.collect(),
-            samples: self.sampler.take().map(Sampler::into_samples).unwrap_or_default(),
-            observations: self.network.observations(),
-            paths: self.paths.take().map(|paths| paths.into_totals(&self.network)).unwrap_or_default(),
-            scheme: self.scheme_counters(),
-            packets: self.network.counts,
-            in_flight: self.network.in_flight(),
-            events: self.events,
-            end: self.network.now,
-            memory: self.memory(),
-            flows: self.records,
-        }
-    }
-
-    fn scheme_counters(&self) -> Vec<SchemeCounter> {
-        let mut counters: Vec<SchemeCounter> = Vec::new();
-        let mut count =
-            |name: &'static str, value: u64| match counters.iter_mut().find(|entry| entry.name == name) {
-                Some(counter) => counter.value += value,
-                None => counters.push(SchemeCounter { name: name.to_owned(), value }),
-            };
-        self.network.schemes.iter().for_each(|scheme| scheme.counters(&mut count));
-        self.hosts.schemes().iter().for_each(|scheme| scheme.counters(&mut count));
-        let per_switch = self.network.schemes.iter().map(SwitchScheme::state_bytes).max();
-        let per_host = self.hosts.schemes().iter().map(weft_balance::EdgeScheme::state_bytes).max();
-        count("state_bytes_per_switch", per_switch.unwrap_or_default());
-        count("state_bytes_per_host", per_host.unwrap_or_default());
-        counters
-    }
-
-    fn memory(&self) -> MemoryUse {
-        MemoryUse {
-            fabric: self.network.memory_bytes(),
-            per_active_flow: size_of::<Option<Sender<P::Sender>>>()
-                + size_of::<Option<Receiver<P::Receiver>>>(),
-            peak_active_flows: self.active.sender.len(),
-            per_flow: size_of::<Flow>() + size_of::<FlowRecord>() + size_of::<u32>(),
         }
     }
 }

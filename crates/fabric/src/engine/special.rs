@@ -34,8 +34,19 @@ pub struct Special {
     /// What is queued and has not departed, if anything asks for it.
     queue: VecDeque<Queued>,
     keeps_queue: bool,
+    /// The most bytes that were queued since somebody last asked.
+    peak_bytes: u64,
     loss_stream: Stream,
     red_stream: Stream,
+}
+
+/// Whether somebody asks for the peaks of queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peaks {
+    /// Every link keeps the peak of its queue.
+    Kept,
+    /// Nobody asks.
+    NotKept,
 }
 
 /// A packet in the queue.
@@ -60,7 +71,14 @@ struct Red {
 impl Special {
     /// The rules of `link`, or `None` if its profile says all. `changes` tells that its condition will change: then what is
     /// queued must be known, to be scheduled anew.
-    pub fn of(link: u32, spec: &LinkSpec, condition: &Condition, changes: bool, seed: u64) -> Option<Self> {
+    pub fn of(
+        link: u32,
+        spec: &LinkSpec,
+        condition: &Condition,
+        changes: bool,
+        peaks: Peaks,
+        seed: u64,
+    ) -> Option<Self> {
         let packet_limit = match spec.queue.limit {
             Limit::AtMost(Threshold::Packets(packets)) => packets,
             _ => u32::MAX,
@@ -77,7 +95,7 @@ impl Special {
         };
         let keeps_queue = changes || packet_limit != u32::MAX || packet_mark != u32::MAX;
         let plain = condition.up && condition.loss <= 0.0 && condition.blackhole <= 0.0;
-        if plain && red.is_none() && !keeps_queue {
+        if plain && red.is_none() && !keeps_queue && peaks == Peaks::NotKept {
             return None;
         }
         let loss_stream = Stream::new(seed, Purpose::Loss, u64::from(link));
@@ -91,6 +109,7 @@ impl Special {
             red,
             queue: VecDeque::new(),
             keeps_queue,
+            peak_bytes: 0,
             loss_stream,
             red_stream: Stream::new(seed, Purpose::Red, u64::from(link)),
         })
@@ -99,15 +118,22 @@ impl Special {
     /// Takes over what was queued and drawn under the rules before.
     pub fn continue_from(&mut self, earlier: Self) {
         self.queue = earlier.queue;
+        self.peak_bytes = earlier.peak_bytes;
         self.loss_stream = earlier.loss_stream;
         self.red_stream = earlier.red_stream;
     }
 
-    /// Notes a packet that was just queued.
-    pub fn push(&mut self, queued: Queued) {
+    /// Notes a packet that was just queued, and how many bytes the queue holds with it.
+    pub fn push(&mut self, queued: Queued, backlog_bytes: u64) {
+        self.peak_bytes = self.peak_bytes.max(backlog_bytes);
         if self.keeps_queue {
             self.queue.push_back(queued);
         }
+    }
+
+    /// The most bytes that were queued since this was last asked; `backlog_bytes` are queued now.
+    pub fn take_peak(&mut self, backlog_bytes: u64) -> u64 {
+        std::mem::replace(&mut self.peak_bytes, backlog_bytes)
     }
 
     /// What is queued at `now_ps`, from the packet in service on. Empty unless the queue is kept.

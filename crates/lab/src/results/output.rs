@@ -35,11 +35,12 @@ pub enum OutputError {
 }
 
 /// The files of a result directory, in the order in which they are written. The last one says that all are there.
-pub const FILES: [&str; 7] = [
+pub const FILES: [&str; 8] = [
     "spec.toml",
     "flows.parquet",
     "links.parquet",
     "samples.parquet",
+    "deliveries.parquet",
     "paths.parquet",
     "scheme.parquet",
     "summary.json",

@@ -88,6 +88,8 @@ pub struct LinkRow {
     pub rate_bps: u64,
     /// Its propagation delay, with the far node's processing, when the run began.
     pub delay_us: f64,
+    /// What its queue holds at most: a limit in packets counts packets of full size. None: no limit.
+    pub buffer_bytes: Option<u64>,
     /// Packets that it carried.
     pub packets: u64,
     /// Bytes that it carried.
@@ -102,17 +104,46 @@ pub struct LinkRow {
 
 /// A link in an interval in which it was not idle: a row of `samples.parquet`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SampleRow {
+pub struct SampleRow<'a> {
     /// The end of the interval.
     pub time_us: f64,
+    /// Its length: that of all others, but for the last one of a run.
+    pub interval_us: f64,
     /// The link's name.
-    pub link: String,
+    pub link: &'a str,
     /// Where it stands: "host", "leaf", "spine", "last".
     pub tier: &'static str,
+    /// Its rate at the end of the interval.
+    pub rate_bps: u64,
     /// Bytes that left its queue in the interval.
     pub sent_bytes: u64,
+    /// `sent_bytes` x 8 / (`rate_bps` x `interval_us`).
+    pub utilisation: f64,
     /// Bytes in its queue at the end of it.
     pub backlog_bytes: u64,
+    /// The most that was in its queue at any instant of it.
+    pub largest_backlog_bytes: u64,
+    /// Packets dropped at its queue or on the wire in the interval.
+    pub dropped_packets: u32,
+    /// Packets that its queue marked in the interval.
+    pub marked_packets: u32,
+}
+
+/// What a receiver got of one kind of flow in an interval, if anything: a row of `deliveries.parquet`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeliveryRow {
+    /// The end of the interval.
+    pub time_us: f64,
+    /// Its length: that of all others, but for the last one of a run.
+    pub interval_us: f64,
+    /// The receiver.
+    pub host: u16,
+    /// The class of the flows: "unknown", "short", "long", "best-effort".
+    pub class: &'static str,
+    /// Whether they are background flows.
+    pub background: bool,
+    /// Payload that arrived for the first time.
+    pub payload_bytes: u64,
 }
 
 /// A port of a switch to a switch in a window of time in which a packet left its queue.

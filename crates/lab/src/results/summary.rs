@@ -115,6 +115,8 @@ pub struct Totals {
     pub events: u64,
     /// Simulated time from 0 to the end of the run.
     pub simulated_us: f64,
+    /// Length of an interval of `samples.parquet` and `deliveries.parquet`; null if nobody asked for samples.
+    pub sample_interval_us: Option<f64>,
     /// CPU seconds of the event loop: without reading the spec, building the fabric, generating the traffic, and
     /// writing the results.
     pub cpu_s: f64,

@@ -7,7 +7,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, Field, Schema};
 
-use super::rows::{CounterRow, FlowRow, LinkRow, ObservationRow, PathRow, SampleRow};
+use super::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, ObservationRow, PathRow, SampleRow};
 
 /// The columns of a table, as they are collected.
 #[derive(Default)]
@@ -46,13 +46,24 @@ macro_rules! texts {
     };
 }
 
+/// Adds one column, of truth values.
+macro_rules! flags {
+    ($columns:ident, $rows:ident: $field:ident) => {
+        $columns.add(
+            stringify!($field),
+            false,
+            Arc::new($rows.iter().map(|row| Some(row.$field)).collect::<BooleanArray>()),
+        );
+    };
+}
+
 /// Adds one column a field, of numbers that may be missing.
 macro_rules! optional {
-    ($columns:ident, $rows:ident: $($field:ident),*) => {
+    ($columns:ident, $rows:ident, $Array:ident: $($field:ident),*) => {
         $($columns.add(
             stringify!($field),
             true,
-            Arc::new($rows.iter().map(|row| row.$field).collect::<Float64Array>()),
+            Arc::new($rows.iter().map(|row| row.$field).collect::<$Array>()),
         );)*
     };
 }
@@ -67,13 +78,9 @@ pub fn flows_table(rows: &[FlowRow]) -> Result<RecordBatch, ArrowError> {
     numbers!(columns, rows, UInt16Array: src, dst);
     numbers!(columns, rows, UInt64Array: size_bytes);
     texts!(columns, rows: class);
-    columns.add(
-        "background",
-        false,
-        Arc::new(rows.iter().map(|row| Some(row.background)).collect::<BooleanArray>()),
-    );
+    flags!(columns, rows: background);
     numbers!(columns, rows, Float64Array: start_us);
-    optional!(columns, rows: fct_us, sender_fct_us, ideal_fct_us, slowdown);
+    optional!(columns, rows, Float64Array: fct_us, sender_fct_us, ideal_fct_us, slowdown);
     numbers!(columns, rows, UInt64Array: segments_sent, segments_received);
     numbers!(columns, rows, UInt32Array: retransmissions, timeouts, fast_recoveries, out_of_order_packets);
     numbers!(columns, rows, UInt32Array: duplicate_segments, duplicate_acks, marked_acks, path_changes);
@@ -81,7 +88,7 @@ pub fn flows_table(rows: &[FlowRow]) -> Result<RecordBatch, ArrowError> {
     numbers!(columns, rows, UInt32Array: retransmissions_after_loss, retransmissions_after_reordering);
     numbers!(columns, rows, UInt32Array: retransmissions_after_timeout, dropped_segments);
     numbers!(columns, rows, UInt64Array: delivered_bytes);
-    optional!(columns, rows: goodput_mbps, deadline_us);
+    optional!(columns, rows, Float64Array: goodput_mbps, deadline_us);
     columns.add(
         "deadline_missed",
         true,
@@ -99,6 +106,7 @@ pub fn links_table(rows: &[LinkRow]) -> Result<RecordBatch, ArrowError> {
     texts!(columns, rows: link, from, to, tier);
     numbers!(columns, rows, UInt64Array: rate_bps);
     numbers!(columns, rows, Float64Array: delay_us);
+    optional!(columns, rows, UInt64Array: buffer_bytes);
     numbers!(columns, rows, UInt64Array: packets, bytes, dropped_packets, marked_packets);
     numbers!(columns, rows, Float64Array: utilisation);
     columns.batch()
@@ -108,11 +116,28 @@ pub fn links_table(rows: &[LinkRow]) -> Result<RecordBatch, ArrowError> {
 ///
 /// # Errors
 /// None in practice: every column has a value for every row.
-pub fn samples_table(rows: &[SampleRow]) -> Result<RecordBatch, ArrowError> {
+pub fn samples_table(rows: &[SampleRow<'_>]) -> Result<RecordBatch, ArrowError> {
     let mut columns = Columns::default();
-    numbers!(columns, rows, Float64Array: time_us);
+    numbers!(columns, rows, Float64Array: time_us, interval_us);
     texts!(columns, rows: link, tier);
-    numbers!(columns, rows, UInt64Array: sent_bytes, backlog_bytes);
+    numbers!(columns, rows, UInt64Array: rate_bps, sent_bytes);
+    numbers!(columns, rows, Float64Array: utilisation);
+    numbers!(columns, rows, UInt64Array: backlog_bytes, largest_backlog_bytes);
+    numbers!(columns, rows, UInt32Array: dropped_packets, marked_packets);
+    columns.batch()
+}
+
+/// The table of what receivers got over time.
+///
+/// # Errors
+/// None in practice: every column has a value for every row.
+pub fn deliveries_table(rows: &[DeliveryRow]) -> Result<RecordBatch, ArrowError> {
+    let mut columns = Columns::default();
+    numbers!(columns, rows, Float64Array: time_us, interval_us);
+    numbers!(columns, rows, UInt16Array: host);
+    texts!(columns, rows: class);
+    flags!(columns, rows: background);
+    numbers!(columns, rows, UInt64Array: payload_bytes);
     columns.batch()
 }
 
@@ -126,7 +151,7 @@ pub fn observations_table(rows: &[ObservationRow]) -> Result<RecordBatch, ArrowE
     texts!(columns, rows: link, tier);
     numbers!(columns, rows, UInt64Array: packets, bytes);
     numbers!(columns, rows, Float64Array: traffic);
-    optional!(columns, rows: occupancy, mean_occupancy);
+    optional!(columns, rows, Float64Array: occupancy, mean_occupancy);
     numbers!(columns, rows, Float64Array: interval, mean_interval);
     columns.batch()
 }

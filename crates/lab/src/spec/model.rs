@@ -38,8 +38,8 @@ pub struct RunSpec {
     /// Simulated time that the run may take after the last flow has started. Flows that are not finished then stay
     /// unfinished: they are counted, and are part of no average.
     pub time_limit: Span,
-    /// How often to look at all links, for the table `samples`: what each sent and what it held. Default: never; then it
-    /// costs nothing.
+    /// How often to look at all links and receivers, for the tables `samples` and `deliveries`: what each link sent and
+    /// held, what each receiver got. Default: never; then it costs nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_every: Option<Span>,
     /// Count what flows of at least this size, and those that never end, deliver over each path from rack to rack, for the

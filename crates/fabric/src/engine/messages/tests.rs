@@ -6,6 +6,7 @@ use weft_units::Time;
 
 use super::*;
 use crate::engine::event_set::Next;
+use crate::engine::special::Peaks;
 use crate::spec::FabricSpec;
 use crate::{Fabric, FaultEvent};
 
@@ -21,7 +22,15 @@ fn fabric(text: &str) -> Fabric {
 fn network<'a>(fabric: &'a Fabric, faults: &[FaultEvent], hooks: EdgeHooks) -> Network<'a> {
     let ecmp: BalancerSpec = toml::from_str("name = 'ecmp'").expect("a scheme");
     let mut scheme = |info: &weft_balance::SwitchInfo<'_>| ecmp.switch_scheme(info);
-    Network::new(&fabric.topology, faults, 1, 1_500, (SwitchHooks::default(), hooks), &mut scheme)
+    Network::new(
+        &fabric.topology,
+        faults,
+        1,
+        Peaks::NotKept,
+        1_500,
+        (SwitchHooks::default(), hooks),
+        &mut scheme,
+    )
 }
 
 fn to(peer: u16) -> Message {

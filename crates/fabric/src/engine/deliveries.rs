@@ -1,0 +1,120 @@
+//! What receivers got in each interval: payload, by receiver and kind of flow.
+//!
+//! Nothing is counted per packet for it. At a look, the sum over the flows that are active and the flows that have ended
+//! is compared with the sum at the look before.
+
+use weft_packet::{Class, HostId};
+use weft_traffic::Flow;
+use weft_transport::Protocol;
+use weft_units::Time;
+
+use super::active::Active;
+use super::results::arrived;
+use super::sampler::Row;
+
+/// A kind of flow is a class, and whether it is a background flow.
+const KINDS: usize = 2 * CLASSES.len();
+/// In the order of their numbers.
+const CLASSES: [Class; 4] = [Class::Unknown, Class::Short, Class::Long, Class::BestEffort];
+
+/// What one receiver got of one kind of flow in one interval. Nothing: no row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// The end of the interval.
+    pub at: Time,
+    /// The receiver.
+    pub host: HostId,
+    /// The class of the flows.
+    pub class: Class,
+    /// Whether they are background flows.
+    pub background: bool,
+    /// Payload that arrived for the first time. While a flow goes on, its last segment counts as a full one.
+    pub payload_bytes: u64,
+}
+
+/// What receivers got so far.
+pub struct Deliveries<'a> {
+    flows: &'a [Flow],
+    payload_bytes: u64,
+    /// Payload of the flows that have ended, by receiver and kind.
+    ended: Vec<u64>,
+    /// Payload of all flows, by now and by the look before.
+    total: Vec<u64>,
+    before: Vec<u64>,
+    /// The rows, by time, receiver and kind.
+    pub rows: Vec<Delivery>,
+}
+
+impl<'a> Deliveries<'a> {
+    /// Nothing was delivered yet. `payload_bytes` is the payload of a full segment.
+    pub fn new(hosts: usize, flows: &'a [Flow], payload_bytes: u64) -> Self {
+        let zeros = vec![0; hosts * KINDS];
+        Self {
+            flows,
+            payload_bytes,
+            ended: zeros.clone(),
+            total: zeros.clone(),
+            before: zeros,
+            rows: Vec::new(),
+        }
+    }
+
+    /// This flow has ended, with so much delivered.
+    pub fn end(&mut self, flow: usize, delivered_bytes: u64) {
+        self.ended[place_of(&self.flows[flow])] += delivered_bytes;
+    }
+
+    /// Sums up what all flows brought by now.
+    pub fn sum_up<P: Protocol>(&mut self, protocol: &P, active: &Active<P>) {
+        self.total.copy_from_slice(&self.ended);
+        for receiver in active.receiver.iter().flatten() {
+            let stats = protocol.receiver_stats(&receiver.state);
+            let flow = &self.flows[receiver.end.flow().index()];
+            self.total[place_of(flow)] += arrived(&stats, flow, self.payload_bytes);
+        }
+    }
+
+    /// A row for each receiver and kind that got something since the look before. The sum is up to date.
+    pub fn note(&mut self, at: Time) {
+        for (place, (total, before)) in self.total.iter().zip(&mut self.before).enumerate() {
+            let payload_bytes = total.saturating_sub(*before);
+            *before = *total;
+            if payload_bytes > 0 {
+                let kind = place % KINDS;
+                self.rows.push(Delivery {
+                    at,
+                    host: HostId((place / KINDS) as u16),
+                    class: CLASSES[kind / 2],
+                    background: kind % 2 == 1,
+                    payload_bytes,
+                });
+            }
+        }
+    }
+}
+
+fn place_of(flow: &Flow) -> usize {
+    place(flow.dst, flow.class, flow.background)
+}
+
+fn place(host: HostId, class: Class, background: bool) -> usize {
+    host.index() * KINDS + 2 * class as usize + usize::from(background)
+}
+
+impl Row for Delivery {
+    fn at(&self) -> Time {
+        self.at
+    }
+
+    fn key(&self) -> u32 {
+        place(self.host, self.class, self.background) as u32
+    }
+
+    fn end_at(&mut self, at: Time) {
+        self.at = at;
+    }
+
+    fn absorb(&mut self, later: &Self) {
+        self.payload_bytes += later.payload_bytes;
+    }
+}
