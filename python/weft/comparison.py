@@ -155,6 +155,18 @@ class Comparison:
 
         return figures.waits(self.groups)
 
+    def plot_link_load(self) -> "Figure":
+        """Draw how evenly links were loaded over the run: cumulative distributions."""
+        from weft import figures
+
+        return figures.link_load_cdf(self.groups)
+
+    def plot_over_time(self) -> "Mapping[str, Figure]":
+        """Draw uplinks, queues and throughput over time, by name of figure; nothing unless runs were sampled."""
+        from weft.figures_over_time import figures_over_time
+
+        return figures_over_time(self.groups)
+
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write one self-contained HTML file; replaces an older one."""
         from weft.report import render
@@ -185,11 +197,14 @@ class Comparison:
         (directory / "table.parquet").write_bytes(parquet.getvalue())
         place = directory / "figures"
         place.mkdir()
-        for name, figure in (
-            ("fct-by-size", self.plot_fct()),
-            ("slowdown-cdf", self.plot_slowdown()),
-            ("waits", self.plot_waits()),
-        ):
+        drawn = {
+            "fct-by-size": self.plot_fct(),
+            "slowdown-cdf": self.plot_slowdown(),
+            "waits": self.plot_waits(),
+            "link-load-cdf": self.plot_link_load(),
+            **self.plot_over_time(),
+        }
+        for name, figure in drawn.items():
             for suffix in ("png", "pdf"):
                 figures.save(figure, place / f"{name}.{suffix}")
         self.report(directory / "report.html")

@@ -1,4 +1,4 @@
-"""Cumulative distributions of slowdown, thinned so that a figure or a report stays small."""
+"""Cumulative distributions, thinned so that a figure or a report stays small."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from weft.simulation import Result
 
-__all__ = ["CURVE_POINTS", "cumulative", "slowdown_curve"]
+__all__ = ["CURVE_POINTS", "cumulative", "link_loads", "slowdown_curve"]
 
 CURVE_POINTS = 400
 """Most points that a curve keeps."""
@@ -29,6 +29,15 @@ def slowdown_curve(runs: Sequence["Result"], bin_name: BinName) -> tuple[list[fl
     slowdowns = [_slowdowns(run.flows, bin_name) for run in runs]
     values = np.concatenate([finished for finished, _ in slowdowns]) if slowdowns else np.empty(0)
     return cumulative(values, total=sum(flows for _, flows in slowdowns))
+
+
+def link_loads(runs: Sequence["Result"], tier: str) -> tuple[list[float], list[float]]:
+    """Mean loads of the links of a tier, in Gbit/s, and the share of links at or below each, over all runs."""
+    loads = [_loads(run, tier) for run in runs]
+    values = np.concatenate(loads) if loads else np.empty(0)
+    xs, shares = cumulative(values, total=values.size)
+    # A curve begins at zero: otherwise links of equal load, the best there is, would show no line.
+    return ([xs[0], *xs], [0.0, *shares]) if xs else ([], [])
 
 
 def cumulative(values: NDArray[np.float64], *, total: int) -> tuple[list[float], list[float]]:
@@ -64,3 +73,10 @@ def _slowdowns(flows: "pl.DataFrame", bin_name: BinName) -> tuple[NDArray[np.flo
     # The summary leaves background flows out, and so do the curves.
     chosen = flows.filter(wanted & ~pl.col("background")).get_column("slowdown")
     return chosen.drop_nulls().to_numpy().astype(np.float64), chosen.len()
+
+
+def _loads(run: "Result", tier: str) -> NDArray[np.float64]:
+    import polars as pl
+
+    sent = run.links.filter(pl.col("tier") == tier).get_column("bytes").to_numpy().astype(np.float64)
+    return sent * 8e-3 / run.summary.simulated_us if run.summary.simulated_us > 0.0 else sent[:0]

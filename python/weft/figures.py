@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from weft.curves import slowdown_curve
+from weft.curves import link_loads, slowdown_curve
 from weft.palette import TIER_COLOURS, looks
 from weft.quantity import time_scale
 from weft.statistics import Estimate, estimate
@@ -24,9 +24,22 @@ if TYPE_CHECKING:
 
     from weft.simulation import Result
 
-__all__ = ["Curve", "Panel", "fct_by_size", "model_beside_simulation", "save", "slowdown_cdf", "waits"]
+__all__ = [
+    "Curve",
+    "Groups",
+    "Panel",
+    "fct_by_size",
+    "legend_above",
+    "link_load_cdf",
+    "model_beside_simulation",
+    "new_figure",
+    "save",
+    "slowdown_cdf",
+    "waits",
+]
 
-Groups = Mapping[str, Sequence["Result"]]
+Groups: TypeAlias = Mapping[str, Sequence["Result"]]
+"""The runs of each contender, by label."""
 
 _STYLE: dict[Any, Any] = {
     "font.size": 9.0,
@@ -50,7 +63,7 @@ _STYLE: dict[Any, Any] = {
 
 def fct_by_size(groups: Groups) -> Figure:
     """Mean and 99th-percentile completion time by size bin; bars of confidence where there are several seeds."""
-    with _figure(7.2, 3.3) as figure:
+    with new_figure(7.2, 3.3) as figure:
         # A bin without flows, such as large ones in a short run, takes no room.
         bins = [name for name in BINS if any(_fct(runs, name, "mean") for runs in groups.values())]
         everything = [
@@ -68,13 +81,13 @@ def fct_by_size(groups: Groups) -> Figure:
             axes.set_title(title)
             axes.set_xlabel("flow size")
         figure.axes[0].set_ylabel(f"flow completion time ({unit})")
-        _legend(figure, len(groups))
+        legend_above(figure, len(groups))
     return figure
 
 
 def slowdown_cdf(groups: Groups) -> Figure:
     """Cumulative distribution of slowdown: all flows, and the small ones."""
-    with _figure(7.2, 3.3) as figure:
+    with new_figure(7.2, 3.3) as figure:
         panels: tuple[BinName, BinName] = ("all", "small")
         for axes, name in zip(figure.subplots(1, 2, sharey=True), panels, strict=True):
             for label, look in looks(groups).items():
@@ -87,13 +100,13 @@ def slowdown_cdf(groups: Groups) -> Figure:
             axes.set_title("All flows" if name == "all" else f"Small flows ({BINS[name]})")
             axes.set_xlabel("slowdown (FCT / ideal FCT)")
         figure.axes[0].set_ylabel("share of flows")
-        _legend(figure, len(groups))
+        legend_above(figure, len(groups))
     return figure
 
 
 def waits(groups: Groups) -> Figure:
     """Mean time that a data packet waited in queues, by tier, stacked."""
-    with _figure(7.2, 0.9 + 0.34 * len(groups)) as figure:
+    with new_figure(7.2, 0.9 + 0.34 * len(groups)) as figure:
         axes = figure.subplots()
         labels = list(groups)
         left = [0.0] * len(labels)
@@ -105,7 +118,27 @@ def waits(groups: Groups) -> Figure:
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel("mean wait per data packet (µs)")
-        _legend(figure, len(TIERS))
+        legend_above(figure, len(TIERS))
+    return figure
+
+
+def link_load_cdf(groups: Groups) -> Figure:
+    """Cumulative distribution of the links' loads over the run: the steeper, the more even.
+
+    The links between switches are taken, those of leaves and those of all other switches apart.
+    """
+    with new_figure(7.2, 3.3) as figure:
+        panels = {"leaf": "Uplinks of leaves", "spine": "Other links between switches"}
+        for axes, (tier, title) in zip(figure.subplots(1, 2, sharey=True), panels.items(), strict=True):
+            for label, look in looks(groups).items():
+                loads, shares = link_loads(groups[label], tier)
+                axes.step(loads, shares, where="post", label=label, color=look.colour, linestyle=look.dash)
+            axes.set_xlim(left=0.0)
+            axes.set_ylim(0.0, 1.0)
+            axes.set_title(title)
+            axes.set_xlabel("mean load (Gbit/s)")
+        figure.axes[0].set_ylabel("share of links")
+        legend_above(figure, len(groups))
     return figure
 
 
@@ -131,7 +164,7 @@ def model_beside_simulation(panels: Sequence[Panel], *, y_label: str, note: str)
     """Lines for what a model says, points with bars of confidence for what simulation says; a note below."""
     from matplotlib.lines import Line2D
 
-    with _figure(7.2, 3.6) as figure:
+    with new_figure(7.2, 3.6) as figure:
         for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
             for label, look in looks(panel.curves).items():
                 curve = panel.curves[label]
@@ -221,7 +254,8 @@ def _wait(runs: Sequence[Summary], tier: str) -> float:
 
 
 @contextmanager
-def _figure(width_in: float, height_in: float) -> Iterator[Figure]:
+def new_figure(width_in: float, height_in: float) -> Iterator[Figure]:
+    """Yield an empty figure in the common style."""
     with mpl.rc_context(_STYLE):
         yield Figure(figsize=(width_in, height_in), layout="constrained")
 
@@ -238,6 +272,7 @@ def _plain_ticks(axes: "Axes", which: str) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _legend(figure: Figure, entries: int) -> None:
+def legend_above(figure: Figure, entries: int) -> None:
+    """Put the legend of the first axes above all axes, so that it covers no data."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=min(entries, 6), handlelength=1.6)

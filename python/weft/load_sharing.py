@@ -29,15 +29,15 @@ class LoadSharing:
 def load_sharing(samples: "pl.DataFrame", links: "pl.DataFrame") -> LoadSharing | None:
     """Work it out from the tables `samples` and `links`; None without samples, or if no leaf has two uplinks.
 
-    A link that is not in a slot of `samples` was idle. All slots are alike long, so the length cancels out of the
-    ratio; what remains of each link is bytes over rate. A leaf with one uplink shares nothing.
+    A link that is not in a slot of `samples` was idle. The length of a slot cancels out of the ratio; what remains of
+    each link is bytes over rate, the rate at the end of the slot. A leaf with one uplink shares nothing.
     """
     import polars as pl
 
     uplinks = links.filter((pl.col("tier") == "leaf") & (pl.len().over("from", "tier") > 1))
     if samples.is_empty() or uplinks.is_empty():
         return None
-    uplinks = uplinks.select("link", "from", "rate_bps").with_columns(pl.len().over("from").alias("uplinks"))
+    uplinks = uplinks.select("link", "from").with_columns(pl.len().over("from").alias("uplinks"))
     sent = samples.filter(pl.col("sent_bytes") > 0).join(uplinks, on="link")
     used = pl.col("sent_bytes") / pl.col("rate_bps")
     slots = sent.group_by("time_us", "from").agg(

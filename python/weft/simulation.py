@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+    from weft.series import Series
+
 __all__ = ["Overrides", "ProgressCallback", "Result", "load", "run", "run_text"]
 
 Overrides: TypeAlias = Mapping[str, object] | Sequence[tuple[str, str]]
@@ -25,8 +27,6 @@ Overrides: TypeAlias = Mapping[str, object] | Sequence[tuple[str, str]]
 
 ProgressCallback: TypeAlias = Callable[[_core.Progress], None]
 """Called about five times a second, possibly from another thread; an exception in it ends the run."""
-
-_TABLES = ("flows", "links", "samples", "paths", "scheme")
 
 
 class Result:
@@ -73,6 +73,18 @@ class Result:
     def load_sharing(self) -> LoadSharing | None:
         """How evenly leaves' uplinks shared the load, slot by slot; None without samples."""
         return load_sharing(self.samples, self.links)
+
+    @property
+    def deliveries(self) -> "pl.DataFrame":
+        """A row per receiver, kind of flow and interval in which something arrived; empty as `samples` is."""
+        return self._frame("deliveries")
+
+    @property
+    def series(self) -> "Series":
+        """Links, queues and receivers over time; raises `SpecError` unless the spec has `run.sample_every`."""
+        from weft.series import Series
+
+        return Series.of(self)
 
     @property
     def paths(self) -> "pl.DataFrame":

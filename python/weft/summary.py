@@ -131,6 +131,7 @@ class Summary:
     cpu_s: float
     wall_s: float
     simulated_us: float
+    sample_interval_us: float | None
     memory_bytes: int | None
     wait_us: Mapping[str, float | None]
     size_bins: Sequence[SizeBin]
@@ -202,6 +203,7 @@ class Summary:
             cpu_s=raw["cpu_s"],
             wall_s=raw.get("wall_s", 0.0),
             simulated_us=raw.get("simulated_us", 0.0),
+            sample_interval_us=raw.get("sample_interval_us"),
             memory_bytes=raw.get("memory_bytes"),
             wait_us={tier: (raw.get("wait_us") or {}).get(tier) for tier in TIERS},
             size_bins=[SizeBin.read(one) for one in raw.get("bins") or ()],

@@ -17,7 +17,9 @@ LINKS = pl.DataFrame(
 
 
 def samples(rows: list[tuple[float, str, int]]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=["time_us", "link", "sent_bytes"], orient="row")
+    schema = {"time_us": pl.Float64, "link": pl.String, "sent_bytes": pl.Int64}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    return frame.join(LINKS.select("link", "rate_bps"), on="link", how="left")
 
 
 def test_accuracy_is_the_busiest_uplink_over_the_least_busy_one_less_one() -> None:
@@ -46,7 +48,7 @@ def test_accuracy_is_the_busiest_uplink_over_the_least_busy_one_less_one() -> No
 
 
 def test_without_samples_or_a_choice_there_is_nothing_to_say() -> None:
-    assert load_sharing(samples([]).cast({"sent_bytes": pl.Int64, "link": pl.String}), LINKS) is None
+    assert load_sharing(samples([]), LINKS) is None
     assert load_sharing(samples([(1.0, "leaf1>spine0", 5)]), LINKS.filter(pl.col("from") == "leaf1")) is None
     only_idle = load_sharing(samples([(1.0, "leaf0>spine0", 5)]), LINKS)
     assert only_idle is not None

@@ -42,6 +42,7 @@ def compare(
         str | None,
         typer.Option(metavar="KEY,...", help="Columns of the table, by key, as in table.csv. Default: ten of them."),
     ] = None,
+    sample_every: options.SampleEvery = None,
     set_: options.Set = None,
     out: options.Out = None,
     force: options.Force = False,
@@ -51,7 +52,8 @@ def compare(
     """Run several schemes on exactly the same flows; say which wins, by how much, and why.
 
     With `--out`, the directory gets every run, `compare.json`, the table as CSV and Parquet, figures as PNG and
-    PDF, and `report.html`, one file to open in a browser or to send to somebody.
+    PDF, and `report.html`, one file to open in a browser or to send to somebody. With `--sample-every` there are
+    figures of links, queues and throughput over time, too.
 
     **Examples**
 
@@ -60,6 +62,7 @@ def compare(
     - `weft compare my.toml --schemes letflow:gap=50us,letflow:gap=500us --set fabric.spines=4`
     - `weft compare --preset tr-micro --seeds 5 --bins short-long`
     - `weft compare --schemes ecmp,rps --columns mean_fct_us,resent_after_loss,resent_after_reordering`
+    - `weft compare --schemes ecmp,conga --sample-every 100us --out out/over-time`
     """
     from weft import comparison
     from weft.metrics import METRICS, chosen
@@ -72,6 +75,7 @@ def compare(
         "traffic.flows": flows,
         "transport.name": transport,
         "run.bins": bins,
+        "run.sample_every": sample_every,
     }
     metrics = METRICS if columns is None else chosen(split_schemes(columns))
     overrides = [(key, value) for key, value in shortcuts.items() if value is not None]

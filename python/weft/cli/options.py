@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-__all__ = ["Bins", "Force", "Json", "Out", "Preset", "Seed", "Set", "SpecFile"]
+__all__ = ["Bins", "Force", "Json", "Out", "Preset", "SampleEvery", "Seed", "Set", "SpecFile"]
 
 SpecFile: TypeAlias = Annotated[
     Path | None, typer.Argument(help="Spec file (TOML). Without it, every setting has its default.", show_default=False)
@@ -35,3 +35,12 @@ Out: TypeAlias = Annotated[
 ]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", "-f", help="Replace an earlier result in --out.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of a table.")]
+SampleEvery: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--sample-every",
+        metavar="TIME",
+        help="Look at links, queues and receivers this often, e.g. 100us. Default: never.",
+        show_default=False,
+    ),
+]

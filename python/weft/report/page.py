@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weft import _core
 from weft.metrics import METRICS, MORE_METRICS, Metric, best_labels, bin_metrics
 from weft.quantity import estimate_text, unit_and_scale
+from weft.report.over_time import section
 from weft.report.payload import payload
 from weft.statistics import Estimate
 from weft.summary import BINS
@@ -34,6 +35,7 @@ def render(comparison: "Comparison") -> str:
         "table": _table(comparison, METRICS),
         "more-tables": _more_tables(comparison),
         "table-note": escape(_table_note(comparison)),
+        "over-time": section(comparison),
         "reproduce": _reproduce(comparison),
         "specs": _specs(comparison),
         "version": escape(_core.version()),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.curves import slowdown_curve
 from weft.palette import TIER_COLOURS, looks
+from weft.report.over_time import curves
 from weft.statistics import estimate
 from weft.summary import BINS, TIERS, BinName, Summary
 
@@ -31,6 +32,7 @@ def payload(comparison: "Comparison") -> dict[str, Any]:
             for statistic in ("mean", "p50", "p99")
         },
         "slowdown": {name: [_curve(slowdown_curve(runs, name)) for runs in groups.values()] for name in BINS},
+        "time": curves(comparison),
         "waits": [[_wait(summaries, tier) for tier in TIERS] for summaries in comparison.summaries.values()],
     }
 

@@ -1,0 +1,148 @@
+"""Figures of links, queues and receivers over time, of runs that were sampled."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from weft.figures import Groups, legend_above, new_figure
+from weft.over_time import MEASURES, Curve, busiest_leaf, shown, uplink_curves
+from weft.palette import looks
+from weft.quantity import time_scale
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from weft.over_time import Shown
+
+__all__ = ["figures_over_time", "queues", "throughput", "uplink_spread", "uplink_utilisation"]
+
+_KIND_TITLES = {"unknown": "flows of no class", "short": "short", "long": "long", "best-effort": "best effort"}
+
+
+def figures_over_time(groups: Groups) -> dict[str, Figure]:
+    """Every figure over time by file name; empty when no run was sampled."""
+    runs = shown(groups)
+    if not runs:
+        return {}
+    figures = {"queues": _pair(runs, "queue_mean", "queue_largest"), "throughput": _throughput(runs)}
+    if any(busiest_leaf(one.run) for one in runs.values()):
+        figures["uplink-utilisation"] = _uplink_utilisation(runs)
+        figures["uplink-spread"] = _pair(runs, "utilisation", "spread")
+    return figures
+
+
+def uplink_utilisation(groups: Groups) -> Figure:
+    """Utilisation of each uplink of the busiest leaf over time, a panel a scheme."""
+    return _uplink_utilisation(shown(groups))
+
+
+def uplink_spread(groups: Groups) -> Figure:
+    """Utilisation of all uplinks over time, and its standard deviation over the uplinks of a leaf."""
+    return _pair(shown(groups), "utilisation", "spread")
+
+
+def queues(groups: Groups) -> Figure:
+    """Backlog of the uplinks' queues over time: the mean over queues, and the longest queue."""
+    return _pair(shown(groups), "queue_mean", "queue_largest")
+
+
+def throughput(groups: Groups) -> Figure:
+    """Delivered payload over time: all receivers, the busiest one, and each kind of flow if there are several."""
+    return _throughput(shown(groups))
+
+
+def _pair(runs: Mapping[str, "Shown"], *keys: str) -> Figure:
+    with new_figure(7.2, 3.3) as figure:
+        for axes, key in zip(figure.subplots(1, len(keys)), keys, strict=True):
+            _panel(axes, {label: MEASURES[key].read(one) for label, one in runs.items()})
+            axes.set_title(MEASURES[key].title)
+            axes.set_ylabel(MEASURES[key].axis)
+        legend_above(figure, len(runs))
+    return figure
+
+
+def _throughput(runs: Mapping[str, "Shown"]) -> Figure:
+    panels = [
+        (MEASURES[key].title, {label: MEASURES[key].read(one) for label, one in runs.items()})
+        for key in ("throughput", "receiver")
+    ]
+    host = next(iter(runs.values())).receiver
+    panels[1] = (f"{panels[1][0]} (host{host})", panels[1][1])
+    kinds = sorted({kind for one in runs.values() for kind in _kinds(one)})
+    if len(kinds) > 1:
+        panels += [(_kind_title(*kind), {label: _of_kind(one, *kind) for label, one in runs.items()}) for kind in kinds]
+    rows = -(-len(panels) // 2)
+    with new_figure(7.2, 0.9 + 2.3 * rows) as figure:
+        grid = list(figure.subplots(rows, 2, squeeze=False).flat)
+        for axes, (title, curves) in zip(grid, panels, strict=False):
+            _panel(axes, curves)
+            axes.set_title(title)
+            axes.set_ylabel("throughput (Gbit/s)")
+        for axes in grid[len(panels) :]:
+            axes.set_axis_off()
+        legend_above(figure, len(runs))
+    return figure
+
+
+def _uplink_utilisation(runs: Mapping[str, "Shown"]) -> Figure:
+    # One leaf for all, so that the panels can be compared: the traffic is the same, and so is the busiest source of it.
+    leaf = next(name for one in runs.values() if (name := busiest_leaf(one.run)) is not None)
+    rows = -(-len(runs) // 2)
+    with new_figure(7.2, 0.9 + 2.1 * rows) as figure:
+        grid = figure.subplots(rows, min(2, len(runs)), sharex=True, sharey=True, squeeze=False)
+        unit, scale = time_scale([max(one.run.end_us for one in runs.values())])
+        for axes, (label, one) in zip(grid.flat, runs.items(), strict=False):
+            curves = uplink_curves(one, leaf)
+            colours = mpl.colormaps["viridis"]
+            for place, (link, curve) in enumerate(curves.items()):
+                colour = colours(0.92 * place / max(len(curves) - 1, 1))
+                _steps(axes, curve, scale, label=link, color=colour, linewidth=1.0)
+            axes.set_title(label)
+            axes.set_ylim(0.0, 1.02)
+        for axes in list(grid.flat)[len(runs) :]:
+            axes.set_axis_off()
+        for axes in list(grid.flat)[: len(runs)][-2:]:
+            axes.set_xlabel(f"time ({unit})")
+            axes.tick_params(labelbottom=True)
+            axes.set_xlim(left=0.0)
+        for axes in grid[:, 0]:
+            axes.set_ylabel("utilisation")
+        legend_above(figure, 4)
+    return figure
+
+
+def _panel(axes: "Axes", curves: Mapping[str, Curve]) -> None:
+    """Draw one curve a scheme, against time."""
+    unit, scale = time_scale([max((curve.time_us[-1] for curve in curves.values() if curve.time_us), default=0.0)])
+    for label, look in looks(curves).items():
+        _steps(axes, curves[label], scale, label=label, color=look.colour, linestyle=look.dash, linewidth=1.2)
+    axes.set_xlim(left=0.0)
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlabel(f"time ({unit})")
+
+
+def _steps(axes: "Axes", curve: Curve, scale: float, **style: object) -> None:
+    """Draw values that hold for the interval that ends at their time."""
+    if not curve.values:
+        return
+    edges: Sequence[float] = [0.0, *(time / scale for time in curve.time_us)]
+    axes.stairs(curve.values, edges, baseline=None, **style)  # type: ignore[arg-type]
+
+
+def _kinds(one: "Shown") -> list[tuple[str, bool]]:
+    return one.run.deliveries.select("class", "background").unique().rows()
+
+
+def _of_kind(one: "Shown", name: str, background: bool) -> Curve:
+    import polars as pl
+
+    mine = (pl.col("class") == name) & (pl.col("background") == background)
+    frame = one.curves.throughput(["class", "background"]).filter(mine)
+    return Curve(frame.get_column("time_us").to_list(), frame.get_column("throughput_gbps").to_list())
+
+
+def _kind_title(name: str, background: bool) -> str:
+    title = _KIND_TITLES[name]
+    return f"Throughput, {title}{', long-lived' if background else ''}"
