@@ -27,7 +27,7 @@ fn load(from_us: u64, to_us: u64) -> Vec<Flow> {
 fn bytes_by_ms(fabric: &Fabric, results: &Results, link: &str) -> Vec<u64> {
     let link = link_named(fabric, link);
     let mut bytes = Vec::new();
-    for sample in results.samples.iter().filter(|sample| sample.link as usize == link) {
+    for sample in results.samples.links.iter().filter(|sample| sample.link as usize == link) {
         let ms = (sample.at.as_ps() / 1_000_000_000) as usize;
         bytes.resize(bytes.len().max(ms + 1), 0);
         bytes[ms] += sample.sent_bytes;
