@@ -23,12 +23,12 @@ fn load(from_us: u64, to_us: u64) -> Vec<Flow> {
     (0..(to_us - from_us) / 50).map(one).collect()
 }
 
-/// Bytes on a link in each millisecond.
+/// Bytes on a link in each millisecond, counted at its end; the run's last one may be shorter.
 fn bytes_by_ms(fabric: &Fabric, results: &Results, link: &str) -> Vec<u64> {
     let link = link_named(fabric, link);
     let mut bytes = Vec::new();
     for sample in results.samples.links.iter().filter(|sample| sample.link as usize == link) {
-        let ms = (sample.at.as_ps() / 1_000_000_000) as usize;
+        let ms = sample.at.as_ps().div_ceil(1_000_000_000) as usize;
         bytes.resize(bytes.len().max(ms + 1), 0);
         bytes[ms] += sample.sent_bytes;
     }
