@@ -81,6 +81,8 @@ def _paired(winner: Sequence[Summary], other: Sequence[Summary]) -> Estimate | N
 
 def _who(winner: str, other: str, means: Mapping[str, float]) -> str:
     mine, yours = means[winner], means[other]
+    if mine == yours:
+        return f"{winner} and {other} have the same mean FCT: {time_us(mine)}."
     less = percent(1.0 - mine / yours) if yours else "0 %"
     return f"{winner} has the lowest mean FCT: {time_us(mine)}, {less} less than {other} ({time_us(yours)})."
 

@@ -116,3 +116,9 @@ def test_what_schemes_send_themselves_is_said_for_those_that_do() -> None:
     assert verdict.sentences[-1].endswith("of the packets that schemes send themselves: hula 3.00 %.")
     quiet = judge({"ecmp": [summary("ecmp", 1, 100.0)], "rps": [summary("rps", 1, 80.0)]})
     assert quiet is not None and not any("Overhead" in sentence for sentence in quiet.sentences)
+
+
+def test_a_tie_has_no_winner() -> None:
+    verdict = judge({"ecmp": [summary("ecmp", 1, 100.0)], "rps": [summary("rps", 1, 100.0)]})
+    assert verdict is not None
+    assert verdict.sentences[0] == "ecmp and rps have the same mean FCT: 100 µs."
