@@ -55,7 +55,7 @@ docs: $(VENV)/.extension $(VENV)/.dev-requirements ## the user guide, in site/
 lock: $(VENV)/.dev-requirements ## pin the newest requirements that pyproject.toml allows
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --no-header pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --no-header --extra dev --extra docs \
+	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --no-header --extra dev --extra docs --extra cluster \
 	  -c requirements.lock pyproject.toml -o requirements-dev.lock
 
 clean: ## remove everything that was made

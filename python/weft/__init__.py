@@ -10,13 +10,15 @@ from weft._core import version as _version
 from weft.balancer import PacketView, PortView, SwitchBalancer
 from weft.catalog import fabrics, presets, schemes, transports, workloads
 from weft.comparison import Comparison, compare, load_comparison
-from weft.errors import OutputError, SpecError
+from weft.errors import ClusterError, OutputError, SpecError
 from weft.simulation import Result, load, run
 from weft.summary import Summary
+from weft.sweeps import Sweep, load_sweep, sweep
 
 __version__ = _version()
 
 __all__ = [
+    "ClusterError",
     "Comparison",
     "OutputError",
     "PacketView",
@@ -24,15 +26,18 @@ __all__ = [
     "Result",
     "SpecError",
     "Summary",
+    "Sweep",
     "SwitchBalancer",
     "__version__",
     "compare",
     "fabrics",
     "load",
     "load_comparison",
+    "load_sweep",
     "presets",
     "run",
     "schemes",
+    "sweep",
     "transports",
     "workloads",
 ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft import _core
 from weft.errors import OutputError, SpecError
+from weft.jobs import Job, JobsCallback, default_jobs, run_jobs
 from weft.load_sharing import LoadSharing
 from weft.metrics import ALL_METRICS, Metric, bin_metrics, estimates
 from weft.output import check_target, staged_directory, write_file
@@ -18,7 +19,6 @@ from weft.simulation import Overrides, Result, load, override_pairs
 from weft.spec import SpecLike, load_spec
 from weft.statistics import Estimate
 from weft.summary import Summary
-from weft.sweep import Job, SweepCallback, default_jobs, run_jobs
 from weft.variant import SchemeLike, parse_variants, slug
 from weft.verdict import Verdict, judge
 
@@ -239,7 +239,7 @@ def compare(
     jobs: int | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
-    progress: SweepCallback | None = None,
+    progress: JobsCallback | None = None,
     command: str | None = None,
 ) -> Comparison:
     """Run every scheme on the same flows, once for each seed, several runs at a time.

@@ -2,7 +2,11 @@
 
 from weft._core import SpecError
 
-__all__ = ["OutputError", "SpecError", "Stopped"]
+__all__ = ["ClusterError", "OutputError", "SpecError", "Stopped"]
+
+
+class ClusterError(Exception):
+    """A cluster cannot be reached or does not fit: the message says what to do."""
 
 
 class OutputError(Exception):

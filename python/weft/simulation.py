@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 
     from weft.series import Series
 
-__all__ = ["Overrides", "ProgressCallback", "Result", "load", "run", "run_text"]
+__all__ = ["TABLES", "Overrides", "ProgressCallback", "Result", "load", "run", "run_text"]
 
 Overrides: TypeAlias = Mapping[str, object] | Sequence[tuple[str, str]]
 """Keys of the spec and the values that replace the spec's own: `{"fabric.leaves": 4}`."""
 
 ProgressCallback: TypeAlias = Callable[[_core.Progress], None]
 """Called about five times a second, possibly from another thread; an exception in it ends the run."""
+
+TABLES = ("flows", "links", "samples", "deliveries", "paths", "scheme")
+"""The tables of a run."""
 
 
 class Result:

@@ -9,7 +9,16 @@ from typing import Any, TypeAlias
 
 from weft.errors import SpecError
 
-__all__ = ["SpecLike", "SpecText", "load_spec", "parse_assignment", "parse_assignments", "to_toml"]
+__all__ = [
+    "SpecLike",
+    "SpecText",
+    "load_spec",
+    "parse_assignment",
+    "parse_assignments",
+    "parse_document",
+    "to_toml",
+    "to_toml_value",
+]
 
 SpecLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | SpecText"
 """A path to a TOML file, TOML text, or nested dictionaries."""
@@ -25,13 +34,13 @@ class SpecText:
 
     def with_table(self, table: str, values: Mapping[str, Any]) -> "SpecText":
         """Return the same spec with one top-level table replaced."""
-        document = _parse(self)
+        document = parse_document(self)
         document[table] = dict(values)
         return replace(self, text=to_toml(document))
 
     def table(self, table: str) -> dict[str, Any]:
         """Return one top-level table as a dictionary; empty if the spec does not have it."""
-        found = _parse(self).get(table, {})
+        found = parse_document(self).get(table, {})
         return found if isinstance(found, dict) else {}
 
 
@@ -69,7 +78,8 @@ def _read(path: Path) -> SpecText:
     return SpecText(text, base_dir=str(path.parent), origin=str(path))
 
 
-def _parse(spec: SpecText) -> dict[str, Any]:
+def parse_document(spec: SpecText) -> dict[str, Any]:
+    """Read the TOML of a spec; `SpecError` says where it is none."""
     try:
         return tomllib.loads(spec.text)
     except tomllib.TOMLDecodeError as error:
@@ -105,6 +115,11 @@ def to_toml(document: Mapping[str, Any]) -> str:
     lines: list[str] = []
     _write_table(document, (), lines)
     return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def to_toml_value(value: object, key: str) -> str:
+    """Write one value as TOML, tables inline; `key` is what an error calls it."""
+    return _value(value, (key,))
 
 
 def _write_table(table: Mapping[str, Any], path: tuple[str, ...], lines: list[str]) -> None:

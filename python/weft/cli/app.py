@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli import bench, catalog, compare, explain, fit, model, report, run, schema
+from weft.cli import bench, catalog, compare, explain, fit, model, report, run, schema, sweep
 from weft.cli.console import EXIT_STOPPED
 
 __all__ = ["app", "main"]
@@ -26,11 +26,12 @@ app = typer.Typer(
     **First steps**
 
     - `weft compare --schemes ecmp,letflow,drill` - compare three schemes on the default fabric
+    - `weft sweep --vary traffic.load=0.4,0.8 --schemes ecmp,drill` - run all combinations
     - `weft schemes` - list the load balancers; `weft schemes letflow` explains one
     - `weft explain` - show every setting, its value and where the value came from
 
     Data goes to stdout, progress and messages to stderr. Exit code: 0 done, 2 something is wrong with what
-    you gave (nothing is written), 130 stopped with Ctrl-C.
+    you gave (nothing is written), 3 some runs of a sweep failed, 130 stopped with Ctrl-C.
     """,
 )
 
@@ -52,7 +53,7 @@ def _root(
     pass
 
 
-for module in (run, compare, fit, explain, catalog, model, report, bench, schema):
+for module in (run, compare, sweep, fit, explain, catalog, model, report, bench, schema):
     module.register(app)
 
 

@@ -11,12 +11,22 @@ from typing import Any, ParamSpec, TypeVar
 import typer
 from rich.console import Console
 
-from weft.errors import OutputError, SpecError
+from weft.errors import ClusterError, OutputError, SpecError
 
-__all__ = ["EXIT_BAD_INPUT", "EXIT_INTERNAL", "EXIT_STOPPED", "answers", "data", "log", "print_json"]
+__all__ = [
+    "EXIT_BAD_INPUT",
+    "EXIT_INTERNAL",
+    "EXIT_SOME_FAILED",
+    "EXIT_STOPPED",
+    "answers",
+    "data",
+    "log",
+    "print_json",
+]
 
 EXIT_INTERNAL = 1
 EXIT_BAD_INPUT = 2
+EXIT_SOME_FAILED = 3
 EXIT_STOPPED = 130
 
 _WIDTH_WITHOUT_TERMINAL = 200
@@ -48,7 +58,7 @@ def answers(command: Callable[Parameters, Returned]) -> Callable[Parameters, Ret
     def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
         try:
             return command(*args, **kwargs)
-        except (SpecError, OutputError) as error:
+        except (SpecError, OutputError, ClusterError) as error:
             _fail("error", str(error))
             raise typer.Exit(EXIT_BAD_INPUT) from None
         except KeyboardInterrupt:

@@ -10,16 +10,16 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tas
 from rich.text import Text
 
 from weft.cli.console import log
+from weft.jobs import JobsCallback, RunProgress
 from weft.quantity import count, time_us
-from weft.sweep import RunProgress, SweepCallback
 
-__all__ = ["show_progress"]
+__all__ = ["clock", "show_progress"]
 
 _SECONDS_BETWEEN_LINES = 10.0
 
 
 @contextmanager
-def show_progress(runs: int) -> Iterator[SweepCallback]:
+def show_progress(runs: int) -> Iterator[JobsCallback]:
     """Yield the callback to hand to the runs; shows how each of them goes until the block ends."""
     console = log()
     if console.is_terminal:
@@ -47,10 +47,10 @@ class _TimeLeft(ProgressColumn):
     def render(self, task: Task) -> Text:
         elapsed = float(task.fields["elapsed_s"])
         if task.finished:
-            return Text(f"took {_clock(elapsed)}", style="dim")
+            return Text(f"took {clock(elapsed)}", style="dim")
         if task.percentage < 1.0:
             return Text("")
-        return Text(f"{_clock(elapsed * (100.0 / task.percentage - 1.0))} left", style="dim")
+        return Text(f"{clock(elapsed * (100.0 / task.percentage - 1.0))} left", style="dim")
 
 
 class _Bars:
@@ -89,7 +89,7 @@ class _Lines:
         with self._lock:
             if state.done:
                 self._finished += 1
-                self._say(f"[{self._finished}/{self._runs}] {_name(state)}: {_clock(state.elapsed_s)}, {_speed(state)}")
+                self._say(f"[{self._finished}/{self._runs}] {_name(state)}: {clock(state.elapsed_s)}, {_speed(state)}")
             elif time.monotonic() >= self._next_line:
                 flows = f"{state.flows_finished:,} of {state.flows_total:,} flows"
                 self._say(f"{_name(state)}: {time_us(state.simulated_us)} simulated, {flows}, {_speed(state)}")
@@ -107,7 +107,8 @@ def _speed(state: RunProgress) -> str:
     return f"{count(state.packet_hops / max(state.elapsed_s, 1e-3))} packet-hops/s"
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """A span of wall time: 12.3 s, 4:05, 1:02:03."""
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -43,10 +43,10 @@ def run(
     """
     from weft._core import Progress
     from weft.catalog import preset as find_preset
+    from weft.jobs import RunProgress
     from weft.output import check_target
     from weft.simulation import run_text
     from weft.spec import load_spec, parse_assignments
-    from weft.sweep import RunProgress
 
     if preset is not None and spec is not None:
         raise SpecError(f"--preset {preset} stands in place of a spec: give it or {spec}, not both")

@@ -1,6 +1,6 @@
 """Tables on the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich import box
 from rich.console import Console
@@ -14,7 +14,7 @@ from weft.quantity import estimate_text, percent, plain, rate_scale, time_scale,
 from weft.statistics import estimate
 from weft.summary import BINS, Summary
 
-__all__ = ["new_table", "print_comparison", "print_load_sharing", "print_summary"]
+__all__ = ["in_parts", "new_table", "print_comparison", "print_load_sharing", "print_summary", "stacked"]
 
 
 def new_table(*titles: str, left: Sequence[str] = ()) -> Table:
@@ -58,16 +58,20 @@ def _telling(comparison: Comparison, metrics: Sequence[Metric]) -> list[Metric]:
 
 
 def _parts(console: Console, comparison: Comparison, metrics: Sequence[Metric]) -> list[Table]:
-    """Lay out the columns in as few tables as fit the console's width."""
+    return in_parts(console, metrics, lambda columns: _comparison_table(comparison, columns))
+
+
+def in_parts(console: Console, metrics: Sequence[Metric], make: Callable[[Sequence[Metric]], Table]) -> list[Table]:
+    """Lay out the columns in as few tables as fit the console's width; `make` makes a table of some of them."""
     unbounded = console.options.update(max_width=10_000)
     parts: list[Table] = []
     columns = list(metrics)
     while columns:
         taken = len(columns)
-        table = _comparison_table(comparison, columns)
+        table = make(columns)
         while taken > 1 and console.measure(table, options=unbounded).maximum > console.width:
             taken -= 1
-            table = _comparison_table(comparison, columns[:taken])
+            table = make(columns[:taken])
         parts.append(table)
         columns = columns[taken:]
     return parts
@@ -80,7 +84,7 @@ def _comparison_table(comparison: Comparison, metrics: Sequence[Metric]) -> Tabl
     for metric in metrics:
         values = [value.mean for row in estimates.values() if (value := row[metric.key])]
         unit, scale = unit_and_scale(metric.unit, values)
-        titles.append(_stacked(metric.title, unit))
+        titles.append(stacked(metric.title, unit))
         best = best_labels(estimates, metric)
         for label, row in estimates.items():
             text = estimate_text(row[metric.key], metric.unit, scale)
@@ -93,7 +97,7 @@ def _comparison_table(comparison: Comparison, metrics: Sequence[Metric]) -> Tabl
     return table
 
 
-def _stacked(title: str, unit: str) -> str:
+def stacked(title: str, unit: str) -> str:
     """Break a title over lines, its unit last, so that columns stay narrow."""
     words = title.replace("out of order", "out of|order").replace(" ", "\n").replace("out\nof|", "out of\n")
     return f"{words}\n({unit}) " if unit else f"{words} "

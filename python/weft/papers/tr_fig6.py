@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from weft import _core, figures
 from weft.catalog import preset
 from weft.errors import SpecError
+from weft.jobs import Job, JobsCallback, default_jobs, run_jobs
 from weft.models import work_out
 from weft.output import staged_directory
 from weft.statistics import Estimate, estimate
-from weft.sweep import Job, SweepCallback, default_jobs, run_jobs
 from weft.variant import parse_variants
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def figure6(
     seeds: Sequence[int] = (1, 2, 3, 4, 5),
     jobs: int | None = None,
     panels: Mapping[str, Sequence[Point]] = PANELS,
-    progress: SweepCallback | None = None,
+    progress: JobsCallback | None = None,
 ) -> Figure6:
     """Simulate every point with RPS and with TR, once for each seed, and work the model out beside it.
 

@@ -14,7 +14,7 @@ from weft.simulation import Result, run_text
 from weft.spec import SpecText
 from weft.variant import Variant
 
-__all__ = ["Job", "RunProgress", "SweepCallback", "default_jobs", "run_jobs"]
+__all__ = ["Job", "JobsCallback", "RunProgress", "default_jobs", "run_jobs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class RunProgress:
         return self.flows_finished / self.flows_total if self.flows_total else float(self.done)
 
 
-SweepCallback: TypeAlias = Callable[[RunProgress], None]
+JobsCallback: TypeAlias = Callable[[RunProgress], None]
 """Called about five times a second for each run, from that run's thread."""
 
 Keep: TypeAlias = Callable[[Job, Result], Result]
@@ -61,7 +61,7 @@ def default_jobs() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_jobs(jobs: Sequence[Job], *, workers: int, keep: Keep, progress: SweepCallback | None = None) -> list[Result]:
+def run_jobs(jobs: Sequence[Job], *, workers: int, keep: Keep, progress: JobsCallback | None = None) -> list[Result]:
     """Run every job, at most `workers` at a time, and return the results in the order of the jobs.
 
     `keep` takes each result as it comes and returns what shall be kept of it. The first error, or Ctrl-C, stops
@@ -87,7 +87,7 @@ def _wait(futures: Sequence[Future[Result]]) -> None:
             future.result()
 
 
-def _run_job(job: Job, stop: threading.Event, keep: Keep, progress: SweepCallback | None) -> Result:
+def _run_job(job: Job, stop: threading.Event, keep: Keep, progress: JobsCallback | None) -> Result:
     start = time.monotonic()
     label = job.variant.label
 

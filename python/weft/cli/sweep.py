@@ -1,0 +1,165 @@
+"""`weft sweep`: every combination of the fields of a spec that are lists."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from weft.cli import options
+from weft.cli.compare import parse_seeds, split_schemes
+from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
+from weft.cli.sweep_progress import show_sweep
+from weft.cli.sweep_table import print_sweep
+from weft.errors import SpecError
+
+if TYPE_CHECKING:
+    from weft.sweeps import Sweep
+    from weft.sweeps.cluster import Cluster
+
+__all__ = ["register"]
+
+_FAILURES_SHOWN = 10
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("sweep")(answers(sweep))
+
+
+def sweep(
+    spec: options.SpecFile = None,
+    preset: options.Preset = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=A,B,...", help="Sweep a setting, e.g. --vary traffic.load=0.2,0.4. May be repeated."),
+    ] = None,
+    schemes: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="Sweep the load balancer; parameters after colons: letflow:gap=100us."),
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="Sweep the seed: how many (5 means 1 to 5), or which: 3,7,9 or 10-19.")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="KEY,...", help="Columns of the table, by key, as in table.csv. Default: ten of them."),
+    ] = None,
+    set_: options.Set = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="The directory of the sweep. Default: out/ and the spec's name."
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Begin anew: remove what is in --out.")] = False,
+    json: options.Json = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Runs at a time on this machine. Default: one per CPU.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster of this scheduler: tcp://host:8786.")
+    ] = None,
+    slurm: Annotated[bool, typer.Option("--slurm", help="Run in batch jobs of SLURM, by dask-jobqueue.")] = False,
+    pbs: Annotated[bool, typer.Option("--pbs", help="Run in batch jobs of PBS, by dask-jobqueue.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="With --slurm or --pbs: batch jobs to ask for.")] = 1,
+    batch: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="With --slurm or --pbs: what a job gets, e.g. --batch cores=8."),
+    ] = None,
+) -> None:
+    """Run every combination of the fields of a spec that are lists.
+
+    Any field may be a list: `load = [0.2, 0.4]`. A field that is a list by itself is swept by a list of lists, and
+    the load balancer by several `[[balancer]]` tables. All combinations are checked before the first run.
+
+    A run that is in the directory already, from the same resolved spec and version, is not run again: a sweep that
+    was stopped, killed or ran out of disk goes on with the same command. A run that fails is recorded; the rest go
+    on, and the exit code is 3.
+
+    **Examples**
+
+    - `weft sweep my.toml --out out/loads`
+    - `weft sweep --vary traffic.load=0.2,0.4,0.6,0.8 --schemes ecmp,letflow,drill --seeds 5 --set traffic.flows=500`
+    - `weft sweep my.toml --scheduler tcp://head:8786`
+    - `weft sweep my.toml --slurm --workers 20 --batch cores=8 --batch memory=16GB --batch queue=short`
+    """
+    from weft.metrics import METRICS, chosen
+    from weft.spec import parse_assignments
+    from weft.sweeps import sweep as run_sweep
+    from weft.sweeps.grid import parse_vary
+
+    metrics = METRICS if columns is None else chosen(split_schemes(columns))
+    text, names = _subject(spec, preset, schemes)
+    cluster = _cluster(scheduler, slurm=slurm, pbs=pbs, workers=workers, batch=batch)
+    target = out if out is not None else Path("out") / (spec.stem if spec is not None else preset or "sweep")
+    with show_sweep() as show:
+        result = run_sweep(
+            text,
+            target,
+            vary=parse_vary(vary or []),
+            schemes=names,
+            seeds=parse_seeds(seeds) if seeds is not None else None,
+            set=parse_assignments(set_ or []),
+            jobs=jobs,
+            cluster=cluster,
+            force=force,
+            progress=show,
+        )
+    if json:
+        print_json(result.to_dict())
+    else:
+        print_sweep(data(), result, metrics)
+    _close(result)
+
+
+def _subject(spec: Path | None, preset: str | None, schemes: str | None) -> tuple[Any, list[str] | None]:
+    """What to sweep, and which schemes: a preset says which if nobody else does."""
+    from weft.catalog import preset as find_preset
+
+    names = split_schemes(schemes) if schemes is not None else None
+    if preset is None:
+        return (spec if spec is not None else ""), names
+    if spec is not None:
+        raise SpecError(f"--preset {preset} stands in place of a spec: give it or {spec}, not both")
+    found = find_preset(preset)
+    return found.spec, names if names is not None else list(found.schemes)
+
+
+def _cluster(
+    scheduler: str | None, *, slurm: bool, pbs: bool, workers: int, batch: list[str] | None
+) -> "Cluster | None":
+    from weft.sweeps.cluster import Batch
+
+    if (scheduler is not None) + slurm + pbs > 1:
+        raise SpecError("--scheduler, --slurm and --pbs are three ways to one cluster: give one of them")
+    if not slurm and not pbs:
+        if workers != 1 or batch:
+            raise SpecError(f"{'--batch' if batch else '--workers'} is about batch jobs: it needs --slurm or --pbs")
+        return scheduler
+    system: Literal["slurm", "pbs"] = "slurm" if slurm else "pbs"
+    return Batch(system, workers, dict(_batch_option(text) for text in batch or []))
+
+
+def _batch_option(text: str) -> tuple[str, Any]:
+    key, separator, value = (part.strip() for part in text.partition("="))
+    if not separator or not key or not value:
+        raise SpecError(f"--batch {text!r}: expected key=value, for example --batch cores=8")
+    return key, int(value) if value.isdecimal() else value
+
+
+def _close(result: "Sweep") -> None:
+    """Say where it is and what failed; with failures, the exit code tells."""
+    console = log()
+    kept = f", {result.kept:,} of them there before" if result.kept else ""
+    console.print(f"{len(result.runs):,} runs{kept}; written to {result.path}", markup=False)
+    if not result.failed:
+        return
+    console.print(f"{len(result.failed):,} failed; the same command tries them again", style="bold red")
+    for run in result.failed[:_FAILURES_SHOWN]:
+        point = ", ".join(f"{key} = {label}" for key, label in run.labels.items())
+        console.print(f"  {point}: {run.error}", markup=False)
+    if len(result.failed) > _FAILURES_SHOWN:
+        console.print(
+            f"  and {len(result.failed) - _FAILURES_SHOWN:,} more: {result.path / 'provenance'}", markup=False
+        )
+    raise typer.Exit(EXIT_SOME_FAILED)

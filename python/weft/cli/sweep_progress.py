@@ -1,0 +1,76 @@
+"""Progress of a sweep on stderr: one bar over all runs on a terminal, a line per run elsewhere."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from weft.cli.console import log
+from weft.cli.progress import clock
+from weft.sweeps.progress import SweepCallback, SweepProgress
+
+__all__ = ["show_sweep"]
+
+_SECONDS_BETWEEN_LINES = 1.0
+
+
+@contextmanager
+def show_sweep() -> Iterator[SweepCallback]:
+    """Yield the callback to hand to a sweep; shows how far it is until the block ends."""
+    console = log()
+    if not console.is_terminal:
+        yield _Lines(console)
+        return
+    bars = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[detail]}", style="dim", markup=False),
+        console=console,
+        refresh_per_second=5,
+    )
+    with bars:
+        yield _Bar(bars)
+
+
+class _Bar:
+    """One bar; a line above it for each run that fails."""
+
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._task = bars.add_task("sweep", total=1.0, detail="")
+
+    def __call__(self, state: SweepProgress) -> None:
+        if state.event == "failed":
+            self._bars.console.print(f"failed: {state.run}: {state.error}", markup=False)
+        detail = f"{_count(state)}{_left(state)}"
+        self._bars.update(self._task, completed=state.share, detail=detail)
+
+
+class _Lines:
+    """A line when a run ends, but for those within a second of the last line; failures and the end always."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._next_line = 0.0
+
+    def __call__(self, state: SweepProgress) -> None:
+        last = state.kept + state.finished == state.total
+        if state.event == "running" or (state.event == "done" and not last and time.monotonic() < self._next_line):
+            return
+        self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
+        error = f": failed: {state.error}" if state.error is not None else ""
+        self._console.print(f"[{_count(state)}{_left(state)}] {state.run}{error}", markup=False)
+
+
+def _count(state: SweepProgress) -> str:
+    failed = f", {state.failed:,} failed" if state.failed else ""
+    return f"{state.kept + state.finished:,}/{state.total:,}{failed}"
+
+
+def _left(state: SweepProgress) -> str:
+    if state.kept + state.finished == state.total:
+        return f", took {clock(state.elapsed_s)}"
+    return "" if state.left_s is None else f", {clock(state.left_s)} left"

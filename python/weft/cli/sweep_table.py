@@ -1,0 +1,45 @@
+"""The table of a sweep on the terminal."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from weft.cli.tables import in_parts, new_table, stacked
+from weft.metrics import METRICS, Metric
+from weft.quantity import estimate_text, unit_and_scale
+from weft.summary import BINS
+from weft.sweeps import Sweep
+from weft.sweeps.grid import SEED
+
+__all__ = ["print_sweep"]
+
+
+def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] = METRICS) -> None:
+    """Print a row per point, means over the seeds, in parts if it is too wide."""
+    telling = [metric for metric in metrics if any(point.estimates[metric.key] for point in sweep.points)]
+    for part in in_parts(console, telling, lambda columns: _table(sweep, columns)):
+        console.print(part)
+    seeds = len(sweep.swept.get(SEED, ()))
+    interval = f"; ± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
+    sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
+    console.print(f"{sizes}{interval}", style="dim")
+
+
+def _table(sweep: Sweep, metrics: Sequence[Metric]) -> Table:
+    fields = [key for key in sweep.swept if key != SEED]
+    titles = [key.replace(".", ".\n") for key in fields]
+    columns: list[list[str]] = []
+    for metric in metrics:
+        values = [point.estimates[metric.key] for point in sweep.points]
+        unit, scale = unit_and_scale(metric.unit, [value.mean for value in values if value])
+        titles.append(stacked(metric.title, unit))
+        columns.append([estimate_text(value, metric.unit, scale) for value in values])
+    table = new_table(*titles, left=titles[: len(fields)])
+    for column in table.columns:
+        column.no_wrap = True
+    for place, point in enumerate(sweep.points):
+        cells = [Text(point.labels[key]) for key in fields]
+        table.add_row(*cells, *(column[place] for column in columns))
+    return table

@@ -1,0 +1,271 @@
+"""The points of a sweep: every field of a spec that is a list, value by value, in all combinations."""
+
+import itertools
+import json
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from weft import _core
+from weft.catalog import entry
+from weft.errors import SpecError
+from weft.simulation import Overrides, override_pairs
+from weft.spec import SpecText, parse_assignment, parse_document, to_toml_value
+
+__all__ = ["SEED", "Axis", "Grid", "Vary", "parse_vary", "read_grid"]
+
+SEED = "run.seed"
+
+MOST_POINTS = 100_000
+
+# Tables that a string can stand for, as schemes do on the command line, and the key that it gives.
+_TAGS = {"balancer": "name", "transport": "name", "fabric": "kind"}
+
+# A component of a path takes 255 bytes on every file system in use.
+_LONGEST_PARTITION = 200
+
+Vary: TypeAlias = Mapping[str, Sequence[Any]]
+"""Keys of the spec, and the values that each takes in turn: `{"traffic.load": [0.2, 0.4]}`."""
+
+_Path: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A swept field: its key, its values as TOML, and what each is called."""
+
+    key: str
+    texts: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    def partition(self, place: int) -> str:
+        """Name the directory of a value: `traffic.load=0.2`."""
+        return f"{self.key}={quote(self.labels[place], safe='')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A spec, what is changed in all of its runs, and the fields that are swept."""
+
+    spec: SpecText
+    overrides: tuple[tuple[str, str], ...]
+    axes: tuple[Axis, ...]
+
+    def places(self) -> Iterator[tuple[int, ...]]:
+        """List the points: for each axis the place of its value; the last axis changes fastest."""
+        return itertools.product(*(range(len(axis.labels)) for axis in self.axes))
+
+    def overrides_at(self, places: Sequence[int]) -> list[tuple[str, str]]:
+        """Return what to change in the spec for a point; `--set` may change a part of a swept table."""
+        own = [(axis.key, axis.texts[place]) for axis, place in zip(self.axes, places, strict=True)]
+        return [*own, *self.overrides]
+
+    def labels_at(self, places: Sequence[int]) -> dict[str, str]:
+        """Name a point: the label of its value for each swept field."""
+        return {axis.key: axis.labels[place] for axis, place in zip(self.axes, places, strict=True)}
+
+
+def read_grid(
+    spec: SpecText, overrides: Overrides, vary: Vary, seeds: Sequence[int] | None, schemes: Sequence[str] | None
+) -> Grid:
+    """Find the swept fields of a spec and add those that were asked for beside it.
+
+    `overrides` replace a field of the spec, swept or not; `vary`, `seeds` and `schemes` sweep one in place of what
+    the spec has. Raises `SpecError` for a list without values, a value that is listed twice, or too many points.
+    """
+    document = parse_document(spec)
+    sets = [(_normal(key), text) for key, text in override_pairs(overrides)]
+    asked = {_normal(key): list(values) for key, values in vary.items()}
+    for key, values in (("balancer", schemes), (SEED, seeds)):
+        if values is not None:
+            if key in asked:
+                raise SpecError(f"{key} is varied twice; give all its values at once")
+            asked[key] = list(values)
+    for key, _ in sets:
+        if any(_covers(other, key) or _covers(key, other) for other in asked if other != "balancer"):
+            raise SpecError(f"{key} is both set and varied: once is enough")
+    found = {_key(path): (path, values) for path, values in _lists(document, ())}
+    gone = [key for key, _ in sets] + [key for key in asked if key not in found]
+    kept = {key: values for key, (_, values) in found.items() if not any(_covers(other, key) for other in gone)}
+    for key, values in asked.items():  # one that the spec sweeps too stays in its place
+        kept[key] = _expanded(values, tuple(key.split(".")))
+    if SEED in kept:
+        kept[SEED] = kept.pop(SEED)  # the last: what differs in nothing else lies side by side
+    axes = tuple(_axis(key, values, document) for key, values in kept.items())
+    points = math.prod(len(axis.labels) for axis in axes)
+    if points > MOST_POINTS:
+        raise SpecError(f"{spec.origin}: {points:,} points: a sweep has at most {MOST_POINTS:,}")
+    return Grid(spec, tuple(sets), axes)
+
+
+def parse_vary(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Read every `--vary KEY=A,B,...`; a value is TOML (0.2, true, 7) or else a bare string (ecmp, 50us)."""
+    found: dict[str, list[Any]] = {}
+    for text in texts:
+        key, separator, values = (part.strip() for part in text.partition("="))
+        parts = [part.strip() for part in values.split(",")]
+        if not separator or not key or not all(parts):
+            raise SpecError(f"--vary {text!r}: expected key=value,value,..., for example --vary traffic.load=0.2,0.4")
+        if _normal(key) in found:
+            raise SpecError(f"--vary: {key} is varied twice; give all its values at once")
+        found[_normal(key)] = [_scalar(part) for part in parts]
+    return found
+
+
+def _normal(key: str) -> str:
+    return re.sub(r"\[(\d+)\]", r".\1", key.strip())
+
+
+def _key(path: _Path) -> str:
+    return ".".join(map(str, path))
+
+
+def _covers(outer: str, inner: str) -> bool:
+    """Whether `inner` is `outer` or a part of it."""
+    return inner == outer or inner.startswith(f"{outer}.")
+
+
+def _lists(value: Any, path: _Path) -> Iterator[tuple[_Path, list[Any]]]:
+    """Find what is swept in a value: lists that are deeper than their field's own type."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _lists(item, (*path, key))
+    elif isinstance(value, list):
+        own = _list_depth(path)
+        # An empty list is a value where lists are values, and a mistake elsewhere.
+        if _depth(value) > own:
+            yield path, _expanded(value, path)
+        else:
+            for place, item in enumerate(value):
+                yield from _lists(item, (*path, place))
+
+
+def _expanded(values: Sequence[Any], path: _Path) -> list[Any]:
+    """Take the values of a swept field; a table among them that has lists itself stands for several."""
+    found: list[Any] = []
+    for value in values:
+        value = _from_string(value, path)
+        inner = [(own[len(path) :], items) for own, items in _lists(value, path)] if isinstance(value, Mapping) else []
+        for chosen in itertools.product(*(items for _, items in inner)):
+            copy = deepcopy(value)
+            for (place, _), item in zip(inner, chosen, strict=True):
+                _put(copy, place, item)
+            found.append(copy)
+    return found
+
+
+def _put(table: Any, path: _Path, value: Any) -> None:
+    for step in path[:-1]:
+        table = table[step]
+    table[path[-1]] = value
+
+
+def _from_string(value: Any, path: _Path) -> Any:
+    """Read `letflow:gap=100us` where a table can be given by name."""
+    tag = _TAGS.get(_key(path))
+    if tag is None or not isinstance(value, str):
+        return value
+    name, *assignments = (part.strip() for part in value.split(":"))
+    if path == ("balancer",):
+        name = entry("schemes", name).name
+    return {tag: name} | {key: _scalar(text) for key, text in map(parse_assignment, assignments)}
+
+
+def _scalar(text: str) -> Any:
+    try:
+        parsed = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    value = parsed["value"] if len(parsed) == 1 else text
+    return value if isinstance(value, str | int | float) else text
+
+
+def _axis(key: str, values: Sequence[Any], document: Mapping[str, Any]) -> Axis:
+    if not values:
+        raise SpecError(f"{key} = []: a field that is swept needs at least one value")
+    if key == "balancer":
+        values = [_with_own_parameters(value, document) for value in values]
+    texts = [to_toml_value(value, key) for value in values]
+    labels = [_label(value, _TAGS.get(key)) for value in values]
+    if len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise SpecError(f"{key}: {twice} is listed twice")
+    return Axis(key, tuple(texts), tuple(_short(key, label) for label in labels))
+
+
+def _with_own_parameters(value: Any, document: Mapping[str, Any]) -> Any:
+    """Add the parameters of the spec's `[balancer]` to the scheme that it names, as a comparison does."""
+    own = document.get("balancer")
+    if isinstance(own, Mapping) and isinstance(value, Mapping) and own.get("name") == value.get("name"):
+        return {**own, **value}
+    return value
+
+
+def _label(value: Any, tag: str | None = None) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping) and tag in value:
+        return ":".join([str(value[tag]), *(f"{key}={_label(item)}" for key, item in value.items() if key != tag)])
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={_label(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(_label, value))}]"
+    return json.dumps(value)
+
+
+def _short(key: str, label: str) -> str:
+    """Cut a label that no directory could be called; a digest keeps it apart from others."""
+    if len(quote(f"{key}={label}", safe="")) <= _LONGEST_PARTITION:
+        return label
+    return f"{label[:40]}~{sha256(label.encode()).hexdigest()[:8]}"
+
+
+def _depth(value: Any) -> int:
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads(_core.schema())
+    return schema
+
+
+def _list_depth(path: _Path) -> int:
+    """Return how many lists deep the field's own type may be: 0 for a number, 1 for `traffic.sources`."""
+    nodes: list[Mapping[str, Any]] = [_schema()]
+    for step in path:
+        own = [node for outer in nodes for node in _alternatives(outer)]
+        take: Callable[[Any], Any] = (lambda node: node.get("items")) if isinstance(step, int) else _property(str(step))
+        nodes = [inner for node in own if isinstance(inner := take(node), Mapping)]
+    return max(map(_array_depth, nodes), default=0)
+
+
+def _property(name: str) -> Callable[[Any], Any]:
+    return lambda node: node.get("properties", {}).get(name)
+
+
+def _array_depth(node: Any) -> int:
+    items = [one.get("items") for one in _alternatives(node) if "array" in _types(one)]
+    return max((1 + (_array_depth(item) if isinstance(item, Mapping) else 0) for item in items), default=0)
+
+
+def _types(node: Any) -> Sequence[str]:
+    kind = node.get("type", [])
+    return [kind] if isinstance(kind, str) else kind
+
+
+def _alternatives(node: Any) -> Iterator[Any]:
+    """List what a value may be by a node of the schema: itself, what it refers to, each of its choices."""
+    if reference := node.get("$ref"):
+        yield from _alternatives(_schema()["$defs"][reference.rsplit("/", 1)[-1]])
+    yield node
+    for choice in ("oneOf", "anyOf", "allOf"):
+        for inner in node.get(choice, []):
+            yield from _alternatives(inner)

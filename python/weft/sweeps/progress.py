@@ -1,0 +1,84 @@
+"""How far a sweep has come, over all of its runs."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from weft.sweeps.run import Outcome, Run
+
+__all__ = ["SweepCallback", "SweepProgress", "Tracker"]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepProgress:
+    """How far a sweep has come, and what made that news."""
+
+    total: int
+    """All runs of the sweep."""
+    kept: int
+    """Those that were there before."""
+    finished: int
+    """Those that were done now, well or not."""
+    failed: int
+    elapsed_s: float
+    left_s: float | None
+    """Wall time that the rest will take, if runs go on as they have so far; None while nobody can tell."""
+    share: float
+    """Of the runs to do now, 0 to 1, with parts of those that are running."""
+    run: str
+    """The point that this is about."""
+    event: Literal["running", "done", "failed"]
+    error: str | None = None
+
+
+SweepCallback: TypeAlias = Callable[[SweepProgress], None]
+"""Called when a run is done and, on this machine, about five times a second for each that is running."""
+
+
+class Tracker:
+    """Keeps count, and tells a callback."""
+
+    def __init__(self, total: int, kept: int, callback: SweepCallback | None) -> None:
+        self._total, self._kept = total, kept
+        self._finished = self._failed = 0
+        self._running: dict[int, float] = {}
+        self._callback = callback
+        self._start = time.monotonic()
+        self._lock = threading.Lock()
+
+    def running(self, run: Run, share: float) -> None:
+        """Note what share of a run is done."""
+        with self._lock:
+            self._running[run.index] = share
+            self._tell(run, "running")
+
+    def done(self, run: Run, outcome: Outcome) -> None:
+        """Note that a run has ended."""
+        with self._lock:
+            self._running.pop(run.index, None)
+            self._finished += 1
+            self._failed += outcome.error is not None
+            self._tell(run, "done" if outcome.error is None else "failed", outcome.error)
+
+    def _tell(self, run: Run, event: Literal["running", "done", "failed"], error: str | None = None) -> None:
+        if self._callback is None:
+            return
+        todo = self._total - self._kept
+        share = min((self._finished + sum(self._running.values())) / todo, 1.0) if todo else 1.0
+        elapsed = time.monotonic() - self._start
+        self._callback(
+            SweepProgress(
+                total=self._total,
+                kept=self._kept,
+                finished=self._finished,
+                failed=self._failed,
+                elapsed_s=elapsed,
+                left_s=elapsed * (1.0 / share - 1.0) if share > 0.01 else None,
+                share=share,
+                run=run.name,
+                event=event,
+                error=error,
+            )
+        )

@@ -1,0 +1,204 @@
+"""A sweep that was done: its runs, its data sets, and a table over the seeds."""
+
+import itertools
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft import _core
+from weft.errors import OutputError
+from weft.metrics import ALL_METRICS, estimates
+from weft.statistics import Estimate
+from weft.summary import Summary
+from weft.sweeps.grid import SEED
+from weft.sweeps.run import RUNS
+from weft.sweeps.store import DATA, PROVENANCE, TABLE, read_manifest, read_provenance
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Point", "Sweep", "SweepRun", "load_sweep"]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRun:
+    """One run of a sweep."""
+
+    labels: Mapping[str, str]
+    """The value of each swept field, as text."""
+    summary: Summary | None
+    """None if it failed."""
+    error: str | None
+    """Why it failed; None if it did not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The runs that differ in their seeds alone."""
+
+    labels: Mapping[str, str]
+    """The value of each swept field but the seed, as text."""
+    runs: Sequence[Summary]
+    """Those that did not fail."""
+    estimates: Mapping[str, Estimate | None]
+    """Every metric of `weft.metrics.ALL_METRICS`, with its interval over the seeds."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep on disk."""
+
+    path: Path
+    swept: Mapping[str, Sequence[str]]
+    """The swept fields, and the values of each, as text."""
+    runs: Sequence[SweepRun]
+    """In the order of the grid."""
+    kept: int = 0
+    """How many runs were there before the command that returned this."""
+
+    def __repr__(self) -> str:
+        return f"Sweep({' x '.join(self.swept) or 'nothing swept'}; {len(self.runs)} runs, {len(self.failed)} failed)"
+
+    @property
+    def failed(self) -> Sequence[SweepRun]:
+        """The runs that failed."""
+        return [run for run in self.runs if run.error is not None]
+
+    @cached_property
+    def points(self) -> Sequence[Point]:
+        """The points of the grid without the seed."""
+        groups: dict[tuple[str, ...], list[SweepRun]] = {}
+        for run in self.runs:
+            groups.setdefault(tuple(run.labels[key] for key in self._fields), []).append(run)
+        return [self._point(values, runs) for values, runs in groups.items()]
+
+    def _point(self, values: Sequence[str], runs: Sequence[SweepRun]) -> Point:
+        summaries = [run.summary for run in runs if run.summary is not None]
+        return Point(dict(zip(self._fields, values, strict=True)), summaries, estimates(summaries))
+
+    @property
+    def _fields(self) -> Sequence[str]:
+        return [key for key in self.swept if key != SEED]
+
+    @cached_property
+    def table(self) -> "pl.DataFrame":
+        """A row per point: the swept fields, each metric and, as `<metric>_ci95`, half its 95 % interval over seeds."""
+        import polars as pl
+
+        fields = {key: _typed(labels) for key, labels in self.swept.items() if key != SEED}
+        rows = [self._row(point, fields) for point in self.points]
+        schema: dict[str, Any] = {key: _dtype(kind) for key, kind in fields.items()} | {"seeds": pl.Int64}
+        names = [f"{metric.key}{end}" for metric in ALL_METRICS for end in ("", "_ci95")]
+        return pl.DataFrame(rows, schema=schema | dict.fromkeys(names, pl.Float64))
+
+    @staticmethod
+    def _row(point: Point, fields: Mapping[str, type]) -> dict[str, Any]:
+        row: dict[str, Any] = {key: kind(point.labels[key]) for key, kind in fields.items()}
+        row["seeds"] = len(point.runs)
+        for key, value in point.estimates.items():
+            row[key] = value.mean if value else None
+            row[f"{key}_ci95"] = value.half_width if value else None
+        return row
+
+    @property
+    def provenance(self) -> "pl.DataFrame":
+        """A row per run: version, spec hash, seed, host, when, how long, whether and why it failed, the spec."""
+        return self.frame(PROVENANCE)
+
+    def frame(self, name: str) -> "pl.DataFrame":
+        """Read a data set whole: "runs", "flows", "links", "samples", "paths", "scheme" or "provenance".
+
+        Every row has the swept fields in its last columns. The frame is empty if no run has rows of that kind.
+        """
+        import polars as pl
+
+        if name not in (*DATA, PROVENANCE):
+            raise OutputError(f"there is no table {name!r}; the tables are {', '.join((*DATA, PROVENANCE))}")
+        place = self.path / name
+        if next(place.rglob("*.parquet"), None) is None:
+            return pl.DataFrame()
+        schema = {key: _dtype(_typed(labels)) for key, labels in self.swept.items()}
+        try:
+            return pl.scan_parquet(
+                place / "**/*.parquet", hive_partitioning=bool(schema), hive_schema=schema or None
+            ).collect()
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise OutputError(f"{place}: cannot be read: {error}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the data sets, ready for JSON."""
+        return {
+            "version": _core.version(),
+            "directory": str(self.path),
+            "swept": {key: list(labels) for key, labels in self.swept.items()},
+            "runs": len(self.runs),
+            "kept": self.kept,
+            "points": self.table.to_dicts(),
+            "failed": [{**run.labels, "error": run.error} for run in self.failed],
+        }
+
+
+def load_sweep(directory: str | os.PathLike[str]) -> Sweep:
+    """Load the directory of a sweep, finished or not."""
+    path = Path(directory)
+    swept = read_manifest(path)
+    provenance = read_provenance(path)
+    rows = {row["point"]: row for row in provenance.values()}
+    runs = []
+    for values in itertools.product(*swept.values()):
+        labels = dict(zip(swept, values, strict=True))
+        row = rows.get(", ".join(f"{key} = {label}" for key, label in labels.items()))
+        if row is not None:
+            runs.append((labels, row))
+    summaries = _summaries(path)
+    return Sweep(path, swept, [_run(labels, row, summaries) for labels, row in runs])
+
+
+def _summaries(path: Path) -> dict[str, str]:
+    """Read the summaries, as text, by run."""
+    import polars as pl
+
+    if next((path / RUNS).rglob("*.parquet"), None) is None:
+        return {}
+    try:
+        frame = pl.scan_parquet(path / RUNS / "**/*.parquet", hive_partitioning=False)
+        return dict(frame.select("run", "summary").collect().iter_rows())
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise OutputError(f"{path / RUNS}: cannot be read: {error}") from None
+
+
+def _run(labels: Mapping[str, str], row: Mapping[str, Any], summaries: Mapping[str, str]) -> SweepRun:
+    if row["status"] != "done" or row["run"] not in summaries:
+        return SweepRun(labels, None, row["error"] or "its row in the table of runs is missing")
+    measured = {key: row[key] for key in ("cpu_s", "wall_s", "packet_hops_per_cpu_s", "memory_bytes")}
+    return SweepRun(labels, Summary.read(json.loads(summaries[row["run"]]) | measured), None)
+
+
+def table_files(sweep: Sweep) -> dict[str, bytes]:
+    """Write the table as CSV and as Parquet: names and contents."""
+    parquet = BytesIO()
+    sweep.table.write_parquet(parquet)
+    return {f"{TABLE}.csv": sweep.table.write_csv().encode(), f"{TABLE}.parquet": parquet.getvalue()}
+
+
+def _typed(labels: Sequence[str]) -> type:
+    """Find what all values of a field can be read as."""
+    for kind in (int, float):
+        try:
+            for label in labels:
+                kind(label)
+        except ValueError:
+            continue
+        return kind
+    return str
+
+
+def _dtype(kind: type) -> Any:
+    import polars as pl
+
+    return {int: pl.Int64, float: pl.Float64, str: pl.String}[kind]

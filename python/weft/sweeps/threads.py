@@ -1,0 +1,36 @@
+"""Doing the runs of a sweep on this machine, in threads: the core does not hold Python's lock."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from weft.sweeps.run import Outcome, Run, Share, simulate
+
+__all__ = ["run_in_threads"]
+
+
+def run_in_threads(
+    runs: Sequence[Run], *, workers: int, done: Callable[[Run, Outcome], None], share: Share | None = None
+) -> None:
+    """Do all runs, at most `workers` at a time; `done` takes each as it comes, one at a time, in this thread.
+
+    An error of `done`, or Ctrl-C, stops the rest: running simulations end at their next progress report.
+    """
+    stop = threading.Event()
+    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="weft") as pool:
+        waiting: dict[Future[Outcome], Run] = {}
+        rest = iter(runs)
+        try:
+            while True:
+                # No more than are needed to keep the threads busy: outcomes that wait to be written take memory.
+                while len(waiting) < 2 * workers and (run := next(rest, None)) is not None:
+                    waiting[pool.submit(simulate, run, share, stop)] = run
+                if not waiting:
+                    return
+                # A wait without a time limit would keep Ctrl-C from being seen on some platforms.
+                finished, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    done(waiting.pop(future), future.result())
+        finally:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,38 @@
+"""What the tests of sweeps share: a small spec with lists in it, and the bytes of a directory."""
+
+from hashlib import sha256
+from pathlib import Path
+
+SPEC = """
+[run]
+seed = [1, 2, 3]
+
+[fabric]
+leaves = 2
+spines = 2
+hosts_per_leaf = 2
+
+[traffic]
+workload = "web-search"
+flows = 40
+load = [0.3, 0.6]
+
+[[balancer]]
+name = "ecmp"
+
+[[balancer]]
+name = "letflow"
+gap = ["50us", "500us"]
+"""
+POINTS = 2 * 3 * 3
+
+
+def tree(directory: Path) -> dict[str, str]:
+    """Every file of a sweep, by what it holds; but for the provenance, which tells when and where."""
+    files = [path for path in directory.rglob("*") if path.is_file()]
+    found = {str(path.relative_to(directory)): sha256(path.read_bytes()).hexdigest() for path in files}
+    return {name: digest for name, digest in found.items() if not name.startswith("provenance/")}
+
+
+def rows_done(directory: Path) -> int:
+    return sum(1 for _ in (directory / "provenance").rglob("run.parquet"))

@@ -1,0 +1,201 @@
+"""Sweeps: which points there are, what is written of them, and what a mistake is answered with."""
+
+import json
+import math
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import weft
+from conftest import Weft
+from sweeping import POINTS, SPEC, tree
+from weft.cli.app import app
+from weft.spec import SpecText
+from weft.sweeps.grid import Grid, read_grid
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> weft.Sweep:
+    return weft.sweep(SPEC, tmp_path_factory.mktemp("sweep") / "out")
+
+
+def grid(text: str, **vary: list[object]) -> Grid:
+    return read_grid(SpecText(text), (), {key.replace("__", "."): values for key, values in vary.items()}, None, None)
+
+
+def labels(text: str, **vary: list[object]) -> dict[str, tuple[str, ...]]:
+    return {axis.key: axis.labels for axis in grid(text, **vary).axes}
+
+
+def test_a_list_is_swept_where_a_field_takes_none() -> None:
+    assert labels("[traffic]\nload = [0.2, 0.4]\nflows = 10\n") == {"traffic.load": ("0.2", "0.4")}
+    assert labels("[traffic]\nsources = [0, '4-7']\n") == {}
+    assert labels("[[fabric.fault]]\nlink = 'leaf0-spine0'\n") == {}
+
+
+def test_a_field_that_is_a_list_is_swept_by_a_list_of_lists() -> None:
+    assert labels("[traffic]\nsources = [[0, 1], ['4-7']]\n") == {"traffic.sources": ("[0,1]", "[4-7]")}
+    assert labels("[fabric]\nfault = [[], [{ link = 'leaf0-spine0', down = true }]]\n") == {
+        "fabric.fault": ("[]", "[link=leaf0-spine0,down=true]")
+    }
+
+
+def test_fields_of_a_list_of_tables_are_swept_by_their_place() -> None:
+    text = "[[fabric.fault]]\nlink = 'leaf0-spine0'\nrate = ['1Gbps', '2Gbps']\n"
+    assert labels(text) == {"fabric.fault.0.rate": ("1Gbps", "2Gbps")}
+
+
+def test_balancers_are_tables_or_schemes_and_tables_may_have_lists() -> None:
+    tables = "[[balancer]]\nname = 'ecmp'\n[[balancer]]\nname = 'letflow'\ngap = ['50us', '500us']\n"
+    expected = {"balancer": ("ecmp", "letflow:gap=50us", "letflow:gap=500us")}
+    assert labels(tables) == expected
+    assert labels("balancer = ['ecmp', 'letflow:gap=50us', 'letflow:gap=500us']\n") == expected
+    assert labels("", balancer=["ecmp", "letflow:gap=50us", "letflow:gap=500us"]) == expected
+
+
+def test_the_seed_is_the_last_field_and_what_is_varied_replaces_the_specs_list() -> None:
+    found = labels("[run]\nseed = [4, 5]\n[traffic]\nload = [0.2, 0.4]\n", traffic__load=[0.7], fabric__leaves=[2, 4])
+    assert list(found.items()) == [
+        ("traffic.load", ("0.7",)),
+        ("fabric.leaves", ("2", "4")),
+        ("run.seed", ("4", "5")),
+    ]
+
+
+def test_what_is_set_is_no_longer_swept() -> None:
+    text = SpecText("[traffic]\nload = [0.2, 0.4]\n[[balancer]]\nname = 'letflow'\n")
+    found = read_grid(text, {"traffic.load": 0.3, "balancer.gap": "7us"}, {}, None, None)
+    assert [axis.key for axis in found.axes] == ["balancer"]
+    assert found.overrides_at((0,))[1:] == [("traffic.load", "0.3"), ("balancer.gap", "7us")]
+
+
+def test_a_label_too_long_for_a_directory_is_cut_and_stays_apart() -> None:
+    places = [[f"{start}-{start + 1}" for start in range(first, 200)] for first in (0, 1)]
+    (axis,) = grid("", traffic__sources=[*places]).axes
+    assert len(set(axis.labels)) == 2
+    assert all(len(axis.partition(place)) < 255 for place in (0, 1))
+
+
+def test_every_point_is_the_run_that_weft_run_does(done: weft.Sweep) -> None:
+    assert len(done.runs) == POINTS and not done.failed
+    for run in (done.runs[0], done.runs[-1]):
+        scheme, *parameters = run.labels["balancer"].split(":")
+        overrides = {"balancer": "{}", "balancer.name": scheme, "traffic.load": run.labels["traffic.load"]}
+        overrides |= {f"balancer.{key}": value for key, value in (one.split("=") for one in parameters)}
+        alone = weft.run(SPEC, set=overrides, seed=int(run.labels["run.seed"]))
+        assert run.summary is not None
+        assert run.summary.fct_us == alone.summary.fct_us
+        assert run.summary.raw["spec_hash"] == alone.summary.raw["spec_hash"]
+        flows = done.frame("flows").filter(*(pl.col(key).cast(pl.String) == value for key, value in run.labels.items()))
+        assert flows.drop(*done.swept).equals(alone.flows)
+
+
+def test_data_sets_are_partitioned_by_the_swept_fields(done: weft.Sweep) -> None:
+    flows = pl.read_parquet(done.path / "flows")
+    assert flows.height == POINTS * 40
+    assert flows.schema["traffic.load"] == pl.Float64 and flows.schema["run.seed"] == pl.Int64
+    assert set(flows["balancer"]) == {"ecmp", "letflow:gap=50us", "letflow:gap=500us"}
+    by_glob = pl.read_parquet(f"{done.path}/runs/**/*.parquet", hive_partitioning=True)
+    assert by_glob.height == by_glob["run"].n_unique() == POINTS
+
+
+def test_provenance_has_a_row_per_run_and_no_other_file_tells_time_or_place(done: weft.Sweep, tmp_path: Path) -> None:
+    rows = done.provenance
+    assert rows.height == rows["run"].n_unique() == POINTS
+    assert set(rows["version"]) == {weft.__version__} and rows["spec_hash"].n_unique() == POINTS
+    assert (rows["seed"] == rows["run.seed"]).all()
+    assert rows["host"].null_count() == rows["started"].null_count() == 0 and (rows["took_s"] > 0).all()
+    assert tree(weft.sweep(SPEC, tmp_path / "again", jobs=1).path) == tree(done.path)
+
+
+def test_the_table_has_means_and_intervals_over_seeds(done: weft.Sweep) -> None:
+    assert done.table.columns[:3] == ["traffic.load", "balancer", "seeds"]
+    assert done.table.height == 6 and set(done.table["seeds"]) == {3}
+    values = [run.summary.fct_us.mean for run in done.runs[:3] if run.summary and run.summary.fct_us.mean]
+    mean = sum(values) / 3
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / 2)
+    # Student's t for 95 % and two degrees of freedom, from a table: 4.303.
+    assert done.table["mean_fct_us"][0] == pytest.approx(mean)
+    assert done.table["mean_fct_us_ci95"][0] == pytest.approx(4.303 * deviation / math.sqrt(3), rel=1e-3)
+    assert pl.read_parquet(done.path / "table.parquet").equals(done.table)
+
+
+def test_a_finished_sweep_runs_nothing_again_and_can_be_extended(tmp_path: Path) -> None:
+    small = {"traffic.load": 0.3, "balancer.name": "ecmp"}
+    spec = SPEC.split("[[balancer]]")[0]
+    first = weft.sweep(spec, tmp_path / "out", set=small, seeds=2)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out/flows").rglob("run.parquet")}
+    more = weft.sweep(spec, tmp_path / "out", set=small, seeds=3)
+    assert (first.kept, more.kept, len(more.runs)) == (0, 2, 3)
+    assert all(path.stat().st_mtime_ns == when for path, when in before.items())
+    with pytest.raises(weft.OutputError, match=r"holds run\.seed = 3, which is not part"):
+        weft.sweep(spec, tmp_path / "out", set=small, seeds=2)
+    anew = weft.sweep(spec, tmp_path / "out", set=small, seeds=2, force=True)
+    assert (anew.kept, len(anew.runs)) == (0, 2)
+    assert pl.read_parquet(tmp_path / "out/flows")["run.seed"].max() == 2
+
+
+def test_a_sweep_of_other_fields_is_not_mixed_in(done: weft.Sweep) -> None:
+    with pytest.raises(weft.OutputError, match="holds a sweep of"):
+        weft.sweep(SPEC, done.path, vary={"fabric.leaves": [2, 3]})
+
+
+def test_a_directory_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work", encoding="utf-8")
+    for force in (False, True):
+        with pytest.raises(weft.OutputError, match="neither empty nor an earlier sweep"):
+            weft.sweep(SPEC, tmp_path, force=force)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_the_command_prints_a_table_and_says_where_it_all_is(weft_command: Weft, tmp_path: Path) -> None:
+    (tmp_path / "loads.toml").write_text(SPEC, encoding="utf-8")
+    outcome = weft_command("sweep", "loads.toml", "--seeds", "2", "--set", "balancer=", "--schemes", "ecmp,drill")
+    assert outcome.code == 2 and "--set" in outcome.stderr
+    outcome = weft_command("sweep", "loads.toml", "--seeds", "2", "--schemes", "ecmp,drill")
+    assert outcome.code == 0, outcome.stderr
+    assert "drill" in outcome.stdout and "± is the 95 %" in outcome.stdout
+    assert "8/8" in outcome.stderr and "written to out/loads" in outcome.stderr
+    again = weft_command("sweep", "loads.toml", "--seeds", "2", "--schemes", "ecmp,drill", "--json")
+    document = json.loads(again.stdout)
+    assert (document["runs"], document["kept"], document["failed"]) == (8, 8, [])
+    assert len(document["points"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--vary", "traffic.load=0.3,1.7"), ("traffic.load = 1.7 offers", "my.toml", "run.seed = 1")),
+        (("--vary", "traffic.lod=0.3,0.4"), ("traffic.lod is not a key", "load")),
+        (("--vary", "traffic.load=0.3,0.3"), ("0.3 is listed twice",)),
+        (("--vary", "traffic.load"), ("key=value,value",)),
+        (("--vary", "traffic.load=0.3,,0.4"), ("key=value,value",)),
+        (("--vary", "traffic.load=0.3", "--set", "traffic.load=0.4"), ("both set and varied",)),
+        (("--vary", "run.seed=1", "--seeds", "2"), ("varied twice",)),
+        (("--vary", "balancer.gap=1us,2us"), ("balancer.gap is not a key", "at ")),
+        (("--vary", "run.time_limit=1s,1000ms"), ("two points are the same run",)),
+        (("--schemes", "ecmp,leflow"), ("did you mean 'letflow'",)),
+        (("--seeds", "60000"), ("at most 100,000",)),
+        (("--workers", "3"), ("needs --slurm or --pbs",)),
+        (("--slurm", "--pbs"), ("give one of them",)),
+        (("--slurm", "--batch", "cores"), ("key=value",)),
+        (("--jobs", "0"), ("--jobs",)),
+    ],
+)
+def test_a_mistake_at_any_point_is_answered_before_anything_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "400")
+    Path("my.toml").write_text(SPEC, encoding="utf-8")
+    outcome = CliRunner().invoke(app, ["sweep", "my.toml", *options, "--out", "out"])
+    assert outcome.exit_code == 2 and outcome.stdout == "", outcome.output
+    assert all(word in outcome.stderr for word in words), outcome.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["my.toml"]
+
+
+def test_a_list_without_values_is_a_mistake() -> None:
+    with pytest.raises(weft.SpecError, match="at least one value"):
+        grid("[traffic]\nload = []\n")

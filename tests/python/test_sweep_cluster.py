@@ -1,0 +1,132 @@
+"""Sweeps on a cluster: a real Dask scheduler with workers in processes of their own, one of which is killed."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import weft
+from conftest import Weft
+from sweeping import POINTS, SPEC, rows_done, tree
+from weft.sweeps.cluster import Batch, connected
+
+pytest.importorskip("distributed", reason="Dask is not installed: pip install 'weft[cluster]'")
+pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip install 'weft[cluster]'")
+
+# Long enough runs that a worker is lost in the middle of one.
+LONGER = ("--set", "traffic.flows=300")
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """Start a scheduler and two workers with one thread each; give the address and the workers."""
+    file = tmp_path / "scheduler.json"
+    environment = os.environ | {"DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "true"}
+    with ExitStack() as stack:
+        log = stack.enter_context((tmp_path / "cluster.log").open("wb"))
+
+        def start(*arguments: str) -> subprocess.Popen[bytes]:
+            command = [sys.executable, "-m", *arguments, "--scheduler-file", str(file), "--no-dashboard"]
+            process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=log, stderr=log)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        start("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0")
+        worker = ("distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", "--memory-limit", "0")
+        workers = [start(*worker) for _ in range(2)]
+        address = json.loads(wait_for_text(file))["address"]
+        wait_for_workers(address, 2)
+        yield address, workers
+
+
+def wait_for_text(file: Path) -> str:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if file.exists() and (text := file.read_text(encoding="utf-8")).strip().endswith("}"):
+            return text
+        time.sleep(0.05)
+    raise AssertionError("the scheduler did not start")
+
+
+def wait_for_workers(address: str, number: int) -> None:
+    with connected(address) as client:
+        client.wait_for_workers(number, timeout=60)
+
+
+def test_a_lost_worker_changes_nothing(
+    weft_command: Weft, tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
+) -> None:
+    address, workers = cluster
+    (tmp_path / "my.toml").write_text(SPEC, encoding="utf-8")
+    out = tmp_path / "out"
+    options = ("my.toml", *LONGER, "--scheduler", address, "--out", "out", "--json")
+    command = [sys.executable, "-m", "weft", "sweep", *options]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while worker_of_any(out, workers[0].pid) == 0 and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    workers[0].send_signal(signal.SIGKILL)
+    assert rows_done(out) < POINTS, "the worker was to be lost in the middle"
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 0 and "Traceback" not in stderr, stderr
+    document = json.loads(stdout)
+    assert (document["runs"], document["failed"]) == (POINTS, [])
+    by_process = dict(weft.load_sweep(out).provenance.group_by("process").len().iter_rows())
+    assert set(by_process) == {worker.pid for worker in workers}, "both worked"
+    assert by_process[workers[0].pid] < by_process[workers[1].pid]
+    here = weft_command("sweep", "my.toml", *LONGER, "--out", "here")
+    assert here.code == 0
+    assert tree(out) == tree(tmp_path / "here")
+
+
+def worker_of_any(out: Path, process: int) -> int:
+    """How many finished runs this process did."""
+    if rows_done(out) == 0:
+        return 0
+    return int((weft.load_sweep(out).provenance["process"] == process).sum())
+
+
+def test_batch_jobs_are_asked_for_and_do_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for `sbatch` runs what it is given here, as SLURM would elsewhere."""
+    place = tmp_path / "bin"
+    place.mkdir()
+    jobs = tmp_path / "jobs"
+    script = '#!/bin/sh\ncp "$1" "$JOBS/script"\nsetsid sh "$1" > /dev/null 2>&1 &\necho "Submitted batch job $!"\n'
+    for name, text in (("sbatch", script), ("scancel", '#!/bin/sh\nkill -- "-$1"\n')):
+        (place / name).write_text(text, encoding="utf-8")
+        (place / name).chmod(0o755 | stat.S_IXUSR)
+    jobs.mkdir()
+    (tmp_path / "my.toml").write_text(SPEC, encoding="utf-8")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "weft", "sweep", "my.toml", "--out", "out", "--slurm", "--workers", "1"),
+            *("--batch", "cores=1", "--batch", "memory=1GB", "--batch", "queue=short", "--batch", "interface=lo"),
+        ],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+        env=os.environ | {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}", "JOBS": str(jobs)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    written = (jobs / "script").read_text(encoding="utf-8")
+    assert "#SBATCH -p short" in written and "--cpus-per-task=1" in written
+    assert rows_done(tmp_path / "out") == POINTS
+    monkeypatch.chdir(tmp_path)
+    assert tree(tmp_path / "out") == tree(weft.sweep("my.toml", "here").path)
+
+
+def test_a_cluster_that_cannot_be_had_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft.sweeps.cluster._SECONDS_TO_CONNECT", 0.5)
+    with pytest.raises(weft.ClusterError, match="no Dask scheduler answers there"):
+        weft.sweep(SPEC, tmp_path / "out", cluster="tcp://127.0.0.1:1")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(weft.ClusterError, match="--pbs: there is no qsub here"):
+        weft.sweep(SPEC, tmp_path / "out", cluster=Batch("pbs"))
+    assert rows_done(tmp_path / "out") == 0
