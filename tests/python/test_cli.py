@@ -26,7 +26,7 @@ def assert_refused(outcome: Outcome, folder: Path, *words: str) -> None:
 
 def test_version_and_help_work(weft_command: Weft) -> None:
     assert weft_command("--version").stdout.startswith("weft ")
-    for command in ("run", "compare", "explain", "schemes", "workloads", "report", "bench", "schema"):
+    for command in ("run", "compare", "sweep", "explain", "schemes", "workloads", "report", "bench", "schema"):
         outcome = weft_command(command, "--help")
         assert outcome.code == 0
         assert "Example" in outcome.stdout, command

@@ -61,7 +61,7 @@ def test_a_sweep_that_is_cut_off_at_any_write_goes_on(tmp_path: Path, monkeypatc
     fixed = {"traffic.load": 0.3, "traffic.flows": 10}
     whole = tree(weft.sweep(spec, tmp_path / "whole", set=fixed, seeds=2).path)
     sync = os.fsync
-    for writes in itertools.count(0, 2):
+    for writes in itertools.count(0, 3):
         left = writes
 
         def cut(handle: int) -> None:

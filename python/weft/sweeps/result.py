@@ -111,7 +111,7 @@ class Sweep:
         return self.frame(PROVENANCE)
 
     def frame(self, name: str) -> "pl.DataFrame":
-        """Read a data set whole: "runs", "flows", "links", "samples", "paths", "scheme" or "provenance".
+        """Read a data set whole: "runs", "provenance", or a table of the runs, such as "flows".
 
         Every row has the swept fields in its last columns. The frame is empty if no run has rows of that kind.
         """
