@@ -50,6 +50,7 @@ proptest! {
         raw in any_flows(),
         transport in prop::sample::select(vec![
             "name = 'tcp'", "name = 'tcp'\nsack = true\nack_every = 2", "name = 'dctcp'", "name = 'dctcp'\nhandshake = true",
+            "name = 'tcp'\nsack = true\nrack = true", "name = 'dctcp'\nreorder_hold = '20us'\nreorder_segments = 8\nack_every = 2",
         ]),
         balancer in prop::sample::select(vec![
             "name = 'ecmp'", "name = 'wcmp'", "name = 'rps'", "name = 'drb'", "name = 'letflow'\ngap = '5us'",

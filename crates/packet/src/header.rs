@@ -104,7 +104,8 @@ impl PacketFlags {
     pub const ECE: Self = Self(1 << 2);
     /// Congestion window reduced, on data.
     pub const CWR: Self = Self(1 << 3);
-    /// This segment was sent before.
+    /// This segment was sent before. On an acknowledgement: the segment that caused it had arrived before (D-SACK, RFC
+    /// 2883, which says so in the first SACK block).
     pub const RETRANSMISSION: Self = Self(1 << 4);
     /// The last segment of its flow.
     pub const LAST: Self = Self(1 << 5);

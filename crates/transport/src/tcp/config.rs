@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
+use super::rack::Tolerance;
 use super::{Ecn, Tcp};
 use crate::ParamError;
 
@@ -62,6 +63,22 @@ macro_rules! with_shared_keys {
             /// Selective acknowledgements (RFC 2018) and the recovery that uses them (RFC 6675). Source: a choice;
             /// without them recovery is NewReno's (RFC 6582).
             sack: bool = false,
+            /// Find losses by time, not by counting duplicate acknowledgements; needs `sack`. Without its tail loss probe.
+            /// Source: RFC 8985 (RACK).
+            rack: bool = false,
+            /// How long RACK waits for a segment that was overtaken, in round-trip times (the flow's smallest); above 0,
+            /// at most 100. Source: RFC 8985 section 6.2 step 4.
+            rack_window: f64 = 0.25,
+            /// Whether that wait is nothing until reordering is seen, and grows by itself with each round in which a
+            /// retransmission was in vain (D-SACK), up to the smoothed round-trip time; false has it fixed. Source: RFC
+            /// 8985 section 6.2 step 4.
+            rack_adaptive: bool = true,
+            /// Longest time for which the receiver's host holds a segment that arrived before an earlier one, so that TCP
+            /// sees them in order; 0s holds nothing. Source: a choice; the reordering buffer of Presto section 3.2, which
+            /// is the scheme's own, holds for some 100us.
+            reorder_hold: Span = Span::ZERO,
+            /// Most segments of a flow that are held; one more gives up the first gap. Source: a choice, as Presto's.
+            reorder_segments: u32 = 1_024,
             /// Send a new segment on each duplicate acknowledgement before the threshold. Source: RFC 3042.
             limited_transmit: bool = true,
             /// Duplicate acknowledgements that start a fast retransmit. Source: RFC 5681 section 3.2.
@@ -158,6 +175,7 @@ impl Shared {
     fn build(&self, ecn: Ecn, g: f64, initial_alpha: f64) -> Result<Tcp, ParamError> {
         self.check_counts()?;
         self.check_times()?;
+        self.check_reordering()?;
         let (mss, header, ack_bytes, syn_bytes) = self.sizes()?;
         let max_window = self.window_in_segments()?;
         Ok(Tcp {
@@ -176,6 +194,11 @@ impl Shared {
             min_rto: self.min_rto,
             max_rto: self.max_rto,
             sack: self.sack,
+            rack: self
+                .rack
+                .then_some(Tolerance { round_trips: self.rack_window, adapts: self.rack_adaptive }),
+            reorder_hold: self.reorder_hold,
+            reorder_segments: self.reorder_segments,
             limited_transmit: self.limited_transmit,
             handshake: self.handshake,
             ecn,
@@ -212,6 +235,14 @@ impl Shared {
             self.syn_timeout,
             format!("at most max_rto, {max_rto}"),
         )
+    }
+
+    fn check_reordering(&self) -> Result<(), ParamError> {
+        ParamError::unless(!self.rack || self.sack, "rack", self.rack, "false, unless sack is true")?;
+        let window = self.rack_window;
+        ParamError::unless(window > 0.0 && window <= 100.0, "rack_window", window, "above 0, at most 100")?;
+        let most = self.reorder_segments;
+        ParamError::unless((1..=65_536).contains(&most), "reorder_segments", most, "1 to 65536")
     }
 
     /// MSS, header, acknowledgement and SYN in bytes, each of which fits the 16 bits of a packet's size.

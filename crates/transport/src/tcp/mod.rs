@@ -1,7 +1,7 @@
 //! TCP: Reno congestion control with NewReno or SACK recovery, and DCTCP.
 //!
 //! - Slow start, congestion avoidance, fast retransmit: RFC 5681. Recovery: RFC 6582 or, with SACK, RFC 6675.
-//!   Limited transmit: RFC 3042. Timeouts: RFC 6298, from time stamps (RFC 7323).
+//!   Loss by time: RFC 8985. Limited transmit: RFC 3042. Timeouts: RFC 6298, from time stamps (RFC 7323).
 //! - ECN: off, classic (RFC 3168) or DCTCP (RFC 8257). Only data segments are ECN-capable; acknowledgements and the
 //!   handshake are not.
 //! - Windows are counted in segments. The last acknowledgement of a flow is never delayed.
@@ -10,9 +10,11 @@
 
 mod config;
 mod congestion;
+mod rack;
 mod reassembly;
 mod receiver;
 mod recovery;
+mod resequence;
 mod rtt;
 mod scoreboard;
 mod segments;
@@ -51,6 +53,11 @@ pub struct Tcp {
     ack_every: u16,
     ecn: Ecn,
     sack: bool,
+    /// Losses are found by time.
+    rack: Option<rack::Tolerance>,
+    /// Zero holds nothing.
+    reorder_hold: Span,
+    reorder_segments: u32,
     limited_transmit: bool,
     handshake: bool,
     min_rto: Span,
@@ -106,8 +113,7 @@ impl Protocol for Tcp {
     }
 
     fn receiver_wakes(&self, receiver: &mut Receiver, out: &mut impl Outbox) -> Delivery {
-        receiver.wakes(self, out);
-        Delivery::Ongoing
+        receiver.wakes(self, out)
     }
 
     fn sender_stats(&self, sender: &Sender) -> SenderStats {

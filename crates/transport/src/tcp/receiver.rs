@@ -4,6 +4,7 @@ use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
 use weft_units::Time;
 
 use super::reassembly::Reassembly;
+use super::resequence::Resequencer;
 use super::{Ecn, Tcp};
 use crate::{Delivery, FlowSize, Outbox, Outgoing, ReceiverStats};
 
@@ -27,6 +28,8 @@ pub struct Receiver {
     duplicates: u32,
     marked: u32,
     reassembly: Option<Box<Reassembly>>,
+    /// The reordering buffer below TCP, if there is one.
+    resequencer: Option<Box<Resequencer>>,
 }
 
 impl Receiver {
@@ -43,12 +46,14 @@ impl Receiver {
             duplicates: 0,
             marked: 0,
             reassembly: None,
+            resequencer: None,
         }
     }
 
     #[inline]
     pub(super) fn receives(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) -> Delivery {
         match packet.kind {
+            Kind::Data if !tcp.reorder_hold.is_zero() => self.resequence(tcp, packet, out),
             Kind::Data => self.on_data(tcp, packet, out),
             Kind::Syn => {
                 Self::send_syn_ack(tcp, packet, out);
@@ -58,11 +63,53 @@ impl Receiver {
         }
     }
 
-    /// The delayed acknowledgement is due.
-    pub(super) fn wakes(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
+    /// The delayed acknowledgement is due, or a segment in the reordering buffer waited long enough.
+    pub(super) fn wakes(&mut self, tcp: &Tcp, out: &mut impl Outbox) -> Delivery {
+        if let Some(mut buffer) = self.resequencer.take() {
+            let mut up = Vec::new();
+            buffer.expire(out.now(), &mut up);
+            let delivery = self.pass_up(tcp, &up, out);
+            self.keep(tcp, buffer, out);
+            return delivery;
+        }
         if self.pending > 0 {
             self.acknowledge(tcp, out);
         }
+        Delivery::Ongoing
+    }
+
+    /// A segment comes to the reordering buffer.
+    fn resequence(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) -> Delivery {
+        let mut buffer = self.resequencer.take().unwrap_or_default();
+        let mut up = Vec::new();
+        let until = out.now().saturating_add(tcp.reorder_hold);
+        buffer.expire(out.now(), &mut up);
+        buffer.take(packet, until, tcp.reorder_segments, &mut up);
+        let delivery = self.pass_up(tcp, &up, out);
+        self.keep(tcp, buffer, out);
+        delivery
+    }
+
+    fn pass_up(&mut self, tcp: &Tcp, packets: &[Packet], out: &mut impl Outbox) -> Delivery {
+        let mut delivery = Delivery::Ongoing;
+        for packet in packets {
+            if self.on_data(tcp, packet, out) == Delivery::Complete {
+                delivery = Delivery::Complete;
+            }
+        }
+        delivery
+    }
+
+    /// Puts the reordering buffer back, and sets the one timer for it and for the delayed acknowledgement.
+    fn keep(&mut self, tcp: &Tcp, mut buffer: Box<Resequencer>, out: &mut impl Outbox) {
+        let now = out.now();
+        if self.pending > 0 && buffer.acknowledge_at.is_some_and(|at| at <= now) {
+            self.acknowledge(tcp, out);
+        }
+        let due = buffer.acknowledge_at.unwrap_or_else(|| now.saturating_add(tcp.ack_timeout));
+        buffer.acknowledge_at = (self.pending > 0).then_some(due);
+        out.wake_at(buffer.due().min(buffer.acknowledge_at.unwrap_or(Time::NEVER)));
+        self.resequencer = Some(buffer);
     }
 
     /// A repeated SYN is answered again: the answer may have been lost.
@@ -128,17 +175,23 @@ impl Receiver {
     /// 5681 section 4.2), whether it opens a hole, fills one or is known.
     #[cold]
     fn on_disorder(&mut self, tcp: &Tcp, segment: u32, out: &mut impl Outbox) -> Delivery {
-        let before = self.expected;
+        let (before, duplicates) = (self.expected, self.duplicates);
         if segment < self.expected || segment >= self.segments {
             self.duplicates += 1;
         } else {
             self.reassemble(segment);
         }
+        let known = self.duplicates > duplicates;
         let complete = self.expected == self.segments && self.expected > before;
         if complete {
             self.reassembly = None;
         }
-        self.acknowledge(tcp, out);
+        // RFC 2883: RACK wants to know.
+        self.acknowledge_with(
+            tcp,
+            PacketFlags::default().with_if(PacketFlags::RETRANSMISSION, known && tcp.rack.is_some()),
+            out,
+        );
         if complete { Delivery::Complete } else { Delivery::Ongoing }
     }
 
@@ -160,13 +213,18 @@ impl Receiver {
 
     #[inline]
     fn acknowledge(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
+        self.acknowledge_with(tcp, PacketFlags::default(), out);
+    }
+
+    #[inline]
+    fn acknowledge_with(&mut self, tcp: &Tcp, flags: PacketFlags, out: &mut impl Outbox) {
         let blocks = match &self.reassembly {
             Some(reassembly) if tcp.sack && self.held > 0 => reassembly.blocks(self.expected),
             _ => [SackBlock::default(); Packet::SACK_BLOCKS],
         };
         out.send(Outgoing {
             kind: Kind::Ack,
-            flags: PacketFlags::default().with_if(PacketFlags::ECE, self.echo),
+            flags: flags.with_if(PacketFlags::ECE, self.echo),
             seq: self.expected,
             wire_bytes: tcp.ack_bytes,
             sent: self.stamp,

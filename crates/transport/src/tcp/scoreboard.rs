@@ -3,6 +3,7 @@
 use weft_packet::Packet;
 
 use super::Tcp;
+use super::rack::Rack;
 use super::segments::SegmentSet;
 use super::sender::{Phase, Sender};
 use crate::Outbox;
@@ -15,11 +16,18 @@ pub(super) struct Scoreboard {
     arrived: SegmentSet,
     /// RFC 6675's `HighRxt`: one past the highest segment retransmitted in this recovery.
     high_rxt: u32,
+    /// What RFC 8985 keeps instead, if losses are found by time.
+    pub rack: Option<Rack>,
 }
 
 impl Scoreboard {
     fn new(una: u32) -> Self {
-        Self { arrived: SegmentSet::new(una), high_rxt: una }
+        Self { arrived: SegmentSet::new(una), high_rxt: una, rack: None }
+    }
+
+    /// The board of a sender that finds losses by time.
+    pub fn by_time() -> Self {
+        Self { rack: Some(Rack::default()), ..Self::new(0) }
     }
 
     /// `IsLost` for all at once: a segment that has not arrived is lost if it is below this one, since `threshold`

@@ -115,6 +115,7 @@ impl Sender {
 
     pub(super) fn wakes(&mut self, tcp: &Tcp, out: &mut impl Outbox) -> SenderState {
         match self.phase {
+            Phase::Open | Phase::Recovery if tcp.rack.is_some() => self.wakes_by_time(tcp, out),
             Phase::SynSent => {
                 self.counts.timeouts += 1;
                 out.timed_out();
@@ -129,6 +130,10 @@ impl Sender {
 
     fn open(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         self.phase = Phase::Open;
+        if tcp.rack.is_some() {
+            self.open_by_time(tcp, out);
+            return;
+        }
         self.send_allowed(tcp, out);
         self.arm(tcp, out);
     }
@@ -166,6 +171,10 @@ impl Sender {
         }
         let marked = packet.flags.has(PacketFlags::ECE) && tcp.ecn != Ecn::Off;
         self.counts.marked_acks += u32::from(marked);
+        if tcp.rack.is_some() {
+            self.on_ack_by_time(tcp, packet, marked, out);
+            return;
+        }
         let sack_news = tcp.sack && self.take_sack(packet);
         if ack > self.una {
             self.on_new_ack(tcp, packet, marked, out);
@@ -226,7 +235,7 @@ impl Sender {
         self.cwr_due = true;
     }
 
-    fn finish(&mut self, out: &mut impl Outbox) {
+    pub(super) fn finish(&mut self, out: &mut impl Outbox) {
         self.phase = Phase::Done;
         self.scoreboard = None;
         out.wake_at(Time::NEVER);

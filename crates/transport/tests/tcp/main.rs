@@ -5,6 +5,7 @@
 mod acks;
 mod ecn;
 mod handshake;
+mod rack;
 mod random;
 mod recovery;
 mod sack;

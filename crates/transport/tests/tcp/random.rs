@@ -7,7 +7,7 @@ use weft_units::{Purpose, Span, Stream};
 
 use crate::world::{Fate, PASS, World, segments};
 
-/// Every combination of transport, SACK, delayed acknowledgements, limited transmit and handshake.
+/// Every combination of transport, SACK, RACK, reordering buffer, delayed acknowledgements, limited transmit and handshake.
 fn any_tcp() -> impl Strategy<Value = Tcp> {
     any::<bool>().prop_flat_map(any_tcp_with)
 }
@@ -15,11 +15,14 @@ fn any_tcp() -> impl Strategy<Value = Tcp> {
 fn any_tcp_with(sack: bool) -> impl Strategy<Value = Tcp> {
     let name =
         prop::sample::select(vec!["name = \"tcp\"", "name = \"tcp\"\necn = \"classic\"", "name = \"dctcp\""]);
-    (name, any::<[bool; 2]>(), 1..=2u8, 1..40u32).prop_map(
-        move |(name, [limited, handshake], ack_every, initial_window)| {
+    (name, any::<[bool; 5]>(), 1..=2u8, 1..40u32).prop_map(
+        move |(name, [limited, handshake, rack, adaptive, hold], ack_every, initial_window)| {
+            let hold = if hold { 30 } else { 0 };
             let text = format!(
                 "{name}\nsack = {sack}\nlimited_transmit = {limited}\nhandshake = {handshake}\n\
-                 ack_every = {ack_every}\ninitial_window = {initial_window}\nmax_window = \"292KB\""
+                 ack_every = {ack_every}\ninitial_window = {initial_window}\nmax_window = \"292KB\"\n\
+                 rack = {}\nrack_adaptive = {adaptive}\nreorder_hold = \"{hold}us\"\nreorder_segments = 5",
+                rack && sack
             );
             match toml::from_str(&text).unwrap() {
                 TransportSpec::Tcp(config) => config.build().unwrap(),
