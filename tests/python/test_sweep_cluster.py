@@ -29,7 +29,7 @@ LONGER_POINTS = 2 * 3 * 2
 def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """Start a scheduler and two workers with one thread each; give the address and the workers."""
     file = tmp_path / "scheduler.json"
-    environment = os.environ | {"DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "true"}
+    environment = os.environ | {"DASK_TEMPORARY_DIRECTORY": str(tmp_path)}
     with ExitStack() as stack:
         log = stack.enter_context((tmp_path / "cluster.log").open("wb"))
 
@@ -113,7 +113,7 @@ def test_batch_jobs_are_asked_for_and_do_the_runs(tmp_path: Path, monkeypatch: p
             *("--batch", "cores=1", "--batch", "memory=1GB", "--batch", "queue=short", "--batch", "interface=lo"),
         ],
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
-        env=os.environ | {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}", "JOBS": str(jobs)},
+        env=os.environ | {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}", "JOBS": str(jobs), "DASK_TEMPORARY_DIRECTORY": str(tmp_path)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     written = (jobs / "script").read_text(encoding="utf-8")
