@@ -107,13 +107,15 @@ def test_batch_jobs_are_asked_for_and_do_the_runs(tmp_path: Path, monkeypatch: p
         (place / name).chmod(0o755)
     jobs.mkdir()
     (tmp_path / "my.toml").write_text(SPEC, encoding="utf-8")
+    path = f"{place}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "JOBS": str(jobs), "DASK_TEMPORARY_DIRECTORY": str(tmp_path)}
     done = subprocess.run(
         [
             *(sys.executable, "-m", "weft", "sweep", "my.toml", "--out", "out", "--slurm", "--workers", "1"),
             *("--batch", "cores=1", "--batch", "memory=1GB", "--batch", "queue=short", "--batch", "interface=lo"),
         ],
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
-        env=os.environ | {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}", "JOBS": str(jobs), "DASK_TEMPORARY_DIRECTORY": str(tmp_path)},
+        env=environment,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     written = (jobs / "script").read_text(encoding="utf-8")
