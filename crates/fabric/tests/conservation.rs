@@ -49,6 +49,7 @@ proptest! {
         faults in any_fault(),
         raw in any_flows(),
         transport in prop::sample::select(vec![
+            "name = 'expresspass'", "name = 'expresspass'\ncredit_spread = '8B'\nretransmit_timeout = '1ms'",
             "name = 'tcp'", "name = 'tcp'\nsack = true\nack_every = 2", "name = 'dctcp'", "name = 'dctcp'\nhandshake = true",
             "name = 'tcp'\nsack = true\nrack = true", "name = 'dctcp'\nreorder_hold = '20us'\nreorder_segments = 8\nack_every = 2",
         ]),

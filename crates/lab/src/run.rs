@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use thiserror::Error;
-use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
+use weft_balance::switch::ecmp::HashSeed;
+use weft_balance::{BalancerSpec, ExternalSwitch, SwitchInfo, SwitchScheme};
 use weft_fabric::{Fabric, MOST_ROWS, Progress, Results, Simulation, SimulationInput, Status};
 use weft_traffic::Traffic;
 use weft_transport::{Protocol, TransportSpec};
@@ -128,7 +129,8 @@ impl Prepared {
         // Files are absolute by now.
         let base_dir = Path::new("");
         let fabric = spec.fabric.build(spec.run.seed, base_dir);
-        let fabric = fabric.map_err(|error| resolved.error(error.to_string()))?;
+        let mut fabric = fabric.map_err(|error| resolved.error(error.to_string()))?;
+        fabric.warnings.extend(credits_astray(&spec.transport, &spec.balancer));
         // The shape is that of the fabric before any fault, so that a fault never moves the traffic.
         let traffic = spec.traffic.generate(&fabric.shape(), spec.run.seed, base_dir);
         let traffic = traffic.map_err(|error| resolved.error(error.to_string()))?;
@@ -171,6 +173,9 @@ impl Prepared {
                 self.simulate_with(config.build().map_err(wrong)?, observer, external, observe_every)
             }
             TransportSpec::Dctcp(config) => {
+                self.simulate_with(config.build().map_err(wrong)?, observer, external, observe_every)
+            }
+            TransportSpec::ExpressPass(config) => {
                 self.simulate_with(config.build().map_err(wrong)?, observer, external, observe_every)
             }
         }
@@ -268,6 +273,20 @@ impl Prepared {
     }
 }
 
+/// A warning if data would not come back the way that its credit went.
+fn credits_astray(transport: &TransportSpec, balancer: &BalancerSpec) -> Option<String> {
+    let symmetric = matches!(balancer, BalancerSpec::Ecmp(params) if params.hash == HashSeed::Symmetric);
+    let astray = matches!(transport, TransportSpec::ExpressPass(_)) && !symmetric;
+    astray.then(|| {
+        let found = balancer.name();
+        format!(
+            "with the load balancer {found}, data may not retrace the path of its credit, which {} counts on: \
+             balancer.name = \"ecmp\" with balancer.hash = \"symmetric\" does",
+            transport.name()
+        )
+    })
+}
+
 /// Says that the run was too long for the interval that was asked for, if it was.
 fn coarser_samples(asked: Option<Span>, every: Option<Span>) -> Option<String> {
     let (asked, every) = (asked?, every?);
@@ -284,7 +303,7 @@ fn totals(results: &Results, flows: usize, elapsed: Elapsed) -> Totals {
     let Elapsed { cpu_s, wall_s } = elapsed;
     Totals {
         packet_hops: results.packets.hops,
-        dropped_packets: results.packets.dropped,
+        dropped_packets: results.packets.dropped - results.packets.credits_dropped,
         unroutable_packets: results.packets.unroutable,
         events: results.events,
         simulated_us: results.end.as_us(),

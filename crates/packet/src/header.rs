@@ -41,6 +41,12 @@ pub enum Kind {
     Syn,
     /// The answer to a connection request.
     SynAck,
+    /// A receiver's permission to send one data packet. It waits in the credit queues of ports, not among data.
+    Credit,
+    /// A sender asks its receiver for credits.
+    CreditRequest,
+    /// A sender needs no more credits.
+    CreditStop,
     /// A switch scheme's own packet: it ends at the next switch.
     Control,
     /// An edge scheme's own packet: it is forwarded like any other, and ends at the edge scheme of its destination.

@@ -6,14 +6,17 @@
 //!
 //! [`TransportSpec`] is the registry: what a spec may name, with parameters, defaults and sources.
 
+pub mod expresspass;
 mod params;
 mod protocol;
 mod registry;
 pub mod tcp;
 
+pub use expresspass::ExpressPass;
 pub use params::ParamError;
 pub use protocol::{
-    Delivery, FlowSize, Outbox, Outgoing, Protocol, ReceiverStats, Resend, SenderState, SenderStats,
+    CreditPorts, Delivery, FlowSize, Outbox, Outgoing, Protocol, ReceiverStats, Resend, SenderState,
+    SenderStats,
 };
 pub use registry::{TransportInfo, TransportSpec};
 pub use tcp::Tcp;

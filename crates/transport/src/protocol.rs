@@ -1,7 +1,7 @@
 //! What every transport is to the world that hosts it.
 
 use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
-use weft_units::{Stream, Time};
+use weft_units::{Rate, Stream, Time};
 
 /// A packet as an endpoint hands it over. The world adds who sends to whom, the five-tuple hash and the flow's class.
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +14,7 @@ pub struct Outgoing {
     pub seq: u32,
     /// Bytes on the wire, all headers included.
     pub wire_bytes: u16,
-    /// Now on data; the echoed time stamp on acknowledgements.
+    /// Now on data, or the time stamp of the credit that it answers; the echoed time stamp on acknowledgements.
     pub sent: Time,
     /// SACK blocks of an acknowledgement; all zero if there are none.
     pub sack: [SackBlock; Packet::SACK_BLOCKS],
@@ -42,6 +42,14 @@ pub trait Outbox {
     fn sends_again(&mut self, segment: u32, cause: Resend) {
         let _ = (segment, cause);
     }
+
+    /// As [`Outbox::sends_again`], for a segment whose [`Outgoing::sent`] is not the time now.
+    fn sends_again_stamped(&mut self, segment: u32, sent: Time, cause: Resend) {
+        let _ = (segment, sent, cause);
+    }
+
+    /// The rate of the host's own cable.
+    fn link_rate(&self) -> Rate;
 
     /// Asks for the endpoint's timer at `at`, in place of what was asked before; [`Time::NEVER`] disarms it. Cheap: a
     /// field is written, no event moves.
@@ -114,6 +122,8 @@ pub struct SenderStats {
     pub duplicate_acks: u32,
     /// Acknowledgements that carried ECE.
     pub marked_acks: u32,
+    /// Credits that found nothing to send.
+    pub wasted_credits: u64,
 }
 
 /// What a receiver counted.
@@ -127,6 +137,24 @@ pub struct ReceiverStats {
     pub duplicates: u32,
     /// Segments that arrived with a congestion mark.
     pub marked: u32,
+    /// Credits sent.
+    pub credits_sent: u64,
+}
+
+/// What a transport that sends credits needs of every port, hosts' included: beside the data queue a small queue of
+/// credits, which leave at no more than their share of the link and before data. A credit that finds the queue full is
+/// dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CreditPorts {
+    /// Bytes of a credit on the wire, on average; not zero.
+    pub credit_bytes: u16,
+    /// Bytes on the wire of the largest frame that a credit calls for. Credits get the share `credit_bytes` /
+    /// (`credit_bytes` + `frame_bytes`) of a link.
+    pub frame_bytes: u16,
+    /// Credits that the queue holds; at least 1.
+    pub queue: u32,
+    /// Bytes of credits that may leave back to back after a pause: what the token bucket holds; at least one credit.
+    pub burst_bytes: u16,
 }
 
 /// A transport: how its two ends behave. The configuration is shared by all flows; the ends are small and plain.
@@ -144,6 +172,11 @@ pub trait Protocol {
 
     /// Whether a flow begins with a handshake, and the sizes of its two packets on the wire. For the ideal FCT.
     fn handshake_wire_bytes(&self) -> Option<(u16, u16)>;
+
+    /// What it needs of ports beyond a queue for data, if it sends credits.
+    fn credit_ports(&self) -> Option<CreditPorts> {
+        None
+    }
 
     /// A sender for a flow of this size, not yet started.
     fn sender(&self, size: FlowSize) -> Self::Sender;

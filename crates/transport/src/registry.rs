@@ -4,6 +4,7 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
 use crate::ParamError;
+use crate::expresspass::ExpressPassConfig;
 use crate::tcp::{DctcpConfig, TcpConfig};
 
 /// What there is to know of a transport without running it.
@@ -59,6 +60,7 @@ macro_rules! transports {
 transports! {
     Tcp(TcpConfig), "tcp", "TCP Reno with NewReno or SACK recovery.", "RFC 5681, 6298, 6582, 6675";
     Dctcp(DctcpConfig), "dctcp", "Data Center TCP.", "RFC 8257; Alizadeh et al., SIGCOMM 2010";
+    ExpressPass(ExpressPassConfig), "expresspass", "ExpressPass: the receiver sends credits, each of which calls for one data packet.", "Cho et al., SIGCOMM 2017; MaxPass, section II.D";
 }
 
 impl Default for TransportSpec {

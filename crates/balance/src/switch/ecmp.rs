@@ -6,15 +6,16 @@ use weft_packet::Packet;
 use weft_units::{Purpose, Stream, mix64};
 
 use crate::registry::Parameters;
-use crate::{NextHops, SwitchBalancer, SwitchContext, SwitchInfo};
+use crate::{NextHops, Peer, SwitchBalancer, SwitchContext, SwitchInfo};
 
 /// Parameters of ECMP.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How switches hash: `per-switch` gives each its own seed; `shared` gives all switches of a tier the same one,
-    /// so that both directions of a flow take the same path (symmetric). Source: vendors ship per-switch seeds against
-    /// hash polarisation; MaxPass assumes shared ones.
+    /// How switches hash: `per-switch` gives each its own seed; `shared` gives all switches of a tier the same one;
+    /// `symmetric` gives one to all switches that a tier of cables joins, so that both directions of a flow take the same
+    /// cables, parallel ones included. Source: vendors ship per-switch seeds against hash polarisation; MaxPass assumes
+    /// that all share one function, and that data retraces its credit's path.
     pub hash: HashSeed,
 }
 
@@ -27,12 +28,50 @@ pub enum HashSeed {
     PerSwitch,
     /// All switches of a tier have the same.
     Shared,
+    /// Cables between two tiers are chosen by the same seed from either end, and by the remainder of the hash.
+    Symmetric,
 }
 
 /// ECMP at one switch.
 #[derive(Debug, Clone)]
 pub struct Ecmp {
     seed: u64,
+    symmetric: Option<Box<Symmetric>>,
+}
+
+/// What a switch needs to choose as the switch at the far end of the path does for the other direction.
+#[derive(Debug, Clone)]
+struct Symmetric {
+    /// For each port, which of `seeds` chooses it: the tier of its cable's nearer end.
+    cable_tier: Box<[u8]>,
+    /// One for each tier up to this switch's own.
+    seeds: Box<[u64]>,
+}
+
+impl Symmetric {
+    fn new(info: &SwitchInfo<'_>) -> Self {
+        let tier_of = |peer: &Peer| match *peer {
+            Peer::Host(_) => 0,
+            Peer::Switch { tier, .. } => tier.min(info.tier),
+        };
+        Self {
+            cable_tier: info.port_peers.iter().map(tier_of).collect(),
+            seeds: (0..=info.tier).map(|tier| shared_seed(info.seed, tier)).collect(),
+        }
+    }
+
+    /// Which of the next hops to take. A leaf that takes cable `h mod (spines x p)` to a spine by p parallel cables each
+    /// takes the one numbered `h mod p` of that spine's, and so does the spine on the way down, since p divides the
+    /// number of a leaf's uplinks.
+    fn choose(&self, entropy: u32, hops: &NextHops<'_>) -> usize {
+        let seed = self.seeds[usize::from(self.cable_tier[hops.ports[0].index()])];
+        (mix64(seed ^ u64::from(entropy)) >> 32) as usize % hops.ports.len()
+    }
+}
+
+/// The seed that the switches of a tier have in common.
+fn shared_seed(seed: u64, tier: u8) -> u64 {
+    Stream::new(seed, Purpose::SwitchHash, u64::MAX - u64::from(tier)).next_u64()
 }
 
 impl Ecmp {
@@ -49,11 +88,15 @@ impl SwitchBalancer for Ecmp {
     type Params = Params;
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
-        let entity = match params.hash {
-            HashSeed::PerSwitch => u64::from(info.switch),
-            HashSeed::Shared => u64::MAX - u64::from(info.tier),
-        };
-        Self { seed: Stream::new(info.seed, Purpose::SwitchHash, entity).next_u64() }
+        let own = || Stream::new(info.seed, Purpose::SwitchHash, u64::from(info.switch)).next_u64();
+        match params.hash {
+            HashSeed::PerSwitch => Self { seed: own(), symmetric: None },
+            HashSeed::Shared => Self { seed: shared_seed(info.seed, info.tier), symmetric: None },
+            HashSeed::Symmetric => Self {
+                seed: shared_seed(info.seed, info.tier),
+                symmetric: Some(Box::new(Symmetric::new(info))),
+            },
+        }
     }
 
     #[inline]
@@ -63,6 +106,9 @@ impl SwitchBalancer for Ecmp {
         packet: &mut Packet,
         hops: &NextHops<'_>,
     ) -> usize {
+        if let Some(symmetric) = &self.symmetric {
+            return symmetric.choose(packet.entropy, hops);
+        }
         ((u64::from(self.hash(packet)) * hops.ports.len() as u64) >> 32) as usize
     }
 

@@ -353,11 +353,11 @@ impl SwitchBalancer for Tr {
     ) -> Arrival {
         match packet.kind {
             Kind::Ack | Kind::SynAck => self.acknowledgement(cx, packet, port),
-            Kind::Data | Kind::Syn | Kind::Message => {}
             Kind::Control => {
                 self.hear(cx, packet, port);
                 return Arrival::Consume;
             }
+            _ => {}
         }
         Arrival::Forward
     }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
 
 use super::ecmp::{self, Ecmp, HashSeed};
-use crate::registry::Parameters;
+use crate::registry::{ParameterError, Parameters};
 use crate::{NextHops, SwitchBalancer, SwitchContext, SwitchInfo};
 
 /// Parameters of WCMP.
@@ -29,7 +29,16 @@ pub struct Params {
     pub hash: HashSeed,
 }
 
-impl Parameters for Params {}
+impl Parameters for Params {
+    fn validate(&self) -> Result<(), ParameterError> {
+        if self.hash == HashSeed::Symmetric {
+            // Weights differ by direction, so the paths would.
+            let allowed = "per-switch or shared; symmetric is for ecmp";
+            return Err(ParameterError { key: "hash", found: "symmetric".to_owned(), allowed });
+        }
+        Ok(())
+    }
+}
 
 /// WCMP at one switch.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use weft_balance::EdgeFlow;
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
 use weft_transport::{Outbox, Outgoing, Resend};
-use weft_units::{Span, Stream, Time};
+use weft_units::{Rate, Span, Stream, Time};
 
 use super::event_set::{EventKey, EventKind};
 use super::hosts::Hosts;
@@ -157,7 +157,16 @@ impl Outbox for HostOutbox<'_, '_> {
 
     #[cold]
     fn sends_again(&mut self, segment: u32, cause: Resend) {
-        self.network.copies.note_resend(self.end.flow, segment, self.network.now, cause);
+        self.sends_again_stamped(segment, self.network.now, cause);
+    }
+
+    #[cold]
+    fn sends_again_stamped(&mut self, segment: u32, sent: Time, cause: Resend) {
+        self.network.copies.note_resend(self.end.flow, segment, sent, cause);
+    }
+
+    fn link_rate(&self) -> Rate {
+        self.network.rate(self.end.host.index())
     }
 
     #[inline]

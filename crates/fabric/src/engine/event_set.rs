@@ -43,10 +43,12 @@ pub enum EventKind {
     Sample = 9,
     /// A timer of a host's scheme.
     Host = 10,
+    /// A port of the second kind may send its next packet.
+    Port = 11,
 }
 
 impl EventKind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Arrival,
         Self::Fault,
         Self::Reroute,
@@ -58,6 +60,7 @@ impl EventKind {
         Self::Switch,
         Self::Sample,
         Self::Host,
+        Self::Port,
     ];
 }
 
@@ -195,8 +198,9 @@ impl EventSet {
         self.batch.insert(at, (time, link));
     }
 
-    /// Takes the next event, if there is one.
-    #[inline]
+    /// Takes the next event, if there is one. Inlined by force, once a transport: as a call it takes more instructions a hop.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     pub fn pop(&mut self, links: &mut [Link]) -> Option<(Time, Next)> {
         loop {
             if let Some(&(time, link)) = self.batch.get(self.next) {

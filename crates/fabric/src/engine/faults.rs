@@ -2,7 +2,7 @@
 
 use weft_units::Time;
 
-use super::link::Profile;
+use super::link::{NO_SPECIAL, Profile};
 use super::network::Network;
 use super::pool::{NO_PACKET, PacketIndex};
 use super::special::Special;
@@ -41,6 +41,8 @@ impl Network<'_> {
         }
         if !condition.up {
             self.lose_all(link);
+        } else if self.has_credit_ports() {
+            self.requeue(link);
         } else if self.changes[index] {
             self.reschedule(link);
         }
@@ -49,14 +51,14 @@ impl Network<'_> {
     /// Gives a link its special rules: a link that has any keeps some for good.
     fn install(&mut self, link: u32, mut special: Special) {
         let state = &mut self.links[link as usize];
-        if state.is_special {
-            let slot = &mut self.specials[state.special as usize];
-            std::mem::swap(slot, &mut special);
-            slot.continue_from(special);
-        } else {
+        if state.special == NO_SPECIAL {
             state.is_special = true;
             state.special = self.specials.len() as u32;
             self.specials.push(special);
+        } else {
+            let slot = &mut self.specials[state.special as usize];
+            std::mem::swap(slot, &mut special);
+            slot.continue_from(special);
         }
     }
 
@@ -75,6 +77,7 @@ impl Network<'_> {
         let state = &mut self.links[link as usize];
         (state.head, state.tail, state.busy_until) = (NO_PACKET, NO_PACKET, now);
         self.specials[state.special as usize].queue(now).clear();
+        self.lose_queued(link);
         for index in members {
             self.drop_at(link, index);
         }

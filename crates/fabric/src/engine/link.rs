@@ -8,6 +8,9 @@ use weft_units::{Bytes, PicosPerByte, Rate, Span};
 use super::pool::{NO_PACKET, PacketIndex};
 use crate::topology::{Condition, Limit, LinkSpec, Marking, Threshold};
 
+/// The special rules of a link that has none.
+pub const NO_SPECIAL: u32 = u32::MAX;
+
 /// One direction of a cable: 64 bytes.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
@@ -32,7 +35,7 @@ pub struct Link {
     pub profile: u16,
     /// Where it stands: a [`crate::Tier`] as a number.
     pub tier: u8,
-    /// Whether admission needs more than its profile: see [`Special`].
+    /// Whether admission needs more than its profile: see [`Special`] and [`super::credit_port::CreditPort`].
     pub is_special: bool,
     /// Which [`Special`] it has.
     pub special: u32,
@@ -53,7 +56,7 @@ impl Link {
             profile,
             tier,
             is_special: false,
-            special: u32::MAX,
+            special: NO_SPECIAL,
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod active;
 mod copies;
+mod credit_port;
 mod deliveries;
 mod endpoint;
 mod event_set;

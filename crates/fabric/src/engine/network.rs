@@ -2,9 +2,11 @@
 
 use weft_balance::{EdgeHooks, PortId, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{Kind, Packet, PacketFlags, Route};
+use weft_transport::CreditPorts;
 use weft_units::{Purpose, Rate, Span, Stream, Time};
 
 use super::copies::Copies;
+use super::credit_port::CreditPort;
 use super::event_set::EventSet;
 use super::link::{Link, Profile};
 use super::messages::Contents;
@@ -21,6 +23,8 @@ pub struct LinkDrops {
     pub dropped: u64,
     /// Packets that got a congestion mark.
     pub marked: u64,
+    /// Credits dropped, for whatever reason: not counted in `dropped`.
+    pub credits: u64,
 }
 
 /// Packets in the whole fabric, from the beginning.
@@ -34,6 +38,8 @@ pub struct PacketCounts {
     pub dropped: u64,
     /// Of these, dropped at a switch that had no way to their destination: on no link's account.
     pub unroutable: u64,
+    /// Of these, credits: their loss is how a receiver learns of congestion.
+    pub credits_dropped: u64,
     /// Arrivals at the far end of a link.
     pub hops: u64,
     /// Bytes of packets of schemes, on every link that they took.
@@ -50,7 +56,11 @@ pub struct Network<'a> {
     pub links: Vec<Link>,
     pub(super) profiles: Vec<Profile>,
     pub(super) specials: Vec<Special>,
-    drops: Vec<LinkDrops>,
+    /// The ports, if the transport sends credits: one a link.
+    pub(super) credit_ports: Vec<CreditPort>,
+    /// What they have in common.
+    pub(super) credit_rules: CreditPorts,
+    pub(super) drops: Vec<LinkDrops>,
     pub(super) pool: Pool,
     pub(super) topology: &'a Topology,
     /// The tables in force.
@@ -114,6 +124,8 @@ impl<'a> Network<'a> {
             links: Vec::with_capacity(topology.links.len()),
             profiles: Vec::new(),
             specials: Vec::new(),
+            credit_ports: Vec::new(),
+            credit_rules: CreditPorts::default(),
             drops: vec![LinkDrops::default(); topology.links.len()],
             pool: Pool::default(),
             topology,
@@ -244,8 +256,9 @@ impl<'a> Network<'a> {
         self.pool.remove(index)
     }
 
-    /// Takes the packet that arrives first off a link.
-    #[inline]
+    /// Takes the packet that arrives first off a link. Inlined by force, as [`Self::arrive`] is.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     fn take_head(&mut self, link: u32) -> PacketIndex {
         let state = &mut self.links[link as usize];
         let head = state.head;
@@ -261,8 +274,9 @@ impl<'a> Network<'a> {
         head
     }
 
-    /// A packet is at a switch: to the next link, or nowhere.
-    #[inline]
+    /// A packet is at a switch: to the next link, or nowhere. Inlined by force, as [`Self::arrive`] is.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     fn forward(&mut self, switch: usize, index: PacketIndex) {
         let packet = &mut self.pool[index];
         let rack = self.topology.rack_of_host[packet.dst.index()];
@@ -329,10 +343,13 @@ impl<'a> Network<'a> {
         let service = profile.service_ps(packet.wire_bytes);
         let backlog = state.backlog_ps(now);
         if backlog + service > profile.limit_ps {
-            return self.drop_at(link, index);
+            return self.over_limit(link, index);
         }
         let mut lost_on_wire = false;
         if state.is_special {
+            if !self.credit_ports.is_empty() {
+                return self.offer(link, index);
+            }
             let special = &mut self.specials[state.special as usize];
             match special.admit(packet, now, profile.bytes_in(backlog)) {
                 Admission::Queue => {}
@@ -382,9 +399,18 @@ impl<'a> Network<'a> {
         self.discard(index);
     }
 
+    /// The backlog would be longer than the queue of an ordinary port may be. A port with a credit queue decides itself.
+    #[cold]
+    fn over_limit(&mut self, link: u32, index: PacketIndex) {
+        if self.credit_ports.is_empty() { self.drop_at(link, index) } else { self.offer(link, index) }
+    }
+
     #[cold]
     pub(super) fn drop_at(&mut self, link: u32, index: PacketIndex) {
-        self.drops[link as usize].dropped += 1;
+        let drops = &mut self.drops[link as usize];
+        let count =
+            if self.pool[index].kind == Kind::Credit { &mut drops.credits } else { &mut drops.dropped };
+        *count += 1;
         self.discard(index);
     }
 
@@ -393,8 +419,10 @@ impl<'a> Network<'a> {
         self.counts.dropped += 1;
         let packet = self.pool.remove(index);
         self.contents.forget(&packet);
-        if packet.kind == Kind::Data {
-            self.copies.note_drop(&packet);
+        match packet.kind {
+            Kind::Data => self.copies.note_drop(&packet),
+            Kind::Credit => self.counts.credits_dropped += 1,
+            _ => {}
         }
     }
 
@@ -425,10 +453,11 @@ impl<'a> Network<'a> {
         self.pool.len() as u64
     }
 
-    /// Bytes of memory that links, packets, events and tables take.
+    /// Bytes of memory that links, ports, packets, events and tables take.
     pub fn memory_bytes(&self) -> usize {
         self.links.capacity() * size_of::<Link>()
             + self.drops.capacity() * size_of::<LinkDrops>()
+            + self.credit_ports.capacity() * size_of::<CreditPort>()
             + self.pool.memory_bytes()
             + self.events.memory_bytes()
             + self.routes.memory_bytes()
@@ -444,7 +473,7 @@ pub(super) fn note_hop(packet: &mut Packet, port: PortId) {
 }
 
 #[cold]
-fn mark(packet: &mut Packet, drops: &mut LinkDrops) {
+pub(super) fn mark(packet: &mut Packet, drops: &mut LinkDrops) {
     if packet.flags.has(PacketFlags::ECT) && !packet.flags.has(PacketFlags::CE) {
         packet.flags.set(PacketFlags::CE);
         drops.marked += 1;

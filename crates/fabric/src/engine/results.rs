@@ -63,6 +63,8 @@ pub struct LinkTotals {
     pub dropped: u64,
     /// Packets that got a congestion mark here.
     pub marked: u64,
+    /// Credits dropped here: not counted in `dropped`.
+    pub credits_dropped: u64,
 }
 
 /// A number that a scheme counted, summed over all nodes.
@@ -102,7 +104,8 @@ pub struct Results {
     pub paths: Vec<PathTotal>,
     /// The largest packet on the wire, in bytes.
     pub largest_packet_bytes: u16,
-    /// What the scheme counted, and `state_bytes_per_switch` and `state_bytes_per_host`: the most that any node keeps.
+    /// What the scheme counted, what became of credits (`credits_sent`, `credits_dropped`, `credits_wasted`) if the
+    /// transport has any, and `state_bytes_per_switch` and `state_bytes_per_host`: the most that any node keeps.
     pub scheme: Vec<SchemeCounter>,
     /// Packets in the whole fabric.
     pub packets: PacketCounts,

@@ -115,6 +115,8 @@ pub struct Simulation<'a, P: Protocol> {
     all_done: bool,
     deadline: Time,
     events: u64,
+    /// Credits that reached their sender after its flow had ended.
+    stray_credits: u64,
     hash_key: u64,
     sampler: Option<Sampler<'a>>,
     paths: Option<PathMeter>,
@@ -135,6 +137,9 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         let peaks = input.sample_every.map_or(Peaks::NotKept, |_| Peaks::Kept);
         let hooks = (hooks, edge_hooks);
         let mut network = Network::new(topology, input.faults, seed, peaks, sizes.full_bytes, hooks, scheme);
+        if let Some(rules) = input.protocol.credit_ports() {
+            network.open_credit_ports(rules);
+        }
         if let Some(window) = input.observe_every {
             network.observe(window, sizes.full_bytes);
         }
@@ -157,6 +162,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             all_done: false,
             deadline: last_start.saturating_add(input.time_limit),
             events: 0,
+            stray_credits: 0,
             sampler: input.sample_every.map(|every| Sampler::new(every, topology, input.flows, sizes)),
             paths: input.paths_of.map(|from_bytes| PathMeter::new(from_bytes, sizes.header_bytes)),
             sizes,
@@ -257,6 +263,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             EventKind::EdgeSender | EventKind::EdgeReceiver => self.edge_timer(kind, entity),
             EventKind::Sample => self.sample(),
             EventKind::Switch => self.network.wake_scheme(key.node() as usize, entity),
+            EventKind::Port => self.network.wake_port(entity),
             EventKind::Host => self.hosts.host_timer(HostId(key.node() as u16), entity, &mut self.network),
         }
     }
@@ -311,7 +318,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         }
         let place = self.place[packet.flow.index()];
         if place == NOT_ACTIVE {
-            return;
+            return self.stray(&packet);
         }
         if self.hosts.intercepts() {
             self.intercept(place, packet);
@@ -320,6 +327,12 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         } else {
             self.deliver_to_receiver(place, &packet);
         }
+    }
+
+    /// A packet reached its host after its flow had ended.
+    #[cold]
+    fn stray(&mut self, packet: &Packet) {
+        self.stray_credits += u64::from(packet.kind == Kind::Credit);
     }
 
     /// Passes a packet through the edge scheme.
@@ -449,5 +462,5 @@ impl<'a, P: Protocol> Simulation<'a, P> {
 /// Whether a packet is for the flow's sender.
 #[inline]
 fn is_for_sender(packet: &Packet) -> bool {
-    matches!(packet.kind, Kind::Ack | Kind::SynAck)
+    matches!(packet.kind, Kind::Ack | Kind::SynAck | Kind::Credit)
 }

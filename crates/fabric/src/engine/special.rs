@@ -123,12 +123,22 @@ impl Special {
         self.red_stream = earlier.red_stream;
     }
 
+    /// Whether the link works.
+    pub const fn is_up(&self) -> bool {
+        self.up
+    }
+
     /// Notes a packet that was just queued, and how many bytes the queue holds with it.
     pub fn push(&mut self, queued: Queued, backlog_bytes: u64) {
-        self.peak_bytes = self.peak_bytes.max(backlog_bytes);
+        self.note_peak(backlog_bytes);
         if self.keeps_queue {
             self.queue.push_back(queued);
         }
+    }
+
+    /// The queue holds so many bytes now.
+    pub fn note_peak(&mut self, backlog_bytes: u64) {
+        self.peak_bytes = self.peak_bytes.max(backlog_bytes);
     }
 
     /// The most bytes that were queued since this was last asked; `backlog_bytes` are queued now.
@@ -146,20 +156,23 @@ impl Special {
 
     /// What becomes of `packet`, which finds `backlog_bytes` queued.
     pub fn admit(&mut self, packet: &Packet, now_ps: u64, backlog_bytes: u64) -> Admission {
-        if !self.up {
-            return Admission::Drop;
-        }
         let backlog_packets = self.queue(now_ps).len() as u32;
-        if backlog_packets >= self.packet_limit {
+        match self.judge(packet, backlog_packets, backlog_bytes) {
+            Admission::Drop => Admission::Drop,
+            _ if self.vanishes(packet) => Admission::LoseOnWire,
+            admission => admission,
+        }
+    }
+
+    /// Whether the queue takes a packet that finds this backlog, with or without a mark; says nothing of the wire.
+    pub fn judge(&mut self, packet: &Packet, backlog_packets: u32, backlog_bytes: u64) -> Admission {
+        if !self.up || backlog_packets >= self.packet_limit {
             return Admission::Drop;
         }
         let markable = packet.flags.has(PacketFlags::ECT);
         let red = self.red_hits(backlog_bytes);
         if red && !markable {
             return Admission::Drop;
-        }
-        if self.vanishes(packet) {
-            return Admission::LoseOnWire;
         }
         if red || backlog_packets > self.packet_mark { Admission::QueueMarked } else { Admission::Queue }
     }
@@ -176,7 +189,7 @@ impl Special {
     }
 
     /// Whether the wire loses a packet: at random, or because its flow falls into a blackhole.
-    fn vanishes(&mut self, packet: &Packet) -> bool {
+    pub fn vanishes(&mut self, packet: &Packet) -> bool {
         let flow = mix64(self.hash_seed ^ u64::from(packet.entropy));
         flow < self.blackhole_below || (self.loss > 0.0 && self.loss_stream.unit() < self.loss)
     }

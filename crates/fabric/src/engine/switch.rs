@@ -135,7 +135,8 @@ impl Network<'_> {
     }
 
     /// The port that a packet takes of a group: the one of its explicit route, or the one that the scheme chooses.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     pub(super) fn next_hop(&mut self, switch: usize, group: u32, rack: u16, index: PacketIndex) -> PortId {
         let (ports, weights) = self.routes.group(group);
         let prescribed = self.pool[index].route.next_hop(ports.len());

@@ -7,7 +7,7 @@ use weft_balance::{BalancerSpec, SwitchInfo, SwitchScheme};
 use weft_fabric::{Ending, Fabric, FabricSpec, Results, Simulation, SimulationInput, Status};
 use weft_packet::{Class, HostId};
 use weft_traffic::Flow;
-use weft_transport::TransportSpec;
+use weft_transport::{Protocol, TransportSpec};
 use weft_units::{Span, Time};
 
 /// Two leaves, two spines, two hosts a leaf: the smallest fabric with a choice.
@@ -81,18 +81,27 @@ impl<'a> Run<'a> {
 
     /// The run with schemes of switches that the test makes, if it does.
     pub fn with_external(&self, flows: &[Flow], external: Option<Make<'_>>) -> (Results, Ending) {
+        match transport(self.transport) {
+            TransportSpec::Tcp(config) => self.simulate(config.build().unwrap(), flows, external),
+            TransportSpec::Dctcp(config) => self.simulate(config.build().unwrap(), flows, external),
+            TransportSpec::ExpressPass(config) => self.simulate(config.build().unwrap(), flows, external),
+        }
+    }
+
+    fn simulate(
+        &self,
+        protocol: impl Protocol,
+        flows: &[Flow],
+        external: Option<Make<'_>>,
+    ) -> (Results, Ending) {
         let mut make = external.map(|make| move |info: &SwitchInfo<'_>| make(info));
-        let protocol = match transport(self.transport) {
-            TransportSpec::Tcp(config) => config.build(),
-            TransportSpec::Dctcp(config) => config.build(),
-        };
         let balancer = balancer(self.balancer);
         let mut simulation = Simulation::new(SimulationInput {
             topology: &self.fabric.topology,
             faults: &self.fabric.faults,
             reroute_after: self.fabric.reroute_after,
             flows,
-            protocol: protocol.unwrap(),
+            protocol,
             balancer: &balancer,
             external: make.as_mut().map(|make| make as Make<'_>),
             seed: self.seed,

@@ -1,5 +1,5 @@
-//! Runs the benchmark with 128 hosts for a given number of flows and prints the packet-hops: small and
-//! deterministic, for counting instructions.
+//! Runs the benchmark with 128 hosts for a given number of flows, with any key of its spec changed, and prints the
+//! packet-hops: small and deterministic, for counting instructions.
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -8,7 +8,8 @@ use weft_lab::Prepared;
 use weft_lab::bench::bench_spec;
 
 const HOSTS: u32 = 128;
-const USAGE: &str = "usage: weft-hops FLOWS SCHEME, as in: weft-hops 200 ecmp";
+const USAGE: &str =
+    "usage: weft-hops FLOWS SCHEME [KEY=VALUE ...], as in: weft-hops 200 ecmp transport.name=tcp";
 
 fn main() -> ExitCode {
     match packet_hops() {
@@ -25,9 +26,14 @@ fn main() -> ExitCode {
 
 fn packet_hops() -> Result<u64, String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [flows, scheme] = arguments.as_slice() else { return Err(USAGE.to_owned()) };
+    let [flows, scheme, changes @ ..] = arguments.as_slice() else { return Err(USAGE.to_owned()) };
     let flows: u32 = flows.parse().map_err(|_| format!("{flows:?} is not a number of flows\n{USAGE}"))?;
-    let source = bench_spec(HOSTS, scheme, Some(flows), 1).map_err(|error| error.to_string())?;
+    let mut source = bench_spec(HOSTS, scheme, Some(flows), 1).map_err(|error| error.to_string())?;
+    for change in changes {
+        let (key, value) =
+            change.split_once('=').ok_or_else(|| format!("{change:?} is no KEY=VALUE\n{USAGE}"))?;
+        source = source.with(key, value);
+    }
     let prepared = Prepared::new(&source).map_err(|error| error.to_string())?;
     let outcome =
         prepared.run(&mut |_| ControlFlow::Continue(()), None).map_err(|error| error.to_string())?;

@@ -17,7 +17,7 @@ mod recovery;
 mod resequence;
 mod rtt;
 mod scoreboard;
-mod segments;
+pub(crate) mod segments;
 mod sender;
 
 pub use config::{DctcpConfig, EcnMode, TcpConfig};

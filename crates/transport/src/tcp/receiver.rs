@@ -59,7 +59,7 @@ impl Receiver {
                 Self::send_syn_ack(tcp, packet, out);
                 Delivery::Ongoing
             }
-            Kind::Ack | Kind::SynAck | Kind::Control | Kind::Message => Delivery::Ongoing,
+            _ => Delivery::Ongoing,
         }
     }
 
@@ -242,6 +242,7 @@ impl Receiver {
             out_of_order: self.out_of_order,
             duplicates: self.duplicates,
             marked: self.marked,
+            credits_sent: 0,
         }
     }
 }

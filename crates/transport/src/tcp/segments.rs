@@ -2,7 +2,7 @@
 
 /// A set of segment numbers at or above a base, one bit each, in a ring of words that grows with the window.
 #[derive(Debug, Clone)]
-pub(super) struct SegmentSet {
+pub(crate) struct SegmentSet {
     /// A power of two of words. Segment `s` is bit `s % 64` of word `(s / 64) % len`.
     words: Box<[u64]>,
     base: u32,

@@ -314,6 +314,7 @@ impl Sender {
             fast_recoveries,
             duplicate_acks,
             marked_acks,
+            ..SenderStats::default()
         }
     }
 }

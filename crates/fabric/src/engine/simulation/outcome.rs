@@ -30,6 +30,7 @@ impl<P: Protocol> Simulation<'_, P> {
                     bytes: link.bytes,
                     dropped: drops.dropped,
                     marked: drops.marked,
+                    credits_dropped: drops.credits,
                 })
                 .collect(),
             samples: samples.unwrap_or_default(),
@@ -57,9 +58,21 @@ impl<P: Protocol> Simulation<'_, P> {
         self.hosts.schemes().iter().for_each(|scheme| scheme.counters(&mut count));
         let per_switch = self.network.schemes.iter().map(SwitchScheme::state_bytes).max();
         let per_host = self.hosts.schemes().iter().map(weft_balance::EdgeScheme::state_bytes).max();
+        if self.network.has_credit_ports() {
+            self.count_credits(&mut count);
+        }
         count("state_bytes_per_switch", per_switch.unwrap_or_default());
         count("state_bytes_per_host", per_host.unwrap_or_default());
         counters
+    }
+
+    /// Credits sent, dropped on the way, and come in vain: their sender had nothing to send, or its flow had ended.
+    fn count_credits(&self, count: &mut impl FnMut(&'static str, u64)) {
+        let sent = self.records.iter().map(|record| record.receiver.credits_sent).sum();
+        let wasted: u64 = self.records.iter().map(|record| record.sender.wasted_credits).sum();
+        count("credits_sent", sent);
+        count("credits_dropped", self.network.counts.credits_dropped);
+        count("credits_wasted", wasted + self.stray_credits);
     }
 
     fn memory(&self) -> MemoryUse {

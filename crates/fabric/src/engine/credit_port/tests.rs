@@ -1,0 +1,173 @@
+use std::path::Path;
+
+use weft_balance::{BalancerSpec, EdgeHooks, SwitchHooks};
+use weft_packet::{HostId, Kind, Packet};
+
+use super::*;
+use crate::engine::event_set::Next;
+use crate::engine::special::Peaks;
+use crate::spec::FabricSpec;
+use crate::{Fabric, FaultEvent};
+
+/// One rack at 10 Gbit/s, so every packet takes two links of 800 ps a byte.
+const RACK: &str = "kind = 'leaf-spine'\nleaves = 1\nspines = 1\nhosts_per_leaf = 3\nhost_delay = '1us'\n";
+const RULES: CreditPorts = CreditPorts { credit_bytes: 84, frame_bytes: 1_538, queue: 8, burst_bytes: 168 };
+const BYTE: u64 = 800;
+const CREDIT: u64 = 84 * BYTE;
+const FRAME: u64 = 1_538 * BYTE;
+/// What a credit and its frame take of the link together: credits leave no more often.
+const PERIOD: u64 = CREDIT + FRAME;
+const DELAY: u64 = 1_000_000;
+
+fn fabric(text: &str) -> Fabric {
+    let spec: FabricSpec = toml::from_str(text).expect("a fabric");
+    spec.build(1, Path::new(".")).expect("a fabric")
+}
+
+fn network<'a>(fabric: &'a Fabric, faults: &[FaultEvent]) -> Network<'a> {
+    let ecmp: BalancerSpec = toml::from_str("name = 'ecmp'").expect("a scheme");
+    let mut scheme = |info: &weft_balance::SwitchInfo<'_>| ecmp.switch_scheme(info);
+    let hooks = (SwitchHooks::default(), EdgeHooks::default());
+    let mut network = Network::new(&fabric.topology, faults, 1, Peaks::NotKept, 1_538, hooks, &mut scheme);
+    network.open_credit_ports(RULES);
+    network
+}
+
+fn packet(kind: Kind, wire_bytes: u16, seq: u32) -> Packet {
+    let mut packet = Packet::default();
+    (packet.kind, packet.wire_bytes, packet.seq) = (kind, wire_bytes, seq);
+    (packet.src, packet.dst) = (HostId(0), HostId(1));
+    packet
+}
+
+/// Runs up to `until`: when each packet left host 0 (its first bit), what it was, and its number.
+fn departures(network: &mut Network<'_>, until: u64) -> Vec<(u64, Kind, u32)> {
+    let mut seen = Vec::new();
+    while let Some((time, next)) = network.events.pop(&mut network.links) {
+        if time.as_ps() > until {
+            break;
+        }
+        network.now = time;
+        match next {
+            Next::Arrival(0) => {
+                let head = &network.pool[network.links[0].head];
+                let left = time.as_ps() - DELAY - u64::from(head.wire_bytes) * BYTE;
+                seen.push((left, head.kind, head.seq));
+                network.arrive(0);
+            }
+            Next::Arrival(link) => drop(network.arrive(link)),
+            Next::Timer(key) => network.wake_port(key.entity()),
+        }
+    }
+    seen
+}
+
+fn assert_conserved(network: &Network<'_>) {
+    let counts = network.counts;
+    assert_eq!(counts.sent, counts.delivered + counts.dropped + network.in_flight());
+}
+
+#[test]
+fn credits_leave_a_burst_of_two_and_then_one_a_period_to_the_picosecond() {
+    let fabric = fabric(RACK);
+    let mut network = network(&fabric, &[]);
+    (0..8).for_each(|number| network.send(packet(Kind::Credit, 84, number)));
+    let left: Vec<u64> = departures(&mut network, u64::MAX).iter().map(|&(left, ..)| left).collect();
+    // Two credits' worth in the bucket; the third waits for one more, which fills in one period from time zero.
+    let expected: Vec<u64> = [0, CREDIT].into_iter().chain((1..=6).map(|period| period * PERIOD)).collect();
+    assert_eq!(left, expected);
+    assert_eq!(PERIOD, 1_297_600);
+    assert_conserved(&network);
+}
+
+#[test]
+fn a_credit_that_finds_eight_queued_is_dropped_and_counted_apart() {
+    let fabric = fabric(RACK);
+    let mut network = network(&fabric, &[]);
+    // The first is in service, eight wait.
+    (0..12).for_each(|number| network.send(packet(Kind::Credit, 84, number)));
+    let numbers: Vec<u32> = departures(&mut network, u64::MAX).iter().map(|&(.., number)| number).collect();
+    assert_eq!(numbers, (0..9).collect::<Vec<_>>());
+    assert_eq!((network.drops[0].credits, network.drops[0].dropped), (3, 0));
+    assert_eq!((network.counts.dropped, network.counts.credits_dropped), (3, 3));
+    assert_conserved(&network);
+}
+
+#[test]
+fn a_full_link_carries_a_credit_and_a_frame_by_turns_and_is_never_idle() {
+    let fabric = fabric(RACK);
+    let mut network = network(&fabric, &[]);
+    (0..20).for_each(|number| network.send(packet(Kind::Data, 1_538, number)));
+    (0..8).for_each(|number| network.send(packet(Kind::Credit, 84, number)));
+    let seen = departures(&mut network, u64::MAX);
+    let credits = seen.iter().filter(|(_, kind, _)| *kind == Kind::Credit).count();
+    assert_eq!((seen.len(), credits), (28, 8));
+    for pair in seen.windows(2) {
+        let service = if pair[0].1 == Kind::Credit { CREDIT } else { FRAME };
+        assert_eq!(pair[1].0, pair[0].0 + service, "no gap, no overlap");
+    }
+    // The frame in service is not interrupted; then the burst of two, then one credit behind each frame.
+    let kinds: String =
+        seen.iter().take(16).map(|(_, kind, _)| if *kind == Kind::Credit { 'c' } else { 'd' }).collect();
+    assert_eq!(kinds, "dccdcdcdcdcdcdcd");
+    assert_conserved(&network);
+}
+
+#[test]
+fn data_alone_has_the_whole_link_and_a_queue_of_its_own() {
+    let fabric = fabric(&format!("{RACK}host_queue = {{ buffer = '3076B', mark = 'never' }}\n"));
+    let mut network = network(&fabric, &[]);
+    // One in service and one behind it fill two frames; the third is dropped, and credits still enter.
+    (0..3).for_each(|number| network.send(packet(Kind::Data, 1_538, number)));
+    network.send(packet(Kind::Credit, 84, 9));
+    assert_eq!((network.drops[0].dropped, network.drops[0].credits), (1, 0));
+    assert_eq!(network.backlog_bytes(0), 2 * 1_538);
+    let seen = departures(&mut network, u64::MAX);
+    assert_eq!(seen, [(0, Kind::Data, 0), (FRAME, Kind::Credit, 9), (FRAME + CREDIT, Kind::Data, 1)]);
+    assert_conserved(&network);
+}
+
+#[test]
+fn a_smaller_credit_takes_fewer_tokens() {
+    let fabric = fabric(RACK);
+    let mut network = network(&fabric, &[]);
+    (0..6).for_each(|number| network.send(packet(Kind::Credit, 42, number)));
+    let left: Vec<u64> = departures(&mut network, u64::MAX).iter().map(|&(left, ..)| left).collect();
+    // Four of 42 bytes are the burst of 168; then one each half period.
+    let half = CREDIT / 2;
+    assert_eq!(left, [0, half, 2 * half, 3 * half, PERIOD / 2, PERIOD]);
+}
+
+#[test]
+fn what_waits_when_the_link_goes_down_is_lost_and_what_comes_later_enters_when_it_is_back() {
+    let text = format!("{RACK}[[fault]]\nlink = \"host0>leaf0\"\nat = '2us'\nuntil = '9us'\ndown = true\n");
+    let fabric = fabric(&text);
+    let mut network = network(&fabric, &fabric.faults);
+    (0..4).for_each(|number| network.send(packet(Kind::Data, 1_538, number)));
+    (0..8).for_each(|number| network.send(packet(Kind::Credit, 84, number)));
+    departures(&mut network, 1_900_000);
+    network.now = fabric.faults[0].at;
+    network.apply_fault(&fabric.faults[0]);
+    network.send(packet(Kind::Credit, 84, 8));
+    assert_eq!(network.links[0].head, NO_PACKET);
+    assert_conserved(&network);
+    departures(&mut network, 8_900_000);
+    network.now = fabric.faults[1].at;
+    network.apply_fault(&fabric.faults[1]);
+    network.send(packet(Kind::Credit, 84, 9));
+    let seen = departures(&mut network, u64::MAX);
+    assert_eq!(seen, [(9_000_000, Kind::Credit, 9)]);
+    assert_conserved(&network);
+}
+
+#[test]
+fn a_change_of_rate_reaches_what_waits() {
+    let text = format!("{RACK}[[fault]]\nlink = \"host0>leaf0\"\nat = '1us'\nrate = '5Gbps'\n");
+    let fabric = fabric(&text);
+    let mut network = network(&fabric, &fabric.faults);
+    (0..3).for_each(|number| network.send(packet(Kind::Data, 1_538, number)));
+    network.now = fabric.faults[0].at;
+    network.apply_fault(&fabric.faults[0]);
+    // The frame in service keeps its end; the other two take twice as long.
+    assert_eq!(network.links[0].busy_until, FRAME + 4 * FRAME);
+}
