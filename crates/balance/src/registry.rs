@@ -193,8 +193,9 @@ macro_rules! registry {
         }
 
         impl SwitchScheme {
-            /// As [`SwitchBalancer::choose`].
-            #[inline]
+            /// As [`SwitchBalancer::choose`]. Inlined by force: as a call it takes 3 % more instructions a hop.
+            #[inline(always)]
+            #[allow(clippy::inline_always)]
             pub fn choose(
                 &mut self,
                 cx: &mut impl SwitchContext,

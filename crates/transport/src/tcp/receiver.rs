@@ -124,7 +124,8 @@ impl Receiver {
         });
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // As a call it takes 1 % more instructions a packet-hop.
     fn on_data(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) -> Delivery {
         self.segments_received += 1;
         let echo_changed = self.take_mark(tcp, packet, out);
