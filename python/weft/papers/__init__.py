@@ -1,1 +1,1 @@
-"""Figures of the papers, made again: a module a figure."""
+"""The papers: their experiments and figures as data, what makes them again, and the verdicts on their claims."""

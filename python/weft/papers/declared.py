@@ -1,0 +1,217 @@
+"""What is declared about a paper: its experiments, which are grids of runs, and its figures, which show them.
+
+Each paper is data: `data/<paper>.toml` beside this file. Its claims are in `data/<paper>-claims.toml`, which
+`weft.papers.claims` reads.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from weft.errors import SpecError
+from weft.papers.reading import nearest, read_toml
+
+__all__ = [
+    "DATA",
+    "PLOTS",
+    "SCALES",
+    "STATISTICS",
+    "AxisValue",
+    "Experiment",
+    "FigureSpec",
+    "Measure",
+    "PanelSpec",
+    "Paper",
+    "Scale",
+    "load_paper",
+    "paper_names",
+]
+
+DATA = Path(__file__).with_name("data")
+"""Where the papers that come with Weft are."""
+
+Scale: TypeAlias = Literal["quick", "paper"]
+SCALES: tuple[Scale, ...] = ("quick", "paper")
+
+PLOTS = ("lines", "bars", "cdf", "box", "over-time", "table")
+
+STATISTICS = (
+    "mean",
+    "p1",
+    "p5",
+    "p25",
+    "p50",
+    "p75",
+    "p95",
+    "p99",
+    "p999",
+    "min",
+    "max",
+    "sum",
+    "std",
+    "count",
+    "share",
+)
+"""What a measure makes of the rows of a table. `count` counts them; `share` tells how many are true, or above 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class AxisValue:
+    """A place on an axis of an experiment: what it is called, the number that it stands for, what it sets."""
+
+    label: str
+    number: float | None
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A grid of runs: contenders, axes and seeds."""
+
+    name: str
+    preset: str | None = None
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    """Top-level tables of a spec; beside a preset, each stands in place of the preset's."""
+    set: Mapping[str, Any] = field(default_factory=dict)
+    contenders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Key of each contender, and what it sets; a scheme of the command line sets `balancer`."""
+    vary: Mapping[str, tuple[AxisValue, ...]] = field(default_factory=dict)
+    seeds: int = 1
+    tables: tuple[str, ...] = ()
+    """Tables to keep beside those that the panels read."""
+    quick: "Experiment | None" = None
+    """What stands in place of the above at quick scale."""
+
+    def at(self, scale: Scale) -> "Experiment":
+        """Return the experiment as it is at a scale."""
+        if scale == "quick" and self.quick is not None:
+            return self.quick
+        return replace(self, quick=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What of a run is shown: a metric of its summary, or a statistic of a column of one of its tables."""
+
+    label: str = ""
+    """What the group of bars, or the column, is called where a panel has several measures."""
+    metric: str | None = None
+    bin: int | None = None
+    """Place of the range of sizes in `run.bins`; None for the metrics of the whole run."""
+    table: str | None = None
+    column: str | None = None
+    statistic: str | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
+    """Rows of the table: `column = value` or a list of values, `column_from` (included), `column_below` (not)."""
+    unit: str | None = None
+    """`us`, `mbps`, `bytes`, `share`, `ratio`, `count`; None: what the metric or the column says."""
+    factor: float = 1.0
+    """Multiplies the values."""
+
+
+@dataclass(frozen=True, slots=True)
+class PanelSpec:
+    """One plot of a figure."""
+
+    title: str
+    experiment: str
+    plot: str
+    measures: tuple[Measure, ...]
+    x: str | None = None
+    """A varied field; "bins" or "metrics" where several measures stand side by side; None: one place."""
+    x_label: str | None = None
+    y_label: str | None = None
+    x_scale: str = "linear"
+    y_scale: str = "linear"
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For varied fields, the labels of the values to keep; default: all."""
+    contenders: tuple[str, ...] = ()
+    """Those to show, in this order; none: all."""
+    relative_to: str | Mapping[str, str] | None = None
+    """A contender (at the same place and seed), or a label of a varied field, by which values are divided."""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureSpec:
+    """A figure or table of a paper."""
+
+    paper: str
+    name: str
+    title: str
+    place: str = ""
+    about: str = ""
+    reason: str | None = None
+    """Why it cannot be made; then there are no panels."""
+    panels: tuple[PanelSpec, ...] = ()
+    special: str | None = None
+    """The function of `weft.papers.special` that makes it, in place of panels."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What that function is told."""
+    experiments: tuple[str, ...] = ()
+    """Experiments whose runs that function reads."""
+
+    @property
+    def key(self) -> str:
+        """Paper and name: `meet 6`."""
+        return f"{self.paper} {self.name}"
+
+    @property
+    def heading(self) -> str:
+        """`Fig. 6` or `Table 3`."""
+        return f"Table {self.name.removeprefix('table-')}" if self.name.startswith("table-") else f"Fig. {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper: its experiments and figures."""
+
+    name: str
+    title: str
+    venue: str
+    labels: Mapping[str, str]
+    experiments: Mapping[str, Experiment]
+    figures: Mapping[str, FigureSpec]
+    folder: Path
+    """Where its file is: files that a spec names are relative to it."""
+
+    def label(self, contender: str) -> str:
+        """Return what a contender is called in legends."""
+        if contender in self.labels:
+            return self.labels[contender]
+        name, *parameters = contender.split(":")
+        return ":".join([self.labels.get(name, name.upper() if name.islower() else name), *parameters])
+
+    def figure(self, name: str) -> FigureSpec:
+        """Find a figure; `SpecError` names the nearest one if there is none."""
+        if name not in self.figures:
+            raise nearest(f"figure of {self.name}", name, self.figures)
+        return self.figures[name]
+
+
+def paper_names(folder: Path = DATA) -> list[str]:
+    """List the papers of a folder, by name."""
+    files = sorted(folder.glob("*.toml"))
+    return [file.stem for file in files if not file.stem.endswith("-claims") and file.stem != "times"]
+
+
+def load_paper(name: str, folder: Path = DATA) -> Paper:
+    """Read and check the declarations of a paper; `SpecError` says which file and key is wrong."""
+    from weft.papers.reading_papers import read_experiment, read_figure
+
+    names = paper_names(folder)
+    if name not in names:
+        raise nearest("paper", name, names)
+    top = read_toml(folder / f"{name}.toml")
+    paper = top.section("paper")
+    if (found := paper.need("name", str)) != name:
+        raise paper.error(f"name = {found!r}, and the file is called {name}.toml")
+    title, venue = paper.take("title", str, name.upper()), paper.take("venue", str, "")
+    labels = paper.take("labels", dict, {})
+    paper.end()
+    experiments = {key: read_experiment(key, section) for key, section in top.sections("experiment").items()}
+    figures = {key: read_figure(name, key, section, experiments) for key, section in top.sections("figure").items()}
+    top.end()
+    if not figures:
+        raise SpecError(f"{name}.toml: has no figure")
+    return Paper(name, title, venue, labels, experiments, figures, folder)

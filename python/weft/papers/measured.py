@@ -1,0 +1,83 @@
+"""The numbers of a figure, as one tidy table: what is drawn, and what claims are judged by."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from weft.papers.declared import Scale
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["POOLED", "FigureData", "RunsUsed"]
+
+POOLED = -1
+"""The seed of a curve that pools all seeds."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunsUsed:
+    """The runs that a figure was made of."""
+
+    scale: Scale
+    runs: int
+    reused: int = 0
+    """Those that were there before."""
+    failed: int = 0
+    cpu_s: float = 0.0
+    """What all of them took, whenever they were done."""
+    seeds: int = 1
+    """The most seeds of any of its experiments."""
+    flows: tuple[int, ...] = ()
+    """Numbers of flows of its runs, each once, in order."""
+    points: Mapping[str, int] = field(default_factory=dict)
+    """For each varied field, how many values of it there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureData:
+    """The data of a figure."""
+
+    rows: "pl.DataFrame"
+    """A row per value: panel (from 0), contender, x (label), x_number (or null), seed, measure (label), value.
+
+    In the order of panels, contenders, x, measures and seeds. Values have the unit of their measure; `relative_to` is
+    applied. A run that failed has null.
+    """
+    curves: "pl.DataFrame"
+    """Of plots of kind cdf, box and over-time: panel, contender, x, seed (-1: pooled), position, value, share.
+
+    cdf: value, and the share of values up to it. box: quantiles, with 0.05, 0.25, 0.5, 0.75 and 0.95 as share, and the
+    mean, with null. over-time: value is the time in microseconds, share what is measured, by seed.
+    """
+    runs: RunsUsed
+
+    @staticmethod
+    def row_schema() -> dict[str, Any]:
+        """Return the columns of `rows`."""
+        import polars as pl
+
+        return {
+            "panel": pl.Int64,
+            "contender": pl.String,
+            "x": pl.String,
+            "x_number": pl.Float64,
+            "seed": pl.Int64,
+            "measure": pl.String,
+            "value": pl.Float64,
+        }
+
+    @staticmethod
+    def curve_schema() -> dict[str, Any]:
+        """Return the columns of `curves`."""
+        import polars as pl
+
+        return {
+            "panel": pl.Int64,
+            "contender": pl.String,
+            "x": pl.String,
+            "seed": pl.Int64,
+            "position": pl.Int64,
+            "value": pl.Float64,
+            "share": pl.Float64,
+        }
