@@ -199,9 +199,12 @@ def model_beside_simulation(panels: Sequence[Panel], *, y_label: str, note: str)
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure; the suffix of the path says how (.png, .pdf, .svg)."""
+    """Write a figure; the suffix of the path says how (.png, .pdf, .svg). No date: the same figure, the same bytes."""
+    undated: dict[str, Any] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
     with mpl.rc_context(_STYLE):
-        figure.savefig(path, bbox_inches="tight" if figure.texts else None)
+        figure.savefig(
+            path, bbox_inches="tight" if figure.texts else None, metadata=undated.get(path.suffix.lower(), {})
+        )
 
 
 def _fct_panel(axes: "Axes", groups: Groups, bins: Sequence[BinName], statistic: str, scale: float) -> None:

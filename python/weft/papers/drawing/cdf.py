@@ -1,0 +1,71 @@
+"""Cumulative distributions, a curve a contender."""
+
+from typing import TYPE_CHECKING
+
+from weft.papers.drawing.axes import empty, set_log
+from weft.papers.drawing.lines import MEASURE_DASHES
+from weft.papers.drawing.view import PanelView, scaled_label
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_cdf"]
+
+_MARKS = 7
+"""Markers on a curve: enough to tell it by, few enough to see it."""
+
+
+def draw_cdf(axes: "Axes", view: PanelView) -> None:
+    """Draw a panel: values along x, the share of those at or below along y."""
+    curves = drawn_curves(view)
+    values = [value for _, _, one in curves for value in one.get_column("value").to_list()]
+    if not values:
+        empty(axes)
+        return
+    label, divisor = scaled_label(view.x, values)
+    for turn, (contender, dash, one) in enumerate(curves):
+        look = view.looks[contender]
+        every = max(one.height // _MARKS, 1)
+        axes.step(
+            (one.get_column("value") / divisor).to_list(),
+            one.get_column("share").to_list(),
+            where="post",
+            color=look.colour,
+            linestyle=look.dash if dash is None else dash,
+            marker=look.marker,
+            markersize=4.5,
+            markeredgecolor="white",
+            markeredgewidth=0.5,
+            markevery=(turn * every // max(len(curves), 1), every),
+        )
+    if view.x.log and min(values) > 0.0:
+        set_log(axes, [value / divisor for value in (min(values), max(values))], "x")
+    elif min(values) >= 0.0:
+        axes.set_xlim(left=0.0)
+        if max(values) == 0.0:
+            axes.set_xlim(right=1.0)
+    axes.set_ylim(0.0, 1.02)
+    axes.set_xlabel(label)
+    axes.set_ylabel(view.y.label)
+
+
+def drawn_curves(view: PanelView) -> list[tuple[str, str | None, "pl.DataFrame"]]:
+    """Each curve with its contender, and with a dash of its own where a contender has one for each of several x.
+
+    Curves that were pooled over the seeds are taken where there are some, those of each seed otherwise.
+    """
+    import polars as pl
+
+    frame = view.curves.drop_nulls(["value", "share"])
+    pooled = frame.filter(pl.col("seed") < 0)
+    frame = pooled if pooled.height else frame
+    xs = frame.get_column("x").unique(maintain_order=True).to_list()
+    found = []
+    for contender in view.contenders:
+        for order, x in enumerate(xs):
+            own = frame.filter((pl.col("contender") == contender) & (pl.col("x") == x))
+            dash = MEASURE_DASHES[order % len(MEASURE_DASHES)] if len(xs) > 1 else None
+            for one in own.partition_by("seed", maintain_order=True):
+                found.append((contender, dash, one.sort("position")))
+    return found

@@ -1,0 +1,126 @@
+"""A figure from its panels: the grid, one legend above it, one note below."""
+
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+from weft.figures import new_figure, save
+from weft.papers.drawing.bars import HATCHES, draw_bars
+from weft.papers.drawing.boxes import draw_boxes
+from weft.papers.drawing.cdf import draw_cdf
+from weft.papers.drawing.lines import MEASURE_DASHES, draw_lines
+from weft.papers.drawing.over_time import draw_over_time
+from weft.papers.drawing.table import ROW_IN, draw_table
+from weft.papers.drawing.view import PanelView
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+__all__ = ["PLOTS", "compose", "write"]
+
+PLOTS: Mapping[str, Callable[["Axes", PanelView], None]] = {
+    "lines": draw_lines,
+    "bars": draw_bars,
+    "cdf": draw_cdf,
+    "box": draw_boxes,
+    "over-time": draw_over_time,
+    "table": draw_table,
+}
+"""How each kind of plot is drawn, by the name that a declaration uses."""
+
+_WIDE_IN = 7.2
+_ALONE_IN = 4.6
+_PANEL_IN = 2.35
+_NOTE_POINTS = 7.0
+_NOTE_CHARACTERS_PER_IN = 20
+_TITLE_CHARACTERS = 44
+_LEGEND_CHARACTERS = 84
+"""Characters of names in a row of the legend of a wide figure, five more counted for each sample of a line."""
+
+
+def compose(panels: Sequence[PanelView], note: str) -> Figure:
+    """Draw the panels in two columns (one panel alone), a legend above and a note in small letters below."""
+    columns = min(len(panels), 2)
+    if len(panels) > 1 and all(view.plot == "table" for view in panels):
+        columns = 1
+    rows = -(-len(panels) // columns)
+    width = _WIDE_IN if columns == 2 or panels[0].plot == "table" else _ALONE_IN
+    heights = [max(_height(view) for view in panels[row * columns : (row + 1) * columns]) for row in range(rows)]
+    entries = _legend(panels)
+    with new_figure(width, sum(heights) + 0.25 * bool(entries)) as figure:
+        grid = list(figure.subplots(rows, columns, squeeze=False, height_ratios=heights).flat)
+        for axes, view in zip(grid, panels, strict=False):
+            PLOTS[view.plot](axes, view)
+            axes.set_title(textwrap.fill(view.title, _TITLE_CHARACTERS))
+        for axes in grid[len(panels) :]:
+            axes.set_axis_off()
+        if entries:
+            figure.legend(
+                handles=list(entries.values()),
+                labels=list(entries),
+                loc="outside upper center",
+                ncols=_legend_columns(list(entries), width),
+                handlelength=2.0,
+                columnspacing=1.4,
+            )
+        if note:
+            wrapped = "\n".join(textwrap.fill(line, int(width * _NOTE_CHARACTERS_PER_IN)) for line in note.split("\n"))
+            figure.text(0.5, -0.01, wrapped, ha="center", va="top", fontsize=_NOTE_POINTS, color="#555555")
+    return figure
+
+
+def write(figure: Figure, directory: Path, name: str = "figure") -> list[Path]:
+    """Write a figure as PNG and PDF; the bytes depend on nothing but the figure."""
+    paths = [directory / f"{name}.{suffix}" for suffix in ("png", "pdf")]
+    for path in paths:
+        save(figure, path)
+    return paths
+
+
+def _height(view: PanelView) -> float:
+    if view.plot == "table":
+        return 0.45 + ROW_IN * (len(view.contenders) + 1)
+    return _PANEL_IN
+
+
+def _legend(panels: Sequence[PanelView]) -> dict[str, "Artist"]:
+    """A sample for each contender of any panel, and for each measure where lines show several.
+
+    Tables name their rows, and so do the ticks of bars and boxes that stand alone.
+    """
+    from matplotlib.lines import Line2D
+
+    handles: dict[str, Artist] = {}
+    told = [view for view in panels if view.plot != "table"]
+    for view in told:
+        for contender in view.contenders:
+            if view.name(contender) not in handles:
+                handles[view.name(contender)] = _sample(view, contender)
+    for view in told:
+        if view.plot == "lines" and len(view.measures) > 1:
+            for order, measure in enumerate(view.measures):
+                dash = MEASURE_DASHES[order % len(MEASURE_DASHES)]
+                plain: dict[str, Any] = {"color": "#333333", "linestyle": dash}
+                handles.setdefault(measure, Line2D([], [], **plain))
+    return handles
+
+
+def _sample(view: PanelView, contender: str) -> "Artist":
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    look = view.looks[contender]
+    if view.plot in ("bars", "box"):
+        hatch = HATCHES[look.marker] if view.plot == "bars" else ""
+        return Patch(facecolor=look.colour, hatch=hatch, edgecolor="white", linewidth=0.4)
+    style: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "marker": look.marker}
+    return Line2D([], [], markersize=5.0, markeredgecolor="white", markeredgewidth=0.5, **style)
+
+
+def _legend_columns(labels: Sequence[str], width: float) -> int:
+    longest = max(map(len, labels)) + 5
+    return max(min(len(labels), int(_LEGEND_CHARACTERS * width / _WIDE_IN) // longest), 1)

@@ -1,0 +1,62 @@
+"""The small print below a figure: what it shows, and on how much it rests."""
+
+from weft.papers.declared import FigureSpec, Paper
+from weft.papers.measured import RunsUsed
+
+__all__ = ["note_below"]
+
+
+def note_below(paper: Paper, figure: FigureSpec, runs: RunsUsed) -> str:
+    """Title, scale, and the numbers of flows, points and seeds; those of the paper's scale where this is another."""
+    parts = [_numbers(runs)] if runs.runs else []
+    if runs.scale == "quick" and runs.runs and (full := _paper_numbers(paper, figure)):
+        parts.append(f"at the paper's scale {full}")
+    lines = [f"{paper.name.upper()} {figure.heading}: {figure.title}."]
+    scale = "Quick scale" if runs.scale == "quick" else "The paper's scale"
+    lines.append(f"{scale}: {'; '.join(parts)}." if parts else f"{scale}.")
+    if runs.seeds > 1:
+        lines[-1] += _spread({panel.plot for panel in figure.panels})
+    if runs.failed:
+        lines[-1] += f" {runs.failed} of {_many(runs.runs, 'run')} failed."
+    return "\n".join(lines)
+
+
+def _spread(plots: set[str]) -> str:
+    """What the figure shows of the spread over seeds."""
+    told = " Bars of confidence: 95 % over seeds." if plots & {"lines", "bars"} else ""
+    told += " ±: 95 % confidence over seeds." if "table" in plots else ""
+    return told + (" Values of all seeds together." if plots & {"cdf", "box"} else "")
+
+
+def _numbers(runs: RunsUsed) -> str:
+    """`400 flows, 3 loads, 3 seeds`."""
+    parts = []
+    if runs.flows:
+        low, high = min(runs.flows), max(runs.flows)
+        parts.append(_many(low, "flow") if low == high else f"{low:,} to {high:,} flows")
+    parts += [_many(count, _field(key)) for key, count in runs.points.items() if count > 1]
+    parts.append(_many(runs.seeds, "seed"))
+    return ", ".join(parts)
+
+
+def _paper_numbers(paper: Paper, figure: FigureSpec) -> str:
+    names = [*(panel.experiment for panel in figure.panels), *figure.experiments]
+    full = [paper.experiments[name].at("paper") for name in dict.fromkeys(names) if name in paper.experiments]
+    if not full:
+        return ""
+    points: dict[str, int] = {}
+    for one in full:
+        for key, values in one.vary.items():
+            points[key] = max(points.get(key, 0), len(values))
+    flows = {value for one in full if isinstance(value := one.set.get("traffic.flows"), int)}
+    parts = [_many(max(flows), "flow")] if len(flows) == 1 else []
+    parts += [_many(count, _field(key)) for key, count in points.items() if count > 1]
+    return ", ".join([*parts, _many(max(one.seeds for one in full), "seed")])
+
+
+def _field(key: str) -> str:
+    return key.rpartition(".")[2].replace("_", " ")
+
+
+def _many(number: int, name: str) -> str:
+    return f"{number:,} {name}{'s' * (number != 1)}"

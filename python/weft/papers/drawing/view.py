@@ -1,0 +1,105 @@
+"""What a plot is given: a panel of a figure with its own rows, its axes and the looks of its contenders."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from weft.palette import Look
+from weft.quantity import rate_scale, time_scale
+from weft.statistics import Estimate, estimate
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Axis", "DrawnUnit", "PanelView", "Place", "estimates", "places", "scaled_label", "unit_scale"]
+
+DrawnUnit: TypeAlias = Literal["us", "mbps", "bytes", "ratio", "count", "share"]
+"""The units that values come in; what is drawn is scaled from them."""
+
+_BYTES = (("GB", 1e9), ("MB", 1e6), ("KB", 1e3), ("bytes", 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis: what is on it, whether it is logarithmic, and the unit of the values that belong on it."""
+
+    label: str
+    log: bool = False
+    unit: DrawnUnit = "ratio"
+
+    def scale(self, largest: float) -> tuple[str, float]:
+        """Label with the unit that suits values up to `largest`, and what to divide them by."""
+        unit, divisor = unit_scale(self.unit, largest)
+        return (f"{self.label} ({unit})" if unit else self.label), divisor
+
+
+@dataclass(frozen=True, slots=True)
+class PanelView:
+    """A panel, ready to be drawn. `x` and `y` are the axes as drawn, also of a distribution, whose values are on x."""
+
+    title: str
+    plot: str
+    x: Axis
+    y: Axis
+    contenders: Sequence[str]
+    """In the order in which they are drawn."""
+    names: Mapping[str, str]
+    """What a contender is called in the legend."""
+    looks: Mapping[str, Look]
+    measures: Sequence[str]
+    """Labels, in the order in which they are drawn."""
+    rows: "pl.DataFrame"
+    curves: "pl.DataFrame"
+    relative: bool = False
+    """Whether values are shares of those of one contender: a line at 1 is drawn."""
+    units: Sequence[DrawnUnit] = ()
+    """Of each measure, where they may differ: in a table."""
+
+    def name(self, contender: str) -> str:
+        """What the legend calls a contender."""
+        return self.names.get(contender, contender)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A point of the axis: what it is called, and where it is if it is a number."""
+
+    label: str
+    number: float | None
+
+
+def places(view: PanelView) -> list[Place]:
+    """List the points of x: by number where all have one, in the order of the rows otherwise."""
+    found = {
+        label: Place(label, number)
+        for label, number in view.rows.select("x", "x_number").unique(maintain_order=True).rows()
+    }
+    numbers = [place.number for place in found.values()]
+    if all(number is not None for number in numbers):
+        return sorted(found.values(), key=lambda place: place.number or 0.0)
+    return list(found.values())
+
+
+def estimates(view: PanelView) -> dict[tuple[str, str, str], Estimate]:
+    """Estimate over seeds for each contender, measure and x (labels) that has a value at all."""
+    found: dict[tuple[str, str, str], list[float]] = {}
+    columns = view.rows.select("contender", "measure", "x", "value").drop_nulls("value")
+    for contender, measure, x, value in columns.rows():
+        found.setdefault((contender, measure, x), []).append(value)
+    return {key: estimate(values) for key, values in found.items()}
+
+
+def scaled_label(axis: Axis, values: Sequence[float]) -> tuple[str, float]:
+    """Label of an axis for these values, and what to divide them by."""
+    return axis.scale(max((abs(value) for value in values), default=0.0))
+
+
+def unit_scale(unit: DrawnUnit, largest: float) -> tuple[str, float]:
+    """Unit to write for values up to `largest`, and what to divide them by."""
+    if unit == "us":
+        return time_scale([largest])
+    if unit == "mbps":
+        return rate_scale([largest])
+    if unit == "bytes":
+        return next(((name, scale) for name, scale in _BYTES if largest >= scale), _BYTES[-1])
+    return ("%", 0.01) if unit == "share" else ("", 1.0)
