@@ -200,7 +200,7 @@ class Summary:
             packet_hops=raw["packet_hops"],
             packet_hops_per_cpu_s=raw.get("packet_hops_per_cpu_s"),
             events=raw.get("events", 0),
-            cpu_s=raw["cpu_s"],
+            cpu_s=raw.get("cpu_s", 0.0),
             wall_s=raw.get("wall_s", 0.0),
             simulated_us=raw.get("simulated_us", 0.0),
             sample_interval_us=raw.get("sample_interval_us"),

@@ -9,6 +9,7 @@ from typing import Any
 from weft.metrics import ALL_METRICS, bin_metrics
 from weft.papers.declared import PLOTS, SCALES, STATISTICS, AxisValue, Experiment, FigureSpec, Measure, PanelSpec
 from weft.papers.reading import Section, nearest
+from weft.papers.views import VIEWS
 from weft.simulation import TABLES
 from weft.variant import parse_variants
 
@@ -235,8 +236,9 @@ def _check_measure(measure: Measure, plot: str, section: Section) -> None:
         if measure.column or measure.statistic or measure.where:
             raise section.error("column, statistic and where are for a table")
         return
-    if measure.table not in TABLES:
-        raise section.error(f"table: {nearest('table', measure.table or '', TABLES)}")
+    known_tables = list(dict.fromkeys([*TABLES, *VIEWS]))
+    if measure.table not in known_tables:
+        raise section.error(f"table: {nearest('table', measure.table or '', known_tables)}")
     if plot in _POOLED:
         if measure.statistic is not None:
             raise section.error(f"a {plot} plot shows all values: it takes no statistic")

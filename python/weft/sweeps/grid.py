@@ -19,7 +19,7 @@ from weft.errors import SpecError
 from weft.simulation import Overrides, override_pairs
 from weft.spec import SpecText, parse_assignment, parse_document, to_toml_value
 
-__all__ = ["SEED", "Axis", "Grid", "Vary", "parse_vary", "read_grid"]
+__all__ = ["SEED", "Axis", "Grid", "Vary", "parse_vary", "read_grid", "table_from_string", "with_own_parameters"]
 
 SEED = "run.seed"
 
@@ -151,7 +151,7 @@ def _expanded(values: Sequence[Any], path: _Path) -> list[Any]:
     """Take the values of a swept field; a table among them that has lists itself stands for several."""
     found: list[Any] = []
     for value in values:
-        value = _from_string(value, path)
+        value = table_from_string(value, path)
         inner = [(own[len(path) :], items) for own, items in _lists(value, path)] if isinstance(value, Mapping) else []
         for chosen in itertools.product(*(items for _, items in inner)):
             copy = deepcopy(value)
@@ -167,7 +167,7 @@ def _put(table: Any, path: _Path, value: Any) -> None:
     table[path[-1]] = value
 
 
-def _from_string(value: Any, path: _Path) -> Any:
+def table_from_string(value: Any, path: _Path) -> Any:
     """Read `letflow:gap=100us` where a table can be given by name."""
     tag = _TAGS.get(_key(path))
     if tag is None or not isinstance(value, str):
@@ -191,7 +191,7 @@ def _axis(key: str, values: Sequence[Any], document: Mapping[str, Any]) -> Axis:
     if not values:
         raise SpecError(f"{key} = []: a field that is swept needs at least one value")
     if key == "balancer":
-        values = [_with_own_parameters(value, document) for value in values]
+        values = [with_own_parameters(value, document) for value in values]
     texts = [to_toml_value(value, key) for value in values]
     labels = [_label(value, _TAGS.get(key)) for value in values]
     if len(set(labels)) < len(labels):
@@ -200,7 +200,7 @@ def _axis(key: str, values: Sequence[Any], document: Mapping[str, Any]) -> Axis:
     return Axis(key, tuple(texts), tuple(_short(key, label) for label in labels))
 
 
-def _with_own_parameters(value: Any, document: Mapping[str, Any]) -> Any:
+def with_own_parameters(value: Any, document: Mapping[str, Any]) -> Any:
     """Add the parameters of the spec's `[balancer]` to the scheme that it names, as a comparison does."""
     own = document.get("balancer")
     if isinstance(own, Mapping) and isinstance(value, Mapping) and own.get("name") == value.get("name"):

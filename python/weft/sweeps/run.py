@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from io import BytesIO
@@ -49,6 +49,8 @@ class Run:
     """Fully resolved; files by absolute paths."""
     spec_hash: str
     version: str
+    tables: Sequence[str] = TABLES
+    """Those to keep, if they have rows."""
 
     @property
     def id(self) -> str:
@@ -68,7 +70,8 @@ class Outcome:
     tables: Mapping[str, bytes]
     provenance: Mapping[str, Any]
     error: str | None = None
-    notes: Sequence[str] = field(default=())
+    summary: str | None = None
+    """As JSON, without what was measured in time; None if it failed."""
 
 
 def plan(grid: Grid, workers: int) -> list[Run]:
@@ -133,10 +136,12 @@ def simulate(run: Run, share: Share | None = None, stop: threading.Event | None 
         found = result.summary.raw["spec_hash"]
         if found != run.spec_hash:
             raise SpecError("a file that the spec names is not here what it was when the sweep was planned")
-        tables = {name: _parquet(frame) for name in TABLES if not (frame := _table(result, name)).is_empty()}
-        tables[RUNS] = _parquet(_row(run, result))
+        tables = {name: _parquet(frame) for name in run.tables if not (frame := _table(result, name)).is_empty()}
+        lasting = {key: value for key, value in result.summary.raw.items() if key not in _MEASURED}
+        summary = json.dumps(lasting, ensure_ascii=False)
+        tables[RUNS] = _parquet(_row(run, result, summary))
         measured = {key: result.summary.raw.get(key) for key in _MEASURED}
-        return Outcome(tables, _provenance(run, began, start) | measured)
+        return Outcome(tables, _provenance(run, began, start) | measured, summary=summary)
     except Stopped:
         raise
     except Exception as error:
@@ -174,17 +179,15 @@ def _table(result: Result, name: str) -> "pl.DataFrame":
     return pl.DataFrame(result.core.table(name))
 
 
-def _row(run: Run, result: Result) -> "pl.DataFrame":
-    """Make the row of the table of runs: every metric, and the summary as JSON without what was measured in time."""
+def _row(run: Run, result: Result, text: str) -> "pl.DataFrame":
+    """Make the row of the table of runs: every metric, and the summary as JSON."""
     import polars as pl
 
     summary = result.summary
-    raw = {key: value for key, value in summary.raw.items() if key not in _MEASURED}
     names = {"run": run.id, "scheme": summary.scheme, "seed": summary.seed, "flows": summary.flows}
     metrics = {metric.key: metric.read(summary) for metric in ALL_METRICS}
     schema: dict[str, Any] = {"run": pl.String, "scheme": pl.String, "seed": pl.Int64, "flows": pl.Int64}
     schema |= dict.fromkeys(metrics, pl.Float64) | {"summary": pl.String}
-    text = json.dumps(raw, ensure_ascii=False)
     return pl.DataFrame([names | metrics | {"summary": text}], schema=schema)
 
 

@@ -4,17 +4,14 @@ A run counts as done once its row of provenance is there, which is written last 
 """
 
 import contextlib
-import fcntl
 import json
-import os
-import platform
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from weft.durable import DurableDirectory, size_of
 from weft.errors import OutputError
 from weft.simulation import TABLES
 from weft.sweeps.grid import Grid
@@ -29,9 +26,7 @@ DATA = (RUNS, *TABLES)
 """The Parquet data sets that are partitioned by the swept fields, but for the provenance."""
 
 _FILE = "run.parquet"
-_LOCK = ".lock"
-_PARTS = ".part"
-_OWN = {MANIFEST, PROVENANCE, *DATA, f"{TABLE}.csv", f"{TABLE}.parquet", "report.html", _LOCK, _PARTS}
+_OWN = {MANIFEST, PROVENANCE, *DATA, f"{TABLE}.csv", f"{TABLE}.parquet", "report.html"}
 
 
 class Store:
@@ -42,41 +37,28 @@ class Store:
         self._runs = runs
         self._swept = {axis.key: list(axis.labels) for axis in grid.axes}
         self._force = force
-        self._lock = -1
-        self._known: set[Path] = set()
+        self._files = DurableDirectory(directory, MANIFEST, _OWN, "sweep")
 
     def __enter__(self) -> Self:
-        _check_place(self.path)
-        with self._explained():
-            if self.path.exists():
-                _check_contents(self.path)  # before there is a lock in a directory of somebody else
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(self.path / _LOCK, self.path)
-        try:
-            with self._explained():
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._files)
+            with self._files.explained():
                 self._prepare()
-        except BaseException:
-            self._close()
-            raise
+            stack.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close()
+        self._files.close()
 
     def _prepare(self) -> None:
-        shutil.rmtree(self.path / _PARTS, ignore_errors=True)  # of a sweep that was killed
-        _check_contents(self.path)
         if self._force:
-            # The manifest last: it says that the rest may be removed.
-            for name in [*sorted(_OWN - {_LOCK, MANIFEST}), MANIFEST]:
-                _remove(self.path / name)
+            self._files.clear()
         elif (self.path / MANIFEST).exists():
             self._check_manifest()
-        (self.path / _PARTS).mkdir()
         manifest = {"format": 1, "swept": self._swept}
-        self._put(self.path / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
+        self._files.put(self.path / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
 
     def _check_manifest(self) -> None:
         swept = read_manifest(self.path)
@@ -103,67 +85,27 @@ class Store:
         if row is None or row["run"] != run.id or row["status"] != "done":
             return False
         sizes = zip(row["tables"], row["table_bytes"], strict=True)
-        return all(_size(self._place(name, run)) == size for name, size in sizes)
+        return all(size_of(self._place(name, run)) == size for name, size in sizes)
 
     def commit(self, run: Run, outcome: Outcome) -> None:
         """Write what a run left behind; whatever interrupts this, the run is then there as a whole or not at all."""
-        with self._explained():
-            self._take_away(self._place(PROVENANCE, run))
+        with self._files.explained():
+            self._files.take_away(self._place(PROVENANCE, run))
             for name in DATA:
                 if name in outcome.tables:
-                    self._put(self._place(name, run), outcome.tables[name])
+                    self._files.put(self._place(name, run), outcome.tables[name])
                 else:
-                    self._take_away(self._place(name, run))
-            self._put(self._place(PROVENANCE, run), _provenance_row(run, outcome))
+                    self._files.take_away(self._place(name, run))
+            self._files.put(self._place(PROVENANCE, run), _provenance_row(run, outcome))
 
     def write(self, files: Mapping[str, bytes]) -> None:
         """Write files of the whole sweep, such as its table."""
-        with self._explained():
+        with self._files.explained():
             for name, content in files.items():
-                self._put(self.path / name, content)
+                self._files.put(self.path / name, content)
 
     def _place(self, table: str, run: Run) -> Path:
         return self.path / table / run.directory / _FILE
-
-    def _put(self, target: Path, content: bytes) -> None:
-        self._make(target.parent)
-        part = self.path / _PARTS / "file"
-        with part.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(target)
-        _sync(target.parent)
-
-    def _take_away(self, target: Path) -> None:
-        if target.exists():
-            target.unlink()
-            _sync(target.parent)
-
-    def _make(self, directory: Path) -> None:
-        if directory in self._known or directory == self.path:
-            return
-        self._make(directory.parent)
-        if not directory.is_dir():
-            directory.mkdir()
-            _sync(directory.parent)
-        self._known.add(directory)
-
-    def _close(self) -> None:
-        shutil.rmtree(self.path / _PARTS, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            os.ftruncate(self._lock, 0)
-        os.close(self._lock)
-
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise OutputError(
-                f"{self.path}: cannot be written: {error.strerror or error}; runs that are finished are kept, and "
-                "the same command goes on from there"
-            ) from error
 
 
 def read_provenance(directory: Path) -> dict[str, dict[str, Any]]:
@@ -223,55 +165,3 @@ def _seed(run: Run) -> int:
     import tomllib
 
     return int(tomllib.loads(run.spec.text)["run"]["seed"])
-
-
-def _check_place(directory: Path) -> None:
-    if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
-        raise OutputError(f"{directory}: exists and is not a directory")
-
-
-def _check_contents(directory: Path) -> None:
-    """Refuse a directory that holds something else: neither going on nor beginning anew may touch it."""
-    names = {path.name for path in directory.iterdir()}
-    if names <= {_LOCK, _PARTS}:
-        return
-    if MANIFEST not in names:
-        raise OutputError(f"{directory}: is neither empty nor an earlier sweep; choose another --out")
-    if strangers := sorted(names - _OWN):
-        raise OutputError(f"{directory}: holds {strangers[0]!r}, which weft did not write; choose another --out")
-
-
-def _locked(file: Path, directory: Path) -> int:
-    """Open the lock. The system lets go of it when the process ends, however it ends."""
-    handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.read(handle, 200).decode(errors="replace").strip() or "another process"
-        os.close(handle)
-        raise OutputError(f"{directory}: another sweep is writing to it ({holder})") from None
-    os.ftruncate(handle, 0)
-    os.write(handle, f"process {os.getpid()} on {platform.node()}\n".encode())
-    return handle
-
-
-def _sync(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError:
-        return -1
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
