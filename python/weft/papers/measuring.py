@@ -1,0 +1,171 @@
+"""From the runs of a declared figure to its tidy table."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from weft.papers.declared import AxisValue, Experiment, FigureSpec, Measure, PanelSpec, Paper, Scale
+from weft.papers.measured import POOLED, FigureData, RunsUsed
+from weft.papers.reading_papers import MEASURES
+from weft.papers.runs import Case
+from weft.papers.values import over_time, value_of, values_of
+from weft.simulation import Result
+
+__all__ = ["Results", "measure_figure", "measure_name"]
+
+Results: TypeAlias = Callable[[Case], Result | None]
+"""Finds the run of a place; None if it failed."""
+
+_MOST_POINTS = 400
+"""Most points that a distribution keeps: more than a plot can show."""
+
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A contender at an x of a panel."""
+
+    contender: str
+    x: str
+    number: float | None
+    labels: tuple[tuple[str, str], ...]
+
+
+def measure_figure(figure: FigureSpec, paper: Paper, scale: Scale, results: Results, runs: RunsUsed) -> FigureData:
+    """Measure the runs of all panels; `runs` goes into the data as it is."""
+    rows: list[tuple[Any, ...]] = []
+    curves: list[tuple[Any, ...]] = []
+    for number, panel in enumerate(figure.panels):
+        own = _Panel(number, panel, paper.experiments[panel.experiment].at(scale), results)
+        rows += own.rows()
+        curves += own.curves()
+    return FigureData(
+        pl.DataFrame(rows, schema=FigureData.row_schema(), orient="row"),
+        pl.DataFrame(curves, schema=FigureData.curve_schema(), orient="row"),
+        runs,
+    )
+
+
+def measure_name(measure: Measure) -> str:
+    """Return what a measure is called in the data: its label, or what it reads."""
+    if measure.label:
+        return measure.label
+    if measure.metric is not None:
+        return measure.metric if measure.bin is None else f"{measure.metric} of bin {measure.bin}"
+    return " ".join(part for part in (measure.statistic, measure.column) if part)
+
+
+class _Panel:
+    """One panel with its runs."""
+
+    def __init__(self, number: int, panel: PanelSpec, experiment: Experiment, results: Results) -> None:
+        self._number, self._panel, self._experiment, self._results = number, panel, experiment, results
+        self._seeds = range(1, experiment.seeds + 1)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows, in the order of the declaration."""
+        pooled = self._panel.plot in ("cdf", "box")
+        for place in self._places():
+            for measure in self._panel.measures:
+                for seed in self._seeds:
+                    found = self._distribution(place, measure, seed) if pooled else self._value(place, measure, seed)
+                    for name, value in found.items():
+                        yield (self._number, place.contender, place.x, place.number, seed, name, value)
+
+    def curves(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the points of curves."""
+        if self._panel.plot not in ("cdf", "box", "over-time"):
+            return
+        for place in self._places():
+            for measure in self._panel.measures:
+                for seed, points in self._points(place, measure):
+                    for position, (value, share) in enumerate(points):
+                        yield (self._number, place.contender, place.x, seed, position, value, share)
+
+    def _places(self) -> Iterator[_Place]:
+        panel = self._panel
+        where = dict(panel.where)
+        axis: Sequence[AxisValue | None] = [None]
+        if panel.x is not None and panel.x not in MEASURES:
+            kept = where.pop(panel.x, None)
+            axis = [value for value in self._experiment.vary[panel.x] if kept is None or value.label in kept]
+        # Of every other varied field one value is left: the reading of the declaration sees to it.
+        fixed = {key: where.get(key, (values[0].label,))[0] for key, values in self._experiment.vary.items()}
+        for contender in panel.contenders or self._experiment.contenders:
+            for value in axis:
+                labels = fixed if value is None or panel.x is None else {**fixed, panel.x: value.label}
+                x, number = ("", None) if value is None else (value.label, value.number)
+                yield _Place(contender, x, number, tuple(labels.items()))
+
+    def _run(self, place: _Place, seed: int) -> Result | None:
+        return self._results(Case(self._experiment.name, place.contender, place.labels, seed))
+
+    def _value(self, place: _Place, measure: Measure, seed: int) -> Mapping[str, float | None]:
+        name = measure_name(measure)
+        value = self._plain(place, measure, seed)
+        if self._panel.relative_to is None:
+            return {name: value}
+        base = self._plain(self._base(place), measure, seed)
+        return {name: value / base if value is not None and base else None}
+
+    def _base(self, place: _Place) -> _Place:
+        """Return the place that another one is divided by."""
+        relative = self._panel.relative_to
+        if isinstance(relative, str):
+            return _Place(relative, place.x, place.number, place.labels)
+        assert relative is not None
+        return _Place(place.contender, place.x, place.number, tuple((dict(place.labels) | dict(relative)).items()))
+
+    def _plain(self, place: _Place, measure: Measure, seed: int) -> float | None:
+        result = self._run(place, seed)
+        return None if result is None else value_of(result, measure)
+
+    def _distribution(self, place: _Place, measure: Measure, seed: int) -> Mapping[str, float | None]:
+        """Return what claims may ask of a distribution."""
+        result = self._run(place, seed)
+        values = pl.Series([], dtype=pl.Float64) if result is None else values_of(result, measure)
+        numbers = {
+            "mean": values.mean(),
+            "std": values.std(ddof=0),
+            **{
+                f"p{100 * share:.0f}": values.quantile(share, "nearest")
+                for share in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+            },
+        }
+        prefix = f"{measure.label} " if measure.label else ""
+        return {
+            f"{prefix}{name}": float(value) if isinstance(value, int | float) else None
+            for name, value in numbers.items()
+        }
+
+    def _points(self, place: _Place, measure: Measure) -> Iterator[tuple[int, Sequence[tuple[float, float | None]]]]:
+        if self._panel.plot == "over-time":
+            for seed in self._seeds:
+                result = self._run(place, seed)
+                yield seed, [] if result is None else over_time(result, measure)
+            return
+        found = [values_of(result, measure) for seed in self._seeds if (result := self._run(place, seed)) is not None]
+        values = pl.concat(found).sort() if found else pl.Series([], dtype=pl.Float64)
+        if not values.is_empty():
+            yield POOLED, _steps(values) if self._panel.plot == "cdf" else _box(values)
+
+
+def _steps(values: pl.Series) -> list[tuple[float, float]]:
+    """Return points of the cumulative distribution of sorted values: the first, the last, and even ranks between."""
+    count = len(values)
+    kept = (
+        range(count)
+        if count <= _MOST_POINTS
+        else sorted({round(i * (count - 1) / (_MOST_POINTS - 1)) for i in range(_MOST_POINTS)})
+    )
+    return [(float(values[rank]), (rank + 1) / count) for rank in kept]
+
+
+def _box(values: pl.Series) -> list[tuple[float, float | None]]:
+    quantiles = [(values.quantile(share, "linear"), share) for share in _QUANTILES]
+    mean = values.mean()
+    assert isinstance(mean, int | float)
+    return [*((float(value), share) for value, share in quantiles if value is not None), (float(mean), None)]

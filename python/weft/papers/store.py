@@ -1,0 +1,155 @@
+"""The directory of `weft reproduce`: runs by their address, and beside them a folder for each paper.
+
+A run is a result directory as `weft run` writes one, with the tables that a figure has asked for, and its provenance.
+It counts as done once its provenance is there, which is written last and taken away first.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from weft import _core
+from weft.durable import DurableDirectory, size_of
+from weft.errors import OutputError
+from weft.simulation import Result
+from weft.summary import Summary
+from weft.sweeps.run import RUNS, Outcome, Run
+
+__all__ = ["MANIFEST", "RUNS_FOLDER", "Store"]
+
+MANIFEST = "reproduce.json"
+RUNS_FOLDER = "runs"
+
+_PROVENANCE = "provenance.json"
+
+
+class Store:
+    """An open directory of results. Use it in a `with` block; only one process at a time gets in."""
+
+    def __init__(self, path: Path, papers: Iterable[str]) -> None:
+        """Take the names of the papers that there are: what else is in the directory is somebody else's."""
+        self.path = path
+        self._files = DurableDirectory(path, MANIFEST, {RUNS_FOLDER, *papers}, "reproduction")
+        self._records: dict[str, dict[str, Any] | None] = {}
+
+    def __enter__(self) -> Self:
+        self._files.__enter__()
+        if not (self.path / MANIFEST).exists():
+            self.put(MANIFEST, json.dumps({"format": 1, "version": _core.version()}).encode() + b"\n")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._files.close()
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write a file below the directory, whole or not at all."""
+        with self._files.explained():
+            self._files.put(self.path / name, content)
+
+    def remove(self, name: str) -> None:
+        """Remove a file below the directory, if it is there."""
+        with self._files.explained():
+            self._files.take_away(self.path / name)
+
+    def is_done(self, run: Run) -> bool:
+        """Whether a run is there, whole, with all the tables that are wanted of it."""
+        record = self.record(run.id)
+        if record is None or record["status"] != "done" or not set(run.tables) <= set(record["asked"]):
+            return False
+        place = self._place(run.id)
+        return all(size_of(place / name) == size for name, size in record["files"].items())
+
+    def with_known_tables(self, run: Run) -> Run:
+        """Add the tables that were asked of a run before: doing it again must not lose them."""
+        record = self.record(run.id)
+        before = set() if record is None else set(record["asked"])
+        return replace(run, tables=tuple(sorted({*run.tables, *before})))
+
+    def record(self, run_id: str) -> dict[str, Any] | None:
+        """Return the provenance of a run; None if it was never done."""
+        if run_id not in self._records:
+            self._records[run_id] = self._read_record(run_id)
+        return self._records[run_id]
+
+    def result(self, run_id: str) -> Result | None:
+        """Return a run that is done; None if it failed, or was never done."""
+        record = self.record(run_id)
+        if record is None or record["status"] != "done":
+            return None
+        place = self._place(run_id)
+        try:
+            summary = json.loads((place / "summary.json").read_text(encoding="utf-8"))
+            spec = (place / "spec.toml").read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise OutputError(f"{place}: cannot be read: {error}") from None
+        return _Stored(Summary.read(summary | record["measured"]), spec, path=place)
+
+    def commit(self, run: Run, outcome: Outcome) -> None:
+        """Write what a run left behind; whatever interrupts this, the run is then there as a whole or not at all."""
+        place = self._place(run.id)
+        files = {f"{name}.parquet": content for name, content in outcome.tables.items() if name != RUNS}
+        if outcome.summary is not None:
+            files["summary.json"] = outcome.summary.encode()
+        files["spec.toml"] = run.spec.text.encode()
+        record = _record(run, outcome, {name: len(content) for name, content in files.items()})
+        with self._files.explained():
+            self._files.take_away(place / _PROVENANCE)
+            for name, content in files.items():
+                self._files.put(place / name, content)
+            self._files.put(place / _PROVENANCE, json.dumps(record, indent=1, ensure_ascii=False).encode())
+        self._records[run.id] = record
+
+    def _place(self, run_id: str) -> Path:
+        return self.path / RUNS_FOLDER / run_id
+
+    def _read_record(self, run_id: str) -> dict[str, Any] | None:
+        file = self._place(run_id) / _PROVENANCE
+        try:
+            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise OutputError(f"{file}: cannot be read: {error}") from None
+        return found
+
+
+class _Stored(Result):
+    """A run of the store: a table without rows has no file."""
+
+    def _frame(self, name: str) -> Any:
+        import polars as pl
+
+        assert self.path is not None
+        if name not in self._frames and not (self.path / f"{name}.parquet").exists():
+            self._frames[name] = pl.DataFrame()
+        return super()._frame(name)
+
+
+def _record(run: Run, outcome: Outcome, files: Mapping[str, int]) -> dict[str, Any]:
+    """Say what was done, when and where."""
+    known = dict(outcome.provenance)
+    started = known.get("started")
+    return {
+        "run": run.id,
+        "version": run.version,
+        "spec_hash": run.spec_hash,
+        "status": "done" if outcome.error is None else "failed",
+        "error": outcome.error,
+        "asked": list(run.tables),
+        "files": dict(files),
+        "host": known.get("host"),
+        "process": known.get("process"),
+        "started": started.isoformat() if isinstance(started, datetime) else None,
+        "took_s": known.get("took_s"),
+        "measured": {
+            key: known.get(key)
+            for key in ("cpu_s", "wall_s", "packet_hops_per_cpu_s", "memory_bytes")
+            if known.get(key) is not None
+        },
+    }

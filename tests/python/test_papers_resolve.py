@@ -1,0 +1,42 @@
+"""Every run of every paper that comes with Weft resolves, at both scales, and every measure reads what there is."""
+
+import pytest
+
+from weft.papers.declared import SCALES, Measure, Scale, load_paper, paper_names
+from weft.papers.runs import Plan, cases_of_experiment
+from weft.papers.values import value_of, values_of
+from weft.simulation import Result, run
+
+PAPERS = paper_names()
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_spec_resolves(name: str, scale: Scale) -> None:
+    paper = load_paper(name)
+    plan = Plan(paper, scale)
+    for experiment in paper.experiments.values():
+        # The seeds of a place differ in nothing that could be wrong.
+        runs = [plan.run(case) for case in cases_of_experiment(experiment.at(scale)) if case.seed == 1]
+        assert len({run.id for run in runs}) == len(runs), f"{experiment.name}: two places are the same run"
+
+
+@pytest.fixture(scope="module")
+def sampled() -> Result:
+    settings = {"run.sample_every": "50us", "run.paths_of": "1KB", "run.bins": "tr", "traffic.flows": 60}
+    return run("", set={"fabric.leaves": 2, "fabric.spines": 2, "fabric.hosts_per_leaf": 4, **settings})
+
+
+def measures(name: str) -> list[tuple[str, Measure]]:
+    figures = load_paper(name).figures.values()
+    found = [(panel.plot, measure) for figure in figures for panel in figure.panels for measure in panel.measures]
+    return list({str(one): one for one in found}.values())
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_measure_reads_columns_that_there_are(name: str, sampled: Result) -> None:
+    for plot, measure in measures(name):
+        if plot in ("cdf", "box"):
+            values_of(sampled, measure)
+        elif measure.bin is None or measure.bin < len(sampled.summary.size_bins):
+            value_of(sampled, measure)
