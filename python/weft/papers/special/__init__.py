@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["SPECIAL", "Special", "SpecialContext", "find_special"]
 
-SPECIAL: Mapping[str, str] = {}
+SPECIAL: Mapping[str, str] = {
+    "qall-decision-delay": "qall_decision_delay",
+    "qall-fit": "qall_fit",
+    "qall-load-sharing": "qall_load_sharing",
+    "qall-observations": "qall_observations",
+    "qall-queue-variance": "qall_queue_variance",
+    "scheme-costs": "scheme_costs",
+}
 """The module of each name."""
 
 

@@ -1,0 +1,47 @@
+"""The observations behind QALL's Fig. 3 and Table I, as `weft fit qall` makes them (section III-B)."""
+
+from collections.abc import Sequence
+from functools import cache
+
+from weft.catalog import preset
+from weft.fitting import DEGREES, Observations, Report, Source, observe, report
+from weft.papers.declared import Scale
+from weft.papers.measured import RunsUsed
+
+__all__ = ["observed", "reports", "runs_used"]
+
+_WORKLOADS = ("web-search", "data-mining")
+"""The paper's background traffic, half of the observations from each."""
+
+_SAMPLES = {"quick": 40_000, "paper": 200_000}
+"""The paper's own number, 150,000 to fit to and 50,000 to test with; and that of the quick scale."""
+
+_SEEDS: dict[str, Sequence[int]] = {"quick": (1, 101), "paper": (1, 101, 201)}
+"""Where each set of observations begins: it goes on with the next seeds until there are enough."""
+
+_WINDOW, _TIME_CONSTANT, _PORTS = "1ms", "10ms", "spine"
+"""As `weft fit qall` has them."""
+
+
+@cache
+def observed(scale: Scale) -> dict[int, Observations]:
+    """Return a set of observations for each seed that it begins with."""
+    text = preset("qall-symmetric").spec
+    found = {}
+    for seed in _SEEDS[scale]:
+        sources = [Source(text, (("traffic.workload", workload),), seed, workload) for workload in _WORKLOADS]
+        found[seed], _ = observe(
+            sources, _SAMPLES[scale], window=_WINDOW, time_constant=_TIME_CONSTANT, ports=_PORTS, reading="latest"
+        )
+    return found
+
+
+@cache
+def reports(scale: Scale) -> dict[int, Report]:
+    """Return the correlations and fits of each set."""
+    return {seed: report(observations, DEGREES) for seed, observations in observed(scale).items()}
+
+
+def runs_used(scale: Scale) -> RunsUsed:
+    """Say what was observed: a run for each workload and seed, as the grid of a figure would."""
+    return RunsUsed(scale, runs=len(_SEEDS[scale]) * len(_WORKLOADS), seeds=len(_SEEDS[scale]))

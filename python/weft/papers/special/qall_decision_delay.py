@@ -1,0 +1,55 @@
+"""QALL's Table II: how long it takes until decisions know of a queue, and how old what they know is.
+
+Weft counts both for QALL. ECMP and LetFlow look at no queue; DRILL looks at its own at the instant of the decision. For
+CONGA and HULA nothing is counted. The figure names one experiment, with the table `scheme`.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from weft.papers.declared import FigureSpec, Measure, PanelSpec, Paper
+from weft.papers.drawing import draw_panels
+from weft.papers.measured import FigureData
+from weft.papers.special import SpecialContext
+from weft.papers.special.tidy import figure_data
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["PANELS", "delays_us", "draw", "make"]
+
+_KNOWN, _AGE = "until a queue is known", "mean age of what decides"
+
+PANELS = (PanelSpec("", "", "table", (Measure(label=_KNOWN, unit="us"), Measure(label=_AGE, unit="us"))),)
+
+_AT_ONCE = ("drill",)
+
+
+def make(context: SpecialContext) -> FigureData:
+    """Read the counters of each run."""
+    return figure_data(_rows(context), context.runs)
+
+
+def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figure":
+    """Draw a table with a row for each scheme; a dash where there is no such time, or none is counted."""
+    return draw_panels(paper, PANELS, data, note)
+
+
+def delays_us(counters: Mapping[str, int]) -> tuple[float | None, float | None]:
+    """Work out both times from a scheme's counters, in microseconds; None for what it does not count."""
+    clones = counters.get("clones", 0) - counters.get("clones_lost", 0)
+    known = counters["decision_delay_ns"] / clones / 1e3 if clones and "decision_delay_ns" in counters else None
+    informed = counters.get("decisions", 0) - counters.get("uninformed_decisions", 0)
+    age = counters["state_age_ns"] / informed / 1e3 if informed and "state_age_ns" in counters else None
+    return known, age
+
+
+def _rows(context: SpecialContext) -> Iterator[tuple[Any, ...]]:
+    (cases,) = context.cases.values()
+    for case in cases:
+        result = context.result(case)
+        known, age = (None, None) if result is None else delays_us(dict(result.scheme.iter_rows()))
+        if case.contender in _AT_ONCE:
+            known, age = 0.0, 0.0
+        yield (0, case.contender, "", None, case.seed, _KNOWN, known)
+        yield (0, case.contender, "", None, case.seed, _AGE, age)

@@ -1,0 +1,71 @@
+"""QALL's Fig. 3: the traffic of ports against the occupancy and the dequeue interval of their queues.
+
+The observations of `weft fit qall` in twenty classes of either, with the mean and two percentiles of the traffic; and
+both correlations.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.papers.declared import FigureSpec, Measure, PanelSpec, Paper
+from weft.papers.drawing import draw_panels
+from weft.papers.measured import FigureData
+from weft.papers.special import SpecialContext
+from weft.papers.special.observing import observed, reports, runs_used
+from weft.papers.special.tidy import figure_data
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from weft.fitting import Vector
+
+__all__ = ["PANELS", "classes", "draw", "make"]
+
+_CLASSES = 20
+_FEWEST = 20
+"""Fewer observations than that in a class have no percentile."""
+
+_TRAFFIC, _PEARSON = "egress traffic", "Pearson correlation with egress traffic"
+_SHARE = (Measure(label=_TRAFFIC, unit="share"),)
+
+PANELS = (
+    PanelSpec("(a) Queue occupancy", "", "lines", _SHARE, x_label="occupancy (share of the buffer)", y_label=_TRAFFIC),
+    PanelSpec("(b) Dequeue time interval", "", "lines", _SHARE, x_label="interval (share of 10 ms)", y_label=_TRAFFIC),
+    PanelSpec("(c) Correlation", "", "bars", (Measure(label=_PEARSON, unit="ratio"),), y_label="Pearson correlation"),
+)
+
+
+def make(context: SpecialContext) -> FigureData:
+    """Observe, and put the observations into classes."""
+    return figure_data(_rows(context), runs_used(context.scale))
+
+
+def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figure":
+    """Draw the classes of both, and the correlations."""
+    return draw_panels(paper, PANELS, data, note)
+
+
+def classes(of: "Vector", traffic: "Vector") -> list[tuple[float, dict[str, float]]]:
+    """Return the middle of each class that has enough observations, and the mean and percentiles of its traffic."""
+    place = np.minimum((of * _CLASSES).astype(int), _CLASSES - 1)
+    found = []
+    for number in range(_CLASSES):
+        own = traffic[place == number]
+        if len(own) >= _FEWEST:
+            low, high = np.quantile(own, (0.05, 0.95))
+            statistics = {"95th percentile": float(high), "mean": float(own.mean()), "5th percentile": float(low)}
+            found.append(((number + 0.5) / _CLASSES, statistics))
+    return found
+
+
+def _rows(context: SpecialContext) -> Iterator[tuple[Any, ...]]:
+    for seed, observations in observed(context.scale).items():
+        for panel, column in ((0, observations.occupancy), (1, observations.interval)):
+            for middle, statistics in classes(column, observations.traffic):
+                for name, value in statistics.items():
+                    yield (panel, name, f"{middle:g}", middle, seed, _TRAFFIC, value)
+    for seed, report in reports(context.scale).items():
+        yield (2, "occupancy", "", None, seed, _PEARSON, report.occupancy_correlation)
+        yield (2, "interval", "", None, seed, _PEARSON, report.interval_correlation)

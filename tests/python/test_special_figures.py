@@ -1,0 +1,110 @@
+"""What the special figures of TR and QALL work out, by hand."""
+
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+import pytest
+
+from weft.papers.special.qall_decision_delay import delays_us
+from weft.papers.special.qall_load_sharing import sharing_by_slot
+from weft.papers.special.qall_observations import classes
+from weft.papers.special.qall_queue_variance import occupancy_variance
+from weft.papers.special.scheme_costs import decision_ns
+from weft.simulation import Result
+
+
+class Hand:
+    """Stands in for a result of which only these tables and numbers matter."""
+
+    def __init__(self, **tables: Any) -> None:
+        self.__dict__.update(tables)
+
+
+def result(**tables: Any) -> Result:
+    return cast("Result", Hand(**tables))
+
+
+LINKS = pl.DataFrame(
+    {
+        "link": ["leaf0>spine0", "leaf0>spine1", "spine0>leaf0", "host0>leaf0"],
+        "from": ["leaf0", "leaf0", "spine0", "host0"],
+        "tier": ["leaf", "leaf", "spine", "host"],
+        "buffer_bytes": [1_000, 1_000, 1_000, None],
+        "packets": [30, 70, 90, 500],
+    }
+)
+FLOWS = pl.DataFrame({"start_us": [0.0, 2.0]})
+
+
+def sampled(rows: list[tuple[float, str, int, int]]) -> pl.DataFrame:
+    schema = {"time_us": pl.Float64, "link": pl.String, "sent_bytes": pl.Int64, "backlog_bytes": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(rate_bps=10_000)
+
+
+def test_the_variance_of_occupancy_counts_idle_queues_as_empty_and_stops_with_the_last_flow() -> None:
+    samples = sampled(
+        [
+            (1.0, "leaf0>spine0", 5, 600),
+            (2.0, "leaf0>spine0", 5, 0),
+            (2.0, "host0>leaf0", 5, 900),  # no queue between switches
+            (3.0, "leaf0>spine0", 5, 1_000),  # no flow arrives any more
+        ]
+    )
+    # Three queues, two looks: 0.6 once and 0 five times.
+    mean = 0.6 / 6
+    expected = (0.36 / 6) - mean**2
+    assert occupancy_variance(result(links=LINKS, samples=samples, flows=FLOWS)) == pytest.approx(expected)
+
+
+def test_without_samples_there_is_no_variance_and_no_slot() -> None:
+    nothing = result(links=LINKS, samples=sampled([]), flows=FLOWS)
+    assert occupancy_variance(nothing) is None
+    assert list(sharing_by_slot(nothing, 2.0)) == []
+
+
+def test_a_slot_adds_up_its_intervals_and_needs_all_uplinks_and_a_full_length() -> None:
+    flows = pl.DataFrame({"start_us": [0.0, 5.0]})
+    samples = sampled(
+        [
+            (1.0, "leaf0>spine0", 100, 0),
+            (1.0, "leaf0>spine1", 100, 0),
+            (2.0, "leaf0>spine1", 50, 0),  # the slot to 2 us: 100 against 150
+            (3.0, "leaf0>spine0", 100, 0),  # the slot to 4 us: one uplink is idle
+            (5.0, "leaf0>spine0", 100, 0),  # the slot to 6 us: the last flow starts within
+            (5.0, "leaf0>spine1", 100, 0),
+        ]
+    )
+    assert list(sharing_by_slot(result(links=LINKS, samples=samples, flows=flows), 2.0)) == [(2.0, pytest.approx(0.5))]
+
+
+def test_a_decision_costs_the_time_beyond_ecmp_for_each_packet_that_leaves_a_rack() -> None:
+    own = result(links=LINKS, summary=Hand(packet_hops=1_000, cpu_s=3e-6))
+    base = result(links=LINKS, summary=Hand(packet_hops=500, cpu_s=1e-6))
+    # 3 ns a hop against 2, a thousand hops, a hundred packets on uplinks.
+    assert decision_ns(own, base) == pytest.approx(10.0)
+    idle = result(links=LINKS.with_columns(packets=0), summary=Hand(packet_hops=1_000, cpu_s=3e-6))
+    assert decision_ns(idle, base) is None
+
+
+def test_delays_are_means_over_the_clones_and_the_informed_decisions() -> None:
+    counters = {
+        "clones": 5,
+        "clones_lost": 1,
+        "decision_delay_ns": 4_000,
+        "decisions": 12,
+        "uninformed_decisions": 2,
+        "state_age_ns": 50_000,
+    }
+    assert delays_us(counters) == (pytest.approx(1.0), pytest.approx(5.0))
+    assert delays_us({"flowlets": 7}) == (None, None)
+
+
+def test_classes_hold_their_own_traffic_and_need_enough_of_it() -> None:
+    of = np.array([0.01] * 20 + [0.99] * 19 + [0.51] * 20)
+    traffic = np.array([0.2] * 20 + [0.9] * 19 + [0.4] * 10 + [0.6] * 10)
+    found = classes(of, traffic)
+    assert [middle for middle, _ in found] == pytest.approx([0.025, 0.525])
+    assert [statistics["mean"] for _, statistics in found] == pytest.approx([0.2, 0.5])
+    assert found[1][1]["5th percentile"] == pytest.approx(0.4)
+    assert found[1][1]["95th percentile"] == pytest.approx(0.6)
