@@ -13,13 +13,18 @@ from weft.papers.runs import Case
 from weft.papers.values import over_time, value_of, values_of
 from weft.simulation import Result
 
-__all__ = ["Results", "measure_figure", "measure_name"]
+__all__ = ["DISTRIBUTION", "Results", "measure_figure", "measure_name"]
 
 Results: TypeAlias = Callable[[Case], Result | None]
 """Finds the run of a place; None if it failed."""
 
 _MOST_POINTS = 400
 """Most points that a distribution keeps: more than a plot can show."""
+
+DISTRIBUTION: Mapping[str, float | None] = {
+    "mean": None, "std": None, "p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99,
+}  # fmt: skip
+"""What the rows of a distribution's panel are called, and the share of values below it where it is a quantile."""
 
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -128,18 +133,12 @@ class _Panel:
         result = self._run(place, seed)
         values = pl.Series([], dtype=pl.Float64) if result is None else values_of(result, measure)
         numbers = {
-            "mean": values.mean(),
-            "std": values.std(ddof=0),
-            **{
-                f"p{100 * share:.0f}": values.quantile(share, "nearest")
-                for share in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-            },
+            name: values.quantile(share, "nearest") if share is not None else None
+            for name, share in DISTRIBUTION.items()
         }
+        numbers |= {"mean": _float(values.mean()), "std": _float(values.std(ddof=0))}
         prefix = f"{measure.label} " if measure.label else ""
-        return {
-            f"{prefix}{name}": float(value) if isinstance(value, int | float) else None
-            for name, value in numbers.items()
-        }
+        return {f"{prefix}{name}": value for name, value in numbers.items()}
 
     def _points(self, place: _Place, measure: Measure) -> Iterator[tuple[int, Sequence[tuple[float, float | None]]]]:
         if self._panel.plot == "over-time":
@@ -169,3 +168,7 @@ def _box(values: pl.Series) -> list[tuple[float, float | None]]:
     mean = values.mean()
     assert isinstance(mean, int | float)
     return [*((float(value), share) for value, share in quantiles if value is not None), (float(mean), None)]
+
+
+def _float(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

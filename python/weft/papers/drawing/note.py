@@ -3,12 +3,12 @@
 from weft.papers.declared import FigureSpec, Paper
 from weft.papers.measured import RunsUsed
 
-__all__ = ["note_below"]
+__all__ = ["note_below", "numbers_of"]
 
 
 def note_below(paper: Paper, figure: FigureSpec, runs: RunsUsed) -> str:
     """Title, scale, and the numbers of flows, points and seeds; those of the paper's scale where this is another."""
-    parts = [_numbers(runs)] if runs.runs else []
+    parts = [numbers_of(runs)] if runs.runs else []
     if runs.scale == "quick" and runs.runs and (full := _paper_numbers(paper, figure)):
         parts.append(f"at the paper's scale {full}")
     lines = [f"{paper.name.upper()} {figure.heading}: {figure.title}."]
@@ -28,7 +28,7 @@ def _spread(plots: set[str]) -> str:
     return told + (" Values of all seeds together." if plots & {"cdf", "box"} else "")
 
 
-def _numbers(runs: RunsUsed) -> str:
+def numbers_of(runs: RunsUsed) -> str:
     """`400 flows, 3 loads, 3 seeds`."""
     parts = []
     if runs.flows:

@@ -1,0 +1,218 @@
+"""The scorecard of a paper: its claims, what was measured, and the verdicts, as Markdown and JSON.
+
+It is put together from the verdicts that stand beside the figures, so that it holds every figure that was run,
+whichever command ran it.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from weft import _core
+from weft.papers.claims import Claim, load_claims
+from weft.papers.declared import FigureSpec, Paper
+from weft.papers.drawing.note import numbers_of
+from weft.papers.drawing.view import DrawnUnit
+from weft.papers.drawing.views import unit_of
+from weft.papers.measured import FigureData, RunsUsed
+from weft.papers.verdicts import Judgement, Verdict, judge, not_run, untestable
+
+__all__ = ["SIGNS", "Entry", "Scorecard", "figure_verdicts", "read_scorecard"]
+
+SIGNS: Mapping[Verdict, str] = {
+    Verdict.REPRODUCED: "✓",
+    Verdict.OTHER_SIZE: "≈",
+    Verdict.NOT_REPRODUCED: "✗",
+    Verdict.UNTESTABLE: "–",
+    Verdict.NOT_RUN: "…",
+}
+"""A sign for each verdict, beside the words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One claim and its verdict."""
+
+    claim: Claim
+    verdict: Verdict
+    measured: str
+    """With interval and unit; empty where nothing was measured."""
+    sentence: str
+    data: Mapping[str, Any]
+    """All of it, ready for JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scorecard:
+    """All claims of a paper, in the order of their file."""
+
+    paper: Paper
+    entries: Sequence[Entry]
+    figures: Mapping[str, Mapping[str, Any]]
+    """What was run for each figure that was made: scale, runs, seeds, flows, points."""
+
+    @property
+    def counts(self) -> Mapping[Verdict, int]:
+        """How many claims have each verdict, in the order of the verdicts; those that no claim has are left out."""
+        found = Counter(entry.verdict for entry in self.entries)
+        return {verdict: found[verdict] for verdict in Verdict if found[verdict]}
+
+    @property
+    def scales(self) -> Sequence[str]:
+        """The scales at which figures were run, each once."""
+        return sorted({str(figure["scale"]) for figure in self.figures.values()})
+
+    @property
+    def commands(self) -> Sequence[str]:
+        """The commands that make the figures on which it rests."""
+        able = [name for name, figure in self.paper.figures.items() if figure.reason is None]
+        commands = []
+        for scale in self.scales:
+            own = [name for name in able if self.figures.get(name, {}).get("scale") == scale]
+            listed = "" if own == able else " " + " ".join(own)
+            commands.append(f"weft reproduce {self.paper.name}{listed} --scale {scale}")
+        return commands
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return {
+            "paper": self.paper.name,
+            "title": self.paper.title,
+            "version": _core.version(),
+            "commands": list(self.commands),
+            "counts": {str(verdict): number for verdict, number in self.counts.items()},
+            "figures": dict(self.figures),
+            "claims": [dict(entry.data) for entry in self.entries],
+        }
+
+    def json(self) -> str:
+        """All of it as JSON."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
+
+    def markdown(self) -> str:
+        """The counts, what was run, and a table of the claims."""
+        lines = [f"**{self.summary()}**", "", *self._made_by(), ""]
+        lines += ["| claim | place | measured | verdict | why |", "|---|---|---|---|---|"]
+        lines += [_row(entry) for entry in self.entries]
+        return "\n".join([*lines, ""])
+
+    def summary(self) -> str:
+        """`41 claims: 12 reproduced, 9 same direction, other size; ...`."""
+        parts = "; ".join(f"{number} {verdict}" for verdict, number in self.counts.items())
+        total = len(self.entries)
+        return f"{total} claim{'s' * (total != 1)}" + (f": {parts}." if parts else ".")
+
+    def _made_by(self) -> list[str]:
+        if not self.figures:
+            return [f"No figure was run (Weft {_core.version()})."]
+        lines = [f"Made by Weft {_core.version()} with {' and '.join(f'`{command}`' for command in self.commands)}."]
+        runs: dict[str, list[str]] = {}
+        for name, figure in self.figures.items():
+            runs.setdefault(figure["text"], []).append(self.paper.figures[name].heading)
+        lines += ["", *(f"- {', '.join(names)}: {text}" for text, names in runs.items())]
+        return lines
+
+
+def figure_verdicts(paper: Paper, figure: FigureSpec, data: FigureData) -> dict[str, Any]:
+    """Judge all claims that a figure tests; what stands beside it in `verdicts.json`."""
+    claims = [claim for claim in load_claims(paper) if claim.figure == figure.name]
+    return {
+        "figure": figure.key,
+        "version": _core.version(),
+        **_run(data.runs),
+        "claims": [
+            _as_dict(judge(claim, data, unit=_unit(claim, figure), name=partial(Paper.label, paper)))
+            for claim in claims
+        ],
+    }
+
+
+def read_scorecard(paper: Paper, directory: Path) -> Scorecard:
+    """Put the scorecard together from the verdicts beside the figures of a paper in a directory of `weft reproduce`."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in paper.figures:
+        path = directory / paper.name / name / "verdicts.json"
+        if path.is_file():
+            found[name] = json.loads(path.read_text(encoding="utf-8"))
+    by_id = {own["id"]: own for verdicts in found.values() for own in verdicts.get("claims", ())}
+    entries = [_entry(claim, by_id.get(claim.id)) for claim in load_claims(paper)]
+    kept = ("scale", "runs", "failed", "seeds", "flows", "points", "text")
+    figures = {name: {key: verdicts[key] for key in kept if key in verdicts} for name, verdicts in found.items()}
+    return Scorecard(paper, entries, {name: figure for name, figure in figures.items() if "text" in figure})
+
+
+def _unit(claim: Claim, figure: FigureSpec) -> DrawnUnit:
+    """Unit of the values that a claim is about; a special figure's have none."""
+    panels = [figure.panels[place] for place in claim.panels] or figure.panels
+    measures = [measure for panel in panels for measure in panel.measures]
+    if any(panel.relative_to is not None for panel in panels):
+        return "ratio"
+    named = [measure for measure in measures if measure.label in claim.where.measure]
+    units = {unit_of(measure) for measure in named or measures}
+    return next(iter(units)) if len(units) == 1 else "ratio"
+
+
+def _run(runs: RunsUsed) -> dict[str, Any]:
+    many = f"{runs.runs:,} run{'s' * (runs.runs != 1)}" if runs.runs else "no run of the simulator"
+    text = f"{many} ({numbers_of(runs)})" if runs.runs else many
+    failed = f"; {runs.failed} failed" if runs.failed else ""
+    return {
+        "scale": runs.scale,
+        "runs": runs.runs,
+        "failed": runs.failed,
+        "seeds": runs.seeds,
+        "flows": list(runs.flows),
+        "points": dict(runs.points),
+        "text": f"{runs.scale} scale, {text}{failed}",
+    }
+
+
+def _as_dict(judgement: Judgement) -> dict[str, Any]:
+    claim, value = judgement.claim, judgement.measured
+    return {
+        "id": claim.id,
+        "text": claim.text,
+        "place": claim.place,
+        "figure": claim.figure,
+        "verdict": str(judgement.verdict),
+        "measured": None
+        if value is None
+        else {
+            "mean": value.mean,
+            "half_width": value.half_width,
+            "seeds": value.runs,
+            "unit": judgement.unit,
+            "text": judgement.measured_text,
+        },
+        "points": list(judgement.points),
+        "sentence": judgement.sentence,
+        "note": claim.note,
+    }
+
+
+def _entry(claim: Claim, found: Mapping[str, Any] | None) -> Entry:
+    if found is None:
+        found = _as_dict(untestable(claim) if claim.rule is None else not_run(claim))
+    # The words of the claim are those of its file, also where the verdict was written before they were changed.
+    data = {**found, "text": claim.text, "place": claim.place, "note": claim.note}
+    measured = data["measured"]["text"] if data["measured"] else ""
+    return Entry(claim, Verdict(data["verdict"]), measured, data["sentence"], data)
+
+
+def _row(entry: Entry) -> str:
+    why = " ".join(part for part in (entry.sentence, entry.claim.note) if part)
+    verdict = f"{SIGNS[entry.verdict]} {entry.verdict}"
+    cells = (entry.claim.text, entry.claim.place, entry.measured or "-", verdict, why)
+    return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+
+
+def _cell(text: str) -> str:
+    """Text that stays in its cell, and is no markup."""
+    plain = " ".join(text.split())
+    for mark in ("\\", "|", "<", "*", "_", "`", "["):
+        plain = plain.replace(mark, "\\" + mark)
+    return plain

@@ -1,0 +1,255 @@
+"""Verdicts on claims: one fixed reading for all of them, whatever comes out.
+
+- *reproduced*: the direction is established, which is to say that the 95 % interval over seeds excludes "no effect"
+  (a single seed has no interval; its value decides, and that is said), and the size is the paper's: it lies in the
+  interval, or the mean is within a quarter of it. Where the paper gives no size, the direction is all.
+- *same direction, other size*: the direction is established, the size is another.
+- *not reproduced*: all else, also where the interval includes "no effect".
+- *not testable here*: with the reason.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from weft.papers.claims import Claim, Rule
+from weft.papers.drawing.view import DrawnUnit, unit_scale
+from weft.papers.effects import Effect, claimed_sign, measure
+from weft.papers.measured import FigureData
+from weft.quantity import number, plain
+from weft.statistics import Estimate
+
+__all__ = ["Judgement", "Verdict", "judge", "not_run", "told", "untestable"]
+
+TOLERANCE = 0.25
+"""How far from the paper's number, relatively, a mean may be and still be the same size."""
+FLAT = 0.25
+"""A slope is flat if the line changes by at most this share of its mean, unless the rule has a bound."""
+
+ROUNDING = 1e-9
+"""Differences below this share are no differences: they come of the arithmetic."""
+
+
+class Verdict(StrEnum):
+    """What is said of a claim."""
+
+    REPRODUCED = "reproduced"
+    OTHER_SIZE = "same direction, other size"
+    NOT_REPRODUCED = "not reproduced"
+    UNTESTABLE = "not testable here"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A claim and what came out."""
+
+    claim: Claim
+    verdict: Verdict
+    measured: Estimate | None
+    unit: DrawnUnit
+    """Of what was measured."""
+    points: tuple[str, ...]
+    """The comparisons that it rests on, in words."""
+    sentence: str
+    """Why the verdict is what it is."""
+
+    @property
+    def measured_text(self) -> str:
+        """What was measured, with its interval and unit: `41 % ± 3`; empty where nothing was."""
+        return "" if self.measured is None else told(self.measured, self.unit)
+
+
+def judge(
+    claim: Claim, data: FigureData, *, unit: DrawnUnit, name: Callable[[str], str] = lambda key: key
+) -> Judgement:
+    """Judge a claim by the data of its figure.
+
+    `unit` is that of the figure's values; `name` gives a contender's name in words.
+    """
+    if claim.rule is None:
+        return untestable(claim)
+    effect = measure(claim, claim.rule, data, name)
+    if effect is None:
+        reason = f"the data of figure {claim.figure} have no value at its points"
+        return untestable(claim, f"{reason} at {data.runs.scale} scale")
+    verdict, why = _READINGS[claim.rule.kind](claim.rule, effect.value)
+    own = _unit(claim.rule, unit)
+    return Judgement(claim, verdict, effect.value, own, effect.places, _sentence(claim.rule, effect, own, why))
+
+
+def untestable(claim: Claim, reason: str | None = None) -> Judgement:
+    """Say why a claim is not tested."""
+    return Judgement(claim, Verdict.UNTESTABLE, None, "ratio", (), _as_sentence(reason or claim.untestable or ""))
+
+
+def not_run(claim: Claim) -> Judgement:
+    """Say that the figure of a claim was not run."""
+    if claim.rule is None:
+        return untestable(claim)
+    return Judgement(claim, Verdict.NOT_RUN, None, "ratio", (), f"Figure {claim.figure} was not run.")
+
+
+def told(value: Estimate, unit: DrawnUnit) -> str:
+    """An estimate with its unit: `41 % ± 3`, `1.03 ± 0.02`, `621 µs ± 30`."""
+    name, divisor = unit_scale(unit, abs(value.mean))
+    text = _figure(value.mean / divisor) + (f" {name}" if name else "")
+    if value.half_width is None:
+        return text
+    half = value.half_width if value.half_width > ROUNDING * abs(value.mean) else 0.0
+    return f"{text} ± {_figure(half / divisor)}"
+
+
+def _directed(rule: Rule, value: Estimate, none: float) -> tuple[Verdict, str]:
+    """Read an effect that the claim says is on one side of `none`, or, if its range holds `none`, near it."""
+    if rule.expected is not None and rule.expected[0] <= none <= rule.expected[1]:
+        if _near(rule.expected, value):
+            return Verdict.REPRODUCED, "it is as the paper says"
+        return Verdict.NOT_REPRODUCED, "it is not as the paper says"
+    if not _beyond(value, none, claimed_sign(rule)):
+        return Verdict.NOT_REPRODUCED, _not_established(value, none, claimed_sign(rule))
+    if rule.expected is None:
+        return Verdict.REPRODUCED, "the direction is the paper's, which gives no size"
+    if _near(rule.expected, value):
+        return Verdict.REPRODUCED, "direction and size are the paper's"
+    return Verdict.OTHER_SIZE, "the direction is the paper's, the size is not"
+
+
+def _bounded(rule: Rule, value: Estimate) -> tuple[Verdict, str]:
+    """Read a value, or a ratio, that should be on one side of a bound.
+
+    A bound of a ratio that is on the claimed side of 1 has a direction, too: "more than twice" says "more".
+    """
+    assert rule.bound is not None
+    sign, compared = claimed_sign(rule), bool(rule.against) or rule.against_x is not None
+    directed = compared and sign * (rule.bound - 1.0) > 0.0
+    if _beyond(value, rule.bound, sign, touching=True):
+        return Verdict.REPRODUCED, "it keeps the bound"
+    if directed and _beyond(value, 1.0, sign):
+        if value.low <= rule.bound <= value.high:
+            return Verdict.REPRODUCED, "the direction is the paper's, and its bound lies in the interval"
+        return Verdict.OTHER_SIZE, "the direction is the paper's, but it does not keep the bound"
+    if value.low <= rule.bound <= value.high:
+        return Verdict.NOT_REPRODUCED, "the interval includes the bound, so that it is not established to be kept"
+    return Verdict.NOT_REPRODUCED, "it does not keep the bound"
+
+
+def _plain_value(rule: Rule, value: Estimate) -> tuple[Verdict, str]:
+    """Read a bare value, which has no direction: within a factor of two it counts as the same, of another size."""
+    assert rule.expected is not None
+    if _near(rule.expected, value):
+        return Verdict.REPRODUCED, "it is as the paper says"
+    low, high = rule.expected
+    if low > 0.0 and low / 2.0 <= value.mean <= 2.0 * high:
+        return Verdict.OTHER_SIZE, "it is within a factor of two of what the paper says"
+    return Verdict.NOT_REPRODUCED, "it is not within a factor of two of what the paper says"
+
+
+def _order(rule: Rule, value: Estimate) -> tuple[Verdict, str]:
+    """Read the share of neighbours in order: a half is what chance gives, 1 is the claim."""
+    if not _beyond(value, 0.5, 1):
+        return Verdict.NOT_REPRODUCED, _not_established(value, 0.5, 1)
+    if _near((1.0, 1.0), value):
+        return Verdict.REPRODUCED, "the order is the paper's, but for a quarter of the neighbours at most"
+    return Verdict.OTHER_SIZE, "more neighbours are in order than not, but fewer than three quarters"
+
+
+def _zero(rule: Rule, value: Estimate) -> tuple[Verdict, str]:
+    if value.low == value.high == 0.0:
+        return Verdict.REPRODUCED, "it is zero everywhere"
+    return Verdict.NOT_REPRODUCED, "it is not zero everywhere"
+
+
+def _slope(rule: Rule, value: Estimate) -> tuple[Verdict, str]:
+    if rule.trend != "flat":
+        return _directed(rule, value, 0.0)
+    bound = FLAT if rule.bound is None else rule.bound
+    if abs(value.mean) <= bound:
+        return Verdict.REPRODUCED, f"it changes by no more than {plain(100.0 * bound)} % along the axis"
+    return Verdict.NOT_REPRODUCED, f"it changes by more than {plain(100.0 * bound)} % along the axis"
+
+
+_READINGS: Mapping[str, Callable[[Rule, Estimate], tuple[Verdict, str]]] = {
+    "reduction": lambda rule, value: _directed(rule, value, 0.0),
+    "gain": lambda rule, value: _directed(rule, value, 0.0),
+    "ratio": lambda rule, value: _directed(rule, value, 1.0),
+    "spread": lambda rule, value: _directed(rule, value, 1.0),
+    "value": _plain_value,
+    "at-most": _bounded,
+    "at-least": _bounded,
+    "order": _order,
+    "zero": _zero,
+    "slope": _slope,
+}
+
+
+def _beyond(value: Estimate, limit: float, sign: int, *, touching: bool = False) -> bool:
+    """Whether the whole interval lies on one side of a limit: above for a sign of 1, below for -1."""
+    nearest = value.low if sign > 0 else value.high
+    distance = sign * (nearest - limit) / max(abs(limit), 1.0)
+    return distance >= -ROUNDING if touching else distance > ROUNDING
+
+
+def _near(expected: tuple[float, float], value: Estimate) -> bool:
+    """Whether the interval holds what is expected, or the mean is within a quarter of it."""
+    low, high = expected
+    if value.half_width is not None and value.low <= high and value.high >= low:
+        return True
+    return low - TOLERANCE * abs(low) <= value.mean <= high + TOLERANCE * abs(high)
+
+
+def _not_established(value: Estimate, none: float, sign: int) -> str:
+    if value.low <= none <= value.high and value.half_width:
+        return "the interval includes no effect, so that the direction is not established"
+    if value.mean == none:
+        return "there is no effect"
+    return "the direction is the other one"
+
+
+def _unit(rule: Rule, unit: DrawnUnit) -> DrawnUnit:
+    """Unit of what a rule measures in values of a unit."""
+    match rule.kind:
+        case "reduction" | "gain" | "slope" | "order":
+            return "share"
+        case "ratio" | "spread":
+            return "ratio"
+        case "at-most" | "at-least":
+            return "ratio" if rule.against or rule.against_x is not None else unit
+    return unit
+
+
+def _sentence(rule: Rule, effect: Effect, unit: DrawnUnit, why: str) -> str:
+    what = _WHAT.get(rule.kind, "value")
+    if rule.kind in ("at-most", "at-least"):
+        what = "ratio" if unit == "ratio" and (rule.against or rule.against_x is not None) else "value"
+    seeds = f"over {effect.value.runs} seeds" if effect.value.runs > 1 else "in one seed, which gives no interval"
+    return f"{what[0].upper()}{what[1:]} {_over(rule, effect)}: {told(effect.value, unit)} {seeds}; {why}."
+
+
+_WHAT: Mapping[str, str] = {
+    "reduction": "reduction",
+    "gain": "gain",
+    "ratio": "ratio",
+    "order": "share of neighbours in the claimed order",
+    "zero": "largest magnitude",
+    "slope": "change along the axis, relative to the mean,",
+    "spread": "ratio of the spreads",
+}
+
+
+def _over(rule: Rule, effect: Effect) -> str:
+    """Which comparisons were taken."""
+    if effect.candidates == 1:
+        return f"at {effect.places[0]}"
+    if rule.kind in ("order", "zero", "slope") or rule.over == "mean":
+        return f"over {effect.candidates} places"
+    shown = " and ".join(effect.places[:2]) + (" and others" if len(effect.places) > 2 else "")
+    return f"at the {rule.over} of {effect.candidates} places ({shown})"
+
+
+def _figure(value: float) -> str:
+    return number(value) if value == int(value) and abs(value) < 1e6 else plain(value)
+
+
+def _as_sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text[:1].upper()}{text[1:]}."
