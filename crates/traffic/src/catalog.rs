@@ -98,6 +98,8 @@ pub struct WorkloadInfo {
     pub share_of_flows_up_to_100_kb: f64,
     /// Share of the bytes in flows of more than 1 MB, 0 to 1.
     pub share_of_bytes_above_1_mb: f64,
+    /// The distribution itself: size in bytes and the share of the flows that have at most this size, linear in between.
+    pub knots: Vec<[f64; 2]>,
 }
 
 /// The built-in workloads. The first is the one most papers use.
@@ -118,6 +120,7 @@ fn describe(builtin: &Builtin) -> Result<WorkloadInfo, TrafficError> {
         max_bytes: sizes.max(),
         share_of_flows_up_to_100_kb: sizes.share_of_flows_up_to(1e5),
         share_of_bytes_above_1_mb: sizes.share_of_bytes_above(1e6),
+        knots: sizes.knots().collect(),
     })
 }
 
@@ -193,6 +196,17 @@ mod tests {
                 assert_shown(name, (up_to[bin + 1] - from) * 100.0, cell);
             }
         }
+    }
+
+    #[test]
+    fn listed_knots_are_those_of_the_file() {
+        let web_server = workloads().iter().find(|info| info.name == "web-server").unwrap();
+        let file = include_str!("../../../data/workloads/web-server.csv");
+        let rows = file.lines().skip(1).map(|row| {
+            let (size, share) = row.split_once(',').unwrap();
+            [size.parse::<f64>().unwrap(), share.parse().unwrap()]
+        });
+        assert_eq!(web_server.knots, rows.collect::<Vec<_>>());
     }
 
     #[test]

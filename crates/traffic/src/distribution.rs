@@ -76,6 +76,11 @@ impl Distribution {
         Self { knots, mean }
     }
 
+    /// The knots: size in bytes, and the share of the flows that have at most this size.
+    pub fn knots(&self) -> impl Iterator<Item = [f64; 2]> + '_ {
+        self.knots.iter().map(|knot| [knot.size, knot.probability])
+    }
+
     /// The exact mean, in bytes.
     pub fn mean(&self) -> f64 {
         self.mean

@@ -32,6 +32,7 @@ SPECIAL: Mapping[str, str] = {
     "qall-observations": "qall_observations",
     "qall-queue-variance": "qall_queue_variance",
     "scheme-costs": "scheme_costs",
+    "workload-cdf": "workload_cdf",
 }
 """The module of each name."""
 
