@@ -88,7 +88,7 @@ def test_an_interval_that_includes_no_effect_establishes_nothing() -> None:
 def test_a_single_seed_is_told_to_have_no_interval() -> None:
     found = judged(AGAINST_ECMP, levels(1, meet=60.0, ecmp=100.0))
     assert found.verdict is Verdict.REPRODUCED
-    assert "in one seed, which gives no interval" in found.sentence
+    assert "one seed, which gives no interval" in found.sentence
     assert found.measured_text == "40.0 %"
 
 

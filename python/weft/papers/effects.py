@@ -1,5 +1,6 @@
 """What a rule measures in a figure's data: first within each seed, where all have the same flows, then over seeds."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -10,7 +11,27 @@ from weft.papers.claims import Claim, Rule
 from weft.papers.measured import FigureData
 from weft.statistics import Estimate, estimate
 
-__all__ = ["Effect", "claimed_sign", "measure"]
+__all__ = ["Effect", "Words", "claimed_sign", "measure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What people call the parts of a figure."""
+
+    contenders: Callable[[str], str] = lambda key: key
+    """A contender in words."""
+    x_names: Sequence[str] = ()
+    """What varies along the x of each panel; x itself where a panel has no name for it."""
+
+    def point(self, point: "Point", who: str) -> str:
+        """`panel a, load 0.8: MEET against CONGA`."""
+        parts = [f"panel {chr(ord('a') + point.panel)}"]
+        if point.x:
+            named = self.x_names[point.panel] if point.panel < len(self.x_names) else ""
+            parts.append(f"{named or 'x ='} {point.x}")
+        if point.measure and point.several:
+            parts.append(point.measure)
+        return ", ".join(parts) + (f": {who}" if who else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +42,8 @@ class Point:
     x: str
     number: float | None
     measure: str
+    several: bool
+    """Whether the claim is about several measures of the panel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +71,10 @@ Values: TypeAlias = Mapping[Point, Mapping[str, Mapping[int, float]]]
 """Values by point, contender and seed; those that are missing are not there."""
 
 
-def measure(claim: Claim, rule: Rule, data: FigureData, name: Callable[[str], str]) -> Effect | None:
+def measure(claim: Claim, rule: Rule, data: FigureData, words: Words) -> Effect | None:
     """Measure what a claim is about; None if the data have no value at its points.
 
-    `name` gives a contender's name in words. What is measured, for each kind:
+    What is measured, for each kind:
 
     - reduction: 1 - of/against; gain: of/against - 1; ratio: of/against;
     - value: the value itself; at-most, at-least: of/against, or the value itself where there is no opponent;
@@ -64,17 +87,17 @@ def measure(claim: Claim, rule: Rule, data: FigureData, name: Callable[[str], st
         rule = replace(rule, of=tuple(data.rows.get_column("contender").unique(maintain_order=True)))
     match rule.kind:
         case "order":
-            return _all_points(_orders(rule, values), "mean")
+            return _all_points(_orders(rule, values, words), "mean")
         case "zero":
-            return _all_points(_singles(rule, values, name, magnitude=True), "largest")
+            return _all_points(_singles(rule, values, words, magnitude=True), "largest")
         case "slope":
-            return _all_points(_slopes(rule, values, name), "mean")
+            return _all_points(_slopes(rule, values, words), "mean")
         case "spread":
-            return _chosen(list(_pairs(rule, _spreads(rule, values), name)), rule, sign=-1)
+            return _chosen(list(_pairs(rule, _spreads(rule, values), words)), rule, sign=-1)
     if rule.against or rule.against_x is not None:
         every = _values(claim, data, everywhere=True) if rule.against_x is not None else values
-        return _chosen(list(_pairs(rule, values, name, every)), rule, sign=claimed_sign(rule))
-    return _chosen(list(_singles(rule, values, name)), rule, sign=claimed_sign(rule))
+        return _chosen(list(_pairs(rule, values, words, every)), rule, sign=claimed_sign(rule))
+    return _chosen(list(_singles(rule, values, words)), rule, sign=claimed_sign(rule))
 
 
 def claimed_sign(rule: Rule) -> int:
@@ -96,11 +119,14 @@ def _values(claim: Claim, data: FigureData, *, everywhere: bool = False) -> Valu
     """Collect the values at the points of a claim, or, of its panels and measures, at all points."""
     found: dict[Point, dict[str, dict[int, float]]] = {}
     measures = _measures(claim, data)
+    many = Counter(panel for panel, _ in measures)
     for panel, contender, x, number, seed, label, value in data.rows.select(*_COLUMNS).rows():
         if value is None or (panel, label) not in measures:
             continue
         if everywhere or claim.where.takes(x, number):
-            found.setdefault(Point(panel, x, number, label), {}).setdefault(contender, {})[seed] = value
+            found.setdefault(Point(panel, x, number, label, many[panel] > 1), {}).setdefault(contender, {})[seed] = (
+                value
+            )
     return found
 
 
@@ -124,13 +150,11 @@ def _measures(claim: Claim, data: FigureData) -> set[tuple[int, str]]:
     return {place for place, own in last.items() if spread or place[0] not in distributions or own == "mean"}
 
 
-def _pairs(
-    rule: Rule, values: Values, name: Callable[[str], str], everywhere: Values | None = None
-) -> Iterator[_Candidate]:
+def _pairs(rule: Rule, values: Values, words: Words, everywhere: Values | None = None) -> Iterator[_Candidate]:
     """Compare each contender with each opponent at each point, by seed."""
     for point, contenders in values.items():
         for of in rule.of:
-            for said, other in _opponents(rule, point, of, contenders, everywhere or values, name):
+            for said, other in _opponents(rule, point, of, contenders, everywhere or values, words):
                 mine = contenders.get(of, {})
                 by_seed = {
                     seed: _compared(rule, mine[seed] / other[seed])
@@ -138,7 +162,7 @@ def _pairs(
                     if seed in other and other[seed] != 0.0
                 }
                 if by_seed:
-                    yield _Candidate(_where(point, f"{name(of)} against {said}"), by_seed)
+                    yield _Candidate(words.point(point, f"{words.contenders(of)} against {said}"), by_seed)
 
 
 def _compared(rule: Rule, ratio: float) -> float:
@@ -151,28 +175,26 @@ def _opponents(
     of: str,
     contenders: Mapping[str, Mapping[int, float]],
     everywhere: Values,
-    name: Callable[[str], str],
+    words: Words,
 ) -> Iterator[tuple[str, Mapping[int, float]]]:
     if rule.against_x is None:
         for against in rule.against:
-            yield name(against), contenders.get(against, {})
+            yield words.contenders(against), contenders.get(against, {})
         return
     for other, others in everywhere.items():
         if (other.panel, other.measure, other.x) == (point.panel, point.measure, rule.against_x) and other != point:
             yield f"x = {other.x}", others.get(of, {})
 
 
-def _singles(
-    rule: Rule, values: Values, name: Callable[[str], str], *, magnitude: bool = False
-) -> Iterator[_Candidate]:
+def _singles(rule: Rule, values: Values, words: Words, *, magnitude: bool = False) -> Iterator[_Candidate]:
     for point, contenders in values.items():
         for of in rule.of:
             if by_seed := contenders.get(of):
                 own = {seed: abs(value) for seed, value in by_seed.items()} if magnitude else by_seed
-                yield _Candidate(_where(point, name(of)), own)
+                yield _Candidate(words.point(point, words.contenders(of)), own)
 
 
-def _orders(rule: Rule, values: Values) -> Iterator[_Candidate]:
+def _orders(rule: Rule, values: Values, words: Words) -> Iterator[_Candidate]:
     """At each point, the share of neighbours of which the first is strictly the better."""
     for point, contenders in values.items():
         own = [contenders.get(of, {}) for of in rule.of]
@@ -183,22 +205,22 @@ def _orders(rule: Rule, values: Values) -> Iterator[_Candidate]:
             for seed in seeds
         }
         if by_seed:
-            yield _Candidate(_where(point, ""), by_seed)
+            yield _Candidate(words.point(point, ""), by_seed)
 
 
-def _slopes(rule: Rule, values: Values, name: Callable[[str], str]) -> Iterator[_Candidate]:
+def _slopes(rule: Rule, values: Values, words: Words) -> Iterator[_Candidate]:
     """For each contender, panel and measure: what a straight line gains from the first x to the last, over the mean."""
-    lines: dict[tuple[int, str, str], dict[int, list[tuple[float, float]]]] = {}
+    lines: dict[tuple[Point, str], dict[int, list[tuple[float, float]]]] = {}
     for point, contenders in values.items():
         for of in rule.of:
             for seed, value in contenders.get(of, {}).items():
                 if point.number is not None:
-                    own = lines.setdefault((point.panel, point.measure, of), {})
+                    own = lines.setdefault((replace(point, x="", number=None), of), {})
                     own.setdefault(seed, []).append((point.number, value))
-    for (panel, label, of), seeds in lines.items():
+    for (whole, of), seeds in lines.items():
         by_seed = {seed: change for seed, line in seeds.items() if (change := _relative_change(line)) is not None}
         if by_seed:
-            yield _Candidate(_where(Point(panel, "", None, label), name(of)), by_seed)
+            yield _Candidate(words.point(whole, words.contenders(of)), by_seed)
 
 
 def _relative_change(line: Sequence[tuple[float, float]]) -> float | None:
@@ -216,7 +238,7 @@ def _spreads(rule: Rule, values: Values) -> Values:
     parts: dict[Point, dict[str, Mapping[str, Mapping[int, float]]]] = {}
     for point, contenders in values.items():
         prefix, _, last = point.measure.rpartition(" ")
-        parts.setdefault(Point(point.panel, point.x, point.number, prefix), {})[last] = contenders
+        parts.setdefault(replace(point, measure=prefix), {})[last] = contenders
     found: dict[Point, dict[str, dict[int, float]]] = {}
     for point, own in parts.items():
         if rule.statistic == "std":
@@ -266,13 +288,3 @@ def _chosen(candidates: Sequence[_Candidate], rule: Rule, *, sign: int) -> Effec
             values.append(chosen.by_seed[seed])
             places.append(chosen.name)
     return Effect(estimate(values), tuple(dict.fromkeys(places)), len(candidates)) if values else None
-
-
-def _where(point: Point, who: str) -> str:
-    """`panel 0, x = 0.8: MEET against CONGA`."""
-    parts = [f"panel {'abcdefghijklmnop'[point.panel]}" if point.panel < 16 else f"panel {point.panel + 1}"]
-    if point.x:
-        parts.append(f"x = {point.x}")
-    if point.measure:
-        parts.append(point.measure)
-    return ", ".join(parts) + (f": {who}" if who else "")

@@ -17,7 +17,8 @@ from weft.papers.claims import Claim, load_claims
 from weft.papers.declared import FigureSpec, Paper
 from weft.papers.drawing.note import numbers_of
 from weft.papers.drawing.view import DrawnUnit
-from weft.papers.drawing.views import unit_of
+from weft.papers.drawing.views import field_name, unit_of
+from weft.papers.effects import Words
 from weft.papers.measured import FigureData, RunsUsed
 from weft.papers.verdicts import Judgement, Verdict, judge, not_run, untestable
 
@@ -113,21 +114,19 @@ class Scorecard:
         runs: dict[str, list[str]] = {}
         for name, figure in self.figures.items():
             runs.setdefault(figure["text"], []).append(self.paper.figures[name].heading)
-        lines += ["", *(f"- {', '.join(names)}: {text}" for text, names in runs.items())]
+        lines += ["", *(f"- {_listed(headings)}: {text}" for text, headings in runs.items())]
         return lines
 
 
 def figure_verdicts(paper: Paper, figure: FigureSpec, data: FigureData) -> dict[str, Any]:
     """Judge all claims that a figure tests; what stands beside it in `verdicts.json`."""
     claims = [claim for claim in load_claims(paper) if claim.figure == figure.name]
+    words = Words(partial(Paper.label, paper), [panel.x_label or field_name(panel.x) for panel in figure.panels])
     return {
         "figure": figure.key,
         "version": _core.version(),
         **_run(data.runs),
-        "claims": [
-            _as_dict(judge(claim, data, unit=_unit(claim, figure), name=partial(Paper.label, paper)))
-            for claim in claims
-        ],
+        "claims": [_as_dict(judge(claim, data, unit=_unit(claim, figure), words=words)) for claim in claims],
     }
 
 
@@ -169,6 +168,15 @@ def _run(runs: RunsUsed) -> dict[str, Any]:
         "points": dict(runs.points),
         "text": f"{runs.scale} scale, {text}{failed}",
     }
+
+
+def _listed(headings: Sequence[str]) -> str:
+    """`Fig. 6, 7, Table 3`."""
+    shown = [
+        heading if not place or not heading.startswith("Fig. ") else heading[5:]
+        for place, heading in enumerate(headings)
+    ]
+    return ", ".join(shown)
 
 
 def _as_dict(judgement: Judgement) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from weft.papers.claims import Claim, Rule
 from weft.papers.drawing.view import DrawnUnit, unit_scale
-from weft.papers.effects import Effect, claimed_sign, measure
+from weft.papers.effects import Effect, Words, claimed_sign, measure
 from weft.papers.measured import FigureData
 from weft.quantity import number, plain
 from weft.statistics import Estimate
@@ -60,16 +60,11 @@ class Judgement:
         return "" if self.measured is None else told(self.measured, self.unit)
 
 
-def judge(
-    claim: Claim, data: FigureData, *, unit: DrawnUnit, name: Callable[[str], str] = lambda key: key
-) -> Judgement:
-    """Judge a claim by the data of its figure.
-
-    `unit` is that of the figure's values; `name` gives a contender's name in words.
-    """
+def judge(claim: Claim, data: FigureData, *, unit: DrawnUnit, words: Words | None = None) -> Judgement:
+    """Judge a claim by the data of its figure; `unit` is that of the figure's values."""
     if claim.rule is None:
         return untestable(claim)
-    effect = measure(claim, claim.rule, data, name)
+    effect = measure(claim, claim.rule, data, words or Words())
     if effect is None:
         reason = f"the data of figure {claim.figure} have no value at its points"
         return untestable(claim, f"{reason} at {data.runs.scale} scale")
@@ -97,7 +92,7 @@ def told(value: Estimate, unit: DrawnUnit) -> str:
     if value.half_width is None:
         return text
     half = value.half_width if value.half_width > ROUNDING * abs(value.mean) else 0.0
-    return f"{text} ± {_figure(half / divisor)}"
+    return f"{text} ± {float(f'{half / divisor:.2g}'):,g}"
 
 
 def _directed(rule: Rule, value: Estimate, none: float) -> tuple[Verdict, str]:
@@ -222,8 +217,8 @@ def _sentence(rule: Rule, effect: Effect, unit: DrawnUnit, why: str) -> str:
     what = _WHAT.get(rule.kind, "value")
     if rule.kind in ("at-most", "at-least"):
         what = "ratio" if unit == "ratio" and (rule.against or rule.against_x is not None) else "value"
-    seeds = f"over {effect.value.runs} seeds" if effect.value.runs > 1 else "in one seed, which gives no interval"
-    return f"{what[0].upper()}{what[1:]} {_over(rule, effect)}: {told(effect.value, unit)} {seeds}; {why}."
+    seeds = f"{effect.value.runs} seeds" if effect.value.runs > 1 else "one seed, which gives no interval"
+    return f"{what[0].upper()}{what[1:]} {_over(rule, effect)}, {seeds}: {why}."
 
 
 _WHAT: Mapping[str, str] = {

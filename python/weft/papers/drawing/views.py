@@ -13,7 +13,7 @@ from weft.papers.measured import FigureData
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["panel_views", "unit_of"]
+__all__ = ["field_name", "panel_views", "unit_of"]
 
 _ENDINGS: dict[str, DrawnUnit] = {
     "us": "us", "mbps": "mbps", "bytes": "bytes", "share": "share", "utilisation": "share", "slowdown": "ratio",
@@ -85,7 +85,7 @@ def _axes(panel: PanelSpec) -> tuple[Axis, Axis]:
     log = panel.x_scale == "log", panel.y_scale == "log"
     if panel.plot == "cdf":
         return Axis(panel.x_label or _words(named), log[0], unit), Axis(panel.y_label or "share of values", log[1])
-    x_label = panel.x_label if panel.x_label is not None else _field(panel.x)
+    x_label = panel.x_label if panel.x_label is not None else field_name(panel.x)
     y = Axis(panel.y_label or _words(named), log[1], unit)
     if panel.plot == "over-time":
         return Axis(panel.x_label or "time", log[0], "us"), y
@@ -98,6 +98,6 @@ def _words(name: str) -> str:
     return (head if head and tail in ("us", "mbps", "bytes", "share") else name).replace("_", " ")
 
 
-def _field(name: str | None) -> str:
+def field_name(name: str | None) -> str:
     """The last part of a field's name; nothing where measures stand side by side."""
     return "" if name is None or name in _SIDE_BY_SIDE else name.rpartition(".")[2].replace("_", " ")
