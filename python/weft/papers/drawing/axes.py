@@ -14,12 +14,14 @@ from weft.statistics import Estimate
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["empty", "positions", "set_log", "tick_groups", "tick_places", "value_axis", "whiskers"]
+__all__ = ["empty", "label_sizes", "positions", "set_log", "tick_groups", "tick_places", "value_axis", "whiskers"]
 
 _CHARACTER_IN = 0.075
 """Width of a character of a tick's label, in inches."""
 _CROWDED = 0.045
 """Ticks closer than this share of a linear axis run into each other."""
+
+_SIZES = (("GB", 1e9), ("MB", 1e6), ("KB", 1e3))
 
 
 def empty(axes: "Axes") -> None:
@@ -101,6 +103,18 @@ def set_log(axes: "Axes", values: Sequence[float], which: str) -> None:
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if narrow else (1.0,)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def label_sizes(axes: "Axes") -> None:
+    """Label the decades of x, in bytes, each with the unit that suits it: 1 B, 1 KB, 1 MB."""
+
+    def text(value: float, _: int) -> str:
+        name, divisor = next(((name, scale) for name, scale in _SIZES if value >= scale), ("B", 1.0))
+        return f"{value / divisor:,.6g} {name}"
+
+    axes.xaxis.set_major_locator(LogLocator(numticks=12))
+    axes.xaxis.set_major_formatter(FuncFormatter(text))
+    axes.tick_params(axis="x", labelsize="small")
 
 
 def whiskers(values: Sequence[Estimate | None], divisor: float, *, log: bool) -> list[list[float]] | None:

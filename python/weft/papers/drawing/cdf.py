@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from weft.papers.drawing.axes import empty, set_log
+from weft.papers.drawing.axes import empty, label_sizes, set_log
 from weft.papers.drawing.lines import MEASURE_DASHES
 from weft.papers.drawing.view import PanelView, scaled_label
 
@@ -23,7 +23,8 @@ def draw_cdf(axes: "Axes", view: PanelView) -> None:
     if not values:
         empty(axes)
         return
-    label, divisor = scaled_label(view.x, values)
+    sizes = view.x.log and view.x.unit == "bytes"
+    label, divisor = (view.x.label, 1.0) if sizes else scaled_label(view.x, values)
     for turn, (contender, dash, one) in enumerate(curves):
         look = view.looks[contender]
         every = max(one.height // _MARKS, 1)
@@ -41,6 +42,8 @@ def draw_cdf(axes: "Axes", view: PanelView) -> None:
         )
     if view.x.log and min(values) > 0.0:
         set_log(axes, [value / divisor for value in (min(values), max(values))], "x")
+        if sizes:
+            label_sizes(axes)
     elif min(values) >= 0.0:
         axes.set_xlim(left=0.0)
         if max(values) == 0.0:

@@ -13,7 +13,8 @@ def note_below(paper: Paper, figure: FigureSpec, runs: RunsUsed) -> str:
         parts.append(f"at the paper's scale {full}")
     lines = [f"{paper.name.upper()} {figure.heading}: {figure.title}."]
     scale = "Quick scale" if runs.scale == "quick" else "The paper's scale"
-    lines.append(f"{scale}: {'; '.join(parts)}." if parts else f"{scale}.")
+    if parts:  # what needs no run is the same at every scale
+        lines.append(f"{scale}: {'; '.join(parts)}.")
     if runs.seeds > 1:
         lines[-1] += _spread({panel.plot for panel in figure.panels})
     if runs.failed:

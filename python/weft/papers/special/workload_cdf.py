@@ -102,10 +102,15 @@ def _points(knots: Knots) -> list[tuple[float, float]]:
     """Points of the curve: a flow has at least one byte, whatever the distribution begins with."""
     found = [knots[0]]
     for (low, before), (high, after) in pairwise(knots):
-        for step in range(1, _STEPS + 1):
-            part = step / _STEPS
-            # Equal steps on the logarithmic axis, where the segment has a length there.
-            size = max(low, 1.0) * (high / max(low, 1.0)) ** part if high > max(low, 1.0) else high
-            share = before + (after - before) * ((size - low) / (high - low) if high > low else part)
-            found.append((size, share))
+        parts = sorted(_parts(max(low, 1.0), high)) if high > low else [1.0]
+        found += [(low + (high - low) * part, before + (after - before) * part) for part in parts]
     return [(max(size, 1.0), share) for size, share in found]
+
+
+def _parts(low: float, high: float) -> set[float]:
+    """Places on the way from one size to another, evenly on a linear axis and on a logarithmic one."""
+    even = {step / _STEPS for step in range(1, _STEPS + 1)}
+    if high <= low:
+        return even
+    ratio = high / low
+    return even | {(ratio ** (step / _STEPS) - 1.0) / (ratio - 1.0) for step in range(1, _STEPS)}
