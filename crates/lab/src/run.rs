@@ -178,6 +178,9 @@ impl Prepared {
             TransportSpec::ExpressPass(config) => {
                 self.simulate_with(config.build().map_err(wrong)?, observer, external, observe_every)
             }
+            TransportSpec::Mptcp(config) => {
+                self.simulate_with(config.build().map_err(wrong)?, observer, external, observe_every)
+            }
         }
     }
 

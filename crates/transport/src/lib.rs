@@ -7,12 +7,14 @@
 //! [`TransportSpec`] is the registry: what a spec may name, with parameters, defaults and sources.
 
 pub mod expresspass;
+pub mod mptcp;
 mod params;
 mod protocol;
 mod registry;
 pub mod tcp;
 
 pub use expresspass::ExpressPass;
+pub use mptcp::Mptcp;
 pub use params::ParamError;
 pub use protocol::{
     CreditPorts, Delivery, FlowSize, Outbox, Outgoing, Protocol, ReceiverStats, Resend, SenderState,

@@ -51,6 +51,37 @@ pub trait Outbox {
     /// The rate of the host's own cable.
     fn link_rate(&self) -> Rate;
 
+    /// As [`Outbox::send`], over a subflow: one of several five-tuples of the flow. `segment` is the segment of the flow that
+    /// a data packet carries under its own number; the packet brings both.
+    fn send_on(&mut self, subflow: u8, segment: u32, packet: Outgoing) {
+        let _ = (subflow, segment);
+        self.send(packet);
+    }
+
+    /// Over which subflow a packet came, and which segment of the flow it carries, if it is data.
+    fn mapping(&self, packet: &Packet) -> (u8, u32) {
+        (0, packet.seq)
+    }
+
+    /// As [`Outbox::sends_again`], of a segment of a subflow.
+    fn sends_again_on(&mut self, subflow: u8, segment: u32, cause: Resend) {
+        let _ = subflow;
+        self.sends_again(segment, cause);
+    }
+
+    /// As [`Outbox::timed_out`], of a subflow.
+    fn timed_out_on(&mut self, subflow: u8) {
+        let _ = subflow;
+        self.timed_out();
+    }
+
+    /// What becomes of an increase of the window in congestion avoidance, in segments, on `acked` segments: less, where
+    /// windows are coupled.
+    fn increase(&self, alone: f64, acked: u32) -> f64 {
+        let _ = acked;
+        alone
+    }
+
     /// Asks for the endpoint's timer at `at`, in place of what was asked before; [`Time::NEVER`] disarms it. Cheap: a
     /// field is written, no event moves.
     fn wake_at(&mut self, at: Time);
@@ -163,6 +194,11 @@ pub trait Protocol {
     type Sender;
     /// One per flow that is receiving.
     type Receiver;
+
+    /// How many five-tuples a flow may use at most: those of its subflows.
+    fn subflows(&self) -> u32 {
+        1
+    }
 
     /// Cuts a flow of `bytes` into segments.
     fn flow_size(&self, bytes: u64) -> FlowSize;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ParamError;
 use crate::expresspass::ExpressPassConfig;
+use crate::mptcp::MptcpConfig;
 use crate::tcp::{DctcpConfig, TcpConfig};
 
 /// What there is to know of a transport without running it.
@@ -61,6 +62,7 @@ transports! {
     Tcp(TcpConfig), "tcp", "TCP Reno with NewReno or SACK recovery.", "RFC 5681, 6298, 6582, 6675";
     Dctcp(DctcpConfig), "dctcp", "Data Center TCP.", "RFC 8257; Alizadeh et al., SIGCOMM 2010";
     ExpressPass(ExpressPassConfig), "expresspass", "ExpressPass: the receiver sends credits, each of which calls for one data packet.", "Cho et al., SIGCOMM 2017; MaxPass, section II.D";
+    Mptcp(MptcpConfig), "mptcp", "Multipath TCP: several subflows, coupled windows.", "RFC 8684, 6356; Raiciu et al., SIGCOMM 2011";
 }
 
 impl Default for TransportSpec {

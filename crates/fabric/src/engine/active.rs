@@ -1,9 +1,9 @@
 //! The flows that are active: both ends of each, in places that are used again.
 
-use weft_packet::Packet;
+use weft_packet::{FlowId, Packet};
 use weft_transport::Protocol;
 
-use super::endpoint::End;
+use super::endpoint::{End, Ends};
 
 /// No place: the flow is not active.
 pub const NOT_ACTIVE: u32 = u32::MAX;
@@ -12,13 +12,13 @@ const NO_TRAIL: u32 = u32::MAX;
 
 /// The sending end of an active flow, with its transport's state.
 pub struct Sender<S> {
-    pub end: End,
+    pub end: Ends,
     pub state: S,
 }
 
 /// The receiving end of an active flow, with its transport's state and what its packets went through.
 pub struct Receiver<R> {
-    pub end: End,
+    pub end: Ends,
     pub state: R,
     pub wait_ps: [u64; 4],
     last_trail: u32,
@@ -34,7 +34,7 @@ pub struct Active<P: Protocol> {
 
 impl<R> Receiver<R> {
     /// An end that nothing has reached yet.
-    pub const fn new(end: End, state: R) -> Self {
+    pub const fn new(end: Ends, state: R) -> Self {
         Self { end, state, wait_ps: [0; 4], last_trail: NO_TRAIL, path_changes: 0 }
     }
 
@@ -76,13 +76,14 @@ impl<P: Protocol> Active<P> {
         self.free.push(place);
     }
 
-    /// One end of the flow at this place, if there is a flow.
-    pub fn end(&mut self, place: u32, sender: bool) -> Option<&mut End> {
+    /// One end of the flow or subflow with this number, if its flow is at this place.
+    pub fn end(&mut self, place: u32, sender: bool, flow: FlowId) -> Option<&mut End> {
         let place = place as usize;
-        if sender {
+        let ends = if sender {
             self.sender.get_mut(place)?.as_mut().map(|sender| &mut sender.end)
         } else {
             self.receiver.get_mut(place)?.as_mut().map(|receiver| &mut receiver.end)
-        }
+        };
+        ends?.numbered(flow)
     }
 }

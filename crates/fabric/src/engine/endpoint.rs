@@ -3,7 +3,7 @@
 use weft_balance::EdgeFlow;
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
 use weft_transport::{Outbox, Outgoing, Resend};
-use weft_units::{Rate, Span, Stream, Time};
+use weft_units::{Rate, Span, Stream, Time, mix64};
 
 use super::event_set::{EventKey, EventKind};
 use super::hosts::Hosts;
@@ -64,11 +64,6 @@ impl End {
         Self { timer: EventKind::Receiver, edge_timer: EventKind::EdgeReceiver, ..end }
     }
 
-    /// The flow that it is an end of.
-    pub const fn flow(&self) -> FlowId {
-        self.flow
-    }
-
     /// A timer event at `now`: whether the transport is to be woken. If the deadline has moved on, so does the event.
     pub fn timer_is_due(&mut self, now: Time, network: &mut Network<'_>) -> bool {
         if now != self.pending {
@@ -81,6 +76,20 @@ impl End {
         }
         self.arm(network);
         false
+    }
+
+    /// The end of another subflow of the same flow, with a five-tuple of its own. It has no timer: that is the flow's.
+    fn of_subflow(&self, flow: FlowId, subflow: u32, edge: EdgeFlow) -> Self {
+        let key = u64::from(subflow) << 32 | u64::from(self.entropy);
+        Self {
+            flow,
+            entropy: (mix64(key) >> 32) as u32,
+            deadline: Time::NEVER,
+            pending: Time::NEVER,
+            edge_deadline: Time::NEVER,
+            edge,
+            ..*self
+        }
     }
 
     /// The host that it lives on.
@@ -118,6 +127,51 @@ impl End {
     }
 }
 
+/// One end of a flow at its host: that of its only five-tuple, or those of all subflows.
+pub struct Ends {
+    /// The end of the first subflow, with the flow's own number and the transport's timer.
+    pub first: End,
+    /// The ends of the other subflows.
+    others: Vec<End>,
+}
+
+impl Ends {
+    /// The ends of a flow with so many subflows; each counts `flows` on from the number of the one before.
+    pub fn new(first: End, subflows: u32, flows: u32, edge: impl Fn() -> EdgeFlow) -> Self {
+        let number = |subflow: u32| FlowId(first.flow.0 + subflow * flows);
+        let others =
+            (1..subflows).map(|subflow| first.of_subflow(number(subflow), subflow, edge())).collect();
+        Self { first, others }
+    }
+
+    /// The number of the flow.
+    pub const fn flow(&self) -> FlowId {
+        self.first.flow
+    }
+
+    /// Every end.
+    pub fn all(&mut self) -> impl Iterator<Item = &mut End> {
+        std::iter::once(&mut self.first).chain(&mut self.others)
+    }
+
+    /// The end with this number.
+    pub fn numbered(&mut self, flow: FlowId) -> Option<&mut End> {
+        self.all().find(|end| end.flow == flow)
+    }
+
+    fn of(&mut self, subflow: u8) -> &mut End {
+        match usize::from(subflow).checked_sub(1).and_then(|other| self.others.get_mut(other)) {
+            Some(end) => end,
+            None => &mut self.first,
+        }
+    }
+
+    fn subflow_of(&self, packet: &Packet) -> u8 {
+        let other = self.others.iter().position(|end| end.flow == packet.flow);
+        other.map_or(0, |other| other as u8 + 1)
+    }
+}
+
 /// What a transport's end can do: its way out.
 pub struct HostOutbox<'s, 'a> {
     /// Links and packets.
@@ -125,7 +179,37 @@ pub struct HostOutbox<'s, 'a> {
     /// The hosts.
     pub hosts: &'s mut Hosts<'a>,
     /// The end that acts.
-    pub end: &'s mut End,
+    pub end: &'s mut Ends,
+}
+
+/// Sends a packet from an end.
+#[inline(always)]
+#[allow(clippy::inline_always)]
+fn send_from(end: &mut End, network: &mut Network<'_>, hosts: &mut Hosts<'_>, outgoing: Outgoing) {
+    let mut packet = Packet::default();
+    packet.sent = outgoing.sent;
+    packet.flow = end.flow;
+    packet.seq = outgoing.seq;
+    packet.entropy = end.entropy;
+    packet.src = end.host;
+    packet.dst = end.peer;
+    packet.wire_bytes = outgoing.wire_bytes;
+    packet.kind = outgoing.kind;
+    packet.flags = outgoing.flags.with(end.class);
+    if packet.kind == Kind::Ack {
+        packet.set_sack_blocks(outgoing.sack);
+    }
+    if hosts.steers() {
+        return send_steered(end, network, hosts, packet);
+    }
+    network.send(packet);
+}
+
+/// Sends a packet by way of the edge scheme. Apart, so that other packets are built where they are kept.
+#[inline(never)]
+fn send_steered(end: &mut End, network: &mut Network<'_>, hosts: &mut Hosts<'_>, mut packet: Packet) {
+    hosts.route(end, &mut packet, network);
+    network.send(packet);
 }
 
 impl Outbox for HostOutbox<'_, '_> {
@@ -136,23 +220,20 @@ impl Outbox for HostOutbox<'_, '_> {
 
     #[inline]
     fn send(&mut self, outgoing: Outgoing) {
-        let mut packet = Packet::default();
-        packet.sent = outgoing.sent;
-        packet.flow = self.end.flow;
-        packet.seq = outgoing.seq;
-        packet.entropy = self.end.entropy;
-        packet.src = self.end.host;
-        packet.dst = self.end.peer;
-        packet.wire_bytes = outgoing.wire_bytes;
-        packet.kind = outgoing.kind;
-        packet.flags = outgoing.flags.with(self.end.class);
-        if packet.kind == Kind::Ack {
-            packet.set_sack_blocks(outgoing.sack);
+        send_from(&mut self.end.first, self.network, self.hosts, outgoing);
+    }
+
+    fn send_on(&mut self, subflow: u8, segment: u32, outgoing: Outgoing) {
+        let end = self.end.of(subflow);
+        if outgoing.kind == Kind::Data {
+            self.network.mappings.note(end.flow, outgoing.seq, segment);
         }
-        if self.hosts.steers() {
-            self.hosts.route(self.end, &mut packet, self.network);
-        }
-        self.network.send(packet);
+        send_from(end, self.network, self.hosts, outgoing);
+    }
+
+    fn mapping(&self, packet: &Packet) -> (u8, u32) {
+        let data = packet.kind == Kind::Data;
+        (self.end.subflow_of(packet), if data { self.network.mappings.segment_of(packet) } else { 0 })
     }
 
     #[cold]
@@ -162,26 +243,36 @@ impl Outbox for HostOutbox<'_, '_> {
 
     #[cold]
     fn sends_again_stamped(&mut self, segment: u32, sent: Time, cause: Resend) {
-        self.network.copies.note_resend(self.end.flow, segment, sent, cause);
+        self.network.copies.note_resend(self.end.flow(), segment, sent, cause);
+    }
+
+    #[cold]
+    fn sends_again_on(&mut self, subflow: u8, segment: u32, cause: Resend) {
+        let flow = self.end.of(subflow).flow;
+        self.network.copies.note_resend(flow, segment, self.network.now, cause);
     }
 
     fn link_rate(&self) -> Rate {
-        self.network.rate(self.end.host.index())
+        self.network.rate(self.end.first.host.index())
     }
 
     #[inline]
     fn wake_at(&mut self, at: Time) {
-        self.end.deadline = at;
-        self.end.arm(self.network);
+        self.end.first.deadline = at;
+        self.end.first.arm(self.network);
     }
 
     fn random(&mut self) -> &mut Stream {
-        self.hosts.transport_stream(self.end.host)
+        self.hosts.transport_stream(self.end.first.host)
     }
 
     fn timed_out(&mut self) {
+        self.timed_out_on(0);
+    }
+
+    fn timed_out_on(&mut self, subflow: u8) {
         if self.hosts.steers() {
-            self.hosts.timed_out(self.end, self.network);
+            self.hosts.timed_out(self.end.of(subflow), self.network);
         }
     }
 }

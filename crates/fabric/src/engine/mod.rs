@@ -9,6 +9,7 @@ mod event_set;
 mod faults;
 mod hosts;
 mod link;
+mod mappings;
 mod messages;
 mod network;
 mod observer;

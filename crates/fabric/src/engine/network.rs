@@ -9,6 +9,7 @@ use super::copies::Copies;
 use super::credit_port::CreditPort;
 use super::event_set::EventSet;
 use super::link::{Link, Profile};
+use super::mappings::Mappings;
 use super::messages::Contents;
 use super::observer::{Observation, Observer, Offered};
 use super::pool::{NO_PACKET, PacketIndex, Pool};
@@ -94,6 +95,8 @@ pub struct Network<'a> {
     pub(super) seed: u64,
     /// The copies of segments that were dropped or sent again.
     pub copies: Copies,
+    /// What the segments of subflows carry.
+    pub mappings: Mappings,
     /// Packets in the whole fabric.
     pub counts: PacketCounts,
 }
@@ -149,6 +152,7 @@ impl<'a> Network<'a> {
             rack_of_switch,
             seed,
             copies: Copies::default(),
+            mappings: Mappings::default(),
             counts: PacketCounts::default(),
         };
         for (index, spec) in topology.links.iter().enumerate() {

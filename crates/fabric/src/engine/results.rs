@@ -45,6 +45,14 @@ pub struct Retransmissions {
     pub after_timeout: u32,
 }
 
+impl std::ops::AddAssign for Retransmissions {
+    fn add_assign(&mut self, other: Self) {
+        self.after_loss += other.after_loss;
+        self.after_reordering += other.after_reordering;
+        self.after_timeout += other.after_timeout;
+    }
+}
+
 /// Payload that arrived, each byte once, to a segment: full ones have `payload_bytes`.
 pub(super) fn arrived(receiver: &ReceiverStats, flow: &Flow, payload_bytes: u64) -> u64 {
     let segments = receiver.segments_received - u64::from(receiver.duplicates);

@@ -1,20 +1,21 @@
 //! A simulation: flows start, packets move, flows end.
 
+mod flows;
 mod outcome;
 
 use weft_balance::{BalancerSpec, EdgeHooks, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
-use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
+use weft_packet::{FlowId, HostId, Kind, Packet};
 use weft_traffic::Flow;
 use weft_transport::{Delivery, FlowSize, Protocol, SenderState};
-use weft_units::{Purpose, Span, Stream, Time, mix64};
+use weft_units::{Purpose, Span, Stream, Time};
 
-use super::active::{Active, NOT_ACTIVE, Receiver, Sender};
-use super::endpoint::{End, HostOutbox};
+use super::active::{Active, NOT_ACTIVE};
+use super::endpoint::HostOutbox;
 use super::event_set::{EventKey, EventKind, Next};
 use super::hosts::{Hosts, PacketSizes, fabric_facts};
 use super::network::Network;
 use super::paths::PathMeter;
-use super::results::{FlowRecord, arrived};
+use super::results::FlowRecord;
 use super::sampler::Sampler;
 use super::special::Peaks;
 use crate::topology::{FaultEvent, FlowPackets, Ideal, Topology};
@@ -105,7 +106,7 @@ pub struct Simulation<'a, P: Protocol> {
     faults: &'a [FaultEvent],
     reroute_after: Span,
     active: Active<P>,
-    /// The place of each flow among the active ones.
+    /// The place of each flow among the active ones, then those of second subflows, and so on.
     place: Vec<u32>,
     records: Vec<FlowRecord>,
     next_flow: usize,
@@ -146,7 +147,6 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         let hosts = Hosts::new(&network, input.faults, balancer, edge_hooks, sizes, seed);
         let last_start = input.flows.last().map_or(Time::ZERO, |flow| flow.start);
         let mut simulation = Self {
-            protocol: input.protocol,
             network,
             hosts,
             topology,
@@ -154,7 +154,8 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             faults: input.faults,
             reroute_after: input.reroute_after,
             active: Active::default(),
-            place: vec![NOT_ACTIVE; input.flows.len()],
+            place: vec![NOT_ACTIVE; input.flows.len() * input.protocol.subflows() as usize],
+            protocol: input.protocol,
             records: Vec::with_capacity(input.flows.len()),
             next_flow: 0,
             finished: 0,
@@ -285,30 +286,6 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         }
     }
 
-    fn start_flow(&mut self) {
-        let index = self.next_flow;
-        let flow = &self.flows[index];
-        self.next_flow += 1;
-        if let Some(next) = self.flows.get(self.next_flow) {
-            let key = EventKey::new(EventKind::FlowStart, self.next_flow as u32);
-            self.network.events.push_timer(next.start, key);
-        }
-        let size = self.size(flow);
-        let id = FlowId(index as u32);
-        let entropy = (mix64(self.hash_key ^ index as u64) >> 32) as u32;
-        let class = PacketFlags::of_class(flow.class);
-        let edge = |host| self.hosts.scheme(host).new_flow();
-        let sender = End::sender(id, flow.src, flow.dst, entropy, class, edge(flow.src));
-        let sender = Sender { end: sender, state: self.protocol.sender(size) };
-        let receiver = End::receiver(id, flow.dst, flow.src, entropy, class, edge(flow.dst));
-        let receiver = Receiver::new(receiver, self.protocol.receiver(size));
-        let place = self.active.insert(sender, receiver);
-        self.place[index] = place;
-        let Some(sender) = &mut self.active.sender[place as usize] else { return };
-        let mut out = HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut sender.end };
-        self.protocol.start(&mut sender.state, &mut out);
-    }
-
     /// A packet reached a host.
     #[inline]
     fn receive(&mut self, packet: Packet) {
@@ -337,7 +314,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
 
     /// Passes a packet through the edge scheme.
     fn intercept(&mut self, place: u32, packet: Packet) {
-        let Some(end) = self.active.end(place, is_for_sender(&packet)) else { return };
+        let Some(end) = self.active.end(place, is_for_sender(&packet), packet.flow) else { return };
         let delivered = self.hosts.receive(end, packet, &mut self.network);
         self.deliver_all(place, delivered);
     }
@@ -359,7 +336,8 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         let mut out = HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut sender.end };
         let state = self.protocol.sender_receives(&mut sender.state, packet, &mut out);
         if state == SenderState::Done {
-            self.finish(packet.flow, place);
+            let flow = sender.end.flow();
+            self.finish(flow, place);
         }
     }
 
@@ -369,21 +347,21 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         if packet.kind == Kind::Data {
             receiver.note_path(packet);
             if let Some(paths) = &mut self.paths {
-                paths.note(self.topology, packet, &self.flows[packet.flow.index()]);
+                paths.note(self.topology, packet, &self.flows[receiver.end.flow().index()]);
             }
         }
         let mut out =
             HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut receiver.end };
         let delivery = self.protocol.receiver_receives(&mut receiver.state, packet, &mut out);
         if delivery == Delivery::Complete {
-            self.records[packet.flow.index()].delivered = Some(self.network.now);
+            self.records[receiver.end.flow().index()].delivered = Some(self.network.now);
         }
     }
 
     fn wake_sender(&mut self, flow: u32) {
         let place = self.place[flow as usize];
         let Some(Some(sender)) = self.active.sender.get_mut(place as usize) else { return };
-        if !sender.end.timer_is_due(self.network.now, &mut self.network) {
+        if !sender.end.first.timer_is_due(self.network.now, &mut self.network) {
             return;
         }
         let mut out = HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut sender.end };
@@ -395,7 +373,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
     fn wake_receiver(&mut self, flow: u32) {
         let place = self.place[flow as usize];
         let Some(Some(receiver)) = self.active.receiver.get_mut(place as usize) else { return };
-        if !receiver.end.timer_is_due(self.network.now, &mut self.network) {
+        if !receiver.end.first.timer_is_due(self.network.now, &mut self.network) {
             return;
         }
         let mut out =
@@ -407,44 +385,12 @@ impl<'a, P: Protocol> Simulation<'a, P> {
 
     fn edge_timer(&mut self, kind: EventKind, flow: u32) {
         let place = self.place[flow as usize];
-        let Some(end) = self.active.end(place, kind == EventKind::EdgeSender) else { return };
+        let Some(end) = self.active.end(place, kind == EventKind::EdgeSender, FlowId(flow)) else { return };
         if !end.edge_timer_is_due(self.network.now) {
             return;
         }
         let delivered = self.hosts.flow_timer(end, &mut self.network);
         self.deliver_all(place, delivered);
-    }
-
-    /// The sender knows that all is delivered: the flow costs only its row from now on.
-    fn finish(&mut self, flow: FlowId, place: u32) {
-        self.place[flow.index()] = NOT_ACTIVE;
-        self.finished += 1;
-        self.all_done = self.finished == self.finite;
-        if let Some(sender) = &mut self.active.sender[place as usize] {
-            self.hosts.finished(&mut sender.end, &mut self.network);
-        }
-        self.record(flow, place);
-        if let Some(sampler) = &mut self.sampler {
-            sampler.deliveries.end(flow.index(), self.records[flow.index()].delivered_bytes);
-        }
-        self.records[flow.index()].acknowledged = Some(self.network.now);
-        self.active.remove(place);
-    }
-
-    /// Writes what both ends counted into the flow's row.
-    fn record(&mut self, flow: FlowId, place: u32) {
-        let record = &mut self.records[flow.index()];
-        (record.dropped, record.retransmissions) = self.network.copies.settle(flow);
-        if let Some(sender) = &self.active.sender[place as usize] {
-            record.sender = self.protocol.sender_stats(&sender.state);
-        }
-        if let Some(receiver) = &self.active.receiver[place as usize] {
-            record.receiver = self.protocol.receiver_stats(&receiver.state);
-            let flow = &self.flows[flow.index()];
-            record.delivered_bytes = arrived(&record.receiver, flow, self.sizes.payload_bytes());
-            record.path_changes = receiver.path_changes;
-            record.wait_ps = receiver.wait_ps;
-        }
     }
 
     /// How far the run is.

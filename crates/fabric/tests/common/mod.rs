@@ -85,6 +85,7 @@ impl<'a> Run<'a> {
             TransportSpec::Tcp(config) => self.simulate(config.build().unwrap(), flows, external),
             TransportSpec::Dctcp(config) => self.simulate(config.build().unwrap(), flows, external),
             TransportSpec::ExpressPass(config) => self.simulate(config.build().unwrap(), flows, external),
+            TransportSpec::Mptcp(config) => self.simulate(config.build().unwrap(), flows, external),
         }
     }
 

@@ -7,6 +7,7 @@ use weft_units::{Bytes, Span};
 use super::rack::Tolerance;
 use super::{Ecn, Tcp};
 use crate::ParamError;
+use crate::mptcp::{Coupling, MptcpEcn};
 
 /// Defines a parameter struct from the keys of its own and those that all TCPs share.
 macro_rules! define {
@@ -145,7 +146,45 @@ with_shared_keys! {
 }
 
 with_shared_keys! {
+    /// MPTCP over subflows that are TCPs with these keys.
+    pub struct MptcpConfig {
+        /// Subflows of a flow, each with a five-tuple of its own: 1 to 64. Source: Raiciu et al., SIGCOMM 2011 (recalled),
+        /// 8 for the best use of a fat-tree.
+        subflows: u8 = 8,
+        /// Bytes of a flow that must be acknowledged before the other subflows join; at least one segment always. Source: a
+        /// choice, as soon as RFC 8684 section 3.2 allows; then short flows stay on one path.
+        join_after: Bytes = Bytes::new(0),
+        /// How the windows grow together: "lia" (RFC 6356) or "none", each as a TCP alone. Source: RFC 6356.
+        coupling: Coupling = Coupling::Lia,
+        /// What subflows do with marks: "off", "classic" (RFC 3168) or "dctcp", each a DCTCP whose increase is coupled, with
+        /// g = 1/16 and alpha = 1 at first. Source: TCP of RFC 5681 has no ECN.
+        ecn: MptcpEcn = MptcpEcn::Off,
+        /// Bytes of the DSS option in a data segment, for which the payload makes room: the payload is `mss` less this,
+        /// the header is more by it. Source: RFC 8684 section 3.3, with data acknowledgement and checksum.
+        dss_option: Bytes = Bytes::new(20),
+        /// Bytes of the DSS option in an acknowledgement, beyond `ack_size`. Source: RFC 8684 section 3.3.
+        dss_ack: Bytes = Bytes::new(8),
+    }
+}
+
+with_shared_keys! {
     struct Shared {}
+}
+
+impl MptcpConfig {
+    /// What each subflow is.
+    pub(crate) fn subflow(&self, ecn: Ecn) -> Result<Tcp, ParamError> {
+        let sum = |a: Bytes, b: Bytes| Bytes::new(a.as_u64().saturating_add(b.as_u64()));
+        let mss = Bytes::new(self.mss.as_u64().saturating_sub(self.dss_option.as_u64()));
+        let shared = Shared {
+            mss,
+            header: sum(self.header, self.dss_option),
+            ack_size: Some(sum(self.ack_size.unwrap_or(self.header), self.dss_ack)),
+            syn_size: Some(self.syn_size.unwrap_or(self.header)),
+            ..Shared::from(self)
+        };
+        shared.build(ecn, 1.0 / 16.0, 1.0)
+    }
 }
 
 impl TcpConfig {

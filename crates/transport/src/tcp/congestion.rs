@@ -1,5 +1,7 @@
 //! The congestion window, and DCTCP's estimate of the marked share.
 
+use crate::Outbox;
+
 /// Congestion window and slow start threshold, in segments. Plain f64 arithmetic only, so that every machine agrees.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
@@ -17,16 +19,16 @@ impl Window {
         self.cwnd as u32
     }
 
-    /// New data was acknowledged: `acked` segments by one acknowledgement.
+    /// New data was acknowledged: `acked` segments by one acknowledgement. `out` may couple the increase with others.
     #[inline]
-    pub fn grow(&mut self, acked: u32, limit: u32) {
+    pub fn grow(&mut self, acked: u32, limit: u32, out: &impl Outbox) {
         if self.cwnd < self.ssthresh {
             // Slow start, RFC 5681 equation 2: at most one segment per acknowledgement, however many it covers.
             self.cwnd += 1.0;
         } else {
             // Congestion avoidance, RFC 5681 section 3.1: acknowledged data is counted, so that delayed
             // acknowledgements do not slow it down; at most one segment per window.
-            self.cwnd += (f64::from(acked) / self.cwnd).min(1.0);
+            self.cwnd += out.increase((f64::from(acked) / self.cwnd).min(1.0), acked);
         }
         // A window that the receiver does not allow is not used, hence must not grow: a later reduction would be void.
         self.cwnd = self.cwnd.min(f64::from(limit));

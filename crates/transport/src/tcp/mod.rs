@@ -20,7 +20,7 @@ mod scoreboard;
 pub(crate) mod segments;
 mod sender;
 
-pub use config::{DctcpConfig, EcnMode, TcpConfig};
+pub use config::{DctcpConfig, EcnMode, MptcpConfig, TcpConfig};
 pub use receiver::Receiver;
 pub use sender::Sender;
 use weft_packet::Packet;
@@ -30,7 +30,7 @@ use crate::{Delivery, FlowSize, Outbox, Protocol, ReceiverStats, SenderState, Se
 
 /// How an end reacts to marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ecn {
+pub(crate) enum Ecn {
     Off,
     Classic,
     Dctcp,

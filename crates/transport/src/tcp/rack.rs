@@ -290,7 +290,7 @@ impl Sender {
             self.on_mark(tcp);
         }
         if self.phase == Phase::Open && acked > 0 && self.una > self.cwr_end {
-            self.window.grow(acked, tcp.max_window);
+            self.window.grow(acked, tcp.max_window, out);
         }
         self.repair(tcp, rack, out);
         if acked > 0 {

@@ -237,7 +237,7 @@ impl Receiver {
         }
     }
 
-    pub(super) const fn stats(&self) -> ReceiverStats {
+    pub(crate) const fn stats(&self) -> ReceiverStats {
         ReceiverStats {
             segments_received: self.segments_received,
             out_of_order: self.out_of_order,

@@ -206,7 +206,7 @@ impl Sender {
             // RFC 3168 section 6.1.2: no growth on an acknowledgement with ECE. As in Linux's CWR state, there is none
             // in the whole window that follows the reduction.
             if self.una > self.cwr_end {
-                self.window.grow(acked, tcp.max_window);
+                self.window.grow(acked, tcp.max_window, out);
             }
         }
         if self.una == self.segments {
@@ -304,7 +304,7 @@ impl Sender {
         if self.phase == Phase::Done { SenderState::Done } else { SenderState::Open }
     }
 
-    pub(super) fn stats(&self) -> SenderStats {
+    pub(crate) fn stats(&self) -> SenderStats {
         let Counts { retransmissions, timeouts, fast_recoveries, duplicate_acks, marked_acks } = self.counts;
         SenderStats {
             // Every segment below `max` was sent for the first time once.
@@ -316,6 +316,47 @@ impl Sender {
             marked_acks,
             ..SenderStats::default()
         }
+    }
+}
+
+/// A sender whose segments are given to it as it goes: a subflow.
+impl Sender {
+    /// It may send so many new segments now.
+    pub(crate) fn supply(&mut self, segments: u32) {
+        self.segments = self.max.saturating_add(segments);
+        if self.phase == Phase::Done && segments > 0 {
+            self.phase = Phase::Open;
+        }
+    }
+
+    /// Sends what the window allows, be it the first time or after there was nothing to send.
+    pub(crate) fn resume(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
+        match self.phase {
+            Phase::Idle => self.start(tcp, out),
+            Phase::Open | Phase::Recovery => {
+                let was_idle = self.una == self.max;
+                self.send_allowed(tcp, out);
+                if was_idle {
+                    self.arm(tcp, out);
+                }
+            }
+            Phase::SynSent | Phase::Done => {}
+        }
+    }
+
+    /// The first segment that is not acknowledged.
+    pub(crate) const fn acknowledged(&self) -> u32 {
+        self.una
+    }
+
+    /// Whether it ever sent anything.
+    pub(crate) const fn carries(&self) -> bool {
+        self.max > 0
+    }
+
+    /// Timeouts since the last acknowledgement of new data.
+    pub(crate) const fn timeouts_in_a_row(&self) -> u8 {
+        self.backoff
     }
 }
 

@@ -1,0 +1,71 @@
+//! The parameters of MPTCP.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Mptcp;
+use crate::ParamError;
+use crate::tcp::Ecn;
+
+/// How the windows of a flow's subflows grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coupling {
+    /// Each as a TCP of its own.
+    None,
+    /// Linked increases: RFC 6356.
+    #[default]
+    Lia,
+}
+
+/// What the subflows do with ECN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MptcpEcn {
+    /// Segments are not ECN-capable.
+    #[default]
+    Off,
+    /// RFC 3168.
+    Classic,
+    /// Each subflow is a DCTCP sender (RFC 8257), whose increase is coupled.
+    Dctcp,
+}
+
+impl MptcpEcn {
+    pub(super) const fn ecn(self) -> Ecn {
+        match self {
+            Self::Off => Ecn::Off,
+            Self::Classic => Ecn::Classic,
+            Self::Dctcp => Ecn::Dctcp,
+        }
+    }
+}
+
+pub use crate::tcp::MptcpConfig;
+
+/// The most subflows of a flow.
+const MOST_SUBFLOWS: u8 = 64;
+
+impl MptcpConfig {
+    /// The transport with these parameters.
+    ///
+    /// # Errors
+    /// If a parameter makes no sense.
+    pub fn build(&self) -> Result<Mptcp, ParamError> {
+        let subflows = self.subflows;
+        ParamError::unless((1..=MOST_SUBFLOWS).contains(&subflows), "subflows", subflows, "1 to 64")?;
+        ParamError::unless(!self.rack, "rack", self.rack, "false: subflows of mptcp count acknowledgements")?;
+        let option = self.dss_option;
+        ParamError::unless(
+            option < self.mss,
+            "dss_option",
+            option,
+            format!("less than the mss, {}", self.mss),
+        )?;
+        let tcp = self.subflow(self.ecn.ecn())?;
+        let per_segment = (self.mss.as_u64() - option.as_u64()).max(1);
+        let join_after = self.join_after.as_u64().div_ceil(per_segment).max(1);
+        let join_after = u32::try_from(join_after).unwrap_or(u32::MAX);
+        Ok(Mptcp { tcp, subflows, join_after, coupling: self.coupling })
+    }
+}

@@ -1,0 +1,115 @@
+//! Multipath TCP: one flow over several subflows, each a TCP connection of its own with its own five-tuple, and so, by
+//! ECMP, mostly its own path (RFC 8684; Raiciu et al., SIGCOMM 2011, for datacenters).
+//!
+//! - Each subflow is a TCP sender and receiver of this crate: own sequence numbers, window, losses, timeouts.
+//! - **Data sequence.** Segments of the flow are numbered once; each segment of a subflow carries one of them, always the
+//!   same (the mapping of RFC 8684 section 3.3.1). The receiver puts them in order, and every acknowledgement says, beside
+//!   the subflow's own number, which segment of the flow it waits for (`DATA_ACK`, section 3.3.2).
+//! - **Scheduler.** A subflow takes the next segments when its window opens: the faster its acknowledgements come, the more
+//!   it carries.
+//! - **Joining.** The flow starts on one subflow. The others join when `join_after` bytes, and at least one segment, are
+//!   acknowledged: a connection must be known to be multipath before a second subflow may join (section 3.2).
+//! - **Reinjection.** When a subflow times out, what it has outstanding is sent on the others, too (section 3.3.6 leaves
+//!   the policy open). The subflow goes on trying.
+//! - **Coupled windows.** In congestion avoidance the windows grow together as RFC 6356 says, so that subflows that share a
+//!   bottleneck take what one TCP takes. Slow start, losses and marks are each subflow's own.
+//!
+//! On the wire a data segment has 20 bytes of DSS option (section 3.3: 4 of kind, length and flags, `DATA_ACK`, data sequence
+//! number and subflow sequence number of 4 each, length and checksum of 2 each), which the payload makes room for; an
+//! acknowledgement has 8 (`DATA_ACK` alone). The number of an acknowledgement's SACK blocks falls from four to three for it.
+
+mod config;
+mod coupling;
+mod receiver;
+mod sender;
+
+pub use config::{Coupling, MptcpConfig, MptcpEcn};
+pub use receiver::Receiver;
+pub use sender::Sender;
+use weft_packet::{Packet, SackBlock};
+
+use crate::{Delivery, FlowSize, Outbox, Protocol, ReceiverStats, SenderState, SenderStats, Tcp};
+
+/// MPTCP with checked parameters: made by [`MptcpConfig::build`], shared by all flows.
+#[derive(Debug, Clone)]
+pub struct Mptcp {
+    /// What each subflow is.
+    tcp: Tcp,
+    subflows: u8,
+    /// Segments of the flow that are acknowledged before the other subflows join, at least one.
+    join_after: u32,
+    coupling: Coupling,
+}
+
+/// `DATA_ACK`: where in the acknowledgement it travels, in place of the last SACK block.
+const DATA_ACK: usize = Packet::SACK_BLOCKS - 1;
+
+const fn data_ack(expected: u32) -> SackBlock {
+    SackBlock { first: (expected >> 16) as u16, count: expected as u16 }
+}
+
+/// Takes `DATA_ACK` out of an acknowledgement: the next segment of the flow that the receiver waits for.
+fn take_data_ack(packet: &mut Packet) -> u32 {
+    let mut blocks = packet.sack_blocks();
+    let SackBlock { first, count } = std::mem::take(&mut blocks[DATA_ACK]);
+    packet.set_sack_blocks(blocks);
+    u32::from(first) << 16 | u32::from(count)
+}
+
+impl Protocol for Mptcp {
+    type Sender = Sender;
+    type Receiver = Receiver;
+
+    fn subflows(&self) -> u32 {
+        u32::from(self.subflows)
+    }
+
+    fn flow_size(&self, bytes: u64) -> FlowSize {
+        self.tcp.flow_size(bytes)
+    }
+
+    fn segment_wire_bytes(&self, size: FlowSize, segment: u32) -> u16 {
+        self.tcp.segment_wire_bytes(size, segment)
+    }
+
+    fn handshake_wire_bytes(&self) -> Option<(u16, u16)> {
+        self.tcp.handshake_wire_bytes()
+    }
+
+    fn sender(&self, size: FlowSize) -> Sender {
+        Sender::new(self, size)
+    }
+
+    fn receiver(&self, size: FlowSize) -> Receiver {
+        Receiver::new(self, size)
+    }
+
+    fn start(&self, sender: &mut Sender, out: &mut impl Outbox) {
+        sender.start(self, out);
+    }
+
+    fn sender_receives(&self, sender: &mut Sender, packet: &Packet, out: &mut impl Outbox) -> SenderState {
+        sender.receives(self, *packet, out)
+    }
+
+    fn sender_wakes(&self, sender: &mut Sender, out: &mut impl Outbox) -> SenderState {
+        sender.wakes(self, out)
+    }
+
+    fn receiver_receives(&self, receiver: &mut Receiver, packet: &Packet, out: &mut impl Outbox) -> Delivery {
+        receiver.receives(self, packet, out)
+    }
+
+    fn receiver_wakes(&self, receiver: &mut Receiver, out: &mut impl Outbox) -> Delivery {
+        receiver.wakes(self, out);
+        Delivery::Ongoing
+    }
+
+    fn sender_stats(&self, sender: &Sender) -> SenderStats {
+        sender.stats()
+    }
+
+    fn receiver_stats(&self, receiver: &Receiver) -> ReceiverStats {
+        receiver.stats()
+    }
+}

@@ -1,0 +1,259 @@
+//! The sending end: a TCP sender for each subflow, and who carries what.
+
+use std::collections::VecDeque;
+
+use weft_packet::{Kind, Packet, PacketFlags};
+use weft_units::{Rate, Stream, Time};
+
+use super::coupling::{Share, linked_increase};
+use super::{Coupling, Mptcp, take_data_ack};
+use crate::{FlowSize, Outbox, Outgoing, Protocol, Resend, SenderState, SenderStats, tcp};
+
+/// The sending end of a flow.
+#[derive(Debug, Clone)]
+pub struct Sender {
+    subflows: Vec<Subflow>,
+    data: Data,
+    joined: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Subflow {
+    tcp: tcp::Sender,
+    /// The flow's segment that each of its own carries, from `base` on.
+    carried: VecDeque<u32>,
+    base: u32,
+    deadline: Time,
+}
+
+/// The flow's segments: which are sent, acknowledged, and to be sent once more.
+#[derive(Debug, Clone)]
+struct Data {
+    size: FlowSize,
+    /// The first that no subflow has taken.
+    next: u32,
+    /// The first that the receiver waits for (`DATA_ACK`).
+    una: u32,
+    /// What subflows that timed out had outstanding: the subflow and the segment.
+    reinject: VecDeque<(u8, u32)>,
+}
+
+impl Data {
+    /// How many segments there are for a subflow to take.
+    fn available(&self, subflow: u8) -> u32 {
+        let again = self.reinject.iter().filter(|(from, _)| *from != subflow).count();
+        self.size.segments - self.next + again as u32
+    }
+
+    /// The next segment for a subflow: what others failed to deliver first.
+    fn take(&mut self, subflow: u8) -> u32 {
+        if let Some(place) = self.reinject.iter().position(|(from, _)| *from != subflow)
+            && let Some((_, segment)) = self.reinject.remove(place)
+        {
+            return segment;
+        }
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn acknowledge(&mut self, una: u32) {
+        if una > self.una {
+            self.una = una;
+            self.reinject.retain(|(_, segment)| *segment >= una);
+        }
+    }
+}
+
+impl Sender {
+    pub(super) fn new(mptcp: &Mptcp, size: FlowSize) -> Self {
+        let subflow = || Subflow {
+            tcp: mptcp.tcp.sender(size),
+            carried: VecDeque::new(),
+            base: 0,
+            deadline: Time::NEVER,
+        };
+        Self {
+            subflows: (0..mptcp.subflows).map(|_| subflow()).collect(),
+            data: Data { size, next: 0, una: 0, reinject: VecDeque::new() },
+            joined: false,
+        }
+    }
+
+    pub(super) fn start(&mut self, mptcp: &Mptcp, out: &mut impl Outbox) {
+        self.with(mptcp, 0, out, |tcp, out| mptcp.tcp.start(tcp, out));
+    }
+
+    pub(super) fn receives(&mut self, mptcp: &Mptcp, packet: Packet, out: &mut impl Outbox) -> SenderState {
+        let (index, _) = out.mapping(&packet);
+        let mut packet = packet;
+        if packet.kind == Kind::Ack {
+            self.data.acknowledge(take_data_ack(&mut packet));
+            if self.data.una == self.data.size.segments {
+                out.wake_at(Time::NEVER);
+                return SenderState::Done;
+            }
+        }
+        self.with(mptcp, index, out, |tcp, out| {
+            mptcp.tcp.sender_receives(tcp, &packet, out);
+        });
+        if !self.joined && self.data.una >= mptcp.join_after {
+            self.joined = true;
+            self.push(mptcp, out);
+        }
+        SenderState::Open
+    }
+
+    /// The timers of subflows are due.
+    pub(super) fn wakes(&mut self, mptcp: &Mptcp, out: &mut impl Outbox) -> SenderState {
+        for index in 0..self.subflows.len() {
+            let subflow = &mut self.subflows[index];
+            if subflow.deadline > out.now() {
+                continue;
+            }
+            subflow.deadline = Time::NEVER;
+            let timeouts = subflow.tcp.stats().timeouts;
+            self.with(mptcp, index as u8, out, |tcp, out| {
+                mptcp.tcp.sender_wakes(tcp, out);
+            });
+            if self.joined && self.subflows[index].tcp.stats().timeouts > timeouts {
+                self.reinject(index as u8);
+                self.push(mptcp, out);
+            }
+        }
+        SenderState::Open
+    }
+
+    /// What a subflow that timed out has outstanding may be sent on others; each segment once a series of timeouts.
+    fn reinject(&mut self, index: u8) {
+        let subflow = &self.subflows[usize::from(index)];
+        if subflow.tcp.timeouts_in_a_row() != 1 {
+            return;
+        }
+        let Data { una, reinject, .. } = &mut self.data;
+        for &segment in subflow.carried.iter().filter(|segment| **segment >= *una) {
+            if !reinject.iter().any(|(_, waiting)| *waiting == segment) {
+                reinject.push_back((index, segment));
+            }
+        }
+    }
+
+    /// Lets every subflow that has room take what there is to take.
+    fn push(&mut self, mptcp: &Mptcp, out: &mut impl Outbox) {
+        for index in 0..self.subflows.len() as u8 {
+            if self.data.available(index) > 0 {
+                self.with(mptcp, index, out, |tcp, out| tcp.resume(&mptcp.tcp, out));
+            }
+        }
+    }
+
+    /// Lets a subflow act, with all that it may take at hand.
+    fn with<O: Outbox>(
+        &mut self,
+        mptcp: &Mptcp,
+        index: u8,
+        out: &mut O,
+        act: impl FnOnce(&mut tcp::Sender, &mut Way<'_, O>),
+    ) {
+        let growth = match mptcp.coupling {
+            Coupling::None => f64::INFINITY,
+            Coupling::Lia => linked_increase(self.subflows.iter().filter_map(Subflow::share)),
+        };
+        let Self { subflows, data, .. } = self;
+        let Some(Subflow { tcp, carried, base, deadline }) = subflows.get_mut(usize::from(index)) else {
+            return;
+        };
+        tcp.supply(data.available(index));
+        act(tcp, &mut Way { mptcp, out, index, data, carried, base: *base, growth, deadline });
+        let acknowledged = tcp.acknowledged();
+        carried.drain(..(acknowledged - *base) as usize);
+        *base = acknowledged;
+        out.wake_at(self.subflows.iter().map(|subflow| subflow.deadline).min().unwrap_or(Time::NEVER));
+    }
+
+    pub(super) fn stats(&self) -> SenderStats {
+        let mut sum = SenderStats::default();
+        for subflow in &self.subflows {
+            let stats = subflow.tcp.stats();
+            sum.segments_sent += stats.segments_sent;
+            sum.retransmissions += stats.retransmissions;
+            sum.timeouts += stats.timeouts;
+            sum.fast_recoveries += stats.fast_recoveries;
+            sum.duplicate_acks += stats.duplicate_acks;
+            sum.marked_acks += stats.marked_acks;
+        }
+        sum
+    }
+}
+
+/// What may be traced.
+impl Sender {
+    /// Congestion window of each subflow, in segments.
+    pub fn congestion_windows(&self) -> impl Iterator<Item = f64> {
+        self.subflows.iter().map(|subflow| subflow.tcp.congestion_window())
+    }
+}
+
+impl Subflow {
+    /// Its part in the coupling, once it has a round-trip time.
+    fn share(&self) -> Option<Share> {
+        let rtt_s = self.tcp.round_trip().0.as_s();
+        (rtt_s > 0.0 && self.tcp.carries()).then(|| Share { cwnd: self.tcp.congestion_window(), rtt_s })
+    }
+}
+
+/// The way out of a subflow's sender.
+struct Way<'a, O> {
+    mptcp: &'a Mptcp,
+    out: &'a mut O,
+    index: u8,
+    data: &'a mut Data,
+    carried: &'a mut VecDeque<u32>,
+    base: u32,
+    growth: f64,
+    deadline: &'a mut Time,
+}
+
+impl<O: Outbox> Outbox for Way<'_, O> {
+    fn now(&self) -> Time {
+        self.out.now()
+    }
+
+    fn send(&mut self, mut packet: Outgoing) {
+        if packet.kind != Kind::Data {
+            return self.out.send_on(self.index, 0, packet);
+        }
+        let place = (packet.seq - self.base) as usize;
+        if place == self.carried.len() {
+            self.carried.push_back(self.data.take(self.index));
+        }
+        let segment = self.carried[place];
+        packet.wire_bytes = self.mptcp.tcp.segment_wire_bytes(self.data.size, segment);
+        let last = segment.saturating_add(1) == self.data.size.segments;
+        packet.flags = packet.flags.without(PacketFlags::LAST).with_if(PacketFlags::LAST, last);
+        self.out.send_on(self.index, segment, packet);
+    }
+
+    fn sends_again(&mut self, segment: u32, cause: Resend) {
+        self.out.sends_again_on(self.index, segment, cause);
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        *self.deadline = at;
+    }
+
+    fn link_rate(&self) -> Rate {
+        self.out.link_rate()
+    }
+
+    fn random(&mut self) -> &mut Stream {
+        self.out.random()
+    }
+
+    fn timed_out(&mut self) {
+        self.out.timed_out_on(self.index);
+    }
+
+    fn increase(&self, alone: f64, acked: u32) -> f64 {
+        alone.min(self.growth * f64::from(acked))
+    }
+}

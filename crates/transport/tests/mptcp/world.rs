@@ -1,0 +1,167 @@
+//! A world of connections over paths that lose and delay data packets; acknowledgements come back as they are.
+
+use std::collections::BTreeMap;
+
+use weft_packet::{Kind, Packet};
+use weft_transport::{Delivery, FlowSize, Outbox, Outgoing, Protocol, SenderState};
+use weft_units::{Purpose, Rate, Span, Stream, Time};
+
+/// One way.
+pub const LATENCY: Span = Span::from_us(50);
+
+/// What happens to a data packet on its subflow's path: lost, or late by so much.
+pub type Path<'a> = Box<dyn FnMut(Time, u8, &mut Stream) -> Option<Span> + 'a>;
+
+/// A packet as it was sent: when, over which subflow, and which segment of the flow it carries.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent {
+    pub at: Time,
+    pub subflow: u8,
+    pub segment: u32,
+    pub packet: Packet,
+}
+
+struct Call<'a> {
+    now: Time,
+    sent: Vec<(u8, u32, Outgoing)>,
+    timer: &'a mut Time,
+    random: &'a mut Stream,
+    arrived: (u8, u32),
+}
+
+impl Outbox for Call<'_> {
+    fn now(&self) -> Time {
+        self.now
+    }
+    fn send(&mut self, packet: Outgoing) {
+        self.send_on(0, packet.seq, packet);
+    }
+    fn send_on(&mut self, subflow: u8, segment: u32, packet: Outgoing) {
+        self.sent.push((subflow, segment, packet));
+    }
+    fn mapping(&self, _: &Packet) -> (u8, u32) {
+        self.arrived
+    }
+    fn wake_at(&mut self, at: Time) {
+        *self.timer = at;
+    }
+    fn link_rate(&self) -> Rate {
+        Rate::from_gbps(10)
+    }
+    fn random(&mut self) -> &mut Stream {
+        self.random
+    }
+}
+
+pub struct World<'a, P: Protocol> {
+    protocol: &'a P,
+    path: Path<'a>,
+    weather: Stream,
+    random: Stream,
+    now: Time,
+    flying: BTreeMap<(Time, u64), Sent>,
+    timers: [Time; 2],
+    pub sender: P::Sender,
+    pub receiver: P::Receiver,
+    pub log: Vec<Sent>,
+    /// How often the receiver said that it has everything, and whether the sender is done.
+    pub completed: u32,
+    pub done: bool,
+}
+
+impl<'a, P: Protocol> World<'a, P> {
+    pub fn new(protocol: &'a P, size: FlowSize, seed: u64, path: Path<'a>) -> Self {
+        Self {
+            protocol,
+            path,
+            weather: Stream::new(seed, Purpose::Loss, 0),
+            random: Stream::new(seed, Purpose::Transport, 0),
+            now: Time::ZERO,
+            flying: BTreeMap::new(),
+            timers: [Time::NEVER; 2],
+            sender: protocol.sender(size),
+            receiver: protocol.receiver(size),
+            log: Vec::new(),
+            completed: 0,
+            done: false,
+        }
+    }
+
+    /// Runs until the sender is done, nothing is left to happen, or `end`.
+    pub fn run_until(mut self, end: Time) -> Self {
+        self.call(true, (0, 0), |world, out| {
+            world.protocol.start(&mut world.sender, out);
+        });
+        while !self.done {
+            let packet_at = self.flying.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
+            self.now = packet_at.min(self.timers[0]).min(self.timers[1]);
+            if self.now == Time::NEVER || self.now >= end {
+                return self;
+            }
+            if packet_at == self.now {
+                if let Some((_, sent)) = self.flying.pop_first() {
+                    self.deliver(sent);
+                }
+                continue;
+            }
+            let to_sender = self.timers[0] == self.now;
+            self.timers[usize::from(!to_sender)] = Time::NEVER;
+            self.call(to_sender, (0, 0), |world, out| {
+                if to_sender {
+                    world.protocol.sender_wakes(&mut world.sender, out);
+                } else {
+                    world.protocol.receiver_wakes(&mut world.receiver, out);
+                }
+            });
+        }
+        self
+    }
+
+    fn deliver(&mut self, sent: Sent) {
+        let to_sender = matches!(sent.packet.kind, Kind::Ack | Kind::SynAck);
+        self.call(to_sender, (sent.subflow, sent.segment), |world, out| {
+            if to_sender {
+                let state = world.protocol.sender_receives(&mut world.sender, &sent.packet, out);
+                world.done |= state == SenderState::Done;
+            } else {
+                let delivery = world.protocol.receiver_receives(&mut world.receiver, &sent.packet, out);
+                world.completed += u32::from(delivery == Delivery::Complete);
+            }
+        });
+    }
+
+    fn call(&mut self, sender: bool, arrived: (u8, u32), act: impl FnOnce(&mut Self, &mut Call)) {
+        let mut timer = self.timers[usize::from(!sender)];
+        let mut random = self.random.clone();
+        let mut call =
+            Call { now: self.now, sent: Vec::new(), timer: &mut timer, random: &mut random, arrived };
+        act(self, &mut call);
+        let sent = call.sent;
+        self.timers[usize::from(!sender)] = timer;
+        self.random = random;
+        for (subflow, segment, outgoing) in sent {
+            let Outgoing { kind, flags, seq, wire_bytes, sent, sack } = outgoing;
+            let mut packet = Packet::default();
+            (packet.kind, packet.flags, packet.seq) = (kind, flags, seq);
+            (packet.wire_bytes, packet.sent) = (wire_bytes, sent);
+            if kind == Kind::Ack {
+                packet.set_sack_blocks(sack);
+            }
+            let record = Sent { at: self.now, subflow, segment, packet };
+            self.log.push(record);
+            let late = match kind {
+                Kind::Data => (self.path)(self.now, subflow, &mut self.weather),
+                _ => Some(Span::ZERO),
+            };
+            if let Some(late) = late {
+                let order = self.log.len() as u64;
+                self.flying.insert((self.now + LATENCY + late, order), record);
+            }
+        }
+    }
+
+    /// Data packets, as they were sent.
+    pub fn data(&self) -> impl Iterator<Item = &Sent> {
+        self.log.iter().filter(|sent| sent.packet.kind == Kind::Data)
+    }
+}
