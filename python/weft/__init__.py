@@ -11,6 +11,7 @@ from weft.balancer import PacketView, PortView, SwitchBalancer
 from weft.catalog import fabrics, presets, schemes, transports, workloads
 from weft.comparison import Comparison, compare, load_comparison
 from weft.errors import ClusterError, OutputError, SpecError
+from weft.papers import reproduce
 from weft.simulation import Result, load, run
 from weft.summary import Summary
 from weft.sweeps import Sweep, load_sweep, sweep
@@ -35,6 +36,7 @@ __all__ = [
     "load_comparison",
     "load_sweep",
     "presets",
+    "reproduce",
     "run",
     "schemes",
     "sweep",

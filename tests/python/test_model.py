@@ -138,7 +138,7 @@ def test_an_unknown_model_is_answered() -> None:
 
 
 def test_every_flow_of_the_figure_starts_at_once_between_counterparts() -> None:
-    rows = tr_fig6._trace(tr_fig6.Point(20, 100)).splitlines()[1:]
+    rows = tr_fig6.trace(tr_fig6.Point(20, 100)).splitlines()[1:]
     assert len(rows) == 20 and len(set(rows)) == 10
     assert rows[13] == "0,3,13,100000"
 

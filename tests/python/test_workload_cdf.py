@@ -1,5 +1,7 @@
 """The shares of flows and bytes of a distribution, by hand and against those that the core works out."""
 
+from pathlib import Path
+
 import pytest
 
 from weft.catalog import Entry, workloads
@@ -16,7 +18,9 @@ KNOTS = [(0.0, 0.0), (100.0, 0.5), (100.0, 0.75), (300.0, 1.0)]
 def context(**options: object) -> SpecialContext:
     figure = FigureSpec("meet", "5", "sizes", special="workload-cdf", options=options)
     runs = RunsUsed("quick", runs=0)
-    return SpecialContext(load_paper("meet"), figure, "quick", 1, {}, lambda _: None, runs, lambda _, __: [])
+    return SpecialContext(
+        load_paper("meet"), figure, "quick", 1, {}, lambda _: None, runs, lambda _, __: [], lambda name, _: Path(name)
+    )
 
 
 @pytest.mark.parametrize(("size", "share"), [(0.0, 0.0), (50.0, 0.25), (99.0, 0.495), (100.0, 0.75), (200.0, 0.875)])

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from weft.cli import bench, catalog, compare, explain, fit, model, report, run, schema, sweep
+from weft.cli import bench, catalog, compare, explain, fit, model, report, reproduce, run, schema, sweep
 from weft.cli.console import EXIT_STOPPED
 
 __all__ = ["app", "main"]
@@ -27,11 +27,12 @@ app = typer.Typer(
 
     - `weft compare --schemes ecmp,letflow,drill` - compare three schemes on the default fabric
     - `weft sweep --vary traffic.load=0.4,0.8 --schemes ecmp,drill` - run all combinations
+    - `weft reproduce meet 6` - make a paper's figure again; `weft reproduce --list` shows all of them
     - `weft schemes` - list the load balancers; `weft schemes letflow` explains one
     - `weft explain` - show every setting, its value and where the value came from
 
     Data goes to stdout, progress and messages to stderr. Exit code: 0 done, 2 something is wrong with what
-    you gave (nothing is written), 3 some runs of a sweep failed, 130 stopped with Ctrl-C.
+    you gave (nothing is written), 3 some runs failed, 130 stopped with Ctrl-C.
     """,
 )
 
@@ -53,7 +54,7 @@ def _root(
     pass
 
 
-for module in (run, compare, sweep, fit, explain, catalog, model, report, bench, schema):
+for module in (run, compare, sweep, reproduce, fit, explain, catalog, model, report, bench, schema):
     module.register(app)
 
 

@@ -3,21 +3,32 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from weft.cli.console import log
 from weft.cli.progress import clock
-from weft.sweeps.progress import SweepCallback, SweepProgress
+from weft.sweeps.progress import SweepProgress
 
-__all__ = ["show_sweep"]
+__all__ = ["ShownSweep", "show_sweep"]
 
 _SECONDS_BETWEEN_LINES = 1.0
 
 
+class ShownSweep(Protocol):
+    """The callback of a sweep, and a way to say something beside it."""
+
+    def __call__(self, state: SweepProgress) -> None:
+        """Show how far the sweep is."""
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+
+
 @contextmanager
-def show_sweep() -> Iterator[SweepCallback]:
+def show_sweep(name: str = "sweep") -> Iterator[ShownSweep]:
     """Yield the callback to hand to a sweep; shows how far it is until the block ends."""
     console = log()
     if not console.is_terminal:
@@ -32,21 +43,24 @@ def show_sweep() -> Iterator[SweepCallback]:
         refresh_per_second=5,
     )
     with bars:
-        yield _Bar(bars)
+        yield _Bar(bars, name)
 
 
 class _Bar:
     """One bar; a line above it for each run that fails."""
 
-    def __init__(self, bars: Progress) -> None:
+    def __init__(self, bars: Progress, name: str) -> None:
         self._bars = bars
-        self._task = bars.add_task("sweep", total=1.0, detail="")
+        self._task = bars.add_task(name, total=1.0, detail="")
 
     def __call__(self, state: SweepProgress) -> None:
         if state.event == "failed":
             self._bars.console.print(f"failed: {state.run}: {state.error}", markup=False)
         detail = f"{_count(state)}{_left(state)}"
         self._bars.update(self._task, completed=state.share, detail=detail)
+
+    def say(self, text: str) -> None:
+        self._bars.console.print(text, markup=False)
 
 
 class _Lines:
@@ -63,6 +77,9 @@ class _Lines:
         self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
         error = f": failed: {state.error}" if state.error is not None else ""
         self._console.print(f"[{_count(state)}{_left(state)}] {state.run}{error}", markup=False)
+
+    def say(self, text: str) -> None:
+        self._console.print(text, markup=False)
 
 
 def _count(state: SweepProgress) -> str:

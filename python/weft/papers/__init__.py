@@ -1,1 +1,33 @@
 """The papers: their experiments and figures as data, what makes them again, and the verdicts on their claims."""
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from weft.papers.declared import Scale
+    from weft.papers.reproduction import Reproduction, Watcher
+
+__all__ = ["reproduce"]
+
+
+def reproduce(
+    paper: str,
+    *figures: str,
+    scale: "Scale" = "quick",
+    out: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    force: bool = False,
+    watch: "Watcher | None" = None,
+) -> "Reproduction":
+    """Make figures of a paper again, or all of them: runs, drawings, data and verdicts.
+
+    `paper` is "meet", "tr", "qall", "lbt", "maxpass" or "all"; `figures` are names as in `weft reproduce --list`, by
+    default all of the paper. Runs that are in `out` (`out/reproduce-quick` or `-paper` unless told) are not done
+    again, unless `force` says so; a run that fails does not stop the rest. `watch` is told how far it has come.
+
+    Raises `SpecError` for an unknown name, before anything is run, and `OutputError` if `out` holds something else, is
+    in use, or cannot be written.
+    """
+    from weft.papers.reproduction import make_figures
+
+    return make_figures(paper, figures, scale=scale, out=out, jobs=jobs, force=force, watch=watch)

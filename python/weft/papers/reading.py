@@ -37,35 +37,35 @@ class Section:
     """One table of a file. Each key is taken once; `end` refuses those that are left."""
 
     def __init__(self, values: Mapping[str, Any], place: str) -> None:
-        self._values = values
+        self.values = values
         self._taken: list[str] = []
         self.place = place
         """The file and the table, as an error says it: `meet.toml: figure.6`."""
 
     def __contains__(self, key: str) -> bool:
-        return key in self._values
+        return key in self.values
 
     def take(self, key: str, kind: type[Kind], default: Kind) -> Kind:
         """Take a value, or the default where there is none."""
         self._taken.append(key)
-        return self._checked(key, self._values[key], kind) if key in self._values else default
+        return self._checked(key, self.values[key], kind) if key in self.values else default
 
     def need(self, key: str, kind: type[Kind]) -> Kind:
         """Take a value that must be there."""
         self._taken.append(key)
-        if key not in self._values:
+        if key not in self.values:
             raise self.error(f"{key} is missing")
-        return self._checked(key, self._values[key], kind)
+        return self._checked(key, self.values[key], kind)
 
     def maybe(self, key: str, kind: type[Kind]) -> Kind | None:
         """Take a value, or None where there is none."""
         self._taken.append(key)
-        return self._checked(key, self._values[key], kind) if key in self._values else None
+        return self._checked(key, self.values[key], kind) if key in self.values else None
 
     def any(self, key: str, default: Any = None) -> Any:
         """Take a value of any type."""
         self._taken.append(key)
-        return self._values.get(key, default)
+        return self.values.get(key, default)
 
     def choice(self, key: str, allowed: Sequence[str], default: str) -> str:
         """Take one of several words."""
@@ -104,7 +104,7 @@ class Section:
 
     def end(self) -> None:
         """Refuse keys that nobody took."""
-        for key in self._values:
+        for key in self.values:
             if key not in self._taken:
                 near = get_close_matches(key, self._taken, n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""

@@ -146,6 +146,8 @@ def read_scorecard(paper: Paper, directory: Path) -> Scorecard:
 
 def _unit(claim: Claim, figure: FigureSpec) -> DrawnUnit:
     """Unit of the values that a claim is about; a special figure's have none."""
+    if figure.special is not None:
+        return "ratio"
     panels = [figure.panels[place] for place in claim.panels] or figure.panels
     measures = [measure for panel in panels for measure in panel.measures]
     if any(panel.relative_to is not None for panel in panels):

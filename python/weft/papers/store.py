@@ -19,10 +19,12 @@ from weft.simulation import Result
 from weft.summary import Summary
 from weft.sweeps.run import RUNS, Outcome, Run
 
-__all__ = ["MANIFEST", "RUNS_FOLDER", "Store"]
+__all__ = ["INPUTS", "MANIFEST", "RUNS_FOLDER", "Store"]
 
 MANIFEST = "reproduce.json"
 RUNS_FOLDER = "runs"
+INPUTS = "inputs"
+"""Where files that specs of runs name are kept."""
 
 _PROVENANCE = "provenance.json"
 
@@ -33,7 +35,7 @@ class Store:
     def __init__(self, path: Path, papers: Iterable[str]) -> None:
         """Take the names of the papers that there are: what else is in the directory is somebody else's."""
         self.path = path
-        self._files = DurableDirectory(path, MANIFEST, {RUNS_FOLDER, *papers}, "reproduction")
+        self._files = DurableDirectory(path, MANIFEST, {RUNS_FOLDER, INPUTS, *papers}, "reproduction")
         self._records: dict[str, dict[str, Any] | None] = {}
 
     def __enter__(self) -> Self:
@@ -147,6 +149,7 @@ def _record(run: Run, outcome: Outcome, files: Mapping[str, int]) -> dict[str, A
         "process": known.get("process"),
         "started": started.isoformat() if isinstance(started, datetime) else None,
         "took_s": known.get("took_s"),
+        "flows": None if outcome.summary is None else json.loads(outcome.summary)["flows"],
         "measured": {
             key: known.get(key)
             for key in ("cpu_s", "wall_s", "packet_hops_per_cpu_s", "memory_bytes")

@@ -21,6 +21,7 @@ from weft.errors import SpecError
 from weft.jobs import Job, JobsCallback, default_jobs, run_jobs
 from weft.models import work_out
 from weft.output import staged_directory
+from weft.spec import SpecText
 from weft.statistics import Estimate, estimate
 from weft.variant import parse_variants
 
@@ -30,7 +31,19 @@ if TYPE_CHECKING:
 
     from weft.simulation import Result
 
-__all__ = ["PANELS", "SCHEMES", "Figure6", "Point", "Row", "figure6", "runs_of"]
+__all__ = [
+    "PANELS",
+    "SCHEMES",
+    "Figure6",
+    "Point",
+    "Row",
+    "figure6",
+    "model_time_us",
+    "runs_of",
+    "spec_of",
+    "trace",
+    "trace_name",
+]
 
 SCHEMES = ("rps", "tr")
 _GROUP = 10
@@ -196,8 +209,8 @@ def _plan(points: Sequence[Point], seeds: Sequence[int], folder: Path) -> dict[J
     base = preset("tr-micro").spec
     plan: dict[Job, tuple[Point, str]] = {}
     for point in points:
-        name = f"{point.flows}-flows-of-{point.size_kb}-kb.csv"
-        (folder / name).write_text(_trace(point), encoding="utf-8")
+        name = trace_name(point)
+        (folder / name).write_text(trace(point), encoding="utf-8")
         spec = replace(base.with_table("traffic", {"trace": name}), base_dir=str(folder))
         for variant in parse_variants(SCHEMES):
             own_spec, own = variant.apply(spec)
@@ -206,10 +219,26 @@ def _plan(points: Sequence[Point], seeds: Sequence[int], folder: Path) -> dict[J
     return plan
 
 
-def _trace(point: Point) -> str:
+def spec_of(scheme: str, seed: int, trace_file: Path) -> SpecText:
+    """Return the spec of one run of the figure, whose flows stand in a file."""
+    spec = preset("tr-micro").spec.with_table("traffic", {"trace": str(trace_file)})
+    return spec.with_table("balancer", {"name": scheme}).with_table("run", spec.table("run") | {"seed": seed})
+
+
+def trace_name(point: Point) -> str:
+    """Name the file of a point's flows."""
+    return f"{point.flows}-flows-of-{point.size_kb}-kb.csv"
+
+
+def trace(point: Point) -> str:
     """All flows at once, from each host of the first group to its counterpart in the second in turn."""
     rows = [f"0,{index % _GROUP},{_GROUP + index % _GROUP},{1_000 * point.size_kb}" for index in range(point.flows)]
     return "\n".join(["start_us,src,dst,size_bytes", *rows, ""])
+
+
+def model_time_us(point: Point, scheme: str) -> float:
+    """Return the completion time that the paper's model gives at a point, in microseconds."""
+    return work_out("tr", {"flows": point.flows, "size": f"{point.size_kb}KB"}).value(f"{scheme}_time")
 
 
 def _row(panel: str, point: Point, scheme: str, runs: Sequence["Result"]) -> Row:
@@ -219,7 +248,7 @@ def _row(panel: str, point: Point, scheme: str, runs: Sequence["Result"]) -> Row
         panel=panel,
         point=point,
         scheme=scheme,
-        model_us=model.value(f"{scheme}_time"),
+        model_us=model_time_us(point, scheme),
         simulated_us=estimate([float(run.flows["fct_us"].to_numpy().mean()) for run in runs]),
         resent=estimate(resent),
         resent_model=model.value("reordered") if scheme == "rps" else 0.0,

@@ -11,6 +11,7 @@ Each is a module with two functions. A figure names it by `special = "..."`:
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.papers.declared import FigureSpec, Paper, Scale
@@ -32,6 +33,7 @@ SPECIAL: Mapping[str, str] = {
     "qall-observations": "qall_observations",
     "qall-queue-variance": "qall_queue_variance",
     "scheme-costs": "scheme_costs",
+    "tr-model": "tr_model",
     "workload-cdf": "workload_cdf",
 }
 """The module of each name."""
@@ -54,6 +56,8 @@ class SpecialContext:
     """The runs of these experiments."""
     simulate: Callable[[Sequence[SpecText], Iterable[str]], list[Result | None]]
     """Does more runs, each a whole spec with its seed, and keeps the tables named; those that are there are reused."""
+    keep: Callable[[str, str], Path]
+    """Keeps a file with this name and text that such a spec names, and returns where it is."""
 
     @property
     def options(self) -> Mapping[str, Any]:

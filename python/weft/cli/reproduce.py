@@ -1,0 +1,116 @@
+"""`weft reproduce`: figures and tables of the papers, made again."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from weft.cli import options
+from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
+from weft.cli.sweep_progress import show_sweep
+from weft.errors import SpecError
+
+if TYPE_CHECKING:
+    from weft.papers.declared import Scale
+    from weft.papers.reproduction import Reproduction
+
+__all__ = ["register"]
+
+_FAILURES_SHOWN = 10
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("reproduce")(answers(reproduce))
+
+
+def reproduce(
+    paper: Annotated[
+        str | None, typer.Argument(help="meet, tr, qall, lbt, maxpass, or all.", show_default=False)
+    ] = None,
+    figures: Annotated[
+        list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Default: all of the paper.", show_default=False)
+    ] = None,
+    scale: Annotated[
+        str,
+        typer.Option(metavar="quick|paper", help="quick: few flows, loads and seeds; paper: the paper's own numbers."),
+    ] = "quick",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Where runs and figures go. Default: out/reproduce-SCALE."),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time. Default: one per CPU.")] = None,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Do runs again that are in --out.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List figures and tables, and how long they take.")] = False,
+    write_times: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write what the figures took on two cores to this file.", hidden=True),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Make figures and tables of the papers again, with a verdict on each claim that they test.
+
+    Each figure is a declared experiment. Runs that figures share are done once; those that are in --out, from the
+    same resolved spec and version, are not done again: what was stopped or killed goes on with the same command.
+    A run that fails is recorded; the rest go on, and the exit code is 3.
+
+    **Examples**
+
+    - `weft reproduce --list`
+    - `weft reproduce meet 6`
+    - `weft reproduce tr 7 8 --scale paper --out out/tr`
+    - `weft reproduce all`
+    """
+    from weft.cli.reproduce_progress import Shown
+    from weft.papers import reproduce as make
+    from weft.papers.times import read_times, times_text
+
+    names = figures or []
+    if list_:
+        _list(paper, names, cast("Scale", scale), as_json=json)
+        return
+    if paper is None:
+        raise SpecError("which paper? Name one, or all; weft reproduce --list shows every figure")
+    known = read_times(write_times) if write_times is not None else {}
+    with show_sweep("runs") as show:
+        result = make(paper, *names, scale=cast("Scale", scale), out=out, jobs=jobs, force=force, watch=Shown(show))
+    if write_times is not None:
+        from weft.output import write_file
+
+        write_file(write_times, times_text(known, scale, result.made))
+    if json:
+        print_json(result.to_dict())
+    else:
+        from weft.cli.reproduce_tables import print_made
+
+        print_made(data(), result)
+    _close(result)
+
+
+def _list(paper: str | None, figures: list[str], scale: "Scale", *, as_json: bool) -> None:
+    """Show what there is, and what it took."""
+    from weft.cli.reproduce_tables import listed, print_list
+    from weft.papers.reproduction import ALL, planned
+
+    rows = listed(planned(paper or ALL, figures, scale=scale))
+    if as_json:
+        print_json(rows)
+    else:
+        print_list(data(), rows)
+
+
+def _close(result: "Reproduction") -> None:
+    """Say where it is and what failed; with failures, the exit code tells."""
+    console = log()
+    kept = f", {result.kept:,} of them there before" if result.kept else ""
+    console.print(f"{result.runs:,} runs{kept}; written to {result.path}", markup=False)
+    if result.ok:
+        return
+    failed = [f"{made.figure.key}: {made.error}" for made in result.made if made.error is not None]
+    failed += [f"{name}: {error}" for name, error in result.failed.items()]
+    console.print(f"{len(failed):,} failed; the same command tries them again", style="bold red")
+    for line in failed[:_FAILURES_SHOWN]:
+        console.print(f"  {line}", markup=False)
+    if len(failed) > _FAILURES_SHOWN:
+        console.print(f"  and {len(failed) - _FAILURES_SHOWN:,} more", markup=False)
+    raise typer.Exit(EXIT_SOME_FAILED)

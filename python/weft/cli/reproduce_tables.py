@@ -1,0 +1,85 @@
+"""The tables of `weft reproduce`: what was made, and what there is to make."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from weft.cli.progress import clock
+from weft.cli.tables import new_table
+from weft.papers.reproduction import Planned, Reproduction
+from weft.papers.scorecard import SIGNS
+from weft.papers.times import read_times
+from weft.papers.verdicts import Verdict
+
+__all__ = ["listed", "print_list", "print_made"]
+
+_STYLES = {Verdict.REPRODUCED: "green", Verdict.OTHER_SIZE: "yellow", Verdict.NOT_REPRODUCED: "red"}
+
+
+def listed(figures: Sequence[Planned]) -> list[dict[str, Any]]:
+    """Describe figures, ready for JSON: what each shows, of how many runs, and the seconds that it took."""
+    times = read_times()
+    return [
+        {
+            "paper": one.paper.name,
+            "figure": one.figure.name,
+            "title": one.figure.title,
+            "place": one.figure.place,
+            "runs": len(one.cases),
+            "seconds": {
+                scale: found[one.paper.name][one.figure.name]
+                for scale, found in times.items()
+                if one.figure.name in found.get(one.paper.name, {})
+            },
+            "not_made": one.figure.reason,
+        }
+        for one in figures
+    ]
+
+
+def print_list(console: Console, rows: Sequence[dict[str, Any]]) -> None:
+    """Print a row per figure; a dash where nobody has measured it."""
+    table = new_table("figure", "what it shows", "runs", "quick", "paper", left=("figure", "what it shows"))
+    for row in rows:
+        title = f"{row['title']} (not made: {row['not_made']})" if row["not_made"] else row["title"]
+        seconds = [row["seconds"].get(scale) for scale in ("quick", "paper")]
+        times = ["-" if one is None else clock(one) for one in seconds]
+        table.add_row(Text(f"{row['paper']} {row['figure']}"), Text(title), f"{row['runs']:,}", *times)
+    console.print(table)
+    console.print("times: measured, on two cores, each figure by itself", style="dim")
+
+
+def print_made(console: Console, result: Reproduction) -> None:
+    """Print a row per figure that was made, and a row per claim that they test."""
+    figures = new_table(
+        "figure", "what it shows", "claims", "where", left=("figure", "what it shows", "claims", "where")
+    )
+    for made in result.made:
+        where = str(made.files[0].parent) if made.files else f"not made: {made.error}"
+        figures.add_row(Text(made.figure.key), Text(made.figure.title), _counts(made.verdicts), Text(where))
+    for figure in result.not_made:
+        figures.add_row(Text(figure.key), Text(figure.title), "", Text(f"not made: {figure.reason}"))
+    console.print(figures)
+    claims = new_table("figure", "claim", "measured", "verdict", left=("figure", "claim", "measured", "verdict"))
+    for made in result.made:
+        for one in made.verdicts:
+            measured = one["measured"]["text"] if one["measured"] else "-"
+            claims.add_row(Text(made.figure.key), Text(one["text"]), Text(measured), _verdict(one["verdict"]))
+    if claims.row_count:
+        console.print(claims)
+    for card in result.scorecards:
+        console.print(f"{card.paper.name}: {card.summary()}", markup=False)
+
+
+def _counts(verdicts: Sequence[Mapping[str, Any]]) -> Text:
+    """Count verdicts by their signs: `3 ✓ 1 ✗`."""
+    counts = Counter(Verdict(one["verdict"]) for one in verdicts)
+    return Text("  ".join(f"{counts[verdict]} {SIGNS[verdict]}" for verdict in Verdict if counts[verdict]))
+
+
+def _verdict(text: str) -> Text:
+    verdict = Verdict(text)
+    return Text(f"{SIGNS[verdict]} {verdict}", style=_STYLES.get(verdict, ""))

@@ -1,0 +1,168 @@
+"""Making one figure from runs that are done: its data, its drawing, its verdicts, and the files of all three."""
+
+import json
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft import _core
+from weft.errors import SpecError
+from weft.papers.declared import FigureSpec, Paper, Scale
+from weft.papers.drawing import draw, note_below, write
+from weft.papers.measured import FigureData, RunsUsed
+from weft.papers.measuring import measure_figure
+from weft.papers.runs import Case, Plan, cases_of_experiment
+from weft.papers.scorecard import figure_verdicts
+from weft.papers.special import SpecialContext, find_special
+from weft.papers.store import INPUTS, Store
+from weft.simulation import Result
+from weft.spec import SpecText
+from weft.sweeps.run import Run
+from weft.sweeps.threads import run_in_threads
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+__all__ = ["CORES", "Made", "Maker"]
+
+CORES = 2
+"""The cores that measured times are told for."""
+
+_RUNS_HELD = 16
+"""Runs whose tables stay in memory while a figure is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What came of a figure."""
+
+    figure: FigureSpec
+    files: tuple[Path, ...] = ()
+    data: FigureData | None = None
+    verdicts: Sequence[Mapping[str, Any]] = ()
+    """On the claims that it tests, as in `verdicts.json`."""
+    seconds: float = 0.0
+    """What it takes by itself on two cores that do nothing else: CPU time of its runs, and the making."""
+    error: str | None = None
+    """Why it was not made."""
+
+
+@dataclass(slots=True)
+class Maker:
+    """Makes figures from what is in a store."""
+
+    store: Store
+    scale: Scale
+    jobs: int
+    kept: frozenset[str] = frozenset()
+    """Runs that were there before."""
+    _cpu_s: float = 0.0
+    _waited_s: float = 0.0
+
+    def make(self, figure: FigureSpec, paper: Paper, plan: Plan, cases: Sequence[Case]) -> Made:
+        """Make a figure whose runs are done, well or not; what goes wrong in the making is in what is returned."""
+        began = time.monotonic()
+        self._cpu_s, self._waited_s = 0.0, 0.0
+        result = lru_cache(_RUNS_HELD)(lambda case: self.store.result(plan.run(case).id))
+        runs = self._runs_used(paper, plan, cases)
+        try:
+            data = self._data(figure, paper, runs, result)
+            files = self._write(figure, paper, data)
+            verdicts = figure_verdicts(paper, figure, data)
+        except (SpecError, AssertionError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            message = str(error) if isinstance(error, SpecError) else f"{type(error).__name__}: {error}"
+            return Made(figure, error=message)
+        place = f"{paper.name}/{figure.name}"
+        self.store.put(f"{place}/verdicts.json", (json.dumps(verdicts, indent=1, ensure_ascii=False) + "\n").encode())
+        files = (*files, self.store.path / place / "verdicts.json")
+        own = time.monotonic() - began - self._waited_s
+        return Made(figure, files, data, verdicts["claims"], (runs.cpu_s + self._cpu_s) / CORES + own)
+
+    def _data(self, figure: FigureSpec, paper: Paper, runs: RunsUsed, result: Any) -> FigureData:
+        if figure.special is None:
+            return measure_figure(figure, paper, self.scale, result, runs)
+        context = SpecialContext(
+            paper=paper,
+            figure=figure,
+            scale=self.scale,
+            jobs=self.jobs,
+            cases={
+                name: list(cases_of_experiment(paper.experiments[name].at(self.scale))) for name in figure.experiments
+            },
+            result=result,
+            runs=runs,
+            simulate=self._simulate,
+            keep=self._keep,
+        )
+        return find_special(figure.special).make(context)
+
+    def _runs_used(self, paper: Paper, plan: Plan, cases: Sequence[Case]) -> RunsUsed:
+        ids = list(dict.fromkeys(plan.run(case).id for case in cases))
+        records = [record for run_id in ids if (record := self.store.record(run_id)) is not None]
+        points: dict[str, set[str]] = {}
+        for case in cases:
+            for key, label in case.labels:
+                points.setdefault(key, set()).add(label)
+        experiments = {case.experiment: paper.experiments[case.experiment].at(self.scale) for case in cases}
+        return RunsUsed(
+            scale=self.scale,
+            runs=len(ids),
+            reused=sum(run_id in self.kept for run_id in ids),
+            failed=sum(record["status"] != "done" for record in records),
+            cpu_s=sum(record["measured"].get("cpu_s", 0.0) for record in records),
+            seeds=max((experiment.seeds for experiment in experiments.values()), default=1),
+            flows=tuple(sorted({record["flows"] for record in records if record["flows"] is not None})),
+            points={key: len(labels) for key, labels in points.items()},
+        )
+
+    def _simulate(self, specs: Sequence[SpecText], tables: Iterable[str]) -> list[Result | None]:
+        """Do the runs of a special figure that no experiment declares."""
+        began = time.monotonic()
+        runs = [self._resolved(number, spec, tuple(sorted(tables))) for number, spec in enumerate(specs)]
+        todo = {run.id: self.store.with_known_tables(run) for run in runs if not self.store.is_done(run)}
+        run_in_threads(list(todo.values()), workers=self.jobs, done=self.store.commit)
+        for run in {run.id: run for run in runs}.values():
+            record = self.store.record(run.id)
+            self._cpu_s += record["measured"].get("cpu_s", 0.0) if record is not None else 0.0
+        self._waited_s += time.monotonic() - began
+        return [self.store.result(run.id) for run in runs]
+
+    def _resolved(self, number: int, spec: SpecText, tables: Sequence[str]) -> Run:
+        answer = json.loads(_core.resolve(spec.text, base_dir=spec.base_dir, origin=spec.origin))
+        text = SpecText(answer["toml"], origin="resolved spec")
+        return Run(number, {"run": str(number)}, "", text, answer["spec_hash"], _core.version(), tables)
+
+    def _keep(self, name: str, text: str) -> Path:
+        """Keep a file that a spec of a special figure names; returns its place."""
+        self.store.put(f"{INPUTS}/{name}", text.encode())
+        return self.store.path.absolute() / INPUTS / name
+
+    def _write(self, figure: FigureSpec, paper: Paper, data: FigureData) -> tuple[Path, ...]:
+        """Write the data and the drawing; returns their places."""
+        contents = {"data.parquet": _parquet(data.rows), "data.csv": data.rows.write_csv().encode()}
+        if not data.curves.is_empty():
+            contents |= {"curves.parquet": _parquet(data.curves), "curves.csv": data.curves.write_csv().encode()}
+        with tempfile.TemporaryDirectory() as folder:
+            for path in write(self._draw(figure, paper, data), Path(folder)):
+                contents[path.name] = path.read_bytes()
+        place = f"{paper.name}/{figure.name}"
+        for name, content in contents.items():
+            self.store.put(f"{place}/{name}", content)
+        return tuple(self.store.path / place / name for name in contents)
+
+    def _draw(self, figure: FigureSpec, paper: Paper, data: FigureData) -> "Figure":
+        if figure.special is None:
+            return draw(paper, figure, data)
+        return find_special(figure.special).draw(paper, figure, data, note_below(paper, figure, data.runs))
+
+
+def _parquet(frame: "pl.DataFrame") -> bytes:
+    stream = BytesIO()
+    frame.write_parquet(stream)
+    return stream.getvalue()

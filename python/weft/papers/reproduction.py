@@ -1,0 +1,224 @@
+"""`weft reproduce`: figures of papers made again, from runs that are shared, kept and gone on with."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from weft import _core
+from weft.errors import SpecError
+from weft.jobs import default_jobs
+from weft.papers.declared import DATA, SCALES, FigureSpec, Paper, Scale, load_paper, paper_names
+from weft.papers.making import Made, Maker
+from weft.papers.reading import nearest
+from weft.papers.runs import Case, Plan, cases_of_figure, needed_tables
+from weft.papers.scorecard import Scorecard, read_scorecard
+from weft.papers.store import Store
+from weft.sweeps.progress import SweepProgress, Tracker
+from weft.sweeps.run import Outcome, Run
+from weft.sweeps.threads import run_in_threads
+
+__all__ = ["ALL", "Planned", "Reproduction", "Watcher", "make_figures", "planned"]
+
+ALL = "all"
+"""In place of a paper: every figure of every paper."""
+
+
+class Watcher:
+    """Is told how far the making of figures has come. This one is silent: override what is of interest."""
+
+    def begins(self, figures: int, runs: int, kept: int) -> None:
+        """Take how many figures will be made, from how many runs, and how many of these are there before."""
+
+    def run(self, state: SweepProgress) -> None:
+        """Take how far the runs are: as each ends, and about five times a second."""
+
+    def made(self, made: Made) -> None:
+        """Take a figure as it is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A figure with the places of the grid that it needs."""
+
+    figure: FigureSpec
+    paper: Paper
+    plan: Plan
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What a command made."""
+
+    path: Path
+    scale: Scale
+    made: Sequence[Made]
+    """In the order of the papers."""
+    not_made: Sequence[FigureSpec]
+    """Those that cannot be made: each says why."""
+    runs: int
+    kept: int
+    """How many of the runs were there before."""
+    failed: Mapping[str, str]
+    """Runs that failed, by name, and why."""
+    scorecards: Sequence[Scorecard]
+    """Of each paper: all of its claims, with the verdicts of every figure in the directory."""
+
+    def __repr__(self) -> str:
+        return f"Reproduction({len(self.made)} figures at {self.scale} scale, {self.runs} runs, in {self.path})"
+
+    @property
+    def ok(self) -> bool:
+        """Whether every run and every figure came out."""
+        return not self.failed and all(made.error is None for made in self.made)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it but the data, ready for JSON."""
+        return {
+            "version": _core.version(),
+            "directory": str(self.path),
+            "scale": self.scale,
+            "runs": self.runs,
+            "kept": self.kept,
+            "failed": dict(self.failed),
+            "figures": [_as_dict(made) for made in self.made],
+            "claims": {card.paper.name: card.summary() for card in self.scorecards},
+            "not_made": {figure.key: figure.reason for figure in self.not_made},
+        }
+
+
+def make_figures(
+    paper: str,
+    figures: Iterable[str] = (),
+    *,
+    scale: Scale = "quick",
+    out: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    force: bool = False,
+    folder: str | os.PathLike[str] = DATA,
+    watch: Watcher | None = None,
+) -> Reproduction:
+    """Do what `weft.reproduce` says, with the papers whose declarations are in `folder`."""
+    workers = default_jobs() if jobs is None else jobs
+    if workers < 1:
+        raise SpecError(f"jobs: at least one run at a time is needed, not {workers}")
+    chosen = planned(paper, figures, scale=scale, folder=folder)
+    feasible = [one for one in chosen if one.figure.reason is None]
+    runs = _runs(feasible)
+    target = Path(out) if out is not None else Path("out") / f"reproduce-{scale}"
+    with Store(target, paper_names(Path(folder))) as store:
+        work = _Work(store, feasible, runs, workers, force=force)
+        results = work.do(watch, scale)
+        return Reproduction(
+            path=target,
+            scale=scale,
+            made=results,
+            not_made=[one.figure for one in chosen if one.figure.reason is not None],
+            runs=len(work.runs),
+            kept=len(work.kept),
+            failed=work.failed,
+            scorecards=_scorecards(store, chosen),
+        )
+
+
+def planned(
+    paper: str, figures: Iterable[str] = (), *, scale: Scale = "quick", folder: str | os.PathLike[str] = DATA
+) -> list[Planned]:
+    """Find figures, and what each needs; `SpecError` names the nearest paper, figure or scale."""
+    place = Path(folder)
+    if scale not in SCALES:
+        raise nearest("scale", scale, SCALES)
+    names, known = list(dict.fromkeys(figures)), paper_names(place)
+    if paper == ALL and names:
+        raise SpecError(f"all: stands for every figure of every paper; name a paper to choose {names[0]!r} of it")
+    if paper not in known and paper != ALL:
+        raise nearest("paper", paper, [*known, ALL])
+    found = []
+    for name in known if paper == ALL else [paper]:
+        one = load_paper(name, place)
+        plan = Plan(one, scale)
+        for figure in [one.figure(key) for key in names] if names else one.figures.values():
+            found.append(Planned(figure, one, plan, tuple(cases_of_figure(figure, one, scale))))
+    return found
+
+
+class _Work:
+    """The runs of some figures, and the figures as their runs are done."""
+
+    def __init__(
+        self, store: Store, figures: Sequence[Planned], runs: Mapping[str, Run], workers: int, *, force: bool
+    ) -> None:
+        self._store, self._figures, self._workers = store, figures, workers
+        self.runs = runs
+        self.kept = frozenset(key for key, run in self.runs.items() if not force and store.is_done(run))
+        self.failed: dict[str, str] = {}
+        self._made: dict[str, Made] = {}
+
+    def do(self, watch: Watcher | None, scale: Scale) -> list[Made]:
+        """Do the runs in the order of the figures; make each figure once its runs are done, special ones last."""
+        told = watch or Watcher()
+        told.begins(len(self._figures), len(self.runs), len(self.kept))
+        maker = Maker(self._store, scale, self._workers, self.kept)
+        todo = [self._store.with_known_tables(run) for key, run in self.runs.items() if key not in self.kept]
+        tracker = Tracker(len(self.runs), len(self.kept), told.run)
+        waiting = {one.figure.key: {one.plan.run(case).id for case in one.cases} - self.kept for one in self._figures}
+
+        def make(ready: Iterator[Planned]) -> None:
+            if (one := next(ready, None)) is not None:
+                self._made[one.figure.key] = maker.make(one.figure, one.paper, one.plan, one.cases)
+                told.made(self._made[one.figure.key])
+
+        def keep(run: Run, outcome: Outcome) -> None:
+            self._store.commit(run, outcome)
+            if outcome.error is not None:
+                self.failed[run.name] = outcome.error
+            for needed in waiting.values():
+                needed.discard(run.id)
+            tracker.done(run, outcome)
+            # One figure at a time: the others wait while the cores have runs to do.
+            make(one for one in self._left() if not waiting[one.figure.key] and one.figure.special is None)
+
+        run_in_threads(todo, workers=self._workers, done=keep, share=tracker.running if watch else None)
+        while rest := self._left():
+            make(iter(rest))
+        return [self._made[one.figure.key] for one in self._figures]
+
+    def _left(self) -> list[Planned]:
+        """List the figures that are not made yet, special ones last."""
+        rest = [one for one in self._figures if one.figure.key not in self._made]
+        return sorted(rest, key=lambda one: one.figure.special is not None)
+
+
+def _runs(figures: Iterable[Planned]) -> dict[str, Run]:
+    """List the runs of all figures by their address, each once, with the tables that any of the figures reads."""
+    found: dict[str, Run] = {}
+    for one in figures:
+        tables = needed_tables(one.figure, one.paper)
+        for case in one.cases:
+            run = one.plan.run(case)
+            known = found.get(run.id, replace(run, index=len(found), tables=()))
+            found[run.id] = replace(known, tables=tuple(sorted({*known.tables, *tables.get(case.experiment, ())})))
+    return found
+
+
+def _scorecards(store: Store, figures: Iterable[Planned]) -> list[Scorecard]:
+    """Write the scorecard of each paper, from the verdicts of all its figures that are there."""
+    found = [read_scorecard(paper, store.path) for paper in {one.paper.name: one.paper for one in figures}.values()]
+    for card in found:
+        store.put(f"{card.paper.name}/scorecard.md", card.markdown().encode())
+        store.put(f"{card.paper.name}/scorecard.json", card.json().encode())
+    return found
+
+
+def _as_dict(made: Made) -> dict[str, Any]:
+    return {
+        "figure": made.figure.key,
+        "title": made.figure.title,
+        "files": [str(path) for path in made.files],
+        "runs": made.data.runs.runs if made.data is not None else None,
+        "seconds": round(made.seconds, 1),
+        "verdicts": list(made.verdicts),
+        "error": made.error,
+    }

@@ -1,0 +1,218 @@
+"""`weft reproduce`: what is measured is what the runs have, runs are shared and kept, and what fails is told."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import weft
+from conftest import Weft
+from tiny_paper import TINY, runs_done, tree, write_tiny
+from weft.errors import OutputError, SpecError
+from weft.papers.declared import load_paper
+from weft.papers.making import Made
+from weft.papers.measured import FigureData
+from weft.papers.reproduction import Reproduction, Watcher, make_figures, planned
+from weft.papers.times import read_times, times_text
+from weft.simulation import run_text
+from weft.spec import SpecText
+
+SPEC = {
+    "fabric": {"leaves": 2, "spines": 2, "hosts_per_leaf": 2},
+    "traffic": {"workload": "web-search", "flows": 30},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    place = tmp_path_factory.mktemp("tiny")
+    return make_figures("tiny", folder=write_tiny(place / "papers"), out=place / "out")
+
+
+def data_of(made: Reproduction, figure: str) -> FigureData:
+    data = next(one.data for one in made.made if one.figure.name == figure)
+    assert data is not None
+    return data
+
+
+def one_run(scheme: str, load: float, seed: int) -> weft.Result:
+    name, *rest = scheme.split(":")
+    balancer = {"name": name} | dict(part.split("=") for part in rest)
+    return weft.run(SPEC | {"balancer": balancer}, set={"traffic.load": load}, seed=seed)
+
+
+def test_every_figure_is_written_with_its_data(made: Reproduction) -> None:
+    assert [one.figure.name for one in made.made] == ["1", "2"] and made.ok
+    assert [one.name for one in made.not_made] == ["3"]
+    for one in made.made:
+        names = {path.name for path in one.files}
+        assert {"figure.png", "figure.pdf", "data.parquet", "data.csv", "verdicts.json"} <= names
+        assert all(path.stat().st_size > 0 for path in one.files)
+        assert one.data is not None
+        assert pl.read_parquet(made.path / f"tiny/{one.figure.name}/data.parquet").equals(one.data.rows)
+    assert (made.path / "tiny/2/curves.parquet").exists()
+    assert not (made.path / "tiny/3").exists()
+
+
+def test_a_value_is_that_of_the_run_with_these_settings(made: Reproduction) -> None:
+    rows = data_of(made, "1").rows.filter(pl.col("panel") == 0)
+    assert rows.height == 2 * 2 * 2, "contenders, loads, seeds"
+    for scheme, load, seed in (("ecmp", 0.7, 2), ("letflow:gap=50us", 0.3, 1)):
+        where = (pl.col("contender") == scheme) & (pl.col("x") == str(load)) & (pl.col("seed") == seed)
+        (row,) = rows.filter(where).to_dicts()
+        assert row["value"] == one_run(scheme, load, seed).summary.fct_us.mean
+        assert row["x_number"] == load and row["measure"] == "mean_fct_us"
+
+
+def test_a_relative_value_is_divided_by_that_of_the_same_seed_and_place(made: Reproduction) -> None:
+    rows = data_of(made, "1").rows.filter(pl.col("panel") == 1)
+    assert set(rows.filter(pl.col("contender") == "ecmp")["value"]) == {1.0}
+    where = (pl.col("contender") == "letflow:gap=50us") & (pl.col("x") == "0.7") & (pl.col("seed") == 1)
+    own, base = (one_run(scheme, 0.7, 1).summary.fct_us.p99 for scheme in ("letflow:gap=50us", "ecmp"))
+    assert own is not None and base is not None
+    assert rows.filter(where)["value"].item() == pytest.approx(own / base)
+
+
+def test_a_distribution_pools_the_seeds_and_keeps_to_its_rows(made: Reproduction) -> None:
+    data = data_of(made, "2")
+    curve = data.curves.filter((pl.col("panel") == 0) & (pl.col("contender") == "ecmp"))
+    flows = pl.concat([one_run("ecmp", 0.7, seed).flows for seed in (1, 2)]).filter(pl.col("size_bytes") < 100_000)
+    assert curve["value"].to_list() == sorted(flows["fct_us"])
+    assert curve["share"].to_list() == [(rank + 1) / flows.height for rank in range(flows.height)]
+    assert set(curve["seed"]) == {-1}
+
+
+def test_a_box_has_its_quantiles_and_its_mean(made: Reproduction) -> None:
+    curves = data_of(made, "2").curves
+    box = curves.filter((pl.col("panel") == 1) & (pl.col("contender") == "ecmp"))
+    assert box["share"].to_list() == [0.05, 0.25, 0.5, 0.75, 0.95, None]
+    goodput = pl.concat([one_run("ecmp", 0.7, seed).flows for seed in (1, 2)])["goodput_mbps"]
+    assert box["value"][2] == pytest.approx(goodput.median()) and box["value"][5] == pytest.approx(goodput.mean())
+
+
+def test_measures_side_by_side_have_their_labels(made: Reproduction) -> None:
+    rows = data_of(made, "2").rows.filter((pl.col("panel") == 2) & (pl.col("contender") == "ecmp"))
+    slowdown = one_run("ecmp", 0.7, 1).flows["slowdown"]
+    values = dict(rows.filter(pl.col("seed") == 1).select("measure", "value").iter_rows())
+    assert values == {"mean": pytest.approx(slowdown.mean()), "largest": pytest.approx(slowdown.max())}
+
+
+def test_runs_that_figures_share_are_done_once(made: Reproduction) -> None:
+    assert made.runs == 8 == runs_done(made.path) and made.kept == 0
+    stored = weft.load(next((made.path / "runs").glob("*/flows.parquet")).parent)
+    assert stored.flows.height == 30, "a run of the store is a result directory"
+
+
+def test_what_is_there_is_not_run_again_and_a_table_that_is_missing_is_added(tmp_path: Path) -> None:
+    folder, out = write_tiny(tmp_path / "papers"), tmp_path / "out"
+    first = make_figures("tiny", ["1"], folder=folder, out=out)
+    assert (first.runs, first.kept) == (8, 0)
+    again = make_figures("tiny", ["1"], folder=folder, out=out)
+    assert (again.runs, again.kept) == (8, 8) and data_of(again, "1").runs.reused == 8
+    other = make_figures("tiny", ["2"], folder=folder, out=out)
+    assert (other.runs, other.kept) == (4, 0), "they have no table of flows yet"
+    assert make_figures("tiny", folder=folder, out=out).kept == 8
+    assert make_figures("tiny", ["1"], folder=folder, out=out, force=True).kept == 0
+
+
+def test_scales_share_the_runs_that_are_the_same(tmp_path: Path) -> None:
+    text = TINY.replace('set = { "traffic.flows" = 30 }', "")
+    folder, out = write_tiny(tmp_path / "papers", text), tmp_path / "out"
+    quick = make_figures("tiny", ["1"], folder=folder, out=out)
+    paper = make_figures("tiny", ["1"], folder=folder, out=out, scale="paper")
+    assert (quick.runs, paper.runs, paper.kept) == (8, 18, 8)
+    assert data_of(paper, "1").runs.scale == "paper"
+
+
+def test_a_run_that_fails_is_told_and_leaves_a_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails_once(spec: SpecText, **options: object) -> weft.Result:
+        if 'name = "ecmp"' in spec.text and "seed = 2" in spec.text and "load = 0.7" in spec.text:
+            raise RuntimeError("no more paper")
+        return run_text(spec, **options)  # type: ignore[arg-type]
+
+    folder, out = write_tiny(tmp_path / "papers"), tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr("weft.sweeps.run.run_text", fails_once)
+        broken = make_figures("tiny", ["1"], folder=folder, out=out)
+    (name,) = broken.failed
+    assert "contender = ecmp" in name and "seed = 2" in name and "no more paper" in broken.failed[name]
+    assert not broken.ok and broken.made[0].error is None and data_of(broken, "1").runs.failed == 1
+    rows = data_of(broken, "1").rows
+    gaps = rows.filter(pl.col("value").is_null())
+    assert gaps.rows() and set(gaps["seed"]) == {2} and set(gaps["x"]) == {"0.7"}
+    mended = make_figures("tiny", ["1"], folder=folder, out=out)
+    assert mended.ok and mended.kept == 7
+    assert tree(out) == tree(make_figures("tiny", ["1"], folder=folder, out=tmp_path / "fresh").path)
+
+
+def test_a_figure_that_cannot_be_made_does_not_stop_the_others(tmp_path: Path) -> None:
+    text = TINY.replace('column = "goodput_mbps"', 'column = "godput_mbps"')
+    found = make_figures("tiny", folder=write_tiny(tmp_path / "papers", text), out=tmp_path / "out")
+    errors = {made.figure.name: made.error for made in found.made}
+    assert errors["1"] is None and errors["2"] is not None and "did you mean 'goodput_mbps'" in errors["2"]
+
+
+def test_a_watcher_is_told_of_the_beginning_of_runs_and_of_figures(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    class Writes(Watcher):
+        def begins(self, figures: int, runs: int, kept: int) -> None:
+            told.append(f"{figures} figures, {runs} runs, {kept} there")
+
+        def made(self, made: Made) -> None:
+            told.append(made.figure.key)
+
+    make_figures("tiny", folder=write_tiny(tmp_path / "papers"), out=tmp_path / "out", watch=Writes())
+    assert told == ["2 figures, 8 runs, 0 there", "tiny 1", "tiny 2"]
+
+
+def test_a_directory_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine", encoding="utf-8")
+    with pytest.raises(OutputError, match="neither empty nor an earlier reproduction"):
+        make_figures("tiny", folder=write_tiny(tmp_path / "papers"), out=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["papers", "thesis.tex"]
+
+
+def test_nothing_is_run_where_a_spec_has_a_mistake(tmp_path: Path) -> None:
+    folder = write_tiny(tmp_path / "papers", TINY.replace("0.5, 0.7", "1.5, 0.7"))
+    with pytest.raises(SpecError, match=r"1\.5.*\(at paper scale, experiment = tiny loads, .*traffic.load = 1.5"):
+        make_figures("tiny", folder=folder, out=tmp_path / "out", scale="paper")
+    assert not (tmp_path / "out").exists()
+
+
+def test_times_are_kept_beside_those_of_other_figures(tmp_path: Path, made: Reproduction) -> None:
+    file = tmp_path / "times.toml"
+    file.write_text('[quick.tiny]\n"9" = 70\n[paper.tiny]\n"1" = 8000\n', encoding="utf-8")
+    file.write_text(times_text(read_times(file), "quick", made.made), encoding="utf-8")
+    times = read_times(file)
+    assert times["paper"] == {"tiny": {"1": 8000.0}} and set(times["quick"]["tiny"]) == {"1", "2", "9"}
+    assert times["quick"]["tiny"]["9"] == 70.0 and times["quick"]["tiny"]["1"] >= 1.0
+
+
+def test_a_figure_needs_the_places_that_it_shows_and_no_others(tmp_path: Path) -> None:
+    one, two, _ = planned("tiny", folder=write_tiny(tmp_path / "papers"), scale="paper")
+    assert len(one.cases) == 2 * 3 * 3
+    assert {case.label("traffic.load") for case in two.cases} == {"0.7"} and len(two.cases) == 2 * 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mete", "6"], "there is no paper 'mete'; did you mean 'meet'?"),
+        (["meet", "66"], "there is no figure of meet '66'; did you mean '6'?"),
+        (["meet", "6", "--scale", "quik"], "there is no scale 'quik'; did you mean 'quick'?"),
+        (["all", "6"], "name a paper to choose '6' of it"),
+        ([], "which paper?"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_nearest(weft_command: Weft, arguments: list[str], message: str) -> None:
+    done = weft_command("reproduce", *arguments)
+    assert done.code == 2 and message in done.stderr and done.stdout == ""
+
+
+def test_the_list_has_every_figure_of_every_paper(weft_command: Weft) -> None:
+    listed = weft_command("reproduce", "--list", "--json").json()
+    expected = [(name, key) for name in ("lbt", "meet", "qall", "tr") for key in load_paper(name).figures]
+    assert set(expected) <= {(row["paper"], row["figure"]) for row in listed}
+    shown = weft_command("reproduce", "meet", "--list").stdout
+    assert "meet 6" in shown and "tr 7" not in shown
