@@ -138,6 +138,12 @@ def test_a_missing_value_leaves_a_gap() -> None:
     assert [value == value for value in line.get_ydata()] == [True, False, True]  # type: ignore[union-attr]
 
 
+def test_curves_over_time_are_means_over_seeds() -> None:
+    points: list[Curve] = [(0, "meet", "", seed, at, 1e3 * at, at + seed) for seed in (1, 2, 3) for at in range(4)]
+    (line,) = draw(paper(), figure(panel("over-time", y_label="x")), data((), points, seeds=3)).axes[0].lines
+    assert list(line.get_ydata()) == pytest.approx([200.0, 300.0, 400.0, 500.0])  # type: ignore[arg-type]
+
+
 def test_bars_are_as_high_as_the_means_over_seeds() -> None:
     found = grid(["ecmp", "meet"], [0.3, 0.9], lambda scheme, _, seed: seed + 10.0 * (scheme == "meet"))
     bars = draw(paper(), figure(panel("bars")), data(found)).axes[0].patches

@@ -16,7 +16,9 @@ def register(app: typer.Typer) -> None:
 
 
 def report(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of weft run or weft compare.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Directory of weft run, weft compare or weft reproduce.")
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write it. Default: DIR/report.html.")
     ] = None,
@@ -27,9 +29,14 @@ def report(
 
     - `weft report out/first`
     - `weft report out/first --out first.html`
+    - `weft report out/reproduce-quick`
     """
     from weft.comparison import load_comparison
+    from weft.report.paper import is_reproduction, write_paper_report
 
     target = out if out is not None else directory / "report.html"
-    load_comparison(directory).report(target)
+    if is_reproduction(directory):
+        write_paper_report(directory, target)
+    else:
+        load_comparison(directory).report(target)
     log().print(f"written to {target}", markup=False)

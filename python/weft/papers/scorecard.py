@@ -22,7 +22,19 @@ from weft.papers.effects import Words
 from weft.papers.measured import FigureData, RunsUsed
 from weft.papers.verdicts import Judgement, Verdict, judge, not_run, untestable
 
-__all__ = ["SIGNS", "Entry", "Scorecard", "figure_verdicts", "read_scorecard"]
+__all__ = [
+    "SIGNS",
+    "VERDICTS",
+    "Entry",
+    "Scorecard",
+    "as_markdown",
+    "figure_folder",
+    "figure_verdicts",
+    "read_scorecard",
+]
+
+VERDICTS = "verdicts.json"
+"""What `figure_verdicts` gives, beside a figure."""
 
 SIGNS: Mapping[Verdict, str] = {
     Verdict.REPRODUCED: "✓",
@@ -130,18 +142,26 @@ def figure_verdicts(paper: Paper, figure: FigureSpec, data: FigureData) -> dict[
     }
 
 
-def read_scorecard(paper: Paper, directory: Path) -> Scorecard:
-    """Put the scorecard together from the verdicts beside the figures of a paper in a directory of `weft reproduce`."""
+def read_scorecard(paper: Paper, *directories: Path) -> Scorecard:
+    """Put the scorecard together from the verdicts beside the figures of a paper in directories of `weft reproduce`.
+
+    A figure that is in several directories is taken from the first.
+    """
     found: dict[str, dict[str, Any]] = {}
     for name in paper.figures:
-        path = directory / paper.name / name / "verdicts.json"
-        if path.is_file():
-            found[name] = json.loads(path.read_text(encoding="utf-8"))
-    by_id = {own["id"]: own for verdicts in found.values() for own in verdicts.get("claims", ())}
+        folder = figure_folder(paper, name, *directories)
+        if folder is not None:
+            found[name] = json.loads((folder / VERDICTS).read_text(encoding="utf-8"))
+    by_id = {own["id"]: own for verdicts in found.values() for own in verdicts["claims"]}
     entries = [_entry(claim, by_id.get(claim.id)) for claim in load_claims(paper)]
     kept = ("scale", "runs", "failed", "seeds", "flows", "points", "text")
-    figures = {name: {key: verdicts[key] for key in kept if key in verdicts} for name, verdicts in found.items()}
-    return Scorecard(paper, entries, {name: figure for name, figure in figures.items() if "text" in figure})
+    return Scorecard(paper, entries, {name: {key: verdicts[key] for key in kept} for name, verdicts in found.items()})
+
+
+def figure_folder(paper: Paper, name: str, *directories: Path) -> Path | None:
+    """Find the first directory in which a figure was made; None if it was made in none."""
+    folders = [directory / paper.name / name for directory in directories]
+    return next((folder for folder in folders if (folder / VERDICTS).is_file()), None)
 
 
 def _unit(claim: Claim, figure: FigureSpec) -> DrawnUnit:
@@ -221,8 +241,11 @@ def _row(entry: Entry) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that stays in its cell, and is no markup."""
-    plain = " ".join(text.split())
+    return as_markdown(" ".join(text.split()))
+
+
+def as_markdown(plain: str) -> str:
+    """Return text in which nothing is markup, nor the end of a cell."""
     for mark in ("\\", "|", "<", "*", "_", "`", "["):
         plain = plain.replace(mark, "\\" + mark)
     return plain

@@ -19,10 +19,12 @@ from weft.simulation import Result
 from weft.summary import Summary
 from weft.sweeps.run import RUNS, Outcome, Run
 
-__all__ = ["INPUTS", "MANIFEST", "RUNS_FOLDER", "Store"]
+__all__ = ["INPUTS", "MANIFEST", "REPORT", "RUNS_FOLDER", "Store"]
 
 MANIFEST = "reproduce.json"
 RUNS_FOLDER = "runs"
+REPORT = "report.html"
+"""What `weft report` writes there unless told otherwise."""
 INPUTS = "inputs"
 """Where files that specs of runs name are kept."""
 
@@ -35,7 +37,7 @@ class Store:
     def __init__(self, path: Path, papers: Iterable[str]) -> None:
         """Take the names of the papers that there are: what else is in the directory is somebody else's."""
         self.path = path
-        self._files = DurableDirectory(path, MANIFEST, {RUNS_FOLDER, INPUTS, *papers}, "reproduction")
+        self._files = DurableDirectory(path, MANIFEST, {RUNS_FOLDER, INPUTS, REPORT, *papers}, "reproduction")
         self._records: dict[str, dict[str, Any] | None] = {}
 
     def __enter__(self) -> Self:

@@ -56,19 +56,23 @@ def draw_cdf(axes: "Axes", view: PanelView) -> None:
 def drawn_curves(view: PanelView) -> list[tuple[str, str | None, "pl.DataFrame"]]:
     """Each curve with its contender, and with a dash of its own where a contender has one for each of several x.
 
-    Curves that were pooled over the seeds are taken where there are some, those of each seed otherwise.
+    Curves that were pooled over the seeds are taken where there are some; otherwise, at each value, the mean of the
+    shares over the seeds that have it.
     """
     import polars as pl
 
     frame = view.curves.drop_nulls(["value", "share"])
     pooled = frame.filter(pl.col("seed") < 0)
-    frame = pooled if pooled.height else frame
+    if pooled.is_empty() and frame.get_column("seed").n_unique() > 1:
+        frame = frame.group_by("contender", "x", "value", maintain_order=True).agg(pl.col("share").mean()).sort("value")
+    else:
+        frame = (frame if pooled.is_empty() else pooled).sort("position")
     xs = frame.get_column("x").unique(maintain_order=True).to_list()
     found = []
     for contender in view.contenders:
         for order, x in enumerate(xs):
             own = frame.filter((pl.col("contender") == contender) & (pl.col("x") == x))
             dash = MEASURE_DASHES[order % len(MEASURE_DASHES)] if len(xs) > 1 else None
-            for one in own.partition_by("seed", maintain_order=True):
-                found.append((contender, dash, one.sort("position")))
+            if own.height:
+                found.append((contender, dash, own))
     return found

@@ -1,6 +1,7 @@
 """Lines over a varied field, a line a contender, with bars of confidence over the seeds."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from weft.papers.drawing.axes import empty, positions, tick_places, value_axis, whiskers
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["MEASURE_DASHES", "draw_lines"]
+
+_APART = 0.007
+"""Distance between the points of two contenders at the same place, as a share of the axis."""
 
 MEASURE_DASHES = ("solid", "dashed", "dotted", "dashdot")
 """Lines of a second, third, ... measure of one contender."""
@@ -26,14 +30,14 @@ def draw_lines(axes: "Axes", view: PanelView) -> None:
     label, divisor = scaled_label(view.y, [value.mean for value in found.values()])
     if view.relative:
         axes.axhline(1.0, color="#999999", linewidth=0.8)
-    for contender in view.contenders:
+    for turn, contender in enumerate(view.contenders):
         look = view.looks[contender]
         for order, measure in enumerate(view.measures):
             values = [found.get((contender, measure, place.label)) for place in own]
             if not any(values):
                 continue
             axes.errorbar(
-                list(where) if where is not None else list(range(len(own))),
+                _set_apart(where or list(range(len(own))), turn - (len(view.contenders) - 1) / 2.0, log=view.x.log),
                 [math.nan if value is None else value.mean / divisor for value in values],
                 yerr=whiskers(values, divisor, log=view.y.log),
                 color=look.colour,
@@ -49,3 +53,13 @@ def draw_lines(axes: "Axes", view: PanelView) -> None:
     tick_places(axes, own, where, log=view.x.log)
     axes.set_xlabel(view.x.label)
     axes.set_ylabel(label)
+
+
+def _set_apart(where: Sequence[float], places: float, *, log: bool) -> list[float]:
+    """Move points a little along the axis, so that bars of confidence do not hide each other."""
+    low, high = min(where), max(where)
+    if low == high:
+        return list(where)
+    if log:
+        return [x * (high / low) ** (_APART * places) for x in where]
+    return [x + _APART * places * (high - low) for x in where]

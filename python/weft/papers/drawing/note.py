@@ -25,6 +25,7 @@ def note_below(paper: Paper, figure: FigureSpec, runs: RunsUsed) -> str:
 def _spread(plots: set[str]) -> str:
     """What the figure shows of the spread over seeds."""
     told = " Bars of confidence: 95 % over seeds." if plots & {"lines", "bars"} else ""
+    told += " Curves over time: mean over seeds." if "over-time" in plots else ""
     told += " ±: 95 % confidence over seeds." if "table" in plots else ""
     return told + (" Values of all seeds together." if plots & {"cdf", "box"} else "")
 

@@ -1,0 +1,48 @@
+"""What the guide shows of a paper: its scorecard and its figures, as parts of a page, made from results."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from weft.output import write_file
+from weft.papers.declared import FigureSpec, Paper
+from weft.papers.pictures import alternative, figure_claims, small_png
+from weft.papers.scorecard import Scorecard, as_markdown, figure_folder, read_scorecard
+
+__all__ = ["write_parts"]
+
+
+def write_parts(paper: Paper, directories: Sequence[Path], target: Path) -> Scorecard:
+    """Write `scorecard.md`, `figures.md` and the pictures of a paper to `target/<paper>/`; what was there goes.
+
+    A figure that is in several directories of `weft reproduce` is taken from the first.
+    """
+    card = read_scorecard(paper, *directories)
+    folder = target / paper.name
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.png"):
+        old.unlink()
+    parts = []
+    for figure in paper.figures.values():
+        place = figure_folder(paper, figure.name, *directories)
+        if place is not None:
+            (folder / f"{figure.name}.png").write_bytes(small_png(place / "figure.png"))
+        parts.append(_part(paper, figure, card, made=place is not None))
+    write_file(folder / "figures.md", "\n".join(parts))
+    write_file(folder / "scorecard.md", card.markdown())
+    return card
+
+
+def _part(paper: Paper, figure: FigureSpec, card: Scorecard, *, made: bool) -> str:
+    lines = [f"### {figure.heading}: {as_markdown(figure.title)}", ""]
+    about = " ".join(part for part in (f"{figure.place}." if figure.place else "", figure.about) if part)
+    if about:
+        lines += [as_markdown(about), ""]
+    if figure.reason is not None:
+        lines += [f"Not made: {as_markdown(figure.reason)}", ""]
+    elif not made:
+        lines += ["Not run.", ""]
+    else:
+        lines += [f"![{as_markdown(alternative(paper, figure))}]({paper.name}/{figure.name}.png)", ""]
+        if told := figure_claims(card, figure):
+            lines += [f"Claims that it tests: {told}.", ""]
+    return "\n".join(lines)

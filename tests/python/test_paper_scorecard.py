@@ -1,0 +1,241 @@
+"""Scorecards, the guide's parts and the report hold every claim, say what was run, and let no text out of its place."""
+
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from papering import grid, paper
+from test_paper_claims import GOOD, LOADS
+from weft.errors import OutputError
+from weft.papers.declared import Paper, load_paper
+from weft.papers.drawing import draw, write
+from weft.papers.guide import write_parts
+from weft.papers.measured import FigureData, RunsUsed
+from weft.papers.scorecard import Scorecard, figure_verdicts, read_scorecard
+from weft.papers.verdicts import Verdict
+from weft.report.paper import is_reproduction, render_papers, write_paper_report
+
+EVIL = "<script>alert(1)</script> a|b *c* `d` [e](f) <!--slot:data-->"
+
+DECLARED = """
+[paper]
+name = "meet"
+title = "A paper"
+venue = "A venue"
+
+[experiment.e]
+preset = "meet-symmetric"
+schemes = ["meet", "ecmp"]
+vary = { "traffic.load" = [0.3, 0.6, 0.9] }
+seeds = 10
+
+[figure.6]
+title = "TITLE"
+place = "section 4"
+
+[[figure.6.panel]]
+title = "(a) Small flows"
+experiment = "e"
+plot = "lines"
+x = "traffic.load"
+measure = { metric = "mean_fct_us" }
+y_label = "FCT"
+
+[figure.7]
+title = "Another one"
+
+[[figure.7.panel]]
+experiment = "e"
+x = "traffic.load"
+measure = { metric = "mean_fct_us" }
+
+[figure.8]
+title = "A photograph"
+reason = "it is a photograph"
+"""
+
+CLAIMS = (
+    GOOD
+    + """
+[[claim]]
+id = "other"
+text = "of another figure"
+place = "section 5"
+figure = "7"
+rule = { kind = "zero", of = "meet" }
+
+[[claim]]
+id = "products"
+text = "about products"
+place = "section 1"
+untestable = "no product is here"
+"""
+)
+
+
+def declared(folder: Path, *, title: str = "What it shows", text: str = "small flows take 40 % less") -> Paper:
+    """A paper with two figures, one of which is run, and one that cannot be made."""
+    (folder / "meet.toml").write_text(DECLARED.replace("TITLE", title))
+    (folder / "meet-claims.toml").write_text(CLAIMS.replace("small flows take 40 % less", text))
+    return load_paper("meet", folder)
+
+
+def run(one: Paper, directory: Path, *, ours: float = 60.0, scale: str = "quick", seeds: int = 3) -> Path:
+    """A directory with figure 6, in which MEET takes so much and ECMP 100."""
+    rows = grid(
+        ["meet", "ecmp"], LOADS, lambda scheme, *_: ours if scheme == "meet" else 100.0, seeds=seeds,
+        measure="mean_fct_us",
+    )  # fmt: skip
+    import polars as pl
+
+    runs = RunsUsed(scale, 18, seeds=seeds, flows=(400,), points={"traffic.load": 3})  # type: ignore[arg-type]
+    data = FigureData(
+        pl.DataFrame(rows, schema=FigureData.row_schema(), orient="row"),
+        pl.DataFrame([], schema=FigureData.curve_schema()),
+        runs,
+    )
+    folder = directory / "meet" / "6"
+    folder.mkdir(parents=True)
+    (directory / "reproduce.json").write_text("{}")
+    (folder / "verdicts.json").write_text(json.dumps(figure_verdicts(one, one.figures["6"], data)))
+    (folder / "data.csv").write_text(data.rows.write_csv())
+    write(draw(one, one.figures["6"], data), folder)
+    return directory
+
+
+@pytest.fixture
+def card(tmp_path: Path) -> Scorecard:
+    one = declared(tmp_path)
+    return read_scorecard(one, run(one, tmp_path / "out"))
+
+
+def test_every_claim_has_a_verdict(card: Scorecard) -> None:
+    assert [entry.verdict for entry in card.entries] == [Verdict.REPRODUCED, Verdict.NOT_RUN, Verdict.UNTESTABLE]
+    assert card.summary() == "3 claims: 1 reproduced; 1 not testable here; 1 not run."
+    assert card.entries[0].measured == "40 % ± 0"
+
+
+def test_the_scorecard_says_what_was_run_and_how(card: Scorecard) -> None:
+    assert card.commands == ["weft reproduce meet 6 --scale quick"]
+    text = card.markdown()
+    assert "`weft reproduce meet 6 --scale quick`" in text
+    assert "- Fig. 6: quick scale, 18 runs (400 flows, 3 loads, 3 seeds)" in text
+
+
+def test_markdown_has_a_row_for_each_claim_and_json_all_of_it(card: Scorecard) -> None:
+    rows = [line for line in card.markdown().splitlines() if line.startswith("| ")]
+    assert len(rows) == 1 + 3
+    assert rows[1].startswith("| small flows take 40 % less | section 4 | 40 % ± 0 | ✓ reproduced | ")
+    document = json.loads(card.json())
+    assert [one["verdict"] for one in document["claims"]] == ["reproduced", "not run", "not testable here"]
+    assert document["claims"][0]["measured"]["mean"] == pytest.approx(0.4)
+
+
+def test_the_same_results_are_the_same_scorecard(tmp_path: Path) -> None:
+    one = declared(tmp_path)
+    cards = [read_scorecard(one, run(one, tmp_path / name)) for name in ("first", "second")]
+    assert cards[0].markdown() == cards[1].markdown()
+    assert cards[0].json() == cards[1].json()
+
+
+def test_a_figure_is_taken_from_the_first_directory_that_has_it(tmp_path: Path) -> None:
+    one = declared(tmp_path)
+    paper_scale = run(one, tmp_path / "paper", ours=90.0, scale="paper", seeds=10)
+    quick = run(one, tmp_path / "quick")
+    assert read_scorecard(one, paper_scale, quick).entries[0].measured == "10.0 % ± 0"
+    assert read_scorecard(one, quick, paper_scale).entries[0].measured == "40 % ± 0"
+    assert read_scorecard(one, paper_scale, quick).commands == ["weft reproduce meet 6 --scale paper"]
+
+
+def test_a_verdict_of_old_stays_with_the_words_of_today(tmp_path: Path) -> None:
+    place = run(declared(tmp_path), tmp_path / "out")
+    again = declared(tmp_path, text="in other words")
+    assert "in other words" in read_scorecard(again, place).markdown()
+
+
+def test_text_stays_in_its_cell(tmp_path: Path) -> None:
+    one = declared(tmp_path)
+    evil = replace(read_scorecard(one, run(one, tmp_path / "out")).entries[0].claim, text=EVIL)
+    card = Scorecard(one, [replace(read_scorecard(one, tmp_path / "out").entries[0], claim=evil)], {})
+    row = card.markdown().splitlines()[-1]
+    assert row.count("|") - row.count("\\|") == 6
+    assert "<script" not in row.replace("\\<", "")
+
+
+def test_the_guide_shows_what_was_made_and_why_the_rest_was_not(tmp_path: Path) -> None:
+    one = declared(tmp_path)
+    place = run(one, tmp_path / "out")
+    for _ in range(2):
+        write_parts(one, [place], tmp_path / "guide")
+    folder = tmp_path / "guide" / "meet"
+    assert sorted(path.name for path in folder.iterdir()) == ["6.png", "figures.md", "scorecard.md"]
+    text = (folder / "figures.md").read_text()
+    assert "### Fig. 6: What it shows\n\nsection 4.\n\n![MEET Fig. 6, made by Weft: What it shows." in text
+    assert "Claims that it tests: 1 reproduced." in text
+    assert "### Fig. 7: Another one\n\nNot run." in text
+    assert "Not made: it is a photograph" in text
+    assert (folder / "6.png").stat().st_size < (place / "meet" / "6" / "figure.png").stat().st_size
+
+
+class Page(HTMLParser):
+    """Collects elements and text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_report_holds_scorecard_figures_and_links(tmp_path: Path) -> None:
+    place = run(declared(tmp_path), tmp_path / "out")
+    write_paper_report(place, place / "report.html", tmp_path)
+    page = Page((place / "report.html").read_text())
+    assert is_reproduction(place) and not is_reproduction(tmp_path)
+    assert [dict(tag)["data-verdict"] for name, tag in page.tags if name == "tr" and tag] == [
+        "reproduced",
+        "not run",
+        "not testable here",
+    ]
+    (picture,) = [tag for name, tag in page.tags if name == "img"]
+    assert (picture["src"] or "").startswith("data:image/png;base64,")
+    assert "What it shows" in (picture["alt"] or "")
+    links = [tag["href"] for name, tag in page.tags if name == "a"]
+    assert links == ["meet/6/data.csv", "meet/6/figure.pdf", "meet/6/verdicts.json"]
+    assert all((place / link).is_file() for link in links if link)
+    assert "Not made: it is a photograph" in page.text and "Not run." in page.text
+
+
+def test_the_report_needs_no_network_and_lets_no_text_become_markup(tmp_path: Path) -> None:
+    plain = declared(tmp_path)
+    place = run(plain, tmp_path / "out")
+    tags = [name for name, _ in Page(render_papers(place, place, tmp_path)).tags]
+    declared(tmp_path, title=EVIL, text=EVIL)
+    page = Page(render_papers(place, place, tmp_path))
+    assert [name for name, _ in page.tags] == tags
+    assert page.text.count(EVIL) >= 2
+    policy = next(tag["content"] for _, tag in page.tags if tag.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None and policy.startswith("default-src 'none'")
+    sources = [value for _, tag in page.tags for key, value in tag.items() if key == "src"]
+    assert all((source or "").startswith("data:") for source in sources)
+
+
+def test_a_directory_without_figures_is_answered(tmp_path: Path) -> None:
+    declared(tmp_path)
+    with pytest.raises(OutputError, match="holds no figure yet"):
+        render_papers(tmp_path, tmp_path, tmp_path)
+
+
+def test_a_paper_without_claims_has_an_empty_scorecard(tmp_path: Path) -> None:
+    empty = read_scorecard(replace(paper({}), folder=tmp_path), tmp_path)
+    assert empty.summary() == "0 claims."
+    assert "No figure was run" in empty.markdown()
