@@ -47,7 +47,8 @@ def print_list(console: Console, rows: Sequence[dict[str, Any]]) -> None:
         title = f"{row['title']} (not made: {row['not_made']})" if row["not_made"] else row["title"]
         seconds = [row["seconds"].get(scale) for scale in ("quick", "paper")]
         times = ["-" if one is None else clock(one) for one in seconds]
-        table.add_row(Text(f"{row['paper']} {row['figure']}"), Text(title), f"{row['runs']:,}", *times)
+        runs = f"{row['runs']:,}" if row["runs"] else "-"
+        table.add_row(Text(f"{row['paper']} {row['figure']}"), Text(title), runs, *times)
     console.print(table)
     console.print("times: measured, on two cores, each figure by itself", style="dim")
 
