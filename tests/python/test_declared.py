@@ -56,8 +56,8 @@ def test_quick_scale_differs_in_what_it_says_and_in_nothing_else(tmp_path: Path)
 
 def test_labels_fall_back_to_the_schemes_name_in_capitals(tmp_path: Path) -> None:
     paper = read(tmp_path, SMALL.replace('"small"', '"small"\nlabels = { letflow = "LetFlow" }'))
-    labels = [paper.label(key) for key in ("ecmp", "letflow", "letflow:gap=50us", "MPTCP r=0")]
-    assert labels == ["ECMP", "LetFlow", "LetFlow:gap=50us", "MPTCP r=0"]
+    labels = [paper.label(key) for key in ("ecmp", "letflow", "letflow:gap=50us", "MPTCP r=0", "degree 3")]
+    assert labels == ["ECMP", "LetFlow", "LetFlow:gap=50us", "MPTCP r=0", "degree 3"]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ Each paper is data: `data/<paper>.toml` beside this file. Its claims are in `dat
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from weft.catalog import schemes, transports
 from weft.errors import SpecError
 from weft.papers.reading import nearest, read_toml
 
@@ -180,13 +182,19 @@ class Paper:
         if contender in self.labels:
             return self.labels[contender]
         name, *parameters = contender.split(":")
-        return ":".join([self.labels.get(name, name.upper() if name.islower() else name), *parameters])
+        return ":".join([self.labels.get(name, name.upper() if name in _schemes() else name), *parameters])
 
     def figure(self, name: str) -> FigureSpec:
         """Find a figure; `SpecError` names the nearest one if there is none."""
         if name not in self.figures:
             raise nearest(f"figure of {self.name}", name, self.figures)
         return self.figures[name]
+
+
+@cache
+def _schemes() -> frozenset[str]:
+    """Names that stand for abbreviations in papers: those of load balancers and transports."""
+    return frozenset(entry.name for entry in (*schemes(), *transports()))
 
 
 def paper_names(folder: Path = DATA) -> list[str]:
