@@ -64,6 +64,7 @@ def test_labels_fall_back_to_the_schemes_name_in_capitals(tmp_path: Path) -> Non
     ("old", "new", "message"),
     [
         ("seeds = 3", "seed = 3", "small.toml: experiment.one: unknown key 'seed'; did you mean 'seeds'?"),
+        ("seeds = 3", 'set = { "balancer.gap" = "1ms" }', "balancer.gap would be lost"),
         ("seeds = 3", "seeds = 11", "seeds = 11: expected 1 to 10"),
         ("seeds = 3", "seeds = 'x'", "small.toml: experiment.one: seeds = 'x': expected a whole number"),
         ("mean_fct_us", "mean_ftc_us", "no metric 'mean_ftc_us'; did you mean 'mean_fct_us'?"),

@@ -67,9 +67,13 @@ def _grid(base: Experiment, section: Section) -> Experiment:
         if len(set(labels)) < len(labels):
             raise section.error(f"vary: {key} has a value twice")
     found = _contenders(section)
+    settings = {**base.set, **section.take("set", dict, {})}
+    lost = [key for key in settings if key.split(".")[0] == "balancer"]
+    if lost and any({"balancer", "balancer.name"} & set(own) for own in (found or base.contenders).values()):
+        raise section.error(f"set: {lost[0]} would be lost, since contenders set their balancer: say it there")
     return replace(
         base,
-        set={**base.set, **section.take("set", dict, {})},
+        set=settings,
         contenders=found or base.contenders,
         vary=vary,
         seeds=seeds,
