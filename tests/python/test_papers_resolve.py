@@ -4,6 +4,7 @@ import pytest
 
 from weft.papers.declared import SCALES, Measure, Scale, load_paper, paper_names
 from weft.papers.runs import Plan, cases_of_experiment
+from weft.papers.special import find_special
 from weft.papers.values import value_of, values_of
 from weft.simulation import Result, run
 
@@ -40,3 +41,11 @@ def test_every_measure_reads_columns_that_there_are(name: str, sampled: Result) 
             values_of(sampled, measure)
         elif measure.bin is None or measure.bin < len(sampled.summary.size_bins):
             value_of(sampled, measure)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_special_figure_has_its_functions(name: str) -> None:
+    for figure in load_paper(name).figures.values():
+        if figure.special is not None:
+            special = find_special(figure.special)
+            assert callable(special.make) and callable(special.draw)

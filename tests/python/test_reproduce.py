@@ -1,5 +1,6 @@
 """`weft reproduce`: what is measured is what the runs have, runs are shared and kept, and what fails is told."""
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -216,3 +217,12 @@ def test_the_list_has_every_figure_of_every_paper(weft_command: Weft) -> None:
     assert set(expected) <= {(row["paper"], row["figure"]) for row in listed}
     shown = weft_command("reproduce", "meet", "--list").stdout
     assert "meet 6" in shown and "tr 7" not in shown
+
+
+def test_the_command_writes_a_figure_and_says_what_it_did(weft_command: Weft, tmp_path: Path) -> None:
+    done = weft_command("reproduce", "tr", "6", "--out", "out", "--json")
+    assert done.code == 0, done.stderr
+    assert "1 figure from 0 runs" in done.stderr
+    (figure,) = done.json()["figures"]
+    assert figure["figure"] == "tr 6" and (tmp_path / "out/tr/6/figure.pdf").exists()
+    assert json.loads((tmp_path / "out/tr/6/verdicts.json").read_text())["scale"] == "quick"
