@@ -50,7 +50,7 @@ def print_list(console: Console, rows: Sequence[dict[str, Any]]) -> None:
         runs = f"{row['runs']:,}" if row["runs"] else "-"
         table.add_row(Text(f"{row['paper']} {row['figure']}"), Text(title), runs, *times)
     console.print(table)
-    console.print("times: measured, on two cores, each figure by itself", style="dim")
+    console.print("times: measured, on two cores, each figure by itself; -: not measured", style="dim")
 
 
 def print_made(console: Console, result: Reproduction) -> None:

@@ -116,10 +116,10 @@ class Store:
         file = self._place(run_id) / _PROVENANCE
         try:
             found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):  # never done, or damaged: to be done again
             return None
-        except (OSError, ValueError) as error:
-            raise OutputError(f"{file}: cannot be read: {error}") from None
+        except OSError as error:
+            raise OutputError(f"{file}: cannot be read: {error.strerror or error}") from None
         return found
 
 
