@@ -11,8 +11,9 @@ from conftest import Weft
 from tiny_paper import TINY, runs_done, tree, write_tiny
 from weft.errors import OutputError, SpecError
 from weft.papers.declared import load_paper
+from weft.papers.drawing.note import numbers_of
 from weft.papers.making import Made
-from weft.papers.measured import FigureData
+from weft.papers.measured import FigureData, RunsUsed
 from weft.papers.reproduction import Reproduction, Watcher, make_figures, planned
 from weft.papers.times import read_times, times_text
 from weft.simulation import run_text
@@ -226,3 +227,8 @@ def test_the_command_writes_a_figure_and_says_what_it_did(weft_command: Weft, tm
     (figure,) = done.json()["figures"]
     assert figure["figure"] == "tr 6" and (tmp_path / "out/tr/6/figure.pdf").exists()
     assert json.loads((tmp_path / "out/tr/6/verdicts.json").read_text())["scale"] == "quick"
+
+
+def test_the_note_counts_values_of_a_field_that_is_a_plural_already() -> None:
+    runs = RunsUsed("quick", 8, seeds=2, flows=(30,), points={"fabric.spines": 4, "traffic.load": 2, "run.bins": 1})
+    assert numbers_of(runs) == "30 flows, 4 numbers of spines, 2 loads, 2 seeds"

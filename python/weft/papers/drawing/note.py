@@ -36,7 +36,7 @@ def numbers_of(runs: RunsUsed) -> str:
     if runs.flows:
         low, high = min(runs.flows), max(runs.flows)
         parts.append(_many(low, "flow") if low == high else f"{low:,} to {high:,} flows")
-    parts += [_many(count, _field(key)) for key, count in runs.points.items() if count > 1]
+    parts += [_places(count, key) for key, count in runs.points.items() if count > 1]
     parts.append(_many(runs.seeds, "seed"))
     return ", ".join(parts)
 
@@ -52,12 +52,14 @@ def _paper_numbers(paper: Paper, figure: FigureSpec) -> str:
             points[key] = max(points.get(key, 0), len(values))
     flows = {value for one in full if isinstance(value := one.set.get("traffic.flows"), int)}
     parts = [_many(max(flows), "flow")] if len(flows) == 1 else []
-    parts += [_many(count, _field(key)) for key, count in points.items() if count > 1]
+    parts += [_places(count, key) for key, count in points.items() if count > 1]
     return ", ".join([*parts, _many(max(one.seeds for one in full), "seed")])
 
 
-def _field(key: str) -> str:
-    return key.rpartition(".")[2].replace("_", " ")
+def _places(count: int, key: str) -> str:
+    """`3 loads`, `4 numbers of spines`."""
+    name = key.rpartition(".")[2].replace("_", " ")
+    return f"{count:,} numbers of {name}" if name.endswith("s") else _many(count, name)
 
 
 def _many(number: int, name: str) -> str:
