@@ -102,11 +102,11 @@ def test_delays_are_means_over_the_clones_and_the_informed_decisions() -> None:
     assert delays_us({"flowlets": 7}) == (None, None)
 
 
-def test_classes_hold_their_own_traffic_and_need_enough_of_it() -> None:
-    of = np.array([0.01] * 20 + [0.99] * 19 + [0.51] * 20)
+def test_classes_hold_what_is_up_to_their_end_and_need_enough_of_it() -> None:
+    of = np.array([0.1] * 20 + [0.9] * 19 + [0.11] * 20)
     traffic = np.array([0.2] * 20 + [0.9] * 19 + [0.4] * 10 + [0.6] * 10)
-    found = classes(of, traffic)
-    assert [middle for middle, _ in found] == pytest.approx([0.025, 0.525])
+    found = classes(of, traffic, (0.1, 0.5, 1.0))
+    assert [end for end, _ in found] == [0.1, 0.5]
     assert [statistics["mean"] for _, statistics in found] == pytest.approx([0.2, 0.5])
     assert found[1][1]["5th percentile"] == pytest.approx(0.4)
     assert found[1][1]["95th percentile"] == pytest.approx(0.6)

@@ -40,8 +40,8 @@ def draw_cdf(axes: "Axes", view: PanelView) -> None:
             markeredgewidth=0.5,
             markevery=(turn * every // max(len(curves), 1), every),
         )
-    if view.x.log and min(values) > 0.0:
-        set_log(axes, [value / divisor for value in (min(values), max(values))], "x")
+    if view.x.log and max(values) > 0.0:
+        set_log(axes, [value / divisor for value in values], "x")
         if sizes:
             label_sizes(axes)
     elif min(values) >= 0.0:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from weft.papers.drawing.axes import empty
+from weft.papers.drawing.axes import empty, set_log
 from weft.papers.drawing.cdf import drawn_curves
 from weft.papers.drawing.view import PanelView, scaled_label
 
@@ -38,7 +38,9 @@ def draw_over_time(axes: "Axes", view: PanelView) -> None:
         )
     if max(times) > 0.0:
         axes.set_xlim(0.0, max(times) / x_divisor * 1.02)
-    if min(values) >= 0.0:
+    if view.y.log and max(values) > 0.0:
+        set_log(axes, [value / y_divisor for value in values], "y")
+    elif min(values) >= 0.0:
         axes.set_ylim(bottom=0.0)
         if max(values) == 0.0:
             axes.set_ylim(top=1.0)

@@ -1,10 +1,10 @@
 """QALL's Fig. 3: the traffic of ports against the occupancy and the dequeue interval of their queues.
 
-The observations of `weft fit qall` in twenty classes of either, with the mean and two percentiles of the traffic; and
-both correlations.
+The observations of `weft fit qall` in ten classes of either, with the mean and two percentiles of the traffic; and both
+correlations.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from weft.papers.declared import FigureSpec, Measure, PanelSpec, Paper
 from weft.papers.drawing import draw_panels
 from weft.papers.measured import FigureData
 from weft.papers.special import SpecialContext
-from weft.papers.special.observing import observed, reports, runs_used
+from weft.papers.special.observing import TIME_CONSTANT_MS, observed, reports, runs_used
 from weft.papers.special.tidy import figure_data
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PANELS", "classes", "draw", "make"]
 
-_CLASSES = 20
+_OCCUPANCY = tuple(share / 10 for share in range(1, 11))
+"""Upper ends of classes, as shares of a full queue; the first begins at 0."""
+_INTERVAL_MS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""Upper ends of classes: a full packet takes 0.03 ms, and intervals are counted up to 10 ms."""
 _FEWEST = 20
 """Fewer observations than that in a class have no percentile."""
 
@@ -31,8 +34,8 @@ _TRAFFIC, _PEARSON = "egress traffic", "Pearson correlation with egress traffic"
 _SHARE = (Measure(label=_TRAFFIC, unit="share"),)
 
 PANELS = (
-    PanelSpec("(a) Queue occupancy", "", "lines", _SHARE, x_label="occupancy (share of the buffer)", y_label=_TRAFFIC),
-    PanelSpec("(b) Dequeue time interval", "", "lines", _SHARE, x_label="interval (share of 10 ms)", y_label=_TRAFFIC),
+    PanelSpec("(a) Queue occupancy", "", "lines", _SHARE, x_label="share of the buffer, up to", y_label=_TRAFFIC),
+    PanelSpec("(b) Dequeue time interval", "", "lines", _SHARE, x_label="ms, up to", y_label=_TRAFFIC, x_scale="log"),
     PanelSpec("(c) Correlation", "", "bars", (Measure(label=_PEARSON, unit="ratio"),), y_label="Pearson correlation"),
 )
 
@@ -47,25 +50,26 @@ def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figu
     return draw_panels(paper, PANELS, data, note)
 
 
-def classes(of: "Vector", traffic: "Vector") -> list[tuple[float, dict[str, float]]]:
-    """Return the middle of each class that has enough observations, and the mean and percentiles of its traffic."""
-    place = np.minimum((of * _CLASSES).astype(int), _CLASSES - 1)
+def classes(of: "Vector", traffic: "Vector", ends: Sequence[float]) -> list[tuple[float, dict[str, float]]]:
+    """Return the upper end of each class with enough observations, and the mean and percentiles of its traffic."""
+    place = np.searchsorted(ends, of, side="left")
     found = []
-    for number in range(_CLASSES):
+    for number, end in enumerate(ends):
         own = traffic[place == number]
         if len(own) >= _FEWEST:
             low, high = np.quantile(own, (0.05, 0.95))
             statistics = {"95th percentile": float(high), "mean": float(own.mean()), "5th percentile": float(low)}
-            found.append(((number + 0.5) / _CLASSES, statistics))
+            found.append((end, statistics))
     return found
 
 
 def _rows(context: SpecialContext) -> Iterator[tuple[Any, ...]]:
     for seed, observations in observed(context.scale).items():
-        for panel, column in ((0, observations.occupancy), (1, observations.interval)):
-            for middle, statistics in classes(column, observations.traffic):
+        axes = ((observations.occupancy, _OCCUPANCY), (TIME_CONSTANT_MS * observations.interval, _INTERVAL_MS))
+        for panel, (column, ends) in enumerate(axes):
+            for end, statistics in classes(column, observations.traffic, ends):
                 for name, value in statistics.items():
-                    yield (panel, name, f"{middle:g}", middle, seed, _TRAFFIC, value)
+                    yield (panel, name, f"{end:g}", end, seed, _TRAFFIC, value)
     for seed, report in reports(context.scale).items():
         yield (2, "occupancy", "", None, seed, _PEARSON, report.occupancy_correlation)
         yield (2, "interval", "", None, seed, _PEARSON, report.interval_correlation)

@@ -7,6 +7,7 @@ time is that in which flows arrive: after that, all schemes have empty queues. T
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from weft.papers.declared import FigureSpec, Measure, PanelSpec, Paper
@@ -24,7 +25,9 @@ __all__ = ["PANELS", "draw", "make", "occupancy_variance", "while_flows_arrive"]
 
 _VARIANCE = "variance of queue occupancy"
 
-PANELS = (PanelSpec("", "", "table", (Measure(label=_VARIANCE, unit="ratio"),)),)
+_THOUSANDTHS = 1e3
+
+PANELS = (PanelSpec("", "", "table", (Measure(label=f"{_VARIANCE} (thousandths)", unit="ratio"),)),)
 
 
 def make(context: SpecialContext) -> FigureData:
@@ -33,8 +36,11 @@ def make(context: SpecialContext) -> FigureData:
 
 
 def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figure":
-    """Draw a table with a row for each scheme."""
-    return draw_panels(paper, PANELS, data, note)
+    """Draw a table with a row for each scheme, in thousandths: most variances are smaller than that."""
+    import polars as pl
+
+    label, value = pl.lit(PANELS[0].measures[0].label).alias("measure"), pl.col("value") * _THOUSANDTHS
+    return draw_panels(paper, PANELS, replace(data, rows=data.rows.with_columns(label, value)), note)
 
 
 def while_flows_arrive(frame: "pl.DataFrame", flows: "pl.DataFrame") -> "pl.DataFrame":
