@@ -74,15 +74,22 @@ def tick_groups(axes: "Axes", labels: Sequence[str]) -> None:
     axes.grid(axis="x", visible=False)
 
 
-def value_axis(axes: "Axes", values: Sequence[Estimate], divisor: float, *, log: bool, from_zero: bool) -> None:
-    """Scale y for these values: logarithmic if asked for and possible, from 0 otherwise unless some are below."""
+def value_axis(
+    axes: "Axes", values: Sequence[Estimate], divisor: float, *, log: bool, from_zero: bool, points: bool = False
+) -> None:
+    """Scale y for these values: logarithmic if asked for and possible, from 0 otherwise unless some are below.
+
+    `points` tells that there are points, which must not be cut in two, rather than bars.
+    """
     means = [value.mean / divisor for value in values]
     if log and any(mean > 0.0 for mean in means):
         set_log(axes, means, "y")
     elif from_zero and min(means, default=0.0) >= 0.0:
-        axes.set_ylim(bottom=0.0)
-        if max(means, default=0.0) == 0.0:
-            axes.set_ylim(top=1.0)
+        top = axes.get_ylim()[1] if max(means, default=0.0) > 0.0 else 1.0
+        # A line along zero is seen whole.
+        axes.set_ylim(-0.03 * top if points and min(means) < 0.02 * top else 0.0, top)
+    elif min(means, default=0.0) >= 0.0:
+        axes.set_ylim(bottom=max(axes.get_ylim()[0], 0.0))
     if not log:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
 

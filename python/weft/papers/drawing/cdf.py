@@ -56,15 +56,17 @@ def draw_cdf(axes: "Axes", view: PanelView) -> None:
 def drawn_curves(view: PanelView) -> list[tuple[str, str | None, "pl.DataFrame"]]:
     """Each curve with its contender, and with a dash of its own where a contender has one for each of several x.
 
-    Curves that were pooled over the seeds are taken where there are some; otherwise, at each value, the mean of the
-    shares over the seeds that have it.
+    Curves that were pooled over the seeds are taken where there are some; otherwise, at each value that all
+    seeds have, the mean of the shares.
     """
     import polars as pl
 
     frame = view.curves.drop_nulls(["value", "share"])
     pooled = frame.filter(pl.col("seed") < 0)
     if pooled.is_empty() and frame.get_column("seed").n_unique() > 1:
-        frame = frame.group_by("contender", "x", "value", maintain_order=True).agg(pl.col("share").mean()).sort("value")
+        curve = ("contender", "x")
+        means = frame.group_by(*curve, "value", maintain_order=True).agg(pl.col("share").mean(), seeds=pl.len())
+        frame = means.filter(pl.col("seeds") == pl.col("seeds").max().over(*curve)).sort("value")
     else:
         frame = (frame if pooled.is_empty() else pooled).sort("position")
     xs = frame.get_column("x").unique(maintain_order=True).to_list()

@@ -36,7 +36,7 @@ def draw_lines(axes: "Axes", view: PanelView) -> None:
             values = [found.get((contender, measure, place.label)) for place in own]
             if not any(values):
                 continue
-            axes.errorbar(
+            drawn = axes.errorbar(
                 _set_apart(where or list(range(len(own))), turn - (len(view.contenders) - 1) / 2.0, log=view.x.log),
                 [math.nan if value is None else value.mean / divisor for value in values],
                 yerr=whiskers(values, divisor, log=view.y.log),
@@ -49,7 +49,10 @@ def draw_lines(axes: "Axes", view: PanelView) -> None:
                 capsize=2.0,
                 elinewidth=1.0,
             )
-    value_axis(axes, list(found.values()), divisor, log=view.y.log, from_zero=not view.relative)
+            # Seeds may differ a lot in their flows: their bars must not hide the lines.
+            for part in (*drawn[1], *drawn[2]):
+                part.set_alpha(0.5)
+    value_axis(axes, list(found.values()), divisor, log=view.y.log, from_zero=not view.relative, points=True)
     tick_places(axes, own, where, log=view.x.log)
     axes.set_xlabel(view.x.label)
     axes.set_ylabel(label)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from weft.papers.drawing.axes import empty
 from weft.papers.drawing.view import PanelView, estimates, places, unit_scale
-from weft.quantity import number, plain
+from weft.quantity import number
 from weft.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -78,4 +78,4 @@ def _cell(value: Estimate | None, divisor: float) -> str:
     if value is None:
         return "-"
     text = number(value.mean / divisor)
-    return text if value.half_width is None else f"{text} ± {plain(value.half_width / divisor)}"
+    return text if value.half_width is None else f"{text} ± {float(f'{value.half_width / divisor:.2g}'):,g}"
