@@ -44,7 +44,7 @@ def one_run(scheme: str, load: float, seed: int) -> weft.Result:
 
 
 def test_every_figure_is_written_with_its_data(made: Reproduction) -> None:
-    assert [one.figure.name for one in made.made] == ["1", "2"] and made.ok
+    assert [one.figure.name for one in made.made] == ["1", "2", "4"] and made.ok
     assert [one.name for one in made.not_made] == ["3"]
     for one in made.made:
         names = {path.name for path in one.files}
@@ -92,6 +92,16 @@ def test_a_box_has_its_quantiles_and_its_mean(made: Reproduction) -> None:
     assert box["value"][2] == pytest.approx(goodput.median()) and box["value"][5] == pytest.approx(goodput.mean())
 
 
+def test_a_curve_over_time_is_the_statistic_over_all_links_at_each_time(made: Reproduction) -> None:
+    data = data_of(made, "4")
+    settings = {"traffic.load": 0.5, "run.sample_every": "1ms"}
+    links = weft.run(SPEC | {"balancer": {"name": "ecmp"}}, set=settings, seed=1).series.links("leaf")
+    times = links.group_by("time_us", maintain_order=True).agg(pl.col("utilisation").mean())
+    assert data.curves["value"].to_list() == times["time_us"].to_list()
+    assert data.curves["share"].to_list() == pytest.approx(times["utilisation"].to_list())
+    assert data.rows["value"].to_list() == [pytest.approx(times["utilisation"].mean())]
+
+
 def test_measures_side_by_side_have_their_labels(made: Reproduction) -> None:
     rows = data_of(made, "2").rows.filter((pl.col("panel") == 2) & (pl.col("contender") == "ecmp"))
     slowdown = one_run("ecmp", 0.7, 1).flows["slowdown"]
@@ -100,7 +110,7 @@ def test_measures_side_by_side_have_their_labels(made: Reproduction) -> None:
 
 
 def test_runs_that_figures_share_are_done_once(made: Reproduction) -> None:
-    assert made.runs == 8 == runs_done(made.path) and made.kept == 0
+    assert made.runs == 9 == runs_done(made.path) and made.kept == 0
     stored = weft.load(next((made.path / "runs").glob("*/flows.parquet")).parent)
     assert stored.flows.height == 30, "a run of the store is a result directory"
 
@@ -113,7 +123,7 @@ def test_what_is_there_is_not_run_again_and_a_table_that_is_missing_is_added(tmp
     assert (again.runs, again.kept) == (8, 8) and data_of(again, "1").runs.reused == 8
     other = make_figures("tiny", ["2"], folder=folder, out=out)
     assert (other.runs, other.kept) == (4, 0), "they have no table of flows yet"
-    assert make_figures("tiny", folder=folder, out=out).kept == 8
+    assert make_figures("tiny", ["1", "2"], folder=folder, out=out).kept == 8
     assert make_figures("tiny", ["1"], folder=folder, out=out, force=True).kept == 0
 
 
@@ -165,7 +175,7 @@ def test_a_watcher_is_told_of_the_beginning_of_runs_and_of_figures(tmp_path: Pat
             told.append(made.figure.key)
 
     make_figures("tiny", folder=write_tiny(tmp_path / "papers"), out=tmp_path / "out", watch=Writes())
-    assert told == ["2 figures, 8 runs, 0 there", "tiny 1", "tiny 2"]
+    assert told == ["3 figures, 9 runs, 0 there", "tiny 1", "tiny 2", "tiny 4"]
 
 
 def test_a_directory_of_somebody_else_is_refused(tmp_path: Path) -> None:
@@ -187,12 +197,12 @@ def test_times_are_kept_beside_those_of_other_figures(tmp_path: Path, made: Repr
     file.write_text('[quick.tiny]\n"9" = 70\n[paper.tiny]\n"1" = 8000\n', encoding="utf-8")
     file.write_text(times_text(read_times(file), "quick", made.made), encoding="utf-8")
     times = read_times(file)
-    assert times["paper"] == {"tiny": {"1": 8000.0}} and set(times["quick"]["tiny"]) == {"1", "2", "9"}
+    assert times["paper"] == {"tiny": {"1": 8000.0}} and set(times["quick"]["tiny"]) == {"1", "2", "4", "9"}
     assert times["quick"]["tiny"]["9"] == 70.0 and times["quick"]["tiny"]["1"] >= 1.0
 
 
 def test_a_figure_needs_the_places_that_it_shows_and_no_others(tmp_path: Path) -> None:
-    one, two, _ = planned("tiny", folder=write_tiny(tmp_path / "papers"), scale="paper")
+    one, two, *_ = planned("tiny", folder=write_tiny(tmp_path / "papers"), scale="paper")
     assert len(one.cases) == 2 * 3 * 3
     assert {case.label("traffic.load") for case in two.cases} == {"0.7"} and len(two.cases) == 2 * 3
 

@@ -64,6 +64,19 @@ measure = [
     { label = "largest", table = "flows", column = "slowdown", statistic = "max" },
 ]
 
+[experiment.sampled]
+spec = { fabric = { leaves = 2, spines = 2, hosts_per_leaf = 2 }, traffic = { workload = "web-search", flows = 30 } }
+set = { "run.sample_every" = "1ms", "traffic.load" = 0.5 }
+schemes = ["ecmp"]
+
+[figure.4]
+title = "Uplinks over time"
+
+[[figure.4.panel]]
+experiment = "sampled"
+plot = "over-time"
+measure = { table = "samples", column = "utilisation", tier = "leaf", statistic = "mean" }
+
 [figure.3]
 title = "A photograph"
 reason = "it shows a testbed"

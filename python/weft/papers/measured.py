@@ -42,7 +42,8 @@ class FigureData:
     """A row per value: panel (from 0), contender, x (label), x_number (or null), seed, measure (label), value.
 
     In the order of panels, contenders, x, measures and seeds. Values have the unit of their measure; `relative_to` is
-    applied. A run that failed has null.
+    applied. A run that failed has null. Of a curve over time the value is the mean over its points; a distribution has
+    several measures, among them its mean and its quantiles.
     """
     curves: "pl.DataFrame"
     """Of plots of kind cdf, box and over-time: panel, contender, x, seed (-1: pooled), position, value, share.

@@ -1,5 +1,6 @@
 """From the runs of a declared figure to its tidy table."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -126,7 +127,12 @@ class _Panel:
 
     def _plain(self, place: _Place, measure: Measure, seed: int) -> float | None:
         result = self._run(place, seed)
-        return None if result is None else value_of(result, measure)
+        if result is None:
+            return None
+        if self._panel.plot != "over-time":
+            return value_of(result, measure)
+        values = [value for _, value in over_time(result, measure) if value is not None]
+        return math.fsum(values) / len(values) if values else None
 
     def _distribution(self, place: _Place, measure: Measure, seed: int) -> Mapping[str, float | None]:
         """Return what claims may ask of a distribution."""

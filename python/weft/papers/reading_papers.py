@@ -183,6 +183,8 @@ def _labels(value: Any) -> tuple[str, ...]:
 def _check_points(panel: PanelSpec, experiment: Experiment, section: Section, scale: str) -> None:
     """Every name of a panel is one of its experiment, and nothing varies that the panel does not show."""
     at = f"at {scale} scale"
+    if panel.relative_to is not None and panel.plot in (*_POOLED, "over-time"):
+        raise section.error(f"relative_to: a {panel.plot} plot shows values as they are")
     fields = {key: [value.label for value in values] for key, values in experiment.vary.items()}
     relative = panel.relative_to
     points = {key: (label,) for key, label in relative.items()} if isinstance(relative, Mapping) else {}
