@@ -140,6 +140,18 @@ def test_a_claim_of_no_difference_is_reproduced_by_small_ones_alone() -> None:
     assert judged(same, levels(meet=140.0, conga=100.0)).verdict is Verdict.NOT_REPRODUCED
 
 
+def test_a_bare_value_of_which_not_even_the_sign_is_known_is_not_reproduced() -> None:
+    value = claim("value", expected=(0.7, 0.7))
+    # 0.3 and 0.5 have the interval 0.4 +- 1.27, which holds 0.7 and zero.
+    rows = [(0, "meet", "", None, seed, "", found) for seed, found in ((1, 0.3), (2, 0.5))]
+    vague = judged(value, rows)
+    assert vague.verdict is Verdict.NOT_REPRODUCED
+    assert "not even the sign" in vague.sentence
+    assert judged(value, rows[1:]).verdict is Verdict.OTHER_SIZE
+    zero = claim("value", expected=(0.0, 0.0))
+    assert judged(zero, [(*row[:-1], 0.0) for row in rows]).verdict is Verdict.REPRODUCED
+
+
 def test_a_bare_value_counts_as_another_size_within_a_factor_of_two() -> None:
     value = claim("value", expected=(621.0, 621.0))
     for level, verdict in ((600, Verdict.REPRODUCED), (1000, Verdict.OTHER_SIZE), (1500, Verdict.NOT_REPRODUCED)):

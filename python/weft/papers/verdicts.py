@@ -130,11 +130,16 @@ def _bounded(rule: Rule, value: Estimate) -> tuple[Verdict, str]:
 
 
 def _plain_value(rule: Rule, value: Estimate) -> tuple[Verdict, str]:
-    """Read a bare value, which has no direction: within a factor of two it counts as the same, of another size."""
+    """Read a bare value, whose direction is its sign: within a factor of two it counts as the same, of another size.
+
+    An interval that includes zero, where the paper's value is none, would include nearly anything: it says nothing.
+    """
     assert rule.expected is not None
+    low, high = rule.expected
+    if (low > 0.0 or high < 0.0) and value.low <= 0.0 <= value.high and value.half_width:
+        return Verdict.NOT_REPRODUCED, "the interval includes zero, so that not even the sign is established"
     if _near(rule.expected, value):
         return Verdict.REPRODUCED, "it is as the paper says"
-    low, high = rule.expected
     if low > 0.0 and low / 2.0 <= value.mean <= 2.0 * high:
         return Verdict.OTHER_SIZE, "it is within a factor of two of what the paper says"
     return Verdict.NOT_REPRODUCED, "it is not within a factor of two of what the paper says"
