@@ -27,6 +27,7 @@ def draw_lines(axes: "Axes", view: PanelView) -> None:
         return
     own = places(view)
     where = positions(own, log=view.x.log)
+    stands, log = (list(range(len(own))), False) if where is None else (where, view.x.log)
     label, divisor = scaled_label(view.y, [value.mean for value in found.values()])
     if view.relative:
         axes.axhline(1.0, color="#999999", linewidth=0.8)
@@ -37,7 +38,7 @@ def draw_lines(axes: "Axes", view: PanelView) -> None:
             if not any(values):
                 continue
             drawn = axes.errorbar(
-                _set_apart(where or list(range(len(own))), turn - (len(view.contenders) - 1) / 2.0, log=view.x.log),
+                _set_apart(stands, turn - (len(view.contenders) - 1) / 2.0, log=log),
                 [math.nan if value is None else value.mean / divisor for value in values],
                 yerr=whiskers(values, divisor, log=view.y.log),
                 color=look.colour,
