@@ -158,10 +158,14 @@ def test_a_run_that_fails_is_told_and_leaves_a_gap(tmp_path: Path, monkeypatch: 
 
 
 def test_a_figure_that_cannot_be_made_does_not_stop_the_others(tmp_path: Path) -> None:
-    text = TINY.replace('column = "goodput_mbps"', 'column = "godput_mbps"')
-    found = make_figures("tiny", folder=write_tiny(tmp_path / "papers", text), out=tmp_path / "out")
+    folder, out = write_tiny(tmp_path / "papers"), tmp_path / "out"
+    assert make_figures("tiny", folder=folder, out=out).ok
+    write_tiny(folder, TINY.replace('column = "goodput_mbps"', 'column = "godput_mbps"'))
+    found = make_figures("tiny", folder=folder, out=out)
     errors = {made.figure.name: made.error for made in found.made}
     assert errors["1"] is None and errors["2"] is not None and "did you mean 'goodput_mbps'" in errors["2"]
+    assert not found.ok and found.kept == 9
+    assert not (out / "tiny/2/verdicts.json").exists(), "what it was before does not count"
 
 
 def test_a_watcher_is_told_of_the_beginning_of_runs_and_of_figures(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import _core
-from weft.errors import SpecError
+from weft.errors import OutputError, SpecError, Stopped
 from weft.papers.declared import FigureSpec, Paper, Scale
 from weft.papers.drawing import draw, note_below, write
 from weft.papers.measured import FigureData, RunsUsed
@@ -73,14 +73,17 @@ class Maker:
         self._cpu_s, self._simulating_s = 0.0, 0.0
         result = lru_cache(_RUNS_HELD)(lambda case: self.store.result(plan.run(case).id))
         runs = self._runs_used(paper, plan, cases)
+        place = f"{paper.name}/{figure.name}"
+        self.store.remove(f"{place}/verdicts.json")  # written last: until then, the figure is not there
         try:
             data = self._data(figure, paper, runs, result)
             files = self._write(figure, paper, data)
             verdicts = figure_verdicts(paper, figure, data)
-        except (SpecError, AssertionError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        except (OutputError, OSError, Stopped):  # about the place, not the figure: the next one would fare no better
+            raise
+        except Exception as error:
             message = str(error) if isinstance(error, SpecError) else f"{type(error).__name__}: {error}"
             return Made(figure, error=message)
-        place = f"{paper.name}/{figure.name}"
         self.store.put(f"{place}/verdicts.json", (json.dumps(verdicts, indent=1, ensure_ascii=False) + "\n").encode())
         files = (*files, self.store.path / place / "verdicts.json")
         own = clock() - began - self._simulating_s
