@@ -6,11 +6,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from weft.papers.declared import load_paper
+from weft.papers.measured import RunsUsed
+from weft.papers.scorecard import figure_verdicts
 from weft.papers.special.qall_decision_delay import delays_us
 from weft.papers.special.qall_load_sharing import sharing_by_slot
 from weft.papers.special.qall_observations import classes
 from weft.papers.special.qall_queue_variance import occupancy_variance
 from weft.papers.special.scheme_costs import decision_ns
+from weft.papers.special.tidy import figure_data
 from weft.simulation import Result
 
 
@@ -110,3 +114,13 @@ def test_classes_hold_what_is_up_to_their_end_and_need_enough_of_it() -> None:
     assert [statistics["mean"] for _, statistics in found] == pytest.approx([0.2, 0.5])
     assert found[1][1]["5th percentile"] == pytest.approx(0.4)
     assert found[1][1]["95th percentile"] == pytest.approx(0.6)
+
+
+def test_a_special_figure_tells_the_unit_of_each_of_its_panels() -> None:
+    paper = load_paper("qall")
+    rows = [
+        (panel, "qall", "", None, seed, name, 0.02) for panel, name in ((1, "mean"), (2, "largest")) for seed in (1, 2)
+    ]
+    found = figure_verdicts(paper, paper.figure("15"), figure_data(rows, RunsUsed("quick", runs=2, seeds=2)))
+    units = {claim["id"]: claim["measured"]["unit"] for claim in found["claims"] if claim["measured"]}
+    assert (units["sharing-qall-pkt"], units["sharing-5"]) == ("share", "share")

@@ -20,6 +20,7 @@ from weft.papers.drawing.view import DrawnUnit
 from weft.papers.drawing.views import field_name, unit_of
 from weft.papers.effects import Words
 from weft.papers.measured import FigureData, RunsUsed
+from weft.papers.special import find_special
 from weft.papers.verdicts import Judgement, Verdict, judge, not_run, untestable
 
 __all__ = [
@@ -165,10 +166,9 @@ def figure_folder(paper: Paper, name: str, *directories: Path) -> Path | None:
 
 
 def _unit(claim: Claim, figure: FigureSpec) -> DrawnUnit:
-    """Unit of the values that a claim is about; a special figure's have none."""
-    if figure.special is not None:
-        return "ratio"
-    panels = [figure.panels[place] for place in claim.panels] or figure.panels
+    """Unit of the values that a claim is about."""
+    every = figure.panels if figure.special is None else find_special(figure.special).drawn
+    panels = [every[place] for place in claim.panels if place < len(every)] or every
     measures = [measure for panel in panels for measure in panel.measures]
     if any(panel.relative_to is not None for panel in panels):
         return "ratio"

@@ -5,7 +5,7 @@ Each is a module with two functions. A figure names it by `special = "..."`:
 - `make(context) -> FigureData` works the data out, in the tidy form of every figure; `runs` of it is `context.runs`,
   which a module that does more runs replaces.
 - `draw(paper, figure, data, note) -> matplotlib.figure.Figure` draws it. `weft.papers.drawing.draw_panels` draws
-  panels that the module declares itself.
+  panels that the module declares itself; as `DRAWN` they also tell the units of its values.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.papers.declared import FigureSpec, Paper, Scale
+from weft.papers.declared import FigureSpec, PanelSpec, Paper, Scale
 from weft.papers.measured import FigureData, RunsUsed
 from weft.papers.reading import nearest
 from weft.papers.runs import Case
@@ -67,10 +67,12 @@ class SpecialContext:
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """The two functions of a module."""
+    """What a module has."""
 
     make: Callable[[SpecialContext], FigureData]
     draw: "Callable[[Paper, FigureSpec, FigureData, str], Figure]"
+    drawn: Sequence[PanelSpec] = ()
+    """The panels of its data, if it declares them."""
 
 
 def find_special(name: str) -> Special:
@@ -78,4 +80,4 @@ def find_special(name: str) -> Special:
     if name not in SPECIAL:
         raise nearest("special figure", name, SPECIAL)
     module = importlib.import_module(f"weft.papers.special.{SPECIAL[name]}")
-    return Special(module.make, module.draw)
+    return Special(module.make, module.draw, getattr(module, "DRAWN", ()))

@@ -16,11 +16,11 @@ from weft.papers.special.tidy import figure_data
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PANELS", "delays_us", "draw", "make"]
+__all__ = ["DRAWN", "delays_us", "draw", "make"]
 
 _KNOWN, _AGE = "until a queue is known", "mean age of what decides"
 
-PANELS = (PanelSpec("", "", "table", (Measure(label=_KNOWN, unit="us"), Measure(label=_AGE, unit="us"))),)
+DRAWN = (PanelSpec("", "", "table", (Measure(label=_KNOWN, unit="us"), Measure(label=_AGE, unit="us"))),)
 
 _AT_ONCE = ("drill",)
 
@@ -32,7 +32,7 @@ def make(context: SpecialContext) -> FigureData:
 
 def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figure":
     """Draw a table with a row for each scheme; a dash where there is no such time, or none is counted."""
-    return draw_panels(paper, PANELS, data, note)
+    return draw_panels(paper, DRAWN, data, note)
 
 
 def delays_us(counters: Mapping[str, int]) -> tuple[float | None, float | None]:

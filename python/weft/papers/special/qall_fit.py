@@ -13,11 +13,11 @@ from weft.papers.special.tidy import figure_data
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PANELS", "draw", "make"]
+__all__ = ["DRAWN", "draw", "make"]
 
 _R2, _MRE = "R²", "MRE"
 
-PANELS = (PanelSpec("", "", "table", (Measure(label=_R2, unit="ratio"), Measure(label=_MRE, unit="ratio"))),)
+DRAWN = (PanelSpec("", "", "table", (Measure(label=_R2, unit="ratio"), Measure(label=_MRE, unit="ratio"))),)
 
 
 def make(context: SpecialContext) -> FigureData:
@@ -27,7 +27,7 @@ def make(context: SpecialContext) -> FigureData:
 
 def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figure":
     """Draw a table with a row for each degree."""
-    return draw_panels(paper, PANELS, data, note)
+    return draw_panels(paper, DRAWN, data, note)
 
 
 def _rows(context: SpecialContext) -> Iterator[tuple[Any, ...]]:

@@ -21,7 +21,7 @@ from weft.simulation import Result
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PANELS", "draw", "make", "sharing_by_slot"]
+__all__ = ["DRAWN", "draw", "make", "sharing_by_slot"]
 
 _ACCURACY = "load sharing accuracy"
 
@@ -31,7 +31,7 @@ def _panel(title: str, plot: str, measure: str) -> PanelSpec:
     return PanelSpec(title, "", plot, own, y_label=_ACCURACY, y_scale="log")
 
 
-PANELS = (
+DRAWN = (
     _panel("(a) Over time", "over-time", _ACCURACY),
     _panel("(b) Mean over slots", "bars", "mean"),
     _panel("(c) Largest of a slot", "bars", "largest"),
@@ -66,7 +66,7 @@ def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figu
 
     first = data.curves.filter(pl.col("seed") == pl.col("seed").min())
     data = replace(data, curves=first)
-    return draw_panels(paper, PANELS, data, note)
+    return draw_panels(paper, DRAWN, data, note)
 
 
 def sharing_by_slot(result: Result, slot_us: float) -> Sequence[tuple[float, float]]:

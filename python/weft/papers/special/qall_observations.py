@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from weft.fitting import Vector
 
-__all__ = ["PANELS", "classes", "draw", "make"]
+__all__ = ["DRAWN", "classes", "draw", "make"]
 
 _OCCUPANCY = tuple(share / 10 for share in range(1, 11))
 """Upper ends of classes, as shares of a full queue; the first begins at 0."""
@@ -33,7 +33,7 @@ _FEWEST = 20
 _TRAFFIC, _PEARSON = "egress traffic", "Pearson correlation with egress traffic"
 _SHARE = (Measure(label=_TRAFFIC, unit="share"),)
 
-PANELS = (
+DRAWN = (
     PanelSpec("(a) Queue occupancy", "", "lines", _SHARE, x_label="share of the buffer, up to", y_label=_TRAFFIC),
     PanelSpec("(b) Dequeue time interval", "", "lines", _SHARE, x_label="ms, up to", y_label=_TRAFFIC, x_scale="log"),
     PanelSpec("(c) Correlation", "", "bars", (Measure(label=_PEARSON, unit="ratio"),), y_label="Pearson correlation"),
@@ -47,7 +47,7 @@ def make(context: SpecialContext) -> FigureData:
 
 def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figure":
     """Draw the classes of both, and the correlations."""
-    return draw_panels(paper, PANELS, data, note)
+    return draw_panels(paper, DRAWN, data, note)
 
 
 def classes(of: "Vector", traffic: "Vector", ends: Sequence[float]) -> list[tuple[float, dict[str, float]]]:

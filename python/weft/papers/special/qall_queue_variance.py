@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-__all__ = ["PANELS", "draw", "make", "occupancy_variance", "while_flows_arrive"]
+__all__ = ["DRAWN", "draw", "make", "occupancy_variance", "while_flows_arrive"]
 
 _VARIANCE = "variance of queue occupancy"
 
 _THOUSANDTHS = 1e3
 
-PANELS = (PanelSpec("", "", "table", (Measure(label=f"{_VARIANCE} (thousandths)", unit="ratio"),)),)
+DRAWN = (PanelSpec("", "", "table", (Measure(label=f"{_VARIANCE} (thousandths)", unit="ratio"),)),)
 
 
 def make(context: SpecialContext) -> FigureData:
@@ -39,8 +39,8 @@ def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figu
     """Draw a table with a row for each scheme, in thousandths: most variances are smaller than that."""
     import polars as pl
 
-    label, value = pl.lit(PANELS[0].measures[0].label).alias("measure"), pl.col("value") * _THOUSANDTHS
-    return draw_panels(paper, PANELS, replace(data, rows=data.rows.with_columns(label, value)), note)
+    label, value = pl.lit(DRAWN[0].measures[0].label).alias("measure"), pl.col("value") * _THOUSANDTHS
+    return draw_panels(paper, DRAWN, replace(data, rows=data.rows.with_columns(label, value)), note)
 
 
 def while_flows_arrive(frame: "pl.DataFrame", flows: "pl.DataFrame") -> "pl.DataFrame":

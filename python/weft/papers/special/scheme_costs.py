@@ -21,13 +21,13 @@ from weft.simulation import Result
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PANELS", "decision_ns", "draw", "make"]
+__all__ = ["DRAWN", "decision_ns", "draw", "make"]
 
 _BASE = "ecmp"
 
 _TIME, _STATE = "CPU time per decision", "state per switch"
 
-PANELS = (
+DRAWN = (
     PanelSpec(
         "(a) CPU time of this program, beyond ECMP",
         "",
@@ -52,7 +52,7 @@ def make(context: SpecialContext) -> FigureData:
 
 def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figure":
     """Draw a bar for each scheme."""
-    return draw_panels(paper, PANELS, data, note)
+    return draw_panels(paper, DRAWN, data, note)
 
 
 def decision_ns(result: Result, base: Result) -> float | None:

@@ -20,7 +20,7 @@ __all__ = ["draw", "make"]
 _SEEDS = {"quick": 3, "paper": 10}
 _MODEL, _SIMULATED = "model", "simulation"
 _MEASURES = (Measure(label=_SIMULATED, unit="us"), Measure(label=_MODEL, unit="us"))
-_DRAWN = (
+DRAWN = (
     PanelSpec(
         "(a) 20 flows of more and more bytes",
         "",
@@ -62,7 +62,7 @@ def make(context: SpecialContext) -> FigureData:
 
 def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figure":
     """Draw both plots."""
-    return draw_panels(paper, _DRAWN, data, note)
+    return draw_panels(paper, DRAWN, data, note)
 
 
 def _rows(found: dict[tuple[Point, str, int], Result | None], seeds: range) -> Iterator[tuple[Any, ...]]:
