@@ -52,7 +52,8 @@ proptest! {
             "name = 'expresspass'", "name = 'expresspass'\ncredit_spread = '8B'\nretransmit_timeout = '1ms'",
             "name = 'tcp'", "name = 'tcp'\nsack = true\nack_every = 2", "name = 'dctcp'", "name = 'dctcp'\nhandshake = true",
             "name = 'tcp'\nsack = true\nrack = true", "name = 'dctcp'\nreorder_hold = '20us'\nreorder_segments = 8\nack_every = 2",
-            "name = 'mptcp'", "name = 'mptcp'\nsubflows = 3\nsack = true\necn = 'dctcp'\nhandshake = true\nack_every = 2",
+            "name = 'mptcp'", "name = 'mptcp'\nsubflows = 4\ncoupling = 'olia'\nscheduler = 'lowest-rtt'",
+            "name = 'mptcp'\nsubflows = 3\nsack = true\necn = 'dctcp'\nhandshake = true\nack_every = 2",
         ]),
         balancer in prop::sample::select(vec![
             "name = 'ecmp'", "name = 'wcmp'", "name = 'rps'", "name = 'drb'", "name = 'letflow'\ngap = '5us'",

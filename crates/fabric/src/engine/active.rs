@@ -84,6 +84,6 @@ impl<P: Protocol> Active<P> {
         } else {
             self.receiver.get_mut(place)?.as_mut().map(|receiver| &mut receiver.end)
         };
-        ends?.numbered(flow)
+        ends.map(|ends| ends.numbered(flow))
     }
 }

@@ -131,17 +131,18 @@ impl End {
 pub struct Ends {
     /// The end of the first subflow, with the flow's own number and the transport's timer.
     pub first: End,
-    /// The ends of the other subflows.
+    /// The ends of the other subflows, each `step` on from the number of the one before.
     others: Vec<End>,
+    step: u32,
 }
 
 impl Ends {
-    /// The ends of a flow with so many subflows; each counts `flows` on from the number of the one before.
-    pub fn new(first: End, subflows: u32, flows: u32, edge: impl Fn() -> EdgeFlow) -> Self {
-        let number = |subflow: u32| FlowId(first.flow.0 + subflow * flows);
+    /// The ends of a flow with so many subflows, the number of each being `step` on from that of the one before.
+    pub fn new(first: End, subflows: u32, step: u32, edge: impl Fn() -> EdgeFlow) -> Self {
+        let number = |subflow: u32| FlowId(first.flow.0 + subflow * step);
         let others =
             (1..subflows).map(|subflow| first.of_subflow(number(subflow), subflow, edge())).collect();
-        Self { first, others }
+        Self { first, others, step }
     }
 
     /// The number of the flow.
@@ -154,9 +155,9 @@ impl Ends {
         std::iter::once(&mut self.first).chain(&mut self.others)
     }
 
-    /// The end with this number.
-    pub fn numbered(&mut self, flow: FlowId) -> Option<&mut End> {
-        self.all().find(|end| end.flow == flow)
+    /// The end with this number, which one of them has.
+    pub fn numbered(&mut self, flow: FlowId) -> &mut End {
+        self.of(self.subflow_of(flow))
     }
 
     fn of(&mut self, subflow: u8) -> &mut End {
@@ -166,9 +167,8 @@ impl Ends {
         }
     }
 
-    fn subflow_of(&self, packet: &Packet) -> u8 {
-        let other = self.others.iter().position(|end| end.flow == packet.flow);
-        other.map_or(0, |other| other as u8 + 1)
+    fn subflow_of(&self, flow: FlowId) -> u8 {
+        ((flow.0 - self.first.flow.0) / self.step) as u8
     }
 }
 
@@ -233,7 +233,7 @@ impl Outbox for HostOutbox<'_, '_> {
 
     fn mapping(&self, packet: &Packet) -> (u8, u32) {
         let data = packet.kind == Kind::Data;
-        (self.end.subflow_of(packet), if data { self.network.mappings.segment_of(packet) } else { 0 })
+        (self.end.subflow_of(packet.flow), if data { self.network.mappings.segment_of(packet) } else { 0 })
     }
 
     #[cold]

@@ -13,6 +13,7 @@ use super::active::{Active, NOT_ACTIVE};
 use super::endpoint::HostOutbox;
 use super::event_set::{EventKey, EventKind, Next};
 use super::hosts::{Hosts, PacketSizes, fabric_facts};
+use super::mappings::Mappings;
 use super::network::Network;
 use super::paths::PathMeter;
 use super::results::FlowRecord;
@@ -138,6 +139,10 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         let peaks = input.sample_every.map_or(Peaks::NotKept, |_| Peaks::Kept);
         let hooks = (hooks, edge_hooks);
         let mut network = Network::new(topology, input.faults, seed, peaks, sizes.full_bytes, hooks, scheme);
+        let subflows = input.protocol.subflows() as usize;
+        if subflows > 1 {
+            network.mappings = Mappings::new(input.flows.len() * subflows);
+        }
         if let Some(rules) = input.protocol.credit_ports() {
             network.open_credit_ports(rules);
         }
@@ -154,7 +159,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             faults: input.faults,
             reroute_after: input.reroute_after,
             active: Active::default(),
-            place: vec![NOT_ACTIVE; input.flows.len() * input.protocol.subflows() as usize],
+            place: vec![NOT_ACTIVE; input.flows.len() * subflows],
             protocol: input.protocol,
             records: Vec::with_capacity(input.flows.len()),
             next_flow: 0,

@@ -16,6 +16,19 @@ pub enum Coupling {
     /// Linked increases: RFC 6356.
     #[default]
     Lia,
+    /// Opportunistic linked increases: Khalili et al. 2012.
+    Olia,
+}
+
+/// Which subflow is served first if several have room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduler {
+    /// The first one.
+    #[default]
+    ByNumber,
+    /// The one with the shortest smoothed round-trip time.
+    LowestRtt,
 }
 
 /// What the subflows do with ECN.
@@ -66,6 +79,6 @@ impl MptcpConfig {
         let per_segment = (self.mss.as_u64() - option.as_u64()).max(1);
         let join_after = self.join_after.as_u64().div_ceil(per_segment).max(1);
         let join_after = u32::try_from(join_after).unwrap_or(u32::MAX);
-        Ok(Mptcp { tcp, subflows, join_after, coupling: self.coupling })
+        Ok(Mptcp { tcp, subflows, join_after, coupling: self.coupling, scheduler: self.scheduler })
     }
 }

@@ -1,40 +1,170 @@
 //! How the windows of the subflows grow together.
 
-/// A subflow, as the coupling sees it: its window in segments, and its smoothed round-trip time in seconds (above zero).
+use super::Coupling;
+
+/// A subflow, as the coupling sees it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Share {
+    /// Its window in segments, above zero.
     pub cwnd: f64,
+    /// Its smoothed round-trip time in seconds, above zero.
     pub rtt_s: f64,
+    /// Segments acknowledged since it last reduced its window, or between the last two times if they are more.
+    pub between_losses: u32,
+}
+
+/// What becomes of an increase in congestion avoidance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Growth {
+    /// What a TCP alone adds.
+    Alone,
+    /// No more than this for each segment acknowledged.
+    AtMost(f64),
+    /// This for each segment acknowledged; below zero, less.
+    Of(f64),
+}
+
+impl Growth {
+    /// The growth of the subflow `own`, which is among `shares`: those that were measured.
+    pub fn new(coupling: Coupling, own: Option<Share>, shares: impl Iterator<Item = Share> + Clone) -> Self {
+        match (coupling, own) {
+            (Coupling::Lia, Some(_)) => Self::AtMost(linked_increase(shares)),
+            (Coupling::Olia, Some(own)) => Self::Of(opportunistic_increase(own, &shares)),
+            _ => Self::Alone,
+        }
+    }
+
+    /// By how much a window of `cwnd` segments grows on `acked` segments, if a TCP alone would grow by `alone`. No window
+    /// shrinks below one segment.
+    pub fn applied(self, alone: f64, acked: u32, cwnd: f64) -> f64 {
+        match self {
+            Self::Alone => alone,
+            Self::AtMost(each) => alone.min(each * f64::from(acked)),
+            Self::Of(each) => (each * f64::from(acked)).max(1.0 - cwnd),
+        }
+    }
 }
 
 /// RFC 6356 section 3, equation 1: the most by which a window may grow for each segment acknowledged, `alpha /
-/// cwnd_total` with alpha of equation 2. No limit without a subflow that was measured.
-pub(super) fn linked_increase(shares: impl Iterator<Item = Share>) -> f64 {
+/// cwnd_total` with alpha of equation 2.
+fn linked_increase(shares: impl Iterator<Item = Share>) -> f64 {
     let (mut best, mut sum) = (0.0_f64, 0.0);
-    for Share { cwnd, rtt_s } in shares {
+    for Share { cwnd, rtt_s, .. } in shares {
         best = best.max(cwnd / (rtt_s * rtt_s));
         sum += cwnd / rtt_s;
     }
     // alpha = cwnd_total best / sum^2, so that cwnd_total cancels out.
-    if sum > 0.0 { best / (sum * sum) } else { f64::INFINITY }
+    best / (sum * sum)
+}
+
+/// OLIA (Khalili et al. 2012; draft-khalili-mptcp-congestion-control-05 section 3): `w / rtt^2` over the square of the sum of
+/// all `w / rtt`, and `alpha / w`, for each segment acknowledged.
+fn opportunistic_increase(own: Share, shares: &(impl Iterator<Item = Share> + Clone)) -> f64 {
+    let sum: f64 = shares.clone().map(|share| share.cwnd / share.rtt_s).sum();
+    own.cwnd / (own.rtt_s * own.rtt_s) / (sum * sum) + opportunistic_alpha(own, shares) / own.cwnd
+}
+
+/// OLIA's alpha: window moves from the subflows with the largest one to those that seem best and have less. All alphas add
+/// up to zero. Windows are compared in whole segments, as Linux does: exact ones are hardly ever equal.
+fn opportunistic_alpha(own: Share, shares: &(impl Iterator<Item = Share> + Clone)) -> f64 {
+    let largest = shares.clone().map(|share| share.cwnd as u32).max().unwrap_or_default();
+    let best = shares.clone().map(Share::quality).fold(0.0, f64::max);
+    let has_largest = |share: &Share| share.cwnd as u32 == largest;
+    let is_collected = |share: &Share| share.quality() >= best && !has_largest(share);
+    let count = |of: &dyn Fn(&Share) -> bool| shares.clone().filter(of).count() as f64;
+    let (all, collected) = (count(&|_| true), count(&is_collected));
+    if collected == 0.0 {
+        0.0
+    } else if is_collected(&own) {
+        1.0 / (all * collected)
+    } else if has_largest(&own) {
+        -1.0 / (all * count(&has_largest))
+    } else {
+        0.0
+    }
+}
+
+impl Share {
+    /// What a TCP would get of the path, squared: segments between losses / RTT^2, since its rate is sqrt(2 / loss) / RTT.
+    fn quality(self) -> f64 {
+        f64::from(self.between_losses) / (self.rtt_s * self.rtt_s)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn limit(shares: &[(f64, f64)]) -> f64 {
-        linked_increase(shares.iter().map(|&(cwnd, rtt_s)| Share { cwnd, rtt_s }))
+    fn share((cwnd, rtt_s, between_losses): (f64, f64, u32)) -> Share {
+        Share { cwnd, rtt_s, between_losses }
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
+    }
+
+    fn all_close<const N: usize>(found: [f64; N], expected: [f64; N]) {
+        found.into_iter().zip(expected).for_each(|(found, expected)| close(found, expected));
     }
 
     #[test]
-    fn the_increase_is_that_of_rfc_6356_by_hand() {
+    fn the_linked_increase_is_that_of_rfc_6356_by_hand() {
+        let limit = |shares: &[(f64, f64)]| {
+            linked_increase(shares.iter().map(|&(cwnd, rtt_s)| share((cwnd, rtt_s, 0))))
+        };
         // One subflow: alpha = 1, so 1 / cwnd, as TCP.
-        assert!((limit(&[(10.0, 0.1)]) - 0.1).abs() < 1e-12);
+        close(limit(&[(10.0, 0.1)]), 0.1);
         // Two alike: together 1 / cwnd_total for each acknowledged segment at either, a quarter of what two TCPs do.
-        assert!((limit(&[(10.0, 0.1), (10.0, 0.1)]) - 1.0 / 40.0).abs() < 1e-12);
+        close(limit(&[(10.0, 0.1), (10.0, 0.1)]), 1.0 / 40.0);
         // cwnd 10 and 20, RTT 1 and 2: alpha = 30 x 10 / (10 + 10)^2 = 0.75; over a total of 30.
-        assert!((limit(&[(10.0, 1.0), (20.0, 2.0)]) - 0.75 / 30.0).abs() < 1e-12);
-        assert!(limit(&[]).is_infinite());
+        close(limit(&[(10.0, 1.0), (20.0, 2.0)]), 0.75 / 30.0);
+    }
+
+    fn alphas<const N: usize>(shares: [(f64, f64, u32); N]) -> [f64; N] {
+        shares.map(|own| opportunistic_alpha(share(own), &shares.iter().copied().map(share)))
+    }
+
+    #[test]
+    fn olias_alpha_moves_window_from_the_largest_to_the_best_by_hand() {
+        // The best one has the largest window: nothing moves, however many paths there are.
+        all_close(alphas([(10.0, 1.0, 50)]), [0.0]);
+        all_close(alphas([(20.0, 1.0, 50), (10.0, 1.0, 40)]), [0.0, 0.0]);
+        // The best one has less than the largest: +-1/2 / 1.
+        all_close(alphas([(20.0, 1.0, 40), (10.0, 1.0, 50)]), [-0.5, 0.5]);
+        // Four paths, two largest, one best, one neither: -1/4 / 2 each, 1/4 / 1, and 0.
+        all_close(
+            alphas([(20.9, 1.0, 40), (20.1, 1.0, 40), (10.0, 1.0, 90), (5.0, 1.0, 10)]),
+            [-0.125, -0.125, 0.25, 0.0],
+        );
+        // Losses are rarer on the second path, but its RTT is twice as long: 40 / 1 against 120 / 4.
+        all_close(alphas([(10.0, 1.0, 40), (20.0, 2.0, 120)]), [0.5, -0.5]);
+    }
+
+    #[test]
+    fn the_opportunistic_increase_is_that_of_the_paper_by_hand() {
+        let each = |own: usize, shares: &[(f64, f64, u32)]| {
+            opportunistic_increase(share(shares[own]), &shares.iter().copied().map(share))
+        };
+        // One subflow: 1 / cwnd, as TCP.
+        close(each(0, &[(10.0, 0.1, 7)]), 0.1);
+        // w / rtt^2 = 20 and 10 over (20 + 10)^2, and -+1/2 over the window.
+        let shares = [(20.0, 1.0, 40), (10.0, 1.0, 50)];
+        close(each(0, &shares), 20.0 / 900.0 - 0.5 / 20.0);
+        close(each(1, &shares), 10.0 / 900.0 + 0.5 / 10.0);
+        // cwnd 10 and 20, RTT 1 and 2, alike in quality: 20 / 4 over (10 + 10)^2, and the largest loses 1/2 over 20.
+        close(each(1, &[(10.0, 1.0, 40), (20.0, 2.0, 160)]), 5.0 / 400.0 - 0.5 / 20.0);
+    }
+
+    #[test]
+    fn growth_is_limited_replaced_or_left_alone_and_leaves_a_segment() {
+        close(Growth::Alone.applied(0.3, 2, 4.0), 0.3);
+        close(Growth::AtMost(0.1).applied(0.3, 2, 4.0), 0.2);
+        close(Growth::AtMost(0.1).applied(0.1, 2, 4.0), 0.1);
+        close(Growth::Of(0.4).applied(0.3, 2, 4.0), 0.8);
+        close(Growth::Of(-0.4).applied(0.3, 2, 1.5), -0.5);
+        let own = share((10.0, 0.1, 0));
+        let alone = [Coupling::None, Coupling::Lia, Coupling::Olia]
+            .map(|coupling| Growth::new(coupling, None, [own].into_iter()));
+        assert_eq!(alone, [Growth::Alone; 3]);
     }
 }

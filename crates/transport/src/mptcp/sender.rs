@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use weft_packet::{Kind, Packet, PacketFlags};
-use weft_units::{Rate, Stream, Time};
+use weft_units::{Rate, Span, Stream, Time};
 
-use super::coupling::{Share, linked_increase};
-use super::{Coupling, Mptcp, take_data_ack};
+use super::coupling::{Growth, Share};
+use super::{Mptcp, Scheduler, take_data_ack};
 use crate::{FlowSize, Outbox, Outgoing, Protocol, Resend, SenderState, SenderStats, tcp};
 
 /// The sending end of a flow.
@@ -14,7 +14,8 @@ use crate::{FlowSize, Outbox, Outgoing, Protocol, Resend, SenderState, SenderSta
 pub struct Sender {
     subflows: Vec<Subflow>,
     data: Data,
-    joined: bool,
+    /// How many of the subflows are in use, at least one.
+    open: u8,
 }
 
 #[derive(Debug, Clone)]
@@ -24,6 +25,32 @@ struct Subflow {
     carried: VecDeque<u32>,
     base: u32,
     deadline: Time,
+    losses: Losses,
+}
+
+/// Where a subflow reduced its window, in segments acknowledged by then.
+#[derive(Debug, Clone, Default)]
+struct Losses {
+    known: tcp::Reductions,
+    last: u32,
+    before: u32,
+}
+
+impl Losses {
+    /// Notes a reduction, if there was one. What follows with nothing acknowledged in between belongs to it.
+    fn note(&mut self, reductions: tcp::Reductions, acknowledged: u32) {
+        if reductions != self.known {
+            self.known = reductions;
+            if acknowledged > self.last {
+                (self.before, self.last) = (self.last, acknowledged);
+            }
+        }
+    }
+
+    /// Segments acknowledged since the last reduction, or between the last two if they are more.
+    fn distance(&self, acknowledged: u32) -> u32 {
+        (acknowledged - self.last).max(self.last - self.before)
+    }
 }
 
 /// The flow's segments: which are sent, acknowledged, and to be sent once more.
@@ -71,11 +98,12 @@ impl Sender {
             carried: VecDeque::new(),
             base: 0,
             deadline: Time::NEVER,
+            losses: Losses::default(),
         };
         Self {
             subflows: (0..mptcp.subflows).map(|_| subflow()).collect(),
             data: Data { size, next: 0, una: 0, reinject: VecDeque::new() },
-            joined: false,
+            open: 1,
         }
     }
 
@@ -96,8 +124,8 @@ impl Sender {
         self.with(mptcp, index, out, |tcp, out| {
             mptcp.tcp.sender_receives(tcp, &packet, out);
         });
-        if !self.joined && self.data.una >= mptcp.join_after {
-            self.joined = true;
+        if self.open < mptcp.subflows && self.data.una >= mptcp.join_after {
+            self.open = mptcp.subflows;
             self.push(mptcp, out);
         }
         SenderState::Open
@@ -115,7 +143,9 @@ impl Sender {
             self.with(mptcp, index as u8, out, |tcp, out| {
                 mptcp.tcp.sender_wakes(tcp, out);
             });
-            if self.joined && self.subflows[index].tcp.stats().timeouts > timeouts {
+            if self.subflows[index].tcp.stats().timeouts > timeouts {
+                // Whatever path it is on may be dead, and the flow may have no other one yet.
+                self.open = mptcp.subflows.min(self.open + 1);
                 self.reinject(index as u8);
                 self.push(mptcp, out);
             }
@@ -137,9 +167,15 @@ impl Sender {
         }
     }
 
-    /// Lets every subflow that has room take what there is to take.
+    /// Lets every subflow in use that has room take what there is to take.
     fn push(&mut self, mptcp: &Mptcp, out: &mut impl Outbox) {
-        for index in 0..self.subflows.len() as u8 {
+        let mut order: Vec<u8> = (0..self.open).collect();
+        if mptcp.scheduler == Scheduler::LowestRtt {
+            // Those that were never measured come last.
+            let round_trip = |index: &u8| self.subflows[usize::from(*index)].round_trip();
+            order.sort_by_key(|index| round_trip(index).unwrap_or(Span::MAX));
+        }
+        for index in order {
             if self.data.available(index) > 0 {
                 self.with(mptcp, index, out, |tcp, out| tcp.resume(&mptcp.tcp, out));
             }
@@ -154,17 +190,19 @@ impl Sender {
         out: &mut O,
         act: impl FnOnce(&mut tcp::Sender, &mut Way<'_, O>),
     ) {
-        let growth = match mptcp.coupling {
-            Coupling::None => f64::INFINITY,
-            Coupling::Lia => linked_increase(self.subflows.iter().filter_map(Subflow::share)),
-        };
+        let own = self.subflows.get(usize::from(index)).filter(|subflow| subflow.tcp.avoids_congestion());
+        let own = own.and_then(Subflow::share);
+        let growth = Growth::new(mptcp.coupling, own, self.subflows.iter().filter_map(Subflow::share));
+        let cwnd = own.map_or(1.0, |own| own.cwnd);
         let Self { subflows, data, .. } = self;
-        let Some(Subflow { tcp, carried, base, deadline }) = subflows.get_mut(usize::from(index)) else {
+        let Some(Subflow { tcp, carried, base, deadline, losses }) = subflows.get_mut(usize::from(index))
+        else {
             return;
         };
         tcp.supply(data.available(index));
-        act(tcp, &mut Way { mptcp, out, index, data, carried, base: *base, growth, deadline });
+        act(tcp, &mut Way { mptcp, out, index, data, carried, base: *base, growth, cwnd, deadline });
         let acknowledged = tcp.acknowledged();
+        losses.note(tcp.reductions(), acknowledged);
         carried.drain(..(acknowledged - *base) as usize);
         *base = acknowledged;
         out.wake_at(self.subflows.iter().map(|subflow| subflow.deadline).min().unwrap_or(Time::NEVER));
@@ -194,10 +232,17 @@ impl Sender {
 }
 
 impl Subflow {
+    /// Its smoothed round-trip time, once it has carried something and knows.
+    fn round_trip(&self) -> Option<Span> {
+        let round_trip = self.tcp.round_trip().0;
+        (!round_trip.is_zero() && self.tcp.carries()).then_some(round_trip)
+    }
+
     /// Its part in the coupling, once it has a round-trip time.
     fn share(&self) -> Option<Share> {
-        let rtt_s = self.tcp.round_trip().0.as_s();
-        (rtt_s > 0.0 && self.tcp.carries()).then(|| Share { cwnd: self.tcp.congestion_window(), rtt_s })
+        let rtt_s = self.round_trip()?.as_s();
+        let between_losses = self.losses.distance(self.base);
+        Some(Share { cwnd: self.tcp.uninflated_window(), rtt_s, between_losses })
     }
 }
 
@@ -209,7 +254,9 @@ struct Way<'a, O> {
     data: &'a mut Data,
     carried: &'a mut VecDeque<u32>,
     base: u32,
-    growth: f64,
+    growth: Growth,
+    /// Its window, for which `growth` was worked out.
+    cwnd: f64,
     deadline: &'a mut Time,
 }
 
@@ -254,6 +301,6 @@ impl<O: Outbox> Outbox for Way<'_, O> {
     }
 
     fn increase(&self, alone: f64, acked: u32) -> f64 {
-        alone.min(self.growth * f64::from(acked))
+        self.growth.applied(alone, acked, self.cwnd)
     }
 }

@@ -7,7 +7,7 @@ use weft_units::{Bytes, Span};
 use super::rack::Tolerance;
 use super::{Ecn, Tcp};
 use crate::ParamError;
-use crate::mptcp::{Coupling, MptcpEcn};
+use crate::mptcp::{Coupling, MptcpEcn, Scheduler};
 
 /// Defines a parameter struct from the keys of its own and those that all TCPs share.
 macro_rules! define {
@@ -154,8 +154,12 @@ with_shared_keys! {
         /// Bytes of a flow that must be acknowledged before the other subflows join; at least one segment always. Source: a
         /// choice, as soon as RFC 8684 section 3.2 allows; then short flows stay on one path.
         join_after: Bytes = Bytes::new(0),
-        /// How the windows grow together: "lia" (RFC 6356) or "none", each as a TCP alone. Source: RFC 6356.
+        /// How the windows grow together: "lia" (RFC 6356), "olia" (Khalili et al. 2012), or "none", each as a TCP
+        /// alone. Source: RFC 6356.
         coupling: Coupling = Coupling::Lia,
+        /// Which subflow is served first if several have room: "by-number", or "lowest-rtt" by the smoothed round-trip time.
+        /// Source: a choice; "lowest-rtt" is the default of Linux.
+        scheduler: Scheduler = Scheduler::ByNumber,
         /// What subflows do with marks: "off", "classic" (RFC 3168) or "dctcp", each a DCTCP whose increase is coupled, with
         /// g = 1/16 and alpha = 1 at first. Source: TCP of RFC 5681 has no ECN.
         ecn: MptcpEcn = MptcpEcn::Off,

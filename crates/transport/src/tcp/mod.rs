@@ -22,6 +22,7 @@ mod sender;
 
 pub use config::{DctcpConfig, EcnMode, MptcpConfig, TcpConfig};
 pub use receiver::Receiver;
+pub(crate) use sender::Reductions;
 pub use sender::Sender;
 use weft_packet::Packet;
 use weft_units::Span;

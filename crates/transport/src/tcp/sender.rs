@@ -319,6 +319,14 @@ impl Sender {
     }
 }
 
+/// It is another one after each reduction of the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Reductions {
+    fast_recoveries: u32,
+    timeouts: u32,
+    cwr_end: u32,
+}
+
 /// A sender whose segments are given to it as it goes: a subflow.
 impl Sender {
     /// It may send so many new segments now.
@@ -352,6 +360,22 @@ impl Sender {
     /// Whether it ever sent anything.
     pub(crate) const fn carries(&self) -> bool {
         self.max > 0
+    }
+
+    /// Congestion window in segments; in fast recovery, when it may be inflated, what it will be afterwards.
+    pub(crate) fn uninflated_window(&self) -> f64 {
+        if self.phase == Phase::Recovery { self.window.ssthresh } else { self.window.cwnd }
+    }
+
+    /// Whether it has left slow start.
+    pub(crate) fn avoids_congestion(&self) -> bool {
+        self.window.cwnd >= self.window.ssthresh
+    }
+
+    /// What tells of each reduction of the window.
+    pub(crate) const fn reductions(&self) -> Reductions {
+        let Counts { fast_recoveries, timeouts, .. } = self.counts;
+        Reductions { fast_recoveries, timeouts, cwr_end: self.cwr_end }
     }
 
     /// Timeouts since the last acknowledgement of new data.

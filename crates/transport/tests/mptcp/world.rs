@@ -9,7 +9,7 @@ use weft_units::{Purpose, Rate, Span, Stream, Time};
 /// One way.
 pub const LATENCY: Span = Span::from_us(50);
 
-/// What happens to a data packet on its subflow's path: lost, or late by so much.
+/// What happens to a data packet or a SYN on its subflow's path: lost, or late by so much.
 pub type Path<'a> = Box<dyn FnMut(Time, u8, &mut Stream) -> Option<Span> + 'a>;
 
 /// A packet as it was sent: when, over which subflow, and which segment of the flow it carries.
@@ -89,32 +89,47 @@ impl<'a, P: Protocol> World<'a, P> {
 
     /// Runs until the sender is done, nothing is left to happen, or `end`.
     pub fn run_until(mut self, end: Time) -> Self {
+        self.start();
+        while !self.done && self.next_at() < end {
+            self.step();
+        }
+        self
+    }
+
+    /// Starts the flow.
+    pub fn start(&mut self) {
         self.call(true, (0, 0), |world, out| {
             world.protocol.start(&mut world.sender, out);
         });
-        while !self.done {
-            let packet_at = self.flying.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
-            self.now = packet_at.min(self.timers[0]).min(self.timers[1]);
-            if self.now == Time::NEVER || self.now >= end {
-                return self;
+    }
+
+    /// When something happens next.
+    pub fn next_at(&self) -> Time {
+        self.next_packet_at().min(self.timers[0]).min(self.timers[1])
+    }
+
+    fn next_packet_at(&self) -> Time {
+        self.flying.first_key_value().map_or(Time::NEVER, |(key, _)| key.0)
+    }
+
+    /// Lets it happen.
+    pub fn step(&mut self) {
+        self.now = self.next_at();
+        if self.next_packet_at() == self.now {
+            if let Some((_, sent)) = self.flying.pop_first() {
+                self.deliver(sent);
             }
-            if packet_at == self.now {
-                if let Some((_, sent)) = self.flying.pop_first() {
-                    self.deliver(sent);
-                }
-                continue;
-            }
-            let to_sender = self.timers[0] == self.now;
-            self.timers[usize::from(!to_sender)] = Time::NEVER;
-            self.call(to_sender, (0, 0), |world, out| {
-                if to_sender {
-                    world.protocol.sender_wakes(&mut world.sender, out);
-                } else {
-                    world.protocol.receiver_wakes(&mut world.receiver, out);
-                }
-            });
+            return;
         }
-        self
+        let to_sender = self.timers[0] == self.now;
+        self.timers[usize::from(!to_sender)] = Time::NEVER;
+        self.call(to_sender, (0, 0), |world, out| {
+            if to_sender {
+                world.protocol.sender_wakes(&mut world.sender, out);
+            } else {
+                world.protocol.receiver_wakes(&mut world.receiver, out);
+            }
+        });
     }
 
     fn deliver(&mut self, sent: Sent) {
@@ -150,7 +165,7 @@ impl<'a, P: Protocol> World<'a, P> {
             let record = Sent { at: self.now, subflow, segment, packet };
             self.log.push(record);
             let late = match kind {
-                Kind::Data => (self.path)(self.now, subflow, &mut self.weather),
+                Kind::Data | Kind::Syn => (self.path)(self.now, subflow, &mut self.weather),
                 _ => Some(Span::ZERO),
             };
             if let Some(late) = late {
