@@ -325,10 +325,11 @@ impl EventSet {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::link::FarEnd;
     use super::*;
 
     fn links(count: usize) -> Vec<Link> {
-        (0..count).map(|_| Link::idle(0, 0, 0)).collect()
+        (0..count).map(|_| Link::idle(FarEnd::AT_HOST, 0, 0)).collect()
     }
 
     #[test]

@@ -29,8 +29,8 @@ pub struct Link {
     pub tail: PacketIndex,
     /// The next link in the same slot of the timing wheel.
     pub wheel_next: u32,
-    /// The node at the far end.
-    pub to: u32,
+    /// Where it leads.
+    pub far_end: FarEnd,
     /// Which [`Profile`] it has.
     pub profile: u16,
     /// Where it stands: a [`crate::Tier`] as a number.
@@ -41,9 +41,27 @@ pub struct Link {
     pub special: u32,
 }
 
+/// What a link leads to: what a packet that arrives there needs of a switch at once.
+#[derive(Debug, Clone, Copy)]
+pub struct FarEnd {
+    /// The switch, or [`FarEnd::HOST`] if it is none.
+    pub switch: u32,
+    /// The switch's first link.
+    pub first_link: u32,
+    /// The switch's rack, or `u16::MAX` if it has no hosts.
+    pub rack: u16,
+}
+
+impl FarEnd {
+    /// No switch.
+    pub const HOST: u32 = u32::MAX;
+    /// A host.
+    pub const AT_HOST: Self = Self { switch: Self::HOST, first_link: 0, rack: 0 };
+}
+
 impl Link {
-    /// An empty link to `to`.
-    pub const fn idle(to: u32, profile: u16, tier: u8) -> Self {
+    /// An empty link.
+    pub const fn idle(far_end: FarEnd, profile: u16, tier: u8) -> Self {
         Self {
             busy_until: 0,
             head_arrive: 0,
@@ -52,7 +70,7 @@ impl Link {
             head: NO_PACKET,
             tail: NO_PACKET,
             wheel_next: u32::MAX,
-            to,
+            far_end,
             profile,
             tier,
             is_special: false,

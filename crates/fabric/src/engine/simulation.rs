@@ -237,7 +237,8 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             self.events += 1;
             match event {
                 Next::Arrival(link) => {
-                    if let Some(packet) = self.network.arrive(link) {
+                    if let Some(index) = self.network.arrive(link) {
+                        let packet = self.network.consume(index);
                         self.receive(packet);
                     }
                 }

@@ -5,7 +5,7 @@ use weft_packet::{HostId, Kind, Packet};
 use weft_units::{Rate, Span, Stream, Time};
 
 use super::event_set::EventKey;
-use super::link::{Link, Profile};
+use super::link::{FarEnd, Link, Profile};
 use super::network::{Network, note_hop};
 use super::pool::PacketIndex;
 use crate::topology::Topology;
@@ -99,16 +99,16 @@ impl SwitchContext for SwitchView<'_> {
     }
 }
 
-/// Calls the scheme of a switch with a view of it. A macro, for the view borrows the network field by field. What the scheme
+/// Calls the scheme of a switch, whose ports begin at link `$first`, with a view of it. A macro, for the view borrows the network field by field. What the scheme
 /// asked for is to be done afterwards, by [`Network::do_deeds`].
 macro_rules! call_scheme {
-    ($network:expr, $switch:expr, |$scheme:ident, $view:ident, $pool:ident| $call:expr) => {{
+    ($network:expr, $switch:expr, $first:expr, |$scheme:ident, $view:ident, $pool:ident| $call:expr) => {{
         let mut view = SwitchView {
             now: $network.now,
             topology: $network.topology,
             links: &$network.links,
             up: &$network.local_up,
-            first: $network.ports($switch).start,
+            first: $first,
             profiles: &$network.profiles,
             stream: &mut $network.streams[$switch],
             deeds: &mut $network.deeds,
@@ -129,7 +129,8 @@ impl Network<'_> {
     /// Lets every scheme begin.
     pub fn start_schemes(&mut self) {
         for switch in 0..self.topology.switches {
-            call_scheme!(self, switch, |scheme, view, _pool| scheme.start(view));
+            let first = self.ports(switch).start;
+            call_scheme!(self, switch, first, |scheme, view, _pool| scheme.start(view));
             self.do_deeds(switch);
         }
     }
@@ -137,14 +138,19 @@ impl Network<'_> {
     /// The port that a packet takes of a group: the one of its explicit route, or the one that the scheme chooses.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    pub(super) fn next_hop(&mut self, switch: usize, group: u32, rack: u16, index: PacketIndex) -> PortId {
+    pub(super) fn next_hop(&mut self, at: FarEnd, group: u32, rack: u16, index: PacketIndex) -> PortId {
+        let (switch, first) = (at.switch as usize, at.first_link as usize);
         let (ports, weights) = self.routes.group(group);
         let prescribed = self.pool[index].route.next_hop(ports.len());
         let choice = if let Some(choice) = prescribed {
             choice
         } else {
             let hops = NextHops { ports, weights, rack };
-            call_scheme!(self, switch, |scheme, view, pool| scheme.choose(view, &mut pool[index], &hops))
+            call_scheme!(self, switch, first, |scheme, view, pool| scheme.choose(
+                view,
+                &mut pool[index],
+                &hops
+            ))
         };
         let port = ports[choice];
         note_hop(&mut self.pool[index], port);
@@ -161,8 +167,11 @@ impl Network<'_> {
         if self.traces && self.expires(switch, port.0, index) {
             return false;
         }
-        let arrival =
-            call_scheme!(self, switch, |scheme, view, pool| scheme.arriving(view, &mut pool[index], port));
+        let arrival = call_scheme!(self, switch, first, |scheme, view, pool| scheme.arriving(
+            view,
+            &mut pool[index],
+            port
+        ));
         if !self.deeds.is_empty() {
             self.do_deeds(switch);
         }
@@ -172,7 +181,12 @@ impl Network<'_> {
     /// Shows a packet that leaves by `port` to the scheme.
     pub(super) fn tell_of_departure(&mut self, switch: usize, port: u32, index: PacketIndex) {
         let port = PortId(port as u16);
-        call_scheme!(self, switch, |scheme, view, pool| scheme.departing(view, &mut pool[index], port));
+        let first = self.ports(switch).start;
+        call_scheme!(self, switch, first, |scheme, view, pool| scheme.departing(
+            view,
+            &mut pool[index],
+            port
+        ));
         if !self.deeds.is_empty() {
             self.do_deeds(switch);
         }
@@ -185,14 +199,16 @@ impl Network<'_> {
         else {
             return;
         };
-        let port = PortId((link as usize - self.ports(switch).start) as u16);
-        call_scheme!(self, switch, |scheme, view, _pool| scheme.port_changed(view, port));
+        let first = self.ports(switch).start;
+        let port = PortId((link as usize - first) as u16);
+        call_scheme!(self, switch, first, |scheme, view, _pool| scheme.port_changed(view, port));
         self.do_deeds(switch);
     }
 
     /// A timer of the scheme of a switch is due.
     pub fn wake_scheme(&mut self, switch: usize, token: u32) {
-        call_scheme!(self, switch, |scheme, view, _pool| scheme.timer(view, token));
+        let first = self.ports(switch).start;
+        call_scheme!(self, switch, first, |scheme, view, _pool| scheme.timer(view, token));
         self.do_deeds(switch);
     }
 

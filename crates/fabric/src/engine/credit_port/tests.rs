@@ -53,13 +53,20 @@ fn departures(network: &mut Network<'_>, until: u64) -> Vec<(u64, Kind, u32)> {
                 let head = &network.pool[network.links[0].head];
                 let left = time.as_ps() - DELAY - u64::from(head.wire_bytes) * BYTE;
                 seen.push((left, head.kind, head.seq));
-                network.arrive(0);
+                arrive(network, 0);
             }
-            Next::Arrival(link) => drop(network.arrive(link)),
+            Next::Arrival(link) => arrive(network, link),
             Next::Timer(key) => network.wake_port(key.entity()),
         }
     }
     seen
+}
+
+/// What is at the head of a link arrives, and is consumed if that is at a host.
+fn arrive(network: &mut Network<'_>, link: u32) {
+    if let Some(index) = network.arrive(link) {
+        network.consume(index);
+    }
 }
 
 fn assert_conserved(network: &Network<'_>) {

@@ -42,7 +42,7 @@ fn arrivals(network: &mut Network<'_>) -> Vec<(HostId, Time, u16, Message)> {
     let mut arrived = Vec::new();
     while let Some((time, Next::Arrival(link))) = network.events.pop(&mut network.links) {
         network.now = time;
-        if let Some(packet) = network.arrive(link) {
+        if let Some(packet) = network.arrive(link).map(|index| network.consume(index)) {
             let message = network.message_of(&packet);
             arrived.push((packet.dst, time, packet.trail, message));
         }
