@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from weft.papers.declared import load_paper, paper_names
-from weft.papers.guide import write_parts
+from weft.papers.guide import write_parts, write_summary
 
 TARGET = Path(__file__).resolve().parent / "papers"
 
@@ -24,6 +24,7 @@ def main() -> None:
     for name in given.papers:
         card = write_parts(load_paper(name), given.directories, TARGET)
         print(f"{name}: {len(card.figures)} figures; {card.summary()}")
+    write_summary(TARGET)
 
 
 if __name__ == "__main__":

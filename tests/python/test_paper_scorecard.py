@@ -12,7 +12,7 @@ from test_paper_claims import GOOD, LOADS
 from weft.errors import OutputError
 from weft.papers.declared import Paper, load_paper
 from weft.papers.drawing import draw, write
-from weft.papers.guide import write_parts
+from weft.papers.guide import write_parts, write_summary
 from weft.papers.measured import FigureData, RunsUsed
 from weft.papers.scorecard import Scorecard, figure_verdicts, read_scorecard
 from weft.papers.verdicts import Verdict
@@ -171,13 +171,27 @@ def test_the_guide_shows_what_was_made_and_why_the_rest_was_not(tmp_path: Path) 
     for _ in range(2):
         write_parts(one, [place], tmp_path / "guide")
     folder = tmp_path / "guide" / "meet"
-    assert sorted(path.name for path in folder.iterdir()) == ["6.png", "figures.md", "scorecard.md"]
+    assert sorted(path.name for path in folder.iterdir()) == ["6.png", "figures.md", "scorecard.json", "scorecard.md"]
     text = (folder / "figures.md").read_text()
     assert "### Fig. 6: What it shows\n\nsection 4.\n\n![MEET Fig. 6, made by Weft: What it shows." in text
     assert "Claims that it tests: 1 reproduced." in text
     assert "### Fig. 7: Another one\n\nNot run." in text
     assert "Not made: it is a photograph" in text
     assert (folder / "6.png").stat().st_size < (place / "meet" / "6" / "figure.png").stat().st_size
+
+
+def test_the_guide_counts_the_verdicts_of_all_papers(tmp_path: Path) -> None:
+    one = declared(tmp_path)
+    (tmp_path / "tr-claims.toml").write_text(CLAIMS)
+    for name in ("meet", "tr"):
+        write_parts(replace(one, name=name), [run(one, tmp_path / f"out-{name}")], tmp_path / "guide")
+    (tmp_path / "guide" / "meet.md").touch()
+    write_summary(tmp_path / "guide")
+    rows = (tmp_path / "guide" / "summary.md").read_text().splitlines()
+    assert rows[0].startswith("| paper | claims | ✓ reproduced | ≈ same direction, other size | ✗ not reproduced |")
+    assert rows[2] == "| [MEET](meet.md) | 3 | 1 | 0 | 0 | 1 | 1 |"
+    assert rows[3].startswith("| TR | 3 |")
+    assert rows[4].startswith("| all | 6 | ")
 
 
 class Page(HTMLParser):

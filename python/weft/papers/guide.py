@@ -1,18 +1,19 @@
 """What the guide shows of a paper: its scorecard and its figures, as parts of a page, made from results."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from weft.output import write_file
 from weft.papers.declared import FigureSpec, Paper
 from weft.papers.pictures import alternative, figure_claims, small_png
-from weft.papers.scorecard import Scorecard, as_markdown, figure_folder, read_scorecard
+from weft.papers.scorecard import SIGNS, Scorecard, as_markdown, figure_folder, read_scorecard
 
-__all__ = ["write_parts"]
+__all__ = ["write_parts", "write_summary"]
 
 
 def write_parts(paper: Paper, directories: Sequence[Path], target: Path) -> Scorecard:
-    """Write `scorecard.md`, `figures.md` and the pictures of a paper to `target/<paper>/`; what was there goes.
+    """Write the scorecard, the figures and their pictures of a paper to `target/<paper>/`; what was there goes.
 
     A figure that is in several directories of `weft reproduce` is taken from the first.
     """
@@ -29,7 +30,23 @@ def write_parts(paper: Paper, directories: Sequence[Path], target: Path) -> Scor
         parts.append(_part(paper, figure, card, made=place is not None))
     write_file(folder / "figures.md", "\n".join(parts))
     write_file(folder / "scorecard.md", card.markdown())
+    write_file(folder / "scorecard.json", card.json())
     return card
+
+
+def write_summary(target: Path) -> None:
+    """Write `target/summary.md`: a row for each paper whose scorecard is there, and the sum of all."""
+    cards = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(target.glob("*/scorecard.json"))]
+    lines = [
+        "| paper | claims | " + " | ".join(f"{sign} {verdict}" for verdict, sign in SIGNS.items()) + " |",
+        "|---|" + "---:|" * (1 + len(SIGNS)),
+    ]
+    rows = [(_linked(card["paper"], target), card["counts"]) for card in cards]
+    total = {str(verdict): sum(counts.get(verdict, 0) for _, counts in rows) for verdict in SIGNS}
+    for name, counts in [*rows, ("all", total)]:
+        numbers = [counts.get(verdict, 0) for verdict in SIGNS]
+        lines.append(f"| {name} | {sum(numbers)} | " + " | ".join(map(str, numbers)) + " |")
+    write_file(target / "summary.md", "\n".join([*lines, ""]))
 
 
 def _part(paper: Paper, figure: FigureSpec, card: Scorecard, *, made: bool) -> str:
@@ -46,3 +63,8 @@ def _part(paper: Paper, figure: FigureSpec, card: Scorecard, *, made: bool) -> s
         if told := figure_claims(card, figure):
             lines += [f"Claims that it tests: {told}.", ""]
     return "\n".join(lines)
+
+
+def _linked(paper: str, target: Path) -> str:
+    """Name a paper, with a link if it has a page."""
+    return f"[{paper.upper()}]({paper}.md)" if (target / f"{paper}.md").exists() else paper.upper()
