@@ -83,6 +83,8 @@ def test_an_interval_that_includes_no_effect_establishes_nothing() -> None:
     assert found.measured is not None and found.measured.mean == pytest.approx(0.4)
     assert found.verdict is Verdict.NOT_REPRODUCED
     assert "includes no effect" in found.sentence
+    assert found.undecided
+    assert not judged(AGAINST_ECMP, levels(meet=140.0, ecmp=100.0)).undecided
 
 
 def test_a_single_seed_is_told_to_have_no_interval() -> None:
@@ -138,6 +140,11 @@ def test_a_claim_of_no_difference_is_reproduced_by_small_ones_alone() -> None:
     same = claim("ratio", against=("conga",), expected=(1.0, 1.0))
     assert judged(same, levels(meet=110.0, conga=100.0)).verdict is Verdict.REPRODUCED
     assert judged(same, levels(meet=140.0, conga=100.0)).verdict is Verdict.NOT_REPRODUCED
+    # Ratios of 0.5, 1 and 1.5: a mean of 1, and an interval that holds nearly anything.
+    vague = judged(same, grid(["meet", "conga"], [0.5], lambda scheme, _, seed: seed if scheme == "meet" else 2.0))
+    assert vague.measured is not None and vague.measured.mean == pytest.approx(1.0)
+    assert vague.verdict is Verdict.NOT_REPRODUCED
+    assert vague.undecided
 
 
 def test_a_bare_value_of_which_not_even_the_sign_is_known_is_not_reproduced() -> None:

@@ -156,6 +156,13 @@ def test_a_verdict_of_old_stays_with_the_words_of_today(tmp_path: Path) -> None:
     assert "in other words" in read_scorecard(again, place).markdown()
 
 
+def test_undecided_claims_are_counted(card: Scorecard) -> None:
+    open_one = replace(
+        card.entries[0], verdict=Verdict.NOT_REPRODUCED, data={**card.entries[0].data, "undecided": True}
+    )
+    assert replace(card, entries=[open_one]).summary() == "1 claim: 1 not reproduced (1 undecided)."
+
+
 def test_text_stays_in_its_cell(tmp_path: Path) -> None:
     one = declared(tmp_path)
     evil = replace(read_scorecard(one, run(one, tmp_path / "out")).entries[0].claim, text=EVIL)

@@ -8,6 +8,7 @@ from weft.output import write_file
 from weft.papers.declared import FigureSpec, Paper
 from weft.papers.pictures import alternative, figure_claims, small_png
 from weft.papers.scorecard import SIGNS, Scorecard, as_markdown, figure_folder, read_scorecard
+from weft.papers.verdicts import Verdict
 
 __all__ = ["write_parts", "write_summary"]
 
@@ -41,11 +42,15 @@ def write_summary(target: Path) -> None:
         "| paper | claims | " + " | ".join(f"{sign} {verdict}" for verdict, sign in SIGNS.items()) + " |",
         "|---|" + "---:|" * (1 + len(SIGNS)),
     ]
-    rows = [(_linked(card["paper"], target), card["counts"]) for card in cards]
-    total = {str(verdict): sum(counts.get(verdict, 0) for _, counts in rows) for verdict in SIGNS}
-    for name, counts in [*rows, ("all", total)]:
-        numbers = [counts.get(verdict, 0) for verdict in SIGNS]
-        lines.append(f"| {name} | {sum(numbers)} | " + " | ".join(map(str, numbers)) + " |")
+    rows = [(_linked(card["paper"], target), card["counts"], card.get("undecided", 0)) for card in cards]
+    total = {verdict: sum(counts.get(verdict, 0) for _, counts, _ in rows) for verdict in SIGNS}
+    for name, counts, undecided in [*rows, ("all", total, sum(number for *_, number in rows))]:
+        numbers = {verdict: counts.get(verdict, 0) for verdict in SIGNS}
+        cells = [
+            f"{number} ({undecided} undecided)" if verdict is Verdict.NOT_REPRODUCED and undecided else str(number)
+            for verdict, number in numbers.items()
+        ]
+        lines.append(f"| {name} | {sum(numbers.values())} | " + " | ".join(cells) + " |")
     write_file(target / "summary.md", "\n".join([*lines, ""]))
 
 

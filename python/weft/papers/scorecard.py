@@ -99,6 +99,7 @@ class Scorecard:
             "version": _core.version(),
             "commands": list(self.commands),
             "counts": {str(verdict): number for verdict, number in self.counts.items()},
+            "undecided": self.undecided,
             "figures": dict(self.figures),
             "claims": [dict(entry.data) for entry in self.entries],
         }
@@ -115,10 +116,18 @@ class Scorecard:
         return "\n".join([*lines, ""])
 
     def summary(self) -> str:
-        """`41 claims: 12 reproduced, 9 same direction, other size; ...`."""
-        parts = "; ".join(f"{number} {verdict}" for verdict, number in self.counts.items())
+        """`41 claims: 12 reproduced; 15 not reproduced (9 undecided); ...`."""
+        parts = "; ".join(f"{number} {verdict}{self._of_these(verdict)}" for verdict, number in self.counts.items())
         total = len(self.entries)
         return f"{total} claim{'s' * (total != 1)}" + (f": {parts}." if parts else ".")
+
+    @property
+    def undecided(self) -> int:
+        """How many claims are not reproduced only because their interval is too wide to tell."""
+        return sum(bool(entry.data.get("undecided")) for entry in self.entries)
+
+    def _of_these(self, verdict: Verdict) -> str:
+        return f" ({self.undecided} undecided)" if verdict is Verdict.NOT_REPRODUCED and self.undecided else ""
 
     def _made_by(self) -> list[str]:
         if not self.figures:
@@ -220,6 +229,7 @@ def _as_dict(judgement: Judgement) -> dict[str, Any]:
         },
         "points": list(judgement.points),
         "sentence": judgement.sentence,
+        "undecided": judgement.undecided,
         "note": claim.note,
     }
 

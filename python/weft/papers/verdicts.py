@@ -4,7 +4,7 @@
   (a single seed has no interval; its value decides, and that is said), and the size is the paper's: it lies in the
   interval, or the mean is within a quarter of it. Where the paper gives no size, the direction is all.
 - *same direction, other size*: the direction is established, the size is another.
-- *not reproduced*: all else, also where the interval includes "no effect".
+- *not reproduced*: all else, also where the interval includes "no effect": such a claim is undecided.
 - *not testable here*: with the reason.
 """
 
@@ -28,6 +28,13 @@ FLAT = 0.25
 
 ROUNDING = 1e-9
 """Differences below this share are no differences: they come of the arithmetic."""
+
+NO_DIRECTION = "the interval includes no effect, so that the direction is not established"
+NO_BOUND = "the interval includes the bound, so that it is not established to be kept"
+NO_SIGN = "the interval includes zero, so that not even the sign is established"
+WIDE = "the interval is too wide to establish that there is no difference"
+UNDECIDED = frozenset({NO_DIRECTION, NO_BOUND, NO_SIGN, WIDE})
+"""Why a claim is not reproduced although the data do not speak against it: more seeds may tell."""
 
 
 class Verdict(StrEnum):
@@ -53,6 +60,8 @@ class Judgement:
     """The comparisons that it rests on, in words."""
     sentence: str
     """Why the verdict is what it is."""
+    undecided: bool = False
+    """Whether it is not reproduced because the interval is too wide to tell."""
 
     @property
     def measured_text(self) -> str:
@@ -70,7 +79,8 @@ def judge(claim: Claim, data: FigureData, *, unit: DrawnUnit, words: Words | Non
         return untestable(claim, f"{reason} at {data.runs.scale} scale")
     verdict, why = _READINGS[claim.rule.kind](claim.rule, effect.value)
     own = _unit(claim.rule, unit)
-    return Judgement(claim, verdict, effect.value, own, effect.places, _sentence(claim.rule, effect, own, why))
+    sentence = _sentence(claim.rule, effect, own, why)
+    return Judgement(claim, verdict, effect.value, own, effect.places, sentence, why in UNDECIDED)
 
 
 def untestable(claim: Claim, reason: str | None = None) -> Judgement:
@@ -98,9 +108,7 @@ def told(value: Estimate, unit: DrawnUnit) -> str:
 def _directed(rule: Rule, value: Estimate, none: float) -> tuple[Verdict, str]:
     """Read an effect that the claim says is on one side of `none`, or, if its range holds `none`, near it."""
     if rule.expected is not None and rule.expected[0] <= none <= rule.expected[1]:
-        if _near(rule.expected, value):
-            return Verdict.REPRODUCED, "it is as the paper says"
-        return Verdict.NOT_REPRODUCED, "it is not as the paper says"
+        return _alike(rule.expected, value)
     if not _beyond(value, none, claimed_sign(rule)):
         return Verdict.NOT_REPRODUCED, _not_established(value, none, claimed_sign(rule))
     if rule.expected is None:
@@ -108,6 +116,16 @@ def _directed(rule: Rule, value: Estimate, none: float) -> tuple[Verdict, str]:
     if _near(rule.expected, value):
         return Verdict.REPRODUCED, "direction and size are the paper's"
     return Verdict.OTHER_SIZE, "the direction is the paper's, the size is not"
+
+
+def _alike(expected: tuple[float, float], value: Estimate) -> tuple[Verdict, str]:
+    """Read an effect that should be none: that it is small has to be established, as a direction has."""
+    low, high = _widened(expected)
+    if low <= value.low and value.high <= high:
+        return Verdict.REPRODUCED, "the whole interval is within a quarter of what the paper says"
+    if value.low <= high and value.high >= low:
+        return Verdict.NOT_REPRODUCED, WIDE
+    return Verdict.NOT_REPRODUCED, "it is more than a quarter from what the paper says"
 
 
 def _bounded(rule: Rule, value: Estimate) -> tuple[Verdict, str]:
@@ -125,7 +143,7 @@ def _bounded(rule: Rule, value: Estimate) -> tuple[Verdict, str]:
             return Verdict.REPRODUCED, "the direction is the paper's, and its bound lies in the interval"
         return Verdict.OTHER_SIZE, "the direction is the paper's, but it does not keep the bound"
     if value.low <= rule.bound <= value.high:
-        return Verdict.NOT_REPRODUCED, "the interval includes the bound, so that it is not established to be kept"
+        return Verdict.NOT_REPRODUCED, NO_BOUND
     return Verdict.NOT_REPRODUCED, "it does not keep the bound"
 
 
@@ -137,7 +155,7 @@ def _plain_value(rule: Rule, value: Estimate) -> tuple[Verdict, str]:
     assert rule.expected is not None
     low, high = rule.expected
     if (low > 0.0 or high < 0.0) and value.low <= 0.0 <= value.high and value.half_width:
-        return Verdict.NOT_REPRODUCED, "the interval includes zero, so that not even the sign is established"
+        return Verdict.NOT_REPRODUCED, NO_SIGN
     if _near(rule.expected, value):
         return Verdict.REPRODUCED, "it is as the paper says"
     if low > 0.0 and low / 2.0 <= value.mean <= 2.0 * high:
@@ -195,12 +213,18 @@ def _near(expected: tuple[float, float], value: Estimate) -> bool:
     low, high = expected
     if value.half_width is not None and value.low <= high and value.high >= low:
         return True
-    return low - TOLERANCE * abs(low) <= value.mean <= high + TOLERANCE * abs(high)
+    low, high = _widened(expected)
+    return low <= value.mean <= high
+
+
+def _widened(expected: tuple[float, float]) -> tuple[float, float]:
+    low, high = expected
+    return low - TOLERANCE * abs(low), high + TOLERANCE * abs(high)
 
 
 def _not_established(value: Estimate, none: float, sign: int) -> str:
     if value.low <= none <= value.high and value.half_width:
-        return "the interval includes no effect, so that the direction is not established"
+        return NO_DIRECTION
     if value.mean == none:
         return "there is no effect"
     return "the direction is the other one"
