@@ -22,6 +22,7 @@
 
 mod config;
 mod coupling;
+mod data;
 mod receiver;
 mod sender;
 

@@ -6,6 +6,7 @@ use weft_packet::{Kind, Packet, PacketFlags};
 use weft_units::{Rate, Span, Stream, Time};
 
 use super::coupling::{Growth, Share};
+use super::data::Data;
 use super::{Mptcp, Scheduler, take_data_ack};
 use crate::{FlowSize, Outbox, Outgoing, Protocol, Resend, SenderState, SenderStats, tcp};
 
@@ -53,44 +54,6 @@ impl Losses {
     }
 }
 
-/// The flow's segments: which are sent, acknowledged, and to be sent once more.
-#[derive(Debug, Clone)]
-struct Data {
-    size: FlowSize,
-    /// The first that no subflow has taken.
-    next: u32,
-    /// The first that the receiver waits for (`DATA_ACK`).
-    una: u32,
-    /// What subflows that timed out had outstanding: the subflow and the segment.
-    reinject: VecDeque<(u8, u32)>,
-}
-
-impl Data {
-    /// How many segments there are for a subflow to take.
-    fn available(&self, subflow: u8) -> u32 {
-        let again = self.reinject.iter().filter(|(from, _)| *from != subflow).count();
-        self.size.segments - self.next + again as u32
-    }
-
-    /// The next segment for a subflow: what others failed to deliver first.
-    fn take(&mut self, subflow: u8) -> u32 {
-        if let Some(place) = self.reinject.iter().position(|(from, _)| *from != subflow)
-            && let Some((_, segment)) = self.reinject.remove(place)
-        {
-            return segment;
-        }
-        self.next += 1;
-        self.next - 1
-    }
-
-    fn acknowledge(&mut self, una: u32) {
-        if una > self.una {
-            self.una = una;
-            self.reinject.retain(|(_, segment)| *segment >= una);
-        }
-    }
-}
-
 impl Sender {
     pub(super) fn new(mptcp: &Mptcp, size: FlowSize) -> Self {
         let subflow = || Subflow {
@@ -102,7 +65,7 @@ impl Sender {
         };
         Self {
             subflows: (0..mptcp.subflows).map(|_| subflow()).collect(),
-            data: Data { size, next: 0, una: 0, reinject: VecDeque::new() },
+            data: Data::new(size, mptcp.subflows),
             open: 1,
         }
     }
@@ -116,7 +79,7 @@ impl Sender {
         let mut packet = packet;
         if packet.kind == Kind::Ack {
             self.data.acknowledge(take_data_ack(&mut packet));
-            if self.data.una == self.data.size.segments {
+            if self.data.is_delivered() {
                 out.wake_at(Time::NEVER);
                 return SenderState::Done;
             }
@@ -124,7 +87,7 @@ impl Sender {
         self.with(mptcp, index, out, |tcp, out| {
             mptcp.tcp.sender_receives(tcp, &packet, out);
         });
-        if self.open < mptcp.subflows && self.data.una >= mptcp.join_after {
+        if self.open < mptcp.subflows && self.data.acknowledged() >= mptcp.join_after {
             self.open = mptcp.subflows;
             self.push(mptcp, out);
         }
@@ -159,12 +122,7 @@ impl Sender {
         if subflow.tcp.timeouts_in_a_row() != 1 {
             return;
         }
-        let Data { una, reinject, .. } = &mut self.data;
-        for &segment in subflow.carried.iter().filter(|segment| **segment >= *una) {
-            if !reinject.iter().any(|(_, waiting)| *waiting == segment) {
-                reinject.push_back((index, segment));
-            }
-        }
+        self.data.give_back(index, subflow.carried.iter().copied());
     }
 
     /// Lets every subflow in use that has room take what there is to take.
@@ -274,8 +232,8 @@ impl<O: Outbox> Outbox for Way<'_, O> {
             self.carried.push_back(self.data.take(self.index));
         }
         let segment = self.carried[place];
-        packet.wire_bytes = self.mptcp.tcp.segment_wire_bytes(self.data.size, segment);
-        let last = segment.saturating_add(1) == self.data.size.segments;
+        packet.wire_bytes = self.mptcp.tcp.segment_wire_bytes(self.data.size(), segment);
+        let last = segment.saturating_add(1) == self.data.size().segments;
         packet.flags = packet.flags.without(PacketFlags::LAST).with_if(PacketFlags::LAST, last);
         self.out.send_on(self.index, segment, packet);
     }
