@@ -207,6 +207,14 @@ macro_rules! registry {
                 }
             }
 
+            /// As [`SwitchBalancer::foretell`].
+            pub fn foretell(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.foretell(entropy, hops),)*
+                    Self::External(_) => None,
+                }
+            }
+
             /// As [`SwitchBalancer::start`].
             pub fn start(&mut self, cx: &mut impl SwitchContext) {
                 match self {

@@ -174,6 +174,12 @@ pub trait SwitchBalancer: Sized {
     /// port is now, and what is queued on it is already on its new schedule, or lost.
     fn port_changed<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _port: PortId) {}
 
+    /// Which of `hops.ports` every packet with this entropy takes, if that is all that its choice depends on: what a host
+    /// that knows the hash and its parameters can work out by itself.
+    fn foretell(&self, _entropy: u32, _hops: &NextHops<'_>) -> Option<usize> {
+        None
+    }
+
     /// Bytes of state that hardware would keep for it in this switch.
     fn state_bytes(&self) -> u64;
 

@@ -6,7 +6,9 @@
 //!
 //! [`TransportSpec`] is the registry: what a spec may name, with parameters, defaults and sources.
 
+mod credits;
 pub mod expresspass;
+pub mod maxpass;
 pub mod mptcp;
 mod params;
 mod protocol;
@@ -14,6 +16,7 @@ mod registry;
 pub mod tcp;
 
 pub use expresspass::ExpressPass;
+pub use maxpass::MaxPass;
 pub use mptcp::Mptcp;
 pub use params::ParamError;
 pub use protocol::{

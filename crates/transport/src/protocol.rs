@@ -37,6 +37,24 @@ pub trait Outbox {
     /// Queues a packet at the endpoint's host.
     fn send(&mut self, packet: Outgoing);
 
+    /// How many ports the flow has: five-tuples that take paths of their own, as many as there are, at most
+    /// [`Protocol::ports`]. Port 0 is the flow's own.
+    fn ports(&self) -> u8 {
+        1
+    }
+
+    /// The port by which a packet came.
+    fn port_of(&self, packet: &Packet) -> u8 {
+        let _ = packet;
+        0
+    }
+
+    /// As [`Outbox::send`], by one of the flow's ports.
+    fn send_by(&mut self, port: u8, packet: Outgoing) {
+        let _ = port;
+        self.send(packet);
+    }
+
     /// Says that the data segment that is sent next, at this instant, was sent before. Said of all retransmissions of data,
     /// so that the world can tell the needed ones from those in vain.
     fn sends_again(&mut self, segment: u32, cause: Resend) {
@@ -170,6 +188,8 @@ pub struct ReceiverStats {
     pub marked: u32,
     /// Credits sent.
     pub credits_sent: u64,
+    /// How often it gave up the paths that it used, to choose anew among all.
+    pub reselections: u32,
 }
 
 /// What a transport that sends credits needs of every port, hosts' included: beside the data queue a small queue of
@@ -208,6 +228,12 @@ pub trait Protocol {
 
     /// Whether a flow begins with a handshake, and the sizes of its two packets on the wire. For the ideal FCT.
     fn handshake_wire_bytes(&self) -> Option<(u16, u16)>;
+
+    /// How many paths of its own a flow wants at most, each by a port number that leads over no other's: 1 to 255. There may
+    /// be fewer. Where hosts do not know how switches choose, there is one.
+    fn ports(&self) -> u8 {
+        1
+    }
 
     /// What it needs of ports beyond a queue for data, if it sends credits.
     fn credit_ports(&self) -> Option<CreditPorts> {

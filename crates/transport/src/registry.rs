@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ParamError;
 use crate::expresspass::ExpressPassConfig;
+use crate::maxpass::MaxPassConfig;
 use crate::mptcp::MptcpConfig;
 use crate::tcp::{DctcpConfig, TcpConfig};
 
@@ -63,6 +64,7 @@ transports! {
     Dctcp(DctcpConfig), "dctcp", "Data Center TCP.", "RFC 8257; Alizadeh et al., SIGCOMM 2010";
     ExpressPass(ExpressPassConfig), "expresspass", "ExpressPass: the receiver sends credits, each of which calls for one data packet.", "Cho et al., SIGCOMM 2017; MaxPass, section II.D";
     Mptcp(MptcpConfig), "mptcp", "Multipath TCP: several subflows, coupled windows.", "RFC 8684, 6356; Raiciu et al., SIGCOMM 2011";
+    MaxPass(MaxPassConfig), "maxpass", "MaxPass: credits over several paths, of which the fastest are kept.", "Park et al., Journal of Communications and Networks 2019";
 }
 
 impl Default for TransportSpec {

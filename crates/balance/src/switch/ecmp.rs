@@ -75,10 +75,19 @@ fn shared_seed(seed: u64, tier: u8) -> u64 {
 }
 
 impl Ecmp {
-    /// The hash of a packet at this switch: the same for every packet of a flow and direction.
+    /// The hash of a five-tuple at this switch.
     #[inline]
-    pub fn hash(&self, packet: &Packet) -> u32 {
-        (mix64(self.seed ^ u64::from(packet.entropy)) >> 32) as u32
+    pub fn hash(&self, entropy: u32) -> u32 {
+        (mix64(self.seed ^ u64::from(entropy)) >> 32) as u32
+    }
+
+    /// Which of the next hops every packet with this entropy takes.
+    #[inline]
+    fn place(&self, entropy: u32, hops: &NextHops<'_>) -> usize {
+        if let Some(symmetric) = &self.symmetric {
+            return symmetric.choose(entropy, hops);
+        }
+        ((u64::from(self.hash(entropy)) * hops.ports.len() as u64) >> 32) as usize
     }
 }
 
@@ -106,10 +115,11 @@ impl SwitchBalancer for Ecmp {
         packet: &mut Packet,
         hops: &NextHops<'_>,
     ) -> usize {
-        if let Some(symmetric) = &self.symmetric {
-            return symmetric.choose(packet.entropy, hops);
-        }
-        ((u64::from(self.hash(packet)) * hops.ports.len() as u64) >> 32) as usize
+        self.place(packet.entropy, hops)
+    }
+
+    fn foretell(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {
+        Some(self.place(entropy, hops))
     }
 
     fn state_bytes(&self) -> u64 {
@@ -152,6 +162,19 @@ mod tests {
             switch.backlogs[first] = step * 1_500;
             let mut later = with(packet(7), |later| (later.seq, later.wire_bytes) = (step as u32, 64));
             assert_eq!(scheme.choose(&mut switch, &mut later, &group.hops()), first);
+        }
+    }
+
+    #[test]
+    fn the_port_of_a_five_tuple_is_foretold_whatever_the_hash() {
+        let (mut switch, group) = (FakeSwitch::new(8, 1), Group::of(0..8));
+        for hash in [HashSeed::PerSwitch, HashSeed::Shared, HashSeed::Symmetric] {
+            let mut scheme = ecmp(hash, 3, 1);
+            for flow in 0..64 {
+                let mut packet = packet(flow);
+                let foretold = scheme.foretell(packet.entropy, &group.hops());
+                assert_eq!(foretold, Some(scheme.choose(&mut switch, &mut packet, &group.hops())));
+            }
         }
     }
 

@@ -74,7 +74,7 @@ impl SwitchBalancer for Wcmp {
         hops: &NextHops<'_>,
     ) -> usize {
         let sum: u64 = hops.weights.iter().map(|&weight| u64::from(weight)).sum();
-        let point = (u128::from(self.ecmp.hash(packet)) * u128::from(sum)) >> 32;
+        let point = (u128::from(self.ecmp.hash(packet.entropy)) * u128::from(sum)) >> 32;
         stretch(hops.weights, point as u64)
     }
 

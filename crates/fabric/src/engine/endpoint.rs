@@ -134,6 +134,8 @@ pub struct Ends {
     /// The ends of the other subflows, each `step` on from the number of the one before.
     others: Vec<End>,
     step: u32,
+    /// The entropies of the ports of the first one, its own first; empty if that is the only one.
+    ports: Box<[u32]>,
 }
 
 impl Ends {
@@ -142,7 +144,12 @@ impl Ends {
         let number = |subflow: u32| FlowId(first.flow.0 + subflow * step);
         let others =
             (1..subflows).map(|subflow| first.of_subflow(number(subflow), subflow, edge())).collect();
-        Self { first, others, step }
+        Self { first, others, step, ports: Box::default() }
+    }
+
+    /// The same ends with these ports, if there are several.
+    pub fn with_ports(self, ports: Box<[u32]>) -> Self {
+        Self { ports, ..self }
     }
 
     /// The number of the flow.
@@ -182,15 +189,21 @@ pub struct HostOutbox<'s, 'a> {
     pub end: &'s mut Ends,
 }
 
-/// Sends a packet from an end.
+/// Sends a packet from an end, with this entropy.
 #[inline(always)]
 #[allow(clippy::inline_always)]
-fn send_from(end: &mut End, network: &mut Network<'_>, hosts: &mut Hosts<'_>, outgoing: Outgoing) {
+fn send_from(
+    end: &mut End,
+    entropy: u32,
+    network: &mut Network<'_>,
+    hosts: &mut Hosts<'_>,
+    outgoing: Outgoing,
+) {
     let mut packet = Packet::default();
     packet.sent = outgoing.sent;
     packet.flow = end.flow;
     packet.seq = outgoing.seq;
-    packet.entropy = end.entropy;
+    packet.entropy = entropy;
     packet.src = end.host;
     packet.dst = end.peer;
     packet.wire_bytes = outgoing.wire_bytes;
@@ -220,7 +233,22 @@ impl Outbox for HostOutbox<'_, '_> {
 
     #[inline]
     fn send(&mut self, outgoing: Outgoing) {
-        send_from(&mut self.end.first, self.network, self.hosts, outgoing);
+        let entropy = self.end.first.entropy;
+        send_from(&mut self.end.first, entropy, self.network, self.hosts, outgoing);
+    }
+
+    fn ports(&self) -> u8 {
+        self.end.ports.len().max(1) as u8
+    }
+
+    fn port_of(&self, packet: &Packet) -> u8 {
+        self.end.ports.iter().position(|&entropy| entropy == packet.entropy).unwrap_or_default() as u8
+    }
+
+    fn send_by(&mut self, port: u8, outgoing: Outgoing) {
+        let entropy = self.end.ports.get(usize::from(port)).copied();
+        let entropy = entropy.unwrap_or(self.end.first.entropy);
+        send_from(&mut self.end.first, entropy, self.network, self.hosts, outgoing);
     }
 
     fn send_on(&mut self, subflow: u8, segment: u32, outgoing: Outgoing) {
@@ -228,7 +256,7 @@ impl Outbox for HostOutbox<'_, '_> {
         if outgoing.kind == Kind::Data {
             self.network.mappings.note(end.flow, outgoing.seq, segment);
         }
-        send_from(end, self.network, self.hosts, outgoing);
+        send_from(end, end.entropy, self.network, self.hosts, outgoing);
     }
 
     fn mapping(&self, packet: &Packet) -> (u8, u32) {

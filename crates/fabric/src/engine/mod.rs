@@ -15,6 +15,7 @@ mod network;
 mod observer;
 mod paths;
 mod pool;
+mod ports;
 mod results;
 mod sampler;
 mod simulation;

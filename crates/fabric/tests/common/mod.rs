@@ -86,6 +86,7 @@ impl<'a> Run<'a> {
             TransportSpec::Dctcp(config) => self.simulate(config.build().unwrap(), flows, external),
             TransportSpec::ExpressPass(config) => self.simulate(config.build().unwrap(), flows, external),
             TransportSpec::Mptcp(config) => self.simulate(config.build().unwrap(), flows, external),
+            TransportSpec::MaxPass(config) => self.simulate(config.build().unwrap(), flows, external),
         }
     }
 

@@ -13,54 +13,22 @@
 //! - The receiver answers a credit stop with an acknowledgement. If bytes are missing, the sender asks for credits again
 //!   and goes on from the first of them.
 
-mod config;
-mod feedback;
 mod receiver;
-mod sender;
-pub mod stamp;
 
-pub use config::ExpressPassConfig;
-pub use feedback::Decrease;
 pub use receiver::Receiver;
-pub use sender::Sender;
-use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
-use weft_units::{Span, Time};
+use weft_packet::Packet;
 
-use crate::{
-    CreditPorts, Delivery, FlowSize, Outbox, Outgoing, Protocol, ReceiverStats, SenderState, SenderStats,
-};
+use crate::credits::Terms;
+pub use crate::credits::config::ExpressPassConfig;
+pub use crate::credits::feedback::Decrease;
+pub use crate::credits::sender::Sender;
+pub use crate::credits::stamp;
+use crate::{CreditPorts, Delivery, FlowSize, Outbox, Protocol, ReceiverStats, SenderState, SenderStats};
 
 /// `ExpressPass` with checked parameters: made by [`ExpressPassConfig::build`], shared by all flows.
 #[derive(Debug, Clone)]
 pub struct ExpressPass {
-    mss: u16,
-    header: u16,
-    credit_bytes: u16,
-    /// Credits are this much smaller or larger, at random.
-    credit_spread: u16,
-    queue: u32,
-    burst_bytes: u16,
-    /// Share of the highest rate.
-    initial_rate: f64,
-    feedback: feedback::Rules,
-    /// Share of the time between two credits.
-    jitter: f64,
-    retransmit_timeout: Span,
-    stop_timeout: Span,
-}
-
-impl ExpressPass {
-    /// A packet without payload.
-    fn signal(&self, kind: Kind, seq: u32, sent: Time) -> Outgoing {
-        Outgoing {
-            kind,
-            flags: PacketFlags::default(),
-            seq,
-            wire_bytes: self.credit_bytes,
-            sent,
-            sack: [SackBlock::default(); Packet::SACK_BLOCKS],
-        }
-    }
+    pub(crate) terms: Terms,
 }
 
 impl Protocol for ExpressPass {
@@ -68,30 +36,23 @@ impl Protocol for ExpressPass {
     type Receiver = Receiver;
 
     fn flow_size(&self, bytes: u64) -> FlowSize {
-        FlowSize::of(bytes, self.mss)
+        FlowSize::of(bytes, self.terms.mss)
     }
 
     fn segment_wire_bytes(&self, size: FlowSize, segment: u32) -> u16 {
-        let payload = if segment.saturating_add(1) == size.segments { size.last_payload } else { self.mss };
-        payload + self.header
+        self.terms.segment_wire_bytes(size, segment)
     }
 
-    /// The request, and the smallest credit: no data leaves before them.
     fn handshake_wire_bytes(&self) -> Option<(u16, u16)> {
-        Some((self.credit_bytes, self.credit_bytes - self.credit_spread))
+        Some(self.terms.handshake_wire_bytes())
     }
 
     fn credit_ports(&self) -> Option<CreditPorts> {
-        Some(CreditPorts {
-            credit_bytes: self.credit_bytes,
-            frame_bytes: self.mss + self.header,
-            queue: self.queue,
-            burst_bytes: self.burst_bytes,
-        })
+        Some(self.terms.credit_ports())
     }
 
     fn sender(&self, size: FlowSize) -> Sender {
-        Sender::new(size)
+        Sender::new(size, 0)
     }
 
     fn receiver(&self, size: FlowSize) -> Receiver {
@@ -99,15 +60,15 @@ impl Protocol for ExpressPass {
     }
 
     fn start(&self, sender: &mut Sender, out: &mut impl Outbox) {
-        sender.request(self, out);
+        sender.request(&self.terms, out);
     }
 
     fn sender_receives(&self, sender: &mut Sender, packet: &Packet, out: &mut impl Outbox) -> SenderState {
-        sender.receives(self, packet, out)
+        sender.receives(&self.terms, packet, out)
     }
 
     fn sender_wakes(&self, sender: &mut Sender, out: &mut impl Outbox) -> SenderState {
-        sender.wakes(self, out);
+        sender.wakes(&self.terms, out);
         SenderState::Open
     }
 

@@ -237,13 +237,13 @@ impl Receiver {
         }
     }
 
-    pub(crate) const fn stats(&self) -> ReceiverStats {
+    pub(crate) fn stats(&self) -> ReceiverStats {
         ReceiverStats {
             segments_received: self.segments_received,
             out_of_order: self.out_of_order,
             duplicates: self.duplicates,
             marked: self.marked,
-            credits_sent: 0,
+            ..ReceiverStats::default()
         }
     }
 }

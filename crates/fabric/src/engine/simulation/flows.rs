@@ -1,12 +1,14 @@
 //! How flows start and end.
 
-use weft_packet::{FlowId, PacketFlags};
+use weft_packet::{FlowId, HostId, PacketFlags};
+use weft_traffic::Flow;
 use weft_transport::Protocol;
 use weft_units::mix64;
 
 use super::super::active::{NOT_ACTIVE, Receiver, Sender};
 use super::super::endpoint::{End, Ends, HostOutbox};
 use super::super::event_set::{EventKey, EventKind};
+use super::super::ports;
 use super::super::results::arrived;
 use super::Simulation;
 
@@ -25,18 +27,29 @@ impl<P: Protocol> Simulation<'_, P> {
         let entropy = (mix64(self.hash_key ^ index as u64) >> 32) as u32;
         let class = PacketFlags::of_class(flow.class);
         let (subflows, flows) = (self.protocol.subflows(), self.flows.len() as u32);
+        let ports = self.ports(flow, entropy);
         let edge = |host| self.hosts.scheme(host).new_flow();
         let sender = End::sender(id, flow.src, flow.dst, entropy, class, edge(flow.src));
-        let sender = Ends::new(sender, subflows, flows, || edge(flow.src));
+        let sender = Ends::new(sender, subflows, flows, || edge(flow.src)).with_ports(ports.clone());
         let sender = Sender { end: sender, state: self.protocol.sender(size) };
         let receiver = End::receiver(id, flow.dst, flow.src, entropy, class, edge(flow.dst));
-        let receiver = Ends::new(receiver, subflows, flows, || edge(flow.dst));
+        let receiver = Ends::new(receiver, subflows, flows, || edge(flow.dst)).with_ports(ports);
         let receiver = Receiver::new(receiver, self.protocol.receiver(size));
         let place = self.active.insert(sender, receiver);
         self.set_place(id, place);
         let Some(sender) = &mut self.active.sender[place as usize] else { return };
         let mut out = HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut sender.end };
         self.protocol.start(&mut sender.state, &mut out);
+    }
+
+    /// The entropies of a flow's ports, if it has several. A scheme at hosts may change them on the way, so then it has one.
+    fn ports(&self, flow: &Flow, own: u32) -> Box<[u32]> {
+        let most = self.protocol.ports();
+        if most == 1 || self.hosts.steers() {
+            return Box::default();
+        }
+        let rack = |host: HostId| self.topology.rack_of_host[host.index()];
+        ports::apart(&self.network, (rack(flow.src), rack(flow.dst)), own, most)
     }
 
     /// Notes the place of a flow, under the numbers of all its subflows.

@@ -73,6 +73,11 @@ impl<P: Protocol> Simulation<'_, P> {
         count("credits_sent", sent);
         count("credits_dropped", self.network.counts.credits_dropped);
         count("credits_wasted", wasted + self.stray_credits);
+        if self.protocol.ports() > 1 {
+            let reselections =
+                self.records.iter().map(|record| u64::from(record.receiver.reselections)).sum();
+            count("path_reselections", reselections);
+        }
     }
 
     fn memory(&self) -> MemoryUse {

@@ -3,8 +3,12 @@
 use weft_packet::{Kind, Packet, PacketFlags};
 use weft_units::Time;
 
-use super::ExpressPass;
+use super::Terms;
 use crate::{FlowSize, Outbox, Outgoing, Resend, SenderState, SenderStats};
+
+/// On data of credit transports: SUBCSTOP of MaxPass section III.F, no more credits by this port. The bit of a flag that only
+/// windows need.
+pub(crate) const SUBFLOW_STOP: PacketFlags = PacketFlags::CWR;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -37,13 +41,21 @@ pub struct Sender {
     retransmissions: u32,
     timeouts: u32,
     wasted_credits: u64,
+    /// With fewer segments than this to send, one subflow is enough.
+    single_below: u32,
+    /// The port of the subflow that goes on then.
+    last_port: Option<u8>,
 }
 
 impl Sender {
+    /// The bytes that each port but the first adds to a request.
+    const PORT_BYTES: u16 = 2;
+
     /// The timeout is doubled at most so often: from 0.1 ms to 0.1 s.
     const MOST_DOUBLINGS: u32 = 10;
 
-    pub(super) const fn new(size: FlowSize) -> Self {
+    /// A sender that has not begun. With fewer than `single_below` segments to send, it stops all subflows but one.
+    pub(crate) const fn new(size: FlowSize, single_below: u32) -> Self {
         Self {
             phase: Phase::Requesting,
             expired: 0,
@@ -56,21 +68,31 @@ impl Sender {
             retransmissions: 0,
             timeouts: 0,
             wasted_credits: 0,
+            single_below,
+            last_port: None,
         }
     }
 
     /// Asks for credits, until one comes.
-    pub(super) fn request(&mut self, protocol: &ExpressPass, out: &mut impl Outbox) {
+    pub(crate) fn request(&mut self, terms: &Terms, out: &mut impl Outbox) {
         self.phase = Phase::Requesting;
-        out.send(protocol.signal(Kind::CreditRequest, self.acked, out.now()));
-        self.arm(protocol.retransmit_timeout, out);
+        self.last_port = None;
+        let mut request = terms.signal(Kind::CreditRequest, self.acked, out.now());
+        request.wire_bytes += u16::from(out.ports() - 1) * Self::PORT_BYTES;
+        out.send_by(self.signal_port(out), request);
+        self.arm(terms.retransmit_timeout, out);
     }
 
     /// Says that no more credits are needed, until the receiver answers.
-    fn stop(&mut self, protocol: &ExpressPass, out: &mut impl Outbox) {
+    fn stop(&mut self, terms: &Terms, out: &mut impl Outbox) {
         self.phase = Phase::Stopping;
-        out.send(protocol.signal(Kind::CreditStop, self.acked, out.now()));
-        self.arm(protocol.stop_timeout, out);
+        out.send_by(self.signal_port(out), terms.signal(Kind::CreditStop, self.acked, out.now()));
+        self.arm(terms.stop_timeout, out);
+    }
+
+    /// Requests and stops go by the flow's own port; each repetition takes the next one, lest the path be dead.
+    fn signal_port(&self, out: &impl Outbox) -> u8 {
+        (self.expired % u32::from(out.ports())) as u8
     }
 
     fn arm(&self, timeout: weft_units::Span, out: &mut impl Outbox) {
@@ -78,33 +100,28 @@ impl Sender {
         out.wake_at(out.now().saturating_add(timeout));
     }
 
-    pub(super) fn wakes(&mut self, protocol: &ExpressPass, out: &mut impl Outbox) {
+    pub(crate) fn wakes(&mut self, terms: &Terms, out: &mut impl Outbox) {
         self.timeouts += 1;
         self.expired += 1;
         out.timed_out();
         match self.phase {
-            Phase::Requesting => self.request(protocol, out),
-            Phase::Stopping => self.stop(protocol, out),
+            Phase::Requesting => self.request(terms, out),
+            Phase::Stopping => self.stop(terms, out),
             Phase::Sending | Phase::Done => {}
         }
     }
 
     #[inline]
-    pub(super) fn receives(
-        &mut self,
-        protocol: &ExpressPass,
-        packet: &Packet,
-        out: &mut impl Outbox,
-    ) -> SenderState {
+    pub(crate) fn receives(&mut self, terms: &Terms, packet: &Packet, out: &mut impl Outbox) -> SenderState {
         match packet.kind {
-            Kind::Credit => self.on_credit(protocol, packet, out),
-            Kind::Ack => self.on_answer(protocol, packet, out),
+            Kind::Credit => self.on_credit(terms, packet, out),
+            Kind::Ack => self.on_answer(terms, packet, out),
             _ => {}
         }
         if self.phase == Phase::Done { SenderState::Done } else { SenderState::Open }
     }
 
-    fn on_credit(&mut self, protocol: &ExpressPass, credit: &Packet, out: &mut impl Outbox) {
+    fn on_credit(&mut self, terms: &Terms, credit: &Packet, out: &mut impl Outbox) {
         self.acked = self.acked.max(credit.seq);
         if self.phase == Phase::Requesting {
             self.phase = Phase::Sending;
@@ -115,17 +132,17 @@ impl Sender {
             self.wasted_credits += 1;
             return;
         }
-        let segment = self.hole(protocol, credit, out.now()).unwrap_or_else(|| self.take_next());
-        self.transmit(protocol, segment, credit.sent, out);
+        let segment = self.hole(terms, credit, out.now()).unwrap_or_else(|| self.take_next());
+        self.transmit(terms, segment, credit, out);
         if self.next == self.segments {
-            self.stop(protocol, out);
+            self.stop(terms, out);
         }
     }
 
     /// The segment that a credit says is missing, unless it was sent again a moment ago.
-    fn hole(&mut self, protocol: &ExpressPass, credit: &Packet, now: Time) -> Option<u32> {
+    fn hole(&mut self, terms: &Terms, credit: &Packet, now: Time) -> Option<u32> {
         let (segment, at) = self.refilled;
-        let is_news = segment != self.acked || now.since(at) >= protocol.retransmit_timeout;
+        let is_news = segment != self.acked || now.since(at) >= terms.retransmit_timeout;
         let missing = credit.flags.has(PacketFlags::ECE) && credit.seq == self.acked && is_news;
         missing.then(|| {
             self.refilled = (self.acked, now);
@@ -141,7 +158,9 @@ impl Sender {
         self.next - 1
     }
 
-    fn transmit(&mut self, protocol: &ExpressPass, segment: u32, stamp: Time, out: &mut impl Outbox) {
+    /// Sends a segment back over the path of a credit.
+    fn transmit(&mut self, terms: &Terms, segment: u32, credit: &Packet, out: &mut impl Outbox) {
+        let (port, stamp) = (out.port_of(credit), credit.sent);
         let again = segment < self.sent_below;
         if again {
             self.retransmissions += 1;
@@ -149,28 +168,38 @@ impl Sender {
         }
         self.sent_below = self.sent_below.max(segment + 1);
         let last = segment + 1 == self.segments;
-        let payload = if last { self.last_payload } else { protocol.mss };
+        let payload = if last { self.last_payload } else { terms.mss };
         let flags = PacketFlags::default()
             .with_if(PacketFlags::RETRANSMISSION, again)
-            .with_if(PacketFlags::LAST, last);
-        let wire_bytes = payload + protocol.header;
-        out.send(Outgoing { flags, wire_bytes, ..protocol.signal(Kind::Data, segment, stamp) });
+            .with_if(PacketFlags::LAST, last)
+            .with_if(SUBFLOW_STOP, self.stops_subflow(port));
+        let wire_bytes = payload + terms.header;
+        out.send_by(port, Outgoing { flags, wire_bytes, ..terms.signal(Kind::Data, segment, stamp) });
+    }
+
+    /// Whether the subflow by this port is one too many: near the end, all are but the first that is heard of.
+    fn stops_subflow(&mut self, port: u8) -> bool {
+        self.segments - self.next < self.single_below && *self.last_port.get_or_insert(port) != port
     }
 
     /// The receiver heard the stop.
-    fn on_answer(&mut self, protocol: &ExpressPass, answer: &Packet, out: &mut impl Outbox) {
+    fn on_answer(&mut self, terms: &Terms, answer: &Packet, out: &mut impl Outbox) {
         self.acked = self.acked.max(answer.seq);
         if self.acked == self.segments {
             self.phase = Phase::Done;
-            out.wake_at(Time::NEVER);
-        } else if self.phase == Phase::Stopping {
-            self.next = self.acked;
-            self.expired = 0;
-            self.request(protocol, out);
+            return out.wake_at(Time::NEVER);
         }
+        match self.phase {
+            Phase::Stopping => self.next = self.acked,
+            // A stop that a request overtook on another path: the receiver sends no more credits.
+            Phase::Sending => {}
+            Phase::Requesting | Phase::Done => return,
+        }
+        self.expired = 0;
+        self.request(terms, out);
     }
 
-    pub(super) fn stats(&self) -> SenderStats {
+    pub(crate) fn stats(&self) -> SenderStats {
         SenderStats {
             segments_sent: u64::from(self.sent_below) + u64::from(self.retransmissions),
             retransmissions: self.retransmissions,

@@ -1,0 +1,244 @@
+//! The receiving end: credits over several paths, the choice among them, and one account of what arrived.
+
+use weft_packet::{Kind, Packet};
+use weft_units::{Span, Time};
+
+use super::MaxPass;
+use crate::credits::assembly::Assembly;
+use crate::credits::pacer::{Pacer, least_gap_ps};
+use crate::credits::sender::SUBFLOW_STOP;
+use crate::{Delivery, FlowSize, Outbox, ReceiverStats};
+
+/// Credits over one path.
+#[derive(Debug, Clone)]
+struct Subflow {
+    pacer: Pacer,
+    /// When its next credit goes; [`Time::NEVER`] if it is not in use.
+    next_at: Time,
+    /// Whether data answered a credit of the last probing.
+    answered: bool,
+}
+
+impl Subflow {
+    const fn is_used(&self) -> bool {
+        self.next_at.as_ps() != Time::NEVER.as_ps()
+    }
+}
+
+/// A credit stop that is not answered yet, since segments may still be under way.
+#[derive(Debug, Clone, Copy)]
+struct Stop {
+    port: u8,
+    sent: Time,
+    answer_at: Time,
+}
+
+/// The receiving end of a flow.
+#[derive(Debug, Clone)]
+pub struct Receiver {
+    assembly: Assembly,
+    /// One a port that the request named; none before it came.
+    subflows: Vec<Subflow>,
+    /// Whether the sender wants credits.
+    crediting: bool,
+    /// Since when all paths are tried out, if they are.
+    probing: Option<Time>,
+    stop: Option<Stop>,
+    reselections: u32,
+}
+
+impl Receiver {
+    /// Probing lasts so many times the smallest round-trip time, at most.
+    const PROBING_ROUNDS: u64 = 2;
+
+    pub(super) const fn new(size: FlowSize) -> Self {
+        Self {
+            assembly: Assembly::new(size),
+            subflows: Vec::new(),
+            crediting: false,
+            probing: None,
+            stop: None,
+            reselections: 0,
+        }
+    }
+
+    pub(super) fn receives(
+        &mut self,
+        protocol: &MaxPass,
+        packet: &Packet,
+        out: &mut impl Outbox,
+    ) -> Delivery {
+        match packet.kind {
+            Kind::Data => return self.on_data(protocol, packet, out),
+            Kind::CreditRequest if !self.crediting => self.on_request(protocol, out),
+            Kind::CreditStop => self.on_stop(protocol, packet, out),
+            _ => {}
+        }
+        Delivery::Ongoing
+    }
+
+    pub(super) fn wakes(&mut self, protocol: &MaxPass, out: &mut impl Outbox) {
+        if self.stop.is_some_and(|stop| stop.answer_at <= out.now()) {
+            self.answer(protocol, out);
+        }
+        if self.crediting {
+            self.send_credits(protocol, out);
+        }
+    }
+
+    fn on_request(&mut self, protocol: &MaxPass, out: &mut impl Outbox) {
+        if self.subflows.is_empty() {
+            let new = Subflow { pacer: Pacer::new(&protocol.terms), next_at: Time::NEVER, answered: false };
+            self.subflows = vec![new; usize::from(out.ports())];
+        }
+        self.crediting = true;
+        self.stop = None;
+        self.use_all(protocol, out);
+        self.send_credits(protocol, out);
+    }
+
+    /// Uses all paths at the initial rate, which they share: to choose among them if there are more than it keeps.
+    fn use_all(&mut self, protocol: &MaxPass, out: &impl Outbox) {
+        let (now, paths) = (out.now(), self.subflows.len());
+        let rate = protocol.terms.initial_rate / paths as f64;
+        // One path after the other, so that no credit waits for another at the receiver's own port.
+        let apart = (least_gap_ps(&protocol.terms, out) / protocol.terms.initial_rate) as u64;
+        for (number, subflow) in (0u64..).zip(&mut self.subflows) {
+            subflow.pacer.begin(&protocol.terms, rate, now);
+            subflow.answered = false;
+            subflow.next_at = now.saturating_add(Span::from_ps(apart * number));
+        }
+        self.probing = (paths > protocol.keep).then_some(now);
+    }
+
+    /// Sends what credits are due, and sees to it that the next one follows.
+    fn send_credits(&mut self, protocol: &MaxPass, out: &mut impl Outbox) {
+        let used = self.subflows.iter().filter(|subflow| subflow.is_used()).count() as u32;
+        for port in 0..self.subflows.len() {
+            if self.subflows[port].next_at > out.now() {
+                continue;
+            }
+            if self.probing.is_none() {
+                self.subflows[port].pacer.update(&protocol.terms, used, out);
+                if self.subflows.len() > protocol.keep && self.is_congested(protocol, port, out.now()) {
+                    self.reselections += 1;
+                    self.use_all(protocol, out);
+                    return self.send_credits(protocol, out);
+                }
+            }
+            self.send_credit(protocol, port, out);
+        }
+        self.arm(out);
+    }
+
+    /// Whether a path lost too many credits t times in a row (Algorithm 2 line 15), or all of t round trips.
+    fn is_congested(&self, protocol: &MaxPass, port: usize, now: Time) -> bool {
+        let (pacer, rounds) = (&self.subflows[port].pacer, protocol.reselect_after);
+        pacer.decreases() >= rounds || pacer.is_silent(rounds, now)
+    }
+
+    fn send_credit(&mut self, protocol: &MaxPass, port: usize, out: &mut impl Outbox) {
+        let has_hole = self.assembly.has_hole(out.now(), self.patience());
+        let acknowledges = (self.assembly.expected, has_hole);
+        let subflow = &mut self.subflows[port];
+        subflow.next_at = subflow.pacer.send(&protocol.terms, port as u8, acknowledges, out);
+    }
+
+    fn arm(&self, out: &mut impl Outbox) {
+        let credit = self.subflows.iter().map(|subflow| subflow.next_at).min();
+        let answer = self.stop.map_or(Time::NEVER, |stop| stop.answer_at);
+        out.wake_at(credit.unwrap_or(Time::NEVER).min(answer));
+    }
+
+    /// For how long a segment may be late on one path while others arrive: no path is behind by more than its round trip.
+    /// Nothing overtakes on a single path.
+    fn patience(&self) -> Span {
+        if self.subflows.len() < 2 {
+            return Span::ZERO;
+        }
+        self.subflows.iter().map(|subflow| subflow.pacer.rtt()).max().unwrap_or_default()
+    }
+
+    fn on_data(&mut self, protocol: &MaxPass, data: &Packet, out: &mut impl Outbox) -> Delivery {
+        let now = out.now();
+        let port = usize::from(out.port_of(data));
+        if let Some(subflow) = self.subflows.get_mut(port) {
+            subflow.answered |= subflow.pacer.note_echo(data.sent, now);
+            if data.flags.has(SUBFLOW_STOP) {
+                self.stop_subflow(port);
+            }
+        }
+        if let Some(since) = self.probing {
+            self.choose(protocol, since, out);
+        }
+        let delivery = self.assembly.take(data, now);
+        if self.stop.is_some() && self.assembly.is_complete() {
+            self.answer(protocol, out);
+        }
+        delivery
+    }
+
+    /// Takes a path out of use, unless it is the last one.
+    fn stop_subflow(&mut self, port: usize) {
+        if self.subflows.iter().filter(|subflow| subflow.is_used()).count() > 1 {
+            self.subflows[port].next_at = Time::NEVER;
+        }
+    }
+
+    /// Keeps the paths with the smallest round-trip times, once it knows them.
+    #[cold]
+    fn choose(&mut self, protocol: &MaxPass, since: Time, out: &mut impl Outbox) {
+        let now = out.now();
+        let measured = |(port, subflow): (usize, &Subflow)| {
+            (subflow.answered && subflow.is_used()).then(|| (subflow.pacer.rtt(), port))
+        };
+        let mut fastest: Vec<(Span, usize)> = self.subflows.iter().enumerate().filter_map(measured).collect();
+        fastest.sort_unstable();
+        let Some(&(least, _)) = fastest.first() else { return };
+        if fastest.len() < self.subflows.len() && now.since(since) < least * Self::PROBING_ROUNDS {
+            return;
+        }
+        fastest.truncate(protocol.keep);
+        self.probing = None;
+        let rate = protocol.terms.initial_rate / fastest.len() as f64;
+        for (port, subflow) in self.subflows.iter_mut().enumerate() {
+            if fastest.iter().any(|&(_, kept)| kept == port) {
+                subflow.pacer.control_anew(&protocol.terms, rate, now);
+            } else {
+                subflow.next_at = Time::NEVER;
+            }
+        }
+    }
+
+    fn on_stop(&mut self, protocol: &MaxPass, packet: &Packet, out: &mut impl Outbox) {
+        self.crediting = false;
+        self.probing = None;
+        for subflow in &mut self.subflows {
+            subflow.next_at = Time::NEVER;
+        }
+        let patience = if self.assembly.is_complete() { Span::ZERO } else { self.patience() };
+        let answer_at = out.now().saturating_add(patience);
+        self.stop = Some(Stop { port: out.port_of(packet), sent: packet.sent, answer_at });
+        if patience.is_zero() {
+            self.answer(protocol, out);
+        } else {
+            self.arm(out);
+        }
+    }
+
+    /// Answers the credit stop.
+    fn answer(&mut self, protocol: &MaxPass, out: &mut impl Outbox) {
+        if let Some(stop) = self.stop.take() {
+            self.arm(out);
+            out.send_by(stop.port, protocol.terms.signal(Kind::Ack, self.assembly.expected, stop.sent));
+        }
+    }
+
+    pub(super) fn stats(&self) -> ReceiverStats {
+        ReceiverStats {
+            credits_sent: self.subflows.iter().map(|subflow| subflow.pacer.credits_sent()).sum(),
+            reselections: self.reselections,
+            ..self.assembly.stats()
+        }
+    }
+}
