@@ -105,9 +105,10 @@ impl Sender {
         self.expired += 1;
         out.timed_out();
         match self.phase {
-            Phase::Requesting => self.request(terms, out),
+            // No credit for so long: on another path, an old stop came behind the last request.
+            Phase::Requesting | Phase::Sending => self.request(terms, out),
             Phase::Stopping => self.stop(terms, out),
-            Phase::Sending | Phase::Done => {}
+            Phase::Done => {}
         }
     }
 
@@ -126,12 +127,12 @@ impl Sender {
         if self.phase == Phase::Requesting {
             self.phase = Phase::Sending;
             self.expired = 0;
-            out.wake_at(Time::NEVER);
         }
         if self.phase != Phase::Sending {
             self.wasted_credits += 1;
             return;
         }
+        self.arm(terms.stop_timeout, out);
         let segment = self.hole(terms, credit, out.now()).unwrap_or_else(|| self.take_next());
         self.transmit(terms, segment, credit, out);
         if self.next == self.segments {
@@ -187,16 +188,12 @@ impl Sender {
         self.acked = self.acked.max(answer.seq);
         if self.acked == self.segments {
             self.phase = Phase::Done;
-            return out.wake_at(Time::NEVER);
+            out.wake_at(Time::NEVER);
+        } else if self.phase == Phase::Stopping {
+            self.next = self.acked;
+            self.expired = 0;
+            self.request(terms, out);
         }
-        match self.phase {
-            Phase::Stopping => self.next = self.acked,
-            // A stop that a request overtook on another path: the receiver sends no more credits.
-            Phase::Sending => {}
-            Phase::Requesting | Phase::Done => return,
-        }
-        self.expired = 0;
-        self.request(terms, out);
     }
 
     pub(crate) fn stats(&self) -> SenderStats {
