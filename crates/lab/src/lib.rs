@@ -14,6 +14,7 @@ pub mod results;
 mod rows;
 pub mod run;
 pub mod spec;
+mod warnings;
 
 pub use bins::{BinSet, bin_sets};
 pub use catalog::catalog;

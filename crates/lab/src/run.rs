@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use thiserror::Error;
-use weft_balance::switch::ecmp::HashSeed;
-use weft_balance::{BalancerSpec, ExternalSwitch, SwitchInfo, SwitchScheme};
+use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
 use weft_fabric::{Fabric, MOST_ROWS, Progress, Results, Simulation, SimulationInput, Status};
 use weft_traffic::Traffic;
 use weft_transport::{Protocol, TransportSpec};
@@ -24,6 +23,7 @@ use crate::results::tables::{
 };
 use crate::rows::{counter_rows, delivery_rows, flow_rows, link_names, link_rows, path_rows, sample_rows};
 use crate::spec::{Resolved, SpecError, SpecSource, within};
+use crate::warnings::transport_warnings;
 
 /// A run that did not come to its end.
 #[derive(Debug, Error)]
@@ -130,7 +130,8 @@ impl Prepared {
         let base_dir = Path::new("");
         let fabric = spec.fabric.build(spec.run.seed, base_dir);
         let mut fabric = fabric.map_err(|error| resolved.error(error.to_string()))?;
-        fabric.warnings.extend(credits_astray(&spec.transport, &spec.balancer));
+        let warnings = transport_warnings(&spec.transport, &spec.balancer, &fabric);
+        fabric.warnings.extend(warnings);
         // The shape is that of the fabric before any fault, so that a fault never moves the traffic.
         let traffic = spec.traffic.generate(&fabric.shape(), spec.run.seed, base_dir);
         let traffic = traffic.map_err(|error| resolved.error(error.to_string()))?;
@@ -179,6 +180,9 @@ impl Prepared {
                 self.simulate_with(config.build().map_err(wrong)?, observer, external, observe_every)
             }
             TransportSpec::Mptcp(config) => {
+                self.simulate_with(config.build().map_err(wrong)?, observer, external, observe_every)
+            }
+            TransportSpec::MaxPass(config) => {
                 self.simulate_with(config.build().map_err(wrong)?, observer, external, observe_every)
             }
         }
@@ -274,20 +278,6 @@ impl Prepared {
             },
         })
     }
-}
-
-/// A warning if data would not come back the way that its credit went.
-fn credits_astray(transport: &TransportSpec, balancer: &BalancerSpec) -> Option<String> {
-    let symmetric = matches!(balancer, BalancerSpec::Ecmp(params) if params.hash == HashSeed::Symmetric);
-    let astray = matches!(transport, TransportSpec::ExpressPass(_)) && !symmetric;
-    astray.then(|| {
-        let found = balancer.name();
-        format!(
-            "with the load balancer {found}, data may not retrace the path of its credit, which {} counts on: \
-             balancer.name = \"ecmp\" with balancer.hash = \"symmetric\" does",
-            transport.name()
-        )
-    })
 }
 
 /// Says that the run was too long for the interval that was asked for, if it was.

@@ -72,8 +72,7 @@ impl PacketSizes {
 pub fn fabric_facts(topology: &Topology, faults: &[FaultEvent], sizes: PacketSizes) -> FabricFacts {
     let best = topology.at_its_best(faults);
     let (routes, racks) = (Routes::at_start(&best), topology.racks());
-    let pairs = (0..racks).flat_map(|from| (0..racks).map(move |to| (from, to)));
-    let most = pairs.map(|(from, to)| routes.routes_to(topology, from, to)).max().unwrap_or(1);
+    let most = routes.most_routes(topology);
     let rtts = base_rtts(topology, faults, &hosts_by_rack(topology), sizes);
     let between_racks = rtts.iter().enumerate().filter(|(pair, _)| pair % racks != pair / racks);
     FabricFacts {

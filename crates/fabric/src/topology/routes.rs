@@ -146,4 +146,11 @@ impl Routes {
         }
         routes
     }
+
+    /// The most explicit routes that lead from any rack to another; one if there is no choice.
+    pub fn most_routes(&self, topology: &Topology) -> u32 {
+        let racks = topology.racks();
+        let pairs = (0..racks).flat_map(|from| (0..racks).map(move |to| (from, to)));
+        pairs.map(|(from, to)| self.routes_to(topology, from, to)).max().unwrap_or(1)
+    }
 }

@@ -122,7 +122,7 @@ with_shared_keys! {
         /// The feedback control: `maxpass` or `expresspass`. Source: MaxPass section III.E.
         feedback: Feedback = Feedback::MaxPass,
         /// What the aggressiveness factor w becomes when n subflows grow: `weighted` has steps of w / n^2 with the w of
-        /// ExpressPass; `as-printed` is (w + w_max) / (2 n^2). Source: MaxPass Algorithm 2 line 9, as it is meant by a choice
+        /// ExpressPass; `as-printed` is `(w + w_max) / (2 n^2)`. Source: MaxPass Algorithm 2 line 9, as it is meant by a choice
         /// and as printed.
         growth: Growth = Growth::Weighted,
         /// What a decrease leaves of the rate beside the loss: `half`, but not less than one credit a round trip; `as-printed`

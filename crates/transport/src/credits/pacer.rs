@@ -117,19 +117,15 @@ impl Pacer {
         let sample = now.since(stamp::time(echo));
         // The authors' simulator has these weights.
         self.rtt = if self.rtt.is_zero() { sample } else { (self.rtt * 4 + sample) / 5 };
-        match stamp::ahead(echo, self.echo_expected) {
-            Some(lost) => {
-                self.lost += lost as u32;
-                self.told += lost as u32 + 1;
-                self.echo_expected += lost + 1;
-                true
-            }
+        let Some(lost) = stamp::ahead(echo, self.echo_expected) else {
             // It was late, not lost.
-            None => {
-                self.lost = self.lost.saturating_sub(1);
-                false
-            }
-        }
+            self.lost = self.lost.saturating_sub(1);
+            return false;
+        };
+        self.lost += lost as u32;
+        self.told += lost as u32 + 1;
+        self.echo_expected += lost + 1;
+        true
     }
 }
 

@@ -106,7 +106,7 @@ fn new_flowlets_follow_the_best_next_hop_and_hash_without_one() {
     switch.now = at(250);
     assert!((0..100).all(|flow| scheme.choose(&mut switch, &mut packet(flow), &group.hops()) == 2));
     switch.now = at(5_000);
-    let expected = scheme.ecmp.hash(&packet(0));
+    let expected = scheme.ecmp.hash(packet(0).entropy);
     let index = scheme.choose(&mut switch, &mut packet(0), &group.hops());
     assert_eq!(index as u64, (u64::from(expected) * 4) >> 32, "what is not confirmed is not followed");
 }

@@ -1,0 +1,41 @@
+//! What a run can do, but hardly means.
+
+use weft_balance::BalancerSpec;
+use weft_balance::switch::ecmp::HashSeed;
+use weft_fabric::{Fabric, Routes};
+use weft_transport::TransportSpec;
+
+/// Warnings about a transport on this fabric with this load balancer.
+pub(crate) fn transport_warnings(
+    transport: &TransportSpec,
+    balancer: &BalancerSpec,
+    fabric: &Fabric,
+) -> Vec<String> {
+    credits_astray(transport, balancer).into_iter().chain(too_many_paths(transport, fabric)).collect()
+}
+
+/// Says that data may not come back the way that its credit went, if so.
+fn credits_astray(transport: &TransportSpec, balancer: &BalancerSpec) -> Option<String> {
+    let symmetric = matches!(balancer, BalancerSpec::Ecmp(params) if params.hash == HashSeed::Symmetric);
+    let credits = matches!(transport, TransportSpec::ExpressPass(_) | TransportSpec::MaxPass(_));
+    (credits && !symmetric).then(|| {
+        let found = balancer.name();
+        format!(
+            "with the load balancer {found}, data may not retrace the path of its credit, which {} counts on: \
+             balancer.name = \"ecmp\" with balancer.hash = \"symmetric\" does",
+            transport.name()
+        )
+    })
+}
+
+/// Says that more paths are asked for than lead from any rack to another, if so.
+fn too_many_paths(transport: &TransportSpec, fabric: &Fabric) -> Option<String> {
+    let TransportSpec::MaxPass(config) = transport else { return None };
+    let asked = config.paths?;
+    let topology = fabric.topology.at_its_best(&fabric.faults);
+    let most = Routes::at_start(&topology).most_routes(&topology);
+    (u32::from(asked) > most).then(|| {
+        let paths = if most == 1 { "1 path leads".to_owned() } else { format!("{most} paths lead") };
+        format!("transport.paths is {asked}, but {paths} from one rack to another at most: {most} used")
+    })
+}
