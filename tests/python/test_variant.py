@@ -22,6 +22,34 @@ def test_an_unknown_scheme_is_answered_with_the_nearest() -> None:
         parse_variants(["ecmp", "letflw"])
 
 
+def test_a_transport_competes_with_the_load_balancer_of_the_spec_or_with_its_own() -> None:
+    spec = SpecText('[balancer]\nname = "letflow"\ngap = "9us"\n[transport]\nname = "tcp"\nsack = true\n')
+    plain, both = parse_variants(["dctcp:g=0.5", "tcp + ecmp:hash=shared"])
+    text, overrides = plain.apply(spec)
+    assert overrides == [("transport.name", "dctcp"), ("transport.g", "0.5")]
+    assert text.table("balancer") == {"name": "letflow", "gap": "9us"}
+    assert text.table("transport") == {"name": "dctcp"}, "the keys of one transport mean nothing to another"
+    text, overrides = both.apply(spec)
+    assert overrides == [("transport.name", "tcp"), ("balancer.name", "ecmp"), ("balancer.hash", "shared")]
+    assert text.table("balancer") == {"name": "ecmp"}
+    assert text.table("transport") == {"name": "tcp", "sack": True}
+    assert both.slug == "tcp-ecmp-hash-shared"
+
+
+@pytest.mark.parametrize(
+    ("contender", "message"),
+    [
+        ("dctpc", "no scheme 'dctpc'; did you mean 'dctcp'.*transports: tcp, dctcp"),
+        ("dctcp+letflw", "no scheme 'letflw'; did you mean 'letflow'"),
+        ("letflow+dctcp", "the transport comes first, as in dctcp[+]letflow"),
+        ("dctcp:g", "dctcp|g"),
+    ],
+)
+def test_a_transport_that_there_is_not_and_a_wrong_order_are_named(contender: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        parse_variants([contender])
+
+
 @pytest.mark.parametrize("schemes", [[], ["ecmp", "ecmp"], ["letflow:gap=1us", "letflow: gap=1us"]])
 def test_no_scheme_and_the_same_twice_are_refused(schemes: list[str]) -> None:
     with pytest.raises(SpecError):

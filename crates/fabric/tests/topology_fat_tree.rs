@@ -49,6 +49,36 @@ fn counts_follow_from_k() {
 }
 
 #[test]
+fn fewer_cores_are_shared_out_evenly_over_the_aggregation_switches() {
+    // The large fabric of MaxPass section IV: 8 cores, 32 aggregation and 32 edge switches, 256 hosts, 8 paths.
+    let fabric = fabric("k = 8\nhosts_per_edge = 8\ncores = 8");
+    let topology = &fabric.topology;
+    assert_eq!((topology.hosts, topology.racks(), topology.switches), (256, 32, 72));
+    let up = |name: &str, tier: &str| {
+        let node = topology.names.iter().position(|found| found == name).unwrap();
+        let links = topology.first_link[node]..topology.first_link[node + 1];
+        let far = links.map(|link| topology.names[topology.links[link as usize].to.0 as usize].clone());
+        far.filter(|far| far.starts_with(tier)).collect::<Vec<_>>()
+    };
+    assert_eq!(up("agg0", "core"), ["core0", "core1"]);
+    assert_eq!(up("agg7", "core"), ["core6", "core7"]);
+    assert_eq!(up("core6", "agg"), (0..8).map(|pod| format!("agg{}", 4 * pod + 3)).collect::<Vec<_>>());
+    let routes = Routes::at_start(topology);
+    assert_eq!([routes.routes_to(topology, 0, 1), routes.routes_to(topology, 0, 31)], [4, 8]);
+    // 32 aggregation switches with two uplinks each are half as many as the edges' four.
+    assert_eq!(fabric.shape().bisection_rate, Rate::from_gbps(320));
+}
+
+#[test]
+fn a_number_of_cores_that_cannot_be_shared_out_is_refused() {
+    for cores in [0, 3, 20] {
+        let spec: FabricSpec = toml::from_str(&format!("kind = 'fat-tree'\nk = 8\ncores = {cores}")).unwrap();
+        let message = spec.build(1, Path::new(".")).unwrap_err().to_string();
+        assert!(message.contains("fabric.cores") && message.contains("a multiple of k/2, 4 to 16"), "{message}");
+    }
+}
+
+#[test]
 fn all_racks_reach_each_other_over_paths_of_one_length() {
     let topology = fabric("k = 4").topology;
     let routes = Routes::at_start(&topology);

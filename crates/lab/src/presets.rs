@@ -5,8 +5,10 @@ use serde::Deserialize;
 use crate::spec::SpecError;
 
 /// The files, by name.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 9] = [
     ("lbt", include_str!("../../../data/presets/lbt.toml")),
+    ("maxpass-large", include_str!("../../../data/presets/maxpass-large.toml")),
+    ("maxpass-medium", include_str!("../../../data/presets/maxpass-medium.toml")),
     ("meet-asymmetric", include_str!("../../../data/presets/meet-asymmetric.toml")),
     ("meet-symmetric", include_str!("../../../data/presets/meet-symmetric.toml")),
     ("qall-asymmetric", include_str!("../../../data/presets/qall-asymmetric.toml")),
@@ -69,12 +71,14 @@ mod tests {
 
     #[test]
     fn every_preset_is_a_spec_that_can_run_with_schemes_that_there_are() {
-        let schemes: Vec<_> = weft_balance::balancers().into_iter().map(|info| info.name).collect();
+        let balancers = weft_balance::balancers().into_iter().map(|info| info.name);
+        let transports = weft_transport::TransportSpec::list().into_iter().map(|info| info.name);
+        let contenders: Vec<_> = balancers.chain(transports).collect();
         for preset in presets().unwrap() {
             let source = SpecSource::from_text(&preset.spec).with("traffic.flows", "50");
             Prepared::new(&source).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
             assert!(
-                preset.schemes.iter().all(|name| schemes.contains(&name.as_str())),
+                preset.schemes.iter().all(|name| contenders.contains(&name.as_str())),
                 "{:?}",
                 preset.schemes
             );

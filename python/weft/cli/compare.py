@@ -26,7 +26,11 @@ def compare(
     spec: options.SpecFile = None,
     schemes: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="Schemes to compare; parameters after colons: letflow:gap=100us."),
+        typer.Option(
+            metavar="A,B,...",
+            help="Load balancers to compare, or transports; parameters after colons: letflow:gap=100us. A transport "
+            "may bring its load balancer: mptcp+ecmp.",
+        ),
     ] = None,
     preset: options.Preset = None,
     fabric: Annotated[str | None, typer.Option(help="Kind of fabric (weft fabrics lists them).")] = None,
@@ -60,6 +64,7 @@ def compare(
     - `weft compare --schemes ecmp,letflow,drill`
     - `weft compare --schemes ecmp,drb,presto --workload web-search --load 0.8 --seeds 5 --out out/first`
     - `weft compare my.toml --schemes letflow:gap=50us,letflow:gap=500us --set fabric.spines=4`
+    - `weft compare --schemes dctcp,mptcp,maxpass+ecmp:hash=symmetric --fabric fat-tree`
     - `weft compare --preset tr-micro --seeds 5 --bins short-long`
     - `weft compare --schemes ecmp,rps --columns mean_fct_us,resent_after_loss,resent_after_reordering`
     - `weft compare --schemes ecmp,conga --sample-every 100us --out out/over-time`

@@ -8,7 +8,8 @@ use crate::spec::{FabricError, FatTreeSpec};
 pub(crate) const TIERS: &[&str] = &["host-edge", "edge-agg", "agg-core"];
 
 /// Hosts `host0`, … in the order of their edge switches; then `edge0`, … and `agg0`, …, pod by pod; then `core0`, ….
-/// Core c has a cable to aggregation switch c / (k/2) of every pod.
+/// Every aggregation switch has a cable to equally many cores, k/2 unless there are fewer: with n of them, core c has one to
+/// aggregation switch c / n of every pod.
 ///
 /// Ports: of an edge switch its hosts, then the aggregation switches of its pod; of an aggregation switch the edge
 /// switches of its pod, then its cores; of a core pod by pod.
@@ -18,6 +19,7 @@ pub(crate) fn plan(spec: &FatTreeSpec) -> Result<Plan, FabricError> {
     }
     let half = spec.k / 2;
     let per_edge = spec.hosts_per_edge.unwrap_or(half);
+    let per_agg = cores_per_agg(spec, half)?;
     let core_rate = spec.core_rate.unwrap_or(spec.fabric_rate);
     let core_delay = spec.core_delay.unwrap_or(spec.fabric_delay);
     check_count("fabric.hosts_per_edge", per_edge)?;
@@ -27,7 +29,7 @@ pub(crate) fn plan(spec: &FatTreeSpec) -> Result<Plan, FabricError> {
     check_delay("fabric.host_delay", spec.host_delay)?;
     check_delay("fabric.fabric_delay", spec.fabric_delay)?;
     check_delay("fabric.core_delay", core_delay)?;
-    census(spec.k.into(), per_edge.into()).check()?;
+    census(spec.k.into(), per_edge.into(), per_agg.into()).check()?;
 
     let edges = spec.k * half;
     let hosts = edges * per_edge;
@@ -49,9 +51,9 @@ pub(crate) fn plan(spec: &FatTreeSpec) -> Result<Plan, FabricError> {
     }
     for agg in 0..edges {
         let place = agg % half;
-        cables.extend((0..half).map(|core| Cable {
+        cables.extend((0..per_agg).map(|core| Cable {
             a: first_agg + agg,
-            b: first_core + place * half + core,
+            b: first_core + place * per_agg + core,
             rate: core_rate,
             delay: core_delay,
             tier: 2,
@@ -59,20 +61,28 @@ pub(crate) fn plan(spec: &FatTreeSpec) -> Result<Plan, FabricError> {
     }
     let mut switches = numbered("edge", edges);
     switches.extend(numbered("agg", edges));
-    switches.extend(numbered("core", half * half));
+    switches.extend(numbered("core", half * per_agg));
     Ok(Plan { hosts: numbered("host", hosts), switches, cables, tiers: TIERS })
 }
 
-fn census(k: u64, per_edge: u64) -> Census {
+/// How many cores each aggregation switch has a cable to.
+fn cores_per_agg(spec: &FatTreeSpec, half: u32) -> Result<u32, FabricError> {
+    let Some(cores) = spec.cores else { return Ok(half) };
+    let fits = cores > 0 && cores.is_multiple_of(half) && cores / half <= half;
+    let allowed = format!("a multiple of k/2, {half} to {}", u64::from(half) * u64::from(half));
+    if fits { Ok(cores / half) } else { Err(FabricError::bad("fabric.cores", &cores, allowed)) }
+}
+
+fn census(k: u64, per_edge: u64, per_agg: u64) -> Census {
     let half = k / 2;
     let edges = k.saturating_mul(half);
     let hosts = edges.saturating_mul(per_edge);
     let uplinks = edges.saturating_mul(half);
     Census {
         hosts,
-        switches: edges.saturating_mul(2).saturating_add(half * half),
+        switches: edges.saturating_mul(2).saturating_add(half.saturating_mul(per_agg)),
         racks: edges,
-        cables: hosts.saturating_add(uplinks.saturating_mul(2)),
+        cables: hosts.saturating_add(uplinks).saturating_add(edges.saturating_mul(per_agg)),
         ports: k.max(per_edge.saturating_add(half)),
         keys: "fabric.k or fabric.hosts_per_edge",
     }
