@@ -63,4 +63,6 @@ def _places(count: int, key: str) -> str:
 
 
 def _many(number: int, name: str) -> str:
+    if name.endswith("s"):  # 4 numbers of spines
+        return f"{number:,} number{'s' * (number != 1)} of {name}"
     return f"{number:,} {name}{'s' * (number != 1)}"
