@@ -5,6 +5,7 @@ import pytest
 from weft.papers.declared import SCALES, Measure, Scale, load_paper, paper_names
 from weft.papers.runs import Plan, cases_of_experiment
 from weft.papers.special import find_special
+from weft.papers.times import read_times
 from weft.papers.values import value_of, values_of
 from weft.simulation import Result, run
 
@@ -49,3 +50,10 @@ def test_every_special_figure_has_its_functions(name: str) -> None:
         if figure.special is not None:
             special = find_special(figure.special)
             assert callable(special.make) and callable(special.draw)
+
+
+def test_measured_times_are_of_figures_that_there_are_and_within_three_minutes_at_quick_scale() -> None:
+    for scale, papers in read_times().items():
+        for name, figures in papers.items():
+            assert set(figures) <= set(load_paper(name).figures), f"{scale}: {name}"
+            assert scale != "quick" or max(figures.values()) <= 180.0
