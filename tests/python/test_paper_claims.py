@@ -87,6 +87,15 @@ def test_an_interval_that_includes_no_effect_establishes_nothing() -> None:
     assert not judged(AGAINST_ECMP, levels(meet=140.0, ecmp=100.0)).undecided
 
 
+def test_an_interval_that_is_far_from_the_paper_is_not_undecided() -> None:
+    """Reductions of -1, 0 and 1 %: no effect, and surely not 40 %."""
+    rows = grid(["meet", "ecmp"], [0.5], lambda scheme, _, seed: 1.0 - 0.01 * (seed - 2) * (scheme == "meet"))
+    found = judged(AGAINST_ECMP, rows)
+    assert found.verdict is Verdict.NOT_REPRODUCED
+    assert not found.undecided
+    assert judged(replace(AGAINST_ECMP, rule=Rule("reduction", ("meet",), ("ecmp",))), rows).undecided
+
+
 def test_a_single_seed_is_told_to_have_no_interval() -> None:
     found = judged(AGAINST_ECMP, levels(1, meet=60.0, ecmp=100.0))
     assert found.verdict is Verdict.REPRODUCED

@@ -29,6 +29,7 @@ FLAT = 0.25
 ROUNDING = 1e-9
 """Differences below this share are no differences: they come of the arithmetic."""
 
+NO_EFFECT = "the interval includes no effect, and is more than a quarter from what the paper says"
 NO_DIRECTION = "the interval includes no effect, so that the direction is not established"
 NO_BOUND = "the interval includes the bound, so that it is not established to be kept"
 NO_SIGN = "the interval includes zero, so that not even the sign is established"
@@ -110,7 +111,7 @@ def _directed(rule: Rule, value: Estimate, none: float) -> tuple[Verdict, str]:
     if rule.expected is not None and rule.expected[0] <= none <= rule.expected[1]:
         return _alike(rule.expected, value)
     if not _beyond(value, none, claimed_sign(rule)):
-        return Verdict.NOT_REPRODUCED, _not_established(value, none, claimed_sign(rule))
+        return Verdict.NOT_REPRODUCED, _not_established(value, none, rule.expected)
     if rule.expected is None:
         return Verdict.REPRODUCED, "the direction is the paper's, which gives no size"
     if _near(rule.expected, value):
@@ -123,7 +124,7 @@ def _alike(expected: tuple[float, float], value: Estimate) -> tuple[Verdict, str
     low, high = _widened(expected)
     if low <= value.low and value.high <= high:
         return Verdict.REPRODUCED, "the whole interval is within a quarter of what the paper says"
-    if value.low <= high and value.high >= low:
+    if _overlaps(value, (low, high)):
         return Verdict.NOT_REPRODUCED, WIDE
     return Verdict.NOT_REPRODUCED, "it is more than a quarter from what the paper says"
 
@@ -166,7 +167,7 @@ def _plain_value(rule: Rule, value: Estimate) -> tuple[Verdict, str]:
 def _order(rule: Rule, value: Estimate) -> tuple[Verdict, str]:
     """Read the share of neighbours in order: a half is what chance gives, 1 is the claim."""
     if not _beyond(value, 0.5, 1):
-        return Verdict.NOT_REPRODUCED, _not_established(value, 0.5, 1)
+        return Verdict.NOT_REPRODUCED, _not_established(value, 0.5, (1.0, 1.0))
     if _near((1.0, 1.0), value):
         return Verdict.REPRODUCED, "the order is the paper's, but for a quarter of the neighbours at most"
     return Verdict.OTHER_SIZE, "more neighbours are in order than not, but fewer than three quarters"
@@ -211,10 +212,14 @@ def _beyond(value: Estimate, limit: float, sign: int, *, touching: bool = False)
 def _near(expected: tuple[float, float], value: Estimate) -> bool:
     """Whether the interval holds what is expected, or the mean is within a quarter of it."""
     low, high = expected
-    if value.half_width is not None and value.low <= high and value.high >= low:
+    if value.half_width is not None and _overlaps(value, expected):
         return True
     low, high = _widened(expected)
     return low <= value.mean <= high
+
+
+def _overlaps(value: Estimate, span: tuple[float, float]) -> bool:
+    return value.low <= span[1] and value.high >= span[0]
 
 
 def _widened(expected: tuple[float, float]) -> tuple[float, float]:
@@ -222,9 +227,9 @@ def _widened(expected: tuple[float, float]) -> tuple[float, float]:
     return low - TOLERANCE * abs(low), high + TOLERANCE * abs(high)
 
 
-def _not_established(value: Estimate, none: float, sign: int) -> str:
+def _not_established(value: Estimate, none: float, expected: tuple[float, float] | None) -> str:
     if value.low <= none <= value.high and value.half_width:
-        return NO_DIRECTION
+        return NO_DIRECTION if expected is None or _overlaps(value, _widened(expected)) else NO_EFFECT
     if value.mean == none:
         return "there is no effect"
     return "the direction is the other one"
