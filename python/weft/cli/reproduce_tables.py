@@ -46,7 +46,7 @@ def print_list(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
         title = f"{row['title']} (not made: {row['not_made']})" if row["not_made"] else row["title"]
         seconds = [row["seconds"].get(scale) for scale in ("quick", "paper")]
-        times = ["-" if one is None else clock(one) for one in seconds]
+        times = ["-" if one is None else clock(one) if one >= 60.0 else f"{one:.0f} s" for one in seconds]
         runs = f"{row['runs']:,}" if row["runs"] else "-"
         table.add_row(Text(f"{row['paper']} {row['figure']}"), Text(title), runs, *times)
     console.print(table)
@@ -68,7 +68,7 @@ def print_made(console: Console, result: Reproduction) -> None:
     for made in result.made:
         for one in made.verdicts:
             measured = one["measured"]["text"] if one["measured"] else "-"
-            claims.add_row(Text(made.figure.key), Text(one["text"]), Text(measured), _verdict(one["verdict"]))
+            claims.add_row(Text(made.figure.key), Text(one["text"]), Text(measured), _verdict(one))
     if claims.row_count:
         console.print(claims)
     for card in result.scorecards:
@@ -81,6 +81,7 @@ def _counts(verdicts: Sequence[Mapping[str, Any]]) -> Text:
     return Text("  ".join(f"{counts[verdict]} {SIGNS[verdict]}" for verdict in Verdict if counts[verdict]))
 
 
-def _verdict(text: str) -> Text:
-    verdict = Verdict(text)
-    return Text(f"{SIGNS[verdict]} {verdict}", style=_STYLES.get(verdict, ""))
+def _verdict(one: Mapping[str, Any]) -> Text:
+    verdict = Verdict(one["verdict"])
+    undecided = ", undecided" if one.get("undecided") else ""
+    return Text(f"{SIGNS[verdict]} {verdict}{undecided}", style="" if undecided else _STYLES.get(verdict, ""))
