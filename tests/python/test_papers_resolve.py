@@ -1,7 +1,11 @@
 """Every run of every paper that comes with Weft resolves, at both scales, and every measure reads what there is."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
+from tiny_paper import TINY, write_tiny
 from weft.papers.declared import SCALES, Measure, Scale, load_paper, paper_names
 from weft.papers.runs import Plan, cases_of_experiment
 from weft.papers.special import find_special
@@ -57,3 +61,18 @@ def test_measured_times_are_of_figures_that_there_are_and_within_three_minutes_a
         for name, figures in papers.items():
             assert set(figures) <= set(load_paper(name).figures), f"{scale}: {name}"
             assert scale != "quick" or max(figures.values()) <= 180.0
+
+
+def test_a_contender_keeps_the_parameters_that_the_spec_has_for_it_and_none_of_another(tmp_path: Path) -> None:
+    text = TINY.replace("flows = 60 } }", 'flows = 60 }, transport = { name = "dctcp", min_rto = "7ms" } }')
+    text = text.replace('schemes = ["ecmp", "letflow:gap=50us"]', 'schemes = ["dctcp", "mptcp+letflow:gap=50us"]', 1)
+    text = text.replace('relative_to = "ecmp"', 'relative_to = "dctcp"')
+    paper = load_paper("tiny", write_tiny(tmp_path, text))
+    plan = Plan(paper, "quick")
+    cases = cases_of_experiment(paper.experiments["loads"].at("quick"))
+    specs = {case.contender: tomllib.loads(plan.run(case).spec.text) for case in cases}
+    own, other = specs["dctcp"], specs["mptcp+letflow:gap=50us"]
+    assert own["transport"]["name"] == "dctcp" and own["transport"]["min_rto"] == "7ms"
+    assert other["transport"]["name"] == "mptcp" and other["transport"]["min_rto"] != "7ms"
+    assert other["balancer"]["name"] == "letflow" and other["balancer"]["gap"] == "50us"
+    assert own["balancer"]["name"] == "ecmp"

@@ -142,6 +142,6 @@ def _override(key: str, value: Any, document: Mapping[str, Any]) -> tuple[str, s
     if key == "balancer.name":
         key, value = "balancer", {"name": value}
     value = table_from_string(value, tuple(key.split(".")))
-    if key == "balancer":
-        value = with_own_parameters(value, document)
+    if key in ("balancer", "transport"):
+        value = with_own_parameters(value, document, key)
     return key, to_toml_value(value, key)

@@ -200,9 +200,9 @@ def _axis(key: str, values: Sequence[Any], document: Mapping[str, Any]) -> Axis:
     return Axis(key, tuple(texts), tuple(_short(key, label) for label in labels))
 
 
-def with_own_parameters(value: Any, document: Mapping[str, Any]) -> Any:
-    """Add the parameters of the spec's `[balancer]` to the scheme that it names, as a comparison does."""
-    own = document.get("balancer")
+def with_own_parameters(value: Any, document: Mapping[str, Any], table: str = "balancer") -> Any:
+    """Add the parameters of the spec's `[balancer]`, or `[transport]`, to what it names, as a comparison does."""
+    own = document.get(table)
     if isinstance(own, Mapping) and isinstance(value, Mapping) and own.get("name") == value.get("name"):
         return {**own, **value}
     return value
