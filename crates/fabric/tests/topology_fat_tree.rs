@@ -74,7 +74,10 @@ fn a_number_of_cores_that_cannot_be_shared_out_is_refused() {
     for cores in [0, 3, 20] {
         let spec: FabricSpec = toml::from_str(&format!("kind = 'fat-tree'\nk = 8\ncores = {cores}")).unwrap();
         let message = spec.build(1, Path::new(".")).unwrap_err().to_string();
-        assert!(message.contains("fabric.cores") && message.contains("a multiple of k/2, 4 to 16"), "{message}");
+        assert!(
+            message.contains("fabric.cores") && message.contains("a multiple of k/2, 4 to 16"),
+            "{message}"
+        );
     }
 }
 

@@ -39,3 +39,32 @@ fn too_many_paths(transport: &TransportSpec, fabric: &Fabric) -> Option<String> 
         format!("transport.paths is {asked}, but {paths} from one rack to another at most: {most} used")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Prepared, SpecSource};
+
+    fn warnings(keys: &[(&str, &str)]) -> Vec<String> {
+        let text = "[fabric]\nkind = \"fat-tree\"\nk = 4\n[traffic]\nsize = \"20KB\"\nload = 0.4\nflows = 20\n\
+                    [transport]\nname = \"maxpass\"\n[balancer]\nname = \"ecmp\"\nhash = \"symmetric\"\n";
+        let source =
+            keys.iter().fold(SpecSource::from_text(text), |source, (key, value)| source.with(*key, *value));
+        Prepared::new(&source).unwrap().fabric.warnings
+    }
+
+    #[test]
+    fn more_paths_than_there_are_are_warned_of_once_and_not_where_nobody_asked() {
+        assert_eq!(
+            warnings(&[("transport.paths", "6")]),
+            ["transport.paths is 6, but 4 paths lead from one rack to another at most: 4 used"]
+        );
+        assert_eq!(warnings(&[("transport.paths", "4")]), Vec::<String>::new());
+        assert_eq!(warnings(&[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn credits_that_data_does_not_retrace_are_warned_of() {
+        let found = warnings(&[("balancer.hash", "shared")]);
+        assert!(found.len() == 1 && found[0].contains("balancer.hash = \"symmetric\""), "{found:?}");
+    }
+}
