@@ -5,6 +5,7 @@ whichever command ran it.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,9 @@ SIGNS: Mapping[Verdict, str] = {
     Verdict.NOT_RUN: "…",
 }
 """A sign for each verdict, beside the words."""
+
+NO_BREAK = "\u00a0"
+"""A space at which no line ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,13 +249,15 @@ def _entry(claim: Claim, found: Mapping[str, Any] | None) -> Entry:
 
 def _row(entry: Entry) -> str:
     why = " ".join(part for part in (entry.sentence, entry.claim.note) if part)
-    verdict = f"{SIGNS[entry.verdict]} {entry.verdict}"
-    cells = (entry.claim.text, entry.claim.place, entry.measured or "-", verdict, why)
+    # A number stays beside its interval, and a sign beside its word.
+    measured = entry.measured.replace(" ", NO_BREAK) or "-"
+    verdict = f"{SIGNS[entry.verdict]}{NO_BREAK}{entry.verdict}"
+    cells = (entry.claim.text, entry.claim.place, measured, verdict, why)
     return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
 
 
 def _cell(text: str) -> str:
-    return as_markdown(" ".join(text.split()))
+    return as_markdown(re.sub(r"[ \t\r\n]+", " ", text))
 
 
 def as_markdown(plain: str) -> str:
