@@ -48,7 +48,7 @@ mod tests {
         let text = "[fabric]\nkind = \"fat-tree\"\nk = 4\n[traffic]\nsize = \"20KB\"\nload = 0.4\nflows = 20\n\
                     [transport]\nname = \"maxpass\"\n[balancer]\nname = \"ecmp\"\nhash = \"symmetric\"\n";
         let source =
-            keys.iter().fold(SpecSource::from_text(text), |source, (key, value)| source.with(*key, *value));
+            keys.iter().fold(SpecSource::from_text(text), |source, (key, value)| source.with(key, value));
         Prepared::new(&source).unwrap().fabric.warnings
     }
 
