@@ -110,11 +110,11 @@ def model(name: str, inputs: Sequence[tuple[str, str]] = ()) -> str:
     "conclusions": [str]}`; the value of what is infinite is null.
     """
 
-def bench(hosts: int, scheme: str, *, seed: int = 1) -> str:
+def bench(hosts: int, scheme: str, *, transport: str = "dctcp", seed: int = 1) -> str:
     """Measure the speed of the core on a fabric of `hosts` hosts.
 
-    JSON text `{"hosts", "fabric", "scheme", "flows", "active_flows", "packet_hops", "events", "cpu_s", "wall_s",
-    "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host", "memory_bytes_per_active_flow",
+    JSON text `{"hosts", "fabric", "scheme", "transport", "flows", "active_flows", "packet_hops", "events", "cpu_s",
+    "wall_s", "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host", "memory_bytes_per_active_flow",
     "peak_rss_bytes"}`.
     """
 

@@ -223,6 +223,15 @@ def test_bench_reports_speed_and_memory(weft_command: Weft) -> None:
     assert weft_command("bench", "--hosts", "many").code == 2
 
 
+def test_bench_measures_another_transport_if_asked_to(weft_command: Weft, tmp_path: Path) -> None:
+    sixteen = ("bench", "--hosts", "16", "--schemes", "ecmp", "--json")
+    (dctcp,) = weft_command(*sixteen).json()
+    (mptcp,) = weft_command(*sixteen, "--transport", "mptcp").json()
+    assert (dctcp["transport"], mptcp["transport"]) == ("dctcp", "mptcp")
+    assert mptcp["packet_hops"] != dctcp["packet_hops"]
+    assert_refused(weft_command("bench", "--transport", "mtcp"), tmp_path, "mptcp")
+
+
 def test_bench_measures_every_scheme_if_asked_to(weft_command: Weft) -> None:
     rows = weft_command("bench", "--hosts", "16", "--all-schemes", "--json").json()
     assert [row["scheme"] for row in rows] == [scheme["name"] for scheme in weft_command("schemes", "--json").json()]

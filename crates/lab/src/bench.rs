@@ -15,6 +15,8 @@ pub struct Bench {
     pub fabric: String,
     /// The load balancer.
     pub scheme: String,
+    /// The transport.
+    pub transport: String,
     /// Flows that were run.
     pub flows: u64,
     /// Most flows that were active at one time.
@@ -89,12 +91,19 @@ pub fn bench_spec(hosts: u32, scheme: &str, flows: Option<u32>, seed: u64) -> Re
     Ok(SpecSource::from_text(text).with("balancer.name", scheme).with_seed(seed))
 }
 
-/// Runs the benchmark with so many hosts.
+/// Runs the benchmark with so many hosts, over any transport.
 ///
 /// # Errors
-/// A number of hosts that no fabric has, an unknown scheme, or an observer that stopped it.
-pub fn bench(hosts: u32, scheme: &str, seed: u64, observer: Observer<'_>) -> Result<Bench, RunError> {
-    let prepared = Prepared::new(&bench_spec(hosts, scheme, None, seed)?)?;
+/// A number of hosts that no fabric has, an unknown scheme or transport, or an observer that stopped it.
+pub fn bench(
+    hosts: u32,
+    scheme: &str,
+    transport: &str,
+    seed: u64,
+    observer: Observer<'_>,
+) -> Result<Bench, RunError> {
+    let source = bench_spec(hosts, scheme, None, seed)?.with("transport.name", transport);
+    let prepared = Prepared::new(&source)?;
     let (results, elapsed) = prepared.simulate(observer, None, None)?;
     let Shape { leaves, spines, hosts_per_leaf } = Shape::of(hosts)?;
     let flows = prepared.traffic.flows.len();
@@ -102,6 +111,7 @@ pub fn bench(hosts: u32, scheme: &str, seed: u64, observer: Observer<'_>) -> Res
         hosts,
         fabric: format!("{leaves} leaves x {spines} spines x {hosts_per_leaf} hosts"),
         scheme: scheme.to_owned(),
+        transport: transport.to_owned(),
         flows: flows as u64,
         active_flows: results.memory.peak_active_flows as u64,
         packet_hops: results.packets.hops,

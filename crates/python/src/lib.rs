@@ -171,12 +171,12 @@ fn model(name: &str, inputs: Overrides) -> PyResult<String> {
 
 /// Measure the speed of the core on a fabric of `hosts` hosts: JSON text.
 #[pyfunction]
-#[pyo3(name = "bench", signature = (hosts, scheme, *, seed = 1))]
-fn measure(py: Python<'_>, hosts: u32, scheme: &str, seed: u64) -> PyResult<String> {
+#[pyo3(name = "bench", signature = (hosts, scheme, *, transport = "dctcp", seed = 1))]
+fn measure(py: Python<'_>, hosts: u32, scheme: &str, transport: &str, seed: u64) -> PyResult<String> {
     let failure = Failure::default();
     let measured = guarded(|| {
         let mut observer = |report: &Report| tell(report, None, &failure);
-        let measured = py.detach(|| weft_lab::bench::bench(hosts, scheme, seed, &mut observer));
+        let measured = py.detach(|| weft_lab::bench::bench(hosts, scheme, transport, seed, &mut observer));
         measured.map_err(|error| run_error(&error))
     });
     if let Some(error) = failure.get(py) {

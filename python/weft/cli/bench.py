@@ -24,6 +24,7 @@ def register(app: typer.Typer) -> None:
 def bench(
     hosts: Annotated[str, typer.Option(help="Sizes of the fabric, in hosts.")] = "128,1024,8192",
     schemes: Annotated[str, typer.Option(help="Schemes to measure.")] = "ecmp,letflow",
+    transport: Annotated[str, typer.Option(help="The transport.")] = "dctcp",
     all_schemes: Annotated[bool, typer.Option("--all-schemes", help="Measure every scheme there is.")] = False,
     json: options.Json = False,
 ) -> None:
@@ -37,18 +38,20 @@ def bench(
     - `weft bench`
     - `weft bench --hosts 1024 --schemes ecmp,drill --json`
     - `weft bench --hosts 128 --all-schemes`
+    - `weft bench --hosts 128 --schemes ecmp --transport mptcp`
     """
     from weft import _core
     from weft.catalog import entries, entry
 
+    carrier = entry("transports", transport).name
     sizes = [_size(part) for part in split_schemes(hosts)]
     chosen = entries("schemes") if all_schemes else [entry("schemes", name) for name in split_schemes(schemes)]
     names = [scheme.name for scheme in chosen]
     rows: list[dict[str, Any]] = []
     for size in sizes:
         for name in names:
-            log().print(f"{name}, {size:,} hosts ...", style="dim", markup=False)
-            rows.append(json_module.loads(_core.bench(size, name)))
+            log().print(f"{name}, {carrier}, {size:,} hosts ...", style="dim", markup=False)
+            rows.append(json_module.loads(_core.bench(size, name, transport=carrier)))
     for row in rows:
         row["cpu_ns_per_decision_over_ecmp"] = _decision_ns(row, rows)
     if json:
