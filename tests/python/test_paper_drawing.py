@@ -11,7 +11,7 @@ from matplotlib.transforms import Bbox
 
 from papering import Curve, Row, data, figure, grid, panel, paper
 from weft.palette import settled_looks
-from weft.papers.declared import PLOTS, Measure
+from weft.papers.declared import PLOTS, Measure, load_paper, paper_names
 from weft.papers.drawing import draw, write
 from weft.papers.drawing.views import unit_of
 
@@ -188,3 +188,16 @@ def test_the_same_figure_is_the_same_bytes(tmp_path: Path) -> None:
         first, second = ((place / f"figure.{suffix}").read_bytes() for place in places)
         assert first == second
         assert b"CreationDate" not in first
+
+
+def test_a_paper_is_called_as_its_title_writes_it() -> None:
+    names = {name: load_paper(name).short for name in paper_names()}
+    assert names == {"lbt": "LBT", "maxpass": "MaxPass", "meet": "MEET", "qall": "QALL", "tr": "TR"}
+
+
+@pytest.mark.parametrize("name", paper_names())
+def test_labels_leave_the_unit_to_the_drawing(name: str) -> None:
+    """The drawing chooses between Mbit/s and Gbit/s, and writes what it chose."""
+    panels = [panel for figure in load_paper(name).figures.values() for panel in figure.panels]
+    labels = [label for panel in panels for label in (panel.x_label, panel.y_label) if label is not None]
+    assert [label for label in labels if label.endswith(("bit/s)", "(ms)", "(us)", "(µs)", "(%)", "B)"))] == []

@@ -4,6 +4,7 @@ Each paper is data: `data/<paper>.toml` beside this file. Its claims are in `dat
 `weft.papers.claims` reads.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -176,6 +177,12 @@ class Paper:
     figures: Mapping[str, FigureSpec]
     folder: Path
     """Where its file is: files that a spec names are relative to it."""
+
+    @property
+    def short(self) -> str:
+        """What the paper is called in a word: as its title writes it, or in capitals."""
+        found = re.search(rf"\b{re.escape(self.name)}\b", self.title, re.IGNORECASE)
+        return found[0] if found else self.name.upper()
 
     def label(self, contender: str) -> str:
         """Return what a contender is called in legends."""

@@ -1,8 +1,9 @@
 """What the guide shows of a paper: its scorecard and its figures, as parts of a page, made from results."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from weft.output import write_file
 from weft.papers.declared import FigureSpec, Paper
@@ -42,7 +43,7 @@ def write_summary(target: Path) -> None:
         "| paper | claims | " + " | ".join(f"{sign} {verdict}" for verdict, sign in SIGNS.items()) + " |",
         "|---|" + "---:|" * (1 + len(SIGNS)),
     ]
-    rows = [(_linked(card["paper"], target), card["counts"], card.get("undecided", 0)) for card in cards]
+    rows = [(_linked(card, target), card["counts"], card.get("undecided", 0)) for card in cards]
     total = {verdict: sum(counts.get(verdict, 0) for _, counts, _ in rows) for verdict in SIGNS}
     for name, counts, undecided in [*rows, ("all", total, sum(number for *_, number in rows))]:
         numbers = {verdict: counts.get(verdict, 0) for verdict in SIGNS}
@@ -70,6 +71,7 @@ def _part(paper: Paper, figure: FigureSpec, card: Scorecard, *, made: bool) -> s
     return "\n".join(lines)
 
 
-def _linked(paper: str, target: Path) -> str:
+def _linked(card: Mapping[str, Any], target: Path) -> str:
     """Name a paper, with a link if it has a page."""
-    return f"[{paper.upper()}]({paper}.md)" if (target / f"{paper}.md").exists() else paper.upper()
+    page = f"{card['paper']}.md"
+    return f"[{card['label']}]({page})" if (target / page).exists() else str(card["label"])

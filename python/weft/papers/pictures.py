@@ -26,9 +26,7 @@ def small_png(path: Path) -> bytes:
 def alternative(paper: Paper, figure: FigureSpec) -> str:
     """Say what a figure shows, for those who do not see it."""
     panels = "; ".join(panel.title for panel in figure.panels if panel.title)
-    return f"{paper.name.upper()} {figure.heading}, made by Weft: {figure.title}" + (
-        f". Panels: {panels}" if panels else ""
-    )
+    return f"{paper.short} {figure.heading}, made by Weft: {figure.title}" + (f". Panels: {panels}" if panels else "")
 
 
 def figure_claims(card: Scorecard, figure: FigureSpec) -> str:

@@ -99,6 +99,7 @@ class Scorecard:
         """All of it, ready for JSON."""
         return {
             "paper": self.paper.name,
+            "label": self.paper.short,
             "title": self.paper.title,
             "version": _core.version(),
             "commands": list(self.commands),

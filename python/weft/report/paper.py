@@ -62,7 +62,7 @@ def render_papers(directory: Path, base: Path, folder: Path = DATA) -> str:
     if not shown:
         raise OutputError(f"{directory}: holds no figure yet; weft reproduce makes some")
     entries = [entry for one in shown for entry in one.card.entries]
-    names = ", ".join(one.card.paper.name.upper() for one in shown)
+    names = ", ".join(one.card.paper.short for one in shown)
     slots = {
         "title": escape(f"Weft: {names}"),
         "heading": escape(names),
@@ -103,7 +103,7 @@ def _contents(shown: Sequence[_Shown]) -> str:
     if len(shown) < 2:
         return ""
     links = "".join(
-        f'<li><a href="#{escape(one.card.paper.name)}">{escape(one.card.paper.name.upper())}</a></li>' for one in shown
+        f'<li><a href="#{escape(one.card.paper.name)}">{escape(one.card.paper.short)}</a></li>' for one in shown
     )
     return f'<nav aria-label="Papers"><ul>{links}</ul></nav>'
 

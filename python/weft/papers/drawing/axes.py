@@ -1,5 +1,6 @@
 """What all plots do with their axes: ticks that can be read, gaps, scales that suit the values."""
 
+import math
 import re
 import textwrap
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ __all__ = ["empty", "label_sizes", "positions", "set_log", "tick_groups", "tick_
 
 _CHARACTER_IN = 0.075
 """Width of a character of a tick's label, in inches."""
+_LONG = 8
+"""Labels with more letters are broken at spaces."""
 _CROWDED = 0.045
 """Ticks closer than this share of a linear axis run into each other."""
 
@@ -57,9 +60,9 @@ def tick_places(axes: "Axes", own: Sequence[Place], where: Sequence[float] | Non
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
     if log or not _crowded(where):
-        axes.set_xticks(list(where), [place.label for place in own])
+        labels = _spaced(axes, [place.label for place in own], [math.log(x) if log else x for x in where])
+        axes.set_xticks(list(where), labels)
         axes.xaxis.set_minor_formatter(NullFormatter())
-        _fit_labels(axes, [place.label for place in own])
     if len(where) == 1:
         half = abs(where[0]) * 0.5 or 1.0
         axes.set_xlim(where[0] - half, where[0] + half)
@@ -139,8 +142,7 @@ def whiskers(values: Sequence[Estimate | None], divisor: float, *, log: bool) ->
 
 def _fit_labels(axes: "Axes", labels: Sequence[str]) -> None:
     """Break labels at spaces, and slant them if that is not enough."""
-    width_in = axes.get_position().width * axes.figure.get_figwidth() / max(len(labels), 1)  # type: ignore[union-attr]
-    room = max(int(width_in / _CHARACTER_IN), 3)
+    room = max(int(_width_in(axes) / max(len(labels), 1) / _CHARACTER_IN), 3)
     # A number stays beside its unit.
     whole = [re.sub(r"(?<=\d) (?=[A-Za-zµ%]{1,4}\b|%)", "\u00a0", label) for label in labels]
     broken = [textwrap.fill(label, room, break_long_words=False, break_on_hyphens=False) for label in whole]
@@ -148,6 +150,26 @@ def _fit_labels(axes: "Axes", labels: Sequence[str]) -> None:
         axes.set_xticklabels(broken)
     else:
         axes.set_xticklabels(labels, rotation=30.0, ha="right", rotation_mode="anchor")
+
+
+def _spaced(axes: "Axes", labels: Sequence[str], where: Sequence[float]) -> list[str]:
+    """Leave out labels that would run into the one before; break those of several words."""
+    width_in = _width_in(axes)
+    span = max(where) - min(where)
+    shown: list[str] = []
+    free_from = -math.inf
+    for label, x in zip(labels, where, strict=True):
+        text = label.replace(" ", "\n") if len(label) > _LONG else label
+        middle_in = (x - min(where)) / span * width_in if span else 0.0
+        half_in = _CHARACTER_IN * max(map(len, text.split("\n")), default=0) / 2.0
+        fits = middle_in - half_in > free_from
+        shown.append(text if fits else "")
+        free_from = middle_in + half_in + _CHARACTER_IN / 2.0 if fits else free_from
+    return shown
+
+
+def _width_in(axes: "Axes") -> float:
+    return axes.get_position().width * axes.figure.get_figwidth()  # type: ignore[union-attr]
 
 
 def _crowded(numbers: Sequence[float]) -> bool:

@@ -38,8 +38,10 @@ _PANEL_IN = 2.35
 _NOTE_POINTS = 7.0
 _NOTE_CHARACTERS_PER_IN = 20
 _TITLE_CHARACTERS = 44
-_LEGEND_CHARACTERS = 84
-"""Characters of names in a row of the legend of a wide figure, five more counted for each sample of a line."""
+_LETTER_IN = 0.075
+"""Width of a letter of the legend, in inches."""
+_SAMPLE_LETTERS = 7
+"""Room that a sample of a line and the space beside it take, in letters."""
 
 
 def compose(panels: Sequence[PanelView], note: str) -> Figure:
@@ -122,5 +124,10 @@ def _sample(view: PanelView, contender: str) -> "Artist":
 
 
 def _legend_columns(labels: Sequence[str], width: float) -> int:
-    longest = max(map(len, labels)) + 5
-    return max(min(len(labels), int(_LEGEND_CHARACTERS * width / _WIDE_IN) // longest), 1)
+    """Columns that fit: all in one row, if they do, or else in rows of about the same length."""
+    room = int(width / _LETTER_IN)
+    if sum(map(len, labels)) + _SAMPLE_LETTERS * len(labels) <= room:
+        return len(labels)
+    fitting = max(room // (max(map(len, labels)) + _SAMPLE_LETTERS), 1)
+    rows = -(-len(labels) // fitting)
+    return -(-len(labels) // rows)

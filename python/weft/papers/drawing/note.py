@@ -11,7 +11,7 @@ def note_below(paper: Paper, figure: FigureSpec, runs: RunsUsed) -> str:
     parts = [numbers_of(runs)] if runs.runs else []
     if runs.scale == "quick" and runs.runs and (full := _paper_numbers(paper, figure)):
         parts.append(f"at the paper's scale {full}")
-    lines = [f"{paper.name.upper()} {figure.heading}: {figure.title}."]
+    lines = [f"{paper.short} {figure.heading}: {figure.title}."]
     scale = "Quick scale" if runs.scale == "quick" else "The paper's scale"
     if parts:  # what needs no run is the same at every scale
         lines.append(f"{scale}: {'; '.join(parts)}.")
