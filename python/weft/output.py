@@ -16,6 +16,7 @@ _MARKERS = frozenset({"compare.json", "summary.json", "figure.json"})
 # ... and --force replaces it if it holds nothing but what Weft writes.
 _OWN = _MARKERS | {
     *("spec.toml", "flows.parquet", "links.parquet", "samples.parquet", "deliveries.parquet", "paths.parquet"),
+    "traces.parquet",
     *("scheme.parquet", "runs", "figures", "table.csv", "table.parquet", "bins.csv", "report.html"),
 }
 

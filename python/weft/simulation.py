@@ -28,7 +28,7 @@ Overrides: TypeAlias = Mapping[str, object] | Sequence[tuple[str, str]]
 ProgressCallback: TypeAlias = Callable[[_core.Progress], None]
 """Called about five times a second, possibly from another thread; an exception in it ends the run."""
 
-TABLES = ("flows", "links", "samples", "deliveries", "paths", "scheme")
+TABLES = ("flows", "links", "samples", "deliveries", "paths", "traces", "scheme")
 """The tables of a run."""
 
 
@@ -93,6 +93,16 @@ class Result:
     def paths(self) -> "pl.DataFrame":
         """A row per path from rack to rack, and what it carried; empty unless the spec has `run.paths_of`."""
         return self._frame("paths")
+
+    @property
+    def traces(self) -> "pl.DataFrame":
+        """A row per traced flow, link and interval: packets; empty unless the spec has `run.trace_flows`."""
+        import polars as pl
+
+        # Results of earlier versions have no such file.
+        if self.path is not None and self.core is None and not (self.path / "traces.parquet").is_file():
+            return pl.DataFrame()
+        return self._frame("traces")
 
     @property
     def scheme(self) -> "pl.DataFrame":

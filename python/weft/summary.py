@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["BINS", "TIERS", "Background", "BinName", "Distribution", "Goodput", "SizeBin", "Summary"]
+__all__ = ["BINS", "SPENT", "TIERS", "Background", "BinName", "Distribution", "Goodput", "SizeBin", "Summary"]
 
 BinName: TypeAlias = Literal["all", "small", "medium", "large"]
 
@@ -24,6 +24,19 @@ TIERS: Mapping[str, str] = {
     "last": "last hop",
 }
 """Where a packet can wait, in the order in which it gets there."""
+
+
+SPENT: Mapping[str, str] = {
+    "transmission": "propagation and serialisation",
+    "host": "waiting at the host",
+    "leaf": "leaf uplink",
+    "spine": "spine",
+    "last": "last hop",
+    "reordering": "reordering stalls",
+    "timeouts": "timeouts",
+    "window": "window and recovery",
+}
+"""Where a flow's completion time goes; together they are the completion time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +97,8 @@ class SizeBin:
     fct_us: Distribution
     slowdown: Distribution
     goodput_mbps: Goodput
+    spent_us: Mapping[str, float | None]
+    """Means of the parts of the completion time, by the keys of `SPENT`."""
     queueing_us: float | None
     """Mean wait of a data packet in the queues of switches."""
     resent: Mapping[str, float | None]
@@ -103,6 +118,7 @@ class SizeBin:
             fct_us=Distribution.read(raw.get("fct_us")),
             slowdown=Distribution.read(raw.get("slowdown")),
             goodput_mbps=Goodput.read(raw.get("goodput_mbps")),
+            spent_us={part: (raw.get("spent_us") or {}).get(part) for part in SPENT},
             queueing_us=raw.get("queueing_us"),
             resent=raw.get("resent") or {},
             duplicate_acks=raw.get("duplicate_acks") or {},

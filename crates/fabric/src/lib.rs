@@ -5,9 +5,9 @@ pub mod spec;
 pub mod topology;
 
 pub use engine::{
-    Delivery, Ending, FlowRecord, LinkDrops, LinkSample, LinkTotals, MOST_ROWS, MemoryUse, Observation,
-    PacketCounts, PathTotal, Progress, Results, Retransmissions, Samples, SchemeCounter, Simulation,
-    SimulationInput, Status,
+    Delivery, Ending, FlowRecord, FlowTrace, LinkDrops, LinkSample, LinkTotals, MOST_ROWS, MemoryUse,
+    Observation, PacketCounts, PathTotal, Progress, Results, Retransmissions, Samples, SchemeCounter,
+    Simulation, SimulationInput, Spent, Status,
 };
 pub use spec::{Fabric, FabricError, FabricInfo, FabricSpec, fabrics};
 pub use topology::{

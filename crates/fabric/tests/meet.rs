@@ -191,6 +191,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         sample_every: None,
         observe_every: None,
         paths_of: None,
+        trace_flows: None,
     };
     let error = input.check().err().map(|error| error.to_string());
     let mut simulation = Simulation::new(input);

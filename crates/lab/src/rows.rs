@@ -1,10 +1,12 @@
 //! From what the engine counted to the rows of the result tables.
 
-use weft_fabric::{Delivery, FlowRecord, LinkSample, PathTotal, Results, SchemeCounter, Tier, Topology};
+use weft_fabric::{
+    Delivery, FlowRecord, FlowTrace, LinkSample, PathTotal, Results, SchemeCounter, Tier, Topology,
+};
 use weft_traffic::{Flow, Traffic};
 use weft_units::{Bytes, Rate, Span, Time};
 
-use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, SampleRow};
+use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, SampleRow, TraceRow};
 
 /// A row a flow, in the order of the traffic.
 pub(crate) fn flow_rows(traffic: &Traffic, records: &[FlowRecord], end: Time) -> Vec<FlowRow> {
@@ -25,6 +27,7 @@ fn flow_row(id: u32, flow: &Flow, record: &FlowRecord, deadline: Option<Span>, e
         Some(took) => Some(took > deadline),
         None => (age > deadline).then_some(true),
     };
+    let spent = |part: Span| record.delivered.map(|_| part.as_us());
     let wait_us = record.wait_ps.map(|ps| Span::from_ps(ps).as_us());
     FlowRow {
         id,
@@ -61,6 +64,17 @@ fn flow_row(id: u32, flow: &Flow, record: &FlowRecord, deadline: Option<Span>, e
         wait_leaf_us: wait_us[Tier::Leaf as usize],
         wait_spine_us: wait_us[Tier::Spine as usize],
         wait_last_us: wait_us[Tier::Last as usize],
+        spent_transmission_us: spent(record.spent.transmission),
+        spent_host_us: spent(record.spent.waits[Tier::Host as usize]),
+        spent_leaf_us: spent(record.spent.waits[Tier::Leaf as usize]),
+        spent_spine_us: spent(record.spent.waits[Tier::Spine as usize]),
+        spent_last_us: spent(record.spent.waits[Tier::Last as usize]),
+        spent_reordering_us: spent(record.spent.reordering),
+        spent_timeouts_us: spent(record.spent.timeouts),
+        spent_window_us: spent(record.spent.window),
+        stalled_by_reordering_us: record.receiver.stalls.by_reordering.as_us(),
+        stalled_by_loss_us: record.receiver.stalls.by_loss.as_us(),
+        timed_out_us: record.sender.timed_out.as_us(),
     }
 }
 
@@ -144,6 +158,21 @@ fn interval(at: Time, results: &Results) -> Span {
         0 => Span::from_ps(every),
         rest => Span::from_ps(rest),
     }
+}
+
+/// Which links traced flows took, by time, flow and link. The host's own cable, which all of them took, is not among them.
+pub(crate) fn trace_rows<'a>(names: &'a [String], traces: &[FlowTrace], end: Time) -> Vec<TraceRow<'a>> {
+    let row = |trace: &FlowTrace| {
+        let late = if trace.at > end { trace.at.since(end) } else { Span::ZERO };
+        TraceRow {
+            time_us: trace.at.min(end).as_us(),
+            interval_us: trace.interval.as_us() - late.as_us(),
+            flow: trace.flow,
+            link: &names[trace.link as usize],
+            packets: trace.packets,
+        }
+    };
+    traces.iter().map(row).collect()
 }
 
 /// What each path carried, by racks.

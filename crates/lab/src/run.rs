@@ -19,9 +19,11 @@ use crate::results::parquet::to_parquet;
 use crate::results::spread::Spread;
 use crate::results::summary::{Summary, Totals};
 use crate::results::tables::{
-    deliveries_table, flows_table, links_table, paths_table, samples_table, scheme_table,
+    deliveries_table, flows_table, links_table, paths_table, samples_table, scheme_table, traces_table,
 };
-use crate::rows::{counter_rows, delivery_rows, flow_rows, link_names, link_rows, path_rows, sample_rows};
+use crate::rows::{
+    counter_rows, delivery_rows, flow_rows, link_names, link_rows, path_rows, sample_rows, trace_rows,
+};
 use crate::spec::{Resolved, SpecError, SpecSource, within};
 use crate::warnings::transport_warnings;
 
@@ -87,6 +89,8 @@ pub struct Outcome {
     pub deliveries: RecordBatch,
     /// A row a path; empty unless the spec asks for them.
     pub paths: RecordBatch,
+    /// A row a traced flow, link and interval; empty unless the spec asks for them.
+    pub traces: RecordBatch,
     /// A row a counter of the scheme.
     pub scheme: RecordBatch,
     /// Packets in the whole fabric, and how many were on links at the end.
@@ -211,6 +215,7 @@ impl Prepared {
             sample_every: spec.run.sample_every,
             observe_every,
             paths_of: spec.run.paths_of.map(Bytes::as_u64),
+            trace_flows: spec.run.trace_flows.map(usize::from).zip(spec.run.sample_every),
         };
         input.check().map_err(|error| self.resolved.error(within("balancer", &error.to_string())))?;
         let mut simulation = Simulation::new(input);
@@ -245,6 +250,7 @@ impl Prepared {
         let names = link_names(&self.fabric.topology);
         let samples = sample_rows(&self.fabric.topology, &names, results);
         let paths = path_rows(&results.paths, results.end);
+        let traces = trace_rows(&names, &results.traces, results.end);
         let counters = counter_rows(&results.scheme);
         let totals = totals(results, self.traffic.flows.len(), elapsed);
         let spec = &self.resolved.spec;
@@ -269,6 +275,7 @@ impl Prepared {
             samples: samples_table(&samples)?,
             deliveries: deliveries_table(&delivery_rows(results))?,
             paths: paths_table(&paths)?,
+            traces: traces_table(&traces)?,
             scheme: scheme_table(&counters)?,
             packets: PacketBalance {
                 sent: results.packets.sent,
@@ -324,7 +331,7 @@ pub(crate) fn memory_bytes(results: &Results, flows: usize) -> u64 {
 }
 
 impl Outcome {
-    /// The table with this name: "flows", "links", "samples", "deliveries", "paths" or "scheme".
+    /// The table with this name: "flows", "links", "samples", "deliveries", "paths", "traces" or "scheme".
     pub fn table(&self, name: &str) -> Option<&RecordBatch> {
         match name {
             "flows" => Some(&self.flows),
@@ -332,6 +339,7 @@ impl Outcome {
             "samples" => Some(&self.samples),
             "deliveries" => Some(&self.deliveries),
             "paths" => Some(&self.paths),
+            "traces" => Some(&self.traces),
             "scheme" => Some(&self.scheme),
             _ => None,
         }
@@ -349,15 +357,17 @@ impl Outcome {
         let parquet = |table| to_parquet(table).map_err(|error| other(Box::new(error)));
         let (flows, links) = (parquet(&self.flows)?, parquet(&self.links)?);
         let (samples, deliveries) = (parquet(&self.samples)?, parquet(&self.deliveries)?);
-        let (paths, scheme) = (parquet(&self.paths)?, parquet(&self.scheme)?);
+        let (paths, traces) = (parquet(&self.paths)?, parquet(&self.traces)?);
+        let scheme = parquet(&self.scheme)?;
         let summary = self.summary.to_json().map_err(|error| other(Box::new(error)))?;
-        let files: [(&str, &[u8]); 8] = [
+        let files: [(&str, &[u8]); 9] = [
             ("spec.toml", self.spec.as_bytes()),
             ("flows.parquet", &flows),
             ("links.parquet", &links),
             ("samples.parquet", &samples),
             ("deliveries.parquet", &deliveries),
             ("paths.parquet", &paths),
+            ("traces.parquet", &traces),
             ("scheme.parquet", &scheme),
             ("summary.json", summary.as_bytes()),
         ];

@@ -37,7 +37,7 @@ impl RunResult {
         &self.outcome.spec
     }
 
-    /// The table "flows", "links", "samples", "deliveries", "paths" or "scheme".
+    /// The table "flows", "links", "samples", "deliveries", "paths", "traces" or "scheme".
     fn table(&self, name: &str) -> PyResult<Table> {
         let table = self.outcome.table(name).cloned().map(|batch| Table { batch });
         table.ok_or_else(|| {

@@ -21,7 +21,7 @@ pub use mptcp::Mptcp;
 pub use params::ParamError;
 pub use protocol::{
     CreditPorts, Delivery, FlowSize, Outbox, Outgoing, Protocol, ReceiverStats, Resend, SenderState,
-    SenderStats,
+    SenderStats, Stalls,
 };
 pub use registry::{TransportInfo, TransportSpec};
 pub use tcp::Tcp;

@@ -1,7 +1,7 @@
 //! What every transport is to the world that hosts it.
 
 use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
-use weft_units::{Rate, Stream, Time};
+use weft_units::{Rate, Span, Stream, Time};
 
 /// A packet as an endpoint hands it over. The world adds who sends to whom, the five-tuple hash and the flow's class.
 #[derive(Debug, Clone, Copy)]
@@ -173,6 +173,8 @@ pub struct SenderStats {
     pub marked_acks: u32,
     /// Credits that found nothing to send.
     pub wasted_credits: u64,
+    /// How long the timers ran that made the timeouts, together; each to a microsecond.
+    pub timed_out: Span,
 }
 
 /// What a receiver counted.
@@ -190,6 +192,39 @@ pub struct ReceiverStats {
     pub credits_sent: u64,
     /// How often it gave up the paths that it used, to choose anew among all.
     pub reselections: u32,
+    /// How long data was held behind a hole.
+    pub stalls: Stalls,
+}
+
+/// How long a receiver held data behind a hole that a segment filled in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stalls {
+    /// Behind segments that were sent once, and late.
+    pub by_reordering: Span,
+    /// Behind segments that came as retransmissions.
+    pub by_loss: Span,
+    /// The last of these, if the segment was late; zero if it was a retransmission.
+    pub last_by_reordering: Span,
+    /// When the last of these ended.
+    pub last_end: Time,
+}
+
+impl Stalls {
+    /// Those of two subflows together; where they overlap, the time counts twice.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let last = if self.last_end >= other.last_end { self } else { other };
+        Self {
+            by_reordering: self.by_reordering + other.by_reordering,
+            by_loss: self.by_loss + other.by_loss,
+            ..last
+        }
+    }
+
+    /// How long everything else waited for a late segment that arrives now; zero if none does.
+    pub fn by_reordering_until(&self, now: Time) -> Span {
+        if self.last_end == now { self.last_by_reordering } else { Span::ZERO }
+    }
 }
 
 /// What a transport that sends credits needs of every port, hosts' included: beside the data queue a small queue of

@@ -47,6 +47,7 @@ def compare(
         typer.Option(metavar="KEY,...", help="Columns of the table, by key, as in table.csv. Default: ten of them."),
     ] = None,
     sample_every: options.SampleEvery = None,
+    trace_flows: options.TraceFlows = None,
     set_: options.Set = None,
     out: options.Out = None,
     force: options.Force = False,
@@ -57,7 +58,7 @@ def compare(
 
     With `--out`, the directory gets every run, `compare.json`, the table as CSV and Parquet, figures as PNG and
     PDF, and `report.html`, one file to open in a browser or to send to somebody. With `--sample-every` there are
-    figures of links, queues and throughput over time, too.
+    figures of links, queues and throughput over time, too, and the report has a replay of the fabric.
 
     **Examples**
 
@@ -67,7 +68,7 @@ def compare(
     - `weft compare --schemes dctcp,mptcp,maxpass+ecmp:hash=symmetric --fabric fat-tree`
     - `weft compare --preset tr-micro --seeds 5 --bins short-long`
     - `weft compare --schemes ecmp,rps --columns mean_fct_us,resent_after_loss,resent_after_reordering`
-    - `weft compare --schemes ecmp,conga --sample-every 100us --out out/over-time`
+    - `weft compare --schemes ecmp,conga --sample-every 100us --trace-flows 20 --out out/over-time`
     """
     from weft import comparison
     from weft.metrics import METRICS, chosen
@@ -81,6 +82,7 @@ def compare(
         "transport.name": transport,
         "run.bins": bins,
         "run.sample_every": sample_every,
+        "run.trace_flows": None if trace_flows is None else str(trace_flows),
     }
     metrics = METRICS if columns is None else chosen(split_schemes(columns))
     overrides = [(key, value) for key, value in shortcuts.items() if value is not None]

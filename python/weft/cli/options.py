@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-__all__ = ["Bins", "Force", "Json", "Out", "Preset", "SampleEvery", "Seed", "Set", "SpecFile"]
+__all__ = ["Bins", "Force", "Json", "Out", "Preset", "SampleEvery", "Seed", "Set", "SpecFile", "TraceFlows"]
 
 SpecFile: TypeAlias = Annotated[
     Path | None, typer.Argument(help="Spec file (TOML). Without it, every setting has its default.", show_default=False)
@@ -41,6 +41,15 @@ SampleEvery: TypeAlias = Annotated[
         "--sample-every",
         metavar="TIME",
         help="Look at links, queues and receivers this often, e.g. 100us. Default: never.",
+        show_default=False,
+    ),
+]
+TraceFlows: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--trace-flows",
+        metavar="N",
+        help="Note which links the N largest flows take, for the replay in the report; needs --sample-every.",
         show_default=False,
     ),
 ]

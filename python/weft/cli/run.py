@@ -26,6 +26,7 @@ def run(
     set_: options.Set = None,
     seed: options.Seed = None,
     sample_every: options.SampleEvery = None,
+    trace_flows: options.TraceFlows = None,
     out: options.Out = None,
     force: options.Force = False,
     json: options.Json = False,
@@ -33,7 +34,7 @@ def run(
     """Run one simulation and print what came out.
 
     With `--out`, the directory gets `spec.toml` (everything that is needed to run it again), `summary.json`
-    and the tables `flows`, `links`, `samples`, `deliveries`, `paths` and `scheme` as Parquet.
+    and the tables `flows`, `links`, `samples`, `deliveries`, `paths`, `traces` and `scheme` as Parquet.
 
     **Examples**
 
@@ -51,7 +52,8 @@ def run(
     if preset is not None and spec is not None:
         raise SpecError(f"--preset {preset} stands in place of a spec: give it or {spec}, not both")
     text = find_preset(preset).spec if preset is not None else load_spec(spec if spec is not None else "")
-    shortcuts = {"run.bins": bins, "run.sample_every": sample_every}
+    traced = None if trace_flows is None else str(trace_flows)
+    shortcuts = {"run.bins": bins, "run.sample_every": sample_every, "run.trace_flows": traced}
     given = [(key, value) for key, value in shortcuts.items() if value is not None]
     overrides = [*given, *parse_assignments(set_ or [])]
     if out is not None:

@@ -2,8 +2,10 @@
 
 use weft_packet::{FlowId, Packet};
 use weft_transport::Protocol;
+use weft_units::Time;
 
 use super::endpoint::{End, Ends};
+use super::spent::Followed;
 
 /// No place: the flow is not active.
 pub const NOT_ACTIVE: u32 = u32::MAX;
@@ -23,6 +25,7 @@ pub struct Receiver<R> {
     pub wait_ps: [u64; 4],
     last_trail: u32,
     pub path_changes: u32,
+    pub followed: Followed,
 }
 
 /// Both ends of an active flow. They share a place, not knowledge: each is touched by its own host's packets only.
@@ -34,19 +37,21 @@ pub struct Active<P: Protocol> {
 
 impl<R> Receiver<R> {
     /// An end that nothing has reached yet.
-    pub const fn new(end: Ends, state: R) -> Self {
-        Self { end, state, wait_ps: [0; 4], last_trail: NO_TRAIL, path_changes: 0 }
+    pub const fn new(end: Ends, state: R, start: Time) -> Self {
+        let followed = Followed::new(start);
+        Self { end, state, wait_ps: [0; 4], last_trail: NO_TRAIL, path_changes: 0, followed }
     }
 
     /// Adds up what a data packet went through.
     #[inline]
-    pub fn note_path(&mut self, packet: &Packet) {
+    pub fn note_path(&mut self, packet: &Packet, now: Time) {
         for (tier, sum) in self.wait_ps.iter_mut().enumerate() {
             *sum += packet.wait_ps(tier);
         }
         let trail = u32::from(packet.trail);
         self.path_changes += u32::from(self.last_trail != trail && self.last_trail != NO_TRAIL);
         self.last_trail = trail;
+        self.followed.note(packet, now);
     }
 }
 

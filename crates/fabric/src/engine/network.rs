@@ -3,7 +3,7 @@
 use weft_balance::{EdgeHooks, PortId, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{Kind, Packet, PacketFlags, Route};
 use weft_transport::CreditPorts;
-use weft_units::{Purpose, Rate, Span, Stream, Time};
+use weft_units::{Purpose, Rate, Stream, Time};
 
 use super::copies::Copies;
 use super::credit_port::CreditPort;
@@ -11,10 +11,11 @@ use super::event_set::EventSet;
 use super::link::{FarEnd, Link, Profile};
 use super::mappings::Mappings;
 use super::messages::Contents;
-use super::observer::{Observation, Observer, Offered};
+use super::observer::Observer;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::special::{Admission, Peaks, Queued, Special};
 use super::switch::Deeds;
+use super::tracer::Tracer;
 use crate::topology::{FaultEvent, LinkKnowledge, RouteEntry, Routes, Topology};
 
 /// What happened to packets on a link, apart from being sent.
@@ -68,7 +69,7 @@ pub struct Network<'a> {
     pub routes: Routes,
     /// The scheme at each switch.
     pub schemes: Vec<SwitchScheme>,
-    hooks: SwitchHooks,
+    pub(super) hooks: SwitchHooks,
     /// Whether switches answer when a hop limit expires.
     pub(super) traces: bool,
     /// Whether explicit routes go by `pinned`.
@@ -76,10 +77,12 @@ pub struct Network<'a> {
     /// The tables that explicit routes go by, if they mean the same paths throughout the run.
     pinned: Option<Routes>,
     pub(super) contents: Contents,
-    /// Somebody wants to see what switches queue: the scheme or the observer.
-    departures_are_seen: bool,
+    /// Somebody wants to see what switches queue: the scheme, the observer or the tracer.
+    pub(super) departures_are_seen: bool,
     /// Watches the queues of switches' ports, if asked for.
     pub(super) observer: Option<Observer>,
+    /// Watches the packets of some flows, if asked for.
+    pub(super) tracer: Option<Tracer>,
     pub(super) streams: Vec<Stream>,
     /// Where schemes leave what they want done.
     pub(super) deeds: Deeds,
@@ -139,6 +142,7 @@ impl<'a> Network<'a> {
             contents: Contents::default(),
             departures_are_seen: hooks.departing,
             observer: None,
+            tracer: None,
             deeds: Deeds::default(),
             streams: (0..topology.switches)
                 .map(|switch| Stream::new(seed, Purpose::SwitchBalancer, switch as u64))
@@ -182,48 +186,6 @@ impl<'a> Network<'a> {
             network.schemes.push(scheme(&info));
         }
         network
-    }
-
-    /// Watches the queues of switches' ports from now on, over windows of this length. `max_wire_bytes` is the largest
-    /// packet.
-    pub fn observe(&mut self, window: Span, max_wire_bytes: u16) {
-        self.departures_are_seen = true;
-        let buffers = self.topology.links.iter().map(|link| link.queue.buffer(max_wire_bytes));
-        self.observer = Some(Observer::new(window, buffers));
-    }
-
-    /// Shows a packet that is about to be queued on a switch's port to whoever wants to see it.
-    fn departing(&mut self, switch: usize, port: u32, index: PacketIndex) {
-        if self.observer.is_some() {
-            self.note_departure(self.topology.first_link[self.topology.hosts + switch] + port, index);
-        }
-        if self.hooks.departing {
-            self.tell_of_departure(switch, port, index);
-        }
-    }
-
-    #[cold]
-    fn note_departure(&mut self, link: u32, index: PacketIndex) {
-        let now = self.now.as_ps();
-        let backlog_ps = self.links[link as usize].backlog_ps(now);
-        let packet = Offered {
-            sent_before: self.links[link as usize].bytes,
-            leaves: now.saturating_add(backlog_ps),
-            found_bytes: self.backlog_bytes(link as usize),
-            wire_bytes: self.pool[index].wire_bytes,
-        };
-        if let Some(observer) = &mut self.observer {
-            observer.offer(link, packet);
-        }
-    }
-
-    /// What was observed; empty unless asked for.
-    pub fn observations(&mut self) -> Vec<Observation> {
-        let (links, end) = (&self.links, self.now);
-        let observer = self.observer.take();
-        let seen =
-            observer.map(|observer| observer.into_observations(end, |link| links[link as usize].bytes));
-        seen.unwrap_or_default()
     }
 
     /// Puts a packet into its host's output queue.

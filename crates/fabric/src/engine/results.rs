@@ -8,6 +8,8 @@ use super::network::PacketCounts;
 use super::observer::Observation;
 use super::paths::PathTotal;
 use super::sampler::Samples;
+use super::spent::Spent;
+use super::tracer::FlowTrace;
 
 /// One flow, when the run is over.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -32,6 +34,8 @@ pub struct FlowRecord {
     pub path_changes: u32,
     /// How long the delivered data packets waited in queues, summed by [`crate::Tier`], in ps.
     pub wait_ps: [u64; 4],
+    /// Where the time until `delivered` went; all zero if that did not happen.
+    pub spent: Spent,
 }
 
 /// Segments that a flow sent again, by reason. Together they are [`SenderStats::retransmissions`].
@@ -110,6 +114,8 @@ pub struct Results {
     pub observations: Vec<Observation>,
     /// What each path carried; empty unless asked for.
     pub paths: Vec<PathTotal>,
+    /// Which links traced flows took; empty unless asked for.
+    pub traces: Vec<FlowTrace>,
     /// The largest packet on the wire, in bytes.
     pub largest_packet_bytes: u16,
     /// What the scheme counted, what became of credits (`credits_sent`, `credits_dropped`, `credits_wasted`) if the

@@ -19,6 +19,7 @@ use super::paths::PathMeter;
 use super::results::FlowRecord;
 use super::sampler::Sampler;
 use super::special::Peaks;
+use super::tracer::Tracer;
 use crate::topology::{FaultEvent, FlowPackets, Ideal, Topology};
 
 /// Everything that a run depends on.
@@ -47,6 +48,8 @@ pub struct SimulationInput<'a, P> {
     pub observe_every: Option<Span>,
     /// Count what flows of at least so many bytes deliver over each path.
     pub paths_of: Option<u64>,
+    /// Note which links the so many largest flows take, by intervals of this length; not zero.
+    pub trace_flows: Option<(usize, Span)>,
 }
 
 impl<P: Protocol> SimulationInput<'_, P> {
@@ -148,6 +151,9 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         }
         if let Some(window) = input.observe_every {
             network.observe(window, sizes.full_bytes);
+        }
+        if let Some((count, every)) = input.trace_flows {
+            network.trace(Tracer::new(count, input.flows, every));
         }
         let hosts = Hosts::new(&network, input.faults, balancer, edge_hooks, sizes, seed);
         let last_start = input.flows.last().map_or(Time::ZERO, |flow| flow.start);
@@ -351,7 +357,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
     fn deliver_to_receiver(&mut self, place: u32, packet: &Packet) {
         let Some(receiver) = &mut self.active.receiver[place as usize] else { return };
         if packet.kind == Kind::Data {
-            receiver.note_path(packet);
+            receiver.note_path(packet, self.network.now);
             if let Some(paths) = &mut self.paths {
                 paths.note(self.topology, packet, &self.flows[receiver.end.flow().index()]);
             }
@@ -360,7 +366,8 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut receiver.end };
         let delivery = self.protocol.receiver_receives(&mut receiver.state, packet, &mut out);
         if delivery == Delivery::Complete {
-            self.records[receiver.end.flow().index()].delivered = Some(self.network.now);
+            let flow = receiver.end.flow();
+            self.complete(flow, place, Some(packet));
         }
     }
 
@@ -385,7 +392,20 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         let mut out =
             HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut receiver.end };
         if self.protocol.receiver_wakes(&mut receiver.state, &mut out) == Delivery::Complete {
-            self.records[flow as usize].delivered = Some(self.network.now);
+            self.complete(FlowId(flow), place, None);
+        }
+    }
+
+    /// The receiver has the last byte: with `last`, or because a timer let go what was held.
+    #[cold]
+    fn complete(&mut self, flow: FlowId, place: u32, last: Option<&Packet>) {
+        let (now, record) = (self.network.now, &mut self.records[flow.index()]);
+        record.delivered = Some(now);
+        let ends = (&self.active.sender[place as usize], &self.active.receiver[place as usize]);
+        if let (Some(sender), Some(receiver)) = ends {
+            let stall = self.protocol.receiver_stats(&receiver.state).stalls.by_reordering_until(now);
+            let timed_out = self.protocol.sender_stats(&sender.state).timed_out;
+            record.spent = receiver.followed.spent(last, now, stall, timed_out, record.ideal);
         }
     }
 

@@ -55,6 +55,7 @@ pub struct Run<'a> {
     pub sample_every: Option<Span>,
     pub observe_every: Option<Span>,
     pub paths_of: Option<u64>,
+    pub trace_flows: Option<(usize, Span)>,
 }
 
 impl<'a> Run<'a> {
@@ -68,6 +69,7 @@ impl<'a> Run<'a> {
             sample_every: None,
             observe_every: None,
             paths_of: None,
+            trace_flows: None,
         }
     }
 
@@ -111,6 +113,7 @@ impl<'a> Run<'a> {
             sample_every: self.sample_every,
             observe_every: self.observe_every,
             paths_of: self.paths_of,
+            trace_flows: self.trace_flows,
         });
         let ending = loop {
             if let Status::Finished(ending) = simulation.advance(1 << 20) {

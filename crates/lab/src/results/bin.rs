@@ -18,6 +18,8 @@ pub struct Bin {
     pub slowdown: Statistics,
     /// Payload over completion time, of those that finished.
     pub goodput_mbps: Goodput,
+    /// Where the completion time of those that finished went, on average.
+    pub spent_us: SpentTime,
     /// How long a data packet that arrived waited in the queues of switches, on average; null without data packets.
     pub queueing_us: Option<f64>,
     /// Segments sent again, by reason.
@@ -27,6 +29,27 @@ pub struct Bin {
     /// Deadlines, if the traffic has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadlines: Option<Deadlines>,
+}
+
+/// Parts of a completion time, as means over the flows that finished: together they are its mean. Null if none finished.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct SpentTime {
+    /// Serialisation, propagation and the fixed delays of nodes.
+    pub transmission: Option<f64>,
+    /// In queues of hosts, behind other flows.
+    pub host: Option<f64>,
+    /// In queues of edge switches, on the way up.
+    pub leaf: Option<f64>,
+    /// In queues of all other switches.
+    pub spine: Option<f64>,
+    /// In the queue of the link to the receiver.
+    pub last: Option<f64>,
+    /// In reordering buffers, and for a last segment that was late.
+    pub reordering: Option<f64>,
+    /// Until retransmission timers expired.
+    pub timeouts: Option<f64>,
+    /// Until the sender was allowed to send.
+    pub window: Option<f64>,
 }
 
 /// What flows delivered a second, in Mbit/s; null if no flow finished.
@@ -100,10 +123,30 @@ impl Bin {
             fct_us: Statistics::of(mine.iter().filter_map(|row| row.fct_us).collect()),
             slowdown: Statistics::of(mine.iter().filter_map(|row| row.slowdown).collect()),
             goodput_mbps: Goodput::of(&mine),
+            spent_us: SpentTime::of(&mine),
             queueing_us: share(waited_us, packets),
             resent: Resent::of(&mine),
             duplicate_acks: DuplicateAcks::of(&mine),
             deadlines: Deadlines::of(&mine),
+        }
+    }
+}
+
+impl SpentTime {
+    fn of(rows: &[&FlowRow]) -> Self {
+        let mean = |field: fn(&FlowRow) -> Option<f64>| {
+            let values: Vec<f64> = rows.iter().filter_map(|row| field(row)).collect();
+            share(values.iter().sum::<f64>(), values.len() as u64)
+        };
+        Self {
+            transmission: mean(|row| row.spent_transmission_us),
+            host: mean(|row| row.spent_host_us),
+            leaf: mean(|row| row.spent_leaf_us),
+            spine: mean(|row| row.spent_spine_us),
+            last: mean(|row| row.spent_last_us),
+            reordering: mean(|row| row.spent_reordering_us),
+            timeouts: mean(|row| row.spent_timeouts_us),
+            window: mean(|row| row.spent_window_us),
         }
     }
 }

@@ -35,13 +35,14 @@ pub enum OutputError {
 }
 
 /// The files of a result directory, in the order in which they are written. The last one says that all are there.
-pub const FILES: [&str; 8] = [
+pub const FILES: [&str; 9] = [
     "spec.toml",
     "flows.parquet",
     "links.parquet",
     "samples.parquet",
     "deliveries.parquet",
     "paths.parquet",
+    "traces.parquet",
     "scheme.parquet",
     "summary.json",
 ];

@@ -71,6 +71,29 @@ pub struct FlowRow {
     pub wait_spine_us: f64,
     /// Time that they waited at the last switch, on the link to the receiver.
     pub wait_last_us: f64,
+    /// Of `fct_us`, the time for serialisation, propagation and the fixed delays of nodes. None if unfinished, as are the
+    /// following seven, which together with it are `fct_us`.
+    pub spent_transmission_us: Option<f64>,
+    /// In the queue of its host, behind other flows.
+    pub spent_host_us: Option<f64>,
+    /// In queues of edge switches, on the way up.
+    pub spent_leaf_us: Option<f64>,
+    /// In queues of all other switches.
+    pub spent_spine_us: Option<f64>,
+    /// In the queue of the link to the receiver.
+    pub spent_last_us: Option<f64>,
+    /// In a reordering buffer, and for the last segment when it was late.
+    pub spent_reordering_us: Option<f64>,
+    /// Until retransmission timers expired.
+    pub spent_timeouts_us: Option<f64>,
+    /// Until the sender was allowed to send.
+    pub spent_window_us: Option<f64>,
+    /// How long the receiver held data behind segments that were late.
+    pub stalled_by_reordering_us: f64,
+    /// How long it held data behind segments that came as retransmissions.
+    pub stalled_by_loss_us: f64,
+    /// How long the retransmission timers ran that expired.
+    pub timed_out_us: f64,
 }
 
 /// One direction of a cable: a row of `links.parquet`.
@@ -169,6 +192,21 @@ pub struct ObservationRow {
     pub interval: f64,
     /// The mean over all of them, as a share of the time constant, at most 1.
     pub mean_interval: f64,
+}
+
+/// What a traced flow put on one link in one interval: a row of `traces.parquet`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TraceRow<'a> {
+    /// The end of the interval.
+    pub time_us: f64,
+    /// Its length.
+    pub interval_us: f64,
+    /// The flow's number.
+    pub flow: u32,
+    /// The link's name.
+    pub link: &'a str,
+    /// Data packets that were queued there, or dropped for want of room.
+    pub packets: u32,
 }
 
 /// A path from one rack to another: a row of `paths.parquet`.

@@ -7,7 +7,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, Field, Schema};
 
-use super::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, ObservationRow, PathRow, SampleRow};
+use super::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, ObservationRow, PathRow, SampleRow, TraceRow};
 
 /// The columns of a table, as they are collected.
 #[derive(Default)]
@@ -94,6 +94,9 @@ pub fn flows_table(rows: &[FlowRow]) -> Result<RecordBatch, ArrowError> {
         true,
         Arc::new(rows.iter().map(|row| row.deadline_missed).collect::<BooleanArray>()),
     );
+    optional!(columns, rows, Float64Array: spent_transmission_us, spent_host_us, spent_leaf_us, spent_spine_us);
+    optional!(columns, rows, Float64Array: spent_last_us, spent_reordering_us, spent_timeouts_us, spent_window_us);
+    numbers!(columns, rows, Float64Array: stalled_by_reordering_us, stalled_by_loss_us, timed_out_us);
     columns.batch()
 }
 
@@ -166,6 +169,19 @@ pub fn paths_table(rows: &[PathRow]) -> Result<RecordBatch, ArrowError> {
     numbers!(columns, rows, UInt32Array: path);
     numbers!(columns, rows, UInt64Array: carried_bytes);
     numbers!(columns, rows, Float64Array: throughput_mbps);
+    columns.batch()
+}
+
+/// The table of traced flows.
+///
+/// # Errors
+/// None in practice: every column has a value for every row.
+pub fn traces_table(rows: &[TraceRow<'_>]) -> Result<RecordBatch, ArrowError> {
+    let mut columns = Columns::default();
+    numbers!(columns, rows, Float64Array: time_us, interval_us);
+    numbers!(columns, rows, UInt32Array: flow);
+    texts!(columns, rows: link);
+    numbers!(columns, rows, UInt32Array: packets);
     columns.batch()
 }
 

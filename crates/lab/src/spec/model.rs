@@ -46,6 +46,10 @@ pub struct RunSpec {
     /// table `paths`: as in `"100KB"`, or `"0B"` for all. Default: nothing is counted; then it costs nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paths_of: Option<Bytes>,
+    /// Note which links the largest flows take, for the table `traces`: so many flows, 1 to 1,000, those that never end first.
+    /// Needs `sample_every`, which gives the intervals. Default: none; then it costs nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_flows: Option<u16>,
     /// Ranges of flow sizes to report besides small, medium and large: those of a paper, by name (`weft bins` lists them),
     /// or ranges as in `"0-100KB,100KB-1MB,1MB-"`, each from its first size, included, to its second, not included.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +58,14 @@ pub struct RunSpec {
 
 impl Default for RunSpec {
     fn default() -> Self {
-        Self { seed: 1, time_limit: Span::from_s(10), sample_every: None, paths_of: None, bins: None }
+        Self {
+            seed: 1,
+            time_limit: Span::from_s(10),
+            sample_every: None,
+            paths_of: None,
+            trace_flows: None,
+            bins: None,
+        }
     }
 }
 
@@ -80,6 +91,19 @@ impl Spec {
                 "run.sample_every is 0: allowed is more than 0, as in \"100us\"; leave it out for never"
                     .to_owned(),
             );
+        }
+        if let Some(count) = self.run.trace_flows {
+            if !(1..=1_000).contains(&count) {
+                return Err(format!(
+                    "run.trace_flows is {count}: allowed is 1 to 1000; leave it out for none"
+                ));
+            }
+            if self.run.sample_every.is_none() {
+                return Err(
+                    "run.trace_flows needs run.sample_every: flows are traced by its intervals, as in \"100us\""
+                        .to_owned(),
+                );
+            }
         }
         if let Some(bins) = &self.run.bins {
             parse_bins(bins).map_err(|message| format!("run.bins{message}"))?;

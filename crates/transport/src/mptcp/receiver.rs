@@ -99,6 +99,7 @@ impl Receiver {
             sum.segments_received += stats.segments_received;
             sum.out_of_order += stats.out_of_order;
             sum.marked += stats.marked;
+            sum.stalls = sum.stalls.and(stats.stalls);
         }
         ReceiverStats { duplicates: self.duplicates, ..sum }
     }

@@ -176,6 +176,7 @@ impl Sender {
             sum.fast_recoveries += stats.fast_recoveries;
             sum.duplicate_acks += stats.duplicate_acks;
             sum.marked_acks += stats.marked_acks;
+            sum.timed_out += stats.timed_out;
         }
         sum
     }

@@ -47,8 +47,10 @@ impl Window {
     }
 }
 
-/// The estimate of the marked share (RFC 8257 section 3.3), counted in segments.
+/// The estimate of the marked share (RFC 8257 section 3.3), counted in segments. Without padding: a sender fills two cache
+/// lines to the last byte.
 #[derive(Debug, Clone, Copy)]
+#[repr(packed(4))]
 pub(super) struct MarkEstimator {
     /// `DCTCP.Alpha`.
     pub alpha: f64,

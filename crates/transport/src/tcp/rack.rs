@@ -370,7 +370,7 @@ impl Sender {
 
     /// The retransmission timer expired: RFC 6298 rules 5.4 to 5.6, RFC 8985 section 6.3.
     fn time_out_by_time(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
-        self.counts.timeouts += 1;
+        self.count_timeout(self.rtt.timeout(tcp, self.backoff));
         out.timed_out();
         if self.backoff == 0 {
             self.halve_by_time();

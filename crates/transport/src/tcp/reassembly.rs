@@ -1,8 +1,10 @@
 //! Segments that arrived beyond a hole, and the SACK blocks that tell of them (RFC 2018).
 
 use weft_packet::{Packet, SackBlock};
+use weft_units::{Span, Time};
 
 use super::segments::SegmentSet;
+use crate::Stalls;
 
 /// What a receiver holds beyond the next segment in order. Exists only for flows that saw a hole.
 #[derive(Debug, Clone)]
@@ -10,6 +12,9 @@ pub(super) struct Reassembly {
     held: SegmentSet,
     /// A segment of each block that was reported last, the latest first; [`NONE`] if there are fewer.
     recent: [u32; Packet::SACK_BLOCKS],
+    /// Since when the next segment in order has kept others waiting.
+    stalled_since: Time,
+    stalls: Stalls,
 }
 
 const NONE: u32 = u32::MAX;
@@ -17,12 +22,36 @@ const NONE: u32 = u32::MAX;
 impl Reassembly {
     /// Nothing is held at or above `expected`.
     pub fn new(expected: u32) -> Self {
-        Self { held: SegmentSet::new(expected), recent: [NONE; Packet::SACK_BLOCKS] }
+        Self {
+            held: SegmentSet::new(expected),
+            recent: [NONE; Packet::SACK_BLOCKS],
+            stalled_since: Time::ZERO,
+            stalls: Stalls::default(),
+        }
     }
 
-    /// Moves the beginning up to `expected` after a time without holes.
-    pub fn restart(&mut self, expected: u32) {
+    /// Moves the beginning up to `expected` after a time without holes: a new one opens now.
+    pub fn restart(&mut self, expected: u32, now: Time) {
         self.held.advance(expected);
+        self.stalled_since = now;
+    }
+
+    /// The segment that was waited for arrived: late, or because it was sent again.
+    pub fn end_stall(&mut self, sent_again: bool, now: Time) {
+        let took = now.since(self.stalled_since);
+        self.stalled_since = now;
+        self.stalls.last_by_reordering = if sent_again { Span::ZERO } else { took };
+        self.stalls.last_end = now;
+        if sent_again {
+            self.stalls.by_loss += took;
+        } else {
+            self.stalls.by_reordering += took;
+        }
+    }
+
+    /// How long data was held so far.
+    pub const fn stalls(&self) -> Stalls {
+        self.stalls
     }
 
     /// Holds `segment`. False if it was held before.

@@ -133,7 +133,7 @@ impl Receiver {
             self.stamp = packet.sent;
         }
         if packet.seq != self.expected || self.held > 0 {
-            return self.on_disorder(tcp, packet.seq, out);
+            return self.on_disorder(tcp, packet, out);
         }
         self.expected += 1;
         self.pending += 1;
@@ -175,18 +175,16 @@ impl Receiver {
     /// A segment that is not the next one in order, or that arrived while there is a hole. Acknowledged at once (RFC
     /// 5681 section 4.2), whether it opens a hole, fills one or is known.
     #[cold]
-    fn on_disorder(&mut self, tcp: &Tcp, segment: u32, out: &mut impl Outbox) -> Delivery {
+    fn on_disorder(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) -> Delivery {
+        let segment = packet.seq;
         let (before, duplicates) = (self.expected, self.duplicates);
         if segment < self.expected || segment >= self.segments {
             self.duplicates += 1;
         } else {
-            self.reassemble(segment);
+            self.reassemble(segment, packet.flags.has(PacketFlags::RETRANSMISSION), out.now());
         }
         let known = self.duplicates > duplicates;
         let complete = self.expected == self.segments && self.expected > before;
-        if complete {
-            self.reassembly = None;
-        }
         // RFC 2883: RACK wants to know.
         self.acknowledge_with(
             tcp,
@@ -196,13 +194,14 @@ impl Receiver {
         if complete { Delivery::Complete } else { Delivery::Ongoing }
     }
 
-    fn reassemble(&mut self, segment: u32) {
+    fn reassemble(&mut self, segment: u32, sent_again: bool, now: Time) {
         let expected = self.expected;
         let reassembly = self.reassembly.get_or_insert_with(|| Box::new(Reassembly::new(expected)));
         if self.held == 0 {
-            reassembly.restart(expected);
+            reassembly.restart(expected, now);
         }
         if segment == expected {
+            reassembly.end_stall(sent_again, now);
             self.expected = reassembly.fill(segment);
         } else if reassembly.hold(segment) {
             self.out_of_order += 1;
@@ -243,6 +242,7 @@ impl Receiver {
             out_of_order: self.out_of_order,
             duplicates: self.duplicates,
             marked: self.marked,
+            stalls: self.reassembly.as_ref().map(|reassembly| reassembly.stalls()).unwrap_or_default(),
             ..ReceiverStats::default()
         }
     }

@@ -118,7 +118,7 @@ impl Sender {
     /// The retransmission timer expired (RFC 6298 rules 5.4 to 5.6, RFC 5681 section 3.1).
     #[cold]
     pub(super) fn time_out(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
-        self.counts.timeouts += 1;
+        self.count_timeout(self.rtt.timeout(tcp, self.backoff));
         out.timed_out();
         // RFC 5681 section 3.1: only the first timeout of a segment lowers the threshold.
         if self.backoff == 0 {

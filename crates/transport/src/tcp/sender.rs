@@ -68,6 +68,8 @@ pub(super) struct Counts {
     pub fast_recoveries: u32,
     pub duplicate_acks: u32,
     pub marked_acks: u32,
+    /// How long the timers ran that expired, in microseconds: 32 bits keep the sender in two cache lines.
+    pub timed_out_us: u32,
 }
 
 impl Sender {
@@ -117,7 +119,7 @@ impl Sender {
         match self.phase {
             Phase::Open | Phase::Recovery if tcp.rack.is_some() => self.wakes_by_time(tcp, out),
             Phase::SynSent => {
-                self.counts.timeouts += 1;
+                self.count_timeout(backed_off(tcp, tcp.syn_timeout, self.backoff));
                 out.timed_out();
                 self.backoff = self.backoff.saturating_add(1);
                 self.send_syn(tcp, out);
@@ -305,7 +307,8 @@ impl Sender {
     }
 
     pub(crate) fn stats(&self) -> SenderStats {
-        let Counts { retransmissions, timeouts, fast_recoveries, duplicate_acks, marked_acks } = self.counts;
+        let Counts { retransmissions, timeouts, fast_recoveries, duplicate_acks, marked_acks, timed_out_us } =
+            self.counts;
         SenderStats {
             // Every segment below `max` was sent for the first time once.
             segments_sent: u64::from(self.max) + u64::from(retransmissions),
@@ -314,8 +317,16 @@ impl Sender {
             fast_recoveries,
             duplicate_acks,
             marked_acks,
+            timed_out: Span::from_us(u64::from(timed_out_us)),
             ..SenderStats::default()
         }
+    }
+
+    /// A timer that was set for `timer` expired.
+    pub(super) fn count_timeout(&mut self, timer: Span) {
+        self.counts.timeouts += 1;
+        let us = u32::try_from(timer.as_ps() / Span::from_us(1).as_ps()).unwrap_or(u32::MAX);
+        self.counts.timed_out_us = self.counts.timed_out_us.saturating_add(us);
     }
 }
 

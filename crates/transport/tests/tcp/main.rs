@@ -11,5 +11,6 @@ mod recovery;
 mod sack;
 mod slow_start;
 mod specs;
+mod stalls;
 mod timeouts;
 mod world;

@@ -34,7 +34,7 @@ impl<P: Protocol> Simulation<'_, P> {
         let sender = Sender { end: sender, state: self.protocol.sender(size) };
         let receiver = End::receiver(id, flow.dst, flow.src, entropy, class, edge(flow.dst));
         let receiver = Ends::new(receiver, subflows, flows, || edge(flow.dst)).with_ports(ports);
-        let receiver = Receiver::new(receiver, self.protocol.receiver(size));
+        let receiver = Receiver::new(receiver, self.protocol.receiver(size), flow.start);
         let place = self.active.insert(sender, receiver);
         self.set_place(id, place);
         let Some(sender) = &mut self.active.sender[place as usize] else { return };

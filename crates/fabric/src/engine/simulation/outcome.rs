@@ -36,6 +36,7 @@ impl<P: Protocol> Simulation<'_, P> {
             samples: samples.unwrap_or_default(),
             observations: self.network.observations(),
             paths: self.paths.take().map(|paths| paths.into_totals(&self.network)).unwrap_or_default(),
+            traces: self.network.traces(),
             largest_packet_bytes: self.sizes.full_bytes,
             scheme: self.scheme_counters(),
             packets: self.network.counts,

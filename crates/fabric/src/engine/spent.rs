@@ -1,0 +1,303 @@
+//! Where a flow's time went, from its start until its receiver had the last byte.
+//!
+//! One of the flow's data packets is *followed* at a time: the first one that is sent after the one before has arrived.
+//! While a packet is followed, the flow's time is what that packet goes through: queues, by tier, and the way itself.
+//! Between the arrival of one and the sending of the next, the flow waits at its sender. The packet that completes the
+//! flow is always the last one of these, so the parts add up to the completion time.
+
+use weft_packet::Packet;
+use weft_units::{Span, Time};
+
+/// The parts of a flow's completion time; together they are the completion time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    /// Serialisation, propagation and the fixed delays of nodes; at least the ideal completion time.
+    pub transmission: Span,
+    /// In queues, by [`crate::Tier`], behind other flows.
+    pub waits: [Span; 4],
+    /// In a reordering buffer, and behind a late segment at the end.
+    pub reordering: Span,
+    /// Until a retransmission timer expired.
+    pub timeouts: Span,
+    /// Until the sender was allowed to send: for acknowledgements, the handshake, recovery from losses.
+    pub window: Span,
+}
+
+/// What the packets that were followed went through, in picoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Parts {
+    waits: [u64; 4],
+    held: u64,
+    idle: u64,
+}
+
+/// The packets of a flow that are followed, as the receiving end sees them.
+#[derive(Debug, Clone, Copy)]
+pub struct Followed {
+    start: Time,
+    /// When the packet that was followed last arrived, and the one before it; at first the flow's start.
+    until: Time,
+    before: Time,
+    /// What happened until then.
+    parts: Parts,
+    parts_before: Parts,
+}
+
+impl Parts {
+    /// Adds the time from `from` until a packet was sent, and what it went through until `now`.
+    fn add(&mut self, packet: &Packet, from: Time, now: Time) {
+        self.idle += packet.sent.since(from).as_ps();
+        self.held += now.since(packet.arrive).as_ps();
+        for (tier, wait) in self.waits.iter_mut().enumerate() {
+            *wait += packet.wait_ps(tier);
+        }
+    }
+
+    /// The same for a part of the time.
+    fn scaled(&self, part: Span, whole: Span) -> Self {
+        let whole = u128::from(whole.as_ps().max(1));
+        let scale = |value: u64| (u128::from(value) * u128::from(part.as_ps()) / whole) as u64;
+        Self { waits: self.waits.map(scale), held: scale(self.held), idle: scale(self.idle) }
+    }
+}
+
+impl Followed {
+    /// Nothing was sent so far.
+    pub const fn new(start: Time) -> Self {
+        let parts = Parts { waits: [0; 4], held: 0, idle: 0 };
+        Self { start, until: start, before: start, parts, parts_before: parts }
+    }
+
+    /// A data packet comes to the receiver's transport.
+    #[inline]
+    pub fn note(&mut self, packet: &Packet, now: Time) {
+        if packet.sent >= self.until {
+            self.follow(packet, now);
+        }
+    }
+
+    fn follow(&mut self, packet: &Packet, now: Time) {
+        (self.parts_before, self.before) = (self.parts, self.until);
+        self.parts.add(packet, self.until, now);
+        self.until = now;
+    }
+
+    /// The flow is complete. `last` is the packet that completed it, unless a timer did; `stall` is how long it was the
+    /// only one to be waited for, if it was late; `timed_out` is how long the timers ran that expired.
+    pub fn spent(
+        mut self,
+        last: Option<&Packet>,
+        now: Time,
+        stall: Span,
+        timed_out: Span,
+        ideal: Span,
+    ) -> Spent {
+        match last {
+            // It was followed, or came out of a buffer with one that was.
+            _ if self.until == now => {}
+            Some(packet) => self.end_with(packet, now),
+            None => self.parts.held += now.since(self.until).as_ps(),
+        }
+        if let Some(packet) = last {
+            self.parts.call_late(packet, stall.as_ps());
+        }
+        self.parts.spent(now.since(self.start), timed_out, ideal)
+    }
+
+    /// The packet that completes the flow takes the place of the one that was followed while it was on its way.
+    fn end_with(&mut self, packet: &Packet, now: Time) {
+        let (mut parts, mut from) = (self.parts_before, self.before);
+        if packet.sent < from {
+            // Sent before the last two: what came before it is taken for even.
+            parts = parts.scaled(packet.sent.since(self.start), from.since(self.start));
+            from = packet.sent;
+        }
+        parts.add(packet, from, now);
+        self.parts = parts;
+    }
+}
+
+impl Parts {
+    /// Of a late packet's waits, `stall` is the time that others did not need.
+    fn call_late(&mut self, packet: &Packet, stall: u64) {
+        let own: [u64; 4] = std::array::from_fn(|tier| packet.wait_ps(tier).min(self.waits[tier]));
+        let mut late = own;
+        take(&mut late, stall);
+        for tier in 0..4 {
+            let cut = own[tier] - late[tier];
+            self.waits[tier] -= cut;
+            self.held += cut;
+        }
+    }
+
+    fn spent(mut self, total: Span, timed_out: Span, ideal: Span) -> Spent {
+        let mut timeouts = timed_out.as_ps().min(self.idle);
+        self.idle -= timeouts;
+        let waited = self.waits.iter().sum::<u64>();
+        let transmission = total.as_ps().saturating_sub(waited + self.held + self.idle + timeouts);
+        // A flow's packets wait behind its own: that is the flow's serialisation. It happens at the host first.
+        let mut missing = ideal.as_ps().saturating_sub(transmission);
+        let [host, fabric @ ..] = &mut self.waits;
+        for parts in [std::slice::from_mut(host), fabric] {
+            missing -= take(parts, missing);
+        }
+        for part in [&mut self.idle, &mut self.held, &mut timeouts] {
+            missing -= take(std::slice::from_mut(part), missing);
+        }
+        let rest = self.waits.iter().sum::<u64>() + self.held + self.idle + timeouts;
+        Spent {
+            transmission: Span::from_ps(total.as_ps().saturating_sub(rest)),
+            waits: self.waits.map(Span::from_ps),
+            reordering: Span::from_ps(self.held),
+            timeouts: Span::from_ps(timeouts),
+            window: Span::from_ps(self.idle),
+        }
+    }
+}
+
+/// Takes `amount` off `parts`, from each in proportion, as far as it is there. Returns how much was taken.
+fn take(parts: &mut [u64], amount: u64) -> u64 {
+    let sum = parts.iter().sum::<u64>();
+    let amount = amount.min(sum);
+    if amount == 0 {
+        return 0;
+    }
+    let (wanted, mut taken) = (u128::from(amount), 0);
+    for part in parts.iter_mut() {
+        let cut = (u128::from(*part) * wanted / u128::from(sum)) as u64;
+        *part -= cut;
+        taken += cut;
+    }
+    // What rounding left over: less than a picosecond a part.
+    for part in parts {
+        let cut = (amount - taken).min(*part);
+        *part -= cut;
+        taken += cut;
+    }
+    amount
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const US: u64 = 1 << 20;
+
+    /// A packet that is sent at one time, arrives at another, and waits by tier in between. Units of 2^20 ps, which packets
+    /// hold without rounding.
+    fn packet(sent: u64, arrive: u64, waits: [u64; 4]) -> Packet {
+        let mut packet = Packet::default();
+        (packet.sent, packet.arrive) = (at(sent), at(arrive));
+        for (tier, wait) in waits.into_iter().enumerate() {
+            packet.add_wait_ps(tier, wait * US);
+        }
+        packet
+    }
+
+    fn at(us: u64) -> Time {
+        Time::from_ps(us * US)
+    }
+
+    fn span(us: u64) -> Span {
+        Span::from_ps(us * US)
+    }
+
+    /// The packets arrive in this order; the last one completes the flow.
+    fn spent(packets: &[Packet], stall: u64, timed_out: u64, ideal: u64) -> [u64; 8] {
+        let mut followed = Followed::new(at(0));
+        for packet in packets {
+            followed.note(packet, packet.arrive);
+        }
+        let last = packets.last().unwrap();
+        let found = followed.spent(Some(last), last.arrive, span(stall), span(timed_out), span(ideal));
+        let [host, leaf, spine, end] = found.waits;
+        [found.transmission, host, leaf, spine, end, found.reordering, found.timeouts, found.window]
+            .map(|part| part.as_ps() / US)
+    }
+
+    #[test]
+    fn one_packet_spends_its_time_where_it_was() {
+        assert_eq!(spent(&[packet(0, 20, [1, 2, 3, 4])], 0, 0, 10), [10, 1, 2, 3, 4, 0, 0, 0]);
+    }
+
+    #[test]
+    fn the_time_between_two_packets_is_the_windows() {
+        // Sent at 0 and, when its acknowledgement is there, at 30.
+        let packets = [packet(0, 20, [0, 8, 0, 0]), packet(30, 45, [0, 0, 0, 5])];
+        assert_eq!(spent(&packets, 0, 0, 12), [22, 0, 8, 0, 5, 0, 0, 10]);
+    }
+
+    #[test]
+    fn a_timer_that_expired_is_taken_out_of_the_time_that_nothing_was_under_way() {
+        let packets = [packet(0, 10, [0; 4]), packet(500, 510, [0; 4])];
+        assert_eq!(spent(&packets, 0, 400, 10), [20, 0, 0, 0, 0, 0, 400, 90]);
+        assert_eq!(spent(&packets, 0, 900, 10), [20, 0, 0, 0, 0, 0, 490, 0], "no more than there is");
+    }
+
+    #[test]
+    fn the_packet_that_completes_the_flow_takes_the_place_of_the_one_that_was_followed() {
+        // Two packets at once: the first is followed, the second arrives last, behind it and 6 more at the last hop.
+        let packets = [packet(0, 10, [0; 4]), packet(0, 17, [1, 0, 0, 6])];
+        assert_eq!(spent(&packets, 0, 0, 5), [10, 1, 0, 0, 6, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_flow_that_waits_behind_itself_is_serialised() {
+        // Four packets of one service time, alone: 3 + 1 + 10. They wait for each other at the host.
+        let packets: Vec<Packet> = (0..4).map(|n| packet(0, 11 + n, [n, 0, 0, 0])).collect();
+        assert_eq!(spent(&packets, 0, 0, 14), [14, 0, 0, 0, 0, 0, 0, 0]);
+        // With another flow's packet between each two, half of the time is the other's.
+        let packets: Vec<Packet> = (0..4).map(|n| packet(0, 11 + 2 * n, [2 * n, 0, 0, 0])).collect();
+        assert_eq!(spent(&packets, 0, 0, 14), [14, 3, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_late_packet_stalls_for_as_long_as_it_alone_was_missing() {
+        // The first packet takes a busy path; the second arrives at 13 and waits for it until 40.
+        let packets = [packet(1, 13, [0; 4]), packet(0, 40, [0, 10, 20, 0])];
+        // 3 of the 30 are no stall: one from the leaf, two from the spine.
+        assert_eq!(spent(&packets, 27, 0, 5), [10, 0, 1, 2, 0, 27, 0, 0]);
+    }
+
+    #[test]
+    fn what_a_packet_waits_in_a_reordering_buffer_is_reordering() {
+        let mut followed = Followed::new(at(0));
+        let early = packet(0, 10, [0; 4]);
+        followed.note(&early, at(25));
+        let found = followed.spent(Some(&early), at(25), Span::ZERO, Span::ZERO, span(10));
+        assert_eq!((found.transmission, found.reordering), (span(10), span(15)));
+        let found = followed.spent(None, at(40), Span::ZERO, Span::ZERO, span(10));
+        assert_eq!(found.reordering, span(30), "a timer let it go");
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_are_the_whole_and_transmission_is_at_least_the_ideal(
+            packets in prop::collection::vec(
+                (0u64..100, 1u64..30, prop::array::uniform4(0u64..40)), 1..30),
+            stall in 0u64..200,
+            timed_out in 0u64..300,
+            share in 0.0f64..1.0,
+        ) {
+            let mut packets: Vec<Packet> = packets
+                .into_iter()
+                .map(|(sent, way, waits)| packet(sent, sent + way + waits.iter().sum::<u64>(), waits))
+                .collect();
+            packets.sort_by_key(|packet| packet.arrive);
+            let mut followed = Followed::new(at(0));
+            for packet in &packets {
+                followed.note(packet, packet.arrive);
+            }
+            let last = packets.last().unwrap();
+            let total = last.arrive.since(at(0));
+            let ideal = Span::from_ps((total.as_ps() as f64 * share) as u64);
+            let found = followed.spent(Some(last), last.arrive, span(stall), span(timed_out), ideal);
+            let rest = found.reordering + found.timeouts + found.window;
+            let waits = found.waits.into_iter().sum::<Span>();
+            prop_assert_eq!(found.transmission + waits + rest, total);
+            prop_assert!(found.transmission >= ideal);
+        }
+    }
+}
