@@ -40,8 +40,10 @@ def link_loads(runs: Sequence["Result"], tier: str) -> tuple[list[float], list[f
     return ([xs[0], *xs], [0.0, *shares]) if xs else ([], [])
 
 
-def cumulative(values: NDArray[np.float64], *, total: int) -> tuple[list[float], list[float]]:
-    """Empirical distribution of `values` among `total` flows, in at most `CURVE_POINTS` points.
+def cumulative(
+    values: NDArray[np.float64], *, total: int, points: int = CURVE_POINTS
+) -> tuple[list[float], list[float]]:
+    """Empirical distribution of `values` among `total` flows, in at most `points` points.
 
     Three quarters of the points are spread evenly, the rest over the last percent, where tails are compared.
     """
@@ -49,11 +51,11 @@ def cumulative(values: NDArray[np.float64], *, total: int) -> tuple[list[float],
         return [], []
     ordered = np.sort(values)
     last = ordered.size - 1
-    if ordered.size <= CURVE_POINTS:
+    if ordered.size <= points:
         kept = np.arange(ordered.size)
     else:
-        tail = CURVE_POINTS // 4
-        even = np.linspace(0.0, last, CURVE_POINTS - tail)
+        tail = points // 4
+        even = np.linspace(0.0, last, points - tail)
         end = np.linspace(0.99 * last, last, tail)
         kept = np.unique(np.rint(np.concatenate([even, end])).astype(np.int64))
     shares = (kept + 1) / total

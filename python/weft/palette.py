@@ -7,7 +7,7 @@ tell schemes apart without colour too.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["TIER_COLOURS", "Look", "looks", "settled_looks"]
+__all__ = ["SPENT_COLOURS", "TIER_COLOURS", "Look", "looks", "settled_looks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,18 @@ _DASHES = ("solid", "dashed", "dotted")
 
 TIER_COLOURS: Mapping[str, str] = {"host": "#999999", "leaf": "#0072B2", "spine": "#E69F00", "last": "#56B4E9"}
 """The colours of the tiers in which packets wait."""
+
+SPENT_COLOURS: Mapping[str, str] = {
+    "transmission": "#8C8C8C",
+    "host": "#56B4E9",
+    "leaf": "#0072B2",
+    "spine": "#009E73",
+    "last": "#F0E442",
+    "reordering": "#D55E00",
+    "timeouts": "#882255",
+    "window": "#CC79A7",
+}
+"""The colours of the parts of a completion time."""
 
 
 def looks(labels: Iterable[str]) -> Mapping[str, Look]:

@@ -8,7 +8,7 @@ import polars as pl
 from weft import _core
 from weft.comparison import Comparison
 from weft.simulation import Result
-from weft.summary import Summary
+from weft.summary import SPENT, Summary
 
 PERCENTILES = ("mean", "p50", "p95", "p99", "p999")
 GOODPUT = ("mean", "min", "p25", "p50", "p75", "max", "sum", "together")
@@ -25,6 +25,7 @@ def size_bin(flows: int, mean_us: float | None, unfinished: int = 0) -> dict[str
         "fct_us": fct,
         "slowdown": slowdown,
         "goodput_mbps": goodput,
+        "spent_us": dict.fromkeys(SPENT, None if mean_us is None else mean_us / len(SPENT)),
         "queueing_us": 7.0,
         "resent": resent,
         "duplicate_acks": {"total": 8, "one_or_more": 0.2, "three_or_more": 0.1},
@@ -75,8 +76,9 @@ class Tables:
                 "size_bytes": [2_000] * len(slowdowns),
                 "background": [False] * len(slowdowns),
                 "slowdown": slowdowns,
+                "fct_us": [None if slowdown is None else 10.0 * slowdown for slowdown in slowdowns],
             },
-            schema_overrides={"slowdown": pl.Float64},
+            schema_overrides={"slowdown": pl.Float64, "fct_us": pl.Float64},
         )
 
     def table(self, name: str) -> pl.DataFrame:

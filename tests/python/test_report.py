@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from factory import comparison, summary
 from weft.report import render
 from weft.report.page import script_json
+from weft.summary import SPENT
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\u2028'\"<!--slot:data-->"
 
@@ -52,7 +53,8 @@ def test_json_in_a_script_has_no_character_that_could_end_it() -> None:
 
 def test_nothing_is_loaded_from_elsewhere() -> None:
     page = Page(render(comparison(summary())))
-    assert not [attributes for _, attributes in page.tags if {"src", "href"} & attributes.keys()]
+    links = [attributes.get("src", attributes.get("href")) for _, attributes in page.tags]
+    assert {link for link in links if link} == {"#content"}
     policy = next(a["content"] for _, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
     assert policy is not None and policy.startswith("default-src 'none'")
 
@@ -64,10 +66,36 @@ def test_every_slot_of_the_template_is_filled() -> None:
 def test_the_data_block_holds_every_curve() -> None:
     data = json.loads(Page(render(comparison(summary("ecmp"), summary("rps", 1, 50.0)))).data)
     assert [scheme["label"] for scheme in data["schemes"]] == ["ecmp", "rps"]
-    assert data["slowdown"]["all"] == [[[1.0, 2.0, 4.0], [0.33333, 0.66667, 1.0]]] * 2
-    assert data["slowdown"]["large"] == [[[], []]] * 2
-    assert data["fct"]["mean"][1][0] == [50.0, 50.0, 50.0]
-    assert data["waits"][0] == [1.0, 5.0, 2.0, 3.0]
+    assert data["sizes"] == ["all flows", "< 100 KB", "100 KB - 10 MB", "> 10 MB"]
+    (point,) = data["points"]
+    ecmp, rps = point["cells"]
+    assert ecmp["curves"]["slowdown"][0] == [[1.0, 2.0, 4.0], [0.33333, 0.66667, 1.0]]
+    assert ecmp["curves"]["fct"][0] == [[10.0, 20.0, 40.0], [0.33333, 0.66667, 1.0]]
+    assert ecmp["curves"]["slowdown"][3] == [[], []]
+    assert rps["fct"]["mean"][0] == [50.0, 50.0, 50.0]
+    assert ecmp["waits"] == [1.0, 5.0, 2.0, 3.0]
+    assert ecmp["bySize"] == [[2000.0, 2.3333, 2.0, 3.96]]
+
+
+def test_the_bar_of_a_scheme_is_its_mean_completion_time_over_the_seeds() -> None:
+    data = json.loads(Page(render(comparison(summary("ecmp", 1, 40.0), summary("ecmp", 2, 80.0)))).data)
+    assert len(data["parts"]) == len(SPENT)
+    (ecmp,) = data["points"][0]["cells"]
+    assert ecmp["spent"][0] == [7.5] * len(SPENT)
+    assert sum(ecmp["spent"][0]) == ecmp["fct"]["mean"][0][0] == 60.0
+    assert ecmp["spent"][3] == [None] * len(SPENT), "no large flow"
+
+
+def test_what_a_scheme_paid_is_a_share_of_all_bytes() -> None:
+    data = json.loads(Page(render(comparison(summary("hula", own_bytes=20_000)))).data)
+    assert data["points"][0]["cells"][0]["overhead"]["share"] == [2.0, 2.0, 2.0]
+
+
+def test_ranges_of_sizes_that_a_spec_asked_for_can_be_chosen() -> None:
+    page = Page(render(comparison(summary(sizes=["<b> 5"]))))
+    data = json.loads(page.data)
+    assert data["sizes"][4] == "<b> 5"
+    assert data["points"][0]["cells"][0]["curves"]["fct"][4][0] == [10.0, 20.0, 40.0]
 
 
 def test_a_run_in_which_no_flow_finished_is_reported_as_such() -> None:

@@ -44,6 +44,16 @@ fn the_parts_are_the_completion_time_with_every_kind_of_scheme_and_transport() {
 }
 
 #[test]
+fn the_parts_are_the_completion_time_with_subflows_and_with_credits() {
+    let fabric = fabric(SMALL);
+    let flows = busy();
+    for transport in ["name = \"mptcp\"", "name = \"expresspass\"", "name = \"maxpass\""] {
+        let run = Run::new(&fabric, transport, "name = \"ecmp\"\nhash = \"symmetric\"");
+        assert_whole(&run.flows(&flows), &flows);
+    }
+}
+
+#[test]
 fn a_flow_alone_takes_its_ideal_time_and_waits_for_its_window() {
     let fabric = fabric(SMALL);
     for size in [1_000, 14_600, 500_000] {

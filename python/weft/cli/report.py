@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
 def report(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Directory of weft run, weft compare or weft reproduce.")
+        Path, typer.Argument(metavar="DIR", help="Directory of weft run, compare, sweep or reproduce.")
     ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write it. Default: DIR/report.html.")
@@ -29,14 +29,16 @@ def report(
 
     - `weft report out/first`
     - `weft report out/first --out first.html`
+    - `weft report out/mine-sweep`
     - `weft report out/reproduce-quick`
     """
-    from weft.comparison import load_comparison
+    from weft.output import write_file
+    from weft.report import render_directory
     from weft.report.paper import is_reproduction, write_paper_report
 
     target = out if out is not None else directory / "report.html"
     if is_reproduction(directory):
         write_paper_report(directory, target)
     else:
-        load_comparison(directory).report(target)
+        write_file(target, render_directory(directory))
     log().print(f"written to {target}", markup=False)

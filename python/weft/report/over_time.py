@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from weft.over_time import MEASURES, busiest_leaf, shown, uplink_curves
 from weft.quantity import estimate_text
+from weft.report.cells import short
+from weft.report.sections import choice
 from weft.statistics import Estimate, estimate
 
 if TYPE_CHECKING:
@@ -46,9 +48,10 @@ def section(comparison: "Comparison") -> str:
     runs = shown(comparison.groups)
     if not runs:
         return ""
-    measures = _choice("measure", "Quantity", {key: measure.title for key, measure in MEASURES.items()})
+    measures = choice("measure", "Quantity", {key: measure.title for key, measure in MEASURES.items()}, wrapping=True)
     # By number: a label is a user's.
-    schemes = _choice("uplinks", "Scheme", {str(place): name for place, name in enumerate(comparison.groups)})
+    names = {str(place): name for place, name in enumerate(comparison.groups)}
+    schemes = choice("uplinks", "Scheme", names, wrapping=True)
     leaf = next((name for one in runs.values() if (name := busiest_leaf(one.run)) is not None), None)
     uplinks = (
         ""
@@ -69,13 +72,6 @@ def section(comparison: "Comparison") -> str:
         "averaged; imbalance is weighted by traffic. Occupancy is the backlog over the buffer; its variance is taken "
         f"over all uplink queues and all samples.{seeds}</p></section>"
     )
-
-
-def _choice(key: str, name: str, values: dict[str, str]) -> str:
-    buttons = "".join(
-        f'<button type="button" data-value="{escape(value)}">{escape(text)}</button>' for value, text in values.items()
-    )
-    return f'<div class="choice wrapping" role="group" aria-label="{name}" data-choice="{key}">{buttons}</div>'
 
 
 def _table(comparison: "Comparison") -> str:
@@ -104,15 +100,10 @@ def _cell(values: list[float], kind: Any) -> str:
 
 
 def _points(curve: "Curve") -> list[list[float]]:
-    return [[_short(time) for time in curve.time_us], [_short(value) for value in curve.values]]
+    return [[short(time) for time in curve.time_us], [short(value) for value in curve.values]]
 
 
 def _uplinks(one: "Shown | None", leaf: str | None) -> dict[str, Any] | None:
     if one is None or leaf is None:
         return None
     return {name: _points(curve) for name, curve in uplink_curves(one, leaf).items()}
-
-
-def _short(value: float) -> float:
-    """Five significant digits: more than a screen can show."""
-    return float(f"{value:.5g}")

@@ -1,61 +1,47 @@
-"""The numbers behind the report's charts."""
+"""The numbers behind the report's charts, in the form that the page's script reads.
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+`schemes` are the contenders, `sizes` the ranges of flow sizes, `fields` the swept fields with their values, and
+`points` one entry for each combination of these values: `at` (the place of each field's value) and `cells` (one for
+each contender, null where nothing was run). A comparison has no fields and one point.
+"""
 
-from weft.curves import slowdown_curve
-from weft.palette import TIER_COLOURS, looks
-from weft.report.over_time import curves
-from weft.statistics import estimate
-from weft.summary import BINS, TIERS, BinName, Summary
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from weft.comparison import Comparison
+from weft.palette import SPENT_COLOURS, TIER_COLOURS, looks
+from weft.report.cells import STATISTICS
+from weft.report.sizes import Sizes
+from weft.summary import SPENT, TIERS
 
-__all__ = ["payload"]
+__all__ = ["curve_points", "payload"]
+
+_BUDGET = 120_000
+"""Points of all curves of a page together: some 2 MB."""
 
 
-def payload(comparison: "Comparison") -> dict[str, Any]:
+def payload(
+    labels: Iterable[str],
+    sizes: Sequence[Sizes],
+    points: Sequence[Mapping[str, Any]],
+    fields: Sequence[Mapping[str, Any]] = (),
+    **more: Any,
+) -> dict[str, Any]:
     """Everything that the page's script draws."""
-    groups = comparison.groups
     return {
         "schemes": [
             {"label": label, "colour": look.colour, "dark": look.dark_colour, "dash": look.dash}
-            for label, look in looks(groups).items()
+            for label, look in looks(labels).items()
         ],
-        "bins": [{"name": name, "title": title} for name, title in BINS.items()],
-        "tiers": [{"name": name, "title": title, "colour": TIER_COLOURS[name]} for name, title in TIERS.items()],
-        "fct": {
-            statistic: [
-                [_fct(summaries, name, statistic) for name in BINS] for summaries in comparison.summaries.values()
-            ]
-            for statistic in ("mean", "p50", "p99")
-        },
-        "slowdown": {name: [_curve(slowdown_curve(runs, name)) for runs in groups.values()] for name in BINS},
-        "time": curves(comparison),
-        "waits": [[_wait(summaries, tier) for tier in TIERS] for summaries in comparison.summaries.values()],
+        "sizes": [one.title for one in sizes],
+        "statistics": STATISTICS,
+        "tiers": [{"title": title, "colour": TIER_COLOURS[name]} for name, title in TIERS.items()],
+        "parts": [{"title": title, "colour": SPENT_COLOURS[name]} for name, title in SPENT.items()],
+        "fields": list(fields),
+        "points": list(points),
+        **more,
     }
 
 
-def _fct(summaries: Sequence[Summary], name: BinName, statistic: str) -> list[float] | None:
-    """Mean and the ends of its interval, in microseconds."""
-    values = [getattr(summary.bins[name].fct_us, statistic) for summary in summaries]
-    present = [value for value in values if value is not None]
-    if not present:
-        return None
-    value = estimate(present)
-    return [_short(value.mean), _short(value.low), _short(value.high)]
-
-
-def _curve(curve: tuple[list[float], list[float]]) -> list[list[float]]:
-    return [[_short(value) for value in curve[0]], [round(share, 5) for share in curve[1]]]
-
-
-def _wait(summaries: Sequence[Summary], tier: str) -> float | None:
-    values = [value for summary in summaries if (value := summary.wait_us.get(tier)) is not None]
-    return _short(estimate(values).mean) if values else None
-
-
-def _short(value: float) -> float:
-    """Five significant digits: more than a screen can show."""
-    return float(f"{value:.5g}")
+def curve_points(cells: int, sizes: int) -> int:
+    """How many points a curve may have when there are so many contenders, points and ranges of sizes."""
+    return max(40, min(400, _BUDGET // max(2 * cells * sizes, 1)))

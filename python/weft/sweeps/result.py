@@ -122,11 +122,23 @@ class Sweep:
         place = self.path / name
         if next(place.rglob("*.parquet"), None) is None:
             return pl.DataFrame()
+        return self._read(place)
+
+    def table_at(self, name: str, point: Point) -> "pl.DataFrame":
+        """Read a table of the runs at one point, all seeds, as `frame` does; no other run's rows are read."""
+        import polars as pl
+
+        kinds = {key: _typed(self.swept[key]) for key in point.labels}
+        wanted = [pl.col(key) == kinds[key](label) for key, label in point.labels.items()]
+        return self._read(self.path / name, wanted)
+
+    def _read(self, place: Path, wanted: "Sequence[pl.Expr]" = ()) -> "pl.DataFrame":
+        import polars as pl
+
         schema = {key: _dtype(_typed(labels)) for key, labels in self.swept.items()}
         try:
-            return pl.scan_parquet(
-                place / "**/*.parquet", hive_partitioning=bool(schema), hive_schema=schema or None
-            ).collect()
+            found = pl.scan_parquet(place / "**/*.parquet", hive_partitioning=bool(schema), hive_schema=schema or None)
+            return (found.filter(*wanted) if wanted else found).collect()
         except (OSError, pl.exceptions.PolarsError) as error:
             raise OutputError(f"{place}: cannot be read: {error}") from None
 

@@ -1,0 +1,56 @@
+"""Takes the pictures of the report in docs/images: runs a comparison, opens its report in chromium, and looks.
+
+    .venv/bin/python docs/take_screenshots.py
+
+Needs Debian's chromium and the requirements of development.
+"""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+import weft
+
+IMAGES = Path(__file__).parent / "images"
+SCHEMES = ("ecmp", "letflow", "presto", "drill")
+SPEC = {
+    "fabric": {"leaves": 4, "spines": 4, "hosts_per_leaf": 8},
+    "traffic": {"workload": "web-search", "load": 0.7, "flows": 400},
+    "run": {"sample_every": "100us", "trace_flows": 20},
+}
+
+
+def main() -> None:
+    """Write every picture."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        raise SystemExit("there is no chromium; on Debian: apt install chromium")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as engine:
+        page_file = weft.compare(SCHEMES, spec=SPEC).report(Path(folder) / "report.html")
+        browser = engine.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1120, "height": 900}, device_scale_factor=1.5)
+        page.goto(page_file.as_uri())
+        # What stays at the top of the window would lie over the pictures.
+        page.add_style_tag(content=".controls { position: static; }")
+        replay(page)
+        why(page)
+        browser.close()
+
+
+def replay(page: Page) -> None:
+    """Two schemes beside each other, and the third largest flow."""
+    page.click("[data-choice=beside] button:text-is('drill')")
+    page.select_option("#traced", index=3)
+    page.add_style_tag(content="#busy, #busy-title, #pointed, #replay-section > .note { display: none; }")
+    page.locator("#replay-section").screenshot(path=IMAGES / "report-replay.png")
+
+
+def why(page: Page) -> None:
+    """Where the time went."""
+    page.locator("#why-section").screenshot(path=IMAGES / "report-why.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+// Starts the page. A chart that has no place on this page is left out.
+for (const name of Object.keys(options)) {
+  if (!document.getElementById(name)) delete options[name];
+}
+if (typeof makeReplay === "function") makeReplay();
+makeChips();
+makeChoices();
+makePicks();
+makeTheme();
+document.querySelectorAll("table").forEach(makeSortable);
+// Charts with a row a scheme are as high as these need.
+for (const [name, head, perScheme] of [["why", narrow() ? 220 : 120, 36], ["overhead", narrow() ? 180 : 70, narrow() ? 84 : 32]]) {
+  document.getElementById(name).style.height = `${head + perScheme * data.schemes.length}px`;
+}
+for (const name of Object.keys(options).filter((name) => name !== "replay")) {
+  charts[name] = echarts.init(document.getElementById(name), null, { renderer: "svg" });
+}
+drawAll();
+new ResizeObserver(() => {
+  Object.values(charts).forEach((chart) => chart.resize());
+  drawAll();
+}).observe(document.querySelector("main"));

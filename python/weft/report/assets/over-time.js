@@ -1,0 +1,53 @@
+// Links, queues and receivers over time.
+// Values over time; each holds for the interval that ends at its time.
+function timeOption(curves, name, more) {
+  const ends = curves.map((curve) => curve.points[0].at(-1) || 0);
+  const unit = Math.max(1, ...ends) >= 1e6 ? ["s", 1e6] : Math.max(1, ...ends) >= 1e3 ? ["ms", 1e3] : ["µs", 1];
+  const at = ([times, values], us) => values[times.findIndex((time) => time >= us)];
+  const { legend, ...others } = more;
+  return {
+    ...base(),
+    grid: { left: 64, right: 18, top: legend ? (narrow() ? 84 : 44) : 16, bottom: 52 },
+    legend,
+    title: curves.length ? undefined : { text: "Nothing was sampled", left: "center", top: "middle", textStyle: { color: css("--soft"), fontSize: 15 } },
+    tooltip: tooltip({
+      trigger: "axis",
+      axisPointer: { type: "line", snap: false },
+      formatter: (points) => {
+        const us = points[0].axisValue * unit[1];
+        const lines = curves.flatMap((curve) => {
+          const value = at(curve.points, us);
+          return value === undefined ? [] : [`${mark(curve.colour)}${safe(curve.label)} <b>${safe(digits(value))}</b>`];
+        });
+        return `at ${safe(time(us))}<br>${lines.join("<br>")}`;
+      },
+    }),
+    xAxis: axis({ type: "value", min: 0, max: Math.max(...ends, 0) / unit[1] || 1, name: `time (${unit[0]})`, nameGap: 30, axisLabel: { formatter: (value) => digits(value), showMaxLabel: false } }),
+    yAxis: axis({ type: "value", min: 0, name, nameGap: 48, axisLabel: { formatter: (value) => digits(value) }, ...others }),
+    series: curves.map((curve) => {
+      const [times, values] = curve.points;
+      const points = times.map((us, place) => [us / unit[1], values[place]]);
+      return {
+        type: "line", name: curve.label, step: "end", symbol: "none", data: points.length ? [[0, points[0][1]], ...points] : [],
+        lineStyle: { color: curve.colour, width: 1.6, type: curve.dash }, itemStyle: { color: curve.colour },
+      };
+    }),
+  };
+}
+
+options.series = () => {
+  const found = data.time.curves[chosen.measure];
+  const curves = visible().filter((scheme) => found[scheme.index] && found[scheme.index][0].length)
+    .map((scheme) => ({ label: scheme.label, colour: colour(scheme), dash: scheme.dash, points: found[scheme.index] }));
+  return timeOption(curves, data.time.measures[chosen.measure].axis, {});
+};
+
+options.uplinks = () => {
+  const found = data.time.uplinks[Number(chosen.uplinks)] || {};
+  // From dark to bright, readable on white and on black.
+  const hue = (place, of) => `hsl(${Math.round(260 - (220 * place) / Math.max(of - 1, 1))}, 65%, ${isDark() ? 66 : 43}%)`;
+  const names = Object.keys(found);
+  const curves = names.map((name, place) => ({ label: name, colour: hue(place, names.length), dash: "solid", points: found[name] }));
+  const legend = { type: "scroll", top: 0, left: 0, itemWidth: 14, icon: "roundRect", textStyle: { color: css("--ink") }, inactiveColor: css("--line"), pageTextStyle: { color: css("--ink") } };
+  return timeOption(curves, "utilisation", { max: 1, legend });
+};

@@ -1,0 +1,159 @@
+// One picture of the fabric: links by utilisation, queues by depth, the traced flow on top.
+const SCALES = {
+  light: ["#dfe4ea", "#a6cbe3", "#4a98c9", "#0b4f94", "#2d004b"],
+  dark: ["#333a43", "#235f8e", "#3ea0dc", "#f0c94a", "#fff6d5"],
+};
+const QUEUE_COLOUR = { light: "#D55E00", dark: "#ff9a45" };
+const TRACE_COLOUR = { light: "#C2187E", dark: "#ff86d3" };
+const shade = () => (isDark() ? "dark" : "light");
+const mixed = (() => {
+  const parse = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  const tables = Object.fromEntries(Object.entries(SCALES).map(([key, stops]) => {
+    const colours = stops.map(parse);
+    return [key, Array.from({ length: 64 }, (_, step) => {
+      const at = (step / 63) * (colours.length - 1);
+      const low = Math.min(Math.floor(at), colours.length - 2);
+      const part = colours[low].map((value, channel) => Math.round(value + (at - low) * (colours[low + 1][channel] - value)));
+      return `rgb(${part.join(",")})`;
+    })];
+  }));
+  return (share) => tables[shade()][Math.round(63 * Math.min(Math.max(share, 0), 1))];
+})();
+const queueRadius = (held) => (held > 0 ? Math.min(1.2 + 1.05 * Math.log2(1 + held / 3000), 9) : 0);
+
+// Where things are on a canvas of this size.
+function stageLayout(width, height) {
+  const side = Math.max(14, width * 0.02), top = 30, bottom = 22;
+  const at = fabric.nodes.map(([, level, x]) => [
+    side + x * (width - 2 * side),
+    height - bottom - (level * (height - top - bottom)) / Math.max(fabric.levels - 1, 1),
+  ]);
+  // The two directions of a cable side by side.
+  const gap = Math.min(2.4, Math.max(0.8, (width / fabric.links.length) * 0.7));
+  const lines = fabric.links.map(([from, to]) => {
+    const [x1, y1] = at[from], [x2, y2] = at[to];
+    const length = Math.hypot(x2 - x1, y2 - y1) || 1;
+    const [dx, dy] = [(-gap * (y2 - y1)) / length, (gap * (x2 - x1)) / length];
+    // Switches of one level are joined by an arc.
+    const bend = Math.abs(y2 - y1) < 1 ? 26 : 0;
+    return { x1: x1 + dx, y1: y1 + dy, x2: x2 + dx, y2: y2 + dy, bend };
+  });
+  return { at, lines, width, height };
+}
+
+const pointOn = (line, share) => {
+  const y = line.y1 + (line.y2 - line.y1) * share - 2 * line.bend * share * (1 - share);
+  return [line.x1 + (line.x2 - line.x1) * share, y];
+};
+function strokeLine(pen, line) {
+  pen.beginPath();
+  pen.moveTo(line.x1, line.y1);
+  if (line.bend) pen.quadraticCurveTo((line.x1 + line.x2) / 2, line.y1 - line.bend, line.x2, line.y2);
+  else pen.lineTo(line.x2, line.y2);
+  pen.stroke();
+}
+
+function drawLinks(pen, layout, one, frame, faded) {
+  const thin = layout.width < 600 ? 1 : 1.5;
+  const order = fabric.links.map((_, link) => link).sort((a, b) => fabric.used(one, frame, a) - fabric.used(one, frame, b));
+  for (const link of order) {
+    const share = fabric.used(one, frame, link);
+    pen.globalAlpha = faded ? 0.35 : 1;
+    pen.strokeStyle = mixed(share);
+    pen.lineWidth = (thin + 1.6 * share) * Math.sqrt(fabric.rates[link] / fabric.most);
+    strokeLine(pen, layout.lines[link]);
+  }
+  pen.globalAlpha = 1;
+}
+
+function drawQueues(pen, layout, one, frame) {
+  pen.fillStyle = QUEUE_COLOUR[shade()];
+  pen.globalAlpha = 0.85;
+  fabric.links.forEach((_, link) => {
+    const radius = queueRadius(fabric.queue(one, frame, link));
+    if (radius < 1.6) return;
+    const line = layout.lines[link];
+    const [x, y] = pointOn(line, Math.min(0.3, 14 / Math.hypot(line.x2 - line.x1, line.y2 - line.y1)));
+    pen.beginPath();
+    pen.arc(x, y, radius, 0, 2 * Math.PI);
+    pen.fill();
+  });
+  pen.globalAlpha = 1;
+}
+
+// The whole path of the flow as thin dashes; what it used in this frame as thick lines with packets on them.
+function drawTrace(pen, layout, flow, frame, phase) {
+  const now = flow.frames.get(frame) || new Map();
+  pen.strokeStyle = TRACE_COLOUR[shade()];
+  pen.fillStyle = TRACE_COLOUR[shade()];
+  for (const link of flow.total.keys()) {
+    pen.setLineDash(now.has(link) ? [] : [3, 5]);
+    pen.lineWidth = now.has(link) ? 3.2 : 1.2;
+    strokeLine(pen, layout.lines[link]);
+    if (!now.has(link)) continue;
+    for (const part of [0.1, 0.6]) {
+      const [x, y] = pointOn(layout.lines[link], (part + phase) % 1);
+      pen.beginPath();
+      pen.arc(x, y, 4, 0, 2 * Math.PI);
+      pen.fill();
+    }
+  }
+  pen.setLineDash([]);
+}
+
+function drawNodes(pen, layout, flow) {
+  const perLevel = Array.from({ length: fabric.levels }, (_, level) => fabric.nodes.filter((node) => node[1] === level).length);
+  const ends = flow ? [flow.src, flow.dst] : [];
+  pen.textAlign = "center";
+  pen.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+  fabric.nodes.forEach(([name, level], index) => {
+    const [x, y] = layout.at[index];
+    const room = layout.width / perLevel[level];
+    const half = level === 0 ? Math.min(3.5, Math.max(1, room * 0.3)) : Math.min(15, Math.max(3, room * 0.3));
+    const tall = level === 0 ? half : Math.min(7, half);
+    const end = ends.includes(name);
+    pen.fillStyle = end ? TRACE_COLOUR[shade()] : css("--ink");
+    pen.fillRect(x - half, y - tall, 2 * half, 2 * tall);
+    if (room > name.length * 6.4 + 6 || end) {
+      const edge = Math.min(Math.max(x, name.length * 3.2), layout.width - name.length * 3.2);
+      const line = level === 0 ? y + 17 : y - tall - 6;
+      // Links run behind the text.
+      pen.strokeStyle = css("--paper");
+      pen.lineWidth = 4;
+      pen.strokeText(name, edge, line);
+      pen.fillStyle = end ? TRACE_COLOUR[shade()] : css("--ink");
+      pen.fillText(name, edge, line);
+    }
+  });
+}
+
+// Draws one frame; returns the layout, for pointing.
+function drawFabric(canvas, one, frame, flow, phase) {
+  const ratio = window.devicePixelRatio || 1;
+  const { clientWidth: width, clientHeight: height } = canvas;
+  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+  }
+  const layout = stageLayout(width, height);
+  const pen = canvas.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  drawLinks(pen, layout, one, frame, Boolean(flow));
+  drawQueues(pen, layout, one, frame);
+  if (flow) drawTrace(pen, layout, flow, frame, phase);
+  drawNodes(pen, layout, flow);
+  return layout;
+}
+
+function nearestLink(layout, x, y) {
+  let best = null, least = 9;
+  layout.lines.forEach((line, link) => {
+    for (let share = 0.08; share < 1; share += 0.07) {
+      const [px, py] = pointOn(line, share);
+      const away = Math.hypot(px - x, py - y);
+      if (away < least) [best, least] = [link, away];
+    }
+  });
+  return best;
+}

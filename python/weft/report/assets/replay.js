@@ -1,0 +1,153 @@
+// The player: which scheme, which instant, which flow; play, pause and step.
+function makeReplay() {
+  if (!fabric || !document.getElementById("player")) return;
+  const part = (id) => document.getElementById(id);
+  const [play, instant, clock, speed, traced] = ["play", "instant", "clock", "speed", "traced"].map(part);
+  const stages = [part("stage-0"), part("stage-1")].map((canvas) => ({ canvas, figure: canvas.parentElement, layout: null, scheme: null }));
+  const SECONDS = 24; // a whole run, at speed 1
+  let now = 0; // in intervals
+  let playing = false, last = 0, pointed = null;
+
+  const intervals = Math.max(...data.replay.schemes.map((one) => (one ? one.frames : 0)));
+  const intervalUs = data.replay.schemes.find(Boolean).interval;
+  instant.max = String(Math.max(intervals - 1, 0));
+
+  const scheme = (index) => (chosen[index === 0 ? "replayed" : "beside"] === "" ? null : Number(chosen[index === 0 ? "replayed" : "beside"]));
+  const flowOf = (one) => {
+    const found = one.flows.find((flow) => String(flow.id) === traced.value);
+    return found ? fabric.pathOf(found) : null;
+  };
+
+  function describe(stage, one, frame) {
+    const mean = fabric.links.reduce((sum, _, link) => sum + fabric.used(one, frame, link), 0) / fabric.links.length;
+    const text = `${data.schemes[stage.scheme].label} at ${time((frame + 1) * intervalUs)}: links are used to ${digits(100 * mean)} % on average`;
+    stage.canvas.setAttribute("aria-label", text);
+    stage.figure.querySelector("figcaption").textContent = data.schemes[stage.scheme].label;
+  }
+
+  function showBusy(one, frame) {
+    const order = fabric.links.map((_, link) => link).sort((a, b) => fabric.used(one, frame, b) - fabric.used(one, frame, a) || fabric.queue(one, frame, b) - fabric.queue(one, frame, a));
+    part("busy").replaceChildren(...order.slice(0, 5).map((link) => {
+      const item = document.createElement("li");
+      item.textContent = linkText(one, frame, link);
+      return item;
+    }));
+  }
+
+  const linkText = (one, frame, link) =>
+    `${fabric.name(link)}: ${digits(100 * fabric.used(one, frame, link))} % of ${digits(fabric.rates[link])} Gbit/s, queue up to ${bytes(fabric.queue(one, frame, link))}`;
+
+  function flowText(flow) {
+    const size = flow.size === null ? "long-lived" : bytes(flow.size);
+    const took = flow.fct === null ? "not finished" : `took ${time(flow.fct)}, slowdown ${digits(flow.slowdown)}`;
+    const spent = flow.spent.map((value, index) => [value, data.parts[index].title]).filter(([value]) => value > 0)
+      .sort((a, b) => b[0] - a[0]).slice(0, 4).map(([value, title]) => `${title} ${time(value)}`);
+    return `Flow ${flow.id}, ${flow.src} to ${flow.dst}, ${size}, from ${time(flow.start)}: ${took}. ${spent.join(", ")}. It used ${flow.total.size} links.`;
+  }
+
+  // What became of the traced flow under each scheme that is shown.
+  function showFlow() {
+    const found = stages.filter((stage) => stage.scheme !== null && fabric.run(stage.scheme)).flatMap((stage) => {
+      const flow = flowOf(fabric.run(stage.scheme));
+      return flow ? [`${data.schemes[stage.scheme].label}: ${flowText(flow)}`] : [];
+    });
+    part("flow-note").textContent = found.join("\n");
+  }
+
+  function render() {
+    const frame = Math.min(Math.floor(now), intervals - 1);
+    instant.value = String(frame);
+    const text = time((frame + 1) * intervalUs);
+    clock.textContent = text;
+    instant.setAttribute("aria-valuetext", text);
+    stages.forEach((stage, index) => {
+      stage.scheme = scheme(index);
+      const one = stage.scheme === null ? null : fabric.run(stage.scheme);
+      stage.figure.hidden = !one;
+      if (!one) return;
+      const own = Math.min(frame, one.frames - 1);
+      stage.layout = drawFabric(stage.canvas, one, own, flowOf(one), now % 1);
+      describe(stage, one, own);
+      if (index === 0) showBusy(one, own);
+    });
+    showFlow();
+    const at = pointed && fabric.run(stages[pointed.stage].scheme);
+    part("pointed").textContent = at ? linkText(at, Math.min(frame, at.frames - 1), pointed.link) : "";
+  }
+
+  function setPlaying(on) {
+    playing = on && intervals > 1;
+    if (playing && now >= intervals - 1) now = 0;
+    play.textContent = playing ? "Pause" : "Play";
+    play.setAttribute("aria-pressed", String(playing));
+    last = performance.now();
+    if (playing) requestAnimationFrame(step);
+  }
+  function step(at) {
+    if (!playing) return;
+    now += ((at - last) / 1000 / SECONDS) * intervals * Number(speed.value);
+    last = at;
+    if (now >= intervals - 1) { now = intervals - 1; setPlaying(false); }
+    render();
+    if (playing) requestAnimationFrame(step);
+  }
+  function go(frame) {
+    now = Math.min(Math.max(frame, 0), intervals - 1);
+    render();
+  }
+
+  function listFlows() {
+    const kept = traced.value;
+    const first = fabric.run(scheme(0));
+    const options = (first ? first.flows : []).map((flow) => {
+      const option = document.createElement("option");
+      option.value = String(flow.id);
+      option.textContent = `${flow.id}: ${flow.src} → ${flow.dst}, ${flow.size === null ? "long-lived" : bytes(flow.size)}`;
+      return option;
+    });
+    traced.replaceChildren(traced.options[0], ...options);
+    traced.value = options.some((option) => option.value === kept) ? kept : "";
+    traced.disabled = !options.length;
+  }
+
+  play.addEventListener("click", () => setPlaying(!playing));
+  instant.addEventListener("input", () => { setPlaying(false); go(Number(instant.value)); });
+  traced.addEventListener("change", () => {
+    const flow = flowOf(fabric.run(scheme(0)));
+    // Nothing of it is to be seen before it starts, or after it ended.
+    if (flow && !flow.frames.has(Math.floor(now)) && !playing) now = Math.min(...flow.frames.keys());
+    render();
+  });
+  part("player").addEventListener("keydown", (event) => {
+    const onCanvas = event.target instanceof HTMLCanvasElement;
+    if (event.key === " " && (onCanvas || event.target === instant)) {
+      event.preventDefault();
+      setPlaying(!playing);
+    }
+    const steps = { ArrowRight: 1, ArrowLeft: -1, PageUp: 10, PageDown: -10, Home: -Infinity, End: Infinity };
+    if (onCanvas && event.key in steps) {
+      event.preventDefault();
+      setPlaying(false);
+      go(Math.floor(now) + steps[event.key]);
+    }
+  });
+  stages.forEach((stage, index) => stage.canvas.addEventListener("pointermove", (event) => {
+    const box = stage.canvas.getBoundingClientRect();
+    const link = stage.layout ? nearestLink(stage.layout, event.clientX - box.left, event.clientY - box.top) : null;
+    pointed = link === null ? null : { stage: index, link };
+    render();
+  }));
+
+  function makeLegend() {
+    const stops = Array.from({ length: 6 }, (_, step) => `<i style="background:${mixed(step / 5)}"></i>`).join("");
+    const sizes = [5e3, 5e4, 5e5].map((held) => `<b style="width:${2 * queueRadius(held)}px;height:${2 * queueRadius(held)}px"></b> ${bytes(held)}`).join(" ");
+    part("legend").innerHTML = `<span>idle ${stops} full</span><span>queue ${sizes}</span>`;
+  }
+
+  options.replay = () => { makeLegend(); listFlows(); render(); };
+  drawnBy.replayed = drawnBy.beside = ["replay"];
+  chosen.replayed = String(data.replay.schemes.findIndex(Boolean));
+  chosen.beside = "";
+  // Begin where something happens.
+  now = Math.floor(intervals / 3);
+}

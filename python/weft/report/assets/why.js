@@ -1,0 +1,46 @@
+// A stacked bar a scheme: the parts of a completion time, or the waits of a packet.
+const DECALS = [
+  null, null, null, null, null,
+  { symbol: "rect", dashArrayX: [1, 0], dashArrayY: [2, 5], rotation: Math.PI / 4, color: "rgba(255,255,255,.55)" },
+  { symbol: "rect", dashArrayX: [1, 0], dashArrayY: [2, 5], rotation: -Math.PI / 4, color: "rgba(255,255,255,.55)" },
+  { symbol: "circle", symbolSize: 0.6, dashArrayX: [[4, 4]], dashArrayY: [4, 4], color: "rgba(255,255,255,.6)" },
+];
+
+function whyRows() {
+  const packet = chosen.why === "packet";
+  const parts = packet ? data.tiers : data.parts;
+  const read = (scheme) => (packet ? scheme.cell.waits : scheme.cell.spent[chosen.size]);
+  const schemes = visible().filter((scheme) => read(scheme) && read(scheme).some((value) => value !== null));
+  const sum = (scheme) => read(scheme).reduce((total, value) => total + (value || 0), 0);
+  return { parts, schemes, read, sum, packet };
+}
+
+options.why = () => {
+  const { parts, schemes, read, sum, packet } = whyRows();
+  if (!schemes.length) return { ...base(), ...empty("No such flows finished") };
+  const share = chosen.why === "share";
+  const [unit, scale] = timeUnit(Math.max(...schemes.map(sum)));
+  const value = (scheme, part) => (share ? (100 * (read(scheme)[part] || 0)) / (sum(scheme) || 1) : (read(scheme)[part] || 0) / scale);
+  const text = share ? (number) => `${digits(number)} %` : (number) => `${digits(number)} ${unit}`;
+  const title = packet ? `mean wait per data packet (${unit})` : share ? "share of the mean completion time" : `mean completion time (${unit})`;
+  return {
+    ...base(),
+    grid: { left: 12, right: 28, top: narrow() ? 150 : 52, bottom: 44, containLabel: true },
+    legend: legendAbove(),
+    tooltip: tooltip({
+      trigger: "axis",
+      axisPointer: { type: "shadow" },
+      formatter: (points) => {
+        const scheme = schemes[points[0].dataIndex];
+        const rows = parts.map((part, index) => [part.colour, part.title, text(value(scheme, index))]);
+        return `<b>${safe(scheme.label)}</b><br>${lines(rows)}<br>together <b>${safe(time(sum(scheme)))}</b>`;
+      },
+    }),
+    xAxis: axis({ type: "value", max: share ? 100 : undefined, name: title, nameGap: 28 }),
+    yAxis: names({ data: schemes.map((scheme) => scheme.label) }),
+    series: parts.map((part, index) => ({
+      type: "bar", stack: "why", name: part.title, barMaxWidth: 30, data: schemes.map((scheme) => value(scheme, index)),
+      itemStyle: { color: part.colour, decal: packet ? undefined : DECALS[index] || undefined, borderColor: css("--paper"), borderWidth: 0.5 },
+    })),
+  };
+};

@@ -1,0 +1,173 @@
+"""The replay: the fabric with its links and queues over time, and the paths of traced flows."""
+
+import base64
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from weft.over_time import shown
+from weft.report.cells import short
+from weft.report.fabric_drawing import place_nodes
+from weft.report.sections import choice
+from weft.report.sections import section as whole_section
+from weft.summary import SPENT
+
+if TYPE_CHECKING:
+    from weft.comparison import Comparison
+    from weft.series import Series
+    from weft.simulation import Result
+
+__all__ = ["SCRIPTS", "payload", "section"]
+
+SCRIPTS = ("replay-fabric", "replay-draw", "replay")
+
+_BUDGET = 1_800_000
+"""Bytes of all frames of all contenders, before base64 makes four of three."""
+_MOST_FRAMES, _FEWEST_FRAMES = 600, 24
+_MOST_TRACE_ROWS = 20_000
+"""Of one contender, 8 characters each."""
+_FULL = 250
+"""The number of a link that is used to the full."""
+_LEAST_QUEUE, _QUEUE_STEPS = 64, 12
+"""Bytes of the shortest queue that is told from none, and steps from a length to its double."""
+
+
+def payload(comparison: "Comparison") -> dict[str, Any] | None:
+    """Everything that the replay draws; None when no run was sampled."""
+    runs = {label: one.run for label, one in shown(comparison.groups).items()}
+    if not runs:
+        return None
+    table = next(iter(runs.values())).link_table
+    names = table.get_column("link").to_list()
+    # One drawing for all; a contender in another fabric has no replay.
+    runs = {label: run for label, run in runs.items() if run.link_table.get_column("link").to_list() == names}
+    interval_us = _interval(list(runs.values()), len(names))
+    nodes = place_nodes(table)
+    place = {node.name: at for at, node in enumerate(nodes)}
+    number = {name: at for at, name in enumerate(names)}
+    return {
+        "nodes": [[node.name, node.level, round(node.x, 5)] for node in nodes],
+        "links": [[place[start], place[end]] for start, end in table.select("from", "to").iter_rows()],
+        "rates": [short(rate / 1e9) for rate in table.get_column("rate_bps")],
+        "full": _FULL,
+        "queue": [_LEAST_QUEUE, _QUEUE_STEPS],
+        "schemes": [
+            _contender(found[0], runs[label].coarser(interval_us), number) if label in runs else None
+            for label, found in comparison.groups.items()
+        ],
+    }
+
+
+def section(comparison: "Comparison") -> str:
+    """Return the section as HTML; nothing when no run was sampled."""
+    if not shown(comparison.groups):
+        return ""
+    names = {str(place): label for place, label in enumerate(comparison.groups)}
+    beside = choice("beside", "Scheme on the right", {"": "none", **names}, wrapping=True)
+    choices = [choice("replayed", "Scheme", names, wrapping=True)]
+    if len(names) > 1:
+        choices.append(f'<span class="besides">beside {beside}</span>')
+    body = (
+        '<div class="replay" id="player">'
+        f'<div class="stages">{_stage(0)}{_stage(1)}</div>'
+        '<div class="transport"><button type="button" id="play" aria-pressed="false">Play</button>'
+        '<input type="range" id="instant" min="0" value="0" step="1" aria-label="Time">'
+        '<output id="clock" for="instant"></output>'
+        '<label class="pick">speed <select id="speed"><option value="0.25">¼</option><option value="0.5">½</option>'
+        '<option value="1" selected>1</option><option value="2">2</option><option value="4">4</option></select></label>'
+        '<label class="pick">flow <select id="traced"><option value="">none</option></select></label></div>'
+        '<div id="legend" class="legend" aria-hidden="true"></div>'
+        '<p id="pointed" class="note" role="status"></p><p id="flow-note" class="note"></p>'
+        '<h3 id="busy-title">Busiest links</h3><ol id="busy" aria-labelledby="busy-title"></ol></div>'
+    )
+    traced = any(runs[0].traces.height for runs in comparison.groups.values())
+    note = (
+        "Colour: how much of the link was used in the interval. Circles at the start of a link: the most that its "
+        "queue held in the interval. Space plays and pauses, the arrow keys step, Home and End go to the ends. "
+        + ("" if traced else "With <code>--trace-flows 20</code> the paths of flows can be shown, too. ")
+        + ("The first seed is shown. " if len(comparison.runs) > len(names) else "")
+    )
+    return whole_section("replay", "Replay of the fabric", body, choices=choices, note=note)
+
+
+def _stage(number: int) -> str:
+    canvas = f'<canvas id="stage-{number}" tabindex="0" role="img"></canvas>'
+    return f"<figure><figcaption></figcaption>{canvas}</figure>"
+
+
+def _interval(runs: Sequence["Series"], links: int) -> float:
+    """One interval for all, long enough for the budget: a multiple of the longest of theirs."""
+    longest, own = max(run.end_us for run in runs), max(run.interval_us for run in runs)
+    frames = max(_FEWEST_FRAMES, min(_MOST_FRAMES, _BUDGET // max(2 * links * len(runs), 1)))
+    return own * max(1, math.ceil(longest / (own * frames)))
+
+
+def _contender(result: "Result", run: "Series", number: Mapping[str, int]) -> dict[str, Any]:
+    frames = run.links()
+    shape = (run.intervals.height, len(number))
+    used = (frames.get_column("utilisation").to_numpy() * _FULL).round().clip(0, 255).astype(np.uint8)
+    queues = _queue_numbers(frames.get_column("largest_backlog_bytes").to_numpy().astype(np.float64))
+    times = run.intervals.get_column("time_us").to_list()
+    return {
+        "frames": shape[0],
+        "interval": run.interval_us,
+        "end": short(times[-1]) if times else 0.0,
+        "used": _text(used),
+        "queues": _text(queues),
+        "flows": _flows(result, run.interval_us, shape[0], number),
+    }
+
+
+def _queue_numbers(held: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """0 for an empty queue, then logarithmic: 1 for `_LEAST_QUEUE` bytes and less."""
+    steps = 1.0 + _QUEUE_STEPS * np.log2(np.maximum(held, _LEAST_QUEUE) / _LEAST_QUEUE)
+    return np.where(held > 0.0, steps.round().clip(1, 255), 0.0).astype(np.uint8)
+
+
+def _flows(result: "Result", interval_us: float, frames: int, number: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Traced flows, the largest first, each with the links that it took: frame, link and packets as 16 bits each."""
+    traces = result.traces
+    if traces.is_empty():
+        return []
+    frame = ((pl.col("time_us") / interval_us - 1e-9).ceil().cast(pl.Int64) - 1).clip(0, frames - 1)
+    place = pl.DataFrame({"link": list(number), "place": list(number.values())}, schema_overrides={"place": pl.Int64})
+    rows = (
+        traces.with_columns(frame=frame)
+        .join(place, on="link")
+        .group_by("flow", "frame", "place")
+        .agg(pl.col("packets").sum())
+        .sort("flow", "frame", "place")
+    )
+    own = pl.col("id").is_in(rows.get_column("flow").unique().implode())
+    flows = result.flows.filter(own).sort(~pl.col("background"), -pl.col("size_bytes").cast(pl.Int64), "id")
+    found, left = [], _MOST_TRACE_ROWS
+    for flow in flows.iter_rows(named=True):
+        mine = rows.filter(pl.col("flow") == flow["id"]).select("frame", "place", "packets").to_numpy()
+        left -= len(mine)
+        if left < 0:
+            break
+        found.append(_flow(flow, mine))
+    return found
+
+
+def _flow(flow: Mapping[str, Any], rows: NDArray[np.int64]) -> dict[str, Any]:
+    fct = flow["fct_us"]
+    return {
+        "id": flow["id"],
+        "src": f"host{flow['src']}",
+        "dst": f"host{flow['dst']}",
+        "size": None if flow["background"] else flow["size_bytes"],
+        "start": short(flow["start_us"]),
+        "fct": None if fct is None else short(fct),
+        "slowdown": None if flow["slowdown"] is None else short(flow["slowdown"]),
+        "spent": [None if flow[f"spent_{part}_us"] is None else short(flow[f"spent_{part}_us"]) for part in SPENT],
+        "path": _text(rows.clip(0, 65_535).astype("<u2")),
+    }
+
+
+def _text(values: NDArray[Any]) -> str:
+    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")

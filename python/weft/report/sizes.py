@@ -1,0 +1,50 @@
+"""The ranges of flow sizes that a reader of the report can choose from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from weft.summary import BINS, BinName, SizeBin, Summary
+
+__all__ = ["Sizes", "sizes_of"]
+
+_LIMITS: dict[BinName, tuple[int, int | None]] = {
+    "all": (0, None),
+    "small": (0, 99_999),
+    "medium": (100_000, 10_000_000),
+    "large": (10_000_001, None),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Flows from one size to another, both included."""
+
+    title: str
+    name: BinName | None
+    """One of those that every summary has; None for one that the spec asked for."""
+    place: int
+    """Its place among those that the spec asked for."""
+    from_bytes: int
+    up_to_bytes: int | None
+
+    def of(self, summary: Summary) -> SizeBin | None:
+        """Return what a run says of these flows; None if it was not asked for them."""
+        if self.name is not None:
+            return summary.bins[self.name]
+        return summary.size_bins[self.place] if self.place < len(summary.size_bins) else None
+
+    def chosen(self) -> pl.Expr:
+        """Which rows of a table of flows are meant. Background flows never are."""
+        size = pl.col("size_bytes")
+        upper = pl.lit(True) if self.up_to_bytes is None else size <= self.up_to_bytes
+        return (size >= self.from_bytes) & upper & ~pl.col("background")
+
+
+def sizes_of(summary: Summary) -> Sequence[Sizes]:
+    """All, small, medium and large flows, and the ranges that the spec of this run asked for."""
+    found = [Sizes(title, name, 0, *_LIMITS[name]) for name, title in BINS.items()]
+    for place, raw in enumerate(summary.raw.get("bins") or ()):
+        found.append(Sizes(raw.get("label") or "", None, place, raw["from_bytes"], raw["up_to_bytes"]))
+    return found

@@ -1,0 +1,319 @@
+"""The report in a real browser: it runs without an error, and what is chosen changes what is drawn.
+
+Needs Debian's chromium and Playwright; skips without them, unless WEFT_NEEDS_BROWSER is 1.
+"""
+
+import importlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import pytest
+
+import weft
+from conftest import SMALL
+from factory import comparison, summary
+from weft.report import render, render_sweep
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = shutil.which("chromium")
+REQUIRED = os.environ.get("WEFT_NEEDS_BROWSER") == "1"
+if not REQUIRED:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium; on Debian: apt install chromium", allow_module_level=True)
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+playwright = importlib.import_module("playwright.sync_api")
+
+Scheme: TypeAlias = Literal["light", "dark"]
+EVIL = "<script>document.title='taken'</script>"
+SAMPLED = {**SMALL, "run.sample_every": "20us", "run.trace_flows": 5, "traffic.load": 0.6}
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    with playwright.sync_playwright() as engine:
+        started = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("compared") / "report.html"
+    found = weft.compare(["ecmp", "rps", "drill"], set=SAMPLED, seeds=2, jobs=1)
+    path.write_text(render(found), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("swept")
+    vary: dict[str, list[float]] = {"traffic.load": [0.3, 0.8], "fabric.spines": [1, 2]}
+    shape = {key: value for key, value in SMALL.items() if key != "fabric.spines"}
+    sweep = weft.sweep("", folder / "sweep", set=shape, vary=vary, schemes=["ecmp", "rps"], seeds=2, jobs=1)
+    path = folder / "report.html"
+    path.write_text(render_sweep(sweep), encoding="utf-8")
+    return path
+
+
+class Opened:
+    """A page, and what it complained of."""
+
+    def __init__(self, browser: "Browser", path: Path, width: int = 1200, scheme: Scheme = "light") -> None:
+        self.context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        # Not even by mistake.
+        self.context.set_offline(True)
+        self.page: Page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda asked: self.complaints.append(asked.url) if path.name not in asked.url else None)
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("#fct svg")
+
+    def drawn(self, key: str) -> str:
+        """What stands in a chart."""
+        return self.page.inner_html(f"#{key}")
+
+    def pixels(self, stage: int = 0) -> str:
+        """What stands on a canvas of the replay."""
+        return str(self.page.evaluate(f"document.getElementById('stage-{stage}').toDataURL()"))
+
+    def moves_on_from(self, instant: str) -> None:
+        """Wait until the replay shows another instant. The page's policy forbids what Playwright would wait with."""
+        for _ in range(200):
+            if self.page.input_value("#instant") != instant:
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"the replay stands still at {instant}")
+
+    def choose(self, key: str, text: str) -> None:
+        self.page.click(f"[data-choice={key}] button:text-is('{text}')")
+
+
+@pytest.fixture
+def opened(browser: "Browser", compared: Path) -> Iterator[Opened]:
+    found = Opened(browser, compared)
+    yield found
+    found.context.close()
+    assert found.complaints == []
+
+
+@pytest.fixture
+def opened_sweep(browser: "Browser", swept: Path) -> Iterator[Opened]:
+    found = Opened(browser, swept)
+    yield found
+    found.context.close()
+    assert found.complaints == []
+
+
+CHARTS = ("fct", "curves", "bysize", "why", "overhead", "series", "uplinks")
+
+
+def test_it_loads_without_an_error_and_draws_every_chart(opened: Opened) -> None:
+    for key in CHARTS:
+        assert "<path" in opened.drawn(key), key
+    blank = opened.page.evaluate(
+        "(() => { const c = document.createElement('canvas'), s = document.getElementById('stage-0');"
+        "c.width = s.width; c.height = s.height; return c.toDataURL(); })()"
+    )
+    assert opened.pixels() != blank
+
+
+def test_a_scheme_that_is_left_out_leaves_every_chart(opened: Opened) -> None:
+    before = {key: opened.drawn(key) for key in CHARTS if key != "uplinks"}
+    opened.page.click("#schemes button:text-is('rps')")
+    assert opened.page.get_attribute("#schemes button:text-is('rps')", "aria-pressed") == "false"
+    assert [key for key, drawn in before.items() if opened.drawn(key) == drawn] == []
+    opened.page.click("#schemes button:text-is('rps')")
+    assert "rps" in opened.drawn("why")
+
+
+def test_the_flow_size_changes_what_depends_on_it(opened: Opened) -> None:
+    before = {key: opened.drawn(key) for key in ("curves", "why")}
+    opened.page.select_option("#size", label="< 100 KB")
+    assert [key for key, drawn in before.items() if opened.drawn(key) == drawn] == []
+
+
+@pytest.mark.parametrize(
+    ("choice", "text", "chart"),
+    [
+        ("quantity", "slowdown", "fct"),
+        ("statistic", "99th percentile", "fct"),
+        ("curveOf", "slowdown", "curves"),
+        ("curve", "tail", "curves"),
+        ("bySize", "mean", "bysize"),
+        ("why", "share", "why"),
+        ("why", "waits of a packet", "why"),
+        ("measure", "Throughput, all receivers", "series"),
+        ("uplinks", "drill", "uplinks"),
+    ],
+)
+def test_each_choice_of_a_chart_changes_it(opened: Opened, choice: str, text: str, chart: str) -> None:
+    before = opened.drawn(chart)
+    opened.choose(choice, text)
+    assert opened.drawn(chart) != before
+    assert opened.page.get_attribute(f"[data-choice={choice}] button:text-is('{text}')", "aria-pressed") == "true"
+
+
+def test_a_heading_sorts_its_table_both_ways(opened: Opened) -> None:
+    def schemes() -> list[str]:
+        return opened.page.locator("#summary-section table >> nth=0").locator("tbody th").all_inner_texts()
+
+    heading = opened.page.locator("#summary-section thead button", has_text="scheme").first
+    heading.click()
+    assert schemes() == ["drill", "ecmp", "rps"]
+    heading.click()
+    assert schemes() == ["rps", "ecmp", "drill"]
+
+
+def test_the_replay_plays_pauses_and_follows_the_slider(opened: Opened) -> None:
+    page = opened.page
+    first, at = opened.pixels(), page.input_value("#instant")
+    page.select_option("#speed", "4")
+    page.click("#play")
+    opened.moves_on_from(at)
+    assert opened.pixels() != first
+    page.click("#play")
+    assert page.inner_text("#play") == "Play"
+    paused = page.input_value("#instant")
+    page.wait_for_timeout(300)
+    assert page.input_value("#instant") == paused
+    page.fill("#instant", "0")
+    assert page.get_attribute("#instant", "aria-valuetext") == page.inner_text("#clock")
+    assert page.input_value("#instant") == "0" and opened.pixels() != first
+
+
+def test_the_replay_is_worked_with_the_keyboard(opened: Opened) -> None:
+    page = opened.page
+    page.focus("#stage-0")
+    page.keyboard.press("Home")
+    assert page.input_value("#instant") == "0"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert page.input_value("#instant") == "2"
+    page.keyboard.press("ArrowLeft")
+    assert page.input_value("#instant") == "1"
+    page.keyboard.press("Space")
+    opened.moves_on_from("1")
+    page.keyboard.press("Space")
+    assert page.get_attribute("#play", "aria-pressed") == "false"
+    page.focus("#instant")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    assert page.input_value("#instant") == "1"
+
+
+def test_a_traced_flow_is_drawn_on_its_path_and_described(opened: Opened) -> None:
+    page = opened.page
+    plain = opened.pixels()
+    assert page.locator("#traced option").count() == 1 + 5
+    page.select_option("#traced", index=1)
+    assert opened.pixels() != plain
+    assert "host" in page.inner_text("#flow-note") and "took" in page.inner_text("#flow-note")
+    page.select_option("#traced", index=0)
+    assert page.inner_text("#flow-note") == ""
+
+
+def test_two_schemes_stand_beside_each_other(opened: Opened) -> None:
+    assert opened.page.is_hidden("#stage-1")
+    opened.choose("beside", "drill")
+    assert opened.page.is_visible("#stage-1")
+    opened.choose("replayed", "ecmp")
+    assert opened.pixels(0) != opened.pixels(1)
+    label = opened.page.get_attribute("#stage-1", "aria-label")
+    assert label is not None and label.startswith("drill at ")
+
+
+def test_pointing_at_a_link_says_what_it_does(opened: Opened) -> None:
+    canvas = opened.page.locator("#stage-0")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    for step in range(40):
+        opened.page.mouse.move(box["x"] + box["width"] * (0.1 + 0.02 * step), box["y"] + box["height"] * 0.4)
+        if "Gbit/s" in opened.page.inner_text("#pointed"):
+            break
+    assert " → " in opened.page.inner_text("#pointed")
+
+
+def test_light_and_dark_follow_the_system_and_the_button(browser: "Browser", compared: Path) -> None:
+    def background(page: "Page") -> str:
+        return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    dark = Opened(browser, compared, scheme="dark")
+    light = Opened(browser, compared)
+    assert background(dark.page) != background(light.page)
+    before = light.pixels()
+    light.page.click("#theme")
+    assert background(light.page) == background(dark.page)
+    assert light.pixels() != before
+    dark.page.click("#theme")
+    assert background(dark.page) == "rgb(255, 255, 255)"
+    assert dark.complaints == light.complaints == []
+    dark.context.close()
+    light.context.close()
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_nothing_is_wider_than_the_screen(browser: "Browser", compared: Path, swept: Path, width: int) -> None:
+    for path in (compared, swept):
+        found = Opened(browser, path, width=width)
+        assert found.page.evaluate("document.documentElement.scrollWidth") <= width
+        found.context.close()
+
+
+def test_every_control_can_be_reached_with_the_tabulator_in_order(opened: Opened) -> None:
+    page = opened.page
+    reached = []
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()"))
+        if reached[-1] == "traced":
+            break
+    order = ["theme", "ecmp", "size", "99th percentile", "stage-0", "play", "instant", "speed", "traced"]
+    assert [name for name in order if name in reached] == order
+    assert [reached.index(name) for name in order] == sorted(reached.index(name) for name in order)
+
+
+def test_the_arrow_keys_move_between_the_buttons_of_a_group(opened: Opened) -> None:
+    page = opened.page
+    page.focus("[data-choice=statistic] button >> nth=0")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert page.get_attribute("[data-choice=statistic] button:text-is('median')", "aria-pressed") == "true"
+
+
+def test_the_text_of_a_user_stays_text(browser: "Browser", tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    runs = (summary(EVIL, 1, 5.0, scheme="rps", sizes=[EVIL]), summary("ecmp", sizes=[EVIL]))
+    path.write_text(render(comparison(*runs, command=EVIL, spec=EVIL)), encoding="utf-8")
+    found = Opened(browser, path)
+    assert EVIL in found.page.inner_text("h1")
+    assert found.page.title() != "taken"
+    found.page.hover("#why")
+    assert EVIL in found.page.inner_text("#schemes")
+    assert found.complaints == []
+    found.context.close()
+
+
+def test_a_sweep_is_drawn_against_each_of_its_fields(opened_sweep: Opened) -> None:
+    page = opened_sweep.page
+    assert "traffic.load" in opened_sweep.drawn("against")
+    opened_sweep.choose("x", "fabric.spines")
+    assert "fabric.spines" in opened_sweep.drawn("against")
+    for choice, text in (("scale", "logarithmic"), ("quantity", "slowdown"), ("statistic", "median")):
+        before = opened_sweep.drawn("against")
+        opened_sweep.choose(choice, text)
+        assert opened_sweep.drawn("against") != before, choice
+    assert page.locator("#points-section tbody tr").count() >= 8
+
+
+def test_the_value_of_a_swept_field_changes_the_charts(opened_sweep: Opened) -> None:
+    before = {key: opened_sweep.drawn(key) for key in ("fct", "curves", "bysize", "why")}
+    opened_sweep.page.select_option("[data-field] >> nth=0", index=1)
+    assert [key for key, drawn in before.items() if opened_sweep.drawn(key) == drawn] == []
