@@ -73,5 +73,5 @@ def _part(paper: Paper, figure: FigureSpec, card: Scorecard, *, made: bool) -> s
 
 def _linked(card: Mapping[str, Any], target: Path) -> str:
     """Name a paper, with a link if it has a page."""
-    page = f"{card['paper']}.md"
-    return f"[{card['label']}]({page})" if (target / page).exists() else str(card["label"])
+    page, name = f"{card['paper']}.md", str(card.get("label", card["paper"].upper()))
+    return f"[{name}]({page})" if (target / page).exists() else name
