@@ -50,7 +50,7 @@ impl Window {
 /// The estimate of the marked share (RFC 8257 section 3.3), counted in segments. Without padding: a sender fills two cache
 /// lines to the last byte.
 #[derive(Debug, Clone, Copy)]
-#[repr(packed(4))]
+#[repr(C, packed(4))]
 pub(super) struct MarkEstimator {
     /// `DCTCP.Alpha`.
     pub alpha: f64,
