@@ -49,6 +49,7 @@ proptest! {
         faults in any_fault(),
         raw in any_flows(),
         transport in prop::sample::select(vec![
+            "name = 'maxpass'", "name = 'maxpass'\nkeep = 4\nreselect_after = 1\nsingle_below = 9\ncut = 'as-printed'\ngrowth = 'as-printed'",
             "name = 'expresspass'", "name = 'expresspass'\ncredit_spread = '8B'\nretransmit_timeout = '1ms'",
             "name = 'tcp'", "name = 'tcp'\nsack = true\nack_every = 2", "name = 'dctcp'", "name = 'dctcp'\nhandshake = true",
             "name = 'tcp'\nsack = true\nrack = true", "name = 'dctcp'\nreorder_hold = '20us'\nreorder_segments = 8\nack_every = 2",
@@ -56,7 +57,7 @@ proptest! {
             "name = 'mptcp'\nsubflows = 3\nsack = true\necn = 'dctcp'\nhandshake = true\nack_every = 2",
         ]),
         balancer in prop::sample::select(vec![
-            "name = 'ecmp'", "name = 'wcmp'", "name = 'rps'", "name = 'drb'", "name = 'letflow'\ngap = '5us'",
+            "name = 'ecmp'", "name = 'ecmp'\nhash = 'symmetric'", "name = 'wcmp'", "name = 'rps'", "name = 'drb'", "name = 'letflow'\ngap = '5us'",
             "name = 'drill'", "name = 'presto'\nflowcell = '3KB'", "name = 'presto'\nflowcell = '3KB'\nreorder = false",
             "name = 'tr'\nlong_after = '20KB'\nrtt = '20us'\nentries = 8",
             "name = 'qall'\nupdate = '2us'\nrecirculation = '1us'\ntime_constant = '50us'\ntick = '10ns'",
