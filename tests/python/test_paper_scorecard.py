@@ -254,6 +254,17 @@ def test_the_report_needs_no_network_and_lets_no_text_become_markup(tmp_path: Pa
     assert all((source or "").startswith("data:") for source in sources)
 
 
+@pytest.mark.parametrize(
+    ("content", "said"), [("{}", "has no 'claims'"), ("{", "cannot be read"), ("3", "cannot be read")]
+)
+def test_damaged_verdicts_are_answered_with_their_file(tmp_path: Path, content: str, said: str) -> None:
+    one = declared(tmp_path)
+    place = run(one, tmp_path / "out")
+    (place / "meet" / "6" / "verdicts.json").write_text(content)
+    with pytest.raises(OutputError, match=rf"verdicts\.json: {said}"):
+        read_scorecard(one, place)
+
+
 def test_a_directory_without_figures_is_answered(tmp_path: Path) -> None:
     declared(tmp_path)
     with pytest.raises(OutputError, match="holds no figure yet"):

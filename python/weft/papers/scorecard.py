@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from weft import _core
+from weft.errors import OutputError
 from weft.papers.claims import Claim, load_claims
 from weft.papers.declared import FigureSpec, Paper
 from weft.papers.drawing.note import numbers_of
@@ -37,6 +38,8 @@ __all__ = [
 
 VERDICTS = "verdicts.json"
 """What `figure_verdicts` gives, beside a figure."""
+
+_KEPT = ("scale", "runs", "failed", "seeds", "flows", "points", "text")
 
 SIGNS: Mapping[Verdict, str] = {
     Verdict.REPRODUCED: "✓",
@@ -166,11 +169,21 @@ def read_scorecard(paper: Paper, *directories: Path) -> Scorecard:
     for name in paper.figures:
         folder = figure_folder(paper, name, *directories)
         if folder is not None:
-            found[name] = json.loads((folder / VERDICTS).read_text(encoding="utf-8"))
+            found[name] = _read_verdicts(folder / VERDICTS)
     by_id = {own["id"]: own for verdicts in found.values() for own in verdicts["claims"]}
     entries = [_entry(claim, by_id.get(claim.id)) for claim in load_claims(paper)]
-    kept = ("scale", "runs", "failed", "seeds", "flows", "points", "text")
-    return Scorecard(paper, entries, {name: {key: verdicts[key] for key in kept} for name, verdicts in found.items()})
+    return Scorecard(paper, entries, {name: {key: verdicts[key] for key in _KEPT} for name, verdicts in found.items()})
+
+
+def _read_verdicts(path: Path) -> dict[str, Any]:
+    try:
+        verdicts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        missing = [key for key in ("claims", *_KEPT) if key not in verdicts]
+    except (OSError, ValueError, TypeError) as error:
+        raise OutputError(f"{path}: cannot be read: {error}") from None
+    if missing:
+        raise OutputError(f"{path}: has no {missing[0]!r}; another version wrote it: make the figure again")
+    return verdicts
 
 
 def figure_folder(paper: Paper, name: str, *directories: Path) -> Path | None:
