@@ -8,6 +8,7 @@
 
 mod credits;
 pub mod expresspass;
+mod keys;
 pub mod maxpass;
 pub mod mptcp;
 mod params;

@@ -8,39 +8,10 @@ use super::Terms;
 use super::feedback::{Cut, Decrease, Growth, Law, Rules};
 use crate::{ExpressPass, MaxPass, ParamError};
 
-/// Defines a parameter struct from the keys of its own and those that all credit transports share.
-macro_rules! define {
-    (
-        $(#[$attr:meta])* $vis:vis $name:ident
-        { $($(#[$own_doc:meta])* $own:ident: $own_type:ty = $own_default:expr,)* }
-        { $($(#[$doc:meta])* $field:ident: $type:ty = $default:expr,)* }
-    ) => {
-        $(#[$attr])*
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #[serde(default, deny_unknown_fields)]
-        $vis struct $name {
-            $($(#[$own_doc])* pub $own: $own_type,)*
-            $($(#[$doc])* pub $field: $type,)*
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self { $($own: $own_default,)* $($field: $default,)* }
-            }
-        }
-
-        impl From<&$name> for Shared {
-            fn from(config: &$name) -> Self {
-                Self { $($field: config.$field,)* }
-            }
-        }
-    };
-}
-
 /// Adds the keys that all credit transports share.
 macro_rules! with_shared_keys {
     ($(#[$attr:meta])* $vis:vis struct $name:ident { $($own:tt)* }) => {
-        define! { $(#[$attr])* $vis $name { $($own)* } {
+        $crate::keys::define! { $(#[$attr])* $vis $name { $($own)* } {
             /// Payload bytes of a full segment. Source: the authors' simulator.
             mss: Bytes = Bytes::new(1_460),
             /// Header bytes of a data packet, preamble and inter-frame gap included: a full one takes 1538 bytes on the
