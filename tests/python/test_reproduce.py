@@ -136,6 +136,22 @@ def test_scales_share_the_runs_that_are_the_same(tmp_path: Path) -> None:
     assert data_of(paper, "1").runs.scale == "paper"
 
 
+def test_fewer_seeds_are_the_first_of_all_and_are_told(tmp_path: Path) -> None:
+    folder = write_tiny(tmp_path / "papers")
+    few = make_figures("tiny", ["1"], seeds=1, folder=folder, out=tmp_path / "out")
+    assert data_of(few, "1").rows["seed"].unique().to_list() == [1] and few.runs == 4
+    (card,) = few.scorecards
+    assert card.commands == ["weft reproduce tiny 1 --scale quick --seeds 1"]
+    assert "1 of 2 seeds" in card.markdown()
+    whole = make_figures("tiny", ["1"], folder=folder, out=tmp_path / "out")
+    assert whole.kept == 4 and whole.runs == 8
+    assert whole.scorecards[0].commands == ["weft reproduce tiny 1 --scale quick"]
+    many = make_figures("tiny", ["1"], seeds=9, folder=folder, out=tmp_path / "out")
+    assert many.kept == many.runs == 8 and "of 2 seeds" not in many.scorecards[0].markdown()
+    with pytest.raises(SpecError, match="at least one is needed, not 0"):
+        planned("tiny", seeds=0, folder=folder)
+
+
 def test_a_run_that_fails_is_told_and_leaves_a_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails_once(spec: SpecText, **options: object) -> weft.Result:
         if 'name = "ecmp"' in spec.text and "seed = 2" in spec.text and "load = 0.7" in spec.text:

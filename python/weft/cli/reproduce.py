@@ -35,6 +35,10 @@ def reproduce(
         str,
         typer.Option(metavar="quick|paper", help="quick: few flows, loads and seeds; paper: the paper's own numbers."),
     ] = "quick",
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Run no more than the first so many seeds; the figures say so.", show_default="all"),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Where runs and figures go. Default: out/reproduce-SCALE."),
@@ -59,6 +63,7 @@ def reproduce(
     - `weft reproduce --list`
     - `weft reproduce meet 6`
     - `weft reproduce tr 7 8 --scale paper --out out/tr`
+    - `weft reproduce meet 7 --scale paper --seeds 3`
     - `weft reproduce all`
     """
     from weft.cli.reproduce_progress import Shown
@@ -73,7 +78,10 @@ def reproduce(
         raise SpecError("which paper? Name one, or all; weft reproduce --list shows every figure")
     known = read_times(write_times) if write_times is not None else {}
     with show_sweep("runs") as show:
-        result = make(paper, *names, scale=cast("Scale", scale), out=out, jobs=jobs, force=force, watch=Shown(show))
+        watch = Shown(show)
+        result = make(
+            paper, *names, scale=cast("Scale", scale), seeds=seeds, out=out, jobs=jobs, force=force, watch=watch
+        )
     if write_times is not None:
         from weft.output import write_file
 

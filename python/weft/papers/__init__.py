@@ -14,6 +14,7 @@ def reproduce(
     paper: str,
     *figures: str,
     scale: "Scale" = "quick",
+    seeds: int | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     force: bool = False,
@@ -22,7 +23,8 @@ def reproduce(
     """Make figures of a paper again, or all of them: runs, drawings, data and verdicts.
 
     `paper` is "meet", "tr", "qall", "lbt", "maxpass" or "all"; `figures` are names as in `weft reproduce --list`, by
-    default all of the paper. Runs that are in `out` (`out/reproduce-quick` or `-paper` unless told) are not done
+    default all of the paper. With `seeds`, no more than the first so many seeds of each experiment are run, and the
+    figures and verdicts say so. Runs that are in `out` (`out/reproduce-quick` or `-paper` unless told) are not done
     again, unless `force` says so; a run that fails does not stop the rest. `watch` is told how far it has come.
 
     Raises `SpecError` for an unknown name, before anything is run, and `OutputError` if `out` holds something else, is
@@ -30,4 +32,4 @@ def reproduce(
     """
     from weft.papers.reproduction import make_figures
 
-    return make_figures(paper, figures, scale=scale, out=out, jobs=jobs, force=force, watch=watch)
+    return make_figures(paper, figures, scale=scale, seeds=seeds, out=out, jobs=jobs, force=force, watch=watch)

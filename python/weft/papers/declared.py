@@ -81,6 +81,8 @@ class Experiment:
     """Key of each contender, and what it sets; a scheme of the command line sets `balancer`."""
     vary: Mapping[str, tuple[AxisValue, ...]] = field(default_factory=dict)
     seeds: int = 1
+    at_most: int | None = None
+    """How many of the seeds are run; None: all."""
     tables: tuple[str, ...] = ()
     """Tables to keep beside those that the panels read."""
     quick: "Experiment | None" = None
@@ -91,6 +93,15 @@ class Experiment:
         if scale == "quick" and self.quick is not None:
             return self.quick
         return replace(self, quick=None)
+
+    def with_at_most(self, seeds: int) -> "Experiment":
+        """Return the experiment with no more than its first seeds, at every scale."""
+        return replace(self, at_most=seeds, quick=None if self.quick is None else self.quick.with_at_most(seeds))
+
+    @property
+    def seeds_run(self) -> range:
+        """The seeds that are run."""
+        return range(1, (self.seeds if self.at_most is None else min(self.seeds, self.at_most)) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +201,10 @@ class Paper:
             return self.labels[contender]
         name, *parameters = contender.split(":")
         return ":".join([self.labels.get(name, name.upper() if name in _schemes() else name), *parameters])
+
+    def with_at_most(self, seeds: int) -> "Paper":
+        """Return the paper with no more than the first seeds of each experiment."""
+        return replace(self, experiments={key: one.with_at_most(seeds) for key, one in self.experiments.items()})
 
     def figure(self, name: str) -> FigureSpec:
         """Find a figure; `SpecError` names the nearest one if there is none."""

@@ -121,7 +121,8 @@ class Maker:
             reused=sum(run_id in self.kept for run_id in ids),
             failed=sum(record["status"] != "done" for record in records),
             cpu_s=sum(record["measured"].get("cpu_s", 0.0) for record in records),
-            seeds=max((experiment.seeds for experiment in experiments.values()), default=1),
+            seeds=max((len(experiment.seeds_run) for experiment in experiments.values()), default=1),
+            declared_seeds=max((experiment.seeds for experiment in experiments.values()), default=1),
             flows=tuple(sorted({record["flows"] for record in records if record["flows"] is not None})),
             points={key: len(labels) for key, labels in points.items()},
         )

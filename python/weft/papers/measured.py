@@ -28,6 +28,8 @@ class RunsUsed:
     """What all of them took, whenever they were done."""
     seeds: int = 1
     """The most seeds of any of its experiments."""
+    declared_seeds: int = 1
+    """As many as the scale has; more than were run if only some were asked for."""
     flows: tuple[int, ...] = ()
     """Numbers of flows of its runs, each once, in order."""
     points: Mapping[str, int] = field(default_factory=dict)

@@ -69,7 +69,7 @@ class _Panel:
 
     def __init__(self, number: int, panel: PanelSpec, experiment: Experiment, results: Results) -> None:
         self._number, self._panel, self._experiment, self._results = number, panel, experiment, results
-        self._seeds = range(1, experiment.seeds + 1)
+        self._seeds = experiment.seeds_run
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the rows, in the order of the declaration."""

@@ -94,6 +94,7 @@ def make_figures(
     figures: Iterable[str] = (),
     *,
     scale: Scale = "quick",
+    seeds: int | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     force: bool = False,
@@ -104,7 +105,7 @@ def make_figures(
     workers = default_jobs() if jobs is None else jobs
     if workers < 1:
         raise SpecError(f"jobs: at least one run at a time is needed, not {workers}")
-    chosen = planned(paper, figures, scale=scale, folder=folder)
+    chosen = planned(paper, figures, scale=scale, seeds=seeds, folder=folder)
     feasible = [one for one in chosen if one.figure.reason is None]
     runs = _runs(feasible)
     target = Path(out) if out is not None else Path("out") / f"reproduce-{scale}"
@@ -124,9 +125,16 @@ def make_figures(
 
 
 def planned(
-    paper: str, figures: Iterable[str] = (), *, scale: Scale = "quick", folder: str | os.PathLike[str] = DATA
+    paper: str,
+    figures: Iterable[str] = (),
+    *,
+    scale: Scale = "quick",
+    seeds: int | None = None,
+    folder: str | os.PathLike[str] = DATA,
 ) -> list[Planned]:
     """Find figures, and what each needs; `SpecError` names the nearest paper, figure or scale."""
+    if seeds is not None and seeds < 1:
+        raise SpecError(f"seeds: at least one is needed, not {seeds}")
     place = Path(folder)
     if scale not in SCALES:
         raise nearest("scale", scale, SCALES)
@@ -138,6 +146,7 @@ def planned(
     found = []
     for name in known if paper == ALL else [paper]:
         one = load_paper(name, place)
+        one = one if seeds is None else one.with_at_most(seeds)
         plan = Plan(one, scale)
         for figure in [one.figure(key) for key in names] if names else one.figures.values():
             found.append(Planned(figure, one, plan, tuple(cases_of_figure(figure, one, scale))))

@@ -59,7 +59,7 @@ def _cases(experiment: Experiment, contenders: Sequence[str], where: Mapping[str
         for key, values in experiment.vary.items()
     ]
     for contender, labels in itertools.product(contenders, itertools.product(*axes)):
-        for seed in range(1, experiment.seeds + 1):
+        for seed in experiment.seeds_run:
             yield Case(experiment.name, contender, labels, seed)
 
 

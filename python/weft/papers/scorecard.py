@@ -39,7 +39,7 @@ __all__ = [
 VERDICTS = "verdicts.json"
 """What `figure_verdicts` gives, beside a figure."""
 
-_KEPT = ("scale", "runs", "failed", "seeds", "flows", "points", "text")
+_KEPT = ("scale", "runs", "failed", "seeds", "declared_seeds", "flows", "points", "text")
 
 SIGNS: Mapping[Verdict, str] = {
     Verdict.REPRODUCED: "✓",
@@ -91,12 +91,14 @@ class Scorecard:
     def commands(self) -> Sequence[str]:
         """The commands that make the figures on which it rests."""
         able = [name for name, figure in self.paper.figures.items() if figure.reason is None]
-        commands = []
-        for scale in self.scales:
-            own = [name for name in able if self.figures.get(name, {}).get("scale") == scale]
-            listed = "" if own == able else " " + " ".join(own)
-            commands.append(f"weft reproduce {self.paper.name}{listed} --scale {scale}")
-        return commands
+        alike: dict[str, list[str]] = {}
+        for name in able:
+            if name in self.figures:
+                alike.setdefault(_options(self.figures[name]), []).append(name)
+        return [
+            f"weft reproduce {self.paper.name}{'' if names == able else ' ' + ' '.join(names)} {options}"
+            for options, names in sorted(alike.items())
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
@@ -213,10 +215,17 @@ def _run(runs: RunsUsed) -> dict[str, Any]:
         "runs": runs.runs,
         "failed": runs.failed,
         "seeds": runs.seeds,
+        "declared_seeds": runs.declared_seeds,
         "flows": list(runs.flows),
         "points": dict(runs.points),
         "text": f"{runs.scale} scale, {text}{failed}",
     }
+
+
+def _options(figure: Mapping[str, Any]) -> str:
+    """The options of the command that makes a figure as it was made."""
+    fewer = figure["seeds"] < figure["declared_seeds"]
+    return f"--scale {figure['scale']}" + (f" --seeds {figure['seeds']}" if fewer else "")
 
 
 def _listed(headings: Sequence[str]) -> str:

@@ -31,13 +31,14 @@ def _spread(plots: set[str]) -> str:
 
 
 def numbers_of(runs: RunsUsed) -> str:
-    """`400 flows, 3 loads, 3 seeds`."""
+    """`400 flows, 3 loads, 3 seeds`, or `3 of 10 seeds`."""
     parts = []
     if runs.flows:
         low, high = min(runs.flows), max(runs.flows)
         parts.append(_many(low, "flow") if low == high else f"{low:,} to {high:,} flows")
     parts += [_places(count, key) for key, count in runs.points.items() if count > 1]
-    parts.append(_many(runs.seeds, "seed"))
+    whole = runs.seeds >= runs.declared_seeds
+    parts.append(_many(runs.seeds, "seed") if whole else f"{runs.seeds:,} of {_many(runs.declared_seeds, 'seed')}")
     return ", ".join(parts)
 
 
