@@ -154,7 +154,7 @@ impl Network<'_> {
         }
         let backlog = port.free_at.saturating_sub(now) + port.data_ps;
         if let Some(special) = self.specials.get_mut(state.special as usize) {
-            special.note_peak(self.profiles[state.profile as usize].bytes_in(backlog));
+            special.note_peak(|| self.profiles[state.profile as usize].bytes_in(backlog));
         }
         // What became free at this very instant is served by the event that is pending for it.
         if port.free_at <= now && port.wakes_at != now {
@@ -185,7 +185,7 @@ impl Network<'_> {
         }
         let Some(special) = self.specials.get_mut(state.special as usize) else { return true };
         let in_service = u32::from(port.free_at > self.now.as_ps());
-        let found = special.judge(packet, port.data.packets + in_service, profile.bytes_in(backlog));
+        let found = special.judge(packet, port.data.packets + in_service, || profile.bytes_in(backlog));
         if found == Admission::QueueMarked {
             mark(packet, drops);
         }

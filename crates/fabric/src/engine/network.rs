@@ -237,6 +237,7 @@ impl<'a> Network<'a> {
             let next = self.pool[head].next;
             state.head = next;
             state.head_arrive = self.pool[next].arrive.as_ps();
+            self.pool.warm(self.pool[next].next);
             self.events.push_link(&mut self.links, link);
         }
         head
@@ -319,7 +320,7 @@ impl<'a> Network<'a> {
                 return self.offer(link, index);
             }
             let special = &mut self.specials[state.special as usize];
-            match special.admit(packet, now, profile.bytes_in(backlog)) {
+            match special.admit(packet, now, || profile.bytes_in(backlog)) {
                 Admission::Queue => {}
                 Admission::QueueMarked => mark(packet, &mut self.drops[link as usize]),
                 Admission::LoseOnWire => lost_on_wire = true,
@@ -327,7 +328,7 @@ impl<'a> Network<'a> {
             }
             let depart_ps = now + backlog + service;
             let queued = Queued { depart_ps, wire_bytes: packet.wire_bytes, arrives: !lost_on_wire };
-            special.push(queued, profile.bytes_in(backlog + service));
+            special.push(queued, || profile.bytes_in(backlog + service));
         }
         if backlog > profile.mark_ps {
             mark(packet, &mut self.drops[link as usize]);
