@@ -194,15 +194,15 @@ def test_the_guide_shows_what_was_made_and_why_the_rest_was_not(tmp_path: Path) 
 def test_the_guide_counts_the_verdicts_of_all_papers(tmp_path: Path) -> None:
     one = declared(tmp_path)
     (tmp_path / "tr-claims.toml").write_text(CLAIMS)
-    for name in ("meet", "tr"):
-        write_parts(replace(one, name=name), [run(one, tmp_path / f"out-{name}")], tmp_path / "guide")
+    for name, scale in (("meet", "paper"), ("tr", "quick")):
+        write_parts(replace(one, name=name), [run(one, tmp_path / f"out-{name}", scale=scale)], tmp_path / "guide")
     (tmp_path / "guide" / "meet.md").touch()
     write_summary(tmp_path / "guide")
     rows = (tmp_path / "guide" / "summary.md").read_text().splitlines()
-    assert rows[0].startswith("| paper | claims | ✓ reproduced | ≈ same direction, other size | ✗ not reproduced |")
-    assert rows[2] == "| [MEET](meet.md) | 3 | 1 | 0 | 0 | 1 | 1 |"
-    assert rows[3].startswith("| TR | 3 |")
-    assert rows[4].startswith("| all | 6 | ")
+    assert rows[0].startswith("| paper | figures at its scale | claims | ✓ reproduced | ≈ same direction, other size |")
+    assert rows[2] == "| [MEET](meet.md) | 1 of 1 | 3 | 1 | 0 | 0 | 1 | 1 |"
+    assert rows[3].startswith("| TR | 0 of 0 | 3 |")
+    assert rows[4].startswith("| all | 1 of 1 | 6 | ")
 
 
 class Page(HTMLParser):

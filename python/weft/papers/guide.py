@@ -40,18 +40,23 @@ def write_summary(target: Path) -> None:
     """Write `target/summary.md`: a row for each paper whose scorecard is there, and the sum of all."""
     cards = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(target.glob("*/scorecard.json"))]
     lines = [
-        "| paper | claims | " + " | ".join(f"{sign} {verdict}" for verdict, sign in SIGNS.items()) + " |",
-        "|---|" + "---:|" * (1 + len(SIGNS)),
+        "| paper | figures at its scale | claims | "
+        + " | ".join(f"{sign} {verdict}" for verdict, sign in SIGNS.items())
+        + " |",
+        "|---|" + "---:|" * (2 + len(SIGNS)),
     ]
-    rows = [(_linked(card, target), card["counts"], card.get("undecided", 0)) for card in cards]
-    total = {verdict: sum(counts.get(verdict, 0) for _, counts, _ in rows) for verdict in SIGNS}
-    for name, counts, undecided in [*rows, ("all", total, sum(number for *_, number in rows))]:
+    rows = [
+        (_linked(card, target), _at_paper_scale([card]), card["counts"], card.get("undecided", 0)) for card in cards
+    ]
+    total = {verdict: sum(row[2].get(verdict, 0) for row in rows) for verdict in SIGNS}
+    everything = ("all", _at_paper_scale(cards), total, sum(row[3] for row in rows))
+    for name, at_scale, counts, undecided in [*rows, everything]:
         numbers = {verdict: counts.get(verdict, 0) for verdict in SIGNS}
         cells = [
             f"{number} ({undecided} undecided)" if verdict is Verdict.NOT_REPRODUCED and undecided else str(number)
             for verdict, number in numbers.items()
         ]
-        lines.append(f"| {name} | {sum(numbers.values())} | " + " | ".join(cells) + " |")
+        lines.append(f"| {name} | {at_scale} | {sum(numbers.values())} | " + " | ".join(cells) + " |")
     write_file(target / "summary.md", "\n".join([*lines, ""]))
 
 
@@ -69,6 +74,12 @@ def _part(paper: Paper, figure: FigureSpec, card: Scorecard, *, made: bool) -> s
         if told := figure_claims(card, figure):
             lines += [f"Claims that it tests: {told}.", ""]
     return "\n".join(lines)
+
+
+def _at_paper_scale(cards: Sequence[Mapping[str, Any]]) -> str:
+    """`6 of 10`: of the figures that need runs, those made at the paper's scale."""
+    scales = [figure["scale"] for card in cards for figure in card["figures"].values() if figure["runs"]]
+    return f"{scales.count('paper')} of {len(scales)}"
 
 
 def _linked(card: Mapping[str, Any], target: Path) -> str:
