@@ -11,7 +11,7 @@ from conftest import Weft
 from tiny_paper import TINY, runs_done, tree, write_tiny
 from weft.errors import OutputError, SpecError
 from weft.papers.declared import load_paper
-from weft.papers.drawing.note import numbers_of
+from weft.papers.drawing.note import note_below, numbers_of
 from weft.papers.making import Made
 from weft.papers.measured import FigureData, RunsUsed
 from weft.papers.reproduction import Reproduction, Watcher, make_figures, planned
@@ -150,6 +150,19 @@ def test_fewer_seeds_are_the_first_of_all_and_are_told(tmp_path: Path) -> None:
     assert many.kept == many.runs == 8 and "of 2 seeds" not in many.scorecards[0].markdown()
     with pytest.raises(SpecError, match="at least one is needed, not 0"):
         planned("tiny", seeds=0, folder=folder)
+
+
+def test_flows_that_did_not_finish_are_told(tmp_path: Path) -> None:
+    text = TINY.replace("spec = { fabric", 'spec = { run = { time_limit = "50us" }, fabric')
+    folder = write_tiny(tmp_path / "papers", text)
+    made = make_figures("tiny", ["1"], folder=folder, out=tmp_path / "out")
+    runs = [json.loads(path.read_text()) for path in (made.path / "runs").glob("*/summary.json")]
+    unfinished = sum(run["unfinished"] for run in runs)
+    assert unfinished > 0 and data_of(made, "1").runs.unfinished == unfinished
+    assert f"; {unfinished} flows did not finish" in made.scorecards[0].markdown()
+    paper = load_paper("tiny", folder)
+    told = note_below(paper, paper.figure("1"), data_of(made, "1").runs)
+    assert f"{unfinished} flows did not finish: not in any mean." in told
 
 
 def test_a_run_that_fails_is_told_and_leaves_a_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

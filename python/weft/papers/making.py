@@ -120,6 +120,7 @@ class Maker:
             runs=len(ids),
             reused=sum(run_id in self.kept for run_id in ids),
             failed=sum(record["status"] != "done" for record in records),
+            unfinished=sum(self.store.unfinished(run_id) for run_id in ids),
             cpu_s=sum(record["measured"].get("cpu_s", 0.0) for record in records),
             seeds=max((len(experiment.seeds_run) for experiment in experiments.values()), default=1),
             declared_seeds=max((experiment.seeds for experiment in experiments.values()), default=1),

@@ -24,6 +24,8 @@ class RunsUsed:
     reused: int = 0
     """Those that were there before."""
     failed: int = 0
+    unfinished: int = 0
+    """Flows that its runs left unfinished: they are in no mean."""
     cpu_s: float = 0.0
     """What all of them took, whenever they were done."""
     seeds: int = 1

@@ -210,10 +210,12 @@ def _run(runs: RunsUsed) -> dict[str, Any]:
     many = f"{runs.runs:,} run{'s' * (runs.runs != 1)}" if runs.runs else "no run of the simulator"
     text = f"{many} ({numbers_of(runs)})" if runs.runs else many
     failed = f"; {runs.failed} failed" if runs.failed else ""
+    failed += f"; {runs.unfinished:,} flows did not finish" if runs.unfinished else ""
     return {
         "scale": runs.scale,
         "runs": runs.runs,
         "failed": runs.failed,
+        "unfinished": runs.unfinished,
         "seeds": runs.seeds,
         "declared_seeds": runs.declared_seeds,
         "flows": list(runs.flows),

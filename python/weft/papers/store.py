@@ -94,6 +94,11 @@ class Store:
             raise OutputError(f"{place}: cannot be read: {error}") from None
         return _Stored(Summary.read(summary | record["measured"]), spec, path=place)
 
+    def unfinished(self, run_id: str) -> int:
+        """Return how many flows a run left unfinished; none if it failed, or was never done."""
+        result = self.result(run_id)
+        return 0 if result is None else result.summary.unfinished
+
     def commit(self, run: Run, outcome: Outcome) -> None:
         """Write what a run left behind; whatever interrupts this, the run is then there as a whole or not at all."""
         place = self._place(run.id)

@@ -19,6 +19,8 @@ def note_below(paper: Paper, figure: FigureSpec, runs: RunsUsed) -> str:
         lines[-1] += _spread({panel.plot for panel in figure.panels})
     if runs.failed:
         lines[-1] += f" {runs.failed} of {_many(runs.runs, 'run')} failed."
+    if runs.unfinished:
+        lines[-1] += f" {_many(runs.unfinished, 'flow')} did not finish: not in any mean."
     return "\n".join(lines)
 
 
