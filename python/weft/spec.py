@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import tomli_w
+
 from weft.errors import SpecError
 
 __all__ = [
@@ -109,69 +111,35 @@ def parse_assignments(texts: Iterable[str]) -> list[tuple[str, str]]:
 def to_toml(document: Mapping[str, Any]) -> str:
     """Write nested dictionaries as TOML.
 
-    Tables become `[tables]`, lists of dictionaries become `[[arrays of tables]]`, keys whose value is None are
-    left out. Raises `SpecError` for a value that TOML does not have.
+    Keys whose value is None are left out. Raises `SpecError` for a value that TOML does not have.
     """
-    lines: list[str] = []
-    _write_table(document, (), lines)
-    return "\n".join(lines).lstrip("\n") + "\n"
+    return tomli_w.dumps(_plain(document, ()))
 
 
 def to_toml_value(value: object, key: str) -> str:
-    """Write one value as TOML, tables inline; `key` is what an error calls it."""
-    return _value(value, (key,))
+    """Write one value as TOML, in one line; `key` is what an error calls it."""
+    # In a list with something that is no table, TOML lets a table stand inline only.
+    listed = tomli_w.dumps({"value": [_plain(value, (key,)), 0]}, indent=0)
+    # The writer escapes line breaks in strings: those that are there stand between items of lists.
+    return listed.replace("\n", "").removeprefix("value = [").removesuffix(",0,]")
 
 
-def _write_table(table: Mapping[str, Any], path: tuple[str, ...], lines: list[str]) -> None:
-    nested: list[tuple[str, Any]] = []
-    for key, value in table.items():
-        if isinstance(value, Mapping) or _is_table_array(value):
-            nested.append((key, value))
-        elif value is not None:
-            lines.append(f"{_key(key)} = {_value(value, (*path, key))}")
-    for key, value in nested:
-        name = ".".join(_key(part) for part in (*path, key))
-        for item in [value] if isinstance(value, Mapping) else value:
-            lines.append(f"\n[{name}]" if isinstance(value, Mapping) else f"\n[[{name}]]")
-            _write_table(item, (*path, key), lines)
-
-
-def _is_table_array(value: object) -> bool:
-    return isinstance(value, list | tuple) and bool(value) and all(isinstance(item, Mapping) for item in value)
+def _plain(value: Any, path: tuple[str, ...]) -> Any:
+    """Return a value of types that TOML has; None within tables is left out."""
+    match value:
+        case bool() | int() | float() | str():
+            return value
+        case os.PathLike():
+            return os.fspath(value)
+        case list() | tuple():
+            return [_plain(item, path) for item in value]
+        case Mapping():
+            return {_key(key): _plain(item, (*path, key)) for key, item in value.items() if item is not None}
+        case _:
+            raise SpecError(f"{'.'.join(path)}: a {type(value).__name__} cannot stand in a spec")
 
 
 def _key(key: object) -> str:
     if not isinstance(key, str):
         raise SpecError(f"a spec's keys are strings, not {key!r}")
-    bare = key and all(char.isascii() and (char.isalnum() or char in "-_") for char in key)
-    return key if bare else _string(key)
-
-
-def _value(value: object, path: tuple[str, ...]) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case int():
-            return str(value)
-        case float():
-            return repr(value)
-        case str():
-            return _string(value)
-        case os.PathLike():
-            return _string(os.fspath(value))
-        case list() | tuple():
-            return "[" + ", ".join(_value(item, path) for item in value) + "]"
-        case Mapping():
-            return "{" + ", ".join(f"{_key(k)} = {_value(v, path)}" for k, v in value.items()) + "}"
-        case _:
-            raise SpecError(f"{'.'.join(path)}: a {type(value).__name__} cannot stand in a spec")
-
-
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
-
-
-def _string(text: str) -> str:
-    escaped = "".join(
-        _ESCAPES.get(char, char if char >= " " and char != "\x7f" else f"\\u{ord(char):04x}") for char in text
-    )
-    return f'"{escaped}"'
+    return key

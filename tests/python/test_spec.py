@@ -4,12 +4,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from weft import SpecError
-from weft.spec import load_spec, parse_assignment, to_toml
+from weft.spec import load_spec, parse_assignment, to_toml, to_toml_value
 
 keys = st.text(st.characters(codec="utf-8", exclude_characters="="), min_size=1).filter(lambda text: text.strip())
 values = st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda text: text.strip())
@@ -56,6 +57,18 @@ def same(left: Any, right: Any) -> bool:
 @given(documents)
 def test_dictionaries_survive_the_way_through_toml(document: dict[str, Any]) -> None:
     assert same(tomllib.loads(to_toml(document)), document)
+
+
+@given(documents | scalars | st.lists(documents | scalars, max_size=3))
+def test_a_value_survives_in_one_line(value: Any) -> None:
+    text = to_toml_value(value, "key")
+    assert "\n" not in text
+    assert same(tomllib.loads(f"value = {text}")["value"], value)
+
+
+def test_paths_and_numbers_of_numpy_are_written_as_values() -> None:
+    document = {"a": Path("x.csv"), "b": np.float64(0.5), "c": ({"d": 1},)}
+    assert tomllib.loads(to_toml(document)) == {"a": "x.csv", "b": 0.5, "c": [{"d": 1}]}
 
 
 def test_none_means_not_given() -> None:
