@@ -1,20 +1,7 @@
 //! What a scheme at a switch sees and does.
 
-use weft_packet::{HostId, Packet};
+use weft_packet::{HostId, Packet, Peer, PortId};
 use weft_units::{Bytes, Rate, Span, Stream, Time};
-
-/// A port of a switch: its number, from 0. The port's output queue and cable belong to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-#[repr(transparent)]
-pub struct PortId(pub u16);
-
-impl PortId {
-    /// As an index into per-port arrays.
-    #[inline]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// The next hops that routing allows for a packet: equally short, and not known to be down.
 #[derive(Debug, Clone, Copy)]
@@ -62,20 +49,6 @@ pub struct SwitchInfo<'a> {
     pub rack: Option<u16>,
     /// How many racks the fabric has.
     pub racks: u16,
-}
-
-/// What is at the far end of a cable, as a switch learns it from its neighbours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Peer {
-    /// A host.
-    Host(HostId),
-    /// A switch, by its number in the fabric.
-    Switch {
-        /// Its number, from 0.
-        switch: u32,
-        /// Its tier: see [`SwitchInfo::tier`].
-        tier: u8,
-    },
 }
 
 /// The switch around a scheme.

@@ -1,7 +1,8 @@
 //! How fast the core is, and what it holds: one run of a known size.
 
 use serde::Serialize;
-use weft_fabric::{Results, Tier, Topology};
+use weft_fabric::Results;
+use weft_topology::{Tier, Topology};
 
 use crate::run::{Observer, Prepared, RunError, memory_bytes, scheme_counter};
 use crate::spec::{SpecError, SpecSource};

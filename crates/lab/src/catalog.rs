@@ -113,7 +113,7 @@ fn workloads() -> Value {
 }
 
 fn fabrics() -> Value {
-    let entries = weft_fabric::spec::fabrics().into_iter().map(|info| {
+    let entries = weft_topology::fabrics().into_iter().map(|info| {
         let parameters = parameters(&info.parameters, &info.parameters);
         json!({ "name": info.name, "title": info.title, "source": info.source, "parameters": parameters })
     });

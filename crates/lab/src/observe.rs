@@ -1,7 +1,8 @@
 //! What ports of switches did in windows of time, in the terms in which QALL's index is fitted (QALL, section III-B).
 
 use arrow_array::RecordBatch;
-use weft_fabric::{Observation, Tier};
+use weft_fabric::Observation;
+use weft_topology::Tier;
 use weft_units::{Bytes, Span};
 
 use crate::results::rows::ObservationRow;

@@ -1,8 +1,7 @@
 //! From what the engine counted to the rows of the result tables.
 
-use weft_fabric::{
-    Delivery, FlowRecord, FlowTrace, LinkSample, PathTotal, Results, SchemeCounter, Tier, Topology,
-};
+use weft_fabric::{Delivery, FlowRecord, FlowTrace, LinkSample, PathTotal, Results, SchemeCounter};
+use weft_topology::{Tier, Topology};
 use weft_traffic::{Flow, Traffic};
 use weft_units::{Bytes, Rate, Span, Time};
 
@@ -85,7 +84,7 @@ pub(crate) fn link_rows(topology: &Topology, results: &Results) -> Vec<LinkRow> 
 
 fn link_row(topology: &Topology, index: usize, results: &Results) -> LinkRow {
     let (link, totals) = (&topology.links[index], &results.links[index]);
-    let name = |node: weft_fabric::NodeId| topology.names[node.0 as usize].clone();
+    let name = |node: weft_topology::NodeId| topology.names[node.0 as usize].clone();
     LinkRow {
         link: topology.link_name(index as u32),
         from: name(link.from),

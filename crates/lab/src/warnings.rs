@@ -2,7 +2,7 @@
 
 use weft_balance::BalancerSpec;
 use weft_balance::switch::ecmp::HashSeed;
-use weft_fabric::{Fabric, Routes};
+use weft_topology::{Fabric, Routes};
 use weft_transport::TransportSpec;
 
 /// Warnings about a transport on this fabric with this load balancer.

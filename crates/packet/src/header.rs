@@ -2,18 +2,7 @@
 
 use weft_units::Time;
 
-/// A host: its number in the fabric, from 0. A fabric has at most 65,536 hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[repr(transparent)]
-pub struct HostId(pub u16);
-
-impl HostId {
-    /// As an index into per-host arrays.
-    #[inline]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
+use crate::HostId;
 
 /// A flow: its number in the traffic, from 0, in order of start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -4,5 +4,7 @@
 //! index on, never its bytes.
 
 mod header;
+mod place;
 
-pub use header::{Class, FlowId, HostId, Kind, MessageBody, Packet, PacketFlags, Route, SackBlock};
+pub use header::{Class, FlowId, Kind, MessageBody, Packet, PacketFlags, Route, SackBlock};
+pub use place::{HostId, Peer, PortId};

@@ -1,12 +1,12 @@
 //! Links that change their condition while packets are on them.
 
+use weft_topology::{Condition, FaultEvent, Routes};
 use weft_units::Time;
 
 use super::link::{NO_SPECIAL, Profile};
 use super::network::Network;
 use super::pool::{NO_PACKET, PacketIndex};
 use super::special::Special;
-use crate::topology::{Condition, FaultEvent, Routes};
 
 impl Network<'_> {
     /// A link changes its condition. What is on it when it goes down is lost. When its rate or delay changes, the packet

@@ -4,13 +4,13 @@ use weft_balance::{
     BalancerSpec, EdgeContext, EdgeFlow, EdgeHooks, EdgeScheme, FabricFacts, HostInfo, Message,
 };
 use weft_packet::{HostId, Packet, Route};
+use weft_topology::{FaultEvent, FlowPackets, Ideal, Routes, Topology};
 use weft_transport::{FlowSize, Protocol};
 use weft_units::{Purpose, Rate, Span, Stream, Time};
 
 use super::endpoint::End;
 use super::event_set::EventKey;
 use super::network::Network;
-use crate::topology::{FaultEvent, FlowPackets, Ideal, Routes, Topology};
 
 /// The hosts' virtual switches and random streams.
 pub struct Hosts<'a> {

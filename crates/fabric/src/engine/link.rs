@@ -3,10 +3,10 @@
 //! A FIFO link with a fixed rate knows when a packet departs the moment it is queued, so there is no event for it, and
 //! the backlog at any instant is the time until everything queued has left.
 
+use weft_topology::{Condition, Limit, LinkSpec, Marking, Threshold};
 use weft_units::{Bytes, PicosPerByte, Rate, Span};
 
 use super::pool::{NO_PACKET, PacketIndex};
-use crate::topology::{Condition, Limit, LinkSpec, Marking, Threshold};
 
 /// The special rules of a link that has none.
 pub const NO_SPECIAL: u32 = u32::MAX;

@@ -2,6 +2,7 @@
 
 use weft_balance::{EdgeHooks, PortId, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{Kind, Packet, PacketFlags, Route};
+use weft_topology::{FaultEvent, LinkKnowledge, RouteEntry, Routes, Topology};
 use weft_transport::CreditPorts;
 use weft_units::{Purpose, Rate, Stream, Time};
 
@@ -16,7 +17,6 @@ use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::special::{Admission, Peaks, Queued, Special};
 use super::switch::Deeds;
 use super::tracer::Tracer;
-use crate::topology::{FaultEvent, LinkKnowledge, RouteEntry, Routes, Topology};
 
 /// What happened to packets on a link, apart from being sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use weft_packet::Packet;
+use weft_topology::Topology;
 use weft_traffic::Flow;
 
 use super::network::Network;
-use crate::topology::Topology;
 
 /// What came to a rack from another one over one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,10 +4,10 @@
 //! its ports accordingly. MaxPass assumes that it does (section III.B).
 
 use weft_balance::NextHops;
+use weft_topology::RouteEntry;
 use weft_units::mix64;
 
 use super::network::Network;
-use crate::topology::RouteEntry;
 
 /// Candidates that are tried for each path that there is. Of `n` paths that hashes choose evenly, one is left out with a
 /// probability below `n x exp(-32)`.

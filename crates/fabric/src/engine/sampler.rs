@@ -3,13 +3,13 @@
 //! A run has no length known beforehand, and its memory must have a bound: when there are more than [`MOST_ROWS`] rows,
 //! every two intervals become one, and from then on Weft looks half as often.
 
+use weft_topology::Topology;
 use weft_traffic::Flow;
 use weft_units::{Rate, Span, Time};
 
 use super::deliveries::{Deliveries, Delivery};
 use super::hosts::PacketSizes;
 use super::network::{LinkDrops, Network};
-use crate::topology::Topology;
 
 /// More rows than this, of links or of deliveries, are merged by two intervals. At 56 bytes a row: 112 MB.
 pub const MOST_ROWS: usize = 2_000_000;

@@ -5,6 +5,7 @@ mod outcome;
 
 use weft_balance::{BalancerSpec, EdgeHooks, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{FlowId, HostId, Kind, Packet};
+use weft_topology::{FaultEvent, FlowPackets, Ideal, Topology};
 use weft_traffic::Flow;
 use weft_transport::{Delivery, FlowSize, Protocol, SenderState};
 use weft_units::{Purpose, Span, Stream, Time};
@@ -20,7 +21,6 @@ use super::results::FlowRecord;
 use super::sampler::Sampler;
 use super::special::Peaks;
 use super::tracer::Tracer;
-use crate::topology::{FaultEvent, FlowPackets, Ideal, Topology};
 
 /// Everything that a run depends on.
 pub struct SimulationInput<'a, P> {

@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 
 use weft_packet::{Packet, PacketFlags};
+use weft_topology::{Condition, Limit, LinkSpec, Marking, Threshold};
 use weft_units::{Purpose, Stream, mix64};
-
-use crate::topology::{Condition, Limit, LinkSpec, Marking, Threshold};
 
 /// What becomes of a packet that is offered to a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

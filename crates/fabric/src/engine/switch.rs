@@ -2,13 +2,13 @@
 
 use weft_balance::{Arrival, NextHops, PortId, SwitchContext};
 use weft_packet::{HostId, Kind, Packet};
+use weft_topology::Topology;
 use weft_units::{Rate, Span, Stream, Time};
 
 use super::event_set::EventKey;
 use super::link::{FarEnd, Link, Profile};
 use super::network::{Network, note_hop};
 use super::pool::PacketIndex;
-use crate::topology::Topology;
 
 /// A switch as its scheme sees it.
 struct SwitchView<'a> {

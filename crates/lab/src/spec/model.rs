@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_balance::BalancerSpec;
-use weft_fabric::FabricSpec;
+use weft_topology::FabricSpec;
 use weft_traffic::TrafficSpec;
 use weft_transport::TransportSpec;
 use weft_units::{Bytes, Span};

@@ -2,12 +2,11 @@ use std::path::Path;
 
 use weft_balance::{BalancerSpec, EdgeHooks, SwitchHooks};
 use weft_packet::{HostId, Kind, Packet};
+use weft_topology::{Fabric, FabricSpec, FaultEvent};
 
 use super::*;
 use crate::engine::event_set::Next;
 use crate::engine::special::Peaks;
-use crate::spec::FabricSpec;
-use crate::{Fabric, FaultEvent};
 
 /// One rack at 10 Gbit/s, so every packet takes two links of 800 ps a byte.
 const RACK: &str = "kind = 'leaf-spine'\nleaves = 1\nspines = 1\nhosts_per_leaf = 3\nhost_delay = '1us'\n";

@@ -2,13 +2,12 @@ use std::path::Path;
 
 use weft_balance::{BalancerSpec, EdgeHooks, SwitchHooks};
 use weft_packet::Route;
+use weft_topology::{Fabric, FabricSpec, FaultEvent};
 use weft_units::Time;
 
 use super::*;
 use crate::engine::event_set::Next;
 use crate::engine::special::Peaks;
-use crate::spec::FabricSpec;
-use crate::{Fabric, FaultEvent};
 
 const SMALL: &str = "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n";
 const FAT_TREE: &str = "kind = 'fat-tree'\nk = 4\n";

@@ -1,0 +1,156 @@
+//! The small networks that tests share, and one way to run them.
+use std::path::Path;
+
+use weft_balance::{BalancerSpec, SwitchInfo, SwitchScheme};
+use weft_fabric::{Ending, Results, Simulation, SimulationInput, Status};
+use weft_packet::{Class, HostId};
+use weft_topology::{Fabric, FabricSpec};
+use weft_traffic::Flow;
+use weft_transport::{Protocol, TransportSpec};
+use weft_units::{Span, Time};
+
+/// Two leaves, two spines, two hosts a leaf: the smallest fabric with a choice.
+pub const SMALL: &str = r#"
+    kind = "leaf-spine"
+    leaves = 2
+    spines = 2
+    hosts_per_leaf = 2
+"#;
+
+pub fn fabric(text: &str) -> Fabric {
+    let spec: FabricSpec = toml::from_str(text).unwrap();
+    spec.build(1, Path::new(".")).unwrap()
+}
+
+pub fn transport(text: &str) -> TransportSpec {
+    toml::from_str(text).unwrap()
+}
+
+pub fn balancer(text: &str) -> BalancerSpec {
+    toml::from_str(text).unwrap()
+}
+
+pub fn flow(start_us: u64, src: u16, dst: u16, size_bytes: u64) -> Flow {
+    Flow {
+        start: Time::ZERO + Span::from_us(start_us),
+        src: HostId(src),
+        dst: HostId(dst),
+        size_bytes,
+        class: Class::Unknown,
+        background: false,
+    }
+}
+
+/// Makes the scheme of each switch.
+pub type Make<'a> = &'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme;
+
+/// A run that must not lose count of a packet.
+pub struct Run<'a> {
+    pub fabric: &'a Fabric,
+    pub transport: &'a str,
+    pub balancer: &'a str,
+    pub seed: u64,
+    pub time_limit: Span,
+    pub sample_every: Option<Span>,
+    pub observe_every: Option<Span>,
+    pub paths_of: Option<u64>,
+    pub trace_flows: Option<(usize, Span)>,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(fabric: &'a Fabric, transport: &'a str, balancer: &'a str) -> Self {
+        Self {
+            fabric,
+            transport,
+            balancer,
+            seed: 1,
+            time_limit: Span::from_s(10),
+            sample_every: None,
+            observe_every: None,
+            paths_of: None,
+            trace_flows: None,
+        }
+    }
+
+    pub fn flows(&self, flows: &[Flow]) -> Results {
+        self.ending(flows).0
+    }
+
+    pub fn ending(&self, flows: &[Flow]) -> (Results, Ending) {
+        self.with_external(flows, None)
+    }
+
+    /// The run with schemes of switches that the test makes, if it does.
+    pub fn with_external(&self, flows: &[Flow], external: Option<Make<'_>>) -> (Results, Ending) {
+        match transport(self.transport) {
+            TransportSpec::Tcp(config) => self.simulate(config.build().unwrap(), flows, external),
+            TransportSpec::Dctcp(config) => self.simulate(config.build().unwrap(), flows, external),
+            TransportSpec::ExpressPass(config) => self.simulate(config.build().unwrap(), flows, external),
+            TransportSpec::Mptcp(config) => self.simulate(config.build().unwrap(), flows, external),
+            TransportSpec::MaxPass(config) => self.simulate(config.build().unwrap(), flows, external),
+        }
+    }
+
+    fn simulate(
+        &self,
+        protocol: impl Protocol,
+        flows: &[Flow],
+        external: Option<Make<'_>>,
+    ) -> (Results, Ending) {
+        let mut make = external.map(|make| move |info: &SwitchInfo<'_>| make(info));
+        let balancer = balancer(self.balancer);
+        let mut simulation = Simulation::new(SimulationInput {
+            topology: &self.fabric.topology,
+            faults: &self.fabric.faults,
+            reroute_after: self.fabric.reroute_after,
+            flows,
+            protocol,
+            balancer: &balancer,
+            external: make.as_mut().map(|make| make as Make<'_>),
+            seed: self.seed,
+            time_limit: self.time_limit,
+            sample_every: self.sample_every,
+            observe_every: self.observe_every,
+            paths_of: self.paths_of,
+            trace_flows: self.trace_flows,
+        });
+        let ending = loop {
+            if let Status::Finished(ending) = simulation.advance(1 << 20) {
+                break ending;
+            }
+        };
+        let results = simulation.into_results();
+        assert_conserved(&results);
+        (results, ending)
+    }
+}
+
+/// Sent = delivered + dropped + in flight, and every completion takes at least its ideal time.
+pub fn assert_conserved(results: &Results) {
+    let packets = results.packets;
+    assert_eq!(
+        packets.sent,
+        packets.delivered + packets.dropped + results.in_flight,
+        "a packet got lost or doubled"
+    );
+}
+
+/// Completion time at the receiver.
+pub fn fct(results: &Results, flows: &[Flow], index: usize) -> Span {
+    results.flows[index].delivered.unwrap().since(flows[index].start)
+}
+
+/// The number of the link with this name, as in "leaf0>spine1".
+pub fn link_named(fabric: &Fabric, name: &str) -> usize {
+    (0..fabric.topology.links.len()).find(|&link| fabric.topology.link_name(link as u32) == name).unwrap()
+}
+
+/// Mean completion time at the receivers.
+pub fn mean_fct_us(results: &Results, flows: &[Flow]) -> f64 {
+    (0..flows.len()).map(|index| fct(results, flows, index).as_us()).sum::<f64>() / flows.len() as f64
+}
+
+/// What the scheme counted under this name, which it must have.
+pub fn counter(results: &Results, name: &str) -> u64 {
+    results.scheme.iter().find(|counter| counter.name == name).unwrap().value
+}

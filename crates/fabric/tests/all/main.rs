@@ -1,0 +1,30 @@
+//! The engine's tests, one program for all of them: a module a subject.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod balancing;
+mod clove;
+mod common;
+mod conga;
+mod conservation;
+mod expresspass;
+mod faults;
+mod hedera;
+mod hermes;
+mod hula;
+mod latency;
+mod lbt;
+mod maxpass;
+mod meet;
+mod mptcp;
+mod observations;
+mod paths;
+mod qall;
+mod queueing;
+mod rehash;
+mod reordering;
+mod retransmissions;
+mod samples;
+mod spent;
+mod symmetric;
+mod tr;
+mod traces;

@@ -1,0 +1,20 @@
+//! What a fabric is made of, before anything moves: the `[fabric]` table of a spec, the nodes, cables, queues and
+//! faults that it describes, the routes through them, and the completion times that no run can beat.
+//!
+//! Nothing here knows of packets in flight, schemes or transports. The engine reads a [`Topology`] and never changes it.
+
+mod fat_tree;
+mod graph;
+mod ideal;
+mod leaf_spine;
+mod plan;
+mod routes;
+pub mod spec;
+mod topology;
+
+pub use ideal::{FlowPackets, Ideal};
+pub use routes::{LinkKnowledge, RouteEntry, Routes};
+pub use spec::{Fabric, FabricError, FabricInfo, FabricSpec, fabrics};
+pub use topology::{
+    Condition, FaultEvent, Limit, LinkSpec, Marking, NodeId, QueueSpec, Threshold, Tier, Topology,
+};

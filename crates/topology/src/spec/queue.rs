@@ -1,0 +1,110 @@
+//! Output queues in the spec.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_units::Bytes;
+
+use super::amount::Mark;
+use super::error::FabricError;
+use crate::{Limit, Marking, QueueSpec, Threshold};
+
+/// The largest packet of an Ethernet fabric without jumbo frames: what every buffer must hold.
+pub(crate) const MTU_BYTES: u64 = 1_500;
+
+/// The output queue of a port: how much it holds and when it marks.
+///
+/// At a switch, by default 250 packets of 1,500 bytes, with DCTCP's threshold of 65 packets at 10 Gbit/s (Alizadeh et
+/// al., SIGCOMM 2010, section 4.1: K = 65 packets at 10 Gbit/s, 20 at 1 Gbit/s). At a host, by default unlimited,
+/// with the same threshold: a sender learns of its own queue as it learns of a switch's. Without marks there the windows of
+/// long flows grow until all other flows of the host wait behind them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueueTable {
+    /// What the queue holds, the packet in service included: bytes on the wire or packets. A packet that does not fit
+    /// is dropped. Default: 375KB (250 packets of 1,500 bytes) at switches, unlimited at hosts. Source: 250 packets in
+    /// the ns-2 simulator of ExpressPass; other public ones have 200 to 600.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Limit>,
+    /// A packet that finds a larger backlog than this gets CE, if its transport understands ECN. Default: 97500B (65
+    /// packets of 1,500 bytes) at switches and hosts. Source: DCTCP, section 4.1; the ns-3 simulator of the Hermes
+    /// authors marks at hosts too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Mark>,
+    /// Random early detection, instead of `mark`. Default: absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub red: Option<RedTable>,
+}
+
+/// Random early detection on the instantaneous backlog (Floyd and Jacobson, 1993, with a queue weight of 1).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RedTable {
+    /// Up to this backlog nothing is marked.
+    pub min: Bytes,
+    /// Beyond this backlog everything is marked.
+    pub max: Bytes,
+    /// Probability of a mark at a backlog of `max`, above 0 and up to 1.
+    pub probability: f64,
+}
+
+impl QueueTable {
+    /// The default at a switch.
+    pub(crate) const SWITCH: Self = Self {
+        buffer: Some(Limit::AtMost(Threshold::Bytes(375_000))),
+        mark: Some(Mark::Above(Threshold::Bytes(97_500))),
+        red: None,
+    };
+
+    /// The default at a host.
+    pub(crate) const HOST: Self = Self { buffer: Some(Limit::Unlimited), ..Self::SWITCH };
+
+    /// The defaults filled in.
+    pub(crate) fn resolved(&self, defaults: &Self) -> Self {
+        let mark = if self.red.is_some() { self.mark } else { self.mark.or(defaults.mark) };
+        Self { buffer: self.buffer.or(defaults.buffer), mark, red: self.red }
+    }
+
+    /// The queue that a resolved table describes.
+    pub(crate) fn queue(&self, key: &str, overhead_bytes: u64) -> Result<QueueSpec, FabricError> {
+        let limit = self.buffer.unwrap_or(Limit::Unlimited);
+        let least = MTU_BYTES + overhead_bytes;
+        let holds_one = match limit {
+            Limit::Unlimited => true,
+            Limit::AtMost(Threshold::Bytes(bytes)) => bytes >= least,
+            Limit::AtMost(Threshold::Packets(packets)) => packets >= 1,
+        };
+        if !holds_one {
+            let allowed = format!("room for at least one packet of {least} bytes");
+            return Err(FabricError::bad(format!("{key}.buffer"), &limit, allowed));
+        }
+        Ok(QueueSpec { limit, marking: self.marking(key)? })
+    }
+
+    fn marking(&self, key: &str) -> Result<Marking, FabricError> {
+        match (self.mark, self.red) {
+            (Some(_), Some(_)) => Err(FabricError::Conflict {
+                key: format!("{key}.mark"),
+                other: format!("{key}.red"),
+                reason: "a queue marks by one rule".to_owned(),
+            }),
+            (None | Some(Mark::Never), None) => Ok(Marking::Never),
+            (Some(Mark::Above(threshold)), None) => Ok(Marking::Step(threshold)),
+            (None, Some(red)) => red.marking(key),
+        }
+    }
+}
+
+impl RedTable {
+    fn marking(self, key: &str) -> Result<Marking, FabricError> {
+        if self.min >= self.max {
+            let allowed = format!("less than {key}.red.max, which is {}", self.max);
+            return Err(FabricError::bad(format!("{key}.red.min"), &self.min, allowed));
+        }
+        if !(self.probability > 0.0 && self.probability <= 1.0) {
+            let key = format!("{key}.red.probability");
+            return Err(FabricError::bad(key, &self.probability, "a number above 0 and up to 1"));
+        }
+        let (min, max) = (self.min.as_u64(), self.max.as_u64());
+        Ok(Marking::Red { min, max, probability: self.probability })
+    }
+}

@@ -1,0 +1,199 @@
+//! Nodes, links and queues, and where each stands.
+
+use weft_packet::{HostId, Peer};
+use weft_units::{Bytes, Rate, Span, Time};
+
+/// A node: hosts first, then switches, numbered through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct NodeId(pub u32);
+
+/// Where a link stands in the fabric: how waiting times are summed up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Tier {
+    /// From a host to its edge switch.
+    Host = 0,
+    /// From an edge switch up.
+    Leaf = 1,
+    /// From any other switch.
+    Spine = 2,
+    /// From an edge switch to a host.
+    Last = 3,
+}
+
+/// An amount of queued data, in one of the two ways that switches count it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threshold {
+    /// In bytes on the wire.
+    Bytes(u64),
+    /// In packets, whatever their size.
+    Packets(u32),
+}
+
+/// How much an output queue holds, the packet in service included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// As much as comes.
+    Unlimited,
+    /// A packet that would exceed this is dropped.
+    AtMost(Threshold),
+}
+
+/// When an output queue sets CE on packets that can carry it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Marking {
+    /// Never.
+    Never,
+    /// When the backlog that an arriving packet finds exceeds this (DCTCP's K).
+    Step(Threshold),
+    /// Random early detection on the instantaneous backlog: never up to `min`, with a probability that rises to
+    /// `probability` at `max`, always beyond. Packets that cannot be marked are dropped instead.
+    Red {
+        /// Bytes.
+        min: u64,
+        /// Bytes.
+        max: u64,
+        /// At `max`, 0 to 1.
+        probability: f64,
+    },
+}
+
+/// An output queue.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QueueSpec {
+    /// How much it holds.
+    pub limit: Limit,
+    /// When it marks.
+    pub marking: Marking,
+}
+
+impl QueueSpec {
+    /// How much it holds in bytes, with a limit in packets as so many of `full_size` bytes; `None` if it has no limit.
+    pub fn buffer(&self, full_size: u16) -> Option<Bytes> {
+        match self.limit {
+            Limit::Unlimited => None,
+            Limit::AtMost(Threshold::Bytes(bytes)) => Some(Bytes::new(bytes)),
+            Limit::AtMost(Threshold::Packets(packets)) => {
+                Some(Bytes::new(u64::from(packets) * u64::from(full_size)))
+            }
+        }
+    }
+}
+
+/// The state of a link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Condition {
+    /// Whether it carries anything at all.
+    pub up: bool,
+    /// Not zero.
+    pub rate: Rate,
+    /// Propagation, with the far node's processing.
+    pub delay: Span,
+    /// Share of packets that vanish at random, 0 to 1.
+    pub loss: f64,
+    /// Share of flows whose packets vanish, always the same ones, 0 to 1.
+    pub blackhole: f64,
+}
+
+/// One direction of a cable, with the output queue that feeds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkSpec {
+    /// Where packets come from.
+    pub from: NodeId,
+    /// Where they go.
+    pub to: NodeId,
+    /// Where it stands.
+    pub tier: Tier,
+    /// Its state when the run begins.
+    pub condition: Condition,
+    /// Its output queue.
+    pub queue: QueueSpec,
+}
+
+/// A link changes its state.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FaultEvent {
+    /// When.
+    pub at: Time,
+    /// Which link.
+    pub link: u32,
+    /// Its state from then on.
+    pub condition: Condition,
+}
+
+/// A fabric, checked: every host has one cable, to an edge switch, and every host reaches every other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Topology {
+    /// Number of hosts; at most 65,536.
+    pub hosts: usize,
+    /// Number of switches.
+    pub switches: usize,
+    /// Every link, by ascending `from`: the ports of a node are neighbours.
+    pub links: Vec<LinkSpec>,
+    /// Index of each node's first link, and one entry more: ports of node n are links `first_link[n]..first_link[n+1]`.
+    pub first_link: Vec<u32>,
+    /// Rack of each host. Racks are numbered from 0 in the order of their edge switches.
+    pub rack_of_host: Vec<u16>,
+    /// The edge switch of each rack, as a switch number (node number less `hosts`).
+    pub switch_of_rack: Vec<u32>,
+    /// The link to each host from its edge switch.
+    pub link_to_host: Vec<u32>,
+    /// Hops from the nearest host for each switch, from 0.
+    pub tier_of_switch: Vec<u8>,
+    /// The name of each node, as in "leaf3".
+    pub names: Vec<String>,
+    /// The link in the other direction of each link.
+    pub reverse: Vec<u32>,
+    /// Bytes that every packet takes on the wire beyond its own (preamble, inter-frame gap).
+    pub overhead_bytes: u16,
+}
+
+impl Topology {
+    /// The node of a host.
+    pub const fn host_node(host: HostId) -> NodeId {
+        NodeId(host.0 as u32)
+    }
+
+    /// What is at the far end of a link.
+    pub fn peer(&self, link: &LinkSpec) -> Peer {
+        match (link.to.0 as usize).checked_sub(self.hosts) {
+            None => Peer::Host(HostId(link.to.0 as u16)),
+            Some(switch) => Peer::Switch { switch: switch as u32, tier: self.tier_of_switch[switch] },
+        }
+    }
+
+    /// The same fabric with each link in the best condition that it is ever in: what no run with these faults can beat.
+    #[must_use]
+    pub fn at_its_best(&self, faults: &[FaultEvent]) -> Self {
+        let mut best = self.clone();
+        for fault in faults {
+            let condition = &mut best.links[fault.link as usize].condition;
+            condition.up |= fault.condition.up;
+            condition.rate = condition.rate.max(fault.condition.rate);
+            condition.delay = condition.delay.min(fault.condition.delay);
+        }
+        best
+    }
+
+    /// Number of racks.
+    pub fn racks(&self) -> usize {
+        self.switch_of_rack.len()
+    }
+
+    /// The links from one node to another, in the order of ports: several where cables run in parallel.
+    pub fn links_between(&self, from: u32, to: u32) -> impl Iterator<Item = u32> + use<'_> {
+        let ports = self.first_link[from as usize]..self.first_link[from as usize + 1];
+        ports.filter(move |&link| self.links[link as usize].to.0 == to)
+    }
+
+    /// The name of a link, as in "leaf0>spine1"; "leaf0>spine1.0", "leaf0>spine1.1" and so on if several run in
+    /// parallel. Faults take the same names.
+    pub fn link_name(&self, link: u32) -> String {
+        let LinkSpec { from, to, .. } = self.links[link as usize];
+        let name = format!("{}>{}", self.names[from.0 as usize], self.names[to.0 as usize]);
+        let mut parallel = self.links_between(from.0, to.0);
+        let number = parallel.position(|other| other == link).unwrap_or_default();
+        if number > 0 || parallel.next().is_some() { format!("{name}.{number}") } else { name }
+    }
+}

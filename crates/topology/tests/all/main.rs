@@ -1,0 +1,9 @@
+//! Fabrics from specs: what they are made of, and what is refused.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod fat_tree;
+mod faults;
+mod graph;
+mod ideal;
+mod leaf_spine;
+mod spec;
