@@ -20,6 +20,10 @@ impl Mappings {
 
     /// A data packet of this subflow goes out. A subflow sends its segments in order the first time.
     pub fn note(&mut self, subflow: FlowId, own: u32, segment: u32) {
+        if subflow.index() >= self.subflows.len() {
+            // A flow of one subflow is a subflow, too.
+            self.subflows.resize_with(subflow.index() + 1, Vec::new);
+        }
         let carried = &mut self.subflows[subflow.index()];
         if carried.len() == own as usize {
             carried.push(segment);
@@ -34,7 +38,9 @@ impl Mappings {
 
     /// The subflow is over.
     pub fn forget(&mut self, subflow: FlowId) {
-        self.subflows[subflow.index()] = Vec::new();
+        if let Some(carried) = self.subflows.get_mut(subflow.index()) {
+            *carried = Vec::new();
+        }
     }
 }
 

@@ -105,8 +105,7 @@ impl Protocol for Mptcp {
     }
 
     fn receiver_wakes(&self, receiver: &mut Receiver, out: &mut impl Outbox) -> Delivery {
-        receiver.wakes(self, out);
-        Delivery::Ongoing
+        receiver.wakes(self, out)
     }
 
     fn sender_stats(&self, sender: &Sender) -> SenderStats {

@@ -12,61 +12,30 @@ use crate::{Delivery, FlowSize, Outbox, Outgoing, Protocol, ReceiverStats};
 #[derive(Debug, Clone)]
 pub struct Receiver {
     subflows: Vec<Subflow>,
-    segments: u32,
-    /// The flow's next segment in order.
-    expected: u32,
-    /// The flow's segments that arrived beyond it.
-    held: SegmentSet,
-    duplicates: u32,
+    flow: InOrder,
 }
 
 #[derive(Debug, Clone)]
 struct Subflow {
     tcp: tcp::Receiver,
     deadline: Time,
+    /// What its segments carry that wait in its reordering buffer: their numbers, and those of the flow.
+    waiting: Vec<(u32, u32)>,
 }
 
-impl Receiver {
-    pub(super) fn new(mptcp: &Mptcp, size: FlowSize) -> Self {
-        // A subflow does not know how much of the flow it will carry.
-        let endless = FlowSize { segments: FlowSize::ENDLESS, ..size };
-        let subflow = Subflow { tcp: mptcp.tcp.receiver(endless), deadline: Time::NEVER };
-        Self {
-            subflows: vec![subflow; usize::from(mptcp.subflows)],
-            segments: size.segments,
-            expected: 0,
-            held: SegmentSet::new(0),
-            duplicates: 0,
-        }
-    }
+/// The flow's segments, as subflows pass them up.
+#[derive(Debug, Clone)]
+struct InOrder {
+    segments: u32,
+    /// The next segment in order.
+    expected: u32,
+    /// Segments that arrived beyond it.
+    held: SegmentSet,
+    duplicates: u32,
+}
 
-    pub(super) fn receives(&mut self, mptcp: &Mptcp, packet: &Packet, out: &mut impl Outbox) -> Delivery {
-        let (index, segment) = out.mapping(packet);
-        let complete = packet.kind == Kind::Data && self.take(segment);
-        self.with(usize::from(index), out, |tcp, out| {
-            mptcp.tcp.receiver_receives(tcp, packet, out);
-            if complete {
-                // The last acknowledgement of a flow is never delayed.
-                mptcp.tcp.receiver_wakes(tcp, out);
-            }
-        });
-        if complete { Delivery::Complete } else { Delivery::Ongoing }
-    }
-
-    /// The timers of subflows are due.
-    pub(super) fn wakes(&mut self, mptcp: &Mptcp, out: &mut impl Outbox) {
-        for index in 0..self.subflows.len() {
-            let subflow = &mut self.subflows[index];
-            if subflow.deadline <= out.now() {
-                subflow.deadline = Time::NEVER;
-                self.with(index, out, |tcp, out| {
-                    mptcp.tcp.receiver_wakes(tcp, out);
-                });
-            }
-        }
-    }
-
-    /// Notes that a segment of the flow arrived. Returns whether it was the last one that was missing.
+impl InOrder {
+    /// Notes a segment of the flow. Returns whether it was the last one that was missing.
     fn take(&mut self, segment: u32) -> bool {
         if segment < self.expected || !self.held.insert(segment) {
             self.duplicates += 1;
@@ -76,20 +45,68 @@ impl Receiver {
         self.held.advance(self.expected);
         self.expected == self.segments
     }
+}
 
+impl Receiver {
+    pub(super) fn new(mptcp: &Mptcp, size: FlowSize) -> Self {
+        // A subflow does not know how much of the flow it will carry.
+        let endless = FlowSize { segments: FlowSize::ENDLESS, ..size };
+        let tcp = mptcp.tcp.receiver(endless);
+        let subflow = Subflow { tcp, deadline: Time::NEVER, waiting: Vec::new() };
+        let flow = InOrder { segments: size.segments, expected: 0, held: SegmentSet::new(0), duplicates: 0 };
+        Self { subflows: vec![subflow; usize::from(mptcp.subflows)], flow }
+    }
+
+    pub(super) fn receives(&mut self, mptcp: &Mptcp, packet: &Packet, out: &mut impl Outbox) -> Delivery {
+        let (index, segment) = out.mapping(packet);
+        let arriving = (packet.kind == Kind::Data).then_some((packet.seq, segment));
+        self.with(mptcp, usize::from(index), arriving, out, |tcp, way| {
+            tcp.receives_for(&mptcp.tcp, packet, way, Way::take);
+        })
+    }
+
+    /// The timers of subflows are due.
+    pub(super) fn wakes(&mut self, mptcp: &Mptcp, out: &mut impl Outbox) -> Delivery {
+        let mut delivery = Delivery::Ongoing;
+        for index in 0..self.subflows.len() {
+            let subflow = &mut self.subflows[index];
+            if subflow.deadline > out.now() {
+                continue;
+            }
+            subflow.deadline = Time::NEVER;
+            let woken = self.with(mptcp, index, None, out, |tcp, way| {
+                tcp.wakes_for(&mptcp.tcp, way, Way::take);
+            });
+            if woken == Delivery::Complete {
+                delivery = woken;
+            }
+        }
+        delivery
+    }
+
+    /// Lets a subflow act, for the segment that arrives if there is one.
     fn with<O: Outbox>(
         &mut self,
+        mptcp: &Mptcp,
         index: usize,
+        arriving: Option<(u32, u32)>,
         out: &mut O,
         act: impl FnOnce(&mut tcp::Receiver, &mut Way<'_, O>),
-    ) {
-        let Some(subflow) = self.subflows.get_mut(index) else { return };
-        let expected = self.expected;
-        act(
-            &mut subflow.tcp,
-            &mut Way { out, index: index as u8, expected, deadline: &mut subflow.deadline },
-        );
+    ) -> Delivery {
+        let Self { subflows, flow } = self;
+        let Some(Subflow { tcp, deadline, waiting }) = subflows.get_mut(index) else {
+            return Delivery::Ongoing;
+        };
+        let mut way = Way { out, index: index as u8, flow, arriving, waiting, complete: false, deadline };
+        act(tcp, &mut way);
+        if way.complete {
+            // The last acknowledgement of a flow is never delayed.
+            tcp.acknowledge_pending(&mptcp.tcp, &mut way);
+        }
+        let complete = way.complete;
+        way.waiting.extend(way.arriving);
         out.wake_at(self.subflows.iter().map(|subflow| subflow.deadline).min().unwrap_or(Time::NEVER));
+        if complete { Delivery::Complete } else { Delivery::Ongoing }
     }
 
     pub(super) fn stats(&self) -> ReceiverStats {
@@ -101,16 +118,35 @@ impl Receiver {
             sum.marked += stats.marked;
             sum.stalls = sum.stalls.and(stats.stalls);
         }
-        ReceiverStats { duplicates: self.duplicates, ..sum }
+        ReceiverStats { duplicates: self.flow.duplicates, ..sum }
     }
 }
 
-/// The way out of a subflow's receiver.
+/// The way out of a subflow's receiver, and up to its flow.
 struct Way<'a, O> {
     out: &'a mut O,
     index: u8,
-    expected: u32,
+    flow: &'a mut InOrder,
+    /// The segment that arrives and was not passed up yet: its number, and that of the flow's segment that it carries.
+    arriving: Option<(u32, u32)>,
+    waiting: &'a mut Vec<(u32, u32)>,
+    /// Whether the flow's last segment was passed up.
+    complete: bool,
     deadline: &'a mut Time,
+}
+
+impl<O> Way<'_, O> {
+    /// The subflow passes up a segment: the one that arrives, or one that waited in the reordering buffer.
+    fn take(&mut self, own: u32) {
+        let waited = |waiting: &mut Vec<(u32, u32)>| {
+            let place = waiting.iter().position(|&(waits, _)| waits == own)?;
+            Some(waiting.swap_remove(place))
+        };
+        let arrived = self.arriving.take_if(|arriving| arriving.0 == own);
+        if let Some((_, segment)) = arrived.or_else(|| waited(self.waiting)) {
+            self.complete |= self.flow.take(segment);
+        }
+    }
 }
 
 impl<O: Outbox> Outbox for Way<'_, O> {
@@ -120,7 +156,7 @@ impl<O: Outbox> Outbox for Way<'_, O> {
 
     fn send(&mut self, mut packet: Outgoing) {
         if packet.kind == Kind::Ack {
-            packet.sack[DATA_ACK] = data_ack(self.expected);
+            packet.sack[DATA_ACK] = data_ack(self.flow.expected);
         }
         self.out.send_on(self.index, 0, packet);
     }

@@ -52,9 +52,24 @@ impl Receiver {
 
     #[inline]
     pub(super) fn receives(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) -> Delivery {
+        self.receives_for(tcp, packet, out, |_, _| ())
+    }
+
+    /// As [`Receiver::receives`]; `above` is told the number of each segment that is passed up, before it is acknowledged.
+    #[inline]
+    pub(crate) fn receives_for<O: Outbox>(
+        &mut self,
+        tcp: &Tcp,
+        packet: &Packet,
+        out: &mut O,
+        mut above: impl FnMut(&mut O, u32),
+    ) -> Delivery {
         match packet.kind {
-            Kind::Data if !tcp.reorder_hold.is_zero() => self.resequence(tcp, packet, out),
-            Kind::Data => self.on_data(tcp, packet, out),
+            Kind::Data if !tcp.reorder_hold.is_zero() => self.resequence(tcp, packet, out, above),
+            Kind::Data => {
+                above(out, packet.seq);
+                self.on_data(tcp, packet, out)
+            }
             Kind::Syn => {
                 Self::send_syn_ack(tcp, packet, out);
                 Delivery::Ongoing
@@ -65,34 +80,62 @@ impl Receiver {
 
     /// The delayed acknowledgement is due, or a segment in the reordering buffer waited long enough.
     pub(super) fn wakes(&mut self, tcp: &Tcp, out: &mut impl Outbox) -> Delivery {
+        self.wakes_for(tcp, out, |_, _| ())
+    }
+
+    /// As [`Receiver::wakes`]; `above` is told as in [`Receiver::receives_for`].
+    pub(crate) fn wakes_for<O: Outbox>(
+        &mut self,
+        tcp: &Tcp,
+        out: &mut O,
+        above: impl FnMut(&mut O, u32),
+    ) -> Delivery {
         if let Some(mut buffer) = self.resequencer.take() {
             let mut up = Vec::new();
             buffer.expire(out.now(), &mut up);
-            let delivery = self.pass_up(tcp, &up, out);
+            let delivery = self.pass_up(tcp, &up, out, above);
             self.keep(tcp, buffer, out);
             return delivery;
         }
-        if self.pending > 0 {
-            self.acknowledge(tcp, out);
-        }
+        self.acknowledge_pending(tcp, out);
         Delivery::Ongoing
     }
 
+    /// Acknowledges what is in order and not acknowledged yet, if anything.
+    pub(crate) fn acknowledge_pending(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
+        if self.pending > 0 {
+            self.acknowledge(tcp, out);
+        }
+    }
+
     /// A segment comes to the reordering buffer.
-    fn resequence(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) -> Delivery {
+    fn resequence<O: Outbox>(
+        &mut self,
+        tcp: &Tcp,
+        packet: &Packet,
+        out: &mut O,
+        above: impl FnMut(&mut O, u32),
+    ) -> Delivery {
         let mut buffer = self.resequencer.take().unwrap_or_default();
         let mut up = Vec::new();
         let until = out.now().saturating_add(tcp.reorder_hold);
         buffer.expire(out.now(), &mut up);
         buffer.take(packet, until, tcp.reorder_segments, &mut up);
-        let delivery = self.pass_up(tcp, &up, out);
+        let delivery = self.pass_up(tcp, &up, out, above);
         self.keep(tcp, buffer, out);
         delivery
     }
 
-    fn pass_up(&mut self, tcp: &Tcp, packets: &[Packet], out: &mut impl Outbox) -> Delivery {
+    fn pass_up<O: Outbox>(
+        &mut self,
+        tcp: &Tcp,
+        packets: &[Packet],
+        out: &mut O,
+        mut above: impl FnMut(&mut O, u32),
+    ) -> Delivery {
         let mut delivery = Delivery::Ongoing;
         for packet in packets {
+            above(out, packet.seq);
             if self.on_data(tcp, packet, out) == Delivery::Complete {
                 delivery = Delivery::Complete;
             }

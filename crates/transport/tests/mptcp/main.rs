@@ -245,6 +245,7 @@ proptest! {
     #[test]
     fn everything_arrives_once_whatever_happens_on_the_way(
         subflows in 1u8..9, count in 1u32..400, [sack, handshake, lowest_rtt, dctcp] in any::<[bool; 4]>(),
+        (hold_us, hold_segments) in (prop::sample::select(vec![0u64, 0, 20, 300]), 1u32..40),
         coupling in prop::sample::select(vec![Coupling::None, Coupling::Lia, Coupling::Olia]),
         ack_every in 1u16..3, join_kb in 0u64..100, (loss, late) in (0u32..4_000, 0u32..5_000),
         dead_subflow in 0u8..9, dead_from in 0u64..3_000, seed: u64,
@@ -258,6 +259,8 @@ proptest! {
             sack,
             handshake,
             ack_every,
+            reorder_hold: Span::from_us(hold_us),
+            reorder_segments: hold_segments,
             max_window: Some(Bytes::from_kb(200)),
             ..MptcpConfig::default()
         };
@@ -281,6 +284,21 @@ proptest! {
             prop_assert_eq!(known, sent.segment);
         }
     }
+}
+
+#[test]
+fn a_segment_in_the_reordering_buffer_has_not_arrived_until_it_is_passed_up() {
+    // The first of two segments is lost on subflow 0; the second waits 2 ms for it, then goes up, and the flow completes
+    // when the first is sent again after its timeout of 10 ms (initial_rto), with both counted.
+    let tcp = mptcp(|config| (config.subflows, config.reorder_hold) = (2, Span::from_ms(2)));
+    let mut first = true;
+    let path: Path = Box::new(|_, _, _| (!std::mem::take(&mut first)).then_some(Span::ZERO));
+    let world = World::new(&tcp, segments(2), 1, path).run_until(END);
+    let acks: Vec<_> = world.log.iter().filter(|sent| sent.packet.kind == Kind::Ack).collect();
+    assert_eq!(acks[0].at, Time::ZERO + LATENCY + Span::from_ms(2));
+    assert!(world.done && world.completed == 1);
+    let received = tcp.receiver_stats(&world.receiver);
+    assert_eq!(received.segments_received - u64::from(received.duplicates), 2);
 }
 
 #[test]

@@ -127,7 +127,8 @@ impl<'a, P: Protocol> World<'a, P> {
             if to_sender {
                 world.protocol.sender_wakes(&mut world.sender, out);
             } else {
-                world.protocol.receiver_wakes(&mut world.receiver, out);
+                let delivery = world.protocol.receiver_wakes(&mut world.receiver, out);
+                world.completed += u32::from(delivery == Delivery::Complete);
             }
         });
     }

@@ -74,10 +74,8 @@ impl<P: Protocol> Simulation<'_, P> {
             sampler.deliveries.end(flow.index(), self.records[flow.index()].delivered_bytes);
         }
         self.records[flow.index()].acknowledged = Some(self.network.now);
-        if self.protocol.subflows() > 1 {
-            for subflow in (flow.0..).step_by(self.flows.len()).take(self.protocol.subflows() as usize) {
-                self.network.mappings.forget(FlowId(subflow));
-            }
+        for subflow in (flow.0..).step_by(self.flows.len()).take(self.protocol.subflows() as usize) {
+            self.network.mappings.forget(FlowId(subflow));
         }
         self.active.remove(place);
     }
