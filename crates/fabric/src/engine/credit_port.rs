@@ -149,12 +149,12 @@ impl Network<'_> {
         if is_credit {
             port.credits.push(&mut self.pool, index);
         } else {
-            port.data_ps += self.profiles[state.profile as usize].service_ps(packet.wire_bytes);
+            port.data_ps += self.profiles[state.profile].service_ps(packet.wire_bytes);
             port.data.push(&mut self.pool, index);
         }
         let backlog = port.free_at.saturating_sub(now) + port.data_ps;
         if let Some(special) = self.specials.get_mut(state.special as usize) {
-            special.note_peak(|| self.profiles[state.profile as usize].bytes_in(backlog));
+            special.note_peak(|| self.profiles[state.profile].bytes_in(backlog));
         }
         // What became free at this very instant is served by the event that is pending for it.
         if port.free_at <= now && port.wakes_at != now {
@@ -173,7 +173,7 @@ impl Network<'_> {
     /// Whether the data queue takes a packet, which is marked if the queue's rules say so.
     fn admits_data(&mut self, link: u32, index: PacketIndex) -> bool {
         let (state, port) = (&self.links[link as usize], &self.credit_ports[link as usize]);
-        let profile = &self.profiles[state.profile as usize];
+        let profile = &self.profiles[state.profile];
         let packet = &mut self.pool[index];
         let backlog = state.backlog_ps(self.now.as_ps());
         if backlog + profile.service_ps(packet.wire_bytes) > profile.limit_ps {
@@ -211,7 +211,7 @@ impl Network<'_> {
     fn serve(&mut self, link: u32) {
         let now = self.now.as_ps();
         let (state, port) = (&self.links[link as usize], &mut self.credit_ports[link as usize]);
-        let (rules, profile) = (&self.credit_rules, &self.profiles[state.profile as usize]);
+        let (rules, profile) = (&self.credit_rules, &self.profiles[state.profile]);
         let credit = (!port.credits.is_empty()).then(|| self.pool[port.credits.head].wire_bytes);
         let ready = credit.filter(|&bytes| port.ready_at(rules, profile, bytes) <= now);
         let index = if let Some(bytes) = ready {
@@ -263,7 +263,7 @@ impl Network<'_> {
         let (state, port) = (&mut self.links[link as usize], &mut self.credit_ports[link as usize]);
         // Credits that cut in later delay the data behind them: nobody can know that yet.
         state.busy_until = port.free_at.max(now) + port.data_ps;
-        let profile = &self.profiles[state.profile as usize];
+        let profile = &self.profiles[state.profile];
         let next = port.next_service(&self.credit_rules, profile, &self.pool).max(now);
         if next < port.wakes_at {
             port.wakes_at = next;
@@ -274,7 +274,7 @@ impl Network<'_> {
     /// The link changed its rate or delay: what waits follows the new ones.
     pub(super) fn requeue(&mut self, link: u32) {
         let (state, port) = (&self.links[link as usize], &mut self.credit_ports[link as usize]);
-        let profile = &self.profiles[state.profile as usize];
+        let profile = &self.profiles[state.profile];
         let waiting = chained(&self.pool, &port.data);
         port.data_ps = waiting.iter().map(|&index| profile.service_ps(self.pool[index].wire_bytes)).sum();
         self.settle(link);

@@ -33,8 +33,8 @@ impl Network<'_> {
     pub(super) fn apply_condition(&mut self, link: u32, condition: Condition) {
         let index = link as usize;
         let spec = &self.topology.links[index];
-        let profile = self.profile_index(Profile::new(spec, &condition, self.topology.overhead_bytes));
-        self.links[index].profile = profile;
+        let profile = Profile::new(spec, &condition, self.topology.overhead_bytes);
+        self.links[index].profile = self.profiles.number_of(profile);
         if let Some(special) = Special::of(link, spec, &condition, self.changes[index], self.peaks, self.seed)
         {
             self.install(link, special);
@@ -62,14 +62,6 @@ impl Network<'_> {
         }
     }
 
-    fn profile_index(&mut self, profile: Profile) -> u16 {
-        let known = self.profiles.iter().position(|candidate| *candidate == profile);
-        known.unwrap_or_else(|| {
-            self.profiles.push(profile);
-            self.profiles.len() - 1
-        }) as u16
-    }
-
     /// The link is down: what is queued or on the wire is lost.
     fn lose_all(&mut self, link: u32) {
         let now = self.now.as_ps();
@@ -88,7 +80,7 @@ impl Network<'_> {
         let now = self.now.as_ps();
         let members = self.take_members(link);
         let state = &mut self.links[link as usize];
-        let profile = &self.profiles[state.profile as usize];
+        let profile = &self.profiles[state.profile];
         let queue = self.specials[state.special as usize].queue(now);
         let on_wire = members.len() - queue.iter().filter(|queued| queued.arrives).count();
         let mut waiting = members[on_wire..].iter();

@@ -3,6 +3,9 @@
 //! A FIFO link with a fixed rate knows when a packet departs the moment it is queued, so there is no event for it, and
 //! the backlog at any instant is the time until everything queued has left.
 
+use std::collections::BTreeMap;
+use std::ops::Index;
+
 use weft_topology::{Condition, Limit, LinkSpec, Marking, Threshold};
 use weft_units::{Bytes, PicosPerByte, Rate, Span};
 
@@ -29,14 +32,16 @@ pub struct Link {
     pub tail: PacketIndex,
     /// The next link in the same slot of the timing wheel.
     pub wheel_next: u32,
-    /// Where it leads.
-    pub far_end: FarEnd,
-    /// Which [`Profile`] it has.
-    pub profile: u16,
+    /// The fields of its [`FarEnd`], which would not fit as one.
+    far_switch: u32,
+    far_first_link: u32,
+    far_rack: u16,
     /// Where it stands: a [`crate::Tier`] as a number.
     pub tier: u8,
     /// Whether admission needs more than its profile: see [`Special`] and [`super::credit_port::CreditPort`].
     pub is_special: bool,
+    /// Which [`Profile`] it has.
+    pub profile: u32,
     /// Which [`Special`] it has.
     pub special: u32,
 }
@@ -61,7 +66,7 @@ impl FarEnd {
 
 impl Link {
     /// An empty link.
-    pub const fn idle(far_end: FarEnd, profile: u16, tier: u8) -> Self {
+    pub const fn idle(far_end: FarEnd, profile: u32, tier: u8) -> Self {
         Self {
             busy_until: 0,
             head_arrive: 0,
@@ -70,12 +75,20 @@ impl Link {
             head: NO_PACKET,
             tail: NO_PACKET,
             wheel_next: u32::MAX,
-            far_end,
-            profile,
+            far_switch: far_end.switch,
+            far_first_link: far_end.first_link,
+            far_rack: far_end.rack,
             tier,
             is_special: false,
+            profile,
             special: NO_SPECIAL,
         }
+    }
+
+    /// Where it leads.
+    #[inline]
+    pub const fn far_end(&self) -> FarEnd {
+        FarEnd { switch: self.far_switch, first_link: self.far_first_link, rack: self.far_rack }
     }
 
     /// The time until everything queued has left, in ps.
@@ -86,7 +99,7 @@ impl Link {
 }
 
 /// What links have in common: few differ, so all profiles stay in the nearest cache.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Profile {
     ps_per_byte: PicosPerByte,
     /// The time that preamble and gap take, in ps.
@@ -102,7 +115,47 @@ pub struct Profile {
     pub rate: Rate,
 }
 
+/// What tells one profile of a fabric from another: rate in bit/s, delay, limit and mark in ps.
+type ProfileKey = (u64, u64, u64, u64);
+
+/// The profiles that links of a fabric have or had.
+#[derive(Debug, Default)]
+pub struct Profiles {
+    all: Vec<Profile>,
+    numbers: BTreeMap<ProfileKey, u32>,
+}
+
+impl Profiles {
+    /// The number of a profile that is there from now on, if it was not before.
+    pub fn number_of(&mut self, profile: Profile) -> u32 {
+        let next = self.all.len() as u32;
+        let number = *self.numbers.entry(profile.key()).or_insert(next);
+        if number == next {
+            self.all.push(profile);
+        }
+        number
+    }
+
+    /// All of them, in the order of their numbers.
+    pub fn iter(&self) -> std::slice::Iter<'_, Profile> {
+        self.all.iter()
+    }
+}
+
+impl Index<u32> for Profiles {
+    type Output = Profile;
+
+    #[inline]
+    fn index(&self, number: u32) -> &Profile {
+        &self.all[number as usize]
+    }
+}
+
 impl Profile {
+    const fn key(&self) -> ProfileKey {
+        (self.rate.as_bps(), self.delay_ps, self.limit_ps, self.mark_ps)
+    }
+
     /// The profile of a link in this condition.
     pub fn new(spec: &LinkSpec, condition: &Condition, overhead_bytes: u16) -> Self {
         let ps_per_byte = condition.rate.ps_per_byte();
@@ -149,5 +202,21 @@ mod tests {
     #[test]
     fn a_link_is_one_cache_line() {
         assert_eq!(size_of::<Link>(), 64);
+    }
+    #[test]
+    fn more_conditions_than_16_bits_can_count_keep_their_own_rates() {
+        let spec: weft_topology::FabricSpec = toml::from_str("kind = 'leaf-spine'").expect("a fabric");
+        let fabric = spec.build(1, std::path::Path::new(".")).expect("a fabric");
+        let link = &fabric.topology.links[0];
+        let mut profiles = Profiles::default();
+        let rate = |number: u32| Rate::from_bps(1_000_000 + u64::from(number));
+        for number in 0..70_000 {
+            let condition = Condition { rate: rate(number), ..link.condition };
+            assert_eq!(profiles.number_of(Profile::new(link, &condition, 0)), number);
+        }
+        assert!((0..70_000).all(|number| profiles[number].rate == rate(number)));
+        let again = Condition { rate: rate(66_000), ..link.condition };
+        assert_eq!(profiles.number_of(Profile::new(link, &again, 0)), 66_000, "equal ones are one");
+        assert_eq!(profiles.iter().count(), 70_000);
     }
 }

@@ -9,7 +9,7 @@ use weft_units::{Purpose, Rate, Stream, Time};
 use super::copies::Copies;
 use super::credit_port::CreditPort;
 use super::event_set::EventSet;
-use super::link::{FarEnd, Link, Profile};
+use super::link::{FarEnd, Link, Profiles};
 use super::mappings::Mappings;
 use super::messages::Contents;
 use super::observer::Observer;
@@ -56,7 +56,7 @@ pub struct Network<'a> {
     pub events: EventSet,
     /// All links, as the topology numbers them.
     pub links: Vec<Link>,
-    pub(super) profiles: Vec<Profile>,
+    pub(super) profiles: Profiles,
     pub(super) specials: Vec<Special>,
     /// The ports, if the transport sends credits: one a link.
     pub(super) credit_ports: Vec<CreditPort>,
@@ -126,7 +126,7 @@ impl<'a> Network<'a> {
             now: Time::ZERO,
             events: EventSet::new(0),
             links: Vec::with_capacity(topology.links.len()),
-            profiles: Vec::new(),
+            profiles: Profiles::default(),
             specials: Vec::new(),
             credit_ports: Vec::new(),
             credit_rules: CreditPorts::default(),
@@ -205,7 +205,7 @@ impl<'a> Network<'a> {
     pub fn arrive(&mut self, link: u32) -> Option<PacketIndex> {
         let index = self.take_head(link);
         self.counts.hops += 1;
-        let at = self.links[link as usize].far_end;
+        let at = self.links[link as usize].far_end();
         if at.switch == FarEnd::HOST {
             return Some(index);
         }
@@ -308,7 +308,7 @@ impl<'a> Network<'a> {
         let now = self.now.as_ps();
         let state = &mut self.links[link as usize];
         let packet = &mut self.pool[index];
-        let profile = &self.profiles[state.profile as usize];
+        let profile = &self.profiles[state.profile];
         let service = profile.service_ps(packet.wire_bytes);
         let backlog = state.backlog_ps(now);
         if backlog + service > profile.limit_ps {
@@ -398,12 +398,12 @@ impl<'a> Network<'a> {
     /// Bytes queued on a link now, with what is left of the packet in service.
     pub fn backlog_bytes(&self, link: usize) -> u64 {
         let link = &self.links[link];
-        self.profiles[link.profile as usize].bytes_in(link.backlog_ps(self.now.as_ps()))
+        self.profiles[link.profile].bytes_in(link.backlog_ps(self.now.as_ps()))
     }
 
     /// The rate of a link now.
     pub fn rate(&self, link: usize) -> Rate {
-        self.profiles[self.links[link].profile as usize].rate
+        self.profiles[self.links[link].profile].rate
     }
 
     /// The most bytes that were queued on a link since this was last asked; `backlog_bytes` are queued now.

@@ -21,7 +21,8 @@ pub struct LinkSample {
     pub at: Time,
     /// The link, as the topology numbers them.
     pub link: u32,
-    /// Packets dropped in the interval: the queue was full, the link down, or the wire lost them.
+    /// Packets dropped in the interval: the queue was full, the link down, or the wire lost them. At most 2^32 - 1, as
+    /// `marked`.
     pub dropped: u32,
     /// Packets that got a congestion mark here in the interval.
     pub marked: u32,
@@ -113,8 +114,8 @@ impl<'a> Sampler<'a> {
             let sample = LinkSample {
                 at,
                 link: link as u32,
-                dropped: (drops.dropped - before.drops.dropped) as u32,
-                marked: (drops.marked - before.drops.marked) as u32,
+                dropped: capped(drops.dropped - before.drops.dropped),
+                marked: capped(drops.marked - before.drops.marked),
                 rate: network.rate(link),
                 sent_bytes: sent - before.sent_bytes,
                 backlog_bytes,
@@ -159,6 +160,11 @@ fn merge_pairs<R: Row>(rows: &mut Vec<R>, every: Span) {
     rows.truncate(kept);
 }
 
+/// A count as a row holds it.
+fn capped(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
 impl Row for LinkSample {
     fn at(&self) -> Time {
         self.at
@@ -178,8 +184,8 @@ impl Row for LinkSample {
 
     fn absorb(&mut self, later: &Self) {
         *self = Self {
-            dropped: self.dropped + later.dropped,
-            marked: self.marked + later.marked,
+            dropped: self.dropped.saturating_add(later.dropped),
+            marked: self.marked.saturating_add(later.marked),
             sent_bytes: self.sent_bytes + later.sent_bytes,
             largest_backlog_bytes: self.largest_backlog_bytes.max(later.largest_backlog_bytes),
             ..*later

@@ -6,7 +6,7 @@ use weft_topology::Topology;
 use weft_units::{Rate, Span, Stream, Time};
 
 use super::event_set::EventKey;
-use super::link::{FarEnd, Link, Profile};
+use super::link::{FarEnd, Link, Profile, Profiles};
 use super::network::{Network, note_hop};
 use super::pool::PacketIndex;
 
@@ -18,7 +18,7 @@ struct SwitchView<'a> {
     links: &'a Vec<Link>,
     up: &'a Vec<bool>,
     first: usize,
-    profiles: &'a Vec<Profile>,
+    profiles: &'a Profiles,
     stream: &'a mut Stream,
     deeds: &'a mut Deeds,
 }
@@ -45,7 +45,7 @@ impl SwitchView<'_> {
 
     #[inline]
     fn profile(&self, port: PortId) -> &Profile {
-        &self.profiles[self.link(port).profile as usize]
+        &self.profiles[self.link(port).profile]
     }
 }
 
