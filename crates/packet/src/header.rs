@@ -264,6 +264,13 @@ impl Packet {
         *wait = wait.saturating_add((ps >> Self::WAIT_SHIFT).min(u64::from(u32::MAX)) as u32);
     }
 
+    /// Of the time that it waited in queues of `tier` (0 to 3), `from_ps`, which was added before, becomes `to_ps`.
+    pub fn change_wait_ps(&mut self, tier: usize, from_ps: u64, to_ps: u64) {
+        let wait = &mut self.body.0[tier & 3];
+        *wait = wait.saturating_sub((from_ps >> Self::WAIT_SHIFT).min(u64::from(u32::MAX)) as u32);
+        self.add_wait_ps(tier, to_ps);
+    }
+
     /// How long it waited in queues of `tier` (0 to 3), in picoseconds, to 256 ps a hop.
     #[inline]
     pub const fn wait_ps(&self, tier: usize) -> u64 {
@@ -370,6 +377,18 @@ mod tests {
         let mut packet = Packet::default();
         packet.set_sack_blocks(blocks);
         assert_eq!(packet.sack_blocks(), blocks);
+    }
+
+    #[test]
+    fn a_wait_that_turns_out_otherwise_is_booked_as_if_it_had_been_known() {
+        let mut packet = Packet::default();
+        packet.add_wait_ps(2, 300_001);
+        packet.add_wait_ps(2, 500_002);
+        packet.change_wait_ps(2, 500_002, 70_003);
+        let mut known = Packet::default();
+        known.add_wait_ps(2, 300_001);
+        known.add_wait_ps(2, 70_003);
+        assert_eq!(packet.wait_ps(2), known.wait_ps(2));
     }
 
     #[test]

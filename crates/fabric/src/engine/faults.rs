@@ -1,5 +1,6 @@
 //! Links that change their condition while packets are on them.
 
+use weft_packet::Kind;
 use weft_topology::{Condition, FaultEvent, Routes};
 use weft_units::Time;
 
@@ -75,7 +76,7 @@ impl Network<'_> {
         }
     }
 
-    /// Works out again when the packets that are queued on a link depart and arrive.
+    /// Works out again when the packets that are queued on a link depart and arrive, and so how long they wait.
     fn reschedule(&mut self, link: u32) {
         let now = self.now.as_ps();
         let members = self.take_members(link);
@@ -85,18 +86,25 @@ impl Network<'_> {
         let on_wire = members.len() - queue.iter().filter(|queued| queued.arrives).count();
         let mut waiting = members[on_wire..].iter();
         let mut earliest = on_wire.checked_sub(1).map_or(now, |last| self.pool[members[last]].arrive.as_ps());
-        let mut depart: Option<u64> = None;
+        // When the packet ahead departs, and when it was to depart before the change.
+        let mut ahead: Option<(u64, u64)> = None;
         for queued in queue {
+            let expected = queued.depart_ps;
             queued.depart_ps =
-                depart.map_or(queued.depart_ps, |ahead| ahead + profile.service_ps(queued.wire_bytes));
-            depart = Some(queued.depart_ps);
+                ahead.map_or(expected, |(departs, _)| departs + profile.service_ps(queued.wire_bytes));
             let arriving = if queued.arrives { waiting.next() } else { None };
             if let Some(&index) = arriving {
+                let packet = &mut self.pool[index];
                 earliest = earliest.max(queued.depart_ps + profile.delay_ps);
-                self.pool[index].arrive = Time::from_ps(earliest);
+                packet.arrive = Time::from_ps(earliest);
+                if let Some((departs, was_to_depart)) = ahead.filter(|_| packet.kind == Kind::Data) {
+                    let [from, to] = [was_to_depart, departs].map(|start| start - queued.since_ps);
+                    packet.change_wait_ps(state.tier as usize, from, to);
+                }
             }
+            ahead = Some((queued.depart_ps, expected));
         }
-        state.busy_until = depart.unwrap_or(now);
+        state.busy_until = ahead.map_or(now, |(departs, _)| departs);
         if let Some(&head) = members.first() {
             state.head_arrive = self.pool[head].arrive.as_ps();
             self.events.push_link(&mut self.links, link);

@@ -327,7 +327,8 @@ impl<'a> Network<'a> {
                 Admission::Drop => return self.drop_at(link, index),
             }
             let depart_ps = now + backlog + service;
-            let queued = Queued { depart_ps, wire_bytes: packet.wire_bytes, arrives: !lost_on_wire };
+            let (wire_bytes, arrives) = (packet.wire_bytes, !lost_on_wire);
+            let queued = Queued { since_ps: now, depart_ps, wire_bytes, arrives };
             special.push(queued, || profile.bytes_in(backlog + service));
         }
         if backlog > profile.mark_ps {

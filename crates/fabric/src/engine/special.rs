@@ -58,6 +58,8 @@ pub enum Peaks {
 /// A packet in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queued {
+    /// When it was queued, in ps.
+    pub since_ps: u64,
     /// When it departs, in ps.
     pub depart_ps: u64,
     /// Bytes on the wire.

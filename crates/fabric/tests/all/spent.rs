@@ -100,3 +100,55 @@ fn a_last_packet_that_took_the_slow_path_is_late() {
     assert_eq!(record.receiver.stalls.by_loss, Span::ZERO);
     assert!(record.receiver.stalls.by_reordering >= Span::from_us(40), "{:?}", record.receiver);
 }
+
+/// A host's link that is slow at first, with 15 KB over it: ten full packets of 1,500 bytes and one of 440, all of one window.
+fn over_a_link_that_changes(fault: &str) -> (Vec<Flow>, Results) {
+    let fabric = fabric(&format!("{SMALL}\n[[fault]]\nlink = \"host0>leaf0\"\n{fault}\n"));
+    let flows = vec![flow(0, 0, 2, 15_000)];
+    let tcp = "name = \"tcp\"\ninitial_window = 16";
+    let results = Run::new(&fabric, tcp, "name = \"ecmp\"").flows(&flows);
+    (flows, results)
+}
+
+#[test]
+fn waits_at_a_link_that_speeds_up_are_those_that_packets_had() {
+    let (flows, results) = over_a_link_that_changes("until = \"1ms\"\nrate = \"10Mbps\"");
+    assert_whole(&results, &flows);
+    // The first packet is in service until 1,200 us; those behind it follow at 1.2 us each.
+    let record = &results.flows[0];
+    let waits: u64 = (0..10u64).map(|ahead| 1_200_000_000 + ahead * 1_200_000).sum();
+    // Packets keep their waits in steps of 256 ps.
+    assert!(record.wait_ps[0].abs_diff(waits) < 10 * 256, "{} ps of {waits}", record.wait_ps[0]);
+    assert!(record.wait_ps.iter().all(|&wait| wait / 10 <= fct(&results, &flows, 0).as_ps()));
+}
+
+#[test]
+fn waits_at_a_link_that_slows_down_are_those_that_packets_had() {
+    let (flows, results) = over_a_link_that_changes("at = \"2us\"\nrate = \"1Gbps\"");
+    assert_whole(&results, &flows);
+    // Two packets are out or in service by 2 us: at 2.4 us, the others go at 12 us each.
+    let waits: u64 = 1_200_000 + (0..9u64).map(|ahead| 2_400_000 + ahead * 12_000_000).sum::<u64>();
+    let found = results.flows[0].wait_ps[0];
+    assert!(found.abs_diff(waits) < 10 * 256, "{found} ps of {waits}");
+}
+
+#[test]
+fn the_parts_are_the_completion_time_when_links_change_under_full_queues() {
+    let changes: String = (1..40)
+        .map(|n| {
+            let (link, rate) = (["leaf0-spine0", "leaf0-spine1", "leaf1-host2"][n % 3], [1, 40, 3][n / 3 % 3]);
+            let (at, until) = (n * 37, n * 37 + 60);
+            format!("[[fault]]\nlink = \"{link}\"\nat = \"{at}us\"\nuntil = \"{until}us\"\nrate = \"{rate}Gbps\"\n")
+        })
+        .collect();
+    let fabric = fabric(&format!("{SMALL}\n{changes}"));
+    let flows = busy();
+    for transport in ["name = \"dctcp\"", "name = \"tcp\"\nsack = true", "name = \"expresspass\""] {
+        let results = Run::new(&fabric, transport, "name = \"rps\"").flows(&flows);
+        assert_whole(&results, &flows);
+        for (index, record) in results.flows.iter().enumerate() {
+            let took = fct(&results, &flows, index);
+            assert!(record.spent.waits.iter().all(|&wait| wait <= took), "flow {index}");
+        }
+    }
+}
