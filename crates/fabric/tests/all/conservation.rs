@@ -1,24 +1,128 @@
 //! Whatever the fabric, the faults, the transport and the scheme: no packet is lost sight of, no flow beats its ideal,
 //! and a second run is the same run.
 
-use crate::common::{Run, fabric, flow};
 use proptest::prelude::*;
+use weft_balance::balancers;
+use weft_topology::fabrics;
 use weft_traffic::Flow;
+use weft_transport::TransportSpec;
 use weft_units::Span;
 
-fn any_fabric() -> impl Strategy<Value = String> {
-    let leaf_spine = (1u32..4, 1u32..4, 1u32..4, 1u32..3, prop::sample::select(vec![1u32, 10, 25]))
-        .prop_filter("two hosts at least", |(leaves, _, hosts, ..)| leaves * hosts >= 2)
-        .prop_map(|(leaves, spines, hosts, parallel, rate)| {
-            format!(
-                "kind = 'leaf-spine'\nleaves = {leaves}\nspines = {spines}\nhosts_per_leaf = {hosts}\n\
-                 links_per_pair = {parallel}\nfabric_rate = '{rate}Gbps'\n"
-            )
+use crate::common::{Run, fabric, flow};
+
+/// Names of a registry, each with parameters to try: such that everything that it can do happens within 300 us.
+type Variants = &'static [(&'static str, &'static [&'static str])];
+
+const TRANSPORTS: Variants = &[
+    ("tcp", &["", "sack = true\nack_every = 2", "sack = true\nrack = true"]),
+    ("dctcp", &["", "handshake = true", "reorder_hold = '20us'\nreorder_segments = 8\nack_every = 2"]),
+    ("expresspass", &["", "credit_spread = '8B'\nretransmit_timeout = '1ms'"]),
+    (
+        "mptcp",
+        &[
+            "",
+            "subflows = 4\ncoupling = 'olia'\nscheduler = 'lowest-rtt'",
+            "subflows = 3\nsack = true\necn = 'dctcp'\nhandshake = true\nack_every = 2",
+        ],
+    ),
+    (
+        "maxpass",
+        &["", "keep = 4\nreselect_after = 1\nsingle_below = 9\ncut = 'as-printed'\ngrowth = 'as-printed'"],
+    ),
+];
+
+const BALANCERS: Variants = &[
+    ("ecmp", &["", "hash = 'symmetric'"]),
+    ("wcmp", &[""]),
+    ("rps", &[""]),
+    ("letflow", &["gap = '5us'"]),
+    ("drill", &["", "d = 3\nm = 2"]),
+    ("tr", &["long_after = '20KB'\nrtt = '20us'\nentries = 8"]),
+    ("qall", &["update = '2us'\nrecirculation = '1us'\ntime_constant = '50us'\ntick = '10ns'"]),
+    ("qall-poly", &["form = 'poly3'\ngranularity = 'flowlet'\ngap = '5us'\nupdate = '1ns'"]),
+    ("lbt", &["long_after = '8KB'\nrefresh = '20us'\nentries = 16"]),
+    ("conga", &["gap = '5us'"]),
+    ("hula", &["gap = '5us'\ninterval = '10us'\ntau = '20us'\nt_fail = '30us'"]),
+    ("drb", &[""]),
+    ("flowbender", &[""]),
+    (
+        "hedera",
+        &[
+            "interval = '100us'\ncontrol_delay = '30us'\nlarge = 0.01",
+            "interval = '60us'\ncontrol_delay = '30us'\nlarge = 0.01\nplacement = 'annealing'\nsteps = 20",
+        ],
+    ),
+    (
+        "meet",
+        &[
+            "gap = '5us'\nupdate = '20us'\nprobe = '10us'\nwindow = '30us'\nproxy_timeout = '40us'",
+            "gap = '5us'\nupdate = '20us'\nprobe = '10us'\nwindow = '30us'\nprober = 'proxy'",
+        ],
+    ),
+    ("plb", &["idle_rounds = 1\nforced_rounds = 2\ncongested_share = 0.1"]),
+    ("presto", &["flowcell = '3KB'", "flowcell = '3KB'\nreorder = false"]),
+    (
+        "clove",
+        &[
+            "gap = '5us'\nrediscover = '100us'\ntrace_timeout = '60us'\ncandidates = 24",
+            "mode = 'edge-flowlet'\ngap = '5us'\nscope = 'host'",
+        ],
+    ),
+    (
+        "hermes",
+        &[
+            "reroute_after = '3KB'\nreroute_probability = 1.0\nwindow = '50us'\nfailed_for = '2ms'\nblackhole_timeouts = 1",
+            "ecn = false\nprobe_interval = '100us'\nsamples = 1\nreroute_after = '3KB'\none_hop_delay = '2us'",
+        ],
+    ),
+];
+
+/// A registered name with parameters of the list; every name and all of its parameters get their turn.
+fn any_of(registered: Vec<&'static str>, variants: Variants) -> impl Strategy<Value = String> {
+    let tables = registered.into_iter().flat_map(|name| {
+        let known = variants.iter().find(|(known, _)| *known == name);
+        let (_, parameters) = known.unwrap_or_else(|| {
+            panic!("{name} is registered: add a row with parameters for it to the list above")
         });
-    let fat_tree = (1u32..3, 1u32..3)
-        .prop_map(|(half, hosts)| format!("kind = 'fat-tree'\nk = {}\nhosts_per_edge = {hosts}\n", 2 * half));
+        parameters.iter().map(move |parameters| format!("name = '{name}'\n{parameters}"))
+    });
+    prop::sample::select(tables.collect::<Vec<_>>())
+}
+
+fn any_transport() -> impl Strategy<Value = String> {
+    any_of(TransportSpec::list().iter().map(|info| info.name).collect(), TRANSPORTS)
+}
+
+fn any_balancer() -> impl Strategy<Value = String> {
+    any_of(balancers().iter().map(|info| info.name).collect(), BALANCERS)
+}
+
+/// A fabric of this registered kind.
+fn of_kind(kind: &str) -> BoxedStrategy<String> {
+    match kind {
+        "leaf-spine" => (1u32..4, 1u32..4, 1u32..4, 1u32..3, prop::sample::select(vec![1u32, 10, 25]))
+            .prop_filter("two hosts at least", |(leaves, _, hosts, ..)| leaves * hosts >= 2)
+            .prop_map(|(leaves, spines, hosts, parallel, rate)| {
+                format!(
+                    "leaves = {leaves}\nspines = {spines}\nhosts_per_leaf = {hosts}\n\
+                     links_per_pair = {parallel}\nfabric_rate = '{rate}Gbps'\n"
+                )
+            })
+            .boxed(),
+        "fat-tree" => (1u32..3, 1u32..3)
+            .prop_map(|(half, hosts)| format!("k = {}\nhosts_per_edge = {hosts}\n", 2 * half))
+            .boxed(),
+        "graph" => Just("file = '../../data/fabrics/mixed-speeds.toml'\n".to_owned()).boxed(),
+        other => panic!("{other} is registered: say here what its parameters may be"),
+    }
+}
+
+fn any_fabric() -> impl Strategy<Value = String> {
+    let kinds = fabrics().into_iter().map(|info| {
+        of_kind(info.name).prop_map(move |parameters| format!("kind = '{}'\n{parameters}", info.name))
+    });
     let buffer = prop::sample::select(vec!["'8KB'", "'12packets'", "'375KB'", "'unlimited'"]);
-    (prop_oneof![leaf_spine, fat_tree], buffer)
+    (prop::strategy::Union::new(kinds), buffer)
         .prop_map(|(fabric, buffer)| format!("{fabric}[switch_queue]\nbuffer = {buffer}\nmark = '5KB'\n"))
 }
 
@@ -46,33 +150,8 @@ proptest! {
         fabric_text in any_fabric(),
         faults in any_fault(),
         raw in any_flows(),
-        transport in prop::sample::select(vec![
-            "name = 'maxpass'", "name = 'maxpass'\nkeep = 4\nreselect_after = 1\nsingle_below = 9\ncut = 'as-printed'\ngrowth = 'as-printed'",
-            "name = 'expresspass'", "name = 'expresspass'\ncredit_spread = '8B'\nretransmit_timeout = '1ms'",
-            "name = 'tcp'", "name = 'tcp'\nsack = true\nack_every = 2", "name = 'dctcp'", "name = 'dctcp'\nhandshake = true",
-            "name = 'tcp'\nsack = true\nrack = true", "name = 'dctcp'\nreorder_hold = '20us'\nreorder_segments = 8\nack_every = 2",
-            "name = 'mptcp'", "name = 'mptcp'\nsubflows = 4\ncoupling = 'olia'\nscheduler = 'lowest-rtt'",
-            "name = 'mptcp'\nsubflows = 3\nsack = true\necn = 'dctcp'\nhandshake = true\nack_every = 2",
-        ]),
-        balancer in prop::sample::select(vec![
-            "name = 'ecmp'", "name = 'ecmp'\nhash = 'symmetric'", "name = 'wcmp'", "name = 'rps'", "name = 'drb'", "name = 'letflow'\ngap = '5us'",
-            "name = 'drill'", "name = 'presto'\nflowcell = '3KB'", "name = 'presto'\nflowcell = '3KB'\nreorder = false",
-            "name = 'tr'\nlong_after = '20KB'\nrtt = '20us'\nentries = 8",
-            "name = 'qall'\nupdate = '2us'\nrecirculation = '1us'\ntime_constant = '50us'\ntick = '10ns'",
-            "name = 'qall-poly'\nform = 'poly3'\ngranularity = 'flowlet'\ngap = '5us'\nupdate = '1ns'",
-            "name = 'lbt'\nlong_after = '8KB'\nrefresh = '20us'\nentries = 16",
-            "name = 'conga'\ngap = '5us'",
-            "name = 'hedera'\ninterval = '100us'\ncontrol_delay = '30us'\nlarge = 0.01",
-            "name = 'hedera'\ninterval = '60us'\ncontrol_delay = '30us'\nlarge = 0.01\nplacement = 'annealing'\nsteps = 20",
-            "name = 'meet'\ngap = '5us'\nupdate = '20us'\nprobe = '10us'\nwindow = '30us'\nproxy_timeout = '40us'",
-            "name = 'meet'\ngap = '5us'\nupdate = '20us'\nprobe = '10us'\nwindow = '30us'\nprober = 'proxy'",
-            "name = 'flowbender'", "name = 'plb'\nidle_rounds = 1\nforced_rounds = 2\ncongested_share = 0.1",
-            "name = 'clove'\ngap = '5us'\nrediscover = '100us'\ntrace_timeout = '60us'\ncandidates = 24",
-            "name = 'clove'\nmode = 'edge-flowlet'\ngap = '5us'\nscope = 'host'",
-            "name = 'hula'\ngap = '5us'\ninterval = '10us'\ntau = '20us'\nt_fail = '30us'",
-            "name = 'hermes'\nreroute_after = '3KB'\nreroute_probability = 1.0\nwindow = '50us'\nfailed_for = '2ms'\nblackhole_timeouts = 1",
-            "name = 'hermes'\necn = false\nprobe_interval = '100us'\nsamples = 1\nreroute_after = '3KB'\none_hop_delay = '2us'",
-        ]),
+        transport in any_transport(),
+        balancer in any_balancer(),
     ) {
         let fabric = fabric(&format!("{fabric_text}{faults}"));
         let hosts = fabric.topology.hosts as u16;
@@ -84,7 +163,7 @@ proptest! {
             })
             .collect();
         flows.sort_by_key(|flow| flow.start);
-        let run = Run { time_limit: Span::from_ms(300), ..Run::new(&fabric, transport, balancer) };
+        let run = Run { time_limit: Span::from_ms(300), ..Run::new(&fabric, &transport, &balancer) };
         let results = run.flows(&flows);
         for (record, flow) in results.flows.iter().zip(&flows) {
             if let Some(delivered) = record.delivered {

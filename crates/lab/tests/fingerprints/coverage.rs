@@ -1,0 +1,92 @@
+//! Whatever can be named in a spec and moves packets has a pin: the registries say what there is.
+
+use std::collections::BTreeSet;
+
+use schemars::schema_for;
+use serde_json::Value;
+use weft_balance::balancers;
+use weft_lab::Resolved;
+use weft_lab::spec::RunSpec;
+use weft_topology::fabrics;
+use weft_topology::spec::FaultTable;
+use weft_transport::TransportSpec;
+
+use crate::pins::{OBSERVATIONS, Pins, tables};
+
+/// The resolved spec of each pin, as JSON.
+fn specs() -> Vec<Value> {
+    let resolved = |pin: &crate::pins::Pin| {
+        let resolved = Resolved::new(&pin.source()).unwrap_or_else(|error| panic!("{}: {error}", pin.name));
+        serde_json::to_value(&resolved.spec).expect("a spec is plain data")
+    };
+    Pins::read().pins.iter().map(resolved).collect()
+}
+
+/// Refuses a registered name that no pin has at `pointer` of its spec.
+fn check(what: &str, registered: &[&str], pointer: &str) {
+    let specs = specs();
+    let pinned: BTreeSet<&str> = specs.iter().filter_map(|spec| spec.pointer(pointer)?.as_str()).collect();
+    let missing: Vec<_> = registered.iter().filter(|name| !pinned.contains(*name)).collect();
+    assert!(missing.is_empty(), "{what} {missing:?}: no pin. {ADVICE}");
+}
+
+const ADVICE: &str = "Add a [[pin]] with a `name` and `set` to crates/lab/tests/fingerprints/pins.toml, and write its \
+                      hashes with WEFT_WRITE_PINS=1 cargo test -p weft-lab --test fingerprints";
+
+#[test]
+fn every_scheme_has_a_pin() {
+    check("schemes", &balancers().iter().map(|info| info.name).collect::<Vec<_>>(), "/balancer/name");
+}
+
+#[test]
+fn every_transport_has_a_pin() {
+    check(
+        "transports",
+        &TransportSpec::list().iter().map(|info| info.name).collect::<Vec<_>>(),
+        "/transport/name",
+    );
+}
+
+#[test]
+fn every_kind_of_fabric_has_a_pin() {
+    check("fabrics", &fabrics().iter().map(|info| info.name).collect::<Vec<_>>(), "/fabric/kind");
+}
+
+/// Refuses a key that the schema has and no pin uses at one of the tables that `find` gives.
+fn check_keys(what: &str, schema: &Value, find: impl Fn(&Value) -> Vec<Value>) {
+    let used: BTreeSet<String> = specs()
+        .iter()
+        .flat_map(&find)
+        .filter_map(|table| Some(table.as_object()?.keys().cloned().collect::<Vec<_>>()))
+        .flatten()
+        .collect();
+    let keys = schema["properties"].as_object().expect("a table");
+    let missing: Vec<_> = keys.keys().filter(|key| !used.contains(*key)).collect();
+    assert!(missing.is_empty(), "{what} {missing:?}: no pin. {ADVICE}");
+}
+
+#[test]
+fn every_key_of_a_fault_has_a_pin() {
+    check_keys("keys of a fault", &schema_for!(FaultTable).to_value(), |spec| {
+        spec.pointer("/fabric/fault").and_then(Value::as_array).cloned().unwrap_or_default()
+    });
+}
+
+#[test]
+fn every_setting_of_a_run_has_a_pin() {
+    check_keys("settings of a run", &schema_for!(RunSpec).to_value(), |spec| {
+        spec.get("run").into_iter().cloned().collect()
+    });
+}
+
+#[test]
+fn every_table_has_rows_in_some_pin() {
+    let pins = Pins::read().pins;
+    let mut empty: BTreeSet<&str> = tables().collect();
+    for pin in &pins {
+        let outcome = pin.run();
+        empty.retain(|name| outcome.table(name).is_none_or(|table| table.num_rows() == 0));
+    }
+    assert!(empty.is_empty(), "tables {empty:?} are empty in every pin. {ADVICE}");
+    assert!(pins.iter().any(|pin| pin.observe.is_some()), "no pin has {OBSERVATIONS}");
+}
