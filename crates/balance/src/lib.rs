@@ -13,8 +13,7 @@ pub mod model;
 mod registry;
 pub mod switch;
 mod switch_api;
-#[cfg(test)]
-mod testing;
+pub mod testing;
 
 pub use edge_api::{EdgeBalancer, EdgeContext, EdgeHooks, Expired, HostInfo, Message};
 pub use registry::{

@@ -1,0 +1,149 @@
+//! The switch of the test world.
+
+use weft_packet::{HostId, Packet};
+use weft_units::{Bytes, Purpose, Rate, Span, Stream, Time};
+
+use super::{HOSTS_PER_RACK, RACKS, take_earliest};
+use crate::{NextHops, Peer, PortId, SwitchContext, SwitchInfo};
+
+/// A switch whose ports do what the test says. Nothing moves by itself: not the clock, no queue, no timer.
+#[derive(Debug, Clone)]
+pub struct FakeSwitch {
+    /// The time that the scheme sees.
+    pub now: Time,
+    /// Bytes queued on each port, what is left of the packet in service included.
+    pub backlogs: Vec<u64>,
+    /// The rate of each port; not zero.
+    pub rates: Vec<Rate>,
+    /// Bytes that each port was given to send so far.
+    pub sent: Vec<u64>,
+    /// Whether each port's cable works.
+    pub up: Vec<bool>,
+    /// The propagation delay of each port's cable.
+    pub delays: Vec<Span>,
+    /// What each port's queue holds, or `None` if it has no limit.
+    pub buffers: Vec<Option<Bytes>>,
+    /// What is at the far end of each port's cable.
+    pub peers: Vec<Peer>,
+    /// The rack that hangs at the switch, or `None` if it is no edge switch.
+    pub rack: Option<u16>,
+    /// What the scheme sent, and by which port.
+    pub outbox: Vec<(PortId, Packet)>,
+    /// The timers that the scheme asked for: when they are due, and their tokens. [`FakeSwitch::next_timer`] takes one.
+    pub timers: Vec<(Time, u32)>,
+    stream: Stream,
+}
+
+impl FakeSwitch {
+    /// The edge switch of rack 0 with this many idle ports of 10 Gbit/s, 1 us and 375 KB to as many switches of tier 1.
+    pub fn new(ports: usize, seed: u64) -> Self {
+        Self {
+            now: Time::ZERO,
+            backlogs: vec![0; ports],
+            rates: vec![Rate::from_gbps(10); ports],
+            sent: vec![0; ports],
+            up: vec![true; ports],
+            delays: vec![Span::from_us(1); ports],
+            buffers: vec![Some(Bytes::from_kb(375)); ports],
+            peers: (0..ports as u32).map(|port| Peer::Switch { switch: 100 + port, tier: 1 }).collect(),
+            rack: Some(0),
+            outbox: Vec::new(),
+            timers: Vec::new(),
+            stream: Stream::new(seed, Purpose::SwitchBalancer, 0),
+        }
+    }
+
+    /// What a scheme is told of this switch, as number `switch` in `tier`.
+    pub fn info(&self, switch: u32, tier: u8, seed: u64) -> SwitchInfo<'_> {
+        SwitchInfo {
+            switch,
+            tier,
+            seed,
+            port_rates: &self.rates,
+            port_delays: &self.delays,
+            port_buffers: &self.buffers,
+            port_peers: &self.peers,
+            rack: self.rack,
+            racks: RACKS,
+        }
+    }
+
+    /// Moves the clock to the earliest timer, which is over then, and returns its token: what
+    /// [`SwitchBalancer::timer`](crate::SwitchBalancer::timer) is to be called with. `None` if there is none. Of timers
+    /// that are due at once, the one that was asked for first.
+    pub fn next_timer(&mut self) -> Option<u32> {
+        take_earliest(&mut self.now, &mut self.timers)
+    }
+}
+
+impl SwitchContext for FakeSwitch {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn drain_time(&self, port: PortId) -> Span {
+        self.rates[port.index()].service(Bytes::new(self.backlogs[port.index()]))
+    }
+
+    fn backlog_bytes(&self, port: PortId) -> u64 {
+        self.backlogs[port.index()]
+    }
+
+    fn rate(&self, port: PortId) -> Rate {
+        self.rates[port.index()]
+    }
+
+    fn bytes_sent(&self, port: PortId) -> u64 {
+        self.sent[port.index()]
+    }
+
+    fn is_up(&self, port: PortId) -> bool {
+        self.up[port.index()]
+    }
+
+    fn rack_of(&self, host: HostId) -> u16 {
+        host.0 / HOSTS_PER_RACK
+    }
+
+    fn random(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    fn send(&mut self, port: PortId, packet: Packet) {
+        self.outbox.push((port, packet));
+    }
+
+    fn set_timer(&mut self, delay: Span, token: u32) {
+        self.timers.push((self.now + delay, token));
+    }
+}
+
+/// A group of next hops that owns its arrays.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// The ports, in ascending order; at least two.
+    pub ports: Vec<PortId>,
+    /// The capacity behind each, in Mbit/s; at least 1.
+    pub weights: Vec<u32>,
+    /// The rack that they lead to.
+    pub rack: u16,
+}
+
+impl Group {
+    /// These ports, with 10 Gbit/s behind each, towards rack 1.
+    pub fn of(ports: impl IntoIterator<Item = u16>) -> Self {
+        let ports: Vec<_> = ports.into_iter().map(PortId).collect();
+        Self { weights: vec![10_000; ports.len()], ports, rack: 1 }
+    }
+
+    /// Ports 0 and up, one for each weight.
+    pub fn weighted(weights: &[u32]) -> Self {
+        let ports = (0..weights.len() as u16).map(PortId).collect();
+        Self { ports, weights: weights.to_vec(), rack: 1 }
+    }
+
+    /// The group as a scheme sees it.
+    pub fn hops(&self) -> NextHops<'_> {
+        NextHops { ports: &self.ports, weights: &self.weights, rack: self.rack }
+    }
+}
