@@ -47,13 +47,7 @@ impl<'a> Deliveries<'a> {
     /// Nothing was delivered yet. `payload_bytes` is the payload of a full segment.
     pub fn new(hosts: usize, flows: &'a [Flow], payload_bytes: u64) -> Self {
         let zeros = vec![0; hosts * KINDS];
-        Self {
-            flows,
-            payload_bytes,
-            total: zeros.clone(),
-            before: zeros,
-            rows: Vec::new(),
-        }
+        Self { flows, payload_bytes, total: zeros.clone(), before: zeros, rows: Vec::new() }
     }
 
     /// Sums up what each host got by now.

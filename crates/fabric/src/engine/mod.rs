@@ -1,16 +1,14 @@
 //! The event core: one event a packet-hop.
 
-mod active;
 mod copies;
 mod credit_port;
 mod deliveries;
 mod departures;
-mod endpoint;
 mod event_set;
 mod faults;
-mod hosts;
+mod host;
 mod link;
-mod mappings;
+mod merge;
 mod messages;
 mod network;
 mod observer;

@@ -1,25 +1,26 @@
 //! A simulation: flows start, packets move, flows end.
 
-mod flows;
 mod outcome;
 
 use weft_balance::{BalancerSpec, EdgeHooks, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
-use weft_packet::{FlowId, HostId, Kind, Packet};
-use weft_topology::{FaultEvent, FlowPackets, Ideal, Topology};
+use weft_packet::{FlowId, HostId};
+use weft_topology::{FaultEvent, Topology};
 use weft_traffic::Flow;
-use weft_transport::{Delivery, FlowSize, Protocol, SenderState};
+use weft_transport::Protocol;
 use weft_units::{Purpose, Span, Stream, Time};
 
-use super::active::{Active, NOT_ACTIVE};
-use super::endpoint::HostOutbox;
 use super::event_set::{EventKey, EventKind, Next};
-use super::hosts::{Hosts, PacketSizes, fabric_facts};
-use super::mappings::Mappings;
+use super::host::{
+    Common, Deeds, Directory, Edge, Here, Host, HostLog, Nic, PacketSizes, Plan, Side, edge_schemes,
+    fabric_facts, route_counts,
+};
 use super::network::Network;
 use super::paths::PathMeter;
-use super::results::FlowRecord;
+use super::pool::PacketIndex;
+use super::ports::SwitchConfigs;
 use super::sampler::Sampler;
 use super::special::Peaks;
+use super::switch::switch_schemes;
 use super::tracer::Tracer;
 
 /// Everything that a run depends on.
@@ -102,141 +103,141 @@ pub struct Progress {
 
 /// A run, from its first event to its last.
 pub struct Simulation<'a, P: Protocol> {
-    protocol: P,
     network: Network<'a>,
-    hosts: Hosts<'a>,
-    topology: &'a Topology,
-    flows: &'a [Flow],
+    hosts: Vec<Host<P>>,
+    plan: Plan<'a, P>,
+    common: Common<'a>,
     faults: &'a [FaultEvent],
     reroute_after: Span,
-    active: Active<P>,
-    /// The place of each flow among the active ones, then those of second subflows, and so on.
-    place: Vec<u32>,
-    records: Vec<FlowRecord>,
     next_flow: usize,
     finished: usize,
     finite: usize,
-    /// Every flow that can end has ended.
-    all_done: bool,
-    deadline: Time,
+    /// Nothing happens after this instant: the time limit, or when the last flow that can end has ended.
+    last_instant: Time,
+    ending: Option<Ending>,
     events: u64,
-    /// Credits that reached their sender after its flow had ended.
-    stray_credits: u64,
-    hash_key: u64,
     sampler: Option<Sampler<'a>>,
-    paths: Option<PathMeter>,
-    sizes: PacketSizes,
+}
+
+/// One host and what a call there can reach.
+macro_rules! at_host {
+    ($simulation:ident, $host:expr, |$node:ident, $plan:ident, $here:ident| $call:expr) => {{
+        let ($plan, host) = (&$simulation.plan, $host);
+        let $here =
+            &mut Here { nic: Nic::new(&mut $simulation.network, host), common: &mut $simulation.common };
+        let $node = &mut $simulation.hosts[host.index()];
+        $call
+    }};
 }
 
 impl<'a, P: Protocol> Simulation<'a, P> {
     /// A run that has not begun.
     pub fn new(input: SimulationInput<'a, P>) -> Self {
-        let SimulationInput { topology, balancer, seed, .. } = input;
-        let (hooks, edge_hooks) = match input.external {
-            Some(_) => (SwitchHooks::default(), EdgeHooks::default()),
-            None => (balancer.switch_hooks(), balancer.edge_hooks()),
+        let SimulationInput { topology, balancer, seed, faults, flows, protocol, .. } = input;
+        let is_external = input.external.is_some();
+        let (hooks, edge_hooks) = if is_external {
+            (SwitchHooks::default(), EdgeHooks::default())
+        } else {
+            (balancer.switch_hooks(), balancer.edge_hooks())
         };
         let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
+        let sizes = PacketSizes::of(&protocol);
+        // What a scheme from outside does is not known beforehand.
+        let switches = if protocol.ports() > 1 && !is_external {
+            SwitchConfigs::new(switch_schemes(topology, seed, sizes.full_bytes, &mut own))
+        } else {
+            SwitchConfigs::default()
+        };
         let scheme = input.external.unwrap_or(&mut own);
-        let sizes = PacketSizes::of(&input.protocol);
         let peaks = input.sample_every.map_or(Peaks::NotKept, |_| Peaks::Kept);
-        let hooks = (hooks, edge_hooks);
-        let mut network = Network::new(topology, input.faults, seed, peaks, sizes.full_bytes, hooks, scheme);
-        let subflows = input.protocol.subflows() as usize;
-        if subflows > 1 {
-            network.mappings = Mappings::new(input.flows.len() * subflows);
-        }
-        if let Some(rules) = input.protocol.credit_ports() {
+        let mut network =
+            Network::new(topology, faults, seed, peaks, sizes.full_bytes, (hooks, edge_hooks), scheme);
+        if let Some(rules) = protocol.credit_ports() {
             network.open_credit_ports(rules);
         }
         if let Some(window) = input.observe_every {
             network.observe(window, sizes.full_bytes);
         }
         if let Some((count, every)) = input.trace_flows {
-            network.trace(Tracer::new(count, input.flows, every));
+            network.trace(Tracer::new(count, flows, every));
         }
-        let hosts = Hosts::new(&network, input.faults, balancer, edge_hooks, sizes, seed);
-        let last_start = input.flows.last().map_or(Time::ZERO, |flow| flow.start);
-        let mut simulation = Self {
-            network,
-            hosts,
+        let subflows = protocol.subflows() as usize;
+        let common = Common {
             topology,
-            flows: input.flows,
-            faults: input.faults,
+            sizes,
+            hooks: edge_hooks,
+            reads_more: edge_hooks.receiving || subflows > 1 || protocol.ports() > 1,
+            routes: if edge_hooks.sending {
+                route_counts(topology, network.explicit_routes())
+            } else {
+                Vec::new()
+            },
+            deeds: Deeds::default(),
+        };
+        let plan = Plan {
+            protocol,
+            flows,
+            directory: Directory::new(topology.hosts, flows, subflows),
+            payload_bytes: sizes.payload_bytes(),
+            hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
+            switches,
+        };
+        let paths = input.paths_of.map(|from_bytes| PathMeter::new(from_bytes, sizes.header_bytes));
+        let schemes = edge_schemes(topology, faults, balancer, edge_hooks, (sizes, &common.routes), seed);
+        let hosts = schemes.into_iter().enumerate().map(|(host, scheme)| {
+            let stream = |purpose| Stream::new(seed, purpose, host as u64);
+            let edge = Edge { scheme, stream: stream(Purpose::EdgeBalancer) };
+            let log = HostLog { paths: paths.clone(), ..HostLog::default() };
+            Host::new(HostId(host as u16), &plan.directory, edge, stream(Purpose::Transport), log)
+        });
+        let mut simulation = Self {
+            hosts: hosts.collect(),
+            network,
+            common,
+            faults,
             reroute_after: input.reroute_after,
-            active: Active::default(),
-            place: vec![NOT_ACTIVE; input.flows.len() * subflows],
-            protocol: input.protocol,
-            records: Vec::with_capacity(input.flows.len()),
             next_flow: 0,
             finished: 0,
-            finite: input.flows.iter().filter(|flow| !flow.background).count(),
-            all_done: false,
-            deadline: last_start.saturating_add(input.time_limit),
+            finite: flows.iter().filter(|flow| !flow.background).count(),
+            last_instant: last_start(flows).saturating_add(input.time_limit),
+            ending: None,
             events: 0,
-            stray_credits: 0,
-            sampler: input.sample_every.map(|every| Sampler::new(every, topology, input.flows, sizes)),
-            paths: input.paths_of.map(|from_bytes| PathMeter::new(from_bytes, sizes.header_bytes)),
-            sizes,
-            hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
+            sampler: input.sample_every.map(|every| Sampler::new(every, topology, flows, sizes)),
+            plan,
         };
         simulation.prepare();
         simulation
     }
 
-    /// Works out every flow's ideal completion time, and arms the first events.
+    /// Lets schemes begin, and arms the first events.
     fn prepare(&mut self) {
-        let mut ideal_fct = Ideal::new(self.topology.at_its_best(self.faults));
-        for flow in self.flows {
-            let ideal = if flow.background { Span::ZERO } else { self.ideal(&mut ideal_fct, flow) };
-            self.records.push(FlowRecord { ideal, ..FlowRecord::default() });
-        }
         self.network.start_schemes();
-        self.hosts.start_schemes(&mut self.network);
+        if self.common.hooks.sending {
+            for host in 0..self.hosts.len() {
+                at_host!(self, HostId(host as u16), |host, _plan, here| host.start_scheme(here));
+            }
+        }
         for (index, fault) in self.faults.iter().enumerate() {
             self.network.events.push_timer(fault.at, EventKey::new(EventKind::Fault, index as u32));
         }
         self.sample();
-        if let Some(flow) = self.flows.first() {
+        if let Some(flow) = self.plan.flows.first() {
             self.network.events.push_timer(flow.start, EventKey::new(EventKind::FlowStart, 0));
-        }
-    }
-
-    fn ideal(&self, ideal_fct: &mut Ideal, flow: &Flow) -> Span {
-        let size = self.protocol.flow_size(flow.size_bytes);
-        let packets = FlowPackets {
-            full_bytes: self.protocol.segment_wire_bytes(size, 0),
-            full_count: size.segments - 1,
-            last_bytes: self.protocol.segment_wire_bytes(size, size.segments - 1),
-        };
-        let ideal = ideal_fct.fct(flow.src, flow.dst, packets, self.protocol.handshake_wire_bytes());
-        // A flow that no path can carry has no completion time to compare with.
-        ideal.unwrap_or_default()
-    }
-
-    fn size(&self, flow: &Flow) -> FlowSize {
-        if flow.background {
-            FlowSize { segments: FlowSize::ENDLESS, last_payload: 1 }
-        } else {
-            self.protocol.flow_size(flow.size_bytes)
         }
     }
 
     /// Processes up to `max_events` events. By itself it compiles to less than inside its caller.
     #[inline(never)]
     pub fn advance(&mut self, max_events: u64) -> Status {
+        if let Some(ending) = self.ending {
+            return Status::Finished(ending);
+        }
         for _ in 0..max_events {
-            if self.all_done {
-                return Status::Finished(Ending::AllDone);
-            }
             let Some((time, event)) = self.network.events.pop(&mut self.network.links) else {
-                return Status::Finished(Ending::Idle);
+                return self.end(Ending::Idle);
             };
-            if time > self.deadline {
-                self.network.now = self.deadline;
-                // Whatever was popped is after the end: nobody will miss it.
-                self.deadline = Time::ZERO;
-                return Status::Finished(Ending::TimeLimit);
+            if time > self.last_instant {
+                return self.end(Ending::TimeLimit);
             }
             debug_assert!(time >= self.network.now, "time goes on");
             self.network.now = time;
@@ -244,8 +245,7 @@ impl<'a, P: Protocol> Simulation<'a, P> {
             match event {
                 Next::Arrival(link) => {
                     if let Some(index) = self.network.arrive(link) {
-                        let packet = self.network.consume(index);
-                        self.receive(packet);
+                        self.receive(index);
                     }
                 }
                 Next::Timer(key) => self.timer(key),
@@ -254,36 +254,117 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         Status::Running
     }
 
+    /// The run is over: because every flow has ended, or else for this reason.
+    #[cold]
+    fn end(&mut self, otherwise: Ending) -> Status {
+        let ending = if self.is_done() { Ending::AllDone } else { otherwise };
+        if ending == Ending::TimeLimit {
+            self.network.now = self.last_instant;
+        }
+        self.ending = Some(ending);
+        Status::Finished(ending)
+    }
+
+    /// Whether every flow that can end has ended. Never, where none can.
+    const fn is_done(&self) -> bool {
+        self.finite > 0 && self.finished == self.finite
+    }
+
+    /// A packet reached its host.
+    #[inline]
+    fn receive(&mut self, index: PacketIndex) {
+        let option = if self.common.reads_more { self.network.pool.option(index) } else { 0 };
+        let packet = self.network.consume(index);
+        let ended = at_host!(self, packet.dst, |host, plan, here| host.receive(plan, packet, option, here));
+        if ended {
+            self.flow_ended();
+        }
+    }
+
+    /// A flow ended. With the last one ends the run: what else happens at this instant still does.
+    #[cold]
+    fn flow_ended(&mut self) {
+        self.finished += 1;
+        if self.is_done() {
+            self.last_instant = self.network.now;
+        }
+    }
+
     #[cold]
     fn timer(&mut self, key: EventKey) {
         let now = self.network.now;
         let (kind, entity) = (key.kind(), key.entity());
-        match kind {
-            EventKind::Arrival => {}
+        let flow = FlowId(entity);
+        let ended = match kind {
+            EventKind::Sender => {
+                let host = self.plan.host(flow, Side::Sender);
+                at_host!(self, host, |host, plan, here| host.wake_sender(plan, flow, here))
+            }
+            EventKind::Receiver => {
+                let host = self.plan.host(flow, Side::Receiver);
+                at_host!(self, host, |host, plan, here| host.wake_receiver(plan, flow, here));
+                false
+            }
+            EventKind::EdgeSender | EventKind::EdgeReceiver => {
+                let side = if kind == EventKind::EdgeSender { Side::Sender } else { Side::Receiver };
+                let host = self.plan.host(flow, side);
+                at_host!(self, host, |host, plan, here| host.edge_timer(plan, side, flow, here))
+            }
+            EventKind::Host => {
+                let host = HostId(key.node() as u16);
+                at_host!(self, host, |host, _plan, here| host.scheme_timer(entity, here));
+                false
+            }
+            EventKind::Arrival => false,
             EventKind::Fault => {
                 self.network.apply_fault(&self.faults[entity as usize]);
                 let learned = now.saturating_add(self.reroute_after);
                 self.network.events.push_timer(learned, EventKey::new(EventKind::Reroute, entity));
                 self.routes_changed(entity);
+                false
             }
             EventKind::Reroute => {
                 self.network.learn_fault(&self.faults[entity as usize]);
                 self.routes_changed(entity);
+                false
             }
-            EventKind::FlowStart => self.start_flow(),
-            EventKind::Sender => self.wake_sender(entity),
-            EventKind::Receiver => self.wake_receiver(entity),
-            EventKind::EdgeSender | EventKind::EdgeReceiver => self.edge_timer(kind, entity),
-            EventKind::Sample => self.sample(),
-            EventKind::Switch => self.network.wake_scheme(key.node() as usize, entity),
-            EventKind::Port => self.network.wake_port(entity),
-            EventKind::Host => self.hosts.host_timer(HostId(key.node() as u16), entity, &mut self.network),
+            EventKind::FlowStart => {
+                self.start_flow();
+                false
+            }
+            EventKind::Sample => {
+                self.sample();
+                false
+            }
+            EventKind::Switch => {
+                self.network.wake_scheme(key.node() as usize, entity);
+                false
+            }
+            EventKind::Port => {
+                self.network.wake_port(entity);
+                false
+            }
+        };
+        if ended {
+            self.flow_ended();
         }
+    }
+
+    /// The next flow starts.
+    fn start_flow(&mut self) {
+        let flow = FlowId(self.next_flow as u32);
+        self.next_flow += 1;
+        if let Some(next) = self.plan.flows.get(self.next_flow) {
+            let key = EventKey::new(EventKind::FlowStart, self.next_flow as u32);
+            self.network.events.push_timer(next.start, key);
+        }
+        let host = self.plan.flows[flow.index()].src;
+        at_host!(self, host, |host, plan, here| host.start_flow(plan, flow, here));
     }
 
     fn sample(&mut self) {
         if let Some(sampler) = &mut self.sampler {
-            sampler.deliveries.sum_up(&self.protocol, &self.active);
+            sampler.deliveries.sum_up(&self.plan.protocol, &self.hosts);
             let again = sampler.look(&mut self.network);
             self.network.events.push_timer(again, EventKey::new(EventKind::Sample, 0));
         }
@@ -294,136 +375,17 @@ impl<'a, P: Protocol> Simulation<'a, P> {
         let fault = fault as usize;
         if self.faults.get(fault + 1).is_none_or(|next| next.at != self.faults[fault].at) {
             self.network.recompute_routes();
-            self.hosts.learn_routes(&self.network);
-        }
-    }
-
-    /// A packet reached a host.
-    #[inline]
-    fn receive(&mut self, packet: Packet) {
-        if self.hosts.intercepts() && packet.kind == Kind::Message {
-            self.hosts.message(&packet, &mut self.network);
-            return;
-        }
-        let place = self.place[packet.flow.index()];
-        if place == NOT_ACTIVE {
-            return self.stray(&packet);
-        }
-        if self.hosts.intercepts() {
-            self.intercept(place, packet);
-        } else if is_for_sender(&packet) {
-            self.deliver_to_sender(place, &packet);
-        } else {
-            self.deliver_to_receiver(place, &packet);
-        }
-    }
-
-    /// A packet reached its host after its flow had ended.
-    #[cold]
-    fn stray(&mut self, packet: &Packet) {
-        self.stray_credits += u64::from(packet.kind == Kind::Credit);
-    }
-
-    /// Passes a packet through the edge scheme.
-    fn intercept(&mut self, place: u32, packet: Packet) {
-        let Some(end) = self.active.end(place, is_for_sender(&packet), packet.flow) else { return };
-        let delivered = self.hosts.receive(end, packet, &mut self.network);
-        self.deliver_all(place, delivered);
-    }
-
-    fn deliver_all(&mut self, place: u32, delivered: Vec<Packet>) {
-        for packet in &delivered {
-            if is_for_sender(packet) {
-                self.deliver_to_sender(place, packet);
-            } else {
-                self.deliver_to_receiver(place, packet);
+            if self.common.hooks.sending {
+                self.common.routes = route_counts(self.common.topology, self.network.explicit_routes());
             }
         }
-        self.hosts.recycle(delivered);
-    }
-
-    #[inline]
-    fn deliver_to_sender(&mut self, place: u32, packet: &Packet) {
-        let Some(sender) = &mut self.active.sender[place as usize] else { return };
-        let mut out = HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut sender.end };
-        let state = self.protocol.sender_receives(&mut sender.state, packet, &mut out);
-        if state == SenderState::Done {
-            let flow = sender.end.flow();
-            self.finish(flow, place);
-        }
-    }
-
-    #[inline]
-    fn deliver_to_receiver(&mut self, place: u32, packet: &Packet) {
-        let Some(receiver) = &mut self.active.receiver[place as usize] else { return };
-        if packet.kind == Kind::Data {
-            receiver.note_path(packet, self.network.now);
-            if let Some(paths) = &mut self.paths {
-                paths.note(self.topology, packet, &self.flows[receiver.end.flow().index()]);
-            }
-        }
-        let mut out =
-            HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut receiver.end };
-        let delivery = self.protocol.receiver_receives(&mut receiver.state, packet, &mut out);
-        if delivery == Delivery::Complete {
-            let flow = receiver.end.flow();
-            self.complete(flow, place, Some(packet));
-        }
-    }
-
-    fn wake_sender(&mut self, flow: u32) {
-        let place = self.place[flow as usize];
-        let Some(Some(sender)) = self.active.sender.get_mut(place as usize) else { return };
-        if !sender.end.first.timer_is_due(self.network.now, &mut self.network) {
-            return;
-        }
-        let mut out = HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut sender.end };
-        if self.protocol.sender_wakes(&mut sender.state, &mut out) == SenderState::Done {
-            self.finish(FlowId(flow), place);
-        }
-    }
-
-    fn wake_receiver(&mut self, flow: u32) {
-        let place = self.place[flow as usize];
-        let Some(Some(receiver)) = self.active.receiver.get_mut(place as usize) else { return };
-        if !receiver.end.first.timer_is_due(self.network.now, &mut self.network) {
-            return;
-        }
-        let mut out =
-            HostOutbox { network: &mut self.network, hosts: &mut self.hosts, end: &mut receiver.end };
-        if self.protocol.receiver_wakes(&mut receiver.state, &mut out) == Delivery::Complete {
-            self.complete(FlowId(flow), place, None);
-        }
-    }
-
-    /// The receiver has the last byte: with `last`, or because a timer let go what was held.
-    #[cold]
-    fn complete(&mut self, flow: FlowId, place: u32, last: Option<&Packet>) {
-        let (now, record) = (self.network.now, &mut self.records[flow.index()]);
-        record.delivered = Some(now);
-        let ends = (&self.active.sender[place as usize], &self.active.receiver[place as usize]);
-        if let (Some(sender), Some(receiver)) = ends {
-            let stall = self.protocol.receiver_stats(&receiver.state).stalls.by_reordering_until(now);
-            let timed_out = self.protocol.sender_stats(&sender.state).timed_out;
-            record.spent = receiver.followed.spent(last, now, stall, timed_out, record.ideal);
-        }
-    }
-
-    fn edge_timer(&mut self, kind: EventKind, flow: u32) {
-        let place = self.place[flow as usize];
-        let Some(end) = self.active.end(place, kind == EventKind::EdgeSender, FlowId(flow)) else { return };
-        if !end.edge_timer_is_due(self.network.now) {
-            return;
-        }
-        let delivered = self.hosts.flow_timer(end, &mut self.network);
-        self.deliver_all(place, delivered);
     }
 
     /// How far the run is.
     pub fn progress(&self) -> Progress {
         Progress {
             now: self.network.now,
-            last_start: self.flows.last().map_or(Time::ZERO, |flow| flow.start),
+            last_start: last_start(self.plan.flows),
             flows_finished: self.finished,
             flows_total: self.finite,
             packet_hops: self.network.counts.hops,
@@ -431,8 +393,6 @@ impl<'a, P: Protocol> Simulation<'a, P> {
     }
 }
 
-/// Whether a packet is for the flow's sender.
-#[inline]
-fn is_for_sender(packet: &Packet) -> bool {
-    matches!(packet.kind, Kind::Ack | Kind::SynAck | Kind::Credit)
+fn last_start(flows: &[Flow]) -> Time {
+    flows.last().map_or(Time::ZERO, |flow| flow.start)
 }

@@ -262,8 +262,7 @@ mod tests {
         let mut followed = Followed::new(at(0));
         let early = packet(0, 10, [0; 4]);
         followed.note(&early, at(25));
-        let found =
-            followed.complete(Some(&early), at(25), Span::ZERO).spent(span(25), Span::ZERO, span(10));
+        let found = followed.complete(Some(&early), at(25), Span::ZERO).spent(span(25), Span::ZERO, span(10));
         assert_eq!((found.transmission, found.reordering), (span(10), span(15)));
         let found = followed.complete(None, at(40), Span::ZERO).spent(span(40), Span::ZERO, span(10));
         assert_eq!(found.reordering, span(30), "a timer let it go");

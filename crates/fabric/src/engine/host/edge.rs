@@ -6,7 +6,7 @@ use weft_units::{Rate, Span, Stream, Time};
 
 use super::Here;
 use super::outbox::End;
-use crate::topology::{Routes, Topology};
+use weft_topology::{Routes, Topology};
 
 /// The edge scheme of a host, with its random stream.
 pub struct Edge {

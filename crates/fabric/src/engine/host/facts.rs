@@ -5,7 +5,7 @@ use weft_packet::{HostId, Route};
 use weft_transport::{FlowSize, Protocol};
 use weft_units::Span;
 
-use crate::topology::{FaultEvent, FlowPackets, Ideal, Routes, Topology};
+use weft_topology::{FaultEvent, FlowPackets, Ideal, Routes, Topology};
 
 /// The packet sizes of a transport, as far as hosts care.
 #[derive(Debug, Clone, Copy)]

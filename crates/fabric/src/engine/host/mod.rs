@@ -11,212 +11,33 @@
 mod edge;
 mod ends;
 mod facts;
+mod flow;
 mod log;
 mod nic;
 mod outbox;
+mod plan;
 
 use std::collections::VecDeque;
 
 use weft_balance::{EdgeHooks, EdgeScheme};
-use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
-use weft_traffic::Flow;
-use weft_transport::{Delivery, FlowSize, Protocol, SenderState};
-use weft_units::{Span, Stream, Time, mix64};
+use weft_packet::{FlowId, HostId, Kind, Packet};
+use weft_topology::Topology;
+use weft_transport::{Delivery, Protocol, SenderState};
+use weft_units::{Span, Stream, Time};
 
 pub use edge::{Deeds, Edge};
-pub use ends::{Before, Ends};
 pub use facts::{PacketSizes, edge_schemes, fabric_facts, route_counts};
+pub use flow::{Receiver, Sender, Side};
 pub use log::{HostLog, ReceiverRecord, Resent, SenderRecord, TimedOut};
 pub use nic::Nic;
-pub use outbox::{End, FlowEnd, HostOutbox};
+pub use plan::{Directory, Plan};
 
-use super::ports::SwitchConfigs;
-use super::spent::Followed;
-use crate::topology::Topology;
+use ends::{Before, Ends};
+use log::Completion;
+use outbox::{FlowEnd, HostOutbox};
 
 /// How long a receiving end that has everything stays. What comes later is answered all the same.
 const LINGER: Span = Span::from_ms(1);
-/// No packet has arrived yet: trails have 16 bits.
-const NO_TRAIL: u32 = u32::MAX;
-
-/// Which end of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// Where its bytes come from.
-    Sender,
-    /// Where they go.
-    Receiver,
-}
-
-impl Side {
-    /// The end that a packet is for.
-    #[inline]
-    const fn of(packet: &Packet) -> Self {
-        if matches!(packet.kind, Kind::Ack | Kind::SynAck | Kind::Credit) {
-            Self::Sender
-        } else {
-            Self::Receiver
-        }
-    }
-}
-
-/// The hosts' numbers for their own flows: the n-th flow that a host sends has its number n, and likewise for those that it
-/// receives. Follows from the traffic alone.
-#[derive(Debug)]
-pub struct Directory {
-    /// By flow, then by second subflow, and so on.
-    sender: Vec<u32>,
-    receiver: Vec<u32>,
-    /// How many flows begin and end at each host.
-    counts: Vec<(usize, usize)>,
-}
-
-impl Directory {
-    /// The numbers of these flows, each of which has so many subflows.
-    pub fn new(hosts: usize, flows: &[Flow], subflows: usize) -> Self {
-        let mut counts = vec![(0, 0); hosts];
-        let (mut sender, mut receiver) = (Vec::new(), Vec::new());
-        sender.reserve_exact(flows.len() * subflows);
-        receiver.reserve_exact(flows.len() * subflows);
-        for flow in flows {
-            let sent = &mut counts[flow.src.index()].0;
-            sender.push(*sent as u32);
-            *sent += 1;
-            let received = &mut counts[flow.dst.index()].1;
-            receiver.push(*received as u32);
-            *received += 1;
-        }
-        for _ in 1..subflows {
-            sender.extend_from_within(..flows.len());
-            receiver.extend_from_within(..flows.len());
-        }
-        Self { sender, receiver, counts }
-    }
-
-    #[inline]
-    fn number(&self, side: Side, flow: FlowId) -> u32 {
-        match side {
-            Side::Sender => self.sender[flow.index()],
-            Side::Receiver => self.receiver[flow.index()],
-        }
-    }
-}
-
-/// The sending end of a flow, with its transport's state.
-pub struct Sender<S> {
-    /// What the host keeps of it.
-    pub end: FlowEnd,
-    /// The transport's state.
-    pub state: S,
-}
-
-/// The receiving end of a flow, with its transport's state and what its packets went through.
-pub struct Receiver<R> {
-    /// What the host keeps of it.
-    pub end: FlowEnd,
-    /// The transport's state.
-    pub state: R,
-    wait_ps: [u64; 4],
-    last_trail: u32,
-    path_changes: u32,
-    followed: Followed,
-    complete: Option<Completion>,
-}
-
-impl<R> Receiver<R> {
-    /// An end that nothing has reached yet, of a flow that started then.
-    const fn new(end: FlowEnd, state: R, start: Time) -> Self {
-        Self {
-            end,
-            state,
-            wait_ps: [0; 4],
-            last_trail: NO_TRAIL,
-            path_changes: 0,
-            followed: Followed::new(start),
-            complete: None,
-        }
-    }
-
-    /// Adds up what a data packet went through.
-    #[inline]
-    fn note_path(&mut self, packet: &Packet, now: Time) {
-        for (tier, sum) in self.wait_ps.iter_mut().enumerate() {
-            *sum += packet.wait_ps(tier);
-        }
-        let trail = u32::from(packet.trail);
-        self.path_changes += u32::from(self.last_trail != trail && self.last_trail != NO_TRAIL);
-        self.last_trail = trail;
-        self.followed.note(packet, now);
-    }
-}
-
-/// What all hosts know before the run begins.
-pub struct Plan<'a, P> {
-    /// The transport.
-    pub protocol: P,
-    /// The traffic.
-    pub flows: &'a [Flow],
-    /// The hosts' numbers for it.
-    pub directory: Directory,
-    /// Bytes of payload in a full-size packet.
-    pub payload_bytes: u64,
-    /// What makes five-tuples of flows.
-    pub hash_key: u64,
-    /// How switches are configured, if the transport chooses ports by it.
-    pub switches: SwitchConfigs,
-}
-
-impl<P: Protocol> Plan<'_, P> {
-    fn size(&self, flow: FlowId) -> FlowSize {
-        let flow = &self.flows[flow.index()];
-        if flow.background {
-            FlowSize { segments: FlowSize::ENDLESS, last_payload: 1 }
-        } else {
-            self.protocol.flow_size(flow.size_bytes)
-        }
-    }
-
-    /// An end of a flow at its host.
-    fn end(&self, flow: FlowId, side: Side, scheme: &EdgeScheme) -> FlowEnd {
-        let traffic = &self.flows[flow.index()];
-        let hosts = match side {
-            Side::Sender => (traffic.src, traffic.dst),
-            Side::Receiver => (traffic.dst, traffic.src),
-        };
-        let class = PacketFlags::of_class(traffic.class);
-        let first = End::new(flow, side, hosts, self.entropy(flow), class, scheme.new_flow());
-        FlowEnd::new(first, self.protocol.subflows(), self.flows.len() as u32, || scheme.new_flow())
-    }
-
-    /// What stands for the flow's five-tuple.
-    fn entropy(&self, flow: FlowId) -> u32 {
-        (mix64(self.hash_key ^ flow.index() as u64) >> 32) as u32
-    }
-
-    /// The entropies of a flow's ports, if it has several. A scheme at hosts may change them on the way, so then it has one.
-    fn ports(&self, flow: FlowId, here: &Here<'_, '_, '_>) -> Box<[u32]> {
-        let most = self.protocol.ports();
-        if most == 1 || here.common.hooks.sending {
-            return Box::default();
-        }
-        let (flow, own) = (&self.flows[flow.index()], self.entropy(flow));
-        let topology = here.common.topology;
-        let racks = [flow.src, flow.dst].map(|host| usize::from(topology.rack_of_host[host.index()]));
-        self.switches.apart(topology, here.nic.routes(), racks, own, most)
-    }
-
-    /// The traffic that a flow or subflow belongs to.
-    fn traffic(&self, flow: FlowId) -> &Flow {
-        &self.flows[flow.index() % self.flows.len()]
-    }
-
-    /// The host at one end of a flow or subflow.
-    pub fn host(&self, flow: FlowId, side: Side) -> HostId {
-        let traffic = self.traffic(flow);
-        if side == Side::Sender { traffic.src } else { traffic.dst }
-    }
-}
-
 /// What is the same at all hosts, and room for what an edge scheme wants done.
 pub struct Common<'a> {
     /// The addressing plan.
@@ -312,13 +133,7 @@ impl<P: Protocol> Host<P> {
 
     /// Reads what a packet brings beyond its transport's fields, and passes it through the edge scheme.
     #[inline(never)]
-    fn read(
-        &mut self,
-        plan: &Plan<'_, P>,
-        packet: Packet,
-        option: u32,
-        here: &mut Here<'_, '_, '_>,
-    ) -> bool {
+    fn read(&mut self, plan: &Plan<'_, P>, packet: Packet, option: u32, here: &mut Here<'_, '_, '_>) -> bool {
         let intercepts = here.common.hooks.receiving;
         match packet.kind {
             Kind::Message => {
@@ -330,7 +145,9 @@ impl<P: Protocol> Host<P> {
             Kind::Data => self.receiver(plan, packet.flow, here.nic.now()).end.note_option(&packet, option),
             Kind::CreditRequest => {
                 if let Some(ports) = here.nic.contents_of(&packet) {
-                    self.receiver(plan, packet.flow, here.nic.now()).end.set_ports(ports.iter().copied().collect());
+                    self.receiver(plan, packet.flow, here.nic.now())
+                        .end
+                        .set_ports(ports.iter().copied().collect());
                 }
             }
             _ => {}
@@ -407,12 +224,12 @@ impl<P: Protocol> Host<P> {
         {
             paths.note(here.common.topology, packet, plan.traffic(packet.flow));
         }
-        let receiver = self.receiver(plan, packet.flow, now);
+        let number = plan.directory.number(Side::Receiver, packet.flow);
+        let (ends, lingering) = (&mut self.receivers, &mut self.lingering);
+        let receiver = receiver_of(ends, lingering, &self.edge, plan, (number, packet.flow), now);
         if packet.kind == Kind::Data {
             receiver.note_path(packet, now);
         }
-        let number = plan.directory.number(Side::Receiver, packet.flow);
-        let Some(receiver) = self.receivers.get(number) else { return };
         let mut out = outbox!(self, receiver, here);
         let delivery = plan.protocol.receiver_receives(&mut receiver.state, packet, &mut out);
         if delivery == Delivery::Complete {
@@ -469,21 +286,9 @@ impl<P: Protocol> Host<P> {
     }
 
     /// The receiving end of a flow: opened if it is not open.
-    #[inline]
     fn receiver(&mut self, plan: &Plan<'_, P>, flow: FlowId, now: Time) -> &mut Receiver<P::Receiver> {
         let number = plan.directory.number(Side::Receiver, flow);
-        let (edge, lingering) = (&self.edge, &mut self.lingering);
-        self.receivers.get_or_open(number, |before| {
-            let flow = FlowId(flow.0 % plan.flows.len() as u32);
-            let (end, size) = (plan.end(flow, Side::Receiver, &edge.scheme), plan.size(flow));
-            // Only an end of which nothing needs to be kept was closed.
-            let again = if before == Before::Closed { plan.protocol.finished_receiver(size) } else { None };
-            if again.is_some() {
-                lingering.push_back((now + LINGER, number));
-            }
-            let state = again.unwrap_or_else(|| plan.protocol.receiver(size));
-            Receiver::new(end, state, plan.flows[flow.index()].start)
-        })
+        receiver_of(&mut self.receivers, &mut self.lingering, &self.edge, plan, (number, flow), now)
     }
 
     /// The receiver has the last byte: with `last`, or because a timer let go what was held.
@@ -540,9 +345,9 @@ impl<P: Protocol> Host<P> {
         self.receivers.iter()
     }
 
-    /// Bytes of memory that its ends take, open or not.
-    pub fn memory_bytes(&self) -> usize {
-        self.senders.memory_bytes() + self.receivers.memory_bytes()
+    /// Most flows of which it had one end open at one time: of those that it sends and of those that it receives, the more.
+    pub fn peak_flows(&self) -> usize {
+        self.senders.peak().max(self.receivers.peak())
     }
 
     /// What it measured, the flows that are still open included.
@@ -568,4 +373,27 @@ fn end_of<'e, S, R>(
         Side::Sender => senders.get(number).map(|sender| &mut sender.end),
         Side::Receiver => receivers.get(number).map(|receiver| &mut receiver.end),
     }
+}
+
+/// The receiving end of a flow, by its number at its host: opened if it is not open.
+#[inline]
+fn receiver_of<'e, P: Protocol>(
+    ends: &'e mut Ends<Receiver<P::Receiver>>,
+    lingering: &mut VecDeque<(Time, u32)>,
+    edge: &Edge,
+    plan: &Plan<'_, P>,
+    (number, flow): (u32, FlowId),
+    now: Time,
+) -> &'e mut Receiver<P::Receiver> {
+    ends.get_or_open(number, |before| {
+        let flow = FlowId(flow.0 % plan.flows.len() as u32);
+        let (end, size) = (plan.end(flow, Side::Receiver, &edge.scheme), plan.size(flow));
+        // Only an end of which nothing needs to be kept was closed.
+        let again = if before == Before::Closed { plan.protocol.finished_receiver(size) } else { None };
+        if again.is_some() {
+            lingering.push_back((now + LINGER, number));
+        }
+        let state = again.unwrap_or_else(|| plan.protocol.receiver(size));
+        Receiver::new(end, state, plan.flows[flow.index()].start)
+    })
 }

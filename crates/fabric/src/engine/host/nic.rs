@@ -8,7 +8,7 @@ use weft_units::{Rate, Time};
 
 use crate::engine::event_set::{EventKey, EventKind};
 use crate::engine::network::Network;
-use crate::topology::Routes;
+use weft_topology::Routes;
 
 /// One host's way to the fabric. Whatever runs at a host gets this and not the network: so it cannot reach another node.
 pub struct Nic<'n, 'a> {
