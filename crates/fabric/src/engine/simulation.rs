@@ -1,30 +1,18 @@
-//! A simulation: flows start, packets move, flows end.
+//! A simulation: what it depends on, how far it is, and what it leaves behind.
 
-mod outcome;
-
-use weft_balance::{BalancerSpec, EdgeHooks, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
-use weft_packet::{FlowId, HostId};
+use thiserror::Error;
+use weft_balance::{BalancerSpec, ParameterError, SwitchInfo, SwitchScheme};
 use weft_topology::{FaultEvent, Topology};
 use weft_traffic::Flow;
-use weft_transport::Protocol;
-use weft_units::{Purpose, Span, Stream, Time};
+use weft_transport::{ParamError, Protocol, TransportSpec};
+use weft_units::{Span, Time};
 
-use super::event_set::{EventKey, EventKind, Next};
-use super::host::{
-    Common, Deeds, Directory, Edge, Here, Host, HostLog, Nic, PacketSizes, Plan, Side, edge_schemes,
-    fabric_facts, route_counts,
-};
-use super::network::Network;
-use super::paths::PathMeter;
-use super::pool::PacketIndex;
-use super::ports::SwitchConfigs;
-use super::sampler::Sampler;
-use super::special::Peaks;
-use super::switch::switch_schemes;
-use super::tracer::Tracer;
+use super::host::{PacketSizes, fabric_facts};
+use super::results::Results;
+use super::run::Engine;
 
 /// Everything that a run depends on.
-pub struct SimulationInput<'a, P> {
+pub struct SimulationInput<'a> {
     /// The fabric.
     pub topology: &'a Topology,
     /// How its links change, by time.
@@ -34,7 +22,7 @@ pub struct SimulationInput<'a, P> {
     /// The traffic, by start.
     pub flows: &'a [Flow],
     /// The transport.
-    pub protocol: P,
+    pub transport: &'a TransportSpec,
     /// The load balancer.
     pub balancer: &'a BalancerSpec,
     /// Makes the scheme of each switch in place of `balancer`, for schemes from outside.
@@ -53,16 +41,43 @@ pub struct SimulationInput<'a, P> {
     pub trace_flows: Option<(usize, Span)>,
 }
 
-impl<P: Protocol> SimulationInput<'_, P> {
-    /// Refuses parameters of the load balancer that cannot be meant on this fabric.
+/// An input that cannot be meant.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum InputError {
+    /// A parameter of the transport.
+    #[error("transport.{0}")]
+    Transport(ParamError),
+    /// A parameter of the load balancer.
+    #[error("balancer.{0}")]
+    Balancer(ParameterError),
+}
+
+/// Runs `$call` with the transport that a spec names: once for each that there is, so that none pays for the others.
+macro_rules! with_protocol {
+    ($spec:expr, |$protocol:ident| $call:expr) => {
+        match $spec {
+            TransportSpec::Tcp(config) => config.build().map(|$protocol| $call),
+            TransportSpec::Dctcp(config) => config.build().map(|$protocol| $call),
+            TransportSpec::ExpressPass(config) => config.build().map(|$protocol| $call),
+            TransportSpec::Mptcp(config) => config.build().map(|$protocol| $call),
+            TransportSpec::MaxPass(config) => config.build().map(|$protocol| $call),
+        }
+        .map_err(InputError::Transport)
+    };
+}
+
+impl SimulationInput<'_> {
+    /// Refuses parameters that cannot be meant on this fabric.
     ///
     /// # Errors
     /// The first such parameter.
-    pub fn check(&self) -> Result<(), ParameterError> {
+    pub fn check(&self) -> Result<(), InputError> {
+        let sizes = with_protocol!(self.transport, |protocol| PacketSizes::of(&protocol))?;
         if self.external.is_some() || !self.balancer.edge_hooks().sending {
             return Ok(());
         }
-        self.balancer.fits(&fabric_facts(self.topology, self.faults, PacketSizes::of(&self.protocol)))
+        let facts = fabric_facts(self.topology, self.faults, sizes);
+        self.balancer.fits(&facts).map_err(InputError::Balancer)
     }
 }
 
@@ -101,298 +116,52 @@ pub struct Progress {
     pub packet_hops: u64,
 }
 
+/// What an engine does, whatever its transport is. Asked once in many events.
+trait Runs {
+    fn advance(&mut self, max_events: u64) -> Status;
+    fn progress(&self) -> Progress;
+    fn into_results(self: Box<Self>) -> Results;
+}
+
+impl<P: Protocol> Runs for Engine<'_, P> {
+    fn advance(&mut self, max_events: u64) -> Status {
+        Engine::advance(self, max_events)
+    }
+
+    fn progress(&self) -> Progress {
+        Engine::progress(self)
+    }
+
+    fn into_results(self: Box<Self>) -> Results {
+        Engine::into_results(*self)
+    }
+}
+
 /// A run, from its first event to its last.
-pub struct Simulation<'a, P: Protocol> {
-    network: Network<'a>,
-    hosts: Vec<Host<P>>,
-    plan: Plan<'a, P>,
-    common: Common<'a>,
-    faults: &'a [FaultEvent],
-    reroute_after: Span,
-    next_flow: usize,
-    finished: usize,
-    finite: usize,
-    /// Nothing happens after this instant: the time limit, or when the last flow that can end has ended.
-    last_instant: Time,
-    ending: Option<Ending>,
-    events: u64,
-    sampler: Option<Sampler<'a>>,
-}
+pub struct Simulation<'a>(Box<dyn Runs + 'a>);
 
-/// One host and what a call there can reach.
-macro_rules! at_host {
-    ($simulation:ident, $host:expr, |$node:ident, $plan:ident, $here:ident| $call:expr) => {{
-        let ($plan, host) = (&$simulation.plan, $host);
-        let $here =
-            &mut Here { nic: Nic::new(&mut $simulation.network, host), common: &mut $simulation.common };
-        let $node = &mut $simulation.hosts[host.index()];
-        $call
-    }};
-}
-
-impl<'a, P: Protocol> Simulation<'a, P> {
+impl<'a> Simulation<'a> {
     /// A run that has not begun.
-    pub fn new(input: SimulationInput<'a, P>) -> Self {
-        let SimulationInput { topology, balancer, seed, faults, flows, protocol, .. } = input;
-        let is_external = input.external.is_some();
-        let (hooks, edge_hooks) = if is_external {
-            (SwitchHooks::default(), EdgeHooks::default())
-        } else {
-            (balancer.switch_hooks(), balancer.edge_hooks())
-        };
-        let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
-        let sizes = PacketSizes::of(&protocol);
-        // What a scheme from outside does is not known beforehand.
-        let switches = if protocol.ports() > 1 && !is_external {
-            SwitchConfigs::new(switch_schemes(topology, seed, sizes.full_bytes, &mut own))
-        } else {
-            SwitchConfigs::default()
-        };
-        let scheme = input.external.unwrap_or(&mut own);
-        let peaks = input.sample_every.map_or(Peaks::NotKept, |_| Peaks::Kept);
-        let mut network =
-            Network::new(topology, faults, seed, peaks, sizes.full_bytes, (hooks, edge_hooks), scheme);
-        if let Some(rules) = protocol.credit_ports() {
-            network.open_credit_ports(rules);
-        }
-        if let Some(window) = input.observe_every {
-            network.observe(window, sizes.full_bytes);
-        }
-        if let Some((count, every)) = input.trace_flows {
-            network.trace(Tracer::new(count, flows, every));
-        }
-        let subflows = protocol.subflows() as usize;
-        let common = Common {
-            topology,
-            sizes,
-            hooks: edge_hooks,
-            reads_more: edge_hooks.receiving || subflows > 1 || protocol.ports() > 1,
-            routes: if edge_hooks.sending {
-                route_counts(topology, network.explicit_routes())
-            } else {
-                Vec::new()
-            },
-            deeds: Deeds::default(),
-        };
-        let plan = Plan {
-            protocol,
-            flows,
-            directory: Directory::new(topology.hosts, flows, subflows),
-            payload_bytes: sizes.payload_bytes(),
-            hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
-            switches,
-        };
-        let paths = input.paths_of.map(|from_bytes| PathMeter::new(from_bytes, sizes.header_bytes));
-        let schemes = edge_schemes(topology, faults, balancer, edge_hooks, (sizes, &common.routes), seed);
-        let hosts = schemes.into_iter().enumerate().map(|(host, scheme)| {
-            let stream = |purpose| Stream::new(seed, purpose, host as u64);
-            let edge = Edge { scheme, stream: stream(Purpose::EdgeBalancer) };
-            let log = HostLog { paths: paths.clone(), ..HostLog::default() };
-            Host::new(HostId(host as u16), &plan.directory, edge, stream(Purpose::Transport), log)
-        });
-        let mut simulation = Self {
-            hosts: hosts.collect(),
-            network,
-            common,
-            faults,
-            reroute_after: input.reroute_after,
-            next_flow: 0,
-            finished: 0,
-            finite: flows.iter().filter(|flow| !flow.background).count(),
-            last_instant: last_start(flows).saturating_add(input.time_limit),
-            ending: None,
-            events: 0,
-            sampler: input.sample_every.map(|every| Sampler::new(every, topology, flows, sizes)),
-            plan,
-        };
-        simulation.prepare();
-        simulation
+    ///
+    /// # Errors
+    /// A parameter of the transport that makes no sense.
+    pub fn new(input: SimulationInput<'a>) -> Result<Self, InputError> {
+        let transport = input.transport;
+        with_protocol!(transport, |protocol| Self(Box::new(Engine::new(protocol, input))))
     }
 
-    /// Lets schemes begin, and arms the first events.
-    fn prepare(&mut self) {
-        self.network.start_schemes();
-        if self.common.hooks.sending {
-            for host in 0..self.hosts.len() {
-                at_host!(self, HostId(host as u16), |host, _plan, here| host.start_scheme(here));
-            }
-        }
-        for (index, fault) in self.faults.iter().enumerate() {
-            self.network.events.push_timer(fault.at, EventKey::new(EventKind::Fault, index as u32));
-        }
-        self.sample();
-        if let Some(flow) = self.plan.flows.first() {
-            self.network.events.push_timer(flow.start, EventKey::new(EventKind::FlowStart, 0));
-        }
-    }
-
-    /// Processes up to `max_events` events. By itself it compiles to less than inside its caller.
-    #[inline(never)]
+    /// Processes up to `max_events` events.
     pub fn advance(&mut self, max_events: u64) -> Status {
-        if let Some(ending) = self.ending {
-            return Status::Finished(ending);
-        }
-        for _ in 0..max_events {
-            let Some((time, event)) = self.network.events.pop(&mut self.network.links) else {
-                return self.end(Ending::Idle);
-            };
-            if time > self.last_instant {
-                return self.end(Ending::TimeLimit);
-            }
-            debug_assert!(time >= self.network.now, "time goes on");
-            self.network.now = time;
-            self.events += 1;
-            match event {
-                Next::Arrival(link) => {
-                    if let Some(index) = self.network.arrive(link) {
-                        self.receive(index);
-                    }
-                }
-                Next::Timer(key) => self.timer(key),
-            }
-        }
-        Status::Running
-    }
-
-    /// The run is over: because every flow has ended, or else for this reason.
-    #[cold]
-    fn end(&mut self, otherwise: Ending) -> Status {
-        let ending = if self.is_done() { Ending::AllDone } else { otherwise };
-        if ending == Ending::TimeLimit {
-            self.network.now = self.last_instant;
-        }
-        self.ending = Some(ending);
-        Status::Finished(ending)
-    }
-
-    /// Whether every flow that can end has ended. Never, where none can.
-    const fn is_done(&self) -> bool {
-        self.finite > 0 && self.finished == self.finite
-    }
-
-    /// A packet reached its host.
-    #[inline]
-    fn receive(&mut self, index: PacketIndex) {
-        let option = if self.common.reads_more { self.network.pool.option(index) } else { 0 };
-        let packet = self.network.consume(index);
-        let ended = at_host!(self, packet.dst, |host, plan, here| host.receive(plan, packet, option, here));
-        if ended {
-            self.flow_ended();
-        }
-    }
-
-    /// A flow ended. With the last one ends the run: what else happens at this instant still does.
-    #[cold]
-    fn flow_ended(&mut self) {
-        self.finished += 1;
-        if self.is_done() {
-            self.last_instant = self.network.now;
-        }
-    }
-
-    #[cold]
-    fn timer(&mut self, key: EventKey) {
-        let now = self.network.now;
-        let (kind, entity) = (key.kind(), key.entity());
-        let flow = FlowId(entity);
-        let ended = match kind {
-            EventKind::Sender => {
-                let host = self.plan.host(flow, Side::Sender);
-                at_host!(self, host, |host, plan, here| host.wake_sender(plan, flow, here))
-            }
-            EventKind::Receiver => {
-                let host = self.plan.host(flow, Side::Receiver);
-                at_host!(self, host, |host, plan, here| host.wake_receiver(plan, flow, here));
-                false
-            }
-            EventKind::EdgeSender | EventKind::EdgeReceiver => {
-                let side = if kind == EventKind::EdgeSender { Side::Sender } else { Side::Receiver };
-                let host = self.plan.host(flow, side);
-                at_host!(self, host, |host, plan, here| host.edge_timer(plan, side, flow, here))
-            }
-            EventKind::Host => {
-                let host = HostId(key.node() as u16);
-                at_host!(self, host, |host, _plan, here| host.scheme_timer(entity, here));
-                false
-            }
-            EventKind::Arrival => false,
-            EventKind::Fault => {
-                self.network.apply_fault(&self.faults[entity as usize]);
-                let learned = now.saturating_add(self.reroute_after);
-                self.network.events.push_timer(learned, EventKey::new(EventKind::Reroute, entity));
-                self.routes_changed(entity);
-                false
-            }
-            EventKind::Reroute => {
-                self.network.learn_fault(&self.faults[entity as usize]);
-                self.routes_changed(entity);
-                false
-            }
-            EventKind::FlowStart => {
-                self.start_flow();
-                false
-            }
-            EventKind::Sample => {
-                self.sample();
-                false
-            }
-            EventKind::Switch => {
-                self.network.wake_scheme(key.node() as usize, entity);
-                false
-            }
-            EventKind::Port => {
-                self.network.wake_port(entity);
-                false
-            }
-        };
-        if ended {
-            self.flow_ended();
-        }
-    }
-
-    /// The next flow starts.
-    fn start_flow(&mut self) {
-        let flow = FlowId(self.next_flow as u32);
-        self.next_flow += 1;
-        if let Some(next) = self.plan.flows.get(self.next_flow) {
-            let key = EventKey::new(EventKind::FlowStart, self.next_flow as u32);
-            self.network.events.push_timer(next.start, key);
-        }
-        let host = self.plan.flows[flow.index()].src;
-        at_host!(self, host, |host, plan, here| host.start_flow(plan, flow, here));
-    }
-
-    fn sample(&mut self) {
-        if let Some(sampler) = &mut self.sampler {
-            sampler.deliveries.sum_up(&self.plan.protocol, &self.hosts);
-            let again = sampler.look(&mut self.network);
-            self.network.events.push_timer(again, EventKey::new(EventKind::Sample, 0));
-        }
-    }
-
-    /// Recomputes the routes, once for all faults of one instant: with the last of them.
-    fn routes_changed(&mut self, fault: u32) {
-        let fault = fault as usize;
-        if self.faults.get(fault + 1).is_none_or(|next| next.at != self.faults[fault].at) {
-            self.network.recompute_routes();
-            if self.common.hooks.sending {
-                self.common.routes = route_counts(self.common.topology, self.network.explicit_routes());
-            }
-        }
+        self.0.advance(max_events)
     }
 
     /// How far the run is.
     pub fn progress(&self) -> Progress {
-        Progress {
-            now: self.network.now,
-            last_start: last_start(self.plan.flows),
-            flows_finished: self.finished,
-            flows_total: self.finite,
-            packet_hops: self.network.counts.hops,
-        }
+        self.0.progress()
     }
-}
 
-fn last_start(flows: &[Flow]) -> Time {
-    flows.last().map_or(Time::ZERO, |flow| flow.start)
+    /// What the run leaves behind, finished or not.
+    pub fn into_results(self) -> Results {
+        self.0.into_results()
+    }
 }

@@ -5,14 +5,14 @@ use weft_topology::Ideal;
 use weft_traffic::Flow;
 use weft_transport::Protocol;
 
-use super::Simulation;
+use super::Engine;
 use crate::engine::host::{HostLog, Plan, Receiver, Sender};
 use crate::engine::merge::flow_records;
 use crate::engine::network::{Network, PacketCounts};
 use crate::engine::paths::{PathMeter, PathTotal};
 use crate::engine::results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
 
-impl<P: Protocol> Simulation<'_, P> {
+impl<P: Protocol> Engine<'_, P> {
     /// What the run leaves behind, finished or not.
     pub fn into_results(mut self) -> Results {
         let samples = self.sampler.take().map(|mut sampler| {
