@@ -101,7 +101,9 @@ fn add(sum: &mut ReceiverStats, more: &ReceiverStats) {
 fn note_copies(records: &mut [FlowRecord], resent: &[Resent], dropped: &[Dropped]) {
     let flows = records.len();
     let mut copies = Copies::default();
-    resent.iter().for_each(|resent| copies.note_resend(resent));
+    for resent in resent {
+        copies.note_resend(resent);
+    }
     for dropped in dropped {
         copies.note_drop(dropped, |flow| records[flow.index() % flows].acknowledged);
     }

@@ -307,7 +307,8 @@ impl<P: Protocol> Host<P> {
 
     /// Closes the receiving ends that have had everything for long enough.
     fn forget_finished(&mut self, plan: &Plan<'_, P>, now: Time) {
-        while let Some((_, number)) = self.lingering.pop_front_if(|(until, _)| *until <= now) {
+        while let Some(&(_, number)) = self.lingering.front().filter(|(until, _)| *until <= now) {
+            self.lingering.pop_front();
             let holds = self.receivers.get(number).is_some_and(|receiver| receiver.end.held() > 0);
             if holds {
                 self.lingering.push_back((now + LINGER, number));

@@ -32,7 +32,9 @@ impl<P: Protocol> Engine<'_, P> {
         if network.has_credit_ports() {
             count_credits(&mut counters, &plan, &flows, &network.counts, strays);
         }
-        state_bytes.into_iter().for_each(|(name, value)| counters.count(name, value));
+        for (name, value) in state_bytes {
+            counters.count(name, value);
+        }
         Results {
             links: links(&network),
             samples: samples.unwrap_or_default(),
