@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from weft.percentiles import percentile
+
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["LoadSharing", "load_sharing"]
+__all__ = ["LoadSharing", "accuracy_of_slots", "load_sharing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,29 +29,50 @@ class LoadSharing:
 
 
 def load_sharing(samples: "pl.DataFrame", links: "pl.DataFrame") -> LoadSharing | None:
-    """Work it out from the tables `samples` and `links`; None without samples, or if no leaf has two uplinks.
+    """Work it out from the tables `samples` and `links`; None without samples, or if no leaf has two uplinks."""
+    import polars as pl
 
-    A link that is not in a slot of `samples` was idle. The length of a slot cancels out of the ratio; what remains of
-    each link is bytes over rate, the rate at the end of the slot. A leaf with one uplink shares nothing.
+    uplinks = _uplinks(links)
+    if samples.is_empty() or uplinks.is_empty():
+        return None
+    slots = accuracy_of_slots(samples, links, pl.col("time_us"))
+    accuracy = slots["accuracy"].drop_nulls()
+    mean = accuracy.mean()
+    return LoadSharing(
+        slots=len(accuracy),
+        idle=len(slots) - len(accuracy),
+        mean=float(mean) if isinstance(mean, int | float) else None,
+        p50=percentile(accuracy, 0.5),
+        p99=percentile(accuracy, 0.99),
+    )
+
+
+def accuracy_of_slots(samples: "pl.DataFrame", links: "pl.DataFrame", slot: "pl.Expr") -> "pl.DataFrame":
+    """Return a row for each slot and leaf that sent something in it: `slot`, `from`, `accuracy`.
+
+    `slot` says to which slot a row of `samples` belongs. The accuracy is null where one of the leaf's uplinks was idle,
+    as is a link that is not in a slot of `samples`. The length of a slot cancels out of the ratio; what remains of each
+    link is bytes over rate, the rate at the end of each interval. A leaf with one uplink shares nothing.
     """
     import polars as pl
 
-    uplinks = links.filter((pl.col("tier") == "leaf") & (pl.len().over("from", "tier") > 1))
-    if samples.is_empty() or uplinks.is_empty():
-        return None
-    uplinks = uplinks.select("link", "from").with_columns(pl.len().over("from").alias("uplinks"))
-    sent = samples.filter(pl.col("sent_bytes") > 0).join(uplinks, on="link")
-    used = pl.col("sent_bytes") / pl.col("rate_bps")
-    slots = sent.group_by("time_us", "from").agg(
-        (used.max() / used.min() - 1.0).alias("accuracy"), (pl.len() < pl.col("uplinks").first()).alias("idle")
+    used = (pl.col("sent_bytes") / pl.col("rate_bps")).sum().alias("used")
+    busiest, least_busy = pl.col("used").max(), pl.col("used").min()
+    return (
+        samples.filter(pl.col("sent_bytes") > 0)
+        .with_columns(slot.alias("slot"))
+        .join(_uplinks(links), on="link")
+        .group_by("slot", "from", "link")
+        .agg(pl.col("uplinks").first(), used)
+        .group_by("slot", "from")
+        .agg(pl.when(pl.len() == pl.col("uplinks").first()).then(busiest / least_busy - 1.0).alias("accuracy"))
     )
-    accuracy = slots.filter(~pl.col("idle"))["accuracy"]
-    mean, p50, p99 = (
-        None if accuracy.is_empty() else value
-        for value in (accuracy.mean(), accuracy.quantile(0.5, "nearest"), accuracy.quantile(0.99, "nearest"))
-    )
-    return LoadSharing(len(accuracy), len(slots) - len(accuracy), _number(mean), _number(p50), _number(p99))
 
 
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+def _uplinks(links: "pl.DataFrame") -> "pl.DataFrame":
+    """Return the links from leaves that have several to the next tier: `link`, `from`, `uplinks`."""
+    import polars as pl
+
+    return links.filter((pl.col("tier") == "leaf") & (pl.len().over("from", "tier") > 1)).select(
+        "link", "from", pl.len().over("from").alias("uplinks")
+    )

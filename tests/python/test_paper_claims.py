@@ -199,6 +199,20 @@ def test_a_slope_is_the_change_along_the_axis_over_the_mean() -> None:
     assert judged(claim("slope", trend="flat", bound=0.4), rises).verdict is Verdict.REPRODUCED
 
 
+def test_a_flat_slope_is_established_by_its_whole_interval() -> None:
+    def slopes(*changes: float) -> list[Row]:
+        """A line for each seed, from 1 at the first load to `1 + change` at the last."""
+        return grid(["meet"], (0.0, 1.0), lambda _, x, seed: 1.0 + changes[seed - 1] * x, seeds=len(changes))
+
+    flat = claim("slope", trend="flat")
+    assert judged(flat, slopes(0.05, 0.06, 0.07)).verdict is Verdict.REPRODUCED
+    # One seed rises by a half, the other falls as much: the mean alone would be flat.
+    wide = judged(flat, slopes(0.5, -0.4))
+    assert wide.verdict is Verdict.NOT_REPRODUCED and wide.undecided
+    steep = judged(flat, slopes(0.9, 0.91, 0.92))
+    assert steep.verdict is Verdict.NOT_REPRODUCED and not steep.undecided
+
+
 def distribution(scale: float, contender: str) -> list[Row]:
     """Rows of a panel of distributions: a middle half from 10 to 30, scaled."""
     numbers = {"mean": 20, "std": 8, "p5": 1, "p25": 10, "p50": 20, "p75": 30, "p95": 40, "p99": 50}

@@ -82,6 +82,10 @@ def test_a_distribution_pools_the_seeds_and_keeps_to_its_rows(made: Reproduction
     assert curve["value"].to_list() == sorted(flows["fct_us"])
     assert curve["share"].to_list() == [(rank + 1) / flows.height for rank in range(flows.height)]
     assert set(curve["seed"]) == {-1}
+    of_seed = (pl.col("contender") == "ecmp") & (pl.col("panel") == 0) & (pl.col("seed") == 1)
+    numbers = dict(data.rows.filter(of_seed).select("measure", "value").iter_rows())
+    times = one_run("ecmp", 0.7, 1).flows.filter(pl.col("size_bytes") < 100_000)["fct_us"]
+    assert numbers["p99"] == pytest.approx(times.quantile(0.99, "linear")), "as in every table"
 
 
 def test_a_box_has_its_quantiles_and_its_mean(made: Reproduction) -> None:

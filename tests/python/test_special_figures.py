@@ -83,6 +83,13 @@ def test_a_slot_adds_up_its_intervals_and_needs_all_uplinks_and_a_full_length() 
     assert time_us == 2.0 and accuracy == pytest.approx(0.5)
 
 
+def test_a_leaf_with_one_uplink_shares_nothing_in_a_slot_of_the_figure() -> None:
+    samples = sampled([(1.0, "leaf0>spine0", 100, 0), (1.0, "leaf0>spine1", 200, 0), (1.0, "leaf1>spine0", 100, 0)])
+    single = pl.DataFrame([("leaf1>spine0", "leaf1", "leaf", 1_000, 30)], schema=LINKS.schema, orient="row")
+    ((_, accuracy),) = sharing_by_slot(result(links=LINKS.vstack(single), samples=samples, flows=FLOWS), 1.0)
+    assert accuracy == pytest.approx(1.0), "not the mean with a leaf that has no choice"
+
+
 def test_a_decision_costs_the_time_beyond_ecmp_for_each_packet_that_leaves_a_rack() -> None:
     own = result(links=LINKS, summary=Hand(packet_hops=1_000, cpu_s=3e-6))
     base = result(links=LINKS, summary=Hand(packet_hops=500, cpu_s=1e-6))

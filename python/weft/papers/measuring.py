@@ -12,6 +12,7 @@ from weft.papers.measured import POOLED, FigureData, RunsUsed
 from weft.papers.reading_papers import MEASURES
 from weft.papers.runs import Case
 from weft.papers.values import over_time, value_of, values_of
+from weft.percentiles import percentile
 from weft.simulation import Result
 
 __all__ = ["DISTRIBUTION", "Results", "measure_figure", "measure_name"]
@@ -139,8 +140,7 @@ class _Panel:
         result = self._run(place, seed)
         values = pl.Series([], dtype=pl.Float64) if result is None else values_of(result, measure)
         numbers = {
-            name: values.quantile(share, "nearest") if share is not None else None
-            for name, share in DISTRIBUTION.items()
+            name: percentile(values, share) if share is not None else None for name, share in DISTRIBUTION.items()
         }
         numbers |= {"mean": _float(values.mean()), "std": _float(values.std(ddof=0))}
         prefix = f"{measure.label} " if measure.label else ""
@@ -170,7 +170,7 @@ def _steps(values: pl.Series) -> list[tuple[float, float]]:
 
 
 def _box(values: pl.Series) -> list[tuple[float, float | None]]:
-    quantiles = [(values.quantile(share, "linear"), share) for share in _QUANTILES]
+    quantiles = [(percentile(values, share), share) for share in _QUANTILES]
     mean = values.mean()
     assert isinstance(mean, int | float)
     return [*((float(value), share) for value, share in quantiles if value is not None), (float(mean), None)]

@@ -10,6 +10,7 @@ from weft.metrics import ALL_METRICS, bin_metrics
 from weft.papers.declared import Measure
 from weft.papers.reading import nearest
 from weft.papers.views import VIEWS, view
+from weft.percentiles import percentile
 from weft.simulation import Result
 
 __all__ = ["over_time", "value_of", "values_of"]
@@ -105,7 +106,7 @@ def _statistic(measure: Measure) -> pl.Expr:
     if name == "share":
         return (column.drop_nulls().cast(pl.Float64) > 0.0).mean()
     if name in _PERCENTILES:
-        return column.drop_nulls().quantile(_PERCENTILES[name], "nearest")
+        return percentile(column, _PERCENTILES[name])
     assert name is not None
     return _STATISTICS[name](column)
 

@@ -24,7 +24,7 @@ __all__ = ["Judgement", "Verdict", "judge", "not_run", "told", "untestable"]
 TOLERANCE = 0.25
 """How far from the paper's number, relatively, a mean may be and still be the same size."""
 FLAT = 0.25
-"""A slope is flat if the line changes by at most this share of its mean, unless the rule has a bound."""
+"""A slope is flat if the whole interval of its change lies within this share of its mean, unless a rule has a bound."""
 
 ROUNDING = 1e-9
 """Differences below this share are no differences: they come of the arithmetic."""
@@ -180,11 +180,14 @@ def _zero(rule: Rule, value: Estimate) -> tuple[Verdict, str]:
 
 
 def _slope(rule: Rule, value: Estimate) -> tuple[Verdict, str]:
+    """Read a change along the axis; that it is none has to be established by the whole interval."""
     if rule.trend != "flat":
         return _directed(rule, value, 0.0)
     bound = FLAT if rule.bound is None else rule.bound
-    if abs(value.mean) <= bound:
+    if max(abs(value.low), abs(value.high)) <= bound:
         return Verdict.REPRODUCED, f"it changes by no more than {plain(100.0 * bound)} % along the axis"
+    if _overlaps(value, (-bound, bound)):
+        return Verdict.NOT_REPRODUCED, WIDE
     return Verdict.NOT_REPRODUCED, f"it changes by more than {plain(100.0 * bound)} % along the axis"
 
 

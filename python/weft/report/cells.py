@@ -8,6 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from weft.curves import cumulative
+from weft.percentiles import percentile
 from weft.report.sizes import Sizes
 from weft.statistics import estimate
 from weft.summary import SPENT, TIERS, Distribution, Summary
@@ -107,6 +108,6 @@ def _by_size(flows: pl.DataFrame, steps: Sequence[float]) -> list[list[float | N
         mine = slowdowns[(sizes >= low) & (sizes < high)]
         if mine.size:
             middle = low if high == np.inf else float(np.sqrt(max(low, 1.0) * max(high, 1.0)))
-            values = (middle, mine.mean(), np.percentile(mine, 50), np.percentile(mine, 99))
-            rows.append([short(float(value)) for value in values])
+            marks = (percentile(pl.Series(mine), share) for share in (0.5, 0.99))
+            rows.append([short(float(value)) for value in (middle, mine.mean(), *marks) if value is not None])
     return rows

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// What a sample of values amounts to. Every field is none (`null` in JSON) if the sample is empty.
 ///
 /// Percentiles interpolate linearly between the two nearest ranks: of n sorted values, percentile q lies at position
-/// (n - 1) q, counted from 0. This is the default of `NumPy`, Polars and R (type 7).
+/// (n - 1) q, counted from 0. This is the default of `NumPy` and R (type 7), not that of Polars.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Statistics {
     /// The arithmetic mean.

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from weft.load_sharing import accuracy_of_slots
 from weft.papers.declared import FigureSpec, Measure, PanelSpec, Paper
 from weft.papers.drawing import draw_panels
 from weft.papers.measured import FigureData
@@ -73,23 +74,11 @@ def sharing_by_slot(result: Result, slot_us: float) -> Sequence[tuple[float, flo
     """Return the end of each slot, in microseconds, and its accuracy; without slots in which an uplink was idle."""
     import polars as pl
 
-    uplinks = result.links.filter(pl.col("tier") == "leaf").select(
-        "link", "from", pl.len().over("from").alias("uplinks")
-    )
     last_us = float(while_flows_arrive(result.samples, result.flows)["time_us"].max() or 0.0)  # type: ignore[arg-type]
-    slots = int(last_us // slot_us)
+    own = (pl.col("time_us") / slot_us).ceil().cast(pl.Int64)
     sent = (
-        result.samples.with_columns((pl.col("time_us") / slot_us).ceil().cast(pl.Int64).alias("slot"))
-        .filter((pl.col("slot") <= slots) & (pl.col("sent_bytes") > 0))
-        .join(uplinks, on="link")
-        .group_by("slot", "from", "link")
-        .agg(pl.col("uplinks").first(), (pl.col("sent_bytes") / pl.col("rate_bps")).sum().alias("used"))
-        .group_by("slot", "from")
-        .agg(
-            (pl.col("used").max() / pl.col("used").min() - 1.0).alias("accuracy"),
-            (pl.len() == pl.col("uplinks").first()).alias("all_used"),
-        )
-        .filter(pl.col("all_used"))
+        accuracy_of_slots(result.samples, result.links, own)
+        .filter((pl.col("slot") <= int(last_us // slot_us)) & pl.col("accuracy").is_not_null())
         .group_by("slot")
         .agg(pl.col("accuracy").mean())
         .sort("slot")

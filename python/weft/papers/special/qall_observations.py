@@ -15,6 +15,7 @@ from weft.papers.measured import FigureData
 from weft.papers.special import SpecialContext
 from weft.papers.special.observing import TIME_CONSTANT_MS, observed, reports, runs_used
 from weft.papers.special.tidy import figure_data
+from weft.percentiles import percentile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,13 +53,15 @@ def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figu
 
 def classes(of: "Vector", traffic: "Vector", ends: Sequence[float]) -> list[tuple[float, dict[str, float]]]:
     """Return the upper end of each class with enough observations, and the mean and percentiles of its traffic."""
+    import polars as pl
+
     place = np.searchsorted(ends, of, side="left")
     found = []
     for number, end in enumerate(ends):
         own = traffic[place == number]
         if len(own) >= _FEWEST:
-            low, high = np.quantile(own, (0.05, 0.95))
-            statistics = {"95th percentile": float(high), "mean": float(own.mean()), "5th percentile": float(low)}
+            low, high = (percentile(pl.Series(own), share) or 0.0 for share in (0.05, 0.95))
+            statistics = {"95th percentile": high, "mean": float(own.mean()), "5th percentile": low}
             found.append((end, statistics))
     return found
 
