@@ -5,7 +5,6 @@ Each function takes the runs of each contender by label and returns a Matplotlib
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,13 +24,10 @@ if TYPE_CHECKING:
     from weft.simulation import Result
 
 __all__ = [
-    "Curve",
     "Groups",
-    "Panel",
     "fct_by_size",
     "legend_above",
     "link_load_cdf",
-    "model_beside_simulation",
     "new_figure",
     "save",
     "slowdown_cdf",
@@ -139,62 +135,6 @@ def link_load_cdf(groups: Groups) -> Figure:
             axes.set_xlabel("mean load (Gbit/s)")
         figure.axes[0].set_ylabel("share of links")
         legend_above(figure, len(groups))
-    return figure
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """What a model says of a contender along the axis of a panel, and what came out in simulation."""
-
-    x: Sequence[float]
-    model: Sequence[float]
-    simulated: Sequence[Estimate]
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """One of several plots beside each other: its curves by label."""
-
-    title: str
-    x_label: str
-    curves: Mapping[str, Curve]
-
-
-def model_beside_simulation(panels: Sequence[Panel], *, y_label: str, note: str) -> Figure:
-    """Lines for what a model says, points with bars of confidence for what simulation says; a note below."""
-    from matplotlib.lines import Line2D
-
-    with new_figure(7.2, 3.6) as figure:
-        for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-            for label, look in looks(panel.curves).items():
-                curve = panel.curves[label]
-                axes.plot(curve.x, curve.model, color=look.colour, linestyle="dashed")
-                axes.errorbar(
-                    curve.x,
-                    [value.mean for value in curve.simulated],
-                    yerr=_whiskers(curve.simulated, 1.0),
-                    color=look.colour,
-                    marker=look.marker,
-                    markersize=5.0,
-                    linestyle="none",
-                    capsize=2.0,
-                    elinewidth=1.0,
-                )
-            axes.set_title(panel.title)
-            axes.set_xlabel(panel.x_label)
-            axes.set_ylim(bottom=0.0)
-        figure.axes[0].set_ylabel(y_label)
-        handles = []
-        for label, look in looks(panels[0].curves).items():
-            handles.append(Line2D([], [], color=look.colour, linestyle="dashed", label=f"{label}, model"))
-            handles.append(
-                Line2D(
-                    [], [], color=look.colour, linestyle="none", marker=look.marker, markersize=5.0,
-                    label=f"{label}, simulation",
-                )
-            )  # fmt: skip
-        figure.legend(handles=handles, loc="outside upper center", ncols=4, handlelength=2.2)
-        figure.text(0.5, -0.01, note, ha="center", va="top", fontsize=7.0, color="#555555")
     return figure
 
 

@@ -12,7 +12,7 @@ from weft.errors import OutputError
 __all__ = ["check_target", "staged_directory", "write_file"]
 
 # A directory that holds one of these was written by Weft ...
-_MARKERS = frozenset({"compare.json", "summary.json", "figure.json"})
+_MARKERS = frozenset({"compare.json", "summary.json"})
 # ... and --force replaces it if it holds nothing but what Weft writes.
 _OWN = _MARKERS | {
     *("spec.toml", "flows.parquet", "links.parquet", "samples.parquet", "deliveries.parquet", "paths.parquet"),

@@ -8,7 +8,6 @@ import pytest
 from conftest import Weft
 from weft.errors import SpecError
 from weft.models import work_out
-from weft.papers import tr_fig6
 
 # Four paths of 8 Gbit/s carry 500,000 B each in 500 us; a window takes 64 us.
 LBT = {
@@ -116,9 +115,6 @@ def test_sizes_and_flow_counts_give_a_row_each(weft_command: Weft) -> None:
         (["tr", "--sizes", "1KB", "--flow-counts", "2"], ["--sizes and --flow-counts", "one of them"]),
         (["tr", "--good-paths", "0", "--bad-paths", "0"], ["good_paths is 0", "at least 1"]),
         (["tr", "--bad-delay", "1us"], ["bad_delay is 1us", "at least `good_delay`"]),
-        (["tr", "--seeds", "3"], ["--figure"]),
-        (["tr", "--figure", "x", "--flows", "3"], ["--figure", "give no others"]),
-        (["tr", "--figure", "x", "--seeds", "a"], ["--seeds 'a'"]),
     ],
 )
 def test_bad_input_gets_one_message_and_writes_nothing(
@@ -135,31 +131,3 @@ def test_bad_input_gets_one_message_and_writes_nothing(
 def test_an_unknown_model_is_answered() -> None:
     with pytest.raises(SpecError, match="did you mean"):
         work_out("lbtt")
-
-
-def test_every_flow_of_the_figure_starts_at_once_between_counterparts() -> None:
-    rows = tr_fig6.trace(tr_fig6.Point(20, 100)).splitlines()[1:]
-    assert len(rows) == 20 and len(set(rows)) == 10
-    assert rows[13] == "0,3,13,100000"
-
-
-def test_the_figure_has_model_and_simulation_of_every_point(tmp_path: Path) -> None:
-    point = tr_fig6.Point(10, 100)
-    panels = {"a": (point,), "b": (point,)}
-    made = tr_fig6.figure6(seeds=(1, 2), panels=panels)
-    assert [(row.panel, row.scheme) for row in made.rows] == [("a", "rps"), ("a", "tr"), ("b", "rps"), ("b", "tr")]
-    rps, tr = made.rows[:2]
-    assert rps.model_us == work_out("tr", {"flows": 10, "size": "100KB"}).value("rps_time")
-    # A flow alone on its host's link: 100 KB in 69 packets of 12 us, and at least one way over a good path.
-    for row in (rps, tr):
-        assert row.simulated_us.mean > 69 * 12 + 100
-    # What TR is for: between two leaves nothing is sent again.
-    assert tr.resent.mean == 0.0 < rps.resent.mean
-    place = made.write(tmp_path / "figure")
-    names = sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
-    assert names == [
-        "figure.json", "figures/completion-times.pdf", "figures/completion-times.png", "table.csv", "table.parquet",
-    ]  # fmt: skip
-    again = tr_fig6.figure6(seeds=(1, 2), panels=panels)
-    assert again.table.equals(made.table)
-    assert made.write(tmp_path / "figure", force=True) == place

@@ -1,21 +1,26 @@
 """What the special figures of TR and QALL work out, by hand."""
 
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import polars as pl
 import pytest
 
+from weft.models import work_out
 from weft.papers.declared import load_paper
 from weft.papers.measured import RunsUsed
 from weft.papers.scorecard import figure_verdicts
+from weft.papers.special import SpecialContext, tr_model
 from weft.papers.special.qall_decision_delay import delays_us
 from weft.papers.special.qall_load_sharing import sharing_by_slot
 from weft.papers.special.qall_observations import classes
 from weft.papers.special.qall_queue_variance import occupancy_variance
 from weft.papers.special.scheme_costs import decision_ns
 from weft.papers.special.tidy import figure_data
-from weft.simulation import Result
+from weft.simulation import Result, run_text
+from weft.spec import SpecText
 
 
 class Hand:
@@ -131,3 +136,35 @@ def test_a_special_figure_tells_the_unit_of_each_of_its_panels() -> None:
     found = figure_verdicts(paper, paper.figure("15"), figure_data(rows, RunsUsed("quick", runs=2, seeds=2)))
     units = {claim["id"]: claim["measured"]["unit"] for claim in found["claims"] if claim["measured"]}
     assert (units["sharing-qall-pkt"], units["sharing-5"]) == ("share", "share")
+
+
+def test_every_flow_of_tr_s_figure_6_starts_at_once_between_counterparts() -> None:
+    rows = tr_model.trace(tr_model.Point(20, 100)).splitlines()[1:]
+    assert len(rows) == 20 and len(set(rows)) == 10
+    assert rows[13] == "0,3,13,100000"
+
+
+def test_tr_s_figure_6_has_model_and_simulation_of_every_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tr_model, "PANELS", {"size": (tr_model.Point(10, 100),), "flows": (tr_model.Point(10, 100),)})
+
+    def keep(name: str, text: str) -> Path:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return tmp_path / name
+
+    def simulate(specs: Sequence[SpecText], tables: Iterable[str]) -> list[Result | None]:
+        return [run_text(spec) for spec in specs]
+
+    paper, runs = load_paper("tr"), RunsUsed("quick", runs=0)
+    context = SpecialContext(
+        paper, paper.figure("6"), "quick", 1, {}, lambda _: None, runs=runs, simulate=simulate, keep=keep
+    )
+    made = tr_model.make(context)
+    keys = ("panel", "contender", "measure")
+    found = {key: rows["value"].to_list() for key, rows in made.rows.group_by(*keys)}
+    assert found[0, "rps", "model"] == [work_out("tr", {"flows": 10, "size": "100KB"}).value("rps_time")] * 3
+    # A flow alone on its host's link: 100 KB in 69 packets of 12 us, and at least one way over a good path.
+    assert all(value > 69 * 12 + 100 for value in found[0, "rps", "simulation"] + found[0, "tr", "simulation"])
+    # What TR is for: between two leaves nothing is sent again.
+    assert set(found[2, "tr", "resent, simulation"]) == {0.0} and min(found[2, "rps", "resent, simulation"]) > 0.0
+    assert found[1, "tr", "simulation"] == found[0, "tr", "simulation"], "the same point on the other axis"
+    assert tr_model.draw(paper, paper.figure("6"), made, "").axes

@@ -4,8 +4,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,16 +12,11 @@ from rich.text import Text
 
 from weft.catalog import Entry, Parameter, entries
 from weft.cli import options
-from weft.cli.compare import parse_seeds, split_schemes
-from weft.cli.console import answers, data, log, print_json
-from weft.cli.progress import show_progress
+from weft.cli.compare import split_schemes
+from weft.cli.console import answers, data, print_json
 from weft.cli.tables import new_table
 from weft.errors import SpecError
 from weft.models import Quantity, Working, work_out
-from weft.quantity import estimate_text, plain
-
-if TYPE_CHECKING:
-    from weft.papers.tr_fig6 import Figure6
 
 __all__ = ["register"]
 
@@ -38,8 +32,6 @@ class _Shown:
     examples: Sequence[str]
     note: str = ""
     """What a reader of that table must know besides."""
-    has_figure: bool = False
-    """Whether its paper shows it beside a simulation."""
 
 
 _SHOWN: Mapping[str, _Shown] = {
@@ -59,49 +51,9 @@ _SHOWN: Mapping[str, _Shown] = {
         examples=(
             "weft model tr --bad-delay 700us",
             "weft model tr --sizes 100KB,200KB,300KB",
-            "weft model tr --figure out/tr-fig6",
         ),
-        has_figure=True,
     ),
 }
-
-
-_FIGURE: Mapping[str, tuple[Any, Any]] = {
-    "figure": (
-        Annotated[
-            Path | None,
-            typer.Option(metavar="DIR", help="Simulate the paper's Fig. 6 beside the model; write it there."),
-        ],
-        None,
-    ),
-    "seeds": (Annotated[str | None, typer.Option(help="Seeds of --figure, as in weft compare. Default: 5.")], None),
-    "jobs": (
-        Annotated[int | None, typer.Option(min=1, help="Runs of --figure at a time. Default: one a CPU.")],
-        None,
-    ),
-    "force": (Annotated[bool, typer.Option("--force", "-f", help="Replace an earlier figure in --figure.")], False),
-}
-"""The options of a model whose paper shows it beside a simulation: annotation and default."""
-
-
-@dataclass(frozen=True, slots=True)
-class _FigureOptions:
-    """What was given of them."""
-
-    directory: Path | None
-    seeds: str | None
-    jobs: int | None
-    force: bool
-
-    def is_asked_for(self, has_inputs: bool) -> bool:
-        """Whether the figure is wanted; refuses options that do not go together."""
-        if self.directory is None:
-            if self.seeds is not None or self.jobs is not None or self.force:
-                raise SpecError("--seeds, --jobs and --force go with --figure")
-            return False
-        if has_inputs:
-            raise SpecError("--figure has the inputs of the paper's figure: give no others")
-        return True
 
 
 def register(app: typer.Typer) -> None:
@@ -130,13 +82,9 @@ def _command(item: Entry) -> Callable[..., None]:
 
     def show(**given: Any) -> None:
         json = given.pop("json")
-        figure = _FigureOptions(*(given.pop(name) for name in _FIGURE)) if shown.has_figure else None
         lists = {name: given.pop(name.replace("-", "_")) for name in shown.varied}
         inputs = {key: value for key, value in given.items() if value is not None}
         varied = [(name, text) for name, text in lists.items() if text is not None]
-        if figure is not None and figure.is_asked_for(bool(inputs or varied)):
-            _figure(figure, json)
-            return
         if not varied:
             working = work_out(item.name, inputs)
             if json:
@@ -154,11 +102,7 @@ def _command(item: Entry) -> Callable[..., None]:
 
     lists = [_list_parameter(name, key, example) for name, (key, example) in shown.varied.items()]
     json = inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=options.Json)
-    of_figure = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in (_FIGURE.items() if shown.has_figure else ())
-    ]
-    parameters = [*map(_parameter, item.parameters), *lists, *of_figure, json]
+    parameters = [*map(_parameter, item.parameters), *lists, json]
     # Typer reads options off the signature.
     show.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     show.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -192,47 +136,6 @@ def _several(item: Entry, inputs: Mapping[str, str], name: str, text: str) -> tu
     if not values:
         raise SpecError(f"--{name} {text!r}: expected values with commas between them, such as {example}")
     return key, [(value, work_out(item.name, {**inputs, key: value})) for value in values]
-
-
-def _figure(given: _FigureOptions, json: bool) -> None:
-    from weft.output import check_target
-    from weft.papers import tr_fig6
-
-    assert given.directory is not None
-    check_target(given.directory, force=given.force)
-    seeds = parse_seeds(given.seeds or "5")
-    with show_progress(tr_fig6.runs_of(tr_fig6.PANELS, len(seeds))) as progress:
-        made = tr_fig6.figure6(seeds=seeds, jobs=given.jobs, progress=progress)
-    made.write(given.directory, force=given.force)
-    if json:
-        print_json(made.to_dict())
-    else:
-        _print_figure(data(), made)
-    log().print(f"written to {given.directory}", markup=False)
-
-
-def _print_figure(console: Console, made: "Figure6") -> None:
-    table = new_table(
-        "plot", "scheme", "flows", "KB", "model (ms)", "simulated (ms)", "ratio", "P_fr (%)", "resent (%)",
-        left=("plot", "scheme"),
-    )  # fmt: skip
-    for row in made.rows:
-        table.add_row(
-            row.panel,
-            Text(row.scheme),
-            str(row.point.flows),
-            str(row.point.size_kb),
-            plain(row.model_us / 1e3),
-            estimate_text(row.simulated_us, "us", 1e3),
-            plain(row.ratio),
-            plain(100.0 * row.resent_model),
-            plain(100.0 * row.resent.mean),
-        )
-    console.print(table)
-    console.print(
-        "ratio: simulated to model; P_fr: share of the flows that send a packet again by the model", style="dim"
-    )
-    console.print("resent: share of the flows that did in the simulation", style="dim")
 
 
 def _print_one(console: Console, item: Entry, working: Working) -> None:
