@@ -69,8 +69,8 @@ def run_jobs(jobs: Sequence[Job], *, workers: int, keep: Keep, progress: JobsCal
     """
     stop = threading.Event()
     with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="weft") as pool:
-        futures = [pool.submit(_run_job, job, stop, keep, progress) for job in jobs]
         try:
+            futures = [pool.submit(_run_job, job, stop, keep, progress) for job in jobs]
             _wait(futures)
         finally:
             stop.set()

@@ -11,7 +11,7 @@ from weft import _core
 from weft.balancer import SwitchBalancer
 from weft.errors import OutputError
 from weft.load_sharing import LoadSharing, load_sharing
-from weft.spec import SpecLike, SpecText, load_spec
+from weft.spec import SpecLike, SpecText, check_text, load_spec
 from weft.summary import Summary
 
 if TYPE_CHECKING:
@@ -209,7 +209,10 @@ def override_pairs(overrides: Overrides) -> list[tuple[str, str]]:
 
 
 def _override_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        check_text(value)
+        return value
+    return json.dumps(value)
 
 
 def _read_table(path: Path) -> "pl.DataFrame":

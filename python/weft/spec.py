@@ -14,6 +14,7 @@ from weft.errors import SpecError
 __all__ = [
     "SpecLike",
     "SpecText",
+    "check_text",
     "load_spec",
     "parse_assignment",
     "parse_assignments",
@@ -21,6 +22,9 @@ __all__ = [
     "to_toml",
     "to_toml_value",
 ]
+
+_LONGEST = 16 * 1024 * 1024
+"""Most characters that are read of a spec: a device never ends."""
 
 SpecLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | SpecText"
 """A path to a TOML file, TOML text, or nested dictionaries."""
@@ -56,9 +60,18 @@ def load_spec(spec: SpecLike) -> SpecText:
         return spec
     if isinstance(spec, Mapping):
         return SpecText(to_toml(spec), origin="dict")
+    check_text(os.fspath(spec))
     if isinstance(spec, str) and _is_text(spec):
         return SpecText(spec)
     return _read(Path(spec))
+
+
+def check_text(text: str) -> None:
+    """Raise `SpecError` for half a character (a lone surrogate), which no file and no core takes."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise SpecError(f"{text!r}: is not text: it holds half a character") from None
 
 
 def _is_text(spec: str) -> bool:
@@ -70,13 +83,18 @@ def _is_text(spec: str) -> bool:
 
 def _read(path: Path) -> SpecText:
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as stream:
+            text = stream.read(_LONGEST + 1)
     except FileNotFoundError:
         raise SpecError(f"{path}: there is no such spec file") from None
     except UnicodeDecodeError:
         raise SpecError(f"{path}: not a text file (a spec is TOML in UTF-8)") from None
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # a name with a NUL in it
+        raise SpecError(f"{str(path)!r}: cannot be read: {error}") from None
+    if len(text) > _LONGEST:
+        raise SpecError(f"{path}: longer than {_LONGEST:,} characters: not a spec")
     return SpecText(text, base_dir=str(path.parent), origin=str(path))
 
 
@@ -127,10 +145,12 @@ def to_toml_value(value: object, key: str) -> str:
 def _plain(value: Any, path: tuple[str, ...]) -> Any:
     """Return a value of types that TOML has; None within tables is left out."""
     match value:
-        case bool() | int() | float() | str():
+        case str() | os.PathLike():
+            text = os.fspath(value)
+            check_text(text)
+            return text
+        case bool() | int() | float():
             return value
-        case os.PathLike():
-            return os.fspath(value)
         case list() | tuple():
             return [_plain(item, path) for item in value]
         case Mapping():
@@ -142,4 +162,5 @@ def _plain(value: Any, path: tuple[str, ...]) -> Any:
 def _key(key: object) -> str:
     if not isinstance(key, str):
         raise SpecError(f"a spec's keys are strings, not {key!r}")
+    check_text(key)
     return key

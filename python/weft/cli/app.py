@@ -1,13 +1,14 @@
 """The `weft` command and its list of subcommands."""
 
-import os
 import sys
 from typing import Annotated
 
 import typer
 
 from weft.cli import bench, catalog, compare, explain, fit, model, report, reproduce, run, schema, sweep
-from weft.cli.console import EXIT_STOPPED
+from weft.cli.console import EXIT_BAD_INPUT, fail, stopped
+from weft.cli.process import abandon_output, check_arguments, ready_streams, stop_on_signals
+from weft.errors import SpecError
 
 __all__ = ["app", "main"]
 
@@ -32,7 +33,7 @@ app = typer.Typer(
     - `weft explain` - show every setting, its value and where the value came from
 
     Data goes to stdout, progress and messages to stderr. Exit code: 0 done, 2 something is wrong with what
-    you gave (nothing is written), 3 some runs failed, 130 stopped with Ctrl-C.
+    you gave (nothing is written), 3 some runs failed, 130 stopped with Ctrl-C, 143 by SIGTERM.
     """,
 )
 
@@ -60,11 +61,16 @@ for module in (run, compare, sweep, reproduce, fit, explain, catalog, model, rep
 
 def main() -> None:
     """Run the command line; whatever happens, the user sees no traceback."""
+    ready_streams()
+    stop_on_signals()
     try:
+        check_arguments(sys.argv[1:])
         app()
-    except KeyboardInterrupt:
-        sys.exit(EXIT_STOPPED)
+    except SpecError as error:
+        fail("error", str(error))
+        sys.exit(EXIT_BAD_INPUT)
+    except KeyboardInterrupt as stop:
+        sys.exit(stopped(stop))
     except BrokenPipeError:
-        # The reader of our output has gone away, as `head` does: say nothing more to it, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        abandon_output()
         sys.exit(1)

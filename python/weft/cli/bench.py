@@ -50,7 +50,7 @@ def bench(
     rows: list[dict[str, Any]] = []
     for size in sizes:
         for name in names:
-            log().print(f"{name}, {carrier}, {size:,} hosts ...", style="dim", markup=False)
+            log().print(f"{name}, {carrier}, {size:,} hosts ...", style="dim")
             rows.append(json_module.loads(_core.bench(size, name, transport=carrier)))
     for row in rows:
         row["cpu_ns_per_decision_over_ecmp"] = _decision_ns(row, rows)

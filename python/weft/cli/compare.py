@@ -105,7 +105,7 @@ def compare(
     else:
         print_comparison(data(), result, metrics)
     if out is not None:
-        log().print(f"written to {out}; open {out / 'report.html'} in a browser", markup=False)
+        log().print(f"written to {out}; open {out / 'report.html'} in a browser")
 
 
 def _subject(spec: Path | None, preset: str | None, schemes: str | None) -> tuple[SpecLike, list[str]]:

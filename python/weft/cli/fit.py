@@ -99,7 +99,7 @@ def fit_qall(
     else:
         _print(data(), found, [f"{run['name']}, seed {run['seed']}: {run['samples']:,}" for run in runs])
     if out is not None:
-        log().print(f"written to {out}; weft compare --schemes qall,qall-poly:file={out}", markup=False)
+        log().print(f"written to {out}; weft compare --schemes qall,qall-poly:file={out}")
 
 
 def _degrees(text: str) -> list[int]:
@@ -173,10 +173,9 @@ def _print(console: Console, found: "Report", runs: list[str]) -> None:
 
     console.print(
         f"{found.observations:,} observations, {found.training:,} to fit to and {found.test:,} to test with",
-        markup=False,
     )
     for run in runs:
-        console.print(f"  {run}", markup=False, style="dim")
+        console.print(f"  {run}", style="dim")
     correlations = new_table(
         "Pearson correlation of traffic", "here", "paper", left=("Pearson correlation of traffic",)
     )

@@ -96,7 +96,7 @@ class _Lines:
 
     def _say(self, line: str) -> None:
         self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
-        self._console.print(line, markup=False)
+        self._console.print(line)
 
 
 def _name(state: RunProgress) -> str:

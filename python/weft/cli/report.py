@@ -41,4 +41,4 @@ def report(
         write_paper_report(directory, target)
     else:
         write_file(target, render_directory(directory))
-    log().print(f"written to {target}", markup=False)
+    log().print(f"written to {target}")

@@ -111,14 +111,14 @@ def _close(result: "Reproduction") -> None:
     """Say where it is and what failed; with failures, the exit code tells."""
     console = log()
     kept = f", {result.kept:,} of them there before" if result.kept else ""
-    console.print(f"{result.runs:,} runs{kept}; written to {result.path}", markup=False)
+    console.print(f"{result.runs:,} runs{kept}; written to {result.path}")
     if result.ok:
         return
     failed = [f"{made.figure.key}: {made.error}" for made in result.made if made.error is not None]
     failed += [f"{name}: {error}" for name, error in result.failed.items()]
     console.print(f"{len(failed):,} failed; the same command tries them again", style="bold red")
     for line in failed[:_FAILURES_SHOWN]:
-        console.print(f"  {line}", markup=False)
+        console.print(f"  {line}")
     if len(failed) > _FAILURES_SHOWN:
-        console.print(f"  and {len(failed) - _FAILURES_SHOWN:,} more", markup=False)
+        console.print(f"  and {len(failed) - _FAILURES_SHOWN:,} more")
     raise typer.Exit(EXIT_SOME_FAILED)

@@ -72,7 +72,7 @@ def print_made(console: Console, result: Reproduction) -> None:
     if claims.row_count:
         console.print(claims)
     for card in result.scorecards:
-        console.print(f"{card.paper.name}: {card.summary()}", markup=False)
+        console.print(f"{card.paper.name}: {card.summary()}")
 
 
 def _counts(verdicts: Sequence[Mapping[str, Any]]) -> Text:

@@ -3,7 +3,6 @@
 import time
 
 import typer
-from rich.markup import escape
 
 from weft.cli import options
 from weft.cli.console import answers, data, log, print_json
@@ -86,4 +85,4 @@ def run(
         if result.load_sharing is not None:
             print_load_sharing(data(), result.load_sharing)
     if out is not None:
-        log().print(f"written to {escape(str(out))}")
+        log().print(f"written to {out}")

@@ -151,15 +151,13 @@ def _close(result: "Sweep") -> None:
     """Say where it is and what failed; with failures, the exit code tells."""
     console = log()
     kept = f", {result.kept:,} of them there before" if result.kept else ""
-    console.print(f"{len(result.runs):,} runs{kept}; written to {result.path}", markup=False)
+    console.print(f"{len(result.runs):,} runs{kept}; written to {result.path}")
     if not result.failed:
         return
     console.print(f"{len(result.failed):,} failed; the same command tries them again", style="bold red")
     for run in result.failed[:_FAILURES_SHOWN]:
         point = ", ".join(f"{key} = {label}" for key, label in run.labels.items())
-        console.print(f"  {point}: {run.error}", markup=False)
+        console.print(f"  {point}: {run.error}")
     if len(result.failed) > _FAILURES_SHOWN:
-        console.print(
-            f"  and {len(result.failed) - _FAILURES_SHOWN:,} more: {result.path / 'provenance'}", markup=False
-        )
+        console.print(f"  and {len(result.failed) - _FAILURES_SHOWN:,} more: {result.path / 'provenance'}")
     raise typer.Exit(EXIT_SOME_FAILED)

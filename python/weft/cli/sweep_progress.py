@@ -55,12 +55,12 @@ class _Bar:
 
     def __call__(self, state: SweepProgress) -> None:
         if state.event == "failed":
-            self._bars.console.print(f"failed: {state.run}: {state.error}", markup=False)
+            self._bars.console.print(f"failed: {state.run}: {state.error}")
         detail = f"{_count(state)}{_left(state)}"
         self._bars.update(self._task, completed=state.share, detail=detail)
 
     def say(self, text: str) -> None:
-        self._bars.console.print(text, markup=False)
+        self._bars.console.print(text)
 
 
 class _Lines:
@@ -76,10 +76,10 @@ class _Lines:
             return
         self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
         error = f": failed: {state.error}" if state.error is not None else ""
-        self._console.print(f"[{_count(state)}{_left(state)}] {state.run}{error}", markup=False)
+        self._console.print(f"[{_count(state)}{_left(state)}] {state.run}{error}")
 
     def say(self, text: str) -> None:
-        self._console.print(text, markup=False)
+        self._console.print(text)
 
 
 def _count(state: SweepProgress) -> str:

@@ -43,7 +43,7 @@ def print_comparison(console: Console, comparison: Comparison, metrics: Sequence
     if comparison.verdict is not None:
         console.print()
         for sentence in comparison.verdict.sentences:
-            console.print(sentence, markup=False)
+            console.print(sentence)
 
 
 def _telling(comparison: Comparison, metrics: Sequence[Metric]) -> list[Metric]:
@@ -118,10 +118,10 @@ def print_summary(console: Console, summary: Summary) -> None:
         times = (_cell(None if value is None else value / scale) for value in (fct.mean, fct.p50, fct.p99))
         table.add_row(title, f"{size_bin.flows:,}", f"{size_bin.unfinished:,}", *times, _cell(size_bin.slowdown.mean))
     console.print(table)
-    console.print(_packets_line(summary), markup=False)
+    console.print(_packets_line(summary))
     for line in _more_lines(summary):
-        console.print(line, markup=False)
-    console.print(_speed_line(summary), style="dim", markup=False)
+        console.print(line)
+    console.print(_speed_line(summary), style="dim")
 
 
 def _load_sharing_table(comparison: Comparison) -> Table:
@@ -146,7 +146,7 @@ def print_load_sharing(console: Console, shares: LoadSharing) -> None:
         if shares.mean is None or shares.p99 is None
         else f"mean {percent(shares.mean)}, p99 {percent(shares.p99)} over {shares.slots:,} slots"
     )
-    console.print(f"load sharing accuracy of uplinks: {accuracy}, {shares.idle:,} with an idle uplink", markup=False)
+    console.print(f"load sharing accuracy of uplinks: {accuracy}, {shares.idle:,} with an idle uplink")
 
 
 def _cell(value: float | None) -> str:

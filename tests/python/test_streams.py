@@ -1,0 +1,112 @@
+"""Whatever an argument holds and whatever becomes of the streams, a command answers in one line."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from weft.cli.console import data, log, one_line
+from weft.errors import SpecError
+from weft.simulation import run
+from weft.spec import load_spec
+
+WEFT = [sys.executable, "-m", "weft"]
+ASCII = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+
+
+def weft(
+    *arguments: str | bytes, environment: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> tuple[int, bytes, str]:
+    done = subprocess.run(
+        [*WEFT, *arguments],
+        env=os.environ | {"NO_COLOR": "1"} | dict(environment or {}),
+        cwd=cwd,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+@pytest.mark.parametrize("value", [":x:", "[red]x[/red]", "[/]", ":warning:[bold]"])
+def test_markup_and_names_of_pictures_in_a_value_are_printed_as_they_are(value: str) -> None:
+    code, _, stderr = weft("explain", "--set", f"balancer.name={value}")
+    assert code == 2 and f'"{value}"' in stderr
+
+
+def test_no_console_reads_markup_in_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    data().print("[bold]a[/bold] :x:")
+    log().print("[bold]a[/bold] :x:\nb\x1b[31m")
+    printed = capsys.readouterr()
+    assert printed.out == "[bold]a[/bold] :x:\n"
+    assert printed.err == "[bold]a[/bold] :x:\\nb\\x1b[31m\n", "and messages stay in their line"
+    assert one_line("µ ± ✓") == "µ ± ✓"
+
+
+@pytest.mark.parametrize("arguments", [["run", "no\nsuch.toml"], ["explain", "--set", "balancer.name='a\nb'"]])
+def test_a_line_break_in_an_argument_does_not_break_the_message(arguments: Sequence[str]) -> None:
+    code, _, stderr = weft(*arguments)
+    assert code == 2 and len(stderr.splitlines()) == 1, stderr
+
+
+def test_an_argument_that_is_no_text_is_answered() -> None:
+    code, stdout, stderr = weft("explain", "--set", b"balancer.name=a\xff")
+    assert (code, stdout) == (2, b"")
+    assert stderr.startswith("error: argument 'balancer.name=a\\udcff': is not text") and len(stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("spec", ["fabric.kind = '\ud800'", {"fabric": {"kind": "\ud800"}}, "\udc80.toml", "a\0b.toml"])
+def test_half_a_character_in_a_spec_is_answered(spec: str | dict[str, object]) -> None:
+    with pytest.raises(SpecError):
+        load_spec(spec)
+    with pytest.raises(SpecError, match="not text"):
+        run({}, set={"fabric.kind": "\ud800"})
+
+
+def test_a_spec_that_never_ends_is_answered() -> None:
+    with pytest.raises(SpecError, match="not a spec"):
+        load_spec(Path("/dev/zero"))
+
+
+def test_a_locale_without_the_characters_of_a_table_gets_the_table(small_options: list[str]) -> None:
+    code, stdout, stderr = weft("run", *small_options, environment=ASCII)
+    assert code == 0 and stdout.isascii() and b"mean FCT" in stdout, stderr
+    code, stdout, _ = weft("transports", "--json", environment=ASCII)
+    assert code == 0 and stdout.isascii()
+
+
+def test_a_stream_that_is_closed_is_no_error() -> None:
+    for redirection in (">&-", "2>&-", ">&- 2>&-"):
+        done = subprocess.run(["sh", "-c", f'"$@" {redirection}', "sh", *WEFT, "schemes"], check=False, timeout=120)
+        assert done.returncode == 0, redirection
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
+    done = subprocess.run(
+        ["bash", "-c", '"$@" | head -n 1; exit ${PIPESTATUS[0]}', "bash", *WEFT, "schemes"],
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode in (0, 1) and done.stderr == b""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_a_signal_that_ends_a_run_leaves_nothing_behind(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    process = subprocess.Popen(
+        [*WEFT, "compare", "--schemes", "ecmp,rps", "--flows", "200000", "--out", "out/mine"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list(tmp_path.glob("out/.mine.*.part")) and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr.strip().splitlines()[-1]) == (code, "stopped")
+    assert list(tmp_path.iterdir()) == [], "no .part directory either"
