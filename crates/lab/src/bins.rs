@@ -35,6 +35,11 @@ pub struct SizeRange {
 }
 
 impl SizeRange {
+    /// Whether it holds the same flows, by whatever name.
+    const fn is_as(&self, other: &Self) -> bool {
+        self.from == other.from && self.up_to == other.up_to
+    }
+
     /// Whether a flow of this size belongs.
     pub const fn contains(&self, size_bytes: u64) -> bool {
         self.from <= size_bytes && size_bytes <= self.up_to
@@ -120,7 +125,12 @@ pub fn parse_bins(text: &str) -> Result<Vec<SizeRange>, String> {
     }
     let looks_like_ranges = text.contains(',') || text.starts_with(|first: char| first.is_ascii_digit());
     if looks_like_ranges {
-        return text.split(',').map(parse_range).collect();
+        let ranges = text.split(',').map(parse_range).collect::<Result<Vec<_>, _>>()?;
+        let mut others = ranges.iter().enumerate();
+        let twice = others.find(|(place, range)| ranges[..*place].iter().any(|before| before.is_as(range)));
+        return twice.map_or(Ok(ranges.clone()), |(_, range)| {
+            Err(format!(" has the range {} twice; allowed are ranges that differ", range.label))
+        });
     }
     let names = sets.iter().map(|set| set.name.as_str());
     let hint =
@@ -197,6 +207,7 @@ mod tests {
             ("100KB-100KB", "it is empty"),
             ("0-1KB,-2KB", "it begins nowhere"),
             ("0-1KB,", "a range needs"),
+            ("0-1KB,1KB-,0B-1000B", "has the range < 1 KB twice"),
             ("", "allowed are lbt"),
         ];
         for (text, expected) in cases {

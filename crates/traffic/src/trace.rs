@@ -104,6 +104,11 @@ impl Columns {
     fn find(header: &str) -> Result<Self, Mistake> {
         let names: Vec<&str> = header.split(',').map(str::trim).collect();
         let place = |wanted: &str| names.iter().position(|&name| name == wanted);
+        for wanted in [START, SRC, DST, SIZE, CLASS] {
+            if names.iter().filter(|&&name| name == wanted).count() > 1 {
+                return Err((format!("the column {wanted} twice"), "each column once".to_owned()));
+            }
+        }
         let must = |wanted: &str| {
             let allowed =
                 format!("a header with the columns {START}, {SRC}, {DST}, {SIZE} and perhaps {CLASS}");
@@ -238,6 +243,10 @@ mod tests {
         assert!(
             read("start_us,src,size_bytes\n").unwrap_err().to_string().contains("without the column dst")
         );
+        for column in [START, SRC, DST, SIZE, CLASS] {
+            let twice = read(&format!("{HEADER},class,{column}\n1,0,1,9,short,9")).unwrap_err().to_string();
+            assert!(twice.contains(&format!("t.csv:1: found the column {column} twice")), "{twice}");
+        }
         assert!(read("").unwrap_err().to_string().contains("t.csv: found an empty file"));
     }
 
