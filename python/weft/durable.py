@@ -6,17 +6,21 @@ nothing half written.
 
 import contextlib
 import fcntl
+import logging
 import os
 import platform
 import shutil
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
+from hashlib import file_digest, sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from weft.errors import OutputError
 
-__all__ = ["DurableDirectory", "size_of"]
+__all__ = ["DurableDirectory", "damaged", "digest"]
+
+_LOG = logging.getLogger(__name__)
 
 _LOCK = ".lock"
 _PARTS = ".part"
@@ -134,12 +138,27 @@ class DurableDirectory:
         return handle
 
 
-def size_of(file: Path) -> int:
-    """Return how large a file is; -1 if it is not there."""
-    try:
-        return file.stat().st_size
-    except OSError:
-        return -1
+def digest(content: bytes) -> str:
+    """Return what a file with this content must have: its SHA-256."""
+    return sha256(content).hexdigest()
+
+
+def damaged(files: Mapping[Path, str]) -> bool:
+    """Whether a file is not there, or not what its digest says; the first one is said in a line.
+
+    Disks and copies flip bits: a file of the right size is not yet the one that was written.
+    """
+    for file, expected in files.items():
+        try:
+            with file.open("rb") as stream:
+                found = file_digest(stream, "sha256").hexdigest()
+        except OSError as error:
+            _LOG.warning("%s: %s; its run is done again", file, error.strerror or error)
+            return True
+        if found != expected:
+            _LOG.warning("%s: is damaged; its run is done again", file)
+            return True
+    return False
 
 
 def _sync(directory: Path) -> None:

@@ -2,7 +2,7 @@
 
 from weft._core import SpecError
 
-__all__ = ["ClusterError", "OutputError", "SpecError", "Stopped"]
+__all__ = ["ClusterError", "OutputError", "SpecError", "Stopped", "unreadable"]
 
 
 class ClusterError(Exception):
@@ -15,3 +15,10 @@ class OutputError(Exception):
 
 class Stopped(Exception):
     """A run was stopped from outside, from another thread."""
+
+
+def unreadable() -> tuple[type[BaseException], ...]:
+    """Return what reading a table raises where the file is not there, or damaged: Polars panics at some bits."""
+    import polars as pl
+
+    return (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)

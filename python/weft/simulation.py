@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from weft import _core
 from weft.balancer import SwitchBalancer
-from weft.errors import OutputError
+from weft.errors import OutputError, unreadable
 from weft.load_sharing import LoadSharing, load_sharing
 from weft.spec import SpecLike, SpecText, check_text, load_spec
 from weft.summary import Summary
@@ -220,5 +220,5 @@ def _read_table(path: Path) -> "pl.DataFrame":
 
     try:
         return pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except unreadable() as error:
         raise OutputError(f"{path}: cannot be read: {error}") from None

@@ -60,3 +60,10 @@ def weft_command(tmp_path: Path) -> Weft:
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+def flip_a_bit(file: Path) -> None:
+    """Do to a file what a bad disk does: its size stays, one bit in the middle does not."""
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 4
+    file.write_bytes(content)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import flip_a_bit
 from tiny_paper import TINY, runs_done, tree, write_tiny
 from weft.errors import OutputError
 from weft.papers.reproduction import make_figures
@@ -55,6 +56,22 @@ def test_a_damaged_run_is_done_again(tmp_path: Path) -> None:
     (places[2] / "provenance.json").write_bytes(b"{")
     assert make_figures("tiny", folder=folder, out=out).kept == 6
     assert tree(out) == before
+
+
+def test_a_run_with_a_flipped_bit_is_told_and_done_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder, out = write_tiny(tmp_path / "papers"), tmp_path / "out"
+    before = tree(make_figures("tiny", folder=folder, out=out).path)
+    places = sorted((out / "runs").iterdir())
+    with_table = next((out / "runs").rglob("*.parquet"))
+    others = [place for place in places if place != with_table.parent]
+    names = ("summary.json", "spec.toml", "provenance.json")
+    damaged = [with_table, *(place / name for place, name in zip(others, names, strict=False))]
+    for file in damaged:
+        flip_a_bit(file)
+    assert make_figures("tiny", folder=folder, out=out).kept == len(places) - len(damaged)
+    assert tree(out) == before
+    said = {record.getMessage() for record in caplog.records}
+    assert said == {f"{file}: is damaged; its run is done again" for file in damaged}
 
 
 def test_two_at_once_in_one_directory_are_told(tmp_path: Path) -> None:

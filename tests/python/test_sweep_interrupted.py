@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import weft
-from conftest import Weft
+from conftest import Weft, flip_a_bit
 from sweeping import POINTS, SPEC, rows_done, tree
 from weft import _core, sweeps
 from weft.spec import load_spec
@@ -85,6 +85,26 @@ def test_a_sweep_that_is_cut_off_at_any_write_goes_on(tmp_path: Path, monkeypatc
             break
     # Each file takes two writes at least, its own and its directory's: manifest, tables, and four for each run.
     assert writes >= 2 * (1 + 2 + 4 * 2)
+
+
+def test_a_run_with_a_flipped_bit_is_told_and_done_again(
+    weft_command: Weft, tmp_path: Path, undisturbed: dict[str, str]
+) -> None:
+    (tmp_path / "my.toml").write_text(SPEC, encoding="utf-8")
+    out = tmp_path / "out"
+    assert weft_command("sweep", "my.toml", "--out", "out").code == 0
+    damaged = [sorted((out / name).rglob("*.parquet"))[place] for place, name in enumerate(("flows", "runs", "links"))]
+    damaged.append(sorted((out / "provenance").rglob("*.parquet"))[-1])
+    for file in damaged[:-1]:
+        flip_a_bit(file)
+    damaged[-1].write_bytes(b"PAR1")
+    went_on = weft_command("sweep", "my.toml", "--out", "out", "--json")
+    assert went_on.code == 0 and went_on.json()["kept"] == POINTS - len(damaged)
+    said = [line for line in went_on.stderr.splitlines() if "damaged" in line]
+    assert sorted(said) == sorted(
+        f"{file.relative_to(tmp_path)}: is damaged; its run is done again" for file in damaged
+    )
+    assert tree(out) == undisturbed
 
 
 def test_a_full_disk_is_told_and_leaves_nothing_half_written(

@@ -1,12 +1,13 @@
 """The `weft` command and its list of subcommands."""
 
+import logging
 import sys
 from typing import Annotated
 
 import typer
 
 from weft.cli import bench, catalog, compare, explain, fit, model, report, reproduce, run, schema, sweep
-from weft.cli.console import EXIT_BAD_INPUT, fail, stopped
+from weft.cli.console import EXIT_BAD_INPUT, Sayings, fail, stopped
 from weft.cli.process import abandon_output, check_arguments, ready_streams, stop_on_signals
 from weft.errors import SpecError
 
@@ -63,6 +64,7 @@ def main() -> None:
     """Run the command line; whatever happens, the user sees no traceback."""
     ready_streams()
     stop_on_signals()
+    logging.getLogger("weft").addHandler(Sayings())
     try:
         check_arguments(sys.argv[1:])
         app()

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import logging
 import os
 import sys
 import traceback
@@ -19,6 +20,7 @@ __all__ = [
     "EXIT_INTERNAL",
     "EXIT_SOME_FAILED",
     "EXIT_STOPPED",
+    "Sayings",
     "answers",
     "data",
     "fail",
@@ -87,13 +89,24 @@ def answers(command: Callable[Parameters, Returned]) -> Callable[Parameters, Ret
             where = f"{error.filename}: " if error.filename else ""
             fail("error", f"{where}{error.strerror or error}")
             raise typer.Exit(EXIT_BAD_INPUT) from None
-        except Exception as error:
+        except BaseException as error:
+            # A panic of Rust code is no Exception.
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
             if os.environ.get("WEFT_DEBUG"):
                 traceback.print_exc()
             fail("internal error", f"{type(error).__name__}: {error} (WEFT_DEBUG=1 shows more)")
             raise typer.Exit(EXIT_INTERNAL) from None
 
     return wrapped
+
+
+class Sayings(logging.Handler):
+    """Says what the package warns of, each in a line."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a line to stderr."""
+        log().print(record.getMessage())
 
 
 def stopped(reason: KeyboardInterrupt) -> int:

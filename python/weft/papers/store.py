@@ -1,10 +1,12 @@
 """The directory of `weft reproduce`: runs by their address, and beside them a folder for each paper.
 
 A run is a result directory as `weft run` writes one, with the tables that a figure has asked for, and its provenance.
-It counts as done once its provenance is there, which is written last and taken away first.
+It counts as done once its provenance is there, which is written last and taken away first, and as long as every file is
+what its SHA-256 in the provenance says.
 """
 
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -13,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from weft import _core
-from weft.durable import DurableDirectory, size_of
+from weft.durable import DurableDirectory, damaged, digest
 from weft.errors import OutputError
 from weft.simulation import Result
 from weft.summary import Summary
@@ -28,7 +30,11 @@ REPORT = "report.html"
 INPUTS = "inputs"
 """Where files that specs of runs name are kept."""
 
+_LOG = logging.getLogger(__name__)
+
 _PROVENANCE = "provenance.json"
+_DIGEST = "sha256"
+"""The key of a provenance that tells whether the rest of it is whole."""
 
 
 class Store:
@@ -67,7 +73,7 @@ class Store:
         if record is None or record["status"] != "done" or not set(run.tables) <= set(record["asked"]):
             return False
         place = self._place(run.id)
-        return all(size_of(place / name) == size for name, size in record["files"].items())
+        return not damaged({place / name: str(expected) for name, expected in record["files"].items()})
 
     def with_known_tables(self, run: Run) -> Run:
         """Add the tables that were asked of a run before: doing it again must not lose them."""
@@ -106,12 +112,13 @@ class Store:
         if outcome.summary is not None:
             files["summary.json"] = outcome.summary.encode()
         files["spec.toml"] = run.spec.text.encode()
-        record = _record(run, outcome, {name: len(content) for name, content in files.items()})
+        record = _record(run, outcome, {name: digest(content) for name, content in files.items()})
         with self._files.explained():
             self._files.take_away(place / _PROVENANCE)
             for name, content in files.items():
                 self._files.put(place / name, content)
-            self._files.put(place / _PROVENANCE, json.dumps(record, indent=1, ensure_ascii=False).encode())
+            signed = record | {_DIGEST: _digest_of(record)}
+            self._files.put(place / _PROVENANCE, json.dumps(signed, indent=1, ensure_ascii=False).encode())
         self._records[run.id] = record
 
     def _place(self, run_id: str) -> Path:
@@ -120,11 +127,16 @@ class Store:
     def _read_record(self, run_id: str) -> dict[str, Any] | None:
         file = self._place(run_id) / _PROVENANCE
         try:
-            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):  # never done, or damaged: to be done again
+            found: Any = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:  # never done
             return None
+        except ValueError:
+            found = None
         except OSError as error:
             raise OutputError(f"{file}: cannot be read: {error.strerror or error}") from None
+        if not isinstance(found, dict) or found.pop(_DIGEST, None) != _digest_of(found):
+            _LOG.warning("%s: is damaged; its run is done again", file)
+            return None
         return found
 
 
@@ -140,7 +152,11 @@ class _Stored(Result):
         return super()._frame(name)
 
 
-def _record(run: Run, outcome: Outcome, files: Mapping[str, int]) -> dict[str, Any]:
+def _digest_of(record: Mapping[str, Any]) -> str:
+    return digest(json.dumps(record, sort_keys=True).encode())
+
+
+def _record(run: Run, outcome: Outcome, files: Mapping[str, str]) -> dict[str, Any]:
     """Say what was done, when and where."""
     known = dict(outcome.provenance)
     started = known.get("started")

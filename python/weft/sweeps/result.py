@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import _core
-from weft.errors import OutputError
+from weft.errors import OutputError, unreadable
 from weft.metrics import ALL_METRICS, estimates
 from weft.statistics import Estimate
 from weft.summary import Summary
@@ -139,7 +139,7 @@ class Sweep:
         try:
             found = pl.scan_parquet(place / "**/*.parquet", hive_partitioning=bool(schema), hive_schema=schema or None)
             return (found.filter(*wanted) if wanted else found).collect()
-        except (OSError, pl.exceptions.PolarsError) as error:
+        except unreadable() as error:
             raise OutputError(f"{place}: cannot be read: {error}") from None
 
     def to_dict(self) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def _summaries(path: Path) -> dict[str, str]:
     try:
         frame = pl.scan_parquet(path / RUNS / "**/*.parquet", hive_partitioning=False)
         return dict(frame.select("run", "summary").collect().iter_rows())
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except unreadable() as error:
         raise OutputError(f"{path / RUNS}: cannot be read: {error}") from None
 
 

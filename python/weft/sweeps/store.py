@@ -1,18 +1,20 @@
 """The directory of a sweep: files that are whole or not there, one writer at a time, and what is done already.
 
-A run counts as done once its row of provenance is there, which is written last and taken away first.
+A run counts as done once its row of provenance is there, which is written last and taken away first, and as long as
+every table is what its SHA-256 in that row says.
 """
 
 import contextlib
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from weft.durable import DurableDirectory, size_of
-from weft.errors import OutputError
+from weft.durable import DurableDirectory, damaged, digest
+from weft.errors import OutputError, unreadable
 from weft.simulation import TABLES
 from weft.sweeps.grid import Grid
 from weft.sweeps.run import RUNS, Outcome, Run
@@ -24,6 +26,8 @@ MANIFEST = "sweep.json"
 TABLE = "table"
 DATA = (RUNS, *TABLES)
 """The Parquet data sets that are partitioned by the swept fields, but for the provenance."""
+
+_LOG = logging.getLogger(__name__)
 
 _FILE = "run.parquet"
 _OWN = {MANIFEST, PROVENANCE, *DATA, f"{TABLE}.csv", f"{TABLE}.parquet", "report.html"}
@@ -37,6 +41,7 @@ class Store:
         self._runs = runs
         self._swept = {axis.key: list(axis.labels) for axis in grid.axes}
         self._force = force
+        self._found: dict[str, dict[str, Any]] = {}
         self._files = DurableDirectory(directory, MANIFEST, _OWN, "sweep")
 
     def __enter__(self) -> Self:
@@ -68,7 +73,8 @@ class Store:
                 f"{', '.join(self._swept) or 'nothing'}; choose another --out, or --force to begin anew"
             )
         here = {run.directory for run in self._runs}
-        for place, row in read_provenance(self.path).items():
+        self._found = self._rows()
+        for place, row in self._found.items():
             if place not in here:
                 point = row["point"] or "a run of nothing swept"
                 raise OutputError(
@@ -78,14 +84,24 @@ class Store:
 
     def done(self) -> set[int]:
         """Return the indices of the runs that are there, whole, from this spec and this version."""
-        found = read_provenance(self.path)
+        found = self._found
         return {run.index for run in self._runs if self._is_done(run, found.get(run.directory))}
+
+    def _rows(self) -> dict[str, dict[str, Any]]:
+        """Read the provenance; a row that is damaged is said, and passed over: its run is to be done again."""
+        try:
+            return read_provenance(self.path)
+        except OutputError:
+            return _readable_rows(self.path / PROVENANCE)
 
     def _is_done(self, run: Run, row: Mapping[str, Any] | None) -> bool:
         if row is None or row["run"] != run.id or row["status"] != "done":
             return False
-        sizes = zip(row["tables"], row["table_bytes"], strict=True)
-        return all(size_of(self._place(name, run)) == size for name, size in sizes)
+        tables, digests = row["tables"], row.get("table_sha256") or ()  # none were written by earlier versions
+        if len(tables) != len(digests):
+            return False
+        places = [self._place(name, run) for name in tables]
+        return not damaged(dict(zip(places, digests, strict=True)))
 
     def commit(self, run: Run, outcome: Outcome) -> None:
         """Write what a run left behind; whatever interrupts this, the run is then there as a whole or not at all."""
@@ -117,9 +133,27 @@ def read_provenance(directory: Path) -> dict[str, dict[str, Any]]:
         return {}
     try:
         frame = pl.scan_parquet(place / f"**/{_FILE}", hive_partitioning=False, include_file_paths="path").collect()
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except unreadable() as error:
         raise OutputError(f"{place}: cannot be read: {error}") from None
-    return {str(Path(row["path"]).parent.relative_to(place)).removeprefix("."): row for row in frame.to_dicts()}
+    return {_point(Path(row["path"]), place): row for row in frame.to_dicts()}
+
+
+def _readable_rows(place: Path) -> dict[str, dict[str, Any]]:
+    import polars as pl
+
+    found: dict[str, dict[str, Any]] = {}
+    for file in sorted(place.rglob(_FILE)):
+        try:
+            (row,) = pl.read_parquet(file).to_dicts()
+            found[_point(file, place)] = row
+        except (ValueError, *unreadable()):
+            _LOG.warning("%s: is damaged; its run is done again", file)
+    return found
+
+
+def _point(file: Path, place: Path) -> str:
+    """Return the directories of the point that a file is of."""
+    return str(file.parent.relative_to(place)).removeprefix(".")
 
 
 def read_manifest(directory: Path) -> dict[str, list[str]]:
@@ -142,7 +176,7 @@ def _provenance_row(run: Run, outcome: Outcome) -> bytes:
         "status": "done" if outcome.error is None else "failed",
         "error": outcome.error,
         "tables": list(outcome.tables),
-        "table_bytes": [len(content) for content in outcome.tables.values()],
+        "table_sha256": [digest(content) for content in outcome.tables.values()],
     }
     schema: dict[str, Any] = {
         **dict.fromkeys(("run", "status", "error", "point", "version", "spec_hash"), pl.String),
@@ -153,7 +187,7 @@ def _provenance_row(run: Run, outcome: Outcome) -> bytes:
         **dict.fromkeys(("took_s", "cpu_s", "wall_s", "packet_hops_per_cpu_s"), pl.Float64),
         "memory_bytes": pl.Int64,
         "tables": pl.List(pl.String),
-        "table_bytes": pl.List(pl.Int64),
+        "table_sha256": pl.List(pl.String),
         "spec": pl.String,
     }
     stream = BytesIO()
