@@ -64,8 +64,8 @@ fn choices(spec: &BalancerSpec, steps: &[Step], seed: u64) -> Vec<usize> {
         let index = scheme.choose(&mut switch, &mut sent, &group.hops());
         assert!(index < group.ports.len(), "{} chose {index} of {}", spec.name(), group.ports.len());
         let port = group.ports[index];
-        switch.sent[port.index()] += u64::from(sent.wire_bytes);
-        scheme.departing(&mut switch, &mut sent, port);
+        let taken = switch.take(port, &sent);
+        scheme.queued(&mut switch, &mut sent, taken);
         port.index()
     };
     steps.iter().map(choice).collect()

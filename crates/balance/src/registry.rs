@@ -8,8 +8,8 @@ use weft_packet::Packet;
 use weft_units::Span;
 
 use crate::{
-    Arrival, EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message, NextHops, PortId, SwitchBalancer,
-    SwitchContext, SwitchHooks, SwitchInfo, edge, switch,
+    Arrival, EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message, NextHops, PortId, Queued,
+    SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo, edge, switch,
 };
 
 /// A parameter with a value that cannot be meant.
@@ -240,11 +240,11 @@ macro_rules! registry {
                 }
             }
 
-            /// As [`SwitchBalancer::departing`].
+            /// As [`SwitchBalancer::queued`].
             #[inline]
-            pub fn departing(&mut self, cx: &mut impl SwitchContext, packet: &mut Packet, port: PortId) {
+            pub fn queued(&mut self, cx: &mut impl SwitchContext, packet: &mut Packet, queued: Queued) {
                 match self {
-                    $(Self::$Switch(scheme) => scheme.departing(cx, packet, port),)*
+                    $(Self::$Switch(scheme) => scheme.queued(cx, packet, queued),)*
                     Self::External(_) => {}
                 }
             }

@@ -56,11 +56,25 @@ pub trait SwitchContext {
     /// The time now.
     fn now(&self) -> Time;
 
-    /// How long the port needs to send what is queued on it, the packet in service included.
+    /// How long the port needs to send what is queued on it, the packet in service included: all of its classes, if it has
+    /// several, but for credits, which wait for their tokens.
     fn drain_time(&self, port: PortId) -> Span;
 
-    /// Bytes queued on the port, with what is left of the packet in service.
+    /// What [`Self::drain_time`] takes to send, in bytes.
     fn backlog_bytes(&self, port: PortId) -> u64;
+
+    /// How long it is until the port would send this packet, if it were queued now and nothing else came. On a port with one
+    /// queue that is [`Self::drain_time`]. With strict priority it is what waits in the packet's class and those before it;
+    /// with weights, what waits in its class, and of each other class as much as is sent meanwhile.
+    fn drain_time_for(&self, port: PortId, _packet: &Packet) -> Span {
+        self.drain_time(port)
+    }
+
+    /// Bytes queued in the packet's own class, with what is left of the packet in service. On a port with one queue that is
+    /// [`Self::backlog_bytes`].
+    fn backlog_bytes_for(&self, port: PortId, _packet: &Packet) -> u64 {
+        self.backlog_bytes(port)
+    }
 
     /// The port's rate now.
     fn rate(&self, port: PortId) -> Rate;
@@ -86,13 +100,26 @@ pub trait SwitchContext {
     fn set_timer(&mut self, delay: Span, token: u32);
 }
 
+/// A packet that a port's queue took: see [`SwitchBalancer::queued`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queued {
+    /// The port.
+    pub port: PortId,
+    /// When it leaves the queue for the wire, first bit first.
+    pub leaves: Time,
+    /// Bytes that it found queued, with what was left of the packet in service.
+    pub found_bytes: u64,
+    /// Bytes that the port had been given to send before it.
+    pub sent_before: u64,
+}
+
 /// Which optional calls a scheme wants. What it does not ask for costs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SwitchHooks {
     /// [`SwitchBalancer::arriving`], for every packet that the switch receives.
     pub arriving: bool,
-    /// [`SwitchBalancer::departing`], for every packet of hosts that the switch queues.
-    pub departing: bool,
+    /// [`SwitchBalancer::queued`], for every packet of hosts that a port's queue takes.
+    pub queued: bool,
 }
 
 /// What becomes of a packet that arrived.
@@ -110,7 +137,7 @@ pub trait SwitchBalancer: Sized {
     type Params;
 
     /// The optional calls that it wants.
-    const HOOKS: SwitchHooks = SwitchHooks { arriving: false, departing: false };
+    const HOOKS: SwitchHooks = SwitchHooks { arriving: false, queued: false };
 
     /// The scheme at one switch.
     fn new(params: &Self::Params, info: &SwitchInfo<'_>) -> Self;
@@ -140,8 +167,13 @@ pub trait SwitchBalancer: Sized {
     /// A timer is due.
     fn timer<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _token: u32) {}
 
-    /// A packet of a host is about to be queued on `port`, chosen or not.
-    fn departing<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _packet: &mut Packet, _port: PortId) {}
+    /// A port's queue took a packet of a host, chosen or not: it will leave, whether or not the wire loses it. What the
+    /// queue refuses is never told of. The packet's header may be changed still.
+    ///
+    /// The call comes as soon as it is known when the packet leaves. On a port with one queue that is when the packet is
+    /// queued; it leaves later, if at all, if the port changes meanwhile, of which [`Self::port_changed`] tells. On a port
+    /// with several classes it is when the packet goes into service.
+    fn queued<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _packet: &mut Packet, _queued: Queued) {}
 
     /// A port's cable went down or came back, or its rate or delay is another one from now on. The context shows what the
     /// port is now, and what is queued on it is already on its new schedule, or lost.

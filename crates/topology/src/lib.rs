@@ -16,5 +16,6 @@ pub use ideal::{FlowPackets, Ideal};
 pub use routes::{LinkKnowledge, RouteEntry, Routes};
 pub use spec::{Fabric, FabricError, FabricInfo, FabricSpec, fabrics};
 pub use topology::{
-    Condition, FaultEvent, Limit, LinkSpec, Marking, NodeId, QueueSpec, Threshold, Tier, Topology,
+    ClassSpec, ClassesSpec, Condition, FaultEvent, Limit, LinkSpec, Marking, NodeId, QueueSpec, Scheduling,
+    Threshold, Tier, Topology,
 };

@@ -1,10 +1,11 @@
 //! From names and cables to a checked [`Topology`].
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use weft_units::{Rate, Span};
 
-use super::{Condition, LinkSpec, NodeId, QueueSpec, Tier, Topology};
+use super::{ClassesSpec, Condition, LinkSpec, NodeId, QueueSpec, Tier, Topology};
 use crate::spec::FabricError;
 
 /// The most hosts: host numbers have 16 bits.
@@ -51,7 +52,7 @@ pub(crate) struct Plan {
 }
 
 /// What all links of a fabric share.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Shared {
     /// At each host, each way.
     pub stack_delay: Span,
@@ -60,9 +61,16 @@ pub(crate) struct Shared {
     /// Of every packet, on every link.
     pub overhead_bytes: u16,
     /// At every switch port.
-    pub switch_queue: QueueSpec,
+    pub switch_queue: PortQueues,
     /// At every host.
-    pub host_queue: QueueSpec,
+    pub host_queue: PortQueues,
+}
+
+/// The queues of a port: one, or one for each of several classes.
+#[derive(Debug, Clone)]
+pub(crate) struct PortQueues {
+    pub queue: QueueSpec,
+    pub classes: Option<Arc<ClassesSpec>>,
 }
 
 /// Refuses a rate that the engine cannot compute with.
@@ -258,6 +266,7 @@ impl Plan {
             _ => Tier::Spine,
         };
         let stack = if from_host || to_host { shared.stack_delay } else { Span::ZERO };
+        let queues = if from_host { &shared.host_queue } else { &shared.switch_queue };
         let processing = if to_host { Span::ZERO } else { shared.switch_delay };
         LinkSpec {
             from: NodeId(end.from),
@@ -270,7 +279,8 @@ impl Plan {
                 loss: 0.0,
                 blackhole: 0.0,
             },
-            queue: if from_host { shared.host_queue } else { shared.switch_queue },
+            queue: queues.queue,
+            classes: queues.classes.clone(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Nodes, links and queues, and where each stands.
 
+use std::sync::Arc;
+
 use weft_packet::{HostId, Peer};
 use weft_units::{Bytes, Rate, Span, Time};
 
@@ -81,6 +83,35 @@ impl QueueSpec {
     }
 }
 
+/// How a port chooses among its classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheduling {
+    /// The first class that has a packet.
+    Strict,
+    /// In turns, as long as their weights say.
+    Weighted,
+}
+
+/// One class of a port that has several.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClassSpec {
+    /// Its queue.
+    pub queue: QueueSpec,
+    /// How many packets of full size it sends in its turn, at least 1; of no meaning with strict priority.
+    pub weight: u32,
+}
+
+/// The classes of a port, the first one first where order counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClassesSpec {
+    /// Which of them sends next.
+    pub scheduling: Scheduling,
+    /// At least one.
+    pub classes: Vec<ClassSpec>,
+    /// Which of them holds the packets of each [`Class`](weft_packet::Class), by its number, and at last those of schemes.
+    pub class_of: [u8; 5],
+}
+
 /// The state of a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
@@ -107,8 +138,19 @@ pub struct LinkSpec {
     pub tier: Tier,
     /// Its state when the run begins.
     pub condition: Condition,
-    /// Its output queue.
+    /// Its output queue; of no meaning if it has several.
     pub queue: QueueSpec,
+    /// Its queues, if it has one for each of several classes.
+    pub classes: Option<Arc<ClassesSpec>>,
+}
+
+impl LinkSpec {
+    /// How much its queues hold together, as [`QueueSpec::buffer`]; `None` if any of them has no limit.
+    pub fn buffer(&self, full_size: u16) -> Option<Bytes> {
+        let Some(spec) = &self.classes else { return self.queue.buffer(full_size) };
+        let buffers = spec.classes.iter().map(|class| class.queue.buffer(full_size));
+        buffers.reduce(|all, one| Some(all? + one?)).flatten()
+    }
 }
 
 /// A link changes its state.

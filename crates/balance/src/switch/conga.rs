@@ -20,7 +20,8 @@ use super::flowlets::{self, Flowlets};
 use crate::flowlet::{Chosen, Detection};
 use crate::registry::Parameters;
 use crate::{
-    Arrival, NextHops, ParameterError, Peer, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+    Arrival, NextHops, ParameterError, Peer, PortId, Queued, SwitchBalancer, SwitchContext, SwitchHooks,
+    SwitchInfo,
 };
 
 mod header;
@@ -160,7 +161,7 @@ impl Conga {
 impl SwitchBalancer for Conga {
     type Params = Params;
 
-    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, departing: true };
+    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, queued: true };
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         let mut uplinks = 0;
@@ -226,7 +227,8 @@ impl SwitchBalancer for Conga {
     /// On every link between switches: counts the packet, and raises what it collects (§3.2, §3.3). At the leaf of the
     /// sender, the header begins.
     #[inline]
-    fn departing<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, port: PortId) {
+    fn queued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, queued: Queued) {
+        let port = queued.port;
         let tag = self.tags[port.index()];
         if tag == NO_TAG {
             return;

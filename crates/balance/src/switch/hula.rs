@@ -14,7 +14,8 @@ use super::flowlets::{self, Flowlets};
 use crate::flowlet::Timer;
 use crate::registry::Parameters;
 use crate::{
-    Arrival, NextHops, ParameterError, Peer, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+    Arrival, NextHops, ParameterError, Peer, PortId, Queued, SwitchBalancer, SwitchContext, SwitchHooks,
+    SwitchInfo,
 };
 
 #[cfg(test)]
@@ -189,7 +190,7 @@ impl Hula {
 impl SwitchBalancer for Hula {
     type Params = Params;
 
-    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, departing: true };
+    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, queued: true };
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         Self {
@@ -277,8 +278,8 @@ impl SwitchBalancer for Hula {
     }
 
     #[inline]
-    fn departing<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, port: PortId) {
-        self.links[port.index()].add(cx.now(), self.tau, packet.wire_bytes);
+    fn queued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, queued: Queued) {
+        self.links[queued.port.index()].add(cx.now(), self.tau, packet.wire_bytes);
     }
 
     /// Eight bytes a flowlet entry; port, utilisation and time, nine, for each rack; twelve a port.

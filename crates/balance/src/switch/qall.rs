@@ -21,13 +21,15 @@ use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
 use weft_units::{Bytes, Rate, Span, Stream};
 
-use self::egress::{Changed, Common, NEVER, Offered, Port};
+use self::egress::{Changed, Common, NEVER, Port};
 use self::index::{Formula, Index};
 use self::params::{Granularity, Shared, refuse, with_shared_parameters};
 use super::flowlets::Flowlets;
 use crate::flowlet::Timer;
 use crate::registry::Parameters;
-use crate::{NextHops, ParameterError, Peer, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo};
+use crate::{
+    NextHops, ParameterError, Peer, PortId, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+};
 
 with_shared_parameters! {
     /// Parameters of QALL.
@@ -133,7 +135,7 @@ impl Qall {
         for &port in hops.ports {
             let state = &mut self.ports[port.index()];
             if now >= state.wake {
-                state.refresh(now, cx.bytes_sent(port), &mut self.common);
+                state.refresh(now, &mut self.common);
             }
             total += state.weight;
         }
@@ -164,7 +166,7 @@ impl Qall {
 impl SwitchBalancer for Qall {
     type Params = Params;
 
-    const HOOKS: SwitchHooks = SwitchHooks { arriving: false, departing: true };
+    const HOOKS: SwitchHooks = SwitchHooks { arriving: false, queued: true };
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         let &Params { rising, falling, .. } = params;
@@ -193,19 +195,16 @@ impl SwitchBalancer for Qall {
     }
 
     #[inline]
-    fn departing<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, _: &mut Packet, port: PortId) {
-        let state = &mut self.ports[port.index()];
+    fn queued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, _: &mut Packet, queued: Queued) {
+        let state = &mut self.ports[queued.port.index()];
         if state.full == 0 {
             return;
         }
-        let (now, sent_before) = (cx.now().as_ps(), cx.bytes_sent(port));
+        let now = cx.now().as_ps();
         if now >= state.wake {
-            state.refresh(now, sent_before, &mut self.common);
+            state.refresh(now, &mut self.common);
         }
-        state.settle(sent_before, &mut self.common);
-        let leaves = now.saturating_add(cx.drain_time(port).as_ps());
-        let backlog = if leaves == now { 0 } else { cx.backlog_bytes(port) };
-        state.offer(Offered { sent_before, leaves, backlog }, &self.common);
+        state.leave(&queued, &mut self.common);
     }
 
     fn port_changed<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, port: PortId) {
@@ -215,7 +214,7 @@ impl SwitchBalancer for Qall {
         }
         let now = cx.now().as_ps();
         if now >= state.wake {
-            state.refresh(now, cx.bytes_sent(port), &mut self.common);
+            state.refresh(now, &mut self.common);
         }
         let changed = Changed {
             now,

@@ -14,7 +14,9 @@ use super::qall::index::Formula;
 use super::qall::params::{Granularity, Shared, refuse, with_shared_parameters};
 use super::qall::polynomial::{COEFFICIENTS, Form, Polynomial, from_file};
 use crate::registry::Parameters;
-use crate::{NextHops, ParameterError, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo};
+use crate::{
+    NextHops, ParameterError, PortId, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+};
 
 with_shared_parameters! {
     /// Parameters of QALL with a fitted index.
@@ -104,8 +106,8 @@ impl SwitchBalancer for QallPoly {
     }
 
     #[inline]
-    fn departing<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, port: PortId) {
-        self.0.departing(cx, packet, port);
+    fn queued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, queued: Queued) {
+        self.0.queued(cx, packet, queued);
     }
 
     fn port_changed<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, port: PortId) {

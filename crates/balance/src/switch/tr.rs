@@ -299,7 +299,7 @@ impl Tr {
 impl SwitchBalancer for Tr {
     type Params = Params;
 
-    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, departing: false };
+    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, queued: false };
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         let near = |port: usize| {

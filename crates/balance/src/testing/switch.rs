@@ -4,7 +4,7 @@ use weft_packet::{HostId, Packet};
 use weft_units::{Bytes, Purpose, Rate, Span, Stream, Time};
 
 use super::{HOSTS_PER_RACK, RACKS, take_earliest};
-use crate::{NextHops, Peer, PortId, SwitchContext, SwitchInfo};
+use crate::{NextHops, Peer, PortId, Queued, SwitchContext, SwitchInfo};
 
 /// A switch whose ports do what the test says. Nothing moves by itself: not the clock, no queue, no timer.
 #[derive(Debug, Clone)]
@@ -73,6 +73,15 @@ impl FakeSwitch {
     /// that are due at once, the one that was asked for first.
     pub fn next_timer(&mut self) -> Option<u32> {
         take_earliest(&mut self.now, &mut self.timers)
+    }
+
+    /// The queue of a port takes a packet behind its backlog, which stays as it is. Returns what
+    /// [`SwitchBalancer::queued`](crate::SwitchBalancer::queued) is to be told of it.
+    pub fn take(&mut self, port: PortId, packet: &Packet) -> Queued {
+        let sent_before = self.sent[port.index()];
+        self.sent[port.index()] += u64::from(packet.wire_bytes);
+        let leaves = self.now + self.drain_time(port);
+        Queued { port, leaves, found_bytes: self.backlogs[port.index()], sent_before }
     }
 }
 

@@ -1,9 +1,11 @@
-//! Who is shown the packets that switches are about to queue: the scheme, the observer and the tracer, if they want to.
+//! Who is shown the packets that switches queue: the scheme, the observer and the tracer, if they want to.
 
-use weft_units::Span;
+use weft_balance::{PortId, Queued};
+use weft_packet::Kind;
+use weft_units::{Span, Time};
 
 use super::network::Network;
-use super::observer::{Observation, Observer, Offered};
+use super::observer::{Observation, Observer};
 use super::pool::PacketIndex;
 use super::tracer::{FlowTrace, Tracer};
 
@@ -12,7 +14,7 @@ impl Network<'_> {
     /// packet.
     pub fn observe(&mut self, window: Span, max_wire_bytes: u16) {
         self.departures_are_seen = true;
-        let buffers = self.topology.links.iter().map(|link| link.queue.buffer(max_wire_bytes));
+        let buffers = self.topology.links.iter().map(|link| link.buffer(max_wire_bytes));
         self.observer = Some(Observer::new(window, buffers));
     }
 
@@ -27,41 +29,45 @@ impl Network<'_> {
         self.tracer.take().map(Tracer::into_traces).unwrap_or_default()
     }
 
-    /// Shows a packet that is about to be queued on a switch's port to whoever wants to see it.
-    pub(super) fn departing(&mut self, switch: usize, port: u32, index: PacketIndex) {
-        if let Some(tracer) = &mut self.tracer {
-            let link = self.topology.first_link[self.topology.hosts + switch] + port;
-            tracer.note(&self.pool[index], link, self.now);
-        }
-        if self.observer.is_some() {
-            self.note_departure(self.topology.first_link[self.topology.hosts + switch] + port, index);
-        }
-        if self.hooks.departing {
-            self.tell_of_departure(switch, port, index);
+    /// A port with one queue took a packet, which found a backlog of `backlog_ps`, and counts it already.
+    pub(super) fn tell_of_queued(&mut self, link: u32, index: PacketIndex, backlog_ps: u64) {
+        self.trace_offered(link, index);
+        let sent_before = self.links[link as usize].bytes - u64::from(self.pool[index].wire_bytes);
+        let leaves = Time::from_ps(self.now.as_ps().saturating_add(backlog_ps));
+        self.show(link, index, leaves, sent_before, backlog_ps);
+    }
+
+    /// A port with several classes sends a packet now, which found a backlog of `found_ps` when it came.
+    pub(super) fn tell_of_service(&mut self, link: u32, index: PacketIndex, sent_before: u64, found_ps: u64) {
+        if self.pool[index].kind != Kind::Control {
+            self.show(link, index, self.now, sent_before, found_ps);
         }
     }
 
-    #[cold]
-    fn note_departure(&mut self, link: u32, index: PacketIndex) {
-        let now = self.now.as_ps();
-        let backlog_ps = self.links[link as usize].backlog_ps(now);
-        let packet = Offered {
-            sent_before: self.links[link as usize].bytes,
-            leaves: now.saturating_add(backlog_ps),
-            found_bytes: self.backlog_bytes(link as usize),
-            wire_bytes: self.pool[index].wire_bytes,
-        };
+    fn show(&mut self, link: u32, index: PacketIndex, leaves: Time, sent_before: u64, found_ps: u64) {
+        let from = self.topology.links[link as usize].from.0 as usize;
+        let Some(switch) = from.checked_sub(self.topology.hosts) else { return };
+        let port = PortId((link - self.topology.first_link[from]) as u16);
+        let found_bytes = self.profiles[self.links[link as usize].profile].bytes_in(found_ps);
+        let queued = Queued { port, leaves, found_bytes, sent_before };
         if let Some(observer) = &mut self.observer {
-            observer.offer(link, packet);
+            observer.note(link, &queued, self.pool[index].wire_bytes);
+        }
+        if self.hooks.queued {
+            self.tell_scheme(switch, index, queued);
+        }
+    }
+
+    /// Shows the tracer a packet that a switch put into a queue, or wanted to.
+    pub(super) fn trace_offered(&mut self, link: u32, index: PacketIndex) {
+        if let Some(tracer) = self.tracer.as_mut().filter(|_| link as usize >= self.topology.hosts) {
+            tracer.note(&self.pool[index], link, self.now);
         }
     }
 
     /// What was observed; empty unless asked for.
     pub fn observations(&mut self) -> Vec<Observation> {
-        let (links, end) = (&self.links, self.now);
         let observer = self.observer.take();
-        let seen =
-            observer.map(|observer| observer.into_observations(end, |link| links[link as usize].bytes));
-        seen.unwrap_or_default()
+        observer.map(|observer| observer.into_observations(self.now)).unwrap_or_default()
     }
 }

@@ -4,10 +4,10 @@ use weft_packet::Kind;
 use weft_topology::{Condition, FaultEvent, Routes};
 use weft_units::Time;
 
-use super::link::{NO_SPECIAL, Profile};
+use super::link::Profile;
 use super::network::Network;
 use super::pool::{NO_PACKET, PacketIndex};
-use super::special::Special;
+use super::special::{RunFacts, Special};
 
 impl Network<'_> {
     /// A link changes its condition. What is on it when it goes down is lost. When its rate or delay changes, the packet
@@ -36,30 +36,27 @@ impl Network<'_> {
         let spec = &self.topology.links[index];
         let profile = Profile::new(spec, &condition, self.topology.overhead_bytes);
         self.links[index].profile = self.profiles.number_of(profile);
-        if let Some(special) = Special::of(link, spec, &condition, self.changes[index], self.peaks, self.seed)
-        {
-            self.install(link, special);
+        if let Some(special) = self.specials.get_mut(self.links[index].special as usize) {
+            special.set_condition(&condition);
         }
         if !condition.up {
             self.lose_all(link);
-        } else if self.has_credit_ports() {
+        } else if self.is_scheduled(link) {
             self.requeue(link);
         } else if self.changes[index] {
             self.reschedule(link);
         }
     }
 
-    /// Gives a link its special rules: a link that has any keeps some for good.
-    fn install(&mut self, link: u32, mut special: Special) {
-        let state = &mut self.links[link as usize];
-        if state.special == NO_SPECIAL {
-            state.is_special = true;
-            state.special = self.specials.len() as u32;
+    /// Gives a link its special rules, if it has any: before the run.
+    pub(super) fn install(&mut self, link: u32) {
+        let index = link as usize;
+        let run =
+            RunFacts { peaks: self.peaks, seed: self.seed, has_overhead: self.topology.overhead_bytes > 0 };
+        if let Some(special) = Special::of(link, &self.topology.links[index], self.changes[index], run) {
+            let state = &mut self.links[index];
+            (state.is_special, state.special) = (true, self.specials.len() as u32);
             self.specials.push(special);
-        } else {
-            let slot = &mut self.specials[state.special as usize];
-            std::mem::swap(slot, &mut special);
-            slot.continue_from(special);
         }
     }
 
@@ -69,7 +66,7 @@ impl Network<'_> {
         let members = self.take_members(link);
         let state = &mut self.links[link as usize];
         (state.head, state.tail, state.busy_until) = (NO_PACKET, NO_PACKET, now);
-        self.specials[state.special as usize].queue(now).clear();
+        self.specials[state.special as usize].clear();
         self.lose_queued(link);
         for index in members {
             self.drop_at(link, index);

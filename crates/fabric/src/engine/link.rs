@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::ops::Index;
 
-use weft_topology::{Condition, Limit, LinkSpec, Marking, Threshold};
-use weft_units::{Bytes, PicosPerByte, Rate, Span};
+use weft_topology::{Condition, LinkSpec};
+use weft_units::{PicosPerByte, Rate, Span};
 
+use super::admission::Thresholds;
 use super::pool::{NO_PACKET, PacketIndex};
 
 /// The special rules of a link that has none.
@@ -34,15 +35,16 @@ pub struct Link {
     pub wheel_next: u32,
     /// The fields of its [`FarEnd`], which would not fit as one.
     far_switch: u32,
-    far_first: u32,
+    far_first_link: u32,
     far_rack: u16,
     /// Where it stands: a [`crate::Tier`] as a number.
     pub tier: u8,
-    /// Whether admission needs more than its profile: see [`Special`] and [`super::credit_port::CreditPort`].
+    /// Whether its port is more than one queue that its profile describes: see [`super::special::Special`] and
+    /// [`super::scheduled_port::ScheduledPort`].
     pub is_special: bool,
     /// Which [`Profile`] it has.
     pub profile: u32,
-    /// Which [`Special`] it has.
+    /// Which [`super::special::Special`] it has.
     pub special: u32,
 }
 
@@ -76,7 +78,7 @@ impl Link {
             tail: NO_PACKET,
             wheel_next: u32::MAX,
             far_switch: far_end.switch,
-            far_first: far_end.first_link,
+            far_first_link: far_end.first_link,
             far_rack: far_end.rack,
             tier,
             is_special: false,
@@ -88,7 +90,7 @@ impl Link {
     /// Where it leads.
     #[inline]
     pub const fn far_end(&self) -> FarEnd {
-        FarEnd { switch: self.far_switch, first_link: self.far_first, rack: self.far_rack }
+        FarEnd { switch: self.far_switch, first_link: self.far_first_link, rack: self.far_rack }
     }
 
     /// The time until everything queued has left, in ps.
@@ -106,17 +108,15 @@ pub struct Profile {
     overhead_ps: u64,
     /// Propagation, in ps.
     pub delay_ps: u64,
-    /// A packet that would make the backlog longer than this is dropped, in ps.
-    pub limit_ps: u64,
-    /// A packet that finds a longer backlog than this is marked, in ps.
-    pub mark_ps: u64,
+    /// What the queue holds and when it marks, in bytes. Of no meaning on a port with several queues.
+    pub thresholds: Thresholds,
     bytes_per_ps: f64,
     /// The rate.
     pub rate: Rate,
 }
 
-/// What tells one profile of a fabric from another: rate in bit/s, delay, limit and mark in ps.
-type ProfileKey = (u64, u64, u64, u64);
+/// What tells one profile of a fabric from another: rate in bit/s, delay in ps, thresholds.
+type ProfileKey = (u64, u64, Thresholds);
 
 /// The profiles that links of a fabric have or had.
 #[derive(Debug, Default)]
@@ -153,25 +153,17 @@ impl Index<u32> for Profiles {
 
 impl Profile {
     const fn key(&self) -> ProfileKey {
-        (self.rate.as_bps(), self.delay_ps, self.limit_ps, self.mark_ps)
+        (self.rate.as_bps(), self.delay_ps, self.thresholds)
     }
 
     /// The profile of a link in this condition.
     pub fn new(spec: &LinkSpec, condition: &Condition, overhead_bytes: u16) -> Self {
         let ps_per_byte = condition.rate.ps_per_byte();
-        let ps = |bytes: u64| condition.rate.service(Bytes::new(bytes)).as_ps();
         Self {
             ps_per_byte,
             overhead_ps: ps_per_byte.service(overhead_bytes).as_ps(),
             delay_ps: condition.delay.as_ps(),
-            limit_ps: match spec.queue.limit {
-                Limit::AtMost(Threshold::Bytes(bytes)) => ps(bytes),
-                _ => u64::MAX,
-            },
-            mark_ps: match spec.queue.marking {
-                Marking::Step(Threshold::Bytes(bytes)) => ps(bytes),
-                _ => u64::MAX,
-            },
+            thresholds: Thresholds::new(&spec.queue, condition.rate),
             bytes_per_ps: condition.rate.as_bps() as f64 / 8e12,
             rate: condition.rate,
         }

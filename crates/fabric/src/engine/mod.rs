@@ -1,14 +1,16 @@
 //! The event core: one event a packet-hop.
 
+mod active;
+mod admission;
 mod copies;
-mod credit_port;
 mod deliveries;
 mod departures;
+mod endpoint;
 mod event_set;
 mod faults;
-mod host;
+mod hosts;
 mod link;
-mod merge;
+mod mappings;
 mod messages;
 mod network;
 mod observer;
@@ -16,8 +18,9 @@ mod paths;
 mod pool;
 mod ports;
 mod results;
-mod run;
 mod sampler;
+mod scheduled_port;
+mod scheduler;
 mod simulation;
 mod special;
 mod spent;
@@ -30,6 +33,6 @@ pub use observer::Observation;
 pub use paths::PathTotal;
 pub use results::{FlowRecord, LinkTotals, MemoryUse, Results, Retransmissions, SchemeCounter};
 pub use sampler::{LinkSample, MOST_ROWS, Samples};
-pub use simulation::{Ending, InputError, Progress, Simulation, SimulationInput, Status};
+pub use simulation::{Ending, Progress, Simulation, SimulationInput, Status};
 pub use spent::Spent;
 pub use tracer::FlowTrace;

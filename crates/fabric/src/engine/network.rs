@@ -3,17 +3,19 @@
 use weft_balance::{EdgeHooks, PortId, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{Kind, Packet, PacketFlags, Route};
 use weft_topology::{FaultEvent, LinkKnowledge, RouteEntry, Routes, Topology};
-use weft_transport::CreditPorts;
 use weft_units::{Purpose, Rate, Stream, Time};
 
-use super::copies::Dropped;
-use super::credit_port::CreditPort;
+use super::admission::Verdict;
+use super::copies::Copies;
 use super::event_set::EventSet;
 use super::link::{FarEnd, Link, Profiles};
+use super::mappings::Mappings;
+use super::messages::Contents;
 use super::observer::Observer;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
-use super::special::{Admission, Peaks, Queued, Special};
-use super::switch::{Deeds, racks_of_switches, switch_schemes};
+use super::scheduled_port::ScheduledPort;
+use super::special::{Peaks, Queued, Special};
+use super::switch::Deeds;
 use super::tracer::Tracer;
 
 /// What happened to packets on a link, apart from being sent.
@@ -56,10 +58,10 @@ pub struct Network<'a> {
     pub links: Vec<Link>,
     pub(super) profiles: Profiles,
     pub(super) specials: Vec<Special>,
-    /// The ports, if the transport sends credits: one a link.
-    pub(super) credit_ports: Vec<CreditPort>,
-    /// What they have in common.
-    pub(super) credit_rules: CreditPorts,
+    /// The ports with several classes, by link; empty if there is none.
+    pub(super) scheduled: Vec<Option<Box<ScheduledPort>>>,
+    /// Whether credits have queues of their own.
+    pub(super) has_credits: bool,
     pub(super) drops: Vec<LinkDrops>,
     pub(super) pool: Pool,
     pub(super) topology: &'a Topology,
@@ -74,6 +76,7 @@ pub struct Network<'a> {
     pins: bool,
     /// The tables that explicit routes go by, if they mean the same paths throughout the run.
     pinned: Option<Routes>,
+    pub(super) contents: Contents,
     /// Somebody wants to see what switches queue: the scheme, the observer or the tracer.
     pub(super) departures_are_seen: bool,
     /// Watches the queues of switches' ports, if asked for.
@@ -91,8 +94,10 @@ pub struct Network<'a> {
     pub(super) changes: Vec<bool>,
     pub(super) peaks: Peaks,
     pub(super) seed: u64,
-    /// The data packets that were dropped, by time.
-    pub dropped: Vec<Dropped>,
+    /// The copies of segments that were dropped or sent again.
+    pub copies: Copies,
+    /// What the segments of subflows carry.
+    pub mappings: Mappings,
     /// Packets in the whole fabric.
     pub counts: PacketCounts,
 }
@@ -113,25 +118,29 @@ impl<'a> Network<'a> {
         for fault in faults {
             changes[fault.link as usize] = true;
         }
-        let rack_of_switch = racks_of_switches(topology);
+        let mut rack_of_switch = vec![u16::MAX; topology.switches];
+        for (rack, &switch) in topology.switch_of_rack.iter().enumerate() {
+            rack_of_switch[switch as usize] = rack as u16;
+        }
         let mut network = Self {
             now: Time::ZERO,
             events: EventSet::new(0),
             links: Vec::with_capacity(topology.links.len()),
             profiles: Profiles::default(),
             specials: Vec::new(),
-            credit_ports: Vec::new(),
-            credit_rules: CreditPorts::default(),
+            scheduled: Vec::new(),
+            has_credits: false,
             drops: vec![LinkDrops::default(); topology.links.len()],
             pool: Pool::default(),
             topology,
             routes: Routes::compute(topology, &known, &known.up),
-            schemes: switch_schemes(topology, seed, max_wire_bytes, scheme),
+            schemes: Vec::with_capacity(topology.switches),
             hooks: SwitchHooks { arriving: hooks.arriving || edge_hooks.traces, ..hooks },
             traces: edge_hooks.traces,
             pins: edge_hooks.pinned,
             pinned: edge_hooks.pinned.then(|| Routes::at_start(&topology.at_its_best(faults))),
-            departures_are_seen: hooks.departing,
+            contents: Contents::default(),
+            departures_are_seen: hooks.queued,
             observer: None,
             tracer: None,
             deeds: Deeds::default(),
@@ -143,7 +152,8 @@ impl<'a> Network<'a> {
             changes,
             peaks,
             seed,
-            dropped: Vec::new(),
+            copies: Copies::default(),
+            mappings: Mappings::default(),
             counts: PacketCounts::default(),
         };
         for (index, spec) in topology.links.iter().enumerate() {
@@ -156,10 +166,27 @@ impl<'a> Network<'a> {
                 },
             };
             network.links.push(Link::idle(far_end, 0, spec.tier as u8));
+            network.install(index as u32);
             network.apply_condition(index as u32, spec.condition);
         }
+        network.open_classes(max_wire_bytes);
         let horizon = network.profiles.iter().map(|profile| profile.transit(max_wire_bytes)).max();
         network.events = EventSet::new(horizon.unwrap_or_default().as_ps());
+        for (switch, &rack) in rack_of_switch.iter().enumerate() {
+            let ports = &topology.links[network.ports(switch)];
+            let info = SwitchInfo {
+                switch: switch as u32,
+                tier: topology.tier_of_switch[switch],
+                seed,
+                port_rates: &ports.iter().map(|link| link.condition.rate).collect::<Vec<_>>(),
+                port_delays: &ports.iter().map(|link| link.condition.delay).collect::<Vec<_>>(),
+                port_buffers: &ports.iter().map(|link| link.buffer(max_wire_bytes)).collect::<Vec<_>>(),
+                port_peers: &ports.iter().map(|link| topology.peer(link)).collect::<Vec<_>>(),
+                rack: (rack != u16::MAX).then_some(rack),
+                racks: topology.racks() as u16,
+            };
+            network.schemes.push(scheme(&info));
+        }
         network
     }
 
@@ -170,16 +197,7 @@ impl<'a> Network<'a> {
         // A host has one cable, and hosts are the first nodes: the link's number is the host's.
         let link = u32::from(packet.src.0);
         let index = self.pool.insert(packet);
-        self.enqueue(link, index);
-    }
-
-    /// The same with an option word that travels with the packet.
-    pub fn send_with_option(&mut self, packet: Packet, option: u32) {
-        self.counts.sent += 1;
-        let link = u32::from(packet.src.0);
-        let index = self.pool.insert(packet);
-        self.pool.set_option(index, option);
-        self.enqueue(link, index);
+        self.enqueue::<false>(link, index);
     }
 
     /// The packet at the head of `link` reached the far end. A packet that reached its host is returned, to be consumed.
@@ -248,10 +266,7 @@ impl<'a> Network<'a> {
                 RouteEntry::None => return self.drop_unroutable(index),
             }
         };
-        if self.departures_are_seen {
-            self.departing(switch, link - first, index);
-        }
-        self.enqueue(link, index);
+        self.enqueue::<true>(link, index);
     }
 
     /// The link that a packet's explicit route takes out of a switch by the pinned tables, or `None` if they know none.
@@ -282,57 +297,89 @@ impl<'a> Network<'a> {
     pub(super) fn send_control(&mut self, link: u32, packet: Packet) {
         self.counts.sent += 1;
         let index = self.pool.insert(packet);
-        self.enqueue(link, index);
+        self.enqueue::<false>(link, index);
     }
 
-    /// Queues a packet on a link, or drops it. Inlined by force: as a call it takes 5 % more instructions a hop.
+    /// Queues a packet on a link, or drops it. `SHOWN` says whether it is one that switches show around: see
+    /// [`Self::tell_of_queued`]. Inlined by force: as a call it takes 5 % more instructions a hop.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn enqueue(&mut self, link: u32, index: PacketIndex) {
-        let now = self.now.as_ps();
-        let state = &mut self.links[link as usize];
-        let packet = &mut self.pool[index];
+    fn enqueue<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {
+        let state = &self.links[link as usize];
+        if state.is_special {
+            return self.enqueue_special::<SHOWN>(link, index);
+        }
         let profile = &self.profiles[state.profile];
+        let packet = &mut self.pool[index];
+        let service = profile.service_ps(packet.wire_bytes);
+        let backlog = state.backlog_ps(self.now.as_ps());
+        match profile.thresholds.judge(backlog, service) {
+            Verdict::Drop => return self.refuse(link, index),
+            Verdict::Mark => mark(packet, &mut self.drops[link as usize]),
+            Verdict::Take => {}
+        }
+        self.join::<SHOWN>(link, index, backlog, service, true);
+    }
+
+    /// The same for a port that is not one queue that its profile describes.
+    #[inline(never)]
+    fn enqueue_special<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {
+        if self.is_scheduled(link) {
+            return self.offer(link, index);
+        }
+        let now = self.now.as_ps();
+        let state = &self.links[link as usize];
+        let (profile, special) = (&self.profiles[state.profile], &mut self.specials[state.special as usize]);
+        let packet = &mut self.pool[index];
         let service = profile.service_ps(packet.wire_bytes);
         let backlog = state.backlog_ps(now);
-        if backlog + service > profile.limit_ps {
-            return self.over_limit(link, index);
+        let verdict = match profile.thresholds.judge(backlog, service) {
+            Verdict::Drop => Verdict::Drop,
+            by_bytes => by_bytes.max(special.judge(packet, now, || profile.bytes_in(backlog))),
+        };
+        match verdict {
+            Verdict::Drop => return self.refuse(link, index),
+            Verdict::Mark => mark(packet, &mut self.drops[link as usize]),
+            Verdict::Take => {}
         }
-        let mut lost_on_wire = false;
-        if state.is_special {
-            if !self.credit_ports.is_empty() {
-                return self.offer(link, index);
-            }
-            let special = &mut self.specials[state.special as usize];
-            match special.admit(packet, now, || profile.bytes_in(backlog)) {
-                Admission::Queue => {}
-                Admission::QueueMarked => mark(packet, &mut self.drops[link as usize]),
-                Admission::LoseOnWire => lost_on_wire = true,
-                Admission::Drop => return self.drop_at(link, index),
-            }
-            let depart_ps = now + backlog + service;
-            let (wire_bytes, arrives) = (packet.wire_bytes, !lost_on_wire);
-            let queued = Queued { since_ps: now, depart_ps, wire_bytes, arrives };
-            special.push(queued, || profile.bytes_in(backlog + service));
-        }
-        if backlog > profile.mark_ps {
-            mark(packet, &mut self.drops[link as usize]);
-        }
+        let arrives = !special.vanishes(packet);
+        let depart_ps = now + backlog + service;
+        special.push(Queued { since_ps: now, depart_ps, wire_bytes: packet.wire_bytes, arrives }, profile);
+        self.join::<SHOWN>(link, index, backlog, service, arrives);
+    }
+
+    /// A packet is behind all others of a port with one queue. Unless it `arrives`, the wire loses it.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn join<const SHOWN: bool>(
+        &mut self,
+        link: u32,
+        index: PacketIndex,
+        backlog: u64,
+        service: u64,
+        arrives: bool,
+    ) {
+        let state = &mut self.links[link as usize];
+        let packet = &mut self.pool[index];
         if packet.kind == Kind::Data {
             packet.add_wait_ps(state.tier as usize, backlog);
         } else if packet.kind.is_of_scheme() {
             self.counts.control_bytes += u64::from(packet.wire_bytes);
         }
-        state.busy_until = now + backlog + service;
+        state.busy_until = self.now.as_ps() + backlog + service;
         state.bytes += u64::from(packet.wire_bytes);
         state.packets += 1;
-        if lost_on_wire {
+        if SHOWN && self.departures_are_seen {
+            self.tell_of_queued(link, index, backlog);
+        }
+        if !arrives {
             return self.drop_at(link, index);
         }
-        let mut arrive = state.busy_until + profile.delay_ps;
+        let state = &mut self.links[link as usize];
+        let mut arrive = state.busy_until + self.profiles[state.profile].delay_ps;
         let tail = state.tail;
         if tail == NO_PACKET {
-            packet.arrive = Time::from_ps(arrive);
+            self.pool[index].arrive = Time::from_ps(arrive);
             state.head = index;
             state.tail = index;
             state.head_arrive = arrive;
@@ -353,10 +400,11 @@ impl<'a> Network<'a> {
         self.discard(index);
     }
 
-    /// The backlog would be longer than the queue of an ordinary port may be. A port with a credit queue decides itself.
+    /// A port's queue does not take a packet.
     #[cold]
-    fn over_limit(&mut self, link: u32, index: PacketIndex) {
-        if self.credit_ports.is_empty() { self.drop_at(link, index) } else { self.offer(link, index) }
+    pub(super) fn refuse(&mut self, link: u32, index: PacketIndex) {
+        self.trace_offered(link, index);
+        self.drop_at(link, index);
     }
 
     #[cold]
@@ -372,18 +420,12 @@ impl<'a> Network<'a> {
     fn discard(&mut self, index: PacketIndex) {
         self.counts.dropped += 1;
         let packet = self.pool.remove(index);
+        self.contents.forget(&packet);
         match packet.kind {
-            Kind::Data => self.dropped.push(Dropped::new(&packet, self.now)),
-            Kind::Message | Kind::CreditRequest => drop(self.contents_of(&packet)),
+            Kind::Data => self.copies.note_drop(&packet),
             Kind::Credit => self.counts.credits_dropped += 1,
             _ => {}
         }
-    }
-
-    /// Bytes queued on a link now, with what is left of the packet in service.
-    pub fn backlog_bytes(&self, link: usize) -> u64 {
-        let link = &self.links[link];
-        self.profiles[link.profile].bytes_in(link.backlog_ps(self.now.as_ps()))
     }
 
     /// The rate of a link now.
@@ -391,10 +433,19 @@ impl<'a> Network<'a> {
         self.profiles[self.links[link].profile].rate
     }
 
-    /// The most bytes that were queued on a link since this was last asked; `backlog_bytes` are queued now.
-    pub fn take_peak(&mut self, link: usize, backlog_bytes: u64) -> u64 {
-        // A link that keeps its peak has special rules from the beginning.
-        self.specials[self.links[link].special as usize].take_peak(backlog_bytes)
+    /// What samples want to know of a link: bytes that are queued now, with what is left of the packet in service, and the
+    /// most that were queued since this was last asked.
+    pub fn take_backlogs(&mut self, link: usize) -> (u64, u64) {
+        let (now, state) = (self.now.as_ps(), &self.links[link]);
+        let profile = &self.profiles[state.profile];
+        if let Some(port) = self.scheduled.get_mut(link).and_then(Option::as_deref_mut) {
+            let bytes = port.backlog_bytes(now, profile);
+            return (bytes, port.take_peak(bytes));
+        }
+        // A link that is sampled has special rules from the beginning.
+        let special = &mut self.specials[state.special as usize];
+        let bytes = special.backlog_bytes(now, state.backlog_ps(now), profile);
+        (bytes, special.take_peak(bytes))
     }
 
     /// What happened to packets on each link.
@@ -411,7 +462,7 @@ impl<'a> Network<'a> {
     pub fn memory_bytes(&self) -> usize {
         self.links.capacity() * size_of::<Link>()
             + self.drops.capacity() * size_of::<LinkDrops>()
-            + self.credit_ports.capacity() * size_of::<CreditPort>()
+            + self.scheduled.iter().flatten().count() * size_of::<ScheduledPort>()
             + self.pool.memory_bytes()
             + self.events.memory_bytes()
             + self.routes.memory_bytes()

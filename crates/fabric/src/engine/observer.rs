@@ -1,9 +1,10 @@
 //! Watches the queues of switches' ports packet by packet, over windows of time: only if asked for.
 //!
 //! For each packet of hosts that a queue takes: what it found queued, when it left the queue for the wire, and how long
-//! after the packet before it that was. A packet belongs to the window in which it left the queue. When it will leave is
-//! known when it is queued; if the link changes its rate or fails meanwhile, the window keeps what was expected.
+//! after the packet before it that was. A packet belongs to the window in which it left the queue. On a port with one queue
+//! that is known when it is queued; if the link changes its rate or fails meanwhile, the window keeps what was expected.
 
+use weft_balance::Queued;
 use weft_units::{Bytes, Span, Time};
 
 /// One port in one window. A window in which no packet left the queue has no observation.
@@ -29,24 +30,10 @@ pub struct Observation {
     pub interval_sum: Span,
 }
 
-/// A packet that was offered to a queue: whether the queue took it is seen at the next look.
-#[derive(Debug, Clone, Copy)]
-pub struct Offered {
-    /// What the port had been given to send before it, in bytes.
-    pub sent_before: u64,
-    /// When it leaves the queue, in ps.
-    pub leaves: u64,
-    /// What it found queued, in bytes.
-    pub found_bytes: u64,
-    /// Its size.
-    pub wire_bytes: u16,
-}
-
 /// One port.
 #[derive(Debug, Clone, Default)]
 struct Port {
     full: Option<Bytes>,
-    offered: Option<Offered>,
     /// When the last packet left the queue, in ps; none before the first.
     last_leaves: Option<u64>,
     /// The window that is open: the last one in which a packet left.
@@ -67,20 +54,14 @@ impl Observer {
         Self { window: window.as_ps(), ports: ports.collect(), seen: Vec::new() }
     }
 
-    /// A packet is offered to the queue of a link.
-    pub fn offer(&mut self, link: u32, packet: Offered) {
-        self.settle(link, packet.sent_before);
-        self.ports[link as usize].offered = Some(packet);
-    }
-
-    /// The packet offered last counts, unless the queue was full: then the port was given no more than before.
-    fn settle(&mut self, link: u32, sent: u64) {
+    /// The queue of a link took a packet of `wire_bytes`.
+    pub fn note(&mut self, link: u32, packet: &Queued, wire_bytes: u16) {
         let port = &mut self.ports[link as usize];
-        let Some(packet) = port.offered.take().filter(|packet| packet.sent_before != sent) else { return };
+        let leaves = packet.leaves.as_ps();
         // The first packet of a port comes after no other.
-        let Some(last_leaves) = port.last_leaves.replace(packet.leaves) else { return };
-        let interval = Span::from_ps(packet.leaves.saturating_sub(last_leaves));
-        let at = Time::from_ps((packet.leaves / self.window + 1).saturating_mul(self.window));
+        let Some(last_leaves) = port.last_leaves.replace(leaves) else { return };
+        let interval = Span::from_ps(leaves.saturating_sub(last_leaves));
+        let at = Time::from_ps((leaves / self.window + 1).saturating_mul(self.window));
         if let Some(closed) = port.open.take_if(|open| open.at != at) {
             self.seen.push(closed);
         }
@@ -96,19 +77,15 @@ impl Observer {
             interval_sum: Span::ZERO,
         });
         open.packets += 1;
-        open.bytes += u64::from(packet.wire_bytes);
+        open.bytes += u64::from(wire_bytes);
         open.found_bytes = packet.found_bytes;
         open.found_bytes_sum += packet.found_bytes;
         open.interval = interval;
         open.interval_sum += interval;
     }
 
-    /// All observations by time and link, but for windows that are not over by `end`. `sent` gives what each link was given
-    /// to send, in bytes.
-    pub fn into_observations(mut self, end: Time, sent: impl Fn(u32) -> u64) -> Vec<Observation> {
-        for link in 0..self.ports.len() as u32 {
-            self.settle(link, sent(link));
-        }
+    /// All observations by time and link, but for windows that are not over by `end`.
+    pub fn into_observations(mut self, end: Time) -> Vec<Observation> {
         let open = self.ports.iter_mut().filter_map(|port| port.open.take());
         self.seen.extend(open);
         self.seen.retain(|observation| observation.at <= end);
@@ -119,29 +96,25 @@ impl Observer {
 
 #[cfg(test)]
 mod tests {
+    use weft_balance::PortId;
+
     use super::*;
 
     const US: u64 = 1_000_000;
 
-    fn packet(sent_before: u64, leaves_us: u64, found_bytes: u64) -> Offered {
-        Offered { sent_before, leaves: leaves_us * US, found_bytes, wire_bytes: 1_000 }
+    fn packet(leaves_us: u64, found_bytes: u64) -> Queued {
+        let leaves = Time::from_ps(leaves_us * US);
+        Queued { port: PortId(0), leaves, found_bytes, sent_before: 0 }
     }
 
     #[test]
     fn windows_hold_what_left_the_queue_in_them_by_hand() {
         let mut observer = Observer::new(Span::from_us(10), [None, Some(Bytes::from_kb(10))].into_iter());
-        // The first packet has no interval and is no observation; the third is dropped: nothing was sent for it.
-        for (sent_before, leaves_us, found) in [
-            (0, 1, 0),
-            (1_000, 4, 3_000),
-            (2_000, 7, 9_000),
-            (2_000, 9, 5_000),
-            (3_000, 30, 7_000),
-            (4_000, 95, 0),
-        ] {
-            observer.offer(1, packet(sent_before, leaves_us, found));
+        // The first packet has no interval and is no observation.
+        for (leaves_us, found) in [(1, 0), (4, 3_000), (9, 5_000), (30, 7_000), (95, 0)] {
+            observer.note(1, &packet(leaves_us, found), 1_000);
         }
-        let seen = observer.into_observations(Time::ZERO + Span::from_us(99), |_| 5_000);
+        let seen = observer.into_observations(Time::ZERO + Span::from_us(99));
         let us = |us| Time::ZERO + Span::from_us(us);
         let expected = [
             Observation {
@@ -174,11 +147,11 @@ mod tests {
     fn observations_are_by_time_and_link_whatever_the_order_in_which_windows_closed() {
         let mut observer = Observer::new(Span::from_us(10), [None; 3].into_iter());
         for link in [2, 0] {
-            for (step, leaves_us) in [1, 3, 13].into_iter().enumerate() {
-                observer.offer(link, packet(step as u64 * 1_000, leaves_us, 0));
+            for leaves_us in [1, 3, 13] {
+                observer.note(link, &packet(leaves_us, 0), 1_000);
             }
         }
-        let seen = observer.into_observations(Time::ZERO + Span::from_us(100), |_| 9_000);
+        let seen = observer.into_observations(Time::ZERO + Span::from_us(100));
         let keys: Vec<_> = seen.iter().map(|seen| (seen.at.as_us() as u64, seen.link)).collect();
         assert_eq!(keys, [(10, 0), (10, 2), (20, 0), (20, 2)]);
     }

@@ -8,7 +8,7 @@ use weft_traffic::Flow;
 use weft_units::{Rate, Span, Time};
 
 use super::deliveries::{Deliveries, Delivery};
-use super::host::PacketSizes;
+use super::hosts::PacketSizes;
 use super::network::{LinkDrops, Network};
 
 /// More rows than this, of links or of deliveries, are merged by two intervals. At 56 bytes a row: 112 MB.
@@ -107,7 +107,7 @@ impl<'a> Sampler<'a> {
         }
         self.last_look = at;
         for (link, before) in self.before.iter_mut().enumerate() {
-            let backlog_bytes = network.backlog_bytes(link);
+            let (backlog_bytes, largest_backlog_bytes) = network.take_backlogs(link);
             // What a link lost when it went down counts as sent, once.
             let sent = network.links[link].bytes.saturating_sub(backlog_bytes).max(before.sent_bytes);
             let drops = network.drops()[link];
@@ -119,7 +119,7 @@ impl<'a> Sampler<'a> {
                 rate: network.rate(link),
                 sent_bytes: sent - before.sent_bytes,
                 backlog_bytes,
-                largest_backlog_bytes: network.take_peak(link, backlog_bytes),
+                largest_backlog_bytes,
             };
             *before = Before { sent_bytes: sent, drops };
             if sample.sent_bytes > 0 || sample.largest_backlog_bytes > 0 || sample.dropped > 0 {

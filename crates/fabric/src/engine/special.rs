@@ -1,49 +1,51 @@
-//! What only few links need: limits in packets, RED, random loss, blackholes, being down.
+//! What only few links need: limits in packets, RED, random loss, blackholes, being down, and a list of what is queued.
 
 use std::collections::VecDeque;
 
-use weft_packet::{Packet, PacketFlags};
-use weft_topology::{Condition, Limit, LinkSpec, Marking, Threshold};
+use weft_packet::Packet;
+use weft_topology::{Condition, LinkSpec};
 use weft_units::{Purpose, Stream, mix64};
 
-/// What becomes of a packet that is offered to a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Admission {
-    /// It is queued as the profile says.
-    Queue,
-    /// It is queued with a congestion mark.
-    QueueMarked,
-    /// It is queued and sent, and never arrives.
-    LoseOnWire,
-    /// It is not queued.
-    Drop,
-}
+use super::admission::{Rules, Verdict};
+use super::link::Profile;
 
-/// The rules of one link beyond its profile. What a link with a limit in packets needs is one cache line.
+/// What one link has beyond its profile. What a link with a limit in packets needs is one cache line.
 #[derive(Debug)]
 pub struct Special {
     /// What is queued and has not departed, if anything asks for it.
     queue: VecDeque<Queued>,
-    packet_limit: u32,
-    packet_mark: u32,
-    up: bool,
+    rules: Rules,
+    is_up: bool,
     keeps_queue: bool,
-    /// Of a link that has or had such rules.
+    /// Of a link that loses packets, or may, or whose backlog is sampled.
     rare: Option<Box<Rare>>,
 }
 
-/// The rules that hardly any link has, and what they remember: RED, peaks, and a wire that loses packets.
+/// What hardly any link has.
 #[derive(Debug)]
 struct Rare {
+    wire: Wire,
+    meter: Option<Meter>,
+}
+
+/// A wire that loses packets.
+#[derive(Debug)]
+struct Wire {
     loss: f64,
     /// Flows whose hash is below this vanish.
     blackhole_below: u64,
     hash_seed: u64,
-    red: Option<Red>,
+    stream: Stream,
+}
+
+/// What samples want to know of a queue.
+#[derive(Debug)]
+struct Meter {
     /// The most bytes that were queued since somebody last asked.
     peak_bytes: u64,
-    loss_stream: Stream,
-    red_stream: Stream,
+    /// The bytes of the packets in the list, the one in service whole. Counted only where the drain time does not tell:
+    /// where packets take more on the wire than their own bytes, or the rate changes.
+    listed_bytes: Option<u64>,
 }
 
 /// Whether somebody asks for the peaks of queues.
@@ -68,108 +70,117 @@ pub struct Queued {
     pub arrives: bool,
 }
 
-/// Random early detection.
+/// What all links of a run have to know of it.
 #[derive(Debug, Clone, Copy)]
-struct Red {
-    min_bytes: f64,
-    max_bytes: f64,
-    probability: f64,
+pub struct RunFacts {
+    /// Whether samples are taken.
+    pub peaks: Peaks,
+    /// The seed.
+    pub seed: u64,
+    /// Whether packets take more on the wire than their own bytes.
+    pub has_overhead: bool,
 }
 
 impl Special {
-    /// The rules of `link`, or `None` if its profile says all. `changes` tells that its condition will change: then what is
+    /// What `link` has, or `None` if its profile says all. `changes` tells that its condition will change: then what is
     /// queued must be known, to be scheduled anew.
-    pub fn of(
-        link: u32,
-        spec: &LinkSpec,
-        condition: &Condition,
-        changes: bool,
-        peaks: Peaks,
-        seed: u64,
-    ) -> Option<Self> {
-        let packet_limit = match spec.queue.limit {
-            Limit::AtMost(Threshold::Packets(packets)) => packets,
-            _ => u32::MAX,
-        };
-        let packet_mark = match spec.queue.marking {
-            Marking::Step(Threshold::Packets(packets)) => packets,
-            _ => u32::MAX,
-        };
-        let red = match spec.queue.marking {
-            Marking::Red { min, max, probability } => {
-                Some(Red { min_bytes: min as f64, max_bytes: max as f64, probability })
-            }
-            _ => None,
-        };
-        let keeps_queue = changes || packet_limit != u32::MAX || packet_mark != u32::MAX;
+    pub fn of(link: u32, spec: &LinkSpec, changes: bool, run: RunFacts) -> Option<Self> {
+        let rules = Rules::new(&spec.queue, run.seed, u64::from(link));
+        let is_sampled = run.peaks == Peaks::Kept;
+        let is_listed = is_sampled && (changes || run.has_overhead);
+        let keeps_queue = changes || is_listed || rules.count_packets();
+        let condition = &spec.condition;
         let is_lossy = condition.loss > 0.0 || condition.blackhole > 0.0;
-        if condition.up && !is_lossy && red.is_none() && !keeps_queue && peaks == Peaks::NotKept {
+        if condition.up && !is_lossy && rules.is_empty() && !keeps_queue && !is_sampled {
             return None;
         }
-        let loss_stream = Stream::new(seed, Purpose::Loss, u64::from(link));
-        let rare = (is_lossy || red.is_some() || peaks == Peaks::Kept).then(|| {
-            Box::new(Rare {
-                loss: condition.loss,
-                blackhole_below: (condition.blackhole * 2f64.powi(64)) as u64,
-                hash_seed: loss_stream.clone().next_u64(),
-                red,
-                peak_bytes: 0,
-                loss_stream,
-                red_stream: Stream::new(seed, Purpose::Red, u64::from(link)),
-            })
-        });
-        Some(Self { queue: VecDeque::new(), packet_limit, packet_mark, up: condition.up, keeps_queue, rare })
-    }
-
-    /// Takes over what was queued and drawn under the rules before.
-    pub fn continue_from(&mut self, earlier: Self) {
-        self.queue = earlier.queue;
-        let Some(earlier) = earlier.rare else { return };
-        self.rare = Some(match self.rare.take() {
-            Some(own) => Box::new(Rare {
-                loss: own.loss,
-                blackhole_below: own.blackhole_below,
-                red: own.red,
-                ..*earlier
+        let meter = Meter { peak_bytes: 0, listed_bytes: is_listed.then_some(0) };
+        let mut special = Self {
+            queue: VecDeque::new(),
+            rules,
+            is_up: true,
+            keeps_queue,
+            rare: (is_lossy || changes || is_sampled).then(|| {
+                let wire = Wire::new(link, run.seed);
+                Box::new(Rare { wire, meter: is_sampled.then_some(meter) })
             }),
-            None => Box::new(Rare { loss: 0.0, blackhole_below: 0, ..*earlier }),
-        });
+        };
+        special.set_condition(condition);
+        Some(special)
     }
 
-    /// Whether the link works.
-    pub const fn is_up(&self) -> bool {
-        self.up
+    /// The link is in this condition from now on.
+    pub fn set_condition(&mut self, condition: &Condition) {
+        self.is_up = condition.up;
+        if let Some(rare) = &mut self.rare {
+            rare.wire.loss = condition.loss;
+            rare.wire.blackhole_below = (condition.blackhole * 2f64.powi(64)) as u64;
+        }
     }
 
-    /// Notes a packet that was just queued, and how many bytes the queue holds with it.
     #[inline]
-    pub fn push(&mut self, queued: Queued, backlog_bytes: impl FnOnce() -> u64) {
-        self.note_peak(backlog_bytes);
+    fn meter(&mut self) -> Option<&mut Meter> {
+        self.rare.as_mut().and_then(|rare| rare.meter.as_mut())
+    }
+
+    /// Everything that was queued is lost.
+    pub fn clear(&mut self) {
+        self.queue.clear();
+        if let Some(Meter { listed_bytes: Some(bytes), .. }) = self.meter() {
+            *bytes = 0;
+        }
+    }
+
+    /// Notes a packet that was just queued, and how long the queue takes to drain with it.
+    #[inline]
+    pub fn push(&mut self, queued: Queued, profile: &Profile) {
         if self.keeps_queue {
             self.queue.push_back(queued);
         }
+        if self.rare.is_some() {
+            self.measure(&queued, profile);
+        }
     }
 
-    /// The queue holds so many bytes now.
-    #[inline]
-    pub fn note_peak(&mut self, backlog_bytes: impl FnOnce() -> u64) {
-        if let Some(rare) = &mut self.rare {
-            rare.peak_bytes = rare.peak_bytes.max(backlog_bytes());
+    fn measure(&mut self, queued: &Queued, profile: &Profile) {
+        let Some(meter) = self.meter() else { return };
+        if let Some(bytes) = &mut meter.listed_bytes {
+            *bytes += u64::from(queued.wire_bytes);
+        }
+        let bytes = self.backlog_bytes(queued.since_ps, queued.depart_ps - queued.since_ps, profile);
+        if let Some(meter) = self.meter() {
+            meter.peak_bytes = meter.peak_bytes.max(bytes);
+        }
+    }
+
+    /// Bytes that are queued now, with what is left of the packet in service: all that takes `backlog_ps` to send.
+    pub fn backlog_bytes(&mut self, now_ps: u64, backlog_ps: u64, profile: &Profile) -> u64 {
+        let in_service = self.queue(now_ps).front().copied();
+        let listed = self.meter().and_then(|meter| meter.listed_bytes);
+        match (listed, in_service) {
+            (Some(listed), Some(first)) => {
+                let whole = u64::from(first.wire_bytes);
+                // At a rate that is another one by now, what is left may seem to be more.
+                listed - whole + profile.bytes_in(first.depart_ps - now_ps).min(whole)
+            }
+            (Some(_), None) => 0,
+            (None, _) => profile.bytes_in(backlog_ps),
         }
     }
 
     /// The most bytes that were queued since this was last asked; `backlog_bytes` are queued now.
     pub fn take_peak(&mut self, backlog_bytes: u64) -> u64 {
-        self.rare
-            .as_mut()
-            .map_or(backlog_bytes, |rare| std::mem::replace(&mut rare.peak_bytes, backlog_bytes))
+        self.meter().map_or(backlog_bytes, |meter| std::mem::replace(&mut meter.peak_bytes, backlog_bytes))
     }
 
     /// What is queued at `now_ps`, from the packet in service on. Empty unless the queue is kept.
     #[inline]
     pub fn queue(&mut self, now_ps: u64) -> &mut VecDeque<Queued> {
-        while self.queue.front().is_some_and(|queued| queued.depart_ps <= now_ps) {
+        while let Some(first) = self.queue.front().copied().filter(|queued| queued.depart_ps <= now_ps) {
             self.queue.pop_front();
+            if let Some(Meter { listed_bytes: Some(bytes), .. }) = self.meter() {
+                *bytes -= u64::from(first.wire_bytes);
+            }
         }
         if self.queue.is_empty() {
             self.queue.clear(); // begins anew at the ring's first place, which is still warm
@@ -177,57 +188,37 @@ impl Special {
         &mut self.queue
     }
 
-    /// What becomes of `packet`, which finds `backlog_bytes` queued.
+    /// What becomes of a packet that the thresholds let through.
     #[inline]
-    pub fn admit(&mut self, packet: &Packet, now_ps: u64, backlog_bytes: impl FnOnce() -> u64) -> Admission {
-        let backlog_packets = self.queue(now_ps).len() as u32;
-        match self.judge(packet, backlog_packets, backlog_bytes) {
-            Admission::Drop => Admission::Drop,
-            _ if self.vanishes(packet) => Admission::LoseOnWire,
-            admission => admission,
+    pub fn judge(&mut self, packet: &Packet, now_ps: u64, backlog_bytes: impl FnOnce() -> u64) -> Verdict {
+        if !self.is_up {
+            return Verdict::Drop;
         }
+        let packets = self.queue(now_ps).len() as u32;
+        self.rules.judge(packet, packets, backlog_bytes)
     }
 
-    /// Whether the queue takes a packet that finds this backlog, with or without a mark; says nothing of the wire.
-    #[inline]
-    pub fn judge(
-        &mut self,
-        packet: &Packet,
-        backlog_packets: u32,
-        backlog_bytes: impl FnOnce() -> u64,
-    ) -> Admission {
-        if !self.up || backlog_packets >= self.packet_limit {
-            return Admission::Drop;
-        }
-        let red = self.rare.as_mut().is_some_and(|rare| rare.red_hits(backlog_bytes()));
-        if red && !packet.flags.has(PacketFlags::ECT) {
-            return Admission::Drop;
-        }
-        if red || backlog_packets > self.packet_mark { Admission::QueueMarked } else { Admission::Queue }
+    /// Whether the link works.
+    pub const fn is_up(&self) -> bool {
+        self.is_up
     }
 
     /// Whether the wire loses a packet: at random, or because its flow falls into a blackhole.
     #[inline]
     pub fn vanishes(&mut self, packet: &Packet) -> bool {
-        self.rare.as_mut().is_some_and(|rare| rare.vanishes(packet))
+        self.rare.as_mut().is_some_and(|rare| rare.wire.loses(packet))
     }
 }
 
-impl Rare {
-    /// Whether RED picks a packet that finds this backlog.
-    fn red_hits(&mut self, backlog_bytes: u64) -> bool {
-        let Some(red) = self.red else { return false };
-        let backlog = backlog_bytes as f64;
-        if backlog < red.min_bytes {
-            return false;
-        }
-        let share = (backlog - red.min_bytes) / (red.max_bytes - red.min_bytes);
-        backlog >= red.max_bytes || self.red_stream.unit() < share * red.probability
+impl Wire {
+    fn new(link: u32, seed: u64) -> Self {
+        let stream = Stream::new(seed, Purpose::Loss, u64::from(link));
+        Self { loss: 0.0, blackhole_below: 0, hash_seed: stream.clone().next_u64(), stream }
     }
 
-    fn vanishes(&mut self, packet: &Packet) -> bool {
+    fn loses(&mut self, packet: &Packet) -> bool {
         let flow = mix64(self.hash_seed ^ u64::from(packet.entropy));
-        flow < self.blackhole_below || (self.loss > 0.0 && self.loss_stream.unit() < self.loss)
+        flow < self.blackhole_below || (self.loss > 0.0 && self.stream.unit() < self.loss)
     }
 }
 

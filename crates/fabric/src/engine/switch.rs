@@ -1,6 +1,6 @@
 //! Switches and their schemes: what a scheme sees, and what becomes of what it does.
 
-use weft_balance::{Arrival, NextHops, PortId, SwitchContext, SwitchInfo, SwitchScheme};
+use weft_balance::{Arrival, NextHops, PortId, Queued, SwitchContext};
 use weft_packet::{HostId, Kind, Packet};
 use weft_topology::Topology;
 use weft_units::{Rate, Span, Stream, Time};
@@ -9,43 +9,7 @@ use super::event_set::EventKey;
 use super::link::{FarEnd, Link, Profile, Profiles};
 use super::network::{Network, note_hop};
 use super::pool::PacketIndex;
-
-/// By switch, the rack that hangs at it, or `u16::MAX` if none does.
-pub fn racks_of_switches(topology: &Topology) -> Vec<u16> {
-    let mut racks = vec![u16::MAX; topology.switches];
-    for (rack, &switch) in topology.switch_of_rack.iter().enumerate() {
-        racks[switch as usize] = rack as u16;
-    }
-    racks
-}
-
-/// The scheme of each switch, as `make` makes it. `max_wire_bytes` is the largest packet.
-pub fn switch_schemes(
-    topology: &Topology,
-    seed: u64,
-    max_wire_bytes: u16,
-    make: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
-) -> Vec<SwitchScheme> {
-    let racks = racks_of_switches(topology).into_iter().enumerate();
-    racks
-        .map(|(switch, rack)| {
-            let node = topology.hosts + switch;
-            let ports = topology.first_link[node] as usize..topology.first_link[node + 1] as usize;
-            let ports = &topology.links[ports];
-            make(&SwitchInfo {
-                switch: switch as u32,
-                tier: topology.tier_of_switch[switch],
-                seed,
-                port_rates: &ports.iter().map(|link| link.condition.rate).collect::<Vec<_>>(),
-                port_delays: &ports.iter().map(|link| link.condition.delay).collect::<Vec<_>>(),
-                port_buffers: &ports.iter().map(|link| link.queue.buffer(max_wire_bytes)).collect::<Vec<_>>(),
-                port_peers: &ports.iter().map(|link| topology.peer(link)).collect::<Vec<_>>(),
-                rack: (rack != u16::MAX).then_some(rack),
-                racks: topology.racks() as u16,
-            })
-        })
-        .collect()
-}
+use super::scheduled_port::ScheduledPort;
 
 /// A switch as its scheme sees it.
 struct SwitchView<'a> {
@@ -56,6 +20,8 @@ struct SwitchView<'a> {
     up: &'a Vec<bool>,
     first: usize,
     profiles: &'a Profiles,
+    /// The ports with several classes, by link; empty if there is none.
+    scheduled: &'a [Option<Box<ScheduledPort>>],
     stream: &'a mut Stream,
     deeds: &'a mut Deeds,
 }
@@ -84,6 +50,12 @@ impl SwitchView<'_> {
     fn profile(&self, port: PortId) -> &Profile {
         &self.profiles[self.link(port).profile]
     }
+
+    /// The port, if it has several classes.
+    #[inline]
+    fn scheduled(&self, port: PortId) -> Option<&ScheduledPort> {
+        self.scheduled.get(self.first + port.index()).and_then(Option::as_deref)
+    }
 }
 
 impl SwitchContext for SwitchView<'_> {
@@ -100,6 +72,24 @@ impl SwitchContext for SwitchView<'_> {
     #[inline]
     fn backlog_bytes(&self, port: PortId) -> u64 {
         self.profile(port).bytes_in(self.drain_time(port).as_ps())
+    }
+
+    #[inline]
+    fn drain_time_for(&self, port: PortId, packet: &Packet) -> Span {
+        match self.scheduled(port) {
+            Some(scheduled) => Span::from_ps(scheduled.ahead_of_ps(packet, self.now.as_ps())),
+            None => self.drain_time(port),
+        }
+    }
+
+    #[inline]
+    fn backlog_bytes_for(&self, port: PortId, packet: &Packet) -> u64 {
+        match self.scheduled(port) {
+            Some(scheduled) => {
+                self.profile(port).bytes_in(scheduled.class_backlog_ps(packet, self.now.as_ps()))
+            }
+            None => self.backlog_bytes(port),
+        }
     }
 
     #[inline]
@@ -147,6 +137,7 @@ macro_rules! call_scheme {
             up: &$network.local_up,
             first: $first,
             profiles: &$network.profiles,
+            scheduled: &$network.scheduled,
             stream: &mut $network.streams[$switch],
             deeds: &mut $network.deeds,
         };
@@ -215,15 +206,10 @@ impl Network<'_> {
         arrival == Arrival::Forward && self.pool[index].kind != Kind::Control
     }
 
-    /// Shows a packet that leaves by `port` to the scheme.
-    pub(super) fn tell_of_departure(&mut self, switch: usize, port: u32, index: PacketIndex) {
-        let port = PortId(port as u16);
+    /// Shows a packet that a port's queue took to the scheme of its switch.
+    pub(super) fn tell_scheme(&mut self, switch: usize, index: PacketIndex, queued: Queued) {
         let first = self.ports(switch).start;
-        call_scheme!(self, switch, first, |scheme, view, pool| scheme.departing(
-            view,
-            &mut pool[index],
-            port
-        ));
+        call_scheme!(self, switch, first, |scheme, view, pool| scheme.queued(view, &mut pool[index], queued));
         if !self.deeds.is_empty() {
             self.do_deeds(switch);
         }

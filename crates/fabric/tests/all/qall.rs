@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::common::{Run, counter, fabric, flow, link_named, mean_fct_us};
 use weft_balance::switch::qall::{Params, Qall};
 use weft_balance::{
-    ExternalSwitch, NextHops, PortId, SwitchBalancer, SwitchContext, SwitchInfo, SwitchScheme,
+    ExternalSwitch, NextHops, PortId, Queued, SwitchBalancer, SwitchContext, SwitchInfo, SwitchScheme,
 };
 use weft_fabric::Results;
 use weft_packet::Packet;
@@ -135,8 +135,15 @@ struct Watched {
 impl ExternalSwitch for Watched {
     fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize {
         let index = self.scheme.choose(cx, packet, hops);
-        // Schemes from outside are asked for choices only; a packet is queued right after the choice.
-        self.scheme.departing(cx, packet, hops.ports[index]);
+        // Schemes from outside are asked for choices only; a packet is queued right after the choice, and never refused.
+        let port = hops.ports[index];
+        let queued = Queued {
+            port,
+            leaves: cx.now() + cx.drain_time(port),
+            found_bytes: cx.backlog_bytes(port),
+            sent_before: cx.bytes_sent(port),
+        };
+        self.scheme.queued(cx, packet, queued);
         if let Some(ledger) = &self.ledger {
             let mut ledger = ledger.lock().expect("one thread");
             let weights = [0, 1, 2, 3].map(|hop: usize| self.scheme.weight(PortId(hops.ports[hop].0)));

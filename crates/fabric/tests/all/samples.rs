@@ -163,3 +163,39 @@ fn a_long_run_with_short_intervals_keeps_its_memory_and_loses_no_byte() {
     assert_sums_are_totals(&results);
     assert_eq!(results.flows, Run::new(&fabric, DCTCP, ECMP).flows(&flows).flows);
 }
+
+#[test]
+fn no_link_sends_more_than_it_can_and_no_backlog_is_above_the_largest_with_credits_and_overhead() {
+    for (overhead, transport) in [
+        ("", "name = 'expresspass'"),
+        ("overhead = '20B'", "name = 'expresspass'"),
+        ("overhead = '20B'", DCTCP),
+        ("overhead = '20B'\nswitch_queue = { buffer = '20packets' }", DCTCP),
+    ] {
+        let fabric = fabric(&format!("{}\n{overhead}", crate::common::SMALL));
+        let every = Span::from_us(2);
+        let run = Run { sample_every: Some(every), ..Run::new(&fabric, transport, ECMP) };
+        let results = run.flows(&twenty_flows());
+        assert_sums_are_totals(&results);
+        for sample in &results.samples.links {
+            // 10 Gbit/s for 2 us: 2,500 bytes, to the nearest byte at both ends.
+            assert!(sample.sent_bytes <= 2_501, "{overhead} {transport} {sample:?}");
+            assert!(
+                sample.backlog_bytes <= sample.largest_backlog_bytes,
+                "{overhead} {transport} {sample:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_packet_in_service_on_a_link_that_speeds_up_is_a_backlog_of_no_more_than_itself() {
+    let fault = "fault = [{ link = 'leaf1-host2', until = '100us', rate = '10Mbps' }]";
+    let fabric = fabric(&format!("{}\n{fault}", crate::common::SMALL));
+    // One packet of 1,500 bytes goes over the slow link until 1.2 ms.
+    let results = sampled(&fabric, Span::from_us(50)).flows(&[flow(0, 0, 2, 1_460)]);
+    let last_hop = link_named(&fabric, "leaf1>host2");
+    assert!(of_link(&results, last_hop).count() > 20);
+    assert!(of_link(&results, last_hop).all(|sample| sample.largest_backlog_bytes <= 1_500));
+    assert_sums_are_totals(&results);
+}

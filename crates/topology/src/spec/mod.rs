@@ -1,6 +1,7 @@
 //! The `[fabric]` table: what it says, what is refused, and the fabric that it describes.
 
 mod amount;
+mod classes;
 mod error;
 mod fabric;
 mod fault;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use weft_units::Bytes;
 
 pub use amount::Mark;
+pub use classes::{ClassTable, Held, SchedulerName};
 pub use error::FabricError;
 pub use fabric::Fabric;
 pub use fault::FaultTable;
@@ -149,8 +151,8 @@ impl kinds::Common<'_> {
             stack_delay: self.stack_delay,
             switch_delay: self.switch_delay,
             overhead_bytes: overhead as u16,
-            switch_queue: switch_queue.queue("fabric.switch_queue", overhead)?,
-            host_queue: host_queue.queue("fabric.host_queue", overhead)?,
+            switch_queue: classes::port(&switch_queue, "fabric.switch_queue", overhead)?,
+            host_queue: classes::port(&host_queue, "fabric.host_queue", overhead)?,
         })
     }
 }

@@ -5,11 +5,14 @@ use serde::{Deserialize, Serialize};
 use weft_units::Bytes;
 
 use super::amount::Mark;
+use super::classes::{ClassTable, SchedulerName};
 use super::error::FabricError;
 use crate::{Limit, Marking, QueueSpec, Threshold};
 
 /// The largest packet of an Ethernet fabric without jumbo frames: what every buffer must hold.
 pub(crate) const MTU_BYTES: u64 = 1_500;
+/// 65 packets of 1,500 bytes: DCTCP, section 4.1.
+const DCTCP_MARK: Mark = Mark::Above(Threshold::Bytes(97_500));
 
 /// The output queue of a port: how much it holds and when it marks.
 ///
@@ -33,6 +36,13 @@ pub struct QueueTable {
     /// Random early detection, instead of `mark`. Default: absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub red: Option<RedTable>,
+    /// What sends next: `fifo` (one queue), `strict` or `weighted`, which need `class`. Default: fifo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<SchedulerName>,
+    /// The classes of a port that has several, each with a queue of its own, the first one first. `buffer`, `mark` and `red`
+    /// are then the defaults of each class. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub class: Vec<ClassTable>,
 }
 
 /// Random early detection on the instantaneous backlog (Floyd and Jacobson, 1993, with a queue weight of 1).
@@ -51,17 +61,32 @@ impl QueueTable {
     /// The default at a switch.
     pub(crate) const SWITCH: Self = Self {
         buffer: Some(Limit::AtMost(Threshold::Bytes(375_000))),
-        mark: Some(Mark::Above(Threshold::Bytes(97_500))),
+        mark: Some(DCTCP_MARK),
         red: None,
+        scheduler: None,
+        class: Vec::new(),
     };
 
     /// The default at a host.
-    pub(crate) const HOST: Self = Self { buffer: Some(Limit::Unlimited), ..Self::SWITCH };
+    pub(crate) const HOST: Self = Self {
+        buffer: Some(Limit::Unlimited),
+        mark: Some(DCTCP_MARK),
+        red: None,
+        scheduler: None,
+        class: Vec::new(),
+    };
 
     /// The defaults filled in.
     pub(crate) fn resolved(&self, defaults: &Self) -> Self {
         let mark = if self.red.is_some() { self.mark } else { self.mark.or(defaults.mark) };
-        Self { buffer: self.buffer.or(defaults.buffer), mark, red: self.red }
+        let port = Self {
+            buffer: self.buffer.or(defaults.buffer),
+            mark,
+            red: self.red,
+            scheduler: self.scheduler,
+            class: Vec::new(),
+        };
+        Self { class: self.class.iter().map(|class| class.resolved(&port)).collect(), ..port }
     }
 
     /// The queue that a resolved table describes.

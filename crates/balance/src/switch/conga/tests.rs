@@ -189,18 +189,22 @@ fn what_a_packet_collected_comes_back_to_its_leaf_and_no_host_sees_it() {
     (0..6).for_each(|_| spine.dre.add(PortId(2), at(0), 25_000));
 
     let (mut here, mut sent) = (here, between(0, 3, 1));
-    leaf.departing(&mut here, &mut sent, PortId(1));
+    let taken = here.take(PortId(1), &sent);
+    leaf.queued(&mut here, &mut sent, taken);
     assert_eq!(Header(sent.scheme).path(), Some((1, 0)));
     assert_eq!(spine.arriving(&mut middle, &mut sent, PortId(0)), Arrival::Forward);
-    spine.departing(&mut middle, &mut sent, PortId(2));
+    let taken = middle.take(PortId(2), &sent);
+    spine.queued(&mut middle, &mut sent, taken);
     assert_eq!(Header(sent.scheme).path(), Some((1, 6)));
     assert_eq!(far.arriving(&mut there, &mut sent, PortId(3)), Arrival::Forward);
     assert_eq!(sent.scheme, 0);
-    far.departing(&mut there, &mut sent, PortId(0));
+    let taken = there.take(PortId(0), &sent);
+    far.queued(&mut there, &mut sent, taken);
     assert_eq!(sent.scheme, 0, "nor does the port to the host begin a header");
 
     let mut back = between(3, 0, 2);
-    far.departing(&mut there, &mut back, PortId(2));
+    let taken = there.take(PortId(2), &back);
+    far.queued(&mut there, &mut back, taken);
     // The port to the host has no number: ports 1, 2, 3 are uplinks 0, 1, 2.
     assert_eq!(Header(back.scheme).path(), Some((1, 0)));
     assert_eq!(Header(back.scheme).feedback(), Some((1, 6)));

@@ -3,6 +3,7 @@
 use weft_units::{Bytes, Rate};
 
 use super::index::{Index, ONE};
+use crate::Queued;
 
 /// A port's queue behaviour on its way to the decision (qall Fig. 6).
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,17 +21,6 @@ struct QueueInfo {
 
 /// Never, in ps.
 pub const NEVER: u64 = u64::MAX;
-
-/// A packet that was offered to a queue: whether the queue took it is seen at the next look.
-#[derive(Debug, Clone, Copy)]
-pub struct Offered {
-    /// What the port had sent before it, in bytes.
-    pub sent_before: u64,
-    /// When it leaves the queue, in ps.
-    pub leaves: u64,
-    /// What it found queued, in bytes.
-    pub backlog: u64,
-}
 
 /// A port whose rate is another one from now on, or whose cable went down or came back.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +59,6 @@ pub struct Port {
     pub full: u64,
     /// The rate that leaving times were worked out with.
     rate: Rate,
-    offered: Option<Offered>,
     /// When the last packet left the queue, or will, in ps.
     last_leaves: u64,
     /// What the port had sent before that packet, in bytes.
@@ -115,7 +104,6 @@ impl Port {
             measured: NEVER,
             full,
             rate,
-            offered: None,
             last_leaves: 0,
             last_sent_before: 0,
             last_clone: 0,
@@ -127,44 +115,26 @@ impl Port {
         }
     }
 
-    /// A packet is offered to the queue.
+    /// qall Alg. 3, at the end of the queue: a packet leaves it, or will.
     #[inline]
-    pub fn offer(&mut self, offered: Offered, common: &Common) {
-        if offered.leaves.saturating_sub(self.last_clone) > common.update {
-            self.wake = self.wake.min(offered.leaves.saturating_add(common.recirculation));
-        }
-        self.offered = Some(offered);
-    }
-
-    /// The packet offered last becomes part of the queue behaviour, unless the queue was full.
-    #[inline]
-    pub fn settle(&mut self, sent: u64, common: &mut Common) {
-        if let Some(offered) = self.offered.take()
-            && offered.sent_before != sent
-        {
-            self.leave(offered, common);
-        }
-    }
-
-    /// qall Alg. 3, at the end of the queue.
-    #[inline]
-    fn leave(&mut self, packet: Offered, common: &mut Common) {
+    pub fn leave(&mut self, packet: &Queued, common: &mut Common) {
         // V is what made the occupancy what it is: while nothing changes, the last change.
-        if packet.backlog != self.last_backlog {
-            self.rising = packet.backlog > self.last_backlog;
+        if packet.found_bytes != self.last_backlog {
+            self.rising = packet.found_bytes > self.last_backlog;
         }
-        self.last_backlog = packet.backlog;
-        let interval = packet.leaves.saturating_sub(self.last_leaves);
-        self.last_leaves = packet.leaves;
+        self.last_backlog = packet.found_bytes;
+        let leaves = packet.leaves.as_ps();
+        let interval = leaves.saturating_sub(self.last_leaves);
+        self.last_leaves = leaves;
         self.last_sent_before = packet.sent_before;
         // qall Alg. 3 lines 3 to 8.
-        if packet.leaves.saturating_sub(self.last_clone) > common.update {
-            self.last_clone = packet.leaves;
+        if leaves.saturating_sub(self.last_clone) > common.update {
+            self.last_clone = leaves;
             self.send_clone(packet, interval, common);
         }
     }
 
-    fn send_clone(&mut self, packet: Offered, interval: u64, common: &mut Common) {
+    fn send_clone(&mut self, packet: &Queued, interval: u64, common: &mut Common) {
         if self.under_way == self.ring.len() {
             common.clones_lost += 1;
             return;
@@ -172,19 +142,19 @@ impl Port {
         common.clones += 1;
         let slot = (self.head + self.under_way) % self.ring.len();
         self.ring[slot] = QueueInfo {
-            measured: packet.leaves,
+            measured: self.last_leaves,
             interval,
             sent_before: packet.sent_before,
-            occupancy: (packet.backlog.saturating_mul(ONE) / self.full).min(ONE) as u16,
+            occupancy: (packet.found_bytes.saturating_mul(ONE) / self.full).min(ONE) as u16,
             rising: self.rising,
         };
         self.under_way += 1;
+        self.wake = self.wake.min(self.last_leaves.saturating_add(common.recirculation));
     }
 
     /// Takes in what came by now. qall Alg. 1 lines 1 to 3.
     #[cold]
-    pub fn refresh(&mut self, now: u64, sent: u64, common: &mut Common) {
-        self.settle(sent, common);
+    pub fn refresh(&mut self, now: u64, common: &mut Common) {
         self.wake = NEVER;
         while self.under_way > 0 {
             let clone = self.ring[self.head];
@@ -207,7 +177,6 @@ impl Port {
     /// for as far as they were made for such packets; which packets are cloned was decided when they were queued.
     #[cold]
     pub fn reschedule(&mut self, changed: Changed, common: &mut Common) {
-        self.settle(changed.sent, common);
         let still_queued = |leaves: u64| leaves > changed.now;
         for place in 0..self.under_way {
             let slot = (self.head + place) % self.ring.len();

@@ -28,7 +28,7 @@ fn network<'a>(fabric: &'a Fabric, faults: &[FaultEvent]) -> Network<'a> {
     let mut scheme = |info: &weft_balance::SwitchInfo<'_>| ecmp.switch_scheme(info);
     let hooks = (SwitchHooks::default(), EdgeHooks::default());
     let mut network = Network::new(&fabric.topology, faults, 1, Peaks::NotKept, 1_538, hooks, &mut scheme);
-    network.open_credit_ports(RULES);
+    network.open_credit_ports(&RULES);
     network
 }
 
@@ -127,7 +127,7 @@ fn data_alone_has_the_whole_link_and_a_queue_of_its_own() {
     (0..3).for_each(|number| network.send(packet(Kind::Data, 1_538, number)));
     network.send(packet(Kind::Credit, 84, 9));
     assert_eq!((network.drops[0].dropped, network.drops[0].credits), (1, 0));
-    assert_eq!(network.backlog_bytes(0), 2 * 1_538);
+    assert_eq!(network.take_backlogs(0), (2 * 1_538 + 84, 2 * 1_538 + 84), "credits count, too");
     let seen = departures(&mut network, u64::MAX);
     assert_eq!(seen, [(0, Kind::Data, 0), (FRAME, Kind::Credit, 9), (FRAME + CREDIT, Kind::Data, 1)]);
     assert_conserved(&network);

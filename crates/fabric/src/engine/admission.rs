@@ -1,0 +1,195 @@
+//! Whether a queue takes a packet, and whether it marks it: the one place where that is decided.
+//!
+//! A queue asks with what the packet [`Found`], and gets a [`Verdict`]. Thresholds in bytes are kept as the time that they
+//! take at the link's rate, so that a port with one queue compares them with its drain time, and converts nothing. What
+//! few queues have (limits in packets, RED) is in [`Rules`]; the credit queue has a limit of its own. Another way to
+//! admit, such as a buffer that the ports of a switch share, is another variant of [`Admission`].
+
+use weft_packet::{Packet, PacketFlags};
+use weft_topology::{Limit, Marking, QueueSpec, Threshold};
+use weft_units::{Bytes, Purpose, Rate, Stream};
+
+/// What becomes of a packet that is offered to a queue, from the best to the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// It is queued.
+    Take,
+    /// It is queued, with a congestion mark if it can carry one.
+    Mark,
+    /// It is dropped.
+    Drop,
+}
+
+/// What a packet finds before it: what waits in its queue, and what is left of the packet in service.
+#[derive(Debug, Clone, Copy)]
+pub struct Found {
+    /// How long that takes to send, in ps.
+    pub backlog_ps: u64,
+    /// How many packets that are, the one in service included.
+    pub packets: u32,
+    /// Of these, those that wait.
+    pub waiting: u32,
+}
+
+/// Limits in bytes, as the time that they take at a rate, in ps; `u64::MAX` for none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Thresholds {
+    limit_ps: u64,
+    mark_ps: u64,
+}
+
+impl Thresholds {
+    /// Those of a queue on a link of this rate.
+    pub fn new(queue: &QueueSpec, rate: Rate) -> Self {
+        let ps = |bytes: u64| rate.service(Bytes::new(bytes)).as_ps();
+        Self {
+            limit_ps: match queue.limit {
+                Limit::AtMost(Threshold::Bytes(bytes)) => ps(bytes),
+                _ => u64::MAX,
+            },
+            mark_ps: match queue.marking {
+                Marking::Step(Threshold::Bytes(bytes)) => ps(bytes),
+                _ => u64::MAX,
+            },
+        }
+    }
+
+    /// What becomes of a packet that takes `service_ps` to send and finds a backlog of `backlog_ps`.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub const fn judge(&self, backlog_ps: u64, service_ps: u64) -> Verdict {
+        if backlog_ps + service_ps > self.limit_ps {
+            Verdict::Drop
+        } else if backlog_ps > self.mark_ps {
+            Verdict::Mark
+        } else {
+            Verdict::Take
+        }
+    }
+}
+
+/// What a queue goes by beyond its thresholds in bytes: limits in packets, and RED.
+#[derive(Debug)]
+pub struct Rules {
+    packet_limit: u32,
+    packet_mark: u32,
+    red: Option<Box<Red>>,
+}
+
+/// Random early detection.
+#[derive(Debug)]
+struct Red {
+    min_bytes: f64,
+    max_bytes: f64,
+    probability: f64,
+    stream: Stream,
+}
+
+impl Rules {
+    /// Those of a queue. `entity` is its link's number, with the number of its class in the upper half.
+    pub fn new(queue: &QueueSpec, seed: u64, entity: u64) -> Self {
+        Self {
+            packet_limit: match queue.limit {
+                Limit::AtMost(Threshold::Packets(packets)) => packets,
+                _ => u32::MAX,
+            },
+            packet_mark: match queue.marking {
+                Marking::Step(Threshold::Packets(packets)) => packets,
+                _ => u32::MAX,
+            },
+            red: match queue.marking {
+                Marking::Red { min, max, probability } => Some(Box::new(Red {
+                    min_bytes: min as f64,
+                    max_bytes: max as f64,
+                    probability,
+                    stream: Stream::new(seed, Purpose::Red, entity),
+                })),
+                _ => None,
+            },
+        }
+    }
+
+    /// Whether they count packets.
+    pub const fn count_packets(&self) -> bool {
+        self.packet_limit != u32::MAX || self.packet_mark != u32::MAX
+    }
+
+    /// Whether they ask for nothing.
+    pub const fn is_empty(&self) -> bool {
+        !self.count_packets() && self.red.is_none()
+    }
+
+    /// What becomes of a packet that finds so many others, and so many bytes.
+    #[inline]
+    pub fn judge(&mut self, packet: &Packet, packets: u32, backlog_bytes: impl FnOnce() -> u64) -> Verdict {
+        if packets >= self.packet_limit {
+            return Verdict::Drop;
+        }
+        let is_hit = self.red.as_mut().is_some_and(|red| red.hits(backlog_bytes()));
+        if is_hit && !packet.flags.has(PacketFlags::ECT) {
+            return Verdict::Drop;
+        }
+        if is_hit || packets > self.packet_mark { Verdict::Mark } else { Verdict::Take }
+    }
+}
+
+impl Red {
+    /// Whether it picks a packet that finds this backlog.
+    fn hits(&mut self, backlog_bytes: u64) -> bool {
+        let backlog = backlog_bytes as f64;
+        if backlog < self.min_bytes {
+            return false;
+        }
+        let share = (backlog - self.min_bytes) / (self.max_bytes - self.min_bytes);
+        backlog >= self.max_bytes || self.stream.unit() < share * self.probability
+    }
+}
+
+/// How one queue of a port with several admits packets.
+#[derive(Debug)]
+pub enum Admission {
+    /// By a buffer of its own.
+    Own {
+        /// What it holds, and when it marks.
+        queue: QueueSpec,
+        /// Its limits in bytes, at the link's rate of now.
+        thresholds: Thresholds,
+        /// The others.
+        rules: Rules,
+    },
+    /// At most so many packets wait, and none is marked.
+    Waiting(u32),
+}
+
+impl Admission {
+    /// By a buffer of its own, as [`Rules::new`] has it.
+    pub fn own(queue: QueueSpec, rate: Rate, seed: u64, entity: u64) -> Self {
+        let (thresholds, rules) = (Thresholds::new(&queue, rate), Rules::new(&queue, seed, entity));
+        Self::Own { queue, thresholds, rules }
+    }
+
+    /// The link has this rate from now on.
+    pub fn set_rate(&mut self, rate: Rate) {
+        if let Self::Own { queue, thresholds, .. } = self {
+            *thresholds = Thresholds::new(queue, rate);
+        }
+    }
+
+    /// What becomes of a packet that takes `service_ps` to send.
+    pub fn judge(
+        &mut self,
+        packet: &Packet,
+        service_ps: u64,
+        found: Found,
+        backlog_bytes: impl FnOnce() -> u64,
+    ) -> Verdict {
+        match self {
+            Self::Own { thresholds, rules, .. } => match thresholds.judge(found.backlog_ps, service_ps) {
+                Verdict::Drop => Verdict::Drop,
+                by_bytes => by_bytes.max(rules.judge(packet, found.packets, backlog_bytes)),
+            },
+            Self::Waiting(most) if found.waiting < *most => Verdict::Take,
+            Self::Waiting(_) => Verdict::Drop,
+        }
+    }
+}
