@@ -3,7 +3,7 @@
 mod engine;
 
 pub use engine::{
-    Delivery, Ending, FlowRecord, FlowTrace, LinkDrops, LinkSample, LinkTotals, MOST_ROWS, MemoryUse,
-    Observation, PacketCounts, PathTotal, Progress, Results, Retransmissions, Samples, SchemeCounter,
-    Simulation, SimulationInput, Spent, Status,
+    Delivery, Ending, FlowRecord, FlowTrace, InputError, LinkDrops, LinkSample, LinkTotals, MOST_ROWS,
+    MemoryUse, Observation, PacketCounts, PathTotal, Progress, Results, Retransmissions, Samples,
+    SchemeCounter, Simulation, SimulationInput, Spent, Status,
 };

@@ -8,10 +8,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use thiserror::Error;
 use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
-use weft_fabric::{MOST_ROWS, Progress, Results, Simulation, SimulationInput, Status};
+use weft_fabric::{InputError, MOST_ROWS, Progress, Results, Simulation, SimulationInput, Status};
 use weft_topology::Fabric;
 use weft_traffic::Traffic;
-use weft_transport::{Protocol, TransportSpec};
 use weft_units::{Bytes, Span};
 
 use crate::clock::Stopwatch;
@@ -25,7 +24,7 @@ use crate::results::tables::{
 use crate::rows::{
     counter_rows, delivery_rows, flow_rows, link_names, link_rows, path_rows, sample_rows, trace_rows,
 };
-use crate::spec::{Resolved, SpecError, SpecSource, within};
+use crate::spec::{Resolved, SpecError, SpecSource};
 use crate::warnings::transport_warnings;
 
 /// A run that did not come to its end.
@@ -172,34 +171,6 @@ impl Prepared {
         external: Option<&mut External<'_>>,
         observe_every: Option<Span>,
     ) -> Result<(Results, Elapsed), RunError> {
-        let wrong =
-            |error: weft_transport::ParamError| self.resolved.error(within("transport", &error.to_string()));
-        match &self.resolved.spec.transport {
-            TransportSpec::Tcp(config) => {
-                self.simulate_with(config.build().map_err(wrong)?, observer, external, observe_every)
-            }
-            TransportSpec::Dctcp(config) => {
-                self.simulate_with(config.build().map_err(wrong)?, observer, external, observe_every)
-            }
-            TransportSpec::ExpressPass(config) => {
-                self.simulate_with(config.build().map_err(wrong)?, observer, external, observe_every)
-            }
-            TransportSpec::Mptcp(config) => {
-                self.simulate_with(config.build().map_err(wrong)?, observer, external, observe_every)
-            }
-            TransportSpec::MaxPass(config) => {
-                self.simulate_with(config.build().map_err(wrong)?, observer, external, observe_every)
-            }
-        }
-    }
-
-    fn simulate_with(
-        &self,
-        protocol: impl Protocol,
-        observer: Observer<'_>,
-        external: Option<&mut External<'_>>,
-        observe_every: Option<Span>,
-    ) -> Result<(Results, Elapsed), RunError> {
         let mut make =
             external.map(|external| |info: &SwitchInfo<'_>| SwitchScheme::External((external.make)(info)));
         let spec = &self.resolved.spec;
@@ -208,7 +179,7 @@ impl Prepared {
             faults: &self.fabric.faults,
             reroute_after: self.fabric.reroute_after,
             flows: &self.traffic.flows,
-            protocol,
+            transport: &spec.transport,
             balancer: &spec.balancer,
             external: make.as_mut().map(|make| make as &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme),
             seed: spec.run.seed,
@@ -218,8 +189,9 @@ impl Prepared {
             paths_of: spec.run.paths_of.map(Bytes::as_u64),
             trace_flows: spec.run.trace_flows.map(usize::from).zip(spec.run.sample_every),
         };
-        input.check().map_err(|error| self.resolved.error(within("balancer", &error.to_string())))?;
-        let mut simulation = Simulation::new(input);
+        let wrong = |error: InputError| self.resolved.error(error.to_string());
+        input.check().map_err(wrong)?;
+        let mut simulation = Simulation::new(input).map_err(wrong)?;
         let watch = Stopwatch::start();
         let mut next_report = Instant::now() + REPORT_EVERY;
         while simulation.advance(CHUNK_EVENTS) == Status::Running {

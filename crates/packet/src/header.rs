@@ -288,7 +288,7 @@ impl Packet {
     }
 }
 
-/// What a [`Kind::Message`] carries beside the fields that all packets have.
+/// What a [`Kind::Message`] carries beside the fields that all packets have. A [`Kind::CreditRequest`] may have contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MessageBody {
     /// Switches that it may still pass, itself counted; 0 for no limit.
@@ -303,6 +303,13 @@ impl Packet {
     const EXPIRED: u32 = 1 << 8;
     const HAS_CONTENTS: u32 = 1 << 9;
     const PORT_SHIFT: u32 = 16;
+
+    /// Where the contents of a packet that may have any are kept.
+    pub fn contents(&self) -> Option<u32> {
+        matches!(self.kind, Kind::Message | Kind::CreditRequest)
+            .then(|| self.message_body().contents)
+            .flatten()
+    }
 
     /// Reads the body of a message.
     pub fn message_body(&self) -> MessageBody {

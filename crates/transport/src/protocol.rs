@@ -281,6 +281,13 @@ pub trait Protocol {
     /// A receiver for a flow of this size.
     fn receiver(&self, size: FlowSize) -> Self::Receiver;
 
+    /// A receiver for a flow of this size that has everything, if that is all that needs to be known of one to answer what
+    /// comes late. `None`: such receivers must be kept.
+    fn finished_receiver(&self, size: FlowSize) -> Option<Self::Receiver> {
+        let _ = size;
+        None
+    }
+
     /// The flow starts now.
     fn start(&self, sender: &mut Self::Sender, out: &mut impl Outbox);
 

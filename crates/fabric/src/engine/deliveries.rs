@@ -8,12 +8,12 @@ use weft_traffic::Flow;
 use weft_transport::Protocol;
 use weft_units::Time;
 
-use super::active::Active;
+use super::host::Host;
 use super::results::arrived;
 use super::sampler::Row;
 
 /// A kind of flow is a class, and whether it is a background flow.
-const KINDS: usize = 2 * CLASSES.len();
+pub const KINDS: usize = 2 * CLASSES.len();
 /// In the order of their numbers.
 const CLASSES: [Class; 4] = [Class::Unknown, Class::Short, Class::Long, Class::BestEffort];
 
@@ -36,9 +36,7 @@ pub struct Delivery {
 pub struct Deliveries<'a> {
     flows: &'a [Flow],
     payload_bytes: u64,
-    /// Payload of the flows that have ended, by receiver and kind.
-    ended: Vec<u64>,
-    /// Payload of all flows, by now and by the look before.
+    /// Payload of all flows by receiver and kind, by now and by the look before.
     total: Vec<u64>,
     before: Vec<u64>,
     /// The rows, by time, receiver and kind.
@@ -49,28 +47,18 @@ impl<'a> Deliveries<'a> {
     /// Nothing was delivered yet. `payload_bytes` is the payload of a full segment.
     pub fn new(hosts: usize, flows: &'a [Flow], payload_bytes: u64) -> Self {
         let zeros = vec![0; hosts * KINDS];
-        Self {
-            flows,
-            payload_bytes,
-            ended: zeros.clone(),
-            total: zeros.clone(),
-            before: zeros,
-            rows: Vec::new(),
-        }
+        Self { flows, payload_bytes, total: zeros.clone(), before: zeros, rows: Vec::new() }
     }
 
-    /// This flow has ended, with so much delivered.
-    pub fn end(&mut self, flow: usize, delivered_bytes: u64) {
-        self.ended[place_of(&self.flows[flow])] += delivered_bytes;
-    }
-
-    /// Sums up what all flows brought by now.
-    pub fn sum_up<P: Protocol>(&mut self, protocol: &P, active: &Active<P>) {
-        self.total.copy_from_slice(&self.ended);
-        for receiver in active.receiver.iter().flatten() {
-            let stats = protocol.receiver_stats(&receiver.state);
-            let flow = &self.flows[receiver.end.flow().index()];
-            self.total[place_of(flow)] += arrived(&stats, flow, self.payload_bytes);
+    /// Sums up what each host got by now.
+    pub fn sum_up<P: Protocol>(&mut self, protocol: &P, hosts: &[Host<P>]) {
+        for (host, total) in hosts.iter().zip(self.total.chunks_exact_mut(KINDS)) {
+            total.copy_from_slice(&host.log().closed_bytes);
+            for receiver in host.receivers() {
+                let stats = protocol.receiver_stats(&receiver.state);
+                let flow = &self.flows[receiver.end.flow().index()];
+                total[kind_of(flow)] += arrived(&stats, flow, self.payload_bytes);
+            }
         }
     }
 
@@ -93,12 +81,13 @@ impl<'a> Deliveries<'a> {
     }
 }
 
-fn place_of(flow: &Flow) -> usize {
-    place(flow.dst, flow.class, flow.background)
+/// The number of a flow's kind.
+pub fn kind_of(flow: &Flow) -> usize {
+    kind(flow.class, flow.background)
 }
 
-fn place(host: HostId, class: Class, background: bool) -> usize {
-    host.index() * KINDS + 2 * class as usize + usize::from(background)
+const fn kind(class: Class, background: bool) -> usize {
+    2 * class as usize + background as usize
 }
 
 impl Row for Delivery {
@@ -107,7 +96,7 @@ impl Row for Delivery {
     }
 
     fn key(&self) -> u32 {
-        place(self.host, self.class, self.background) as u32
+        (self.host.index() * KINDS + kind(self.class, self.background)) as u32
     }
 
     fn end_at(&mut self, at: Time) {

@@ -35,7 +35,7 @@ pub struct Link {
     pub wheel_next: u32,
     /// The fields of its [`FarEnd`], which would not fit as one.
     far_switch: u32,
-    far_first_link: u32,
+    far_first: u32,
     far_rack: u16,
     /// Where it stands: a [`crate::Tier`] as a number.
     pub tier: u8,
@@ -78,7 +78,7 @@ impl Link {
             tail: NO_PACKET,
             wheel_next: u32::MAX,
             far_switch: far_end.switch,
-            far_first_link: far_end.first_link,
+            far_first: far_end.first_link,
             far_rack: far_end.rack,
             tier,
             is_special: false,
@@ -90,7 +90,7 @@ impl Link {
     /// Where it leads.
     #[inline]
     pub const fn far_end(&self) -> FarEnd {
-        FarEnd { switch: self.far_switch, first_link: self.far_first_link, rack: self.far_rack }
+        FarEnd { switch: self.far_switch, first_link: self.far_first, rack: self.far_rack }
     }
 
     /// The time until everything queued has left, in ps.

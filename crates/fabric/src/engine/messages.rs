@@ -1,4 +1,4 @@
-//! Packets of edge schemes: what they carry, and switches that answer when a hop limit expires.
+//! Packets that carry more than their fields: messages of edge schemes, and switches that answer when a hop limit expires.
 
 use std::sync::Arc;
 
@@ -8,51 +8,13 @@ use weft_packet::{HostId, Kind, MessageBody, Packet, PacketFlags};
 use super::network::Network;
 use super::pool::PacketIndex;
 
-/// The contents of messages that are under way, in places that are used again. A packet holds the number of its place.
-#[derive(Default)]
-pub struct Contents {
-    places: Vec<Option<Arc<[u32]>>>,
-    free: Vec<u32>,
-}
-
-impl Contents {
-    fn keep(&mut self, contents: Arc<[u32]>) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.places[place as usize] = Some(contents);
-            return place;
-        }
-        self.places.push(Some(contents));
-        (self.places.len() - 1) as u32
-    }
-
-    fn take(&mut self, place: u32) -> Option<Arc<[u32]>> {
-        self.free.push(place);
-        self.places[place as usize].take()
-    }
-
-    /// Forgets what a packet carried.
-    pub fn forget(&mut self, packet: &Packet) {
-        if packet.kind == Kind::Message
-            && let Some(place) = packet.message_body().contents
-        {
-            self.take(place);
-        }
-    }
-
-    /// Messages under way that carry something.
-    #[cfg(test)]
-    pub fn len(&self) -> usize {
-        self.places.len() - self.free.len()
-    }
-}
-
 impl Network<'_> {
     /// Queues a message of the edge scheme of `host`.
     pub fn send_message(&mut self, host: HostId, message: Message) {
         let body = MessageBody {
             hop_limit: message.hop_limit,
             expired: None,
-            contents: message.contents.map(|contents| self.contents.keep(contents)),
+            contents: message.contents.map(|contents| self.pool.contents().keep(contents)),
         };
         let mut packet = Packet::default();
         packet.kind = Kind::Message;
@@ -69,6 +31,18 @@ impl Network<'_> {
         self.send(packet);
     }
 
+    /// Puts a packet of a transport into its host's output queue, with contents that travel with it.
+    pub fn send_with_contents(&mut self, mut packet: Packet, contents: Arc<[u32]>) {
+        let contents = Some(self.pool.contents().keep(contents));
+        packet.set_message_body(MessageBody { contents, ..MessageBody::default() });
+        self.send(packet);
+    }
+
+    /// Takes what a packet carried beside its 64 bytes: it has arrived, or is lost.
+    pub fn contents_of(&mut self, packet: &Packet) -> Option<Arc<[u32]>> {
+        self.pool.contents().take(packet)
+    }
+
     /// The message that a packet brought to its host.
     pub fn message_of(&mut self, packet: &Packet) -> Message {
         let body = packet.message_body();
@@ -83,7 +57,7 @@ impl Network<'_> {
             marked: packet.flags.has(PacketFlags::CE),
             hop_limit: body.hop_limit,
             expired: body.expired.map(|(switch, port)| Expired { switch, port }),
-            contents: body.contents.and_then(|place| self.contents.take(place)),
+            contents: self.contents_of(packet),
         }
     }
 
@@ -111,7 +85,8 @@ impl Network<'_> {
             expired: Some((switch as u32, port)),
             contents: None,
         });
-        self.contents.forget(&self.pool[index]);
+        let dropped = self.pool[index];
+        self.contents_of(&dropped);
         let first = self.ports(switch).start;
         self.send_control((first + usize::from(port)) as u32, answer);
         true

@@ -1,16 +1,14 @@
 //! The event core: one event a packet-hop.
 
-mod active;
 mod admission;
 mod copies;
 mod deliveries;
 mod departures;
-mod endpoint;
 mod event_set;
 mod faults;
-mod hosts;
+mod host;
 mod link;
-mod mappings;
+mod merge;
 mod messages;
 mod network;
 mod observer;
@@ -18,6 +16,7 @@ mod paths;
 mod pool;
 mod ports;
 mod results;
+mod run;
 mod sampler;
 mod scheduled_port;
 mod scheduler;
@@ -33,6 +32,6 @@ pub use observer::Observation;
 pub use paths::PathTotal;
 pub use results::{FlowRecord, LinkTotals, MemoryUse, Results, Retransmissions, SchemeCounter};
 pub use sampler::{LinkSample, MOST_ROWS, Samples};
-pub use simulation::{Ending, Progress, Simulation, SimulationInput, Status};
+pub use simulation::{Ending, InputError, Progress, Simulation, SimulationInput, Status};
 pub use spent::Spent;
 pub use tracer::FlowTrace;

@@ -6,16 +6,14 @@ use weft_topology::{FaultEvent, LinkKnowledge, RouteEntry, Routes, Topology};
 use weft_units::{Purpose, Rate, Stream, Time};
 
 use super::admission::Verdict;
-use super::copies::Copies;
+use super::copies::Dropped;
 use super::event_set::EventSet;
 use super::link::{FarEnd, Link, Profiles};
-use super::mappings::Mappings;
-use super::messages::Contents;
 use super::observer::Observer;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::scheduled_port::ScheduledPort;
 use super::special::{Peaks, Queued, Special};
-use super::switch::Deeds;
+use super::switch::{Deeds, racks_of_switches, switch_schemes};
 use super::tracer::Tracer;
 
 /// What happened to packets on a link, apart from being sent.
@@ -76,7 +74,6 @@ pub struct Network<'a> {
     pins: bool,
     /// The tables that explicit routes go by, if they mean the same paths throughout the run.
     pinned: Option<Routes>,
-    pub(super) contents: Contents,
     /// Somebody wants to see what switches queue: the scheme, the observer or the tracer.
     pub(super) departures_are_seen: bool,
     /// Watches the queues of switches' ports, if asked for.
@@ -94,10 +91,8 @@ pub struct Network<'a> {
     pub(super) changes: Vec<bool>,
     pub(super) peaks: Peaks,
     pub(super) seed: u64,
-    /// The copies of segments that were dropped or sent again.
-    pub copies: Copies,
-    /// What the segments of subflows carry.
-    pub mappings: Mappings,
+    /// The data packets that were dropped, by time.
+    pub dropped: Vec<Dropped>,
     /// Packets in the whole fabric.
     pub counts: PacketCounts,
 }
@@ -118,10 +113,7 @@ impl<'a> Network<'a> {
         for fault in faults {
             changes[fault.link as usize] = true;
         }
-        let mut rack_of_switch = vec![u16::MAX; topology.switches];
-        for (rack, &switch) in topology.switch_of_rack.iter().enumerate() {
-            rack_of_switch[switch as usize] = rack as u16;
-        }
+        let rack_of_switch = racks_of_switches(topology);
         let mut network = Self {
             now: Time::ZERO,
             events: EventSet::new(0),
@@ -134,12 +126,11 @@ impl<'a> Network<'a> {
             pool: Pool::default(),
             topology,
             routes: Routes::compute(topology, &known, &known.up),
-            schemes: Vec::with_capacity(topology.switches),
+            schemes: switch_schemes(topology, seed, max_wire_bytes, scheme),
             hooks: SwitchHooks { arriving: hooks.arriving || edge_hooks.traces, ..hooks },
             traces: edge_hooks.traces,
             pins: edge_hooks.pinned,
             pinned: edge_hooks.pinned.then(|| Routes::at_start(&topology.at_its_best(faults))),
-            contents: Contents::default(),
             departures_are_seen: hooks.queued,
             observer: None,
             tracer: None,
@@ -152,8 +143,7 @@ impl<'a> Network<'a> {
             changes,
             peaks,
             seed,
-            copies: Copies::default(),
-            mappings: Mappings::default(),
+            dropped: Vec::new(),
             counts: PacketCounts::default(),
         };
         for (index, spec) in topology.links.iter().enumerate() {
@@ -172,21 +162,6 @@ impl<'a> Network<'a> {
         network.open_classes(max_wire_bytes);
         let horizon = network.profiles.iter().map(|profile| profile.transit(max_wire_bytes)).max();
         network.events = EventSet::new(horizon.unwrap_or_default().as_ps());
-        for (switch, &rack) in rack_of_switch.iter().enumerate() {
-            let ports = &topology.links[network.ports(switch)];
-            let info = SwitchInfo {
-                switch: switch as u32,
-                tier: topology.tier_of_switch[switch],
-                seed,
-                port_rates: &ports.iter().map(|link| link.condition.rate).collect::<Vec<_>>(),
-                port_delays: &ports.iter().map(|link| link.condition.delay).collect::<Vec<_>>(),
-                port_buffers: &ports.iter().map(|link| link.buffer(max_wire_bytes)).collect::<Vec<_>>(),
-                port_peers: &ports.iter().map(|link| topology.peer(link)).collect::<Vec<_>>(),
-                rack: (rack != u16::MAX).then_some(rack),
-                racks: topology.racks() as u16,
-            };
-            network.schemes.push(scheme(&info));
-        }
         network
     }
 
@@ -197,6 +172,15 @@ impl<'a> Network<'a> {
         // A host has one cable, and hosts are the first nodes: the link's number is the host's.
         let link = u32::from(packet.src.0);
         let index = self.pool.insert(packet);
+        self.enqueue::<false>(link, index);
+    }
+
+    /// The same with an option word that travels with the packet.
+    pub fn send_with_option(&mut self, packet: Packet, option: u32) {
+        self.counts.sent += 1;
+        let link = u32::from(packet.src.0);
+        let index = self.pool.insert(packet);
+        self.pool.set_option(index, option);
         self.enqueue::<false>(link, index);
     }
 
@@ -420,9 +404,9 @@ impl<'a> Network<'a> {
     fn discard(&mut self, index: PacketIndex) {
         self.counts.dropped += 1;
         let packet = self.pool.remove(index);
-        self.contents.forget(&packet);
         match packet.kind {
-            Kind::Data => self.copies.note_drop(&packet),
+            Kind::Data => self.dropped.push(Dropped::new(&packet, self.now)),
+            Kind::Message | Kind::CreditRequest => drop(self.contents_of(&packet)),
             Kind::Credit => self.counts.credits_dropped += 1,
             _ => {}
         }

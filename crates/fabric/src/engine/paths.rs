@@ -20,6 +20,7 @@ pub struct PathTotal {
 }
 
 /// The paths that packets took, by racks and trail.
+#[derive(Debug, Clone)]
 pub struct PathMeter {
     /// Flows of at least this size are counted, and those that never end.
     from_bytes: u64,
@@ -40,6 +41,13 @@ impl PathMeter {
         if from != to && (flow.background || flow.size_bytes >= self.from_bytes) {
             let payload = packet.wire_bytes.saturating_sub(self.header_bytes);
             *self.bytes.entry((from, to, packet.trail)).or_default() += u64::from(payload);
+        }
+    }
+
+    /// Adds what another host counted.
+    pub fn absorb(&mut self, other: Self) {
+        for (path, bytes) in other.bytes {
+            *self.bytes.entry(path).or_default() += bytes;
         }
     }
 

@@ -1,5 +1,7 @@
 //! The packets that are in the fabric: each stays in one place until it leaves.
 
+use std::sync::Arc;
+
 use weft_packet::Packet;
 
 /// A packet's place in the [`Pool`].
@@ -9,10 +11,16 @@ pub type PacketIndex = u32;
 pub const NO_PACKET: PacketIndex = u32::MAX;
 
 /// Packets by index, with the free places in a stack: the last one freed is the first one used again, and still warm.
+///
+/// What does not fit into a packet's 64 bytes lies here beside it: an option word of some packets, and the contents of
+/// others, whose place the packet names.
 #[derive(Default)]
 pub struct Pool {
     packets: Vec<Packet>,
     free: Vec<PacketIndex>,
+    /// By packet, as far as any had one.
+    options: Vec<u32>,
+    contents: Contents,
 }
 
 impl Pool {
@@ -34,6 +42,23 @@ impl Pool {
         self.packets[index as usize]
     }
 
+    /// Gives a packet its option word.
+    pub fn set_option(&mut self, index: PacketIndex, option: u32) {
+        let index = index as usize;
+        self.options.resize(self.options.len().max(index + 1), 0);
+        self.options[index] = option;
+    }
+
+    /// The option word that a packet was given. Of no meaning if it was given none.
+    pub fn option(&self, index: PacketIndex) -> u32 {
+        self.options.get(index as usize).copied().unwrap_or_default()
+    }
+
+    /// What packets carry beside their 64 bytes.
+    pub const fn contents(&mut self) -> &mut Contents {
+        &mut self.contents
+    }
+
     /// Fetches a packet that will be asked for soon, if there is one: nothing waits for it now.
     #[inline]
     pub fn warm(&self, index: PacketIndex) {
@@ -47,7 +72,41 @@ impl Pool {
 
     /// Bytes of memory that it takes.
     pub fn memory_bytes(&self) -> usize {
-        self.packets.capacity() * size_of::<Packet>() + self.free.capacity() * size_of::<PacketIndex>()
+        self.packets.capacity() * size_of::<Packet>()
+            + self.free.capacity() * size_of::<PacketIndex>()
+            + self.options.capacity() * size_of::<u32>()
+    }
+}
+
+/// The contents of packets that are under way, in places that are used again. A packet holds the number of its place.
+#[derive(Default)]
+pub struct Contents {
+    places: Vec<Option<Arc<[u32]>>>,
+    free: Vec<u32>,
+}
+
+impl Contents {
+    /// Keeps what a packet carries, while it is under way.
+    pub fn keep(&mut self, contents: Arc<[u32]>) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.places[place as usize] = Some(contents);
+            return place;
+        }
+        self.places.push(Some(contents));
+        (self.places.len() - 1) as u32
+    }
+
+    /// Takes out what a packet carried, when it has arrived or is lost. `None` for a packet without contents.
+    pub fn take(&mut self, packet: &Packet) -> Option<Arc<[u32]>> {
+        let place = packet.contents()?;
+        self.free.push(place);
+        self.places[place as usize].take()
+    }
+
+    /// Packets under way that carry something.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.places.len() - self.free.len()
     }
 }
 

@@ -22,7 +22,7 @@ pub struct FlowRecord {
     pub ideal: Span,
     /// Payload that reached the receiver, each byte once, to a segment.
     pub delivered_bytes: u64,
-    /// Its data packets that were dropped or lost anywhere, while it was active.
+    /// Its data packets that were dropped or lost anywhere, until its sender had the last acknowledgement.
     pub dropped: u32,
     /// Why its segments were sent again.
     pub retransmissions: Retransmissions,
@@ -58,7 +58,7 @@ impl std::ops::AddAssign for Retransmissions {
 }
 
 /// Payload that arrived, each byte once, to a segment: full ones have `payload_bytes`.
-pub(super) fn arrived(receiver: &ReceiverStats, flow: &Flow, payload_bytes: u64) -> u64 {
+pub fn arrived(receiver: &ReceiverStats, flow: &Flow, payload_bytes: u64) -> u64 {
     let segments = receiver.segments_received - u64::from(receiver.duplicates);
     let most = if flow.background { u64::MAX } else { flow.size_bytes };
     segments.saturating_mul(payload_bytes).min(most)

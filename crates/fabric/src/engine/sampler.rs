@@ -8,7 +8,7 @@ use weft_traffic::Flow;
 use weft_units::{Rate, Span, Time};
 
 use super::deliveries::{Deliveries, Delivery};
-use super::hosts::PacketSizes;
+use super::host::PacketSizes;
 use super::network::{LinkDrops, Network};
 
 /// More rows than this, of links or of deliveries, are merged by two intervals. At 56 bytes a row: 112 MB.

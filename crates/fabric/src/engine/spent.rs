@@ -23,9 +23,9 @@ pub struct Spent {
     pub window: Span,
 }
 
-/// What the packets that were followed went through, in picoseconds.
+/// What the packets that were followed went through, in picoseconds: all that the receiving end knows of [`Spent`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Parts {
+pub struct Parts {
     waits: [u64; 4],
     held: u64,
     idle: u64,
@@ -83,15 +83,8 @@ impl Followed {
     }
 
     /// The flow is complete. `last` is the packet that completed it, unless a timer did; `stall` is how long it was the
-    /// only one to be waited for, if it was late; `timed_out` is how long the timers ran that expired.
-    pub fn spent(
-        mut self,
-        last: Option<&Packet>,
-        now: Time,
-        stall: Span,
-        timed_out: Span,
-        ideal: Span,
-    ) -> Spent {
+    /// only one to be waited for, if it was late.
+    pub fn complete(mut self, last: Option<&Packet>, now: Time, stall: Span) -> Parts {
         match last {
             // It was followed, or came out of a buffer with one that was.
             _ if self.until == now => {}
@@ -101,7 +94,7 @@ impl Followed {
         if let Some(packet) = last {
             self.parts.call_late(packet, stall.as_ps());
         }
-        self.parts.spent(now.since(self.start), timed_out, ideal)
+        self.parts
     }
 
     /// The packet that completes the flow takes the place of the one that was followed while it was on its way.
@@ -130,7 +123,9 @@ impl Parts {
         }
     }
 
-    fn spent(mut self, total: Span, timed_out: Span, ideal: Span) -> Spent {
+    /// The parts of `total`, the flow's completion time; `timed_out` is how long the sender's timers ran that expired before
+    /// its end.
+    pub fn spent(mut self, total: Span, timed_out: Span, ideal: Span) -> Spent {
         let mut timeouts = timed_out.as_ps().min(self.idle);
         self.idle -= timeouts;
         let waited = self.waits.iter().sum::<u64>();
@@ -211,7 +206,8 @@ mod tests {
             followed.note(packet, packet.arrive);
         }
         let last = packets.last().unwrap();
-        let found = followed.spent(Some(last), last.arrive, span(stall), span(timed_out), span(ideal));
+        let parts = followed.complete(Some(last), last.arrive, span(stall));
+        let found = parts.spent(last.arrive.since(at(0)), span(timed_out), span(ideal));
         let [host, leaf, spine, end] = found.waits;
         [found.transmission, host, leaf, spine, end, found.reordering, found.timeouts, found.window]
             .map(|part| part.as_ps() / US)
@@ -266,9 +262,9 @@ mod tests {
         let mut followed = Followed::new(at(0));
         let early = packet(0, 10, [0; 4]);
         followed.note(&early, at(25));
-        let found = followed.spent(Some(&early), at(25), Span::ZERO, Span::ZERO, span(10));
+        let found = followed.complete(Some(&early), at(25), Span::ZERO).spent(span(25), Span::ZERO, span(10));
         assert_eq!((found.transmission, found.reordering), (span(10), span(15)));
-        let found = followed.spent(None, at(40), Span::ZERO, Span::ZERO, span(10));
+        let found = followed.complete(None, at(40), Span::ZERO).spent(span(40), Span::ZERO, span(10));
         assert_eq!(found.reordering, span(30), "a timer let it go");
     }
 
@@ -293,7 +289,8 @@ mod tests {
             let last = packets.last().unwrap();
             let total = last.arrive.since(at(0));
             let ideal = Span::from_ps((total.as_ps() as f64 * share) as u64);
-            let found = followed.spent(Some(last), last.arrive, span(stall), span(timed_out), ideal);
+            let parts = followed.complete(Some(last), last.arrive, span(stall));
+            let found = parts.spent(total, span(timed_out), ideal);
             let rest = found.reordering + found.timeouts + found.window;
             let waits = found.waits.into_iter().sum::<Span>();
             prop_assert_eq!(found.transmission + waits + rest, total);

@@ -1,6 +1,6 @@
 //! Switches and their schemes: what a scheme sees, and what becomes of what it does.
 
-use weft_balance::{Arrival, NextHops, PortId, Queued, SwitchContext};
+use weft_balance::{Arrival, NextHops, PortId, Queued, SwitchContext, SwitchInfo, SwitchScheme};
 use weft_packet::{HostId, Kind, Packet};
 use weft_topology::Topology;
 use weft_units::{Rate, Span, Stream, Time};
@@ -10,6 +10,43 @@ use super::link::{FarEnd, Link, Profile, Profiles};
 use super::network::{Network, note_hop};
 use super::pool::PacketIndex;
 use super::scheduled_port::ScheduledPort;
+
+/// By switch, the rack that hangs at it, or `u16::MAX` if none does.
+pub fn racks_of_switches(topology: &Topology) -> Vec<u16> {
+    let mut racks = vec![u16::MAX; topology.switches];
+    for (rack, &switch) in topology.switch_of_rack.iter().enumerate() {
+        racks[switch as usize] = rack as u16;
+    }
+    racks
+}
+
+/// The scheme of each switch, as `make` makes it. `max_wire_bytes` is the largest packet.
+pub fn switch_schemes(
+    topology: &Topology,
+    seed: u64,
+    max_wire_bytes: u16,
+    make: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
+) -> Vec<SwitchScheme> {
+    let racks = racks_of_switches(topology).into_iter().enumerate();
+    racks
+        .map(|(switch, rack)| {
+            let node = topology.hosts + switch;
+            let ports = topology.first_link[node] as usize..topology.first_link[node + 1] as usize;
+            let ports = &topology.links[ports];
+            make(&SwitchInfo {
+                switch: switch as u32,
+                tier: topology.tier_of_switch[switch],
+                seed,
+                port_rates: &ports.iter().map(|link| link.condition.rate).collect::<Vec<_>>(),
+                port_delays: &ports.iter().map(|link| link.condition.delay).collect::<Vec<_>>(),
+                port_buffers: &ports.iter().map(|link| link.buffer(max_wire_bytes)).collect::<Vec<_>>(),
+                port_peers: &ports.iter().map(|link| topology.peer(link)).collect::<Vec<_>>(),
+                rack: (rack != u16::MAX).then_some(rack),
+                racks: topology.racks() as u16,
+            })
+        })
+        .collect()
+}
 
 /// A switch as its scheme sees it.
 struct SwitchView<'a> {

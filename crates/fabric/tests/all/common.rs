@@ -6,7 +6,7 @@ use weft_fabric::{Ending, Results, Simulation, SimulationInput, Status};
 use weft_packet::{Class, HostId};
 use weft_topology::{Fabric, FabricSpec};
 use weft_traffic::Flow;
-use weft_transport::{Protocol, TransportSpec};
+use weft_transport::TransportSpec;
 use weft_units::{Span, Time};
 
 /// Two leaves, two spines, two hosts a leaf: the smallest fabric with a choice.
@@ -82,29 +82,14 @@ impl<'a> Run<'a> {
 
     /// The run with schemes of switches that the test makes, if it does.
     pub fn with_external(&self, flows: &[Flow], external: Option<Make<'_>>) -> (Results, Ending) {
-        match transport(self.transport) {
-            TransportSpec::Tcp(config) => self.simulate(config.build().unwrap(), flows, external),
-            TransportSpec::Dctcp(config) => self.simulate(config.build().unwrap(), flows, external),
-            TransportSpec::ExpressPass(config) => self.simulate(config.build().unwrap(), flows, external),
-            TransportSpec::Mptcp(config) => self.simulate(config.build().unwrap(), flows, external),
-            TransportSpec::MaxPass(config) => self.simulate(config.build().unwrap(), flows, external),
-        }
-    }
-
-    fn simulate(
-        &self,
-        protocol: impl Protocol,
-        flows: &[Flow],
-        external: Option<Make<'_>>,
-    ) -> (Results, Ending) {
         let mut make = external.map(|make| move |info: &SwitchInfo<'_>| make(info));
-        let balancer = balancer(self.balancer);
+        let (transport, balancer) = (transport(self.transport), balancer(self.balancer));
         let mut simulation = Simulation::new(SimulationInput {
             topology: &self.fabric.topology,
             faults: &self.fabric.faults,
             reroute_after: self.fabric.reroute_after,
             flows,
-            protocol,
+            transport: &transport,
             balancer: &balancer,
             external: make.as_mut().map(|make| make as Make<'_>),
             seed: self.seed,
@@ -113,7 +98,8 @@ impl<'a> Run<'a> {
             observe_every: self.observe_every,
             paths_of: self.paths_of,
             trace_flows: self.trace_flows,
-        });
+        })
+        .unwrap();
         let ending = loop {
             if let Status::Finished(ending) = simulation.advance(1 << 20) {
                 break ending;

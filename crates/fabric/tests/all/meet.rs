@@ -3,7 +3,6 @@ use crate::common::{Run, counter, fabric, flow, link_named, mean_fct_us};
 use weft_fabric::{Results, Simulation, SimulationInput, Status};
 use weft_topology::Fabric;
 use weft_traffic::Flow;
-use weft_transport::TransportSpec;
 use weft_units::{Span, Time};
 
 /// `T_update` and `T_probe`.
@@ -173,14 +172,14 @@ fn either_prober_spreads_flows_and_finishes_them() {
 /// What is said about parameters on a fabric, and whether the flow ends nevertheless.
 fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
     let balancer = crate::common::balancer(&format!("{MEET}\n{parameters}"));
-    let TransportSpec::Dctcp(dctcp) = crate::common::transport(DCTCP) else { unreachable!("DCTCP") };
+    let transport = crate::common::transport(DCTCP);
     let flows = [flow(0, 0, fabric.topology.hosts as u16 - 1, SIZE)];
     let input = SimulationInput {
         topology: &fabric.topology,
         faults: &fabric.faults,
         reroute_after: fabric.reroute_after,
         flows: &flows,
-        protocol: dctcp.build().unwrap(),
+        transport: &transport,
         balancer: &balancer,
         external: None,
         seed: 1,
@@ -191,7 +190,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         trace_flows: None,
     };
     let error = input.check().err().map(|error| error.to_string());
-    let mut simulation = Simulation::new(input);
+    let mut simulation = Simulation::new(input).unwrap();
     while simulation.advance(1 << 20) == Status::Running {}
     (error, simulation.into_results().flows[0].delivered.is_some())
 }
@@ -205,7 +204,10 @@ fn what_does_not_fit_the_fabric_is_refused_by_name_and_one_path_is_nothing_to_ba
     {
         let (error, ended) = verdict(&fabric, parameters);
         let error = error.unwrap();
-        assert!(error.starts_with(key) && error.contains("base round trip"), "{error}");
+        assert!(
+            error.starts_with(&format!("balancer.{key}")) && error.contains("base round trip"),
+            "{error}"
+        );
         assert!(ended);
     }
     let one_path = crate::common::fabric("kind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 2");

@@ -134,13 +134,14 @@ fn waits_at_a_link_that_slows_down_are_those_that_packets_had() {
 
 #[test]
 fn the_parts_are_the_completion_time_when_links_change_under_full_queues() {
-    let changes: String = (1..40)
-        .map(|n| {
-            let (link, rate) = (["leaf0-spine0", "leaf0-spine1", "leaf1-host2"][n % 3], [1, 40, 3][n / 3 % 3]);
-            let (at, until) = (n * 37, n * 37 + 60);
-            format!("[[fault]]\nlink = \"{link}\"\nat = \"{at}us\"\nuntil = \"{until}us\"\nrate = \"{rate}Gbps\"\n")
-        })
-        .collect();
+    let change = |n: usize| {
+        let (link, rate) = (["leaf0-spine0", "leaf0-spine1", "leaf1-host2"][n % 3], [1, 40, 3][n / 3 % 3]);
+        let (at, until) = (n * 37, n * 37 + 60);
+        format!(
+            "[[fault]]\nlink = \"{link}\"\nat = \"{at}us\"\nuntil = \"{until}us\"\nrate = \"{rate}Gbps\"\n"
+        )
+    };
+    let changes = (1..40).map(change).collect::<Vec<_>>().concat();
     let fabric = fabric(&format!("{SMALL}\n{changes}"));
     let flows = busy();
     for transport in ["name = \"dctcp\"", "name = \"tcp\"\nsack = true", "name = \"expresspass\""] {

@@ -16,5 +16,4 @@ pub use schema::schema;
 
 pub(crate) use decode::decode;
 pub(crate) use document::parse_value;
-pub(crate) use model::within;
 pub(crate) use resolve::hex;

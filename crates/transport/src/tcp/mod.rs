@@ -95,6 +95,11 @@ impl Protocol for Tcp {
         Receiver::new(size)
     }
 
+    fn finished_receiver(&self, size: FlowSize) -> Option<Receiver> {
+        // A reordering buffer knows more than that.
+        self.reorder_hold.is_zero().then(|| Receiver::finished(size))
+    }
+
     fn start(&self, sender: &mut Sender, out: &mut impl Outbox) {
         sender.start(self, out);
     }

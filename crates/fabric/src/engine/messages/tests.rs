@@ -59,7 +59,7 @@ fn a_message_arrives_with_all_that_it_carries_and_nothing_is_kept() {
     let arrived = arrivals(&mut network);
     let [(host, _, _, message)] = arrived.as_slice() else { panic!("{arrived:?}") };
     assert_eq!((*host, message), (HostId(3), &Message { peer: HostId(0), ..sent }));
-    assert_eq!(network.contents.len(), 0);
+    assert_eq!(network.pool.contents().len(), 0);
     // Four links, 64 bytes on each.
     assert_eq!((network.counts.hops, network.counts.control_bytes), (4, 4 * 64));
 }
@@ -74,7 +74,7 @@ fn a_dropped_message_takes_its_contents_with_it() {
     }
     assert!(network.counts.dropped > 0, "the queue holds one");
     let arrived = arrivals(&mut network).len() as u64;
-    assert_eq!((arrived + network.counts.dropped, network.contents.len()), (5, 0));
+    assert_eq!((arrived + network.counts.dropped, network.pool.contents().len()), (5, 0));
 }
 
 #[test]

@@ -1,13 +1,17 @@
-//! The two ends of the flows that are active, and their way out.
+//! One end of a flow at its host, and its transport's way out.
+
+use std::sync::Arc;
 
 use weft_balance::EdgeFlow;
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
 use weft_transport::{Outbox, Outgoing, Resend};
 use weft_units::{Rate, Span, Stream, Time, mix64};
 
-use super::event_set::{EventKey, EventKind};
-use super::hosts::Hosts;
-use super::network::Network;
+use super::edge::Edge;
+use super::log::{HostLog, Resent};
+use super::nic::Nic;
+use super::{Here, Side};
+use crate::engine::event_set::EventKind;
 
 /// What both ends of a flow have, apart from their transport's state.
 pub struct End {
@@ -27,23 +31,27 @@ pub struct End {
 }
 
 impl End {
-    /// The sending end of a flow.
-    pub fn sender(
+    /// An end of a flow between this host and its peer.
+    pub const fn new(
         flow: FlowId,
-        host: HostId,
-        peer: HostId,
+        side: Side,
+        (host, peer): (HostId, HostId),
         entropy: u32,
         class: PacketFlags,
         edge: EdgeFlow,
     ) -> Self {
+        let (timer, edge_timer) = match side {
+            Side::Sender => (EventKind::Sender, EventKind::EdgeSender),
+            Side::Receiver => (EventKind::Receiver, EventKind::EdgeReceiver),
+        };
         Self {
             flow,
             host,
             peer,
             entropy,
             class,
-            timer: EventKind::Sender,
-            edge_timer: EventKind::EdgeSender,
+            timer,
+            edge_timer,
             deadline: Time::NEVER,
             pending: Time::NEVER,
             edge_deadline: Time::NEVER,
@@ -51,21 +59,9 @@ impl End {
         }
     }
 
-    /// The receiving end of the same flow.
-    pub fn receiver(
-        flow: FlowId,
-        host: HostId,
-        peer: HostId,
-        entropy: u32,
-        class: PacketFlags,
-        edge: EdgeFlow,
-    ) -> Self {
-        let end = Self::sender(flow, host, peer, entropy, class, edge);
-        Self { timer: EventKind::Receiver, edge_timer: EventKind::EdgeReceiver, ..end }
-    }
-
-    /// A timer event at `now`: whether the transport is to be woken. If the deadline has moved on, so does the event.
-    pub fn timer_is_due(&mut self, now: Time, network: &mut Network<'_>) -> bool {
+    /// A timer event now: whether the transport is to be woken. If the deadline has moved on, so does the event.
+    pub fn timer_is_due(&mut self, nic: &mut Nic<'_, '_>) -> bool {
+        let now = nic.now();
         if now != self.pending {
             return false;
         }
@@ -74,7 +70,7 @@ impl End {
             self.deadline = Time::NEVER;
             return true;
         }
-        self.arm(network);
+        self.arm(nic);
         false
     }
 
@@ -92,20 +88,15 @@ impl End {
         }
     }
 
-    /// The host that it lives on.
-    pub const fn host(&self) -> HostId {
-        self.host
-    }
-
     /// What the host's edge scheme keeps of the flow.
     pub const fn edge(&mut self) -> &mut EdgeFlow {
         &mut self.edge
     }
 
     /// Arms the edge scheme's timer, in place of what it was before.
-    pub fn set_edge_timer(&mut self, delay: Span, network: &mut Network<'_>) {
-        self.edge_deadline = network.now + delay;
-        network.events.push_timer(self.edge_deadline, EventKey::new(self.edge_timer, self.flow.0));
+    pub fn set_edge_timer(&mut self, delay: Span, nic: &mut Nic<'_, '_>) {
+        self.edge_deadline = nic.now() + delay;
+        nic.set_flow_timer(self.edge_deadline, self.edge_timer, self.flow);
     }
 
     /// A timer event at `now`: whether the edge scheme is to be woken.
@@ -119,16 +110,16 @@ impl End {
 
     /// Makes sure that an event is pending no later than the deadline.
     #[inline]
-    fn arm(&mut self, network: &mut Network<'_>) {
+    fn arm(&mut self, nic: &mut Nic<'_, '_>) {
         if self.deadline < self.pending {
             self.pending = self.deadline;
-            network.events.push_timer(self.deadline, EventKey::new(self.timer, self.flow.0));
+            nic.set_flow_timer(self.deadline, self.timer, self.flow);
         }
     }
 }
 
 /// One end of a flow at its host: that of its only five-tuple, or those of all subflows.
-pub struct Ends {
+pub struct FlowEnd {
     /// The end of the first subflow, with the flow's own number and the transport's timer.
     pub first: End,
     /// The ends of the other subflows, each `step` on from the number of the one before.
@@ -136,20 +127,23 @@ pub struct Ends {
     step: u32,
     /// The entropies of the ports of the first one, its own first; empty if that is the only one.
     ports: Box<[u32]>,
+    /// By subflow and its segment: the segment of the flow, as the options of the packets that arrived said.
+    carried: Vec<Vec<u32>>,
 }
 
-impl Ends {
+impl FlowEnd {
     /// The ends of a flow with so many subflows, the number of each being `step` on from that of the one before.
     pub fn new(first: End, subflows: u32, step: u32, edge: impl Fn() -> EdgeFlow) -> Self {
         let number = |subflow: u32| FlowId(first.flow.0 + subflow * step);
         let others =
             (1..subflows).map(|subflow| first.of_subflow(number(subflow), subflow, edge())).collect();
-        Self { first, others, step, ports: Box::default() }
+        let carried = if subflows > 1 { vec![Vec::new(); subflows as usize] } else { Vec::new() };
+        Self { first, others, step, ports: Box::default(), carried }
     }
 
-    /// The same ends with these ports, if there are several.
-    pub fn with_ports(self, ports: Box<[u32]>) -> Self {
-        Self { ports, ..self }
+    /// The flow has these ports from now on.
+    pub fn set_ports(&mut self, ports: Box<[u32]>) {
+        self.ports = ports;
     }
 
     /// The number of the flow.
@@ -167,6 +161,28 @@ impl Ends {
         self.of(self.subflow_of(flow))
     }
 
+    /// Reads the option of a data packet of a subflow. All copies of a segment say the same (RFC 8684 section 3.3.1).
+    #[cold]
+    pub fn note_option(&mut self, packet: &Packet, option: u32) {
+        let subflow = usize::from(self.subflow_of(packet.flow));
+        if let Some(carried) = self.carried.get_mut(subflow) {
+            let segment = packet.seq as usize;
+            carried.resize(carried.len().max(segment + 1), 0);
+            carried[segment] = option;
+        }
+    }
+
+    /// What the option of a data packet said that has arrived.
+    fn option_of(&self, packet: &Packet) -> u32 {
+        let carried = self.carried.get(usize::from(self.subflow_of(packet.flow)));
+        carried.and_then(|carried| carried.get(packet.seq as usize)).copied().unwrap_or(packet.seq)
+    }
+
+    /// Packets that the edge scheme holds back now.
+    pub fn held(&self) -> usize {
+        self.others.iter().chain(std::iter::once(&self.first)).map(|end| end.edge.held()).sum()
+    }
+
     fn of(&mut self, subflow: u8) -> &mut End {
         match usize::from(subflow).checked_sub(1).and_then(|other| self.others.get_mut(other)) {
             Some(end) => end,
@@ -180,25 +196,23 @@ impl Ends {
 }
 
 /// What a transport's end can do: its way out.
-pub struct HostOutbox<'s, 'a> {
-    /// Links and packets.
-    pub network: &'s mut Network<'a>,
-    /// The hosts.
-    pub hosts: &'s mut Hosts<'a>,
+pub struct HostOutbox<'s, 'h, 'n, 'a> {
     /// The end that acts.
-    pub end: &'s mut Ends,
+    pub end: &'s mut FlowEnd,
+    /// The edge scheme of its host.
+    pub edge: &'s mut Edge,
+    /// The transport's random stream of its host.
+    pub stream: &'s mut Stream,
+    /// What its host notes.
+    pub log: &'s mut HostLog,
+    /// The way to the fabric.
+    pub here: &'s mut Here<'h, 'n, 'a>,
 }
 
-/// Sends a packet from an end, with this entropy.
+/// A packet of an end, with this entropy.
 #[inline(always)]
 #[allow(clippy::inline_always)]
-fn send_from(
-    end: &mut End,
-    entropy: u32,
-    network: &mut Network<'_>,
-    hosts: &mut Hosts<'_>,
-    outgoing: Outgoing,
-) {
+fn packet_of(end: &End, entropy: u32, outgoing: Outgoing) -> Packet {
     let mut packet = Packet::default();
     packet.sent = outgoing.sent;
     packet.flow = end.flow;
@@ -212,29 +226,49 @@ fn send_from(
     if packet.kind == Kind::Ack {
         packet.set_sack_blocks(outgoing.sack);
     }
-    if hosts.steers() {
-        return send_steered(end, network, hosts, packet);
+    packet
+}
+
+impl HostOutbox<'_, '_, '_, '_> {
+    /// Sends a packet of the first five-tuple, with this entropy.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn send_first(&mut self, entropy: u32, outgoing: Outgoing) {
+        let packet = packet_of(&self.end.first, entropy, outgoing);
+        if self.here.common.hooks.sending {
+            return self.send_steered(0, packet, None);
+        }
+        if packet.kind == Kind::CreditRequest && !self.end.ports.is_empty() {
+            return self.here.nic.send_with_contents(packet, Arc::from(&*self.end.ports));
+        }
+        self.here.nic.send(packet);
     }
-    network.send(packet);
+
+    /// Sends a packet by way of the edge scheme. Apart, so that other packets are built where they are kept.
+    #[inline(never)]
+    fn send_steered(&mut self, subflow: u8, mut packet: Packet, option: Option<u32>) {
+        self.edge.route(self.end.of(subflow), &mut packet, self.here);
+        match option {
+            Some(option) => self.here.nic.send_with_option(packet, option),
+            None => self.here.nic.send(packet),
+        }
+    }
+
+    fn note_resend(&mut self, flow: FlowId, segment: u32, sent: Time, cause: Resend) {
+        self.log.resent.push(Resent { flow, segment, sent, cause });
+    }
 }
 
-/// Sends a packet by way of the edge scheme. Apart, so that other packets are built where they are kept.
-#[inline(never)]
-fn send_steered(end: &mut End, network: &mut Network<'_>, hosts: &mut Hosts<'_>, mut packet: Packet) {
-    hosts.route(end, &mut packet, network);
-    network.send(packet);
-}
-
-impl Outbox for HostOutbox<'_, '_> {
+impl Outbox for HostOutbox<'_, '_, '_, '_> {
     #[inline]
     fn now(&self) -> Time {
-        self.network.now
+        self.here.nic.now()
     }
 
     #[inline]
     fn send(&mut self, outgoing: Outgoing) {
         let entropy = self.end.first.entropy;
-        send_from(&mut self.end.first, entropy, self.network, self.hosts, outgoing);
+        self.send_first(entropy, outgoing);
     }
 
     fn ports(&self) -> u8 {
@@ -248,50 +282,55 @@ impl Outbox for HostOutbox<'_, '_> {
     fn send_by(&mut self, port: u8, outgoing: Outgoing) {
         let entropy = self.end.ports.get(usize::from(port)).copied();
         let entropy = entropy.unwrap_or(self.end.first.entropy);
-        send_from(&mut self.end.first, entropy, self.network, self.hosts, outgoing);
+        self.send_first(entropy, outgoing);
     }
 
     fn send_on(&mut self, subflow: u8, segment: u32, outgoing: Outgoing) {
         let end = self.end.of(subflow);
-        if outgoing.kind == Kind::Data {
-            self.network.mappings.note(end.flow, outgoing.seq, segment);
+        let packet = packet_of(end, end.entropy, outgoing);
+        let option = (outgoing.kind == Kind::Data).then_some(segment);
+        if self.here.common.hooks.sending {
+            return self.send_steered(subflow, packet, option);
         }
-        send_from(end, end.entropy, self.network, self.hosts, outgoing);
+        match option {
+            Some(option) => self.here.nic.send_with_option(packet, option),
+            None => self.here.nic.send(packet),
+        }
     }
 
     fn mapping(&self, packet: &Packet) -> (u8, u32) {
-        let data = packet.kind == Kind::Data;
-        (self.end.subflow_of(packet.flow), if data { self.network.mappings.segment_of(packet) } else { 0 })
+        let segment = if packet.kind == Kind::Data { self.end.option_of(packet) } else { 0 };
+        (self.end.subflow_of(packet.flow), segment)
     }
 
     #[cold]
     fn sends_again(&mut self, segment: u32, cause: Resend) {
-        self.sends_again_stamped(segment, self.network.now, cause);
+        self.note_resend(self.end.flow(), segment, self.here.nic.now(), cause);
     }
 
     #[cold]
     fn sends_again_stamped(&mut self, segment: u32, sent: Time, cause: Resend) {
-        self.network.copies.note_resend(self.end.flow(), segment, sent, cause);
+        self.note_resend(self.end.flow(), segment, sent, cause);
     }
 
     #[cold]
     fn sends_again_on(&mut self, subflow: u8, segment: u32, cause: Resend) {
         let flow = self.end.of(subflow).flow;
-        self.network.copies.note_resend(flow, segment, self.network.now, cause);
+        self.note_resend(flow, segment, self.here.nic.now(), cause);
     }
 
     fn link_rate(&self) -> Rate {
-        self.network.rate(self.end.first.host.index())
+        self.here.nic.rate()
     }
 
     #[inline]
     fn wake_at(&mut self, at: Time) {
         self.end.first.deadline = at;
-        self.end.first.arm(self.network);
+        self.end.first.arm(&mut self.here.nic);
     }
 
     fn random(&mut self) -> &mut Stream {
-        self.hosts.transport_stream(self.end.first.host)
+        self.stream
     }
 
     fn timed_out(&mut self) {
@@ -299,8 +338,8 @@ impl Outbox for HostOutbox<'_, '_> {
     }
 
     fn timed_out_on(&mut self, subflow: u8) {
-        if self.hosts.steers() {
-            self.hosts.timed_out(self.end.of(subflow), self.network);
+        if self.here.common.hooks.sending {
+            self.edge.timed_out(self.end.of(subflow), self.here);
         }
     }
 }

@@ -1,0 +1,214 @@
+//! A host's virtual switch: its edge scheme, what the scheme sees, and what becomes of what it does.
+
+use weft_balance::{EdgeContext, EdgeFlow, EdgeScheme, Message};
+use weft_packet::{HostId, Packet, Route};
+use weft_units::{Rate, Span, Stream, Time};
+
+use super::Here;
+use super::outbox::End;
+use weft_topology::{Routes, Topology};
+
+/// The edge scheme of a host, with its random stream.
+pub struct Edge {
+    /// The scheme.
+    pub scheme: EdgeScheme,
+    /// Its random stream.
+    pub stream: Stream,
+}
+
+/// What an edge scheme did in one call: done when the call is over.
+#[derive(Default)]
+pub struct Deeds {
+    delivered: Vec<Packet>,
+    flow_timer: Option<Span>,
+    messages: Vec<Message>,
+    host_timers: Vec<(Span, u32)>,
+}
+
+impl Deeds {
+    /// Whether the host has something to do.
+    #[inline]
+    fn concern_host(&self) -> bool {
+        !self.messages.is_empty() || !self.host_timers.is_empty()
+    }
+
+    /// Takes an emptied list of packets back for reuse.
+    pub fn recycle(&mut self, mut delivered: Vec<Packet>) {
+        delivered.clear();
+        self.delivered = delivered;
+    }
+}
+
+impl Edge {
+    /// Lets the scheme begin.
+    pub fn start(&mut self, here: &mut Here<'_, '_, '_>) {
+        self.with_host(here, |scheme, view| scheme.start(view));
+    }
+
+    /// A packet for `end` came in: what is delivered now, in order. To be given back with [`Deeds::recycle`].
+    pub fn receive(&mut self, end: &mut End, packet: Packet, here: &mut Here<'_, '_, '_>) -> Vec<Packet> {
+        self.with_flow(end, here, |scheme, view, flow| scheme.receiving(view, flow, packet));
+        std::mem::take(&mut here.common.deeds.delivered)
+    }
+
+    /// The scheme's timer for `end` is due: what is delivered now, in order. To be given back with [`Deeds::recycle`].
+    pub fn flow_timer(&mut self, end: &mut End, here: &mut Here<'_, '_, '_>) -> Vec<Packet> {
+        self.with_flow(end, here, |scheme, view, flow| scheme.flow_timer(view, flow));
+        std::mem::take(&mut here.common.deeds.delivered)
+    }
+
+    /// Lets the scheme set the route of a packet that goes out.
+    pub fn route(&mut self, end: &mut End, packet: &mut Packet, here: &mut Here<'_, '_, '_>) {
+        self.with_flow(end, here, |scheme, view, flow| scheme.sending(view, flow, packet));
+        debug_assert!(here.common.deeds.delivered.is_empty(), "nothing is delivered while sending");
+    }
+
+    /// A retransmission timer of `end` expired.
+    pub fn timed_out(&mut self, end: &mut End, here: &mut Here<'_, '_, '_>) {
+        self.with_flow(end, here, |scheme, view, flow| scheme.timed_out(view, flow));
+    }
+
+    /// The sending end of a flow is done.
+    pub fn finished(&mut self, end: &mut End, here: &mut Here<'_, '_, '_>) {
+        self.with_flow(end, here, |scheme, view, flow| scheme.finished(view, flow));
+    }
+
+    /// A packet of an edge scheme reached the host.
+    pub fn message(&mut self, packet: &Packet, here: &mut Here<'_, '_, '_>) {
+        let message = here.nic.message_of(packet);
+        self.with_host(here, |scheme, view| scheme.message(view, message));
+    }
+
+    /// A timer of the scheme is due.
+    pub fn host_timer(&mut self, token: u32, here: &mut Here<'_, '_, '_>) {
+        self.with_host(here, |scheme, view| scheme.host_timer(view, token));
+    }
+
+    /// Calls the scheme about a flow.
+    fn with_flow(
+        &mut self,
+        end: &mut End,
+        here: &mut Here<'_, '_, '_>,
+        call: impl FnOnce(&mut EdgeScheme, &mut EdgeView<'_>, &mut EdgeFlow),
+    ) {
+        let (scheme, mut view) = self.view(here);
+        call(scheme, &mut view, end.edge());
+        if let Some(delay) = here.common.deeds.flow_timer.take() {
+            end.set_edge_timer(delay, &mut here.nic);
+        }
+        if here.common.deeds.concern_host() {
+            do_deeds(here);
+        }
+    }
+
+    /// Calls the scheme about its host.
+    fn with_host(
+        &mut self,
+        here: &mut Here<'_, '_, '_>,
+        call: impl FnOnce(&mut EdgeScheme, &mut EdgeView<'_>),
+    ) {
+        let (scheme, mut view) = self.view(here);
+        call(scheme, &mut view);
+        debug_assert!(
+            here.common.deeds.delivered.is_empty() && here.common.deeds.flow_timer.is_none(),
+            "no flow is at hand"
+        );
+        do_deeds(here);
+    }
+
+    #[inline]
+    fn view<'v>(&'v mut self, here: &'v mut Here<'_, '_, '_>) -> (&'v mut EdgeScheme, EdgeView<'v>) {
+        let view = EdgeView {
+            now: here.nic.now(),
+            tables: here.nic.map(),
+            topology: here.common.topology,
+            routes: &here.common.routes,
+            rack: here.common.topology.rack_of_host[here.nic.host().index()],
+            header_bytes: here.common.sizes.header_bytes,
+            stream: &mut self.stream,
+            deeds: &mut here.common.deeds,
+        };
+        (&mut self.scheme, view)
+    }
+}
+
+/// Sends the messages and sets the timers that a scheme asked for.
+#[cold]
+fn do_deeds(here: &mut Here<'_, '_, '_>) {
+    let now = here.nic.now();
+    for (delay, token) in here.common.deeds.host_timers.drain(..) {
+        here.nic.set_host_timer(now.saturating_add(delay), token);
+    }
+    for message in here.common.deeds.messages.drain(..) {
+        here.nic.send_message(message);
+    }
+}
+
+/// A host as its edge scheme sees it.
+pub struct EdgeView<'a> {
+    now: Time,
+    topology: &'a Topology,
+    /// What explicit routes go by.
+    tables: &'a Routes,
+    /// How many there are from rack to rack, `[from x racks + to]`.
+    routes: &'a [u16],
+    rack: u16,
+    header_bytes: u16,
+    stream: &'a mut Stream,
+    deeds: &'a mut Deeds,
+}
+
+impl EdgeContext for EdgeView<'_> {
+    #[inline]
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    #[inline]
+    fn rack_of(&self, host: HostId) -> u16 {
+        self.topology.rack_of_host[host.index()]
+    }
+
+    #[inline]
+    fn routes_to_rack(&self, rack: u16) -> u16 {
+        self.routes_between(self.rack, rack)
+    }
+
+    fn hosts(&self) -> u32 {
+        self.topology.hosts as u32
+    }
+
+    fn routes_between(&self, from: u16, to: u16) -> u16 {
+        let pair = usize::from(from) * self.topology.racks() + usize::from(to);
+        self.routes.get(pair).copied().unwrap_or(1)
+    }
+
+    fn path(&self, from: u16, to: u16, label: u16) -> Vec<(u32, Rate)> {
+        let links = self.tables.path(self.topology, usize::from(from), usize::from(to), Route::label(label));
+        links.into_iter().map(|link| (link, self.topology.links[link as usize].condition.rate)).collect()
+    }
+
+    fn header_bytes(&self) -> u16 {
+        self.header_bytes
+    }
+
+    fn random(&mut self) -> &mut Stream {
+        self.stream
+    }
+
+    fn deliver(&mut self, packet: Packet) {
+        self.deeds.delivered.push(packet);
+    }
+
+    fn set_flow_timer(&mut self, delay: Span) {
+        self.deeds.flow_timer = Some(delay);
+    }
+
+    fn send(&mut self, message: Message) {
+        self.deeds.messages.push(message);
+    }
+
+    fn set_host_timer(&mut self, delay: Span, token: u32) {
+        self.deeds.host_timers.push((delay, token));
+    }
+}

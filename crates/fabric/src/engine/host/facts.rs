@@ -1,0 +1,121 @@
+//! What is known of a fabric before a run: packet sizes, round-trip times, and what edge schemes are told of their hosts.
+
+use weft_balance::{BalancerSpec, EdgeHooks, EdgeScheme, FabricFacts, HostInfo};
+use weft_packet::{HostId, Route};
+use weft_transport::{FlowSize, Protocol};
+use weft_units::Span;
+
+use weft_topology::{FaultEvent, FlowPackets, Ideal, Routes, Topology};
+
+/// The packet sizes of a transport, as far as hosts care.
+#[derive(Debug, Clone, Copy)]
+pub struct PacketSizes {
+    /// Bytes of headers in every packet.
+    pub header_bytes: u16,
+    /// Bytes on the wire of a full-size packet.
+    pub full_bytes: u16,
+}
+
+impl PacketSizes {
+    /// Those of this transport.
+    pub fn of(protocol: &impl Protocol) -> Self {
+        let two_segments = FlowSize { segments: 2, last_payload: 1 };
+        Self {
+            header_bytes: protocol.segment_wire_bytes(two_segments, 1) - two_segments.last_payload,
+            full_bytes: protocol.segment_wire_bytes(two_segments, 0),
+        }
+    }
+
+    /// Bytes of payload in a full-size packet.
+    pub fn payload_bytes(self) -> u64 {
+        u64::from(self.full_bytes - self.header_bytes)
+    }
+}
+
+/// What the parameters of an edge scheme must go with.
+pub fn fabric_facts(topology: &Topology, faults: &[FaultEvent], sizes: PacketSizes) -> FabricFacts {
+    let best = topology.at_its_best(faults);
+    let (routes, racks) = (Routes::at_start(&best), topology.racks());
+    let most = routes.most_routes(topology);
+    let rtts = base_rtts(topology, faults, &hosts_by_rack(topology), sizes);
+    let between_racks = rtts.iter().enumerate().filter(|(pair, _)| pair % racks != pair / racks);
+    FabricFacts {
+        hosts: topology.hosts as u32,
+        base_rtt: between_racks.map(|(_, &rtt)| rtt).max().unwrap_or_default(),
+        routes: most.min(Route::LABELS) as u16,
+    }
+}
+
+/// The hosts of each rack, in ascending order.
+fn hosts_by_rack(topology: &Topology) -> Vec<Vec<HostId>> {
+    let mut racks = vec![Vec::new(); topology.racks()];
+    for (host, &rack) in topology.rack_of_host.iter().enumerate() {
+        racks[usize::from(rack)].push(HostId(host as u16));
+    }
+    racks
+}
+
+/// The edge scheme of each host, or none if the load balancer lives at switches. `routes` are those of [`route_counts`].
+pub fn edge_schemes(
+    topology: &Topology,
+    faults: &[FaultEvent],
+    balancer: &BalancerSpec,
+    hooks: EdgeHooks,
+    (sizes, routes): (PacketSizes, &[u16]),
+    seed: u64,
+) -> Vec<EdgeScheme> {
+    if !hooks.sending {
+        return (0..topology.hosts).map(|_| EdgeScheme::None).collect();
+    }
+    let racks = topology.racks();
+    let rack_hosts = hosts_by_rack(topology);
+    let first_hosts: Vec<HostId> =
+        rack_hosts.iter().map(|hosts| hosts.first().copied().unwrap_or_default()).collect();
+    let base_rtts = base_rtts(topology, faults, &rack_hosts, sizes);
+    let scheme = |host: usize| {
+        let rack = usize::from(topology.rack_of_host[host]);
+        let towards = rack * racks..(rack + 1) * racks;
+        balancer.edge_scheme(&HostInfo {
+            host: HostId(host as u16),
+            rack: rack as u16,
+            racks: racks as u16,
+            rack_hosts: &rack_hosts[rack],
+            first_hosts: &first_hosts,
+            // A host has one cable, and hosts are the first nodes: the link's number is the host's.
+            rate: topology.links[host].condition.rate,
+            routes: &routes[towards.clone()],
+            base_rtts: &base_rtts[towards],
+            seed,
+        })
+    };
+    (0..topology.hosts).map(scheme).collect()
+}
+
+/// Explicit routes from rack to rack by these tables, `[from x racks + to]`.
+pub fn route_counts(topology: &Topology, tables: &Routes) -> Vec<u16> {
+    let racks = topology.racks();
+    let pairs = (0..racks).flat_map(|from| (0..racks).map(move |to| (from, to)));
+    pairs.map(|(from, to)| tables.routes_to(topology, from, to).min(Route::LABELS) as u16).collect()
+}
+
+/// By pair of racks, `[from x racks + to]`: the time there and back of a full-size packet and its acknowledgement, between
+/// the first hosts of the racks (the first two hosts of one rack), when nothing else moves and all links are at their
+/// best. Zero where no path leads, or no second host is.
+fn base_rtts(
+    topology: &Topology,
+    faults: &[FaultEvent],
+    rack_hosts: &[Vec<HostId>],
+    sizes: PacketSizes,
+) -> Vec<Span> {
+    let mut ideal = Ideal::new(topology.at_its_best(faults));
+    let alone = |bytes| FlowPackets { full_bytes: bytes, full_count: 0, last_bytes: bytes };
+    let mut rtt = |from: usize, to: usize| {
+        let src = *rack_hosts[from].first()?;
+        let dst = *rack_hosts[to].get(usize::from(from == to))?;
+        let there = ideal.fct(src, dst, alone(sizes.full_bytes), None)?;
+        Some(there + ideal.fct(dst, src, alone(sizes.header_bytes), None)?)
+    };
+    let racks = rack_hosts.len();
+    let pairs = (0..racks).flat_map(|from| (0..racks).map(move |to| (from, to)));
+    pairs.map(|(from, to)| rtt(from, to).unwrap_or_default()).collect()
+}

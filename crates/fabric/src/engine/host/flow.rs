@@ -1,0 +1,84 @@
+//! The two ends of a flow: each belongs to its own host.
+
+use weft_packet::{Kind, Packet};
+use weft_units::Time;
+
+use super::log::Completion;
+use super::outbox::FlowEnd;
+use crate::engine::spent::Followed;
+
+/// No packet has arrived yet: trails have 16 bits.
+const NO_TRAIL: u32 = u32::MAX;
+
+/// Which end of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Where its bytes come from.
+    Sender,
+    /// Where they go.
+    Receiver,
+}
+
+impl Side {
+    /// The end that a packet is for.
+    #[inline]
+    pub const fn of(packet: &Packet) -> Self {
+        if matches!(packet.kind, Kind::Ack | Kind::SynAck | Kind::Credit) {
+            Self::Sender
+        } else {
+            Self::Receiver
+        }
+    }
+}
+
+/// The sending end of a flow, with its transport's state.
+pub struct Sender<S> {
+    /// What the host keeps of it.
+    pub end: FlowEnd,
+    /// The transport's state.
+    pub state: S,
+}
+
+/// The receiving end of a flow, with its transport's state and what its packets went through.
+pub struct Receiver<R> {
+    /// What the host keeps of it.
+    pub end: FlowEnd,
+    /// The transport's state.
+    pub state: R,
+    /// How long its data packets waited in queues, by [`crate::Tier`], in ps.
+    pub wait_ps: [u64; 4],
+    last_trail: u32,
+    /// How often a data packet came over another path than the one before.
+    pub path_changes: u32,
+    /// Where its time goes.
+    pub followed: Followed,
+    /// How it came to have everything, if it has.
+    pub complete: Option<Completion>,
+}
+
+impl<R> Receiver<R> {
+    /// An end that nothing has reached yet, of a flow that started then.
+    pub const fn new(end: FlowEnd, state: R, start: Time) -> Self {
+        Self {
+            end,
+            state,
+            wait_ps: [0; 4],
+            last_trail: NO_TRAIL,
+            path_changes: 0,
+            followed: Followed::new(start),
+            complete: None,
+        }
+    }
+
+    /// Adds up what a data packet went through.
+    #[inline]
+    pub fn note_path(&mut self, packet: &Packet, now: Time) {
+        for (tier, sum) in self.wait_ps.iter_mut().enumerate() {
+            *sum += packet.wait_ps(tier);
+        }
+        let trail = u32::from(packet.trail);
+        self.path_changes += u32::from(self.last_trail != trail && self.last_trail != NO_TRAIL);
+        self.last_trail = trail;
+        self.followed.note(packet, now);
+    }
+}

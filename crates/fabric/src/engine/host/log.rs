@@ -1,0 +1,118 @@
+//! What a host measured: kept apart from every other host's until the run ends, and merged then.
+
+use weft_packet::FlowId;
+use weft_transport::{Protocol, ReceiverStats, Resend, SenderStats};
+use weft_units::{Span, Time};
+
+use super::{Plan, Receiver, Sender};
+use crate::engine::deliveries::{KINDS, kind_of};
+use crate::engine::paths::PathMeter;
+use crate::engine::results::arrived;
+use crate::engine::spent::Parts;
+
+/// The log of one host.
+#[derive(Default)]
+pub struct HostLog {
+    /// Its sending ends that are over, in the order in which they ended; in the end, those that are not, too.
+    pub sent: Vec<SenderRecord>,
+    /// Its receiving ends in the same way. A flow may have several rows: their numbers add up.
+    pub received: Vec<ReceiverRecord>,
+    /// Each retransmission timer of its flows that expired, by time.
+    pub timeouts: Vec<TimedOut>,
+    /// Each segment that it sent again.
+    pub resent: Vec<Resent>,
+    /// What came to it over each path, if asked for.
+    pub paths: Option<PathMeter>,
+    /// Credits that reached it after their flow had ended.
+    pub stray_credits: u64,
+    /// Payload that its receiving ends that are closed got, by kind of flow.
+    pub closed_bytes: [u64; KINDS],
+}
+
+impl HostLog {
+    /// A sending end is over, or the run is.
+    pub fn note_sender<P: Protocol>(
+        &mut self,
+        plan: &Plan<'_, P>,
+        sender: &Sender<P::Sender>,
+        acknowledged: Option<Time>,
+    ) {
+        let stats = plan.protocol.sender_stats(&sender.state);
+        self.sent.push(SenderRecord { flow: sender.end.flow(), acknowledged, stats });
+    }
+
+    /// A receiving end is closed, or the run is over.
+    pub fn note_receiver<P: Protocol>(&mut self, plan: &Plan<'_, P>, receiver: &Receiver<P::Receiver>) {
+        let (flow, stats) = (receiver.end.flow(), plan.protocol.receiver_stats(&receiver.state));
+        let traffic = &plan.flows[flow.index()];
+        self.closed_bytes[kind_of(traffic)] += arrived(&stats, traffic, plan.payload_bytes);
+        self.received.push(ReceiverRecord {
+            flow,
+            delivered: receiver.complete,
+            stats,
+            path_changes: receiver.path_changes,
+            wait_ps: receiver.wait_ps,
+        });
+    }
+}
+
+/// What the sending end of a flow leaves behind.
+#[derive(Debug, Clone, Copy)]
+pub struct SenderRecord {
+    /// The flow.
+    pub flow: FlowId,
+    /// When the last acknowledgement came, if it did.
+    pub acknowledged: Option<Time>,
+    /// What it counted.
+    pub stats: SenderStats,
+}
+
+/// What the receiving end of a flow leaves behind.
+#[derive(Debug, Clone, Copy)]
+pub struct ReceiverRecord {
+    /// The flow.
+    pub flow: FlowId,
+    /// When it had the last byte in order, if it ever had.
+    pub delivered: Option<Completion>,
+    /// What it counted.
+    pub stats: ReceiverStats,
+    /// How often a data packet came over another path than the one before.
+    pub path_changes: u32,
+    /// How long data packets waited in queues, summed by [`crate::Tier`], in ps.
+    pub wait_ps: [u64; 4],
+}
+
+/// How a receiving end came to have everything.
+#[derive(Debug, Clone, Copy)]
+pub struct Completion {
+    /// When.
+    pub at: Time,
+    /// Whether a timer let go what was held, and no packet.
+    pub by_timer: bool,
+    /// Where the time until then went, as far as this end knows.
+    pub parts: Parts,
+}
+
+/// A retransmission timer expired.
+#[derive(Debug, Clone, Copy)]
+pub struct TimedOut {
+    /// The flow.
+    pub flow: FlowId,
+    /// When.
+    pub at: Time,
+    /// How long the flow's timers ran that expired so far, this one included.
+    pub sum: Span,
+}
+
+/// A segment was sent again.
+#[derive(Debug, Clone, Copy)]
+pub struct Resent {
+    /// The flow, or the subflow by its number.
+    pub flow: FlowId,
+    /// The segment.
+    pub segment: u32,
+    /// What the copy says of when it was sent.
+    pub sent: Time,
+    /// Why.
+    pub cause: Resend,
+}

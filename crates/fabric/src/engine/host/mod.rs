@@ -1,0 +1,400 @@
+//! A host: its ends of flows, its edge scheme, its random streams and its log.
+//!
+//! A host knows the traffic that begins and ends at it, as its applications do, and the map of its operator. Whatever else it
+//! learns came in a packet. It acts on the fabric through its [`Nic`] alone, which reaches no other node.
+//!
+//! A receiving end is opened by the first packet of its flow, and a sending end closes when everything is acknowledged; no
+//! packet says so to the receiver. So a receiving end that has everything stays for a while, as a socket does in TIME-WAIT
+//! (RFC 9293 section 3.6), and answers what is sent again. What comes later is answered by an end that is opened once more
+//! and has everything.
+
+mod edge;
+mod ends;
+mod facts;
+mod flow;
+mod log;
+mod nic;
+mod outbox;
+mod plan;
+
+use std::collections::VecDeque;
+
+use weft_balance::{EdgeHooks, EdgeScheme};
+use weft_packet::{FlowId, HostId, Kind, Packet};
+use weft_topology::Topology;
+use weft_transport::{Delivery, Protocol, SenderState};
+use weft_units::{Span, Stream, Time};
+
+pub use edge::{Deeds, Edge};
+pub use facts::{PacketSizes, edge_schemes, fabric_facts, route_counts};
+pub use flow::{Receiver, Sender, Side};
+pub use log::{HostLog, ReceiverRecord, Resent, SenderRecord, TimedOut};
+pub use nic::Nic;
+pub use plan::{Directory, Plan};
+
+use ends::{Before, Ends};
+use log::Completion;
+use outbox::{FlowEnd, HostOutbox};
+
+/// How long a receiving end that has everything stays. What comes later is answered all the same.
+const LINGER: Span = Span::from_ms(1);
+/// What is the same at all hosts, and room for what an edge scheme wants done.
+pub struct Common<'a> {
+    /// The addressing plan.
+    pub topology: &'a Topology,
+    /// The packets of the transport.
+    pub sizes: PacketSizes,
+    /// What the edge scheme wants to see.
+    pub hooks: EdgeHooks,
+    /// Whether packets that come in bring more than their transport's fields, or are shown to the edge scheme.
+    pub reads_more: bool,
+    /// Explicit routes from rack to rack, as the operator's map has them; empty unless an edge scheme asks.
+    pub routes: Vec<u16>,
+    /// Where an edge scheme leaves what it wants done.
+    pub deeds: Deeds,
+}
+
+/// A call at one host: all that it can reach beside the host itself.
+pub struct Here<'h, 'n, 'a> {
+    /// The way to the fabric.
+    pub nic: Nic<'n, 'a>,
+    /// What is the same at all hosts.
+    pub common: &'h mut Common<'a>,
+}
+
+/// A host.
+pub struct Host<P: Protocol> {
+    edge: Edge,
+    stream: Stream,
+    senders: Ends<Sender<P::Sender>>,
+    receivers: Ends<Receiver<P::Receiver>>,
+    /// Receiving ends that have everything, and until when they stay; by time.
+    lingering: VecDeque<(Time, u32)>,
+    /// What it measured.
+    log: HostLog,
+}
+
+/// A transport's way out at one end of a flow.
+macro_rules! outbox {
+    ($host:ident, $end:expr, $here:expr) => {
+        HostOutbox {
+            end: &mut $end.end,
+            edge: &mut $host.edge,
+            stream: &mut $host.stream,
+            log: &mut $host.log,
+            here: $here,
+        }
+    };
+}
+
+impl<P: Protocol> Host<P> {
+    /// A host of this number at the beginning.
+    pub fn new(host: HostId, directory: &Directory, edge: Edge, stream: Stream, log: HostLog) -> Self {
+        let (sent, received) = directory.counts[host.index()];
+        let (senders, receivers) = (Ends::new(sent), Ends::new(received));
+        Self { edge, stream, senders, receivers, lingering: VecDeque::new(), log }
+    }
+
+    /// Lets its edge scheme begin.
+    pub fn start_scheme(&mut self, here: &mut Here<'_, '_, '_>) {
+        self.edge.start(here);
+    }
+
+    /// A timer of its edge scheme is due.
+    pub fn scheme_timer(&mut self, token: u32, here: &mut Here<'_, '_, '_>) {
+        self.edge.host_timer(token, here);
+    }
+
+    /// One of its flows starts.
+    pub fn start_flow(&mut self, plan: &Plan<'_, P>, flow: FlowId, here: &mut Here<'_, '_, '_>) {
+        let mut end = plan.end(flow, Side::Sender, &self.edge.scheme);
+        end.set_ports(plan.ports(flow, here));
+        let state = plan.protocol.sender(plan.size(flow));
+        let number = plan.directory.number(Side::Sender, flow);
+        let sender = self.senders.get_or_open(number, |_| Sender { end, state });
+        let mut out = outbox!(self, sender, here);
+        plan.protocol.start(&mut sender.state, &mut out);
+    }
+
+    /// A packet reached the host, with this option word. Returns whether one of its flows ended by it.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        plan: &Plan<'_, P>,
+        packet: Packet,
+        option: u32,
+        here: &mut Here<'_, '_, '_>,
+    ) -> bool {
+        if here.common.reads_more {
+            return self.read(plan, packet, option, here);
+        }
+        self.deliver(plan, &packet, here)
+    }
+
+    /// Reads what a packet brings beyond its transport's fields, and passes it through the edge scheme.
+    #[inline(never)]
+    fn read(&mut self, plan: &Plan<'_, P>, packet: Packet, option: u32, here: &mut Here<'_, '_, '_>) -> bool {
+        let intercepts = here.common.hooks.receiving;
+        match packet.kind {
+            Kind::Message => {
+                if intercepts {
+                    self.edge.message(&packet, here);
+                }
+                return false;
+            }
+            Kind::Data => self.receiver(plan, packet.flow, here.nic.now()).end.note_option(&packet, option),
+            Kind::CreditRequest => {
+                if let Some(ports) = here.nic.contents_of(&packet) {
+                    self.receiver(plan, packet.flow, here.nic.now())
+                        .end
+                        .set_ports(ports.iter().copied().collect());
+                }
+            }
+            _ => {}
+        }
+        if !intercepts {
+            return self.deliver(plan, &packet, here);
+        }
+        let side = Side::of(&packet);
+        if side == Side::Receiver {
+            self.receiver(plan, packet.flow, here.nic.now());
+        }
+        let number = plan.directory.number(side, packet.flow);
+        let Some(end) = end_of(side, &mut self.senders, &mut self.receivers, number) else {
+            self.stray(&packet);
+            return false;
+        };
+        let delivered = self.edge.receive(end.numbered(packet.flow), packet, here);
+        self.deliver_all(plan, delivered, here)
+    }
+
+    fn deliver_all(
+        &mut self,
+        plan: &Plan<'_, P>,
+        delivered: Vec<Packet>,
+        here: &mut Here<'_, '_, '_>,
+    ) -> bool {
+        let mut ended = false;
+        for packet in &delivered {
+            ended |= self.deliver(plan, packet, here);
+        }
+        here.common.deeds.recycle(delivered);
+        ended
+    }
+
+    #[inline]
+    fn deliver(&mut self, plan: &Plan<'_, P>, packet: &Packet, here: &mut Here<'_, '_, '_>) -> bool {
+        match Side::of(packet) {
+            Side::Sender => self.deliver_to_sender(plan, packet, here),
+            Side::Receiver => {
+                self.deliver_to_receiver(plan, packet, here);
+                false
+            }
+        }
+    }
+
+    /// A packet reached the host after its flow had ended there.
+    #[cold]
+    fn stray(&mut self, packet: &Packet) {
+        self.log.stray_credits += u64::from(packet.kind == Kind::Credit);
+    }
+
+    #[inline]
+    fn deliver_to_sender(
+        &mut self,
+        plan: &Plan<'_, P>,
+        packet: &Packet,
+        here: &mut Here<'_, '_, '_>,
+    ) -> bool {
+        let number = plan.directory.number(Side::Sender, packet.flow);
+        let Some(sender) = self.senders.get(number) else {
+            self.stray(packet);
+            return false;
+        };
+        let mut out = outbox!(self, sender, here);
+        let state = plan.protocol.sender_receives(&mut sender.state, packet, &mut out);
+        state == SenderState::Done && self.finish(plan, number, here)
+    }
+
+    #[inline]
+    fn deliver_to_receiver(&mut self, plan: &Plan<'_, P>, packet: &Packet, here: &mut Here<'_, '_, '_>) {
+        let now = here.nic.now();
+        if let Some(paths) = &mut self.log.paths
+            && packet.kind == Kind::Data
+        {
+            paths.note(here.common.topology, packet, plan.traffic(packet.flow));
+        }
+        let number = plan.directory.number(Side::Receiver, packet.flow);
+        let (ends, lingering) = (&mut self.receivers, &mut self.lingering);
+        let receiver = receiver_of(ends, lingering, &self.edge, plan, (number, packet.flow), now);
+        if packet.kind == Kind::Data {
+            receiver.note_path(packet, now);
+        }
+        let mut out = outbox!(self, receiver, here);
+        let delivery = plan.protocol.receiver_receives(&mut receiver.state, packet, &mut out);
+        if delivery == Delivery::Complete {
+            self.complete(plan, number, Some(packet), now);
+        }
+    }
+
+    /// The timer of a sending end is due. Returns whether the flow ended by it.
+    pub fn wake_sender(&mut self, plan: &Plan<'_, P>, flow: FlowId, here: &mut Here<'_, '_, '_>) -> bool {
+        let number = plan.directory.number(Side::Sender, flow);
+        let Some(sender) = self.senders.get(number) else { return false };
+        if !sender.end.first.timer_is_due(&mut here.nic) {
+            return false;
+        }
+        let before = plan.protocol.sender_stats(&sender.state).timed_out;
+        let mut out = outbox!(self, sender, here);
+        let state = plan.protocol.sender_wakes(&mut sender.state, &mut out);
+        let sum = plan.protocol.sender_stats(&sender.state).timed_out;
+        if sum != before {
+            self.log.timeouts.push(TimedOut { flow, at: here.nic.now(), sum });
+        }
+        state == SenderState::Done && self.finish(plan, number, here)
+    }
+
+    /// The timer of a receiving end is due.
+    pub fn wake_receiver(&mut self, plan: &Plan<'_, P>, flow: FlowId, here: &mut Here<'_, '_, '_>) {
+        let number = plan.directory.number(Side::Receiver, flow);
+        let Some(receiver) = self.receivers.get(number) else { return };
+        if !receiver.end.first.timer_is_due(&mut here.nic) {
+            return;
+        }
+        let mut out = outbox!(self, receiver, here);
+        if plan.protocol.receiver_wakes(&mut receiver.state, &mut out) == Delivery::Complete {
+            self.complete(plan, number, None, here.nic.now());
+        }
+    }
+
+    /// The edge scheme's timer for one end of a flow is due. Returns whether the flow ended by it.
+    pub fn edge_timer(
+        &mut self,
+        plan: &Plan<'_, P>,
+        side: Side,
+        flow: FlowId,
+        here: &mut Here<'_, '_, '_>,
+    ) -> bool {
+        let number = plan.directory.number(side, flow);
+        let Some(end) = end_of(side, &mut self.senders, &mut self.receivers, number) else { return false };
+        let end = end.numbered(flow);
+        if !end.edge_timer_is_due(here.nic.now()) {
+            return false;
+        }
+        let delivered = self.edge.flow_timer(end, here);
+        self.deliver_all(plan, delivered, here)
+    }
+
+    /// The receiving end of a flow: opened if it is not open.
+    fn receiver(&mut self, plan: &Plan<'_, P>, flow: FlowId, now: Time) -> &mut Receiver<P::Receiver> {
+        let number = plan.directory.number(Side::Receiver, flow);
+        receiver_of(&mut self.receivers, &mut self.lingering, &self.edge, plan, (number, flow), now)
+    }
+
+    /// The receiver has the last byte: with `last`, or because a timer let go what was held.
+    #[cold]
+    fn complete(&mut self, plan: &Plan<'_, P>, number: u32, last: Option<&Packet>, now: Time) {
+        let Some(receiver) = self.receivers.get(number) else { return };
+        let stall = plan.protocol.receiver_stats(&receiver.state).stalls.by_reordering_until(now);
+        let parts = receiver.followed.complete(last, now, stall);
+        receiver.complete = Some(Completion { at: now, by_timer: last.is_none(), parts });
+        let size = plan.size(receiver.end.flow());
+        if plan.protocol.finished_receiver(size).is_some() {
+            self.lingering.push_back((now + LINGER, number));
+        }
+        self.forget_finished(plan, now);
+    }
+
+    /// Closes the receiving ends that have had everything for long enough.
+    fn forget_finished(&mut self, plan: &Plan<'_, P>, now: Time) {
+        while let Some(&(_, number)) = self.lingering.front().filter(|(until, _)| *until <= now) {
+            self.lingering.pop_front();
+            let holds = self.receivers.get(number).is_some_and(|receiver| receiver.end.held() > 0);
+            if holds {
+                self.lingering.push_back((now + LINGER, number));
+            } else if let Some(receiver) = self.receivers.close(number) {
+                self.log.note_receiver(plan, &receiver);
+            }
+        }
+    }
+
+    /// Everything that the flow had to send is acknowledged. True: a flow ended.
+    #[cold]
+    fn finish(&mut self, plan: &Plan<'_, P>, number: u32, here: &mut Here<'_, '_, '_>) -> bool {
+        let Some(mut sender) = self.senders.close(number) else { return false };
+        if here.common.hooks.sending {
+            for end in sender.end.all() {
+                self.edge.finished(end, here);
+            }
+        }
+        self.log.note_sender(plan, &sender, Some(here.nic.now()));
+        true
+    }
+
+    /// Its edge scheme.
+    pub const fn scheme(&self) -> &EdgeScheme {
+        &self.edge.scheme
+    }
+
+    /// What it measured so far.
+    pub const fn log(&self) -> &HostLog {
+        &self.log
+    }
+
+    /// Its receiving ends that are open.
+    pub fn receivers(&self) -> impl Iterator<Item = &Receiver<P::Receiver>> {
+        self.receivers.iter()
+    }
+
+    /// Most flows of which it had one end open at one time: of those that it sends and of those that it receives, the more.
+    pub fn peak_flows(&self) -> usize {
+        self.senders.peak().max(self.receivers.peak())
+    }
+
+    /// What it measured, the flows that are still open included.
+    pub fn into_log(mut self, plan: &Plan<'_, P>) -> HostLog {
+        for sender in self.senders.iter() {
+            self.log.note_sender(plan, sender, None);
+        }
+        for receiver in self.receivers.iter() {
+            self.log.note_receiver(plan, receiver);
+        }
+        self.log
+    }
+}
+
+/// One end of a flow, if it is open.
+fn end_of<'e, S, R>(
+    side: Side,
+    senders: &'e mut Ends<Sender<S>>,
+    receivers: &'e mut Ends<Receiver<R>>,
+    number: u32,
+) -> Option<&'e mut FlowEnd> {
+    match side {
+        Side::Sender => senders.get(number).map(|sender| &mut sender.end),
+        Side::Receiver => receivers.get(number).map(|receiver| &mut receiver.end),
+    }
+}
+
+/// The receiving end of a flow, by its number at its host: opened if it is not open.
+#[inline]
+fn receiver_of<'e, P: Protocol>(
+    ends: &'e mut Ends<Receiver<P::Receiver>>,
+    lingering: &mut VecDeque<(Time, u32)>,
+    edge: &Edge,
+    plan: &Plan<'_, P>,
+    (number, flow): (u32, FlowId),
+    now: Time,
+) -> &'e mut Receiver<P::Receiver> {
+    ends.get_or_open(number, |before| {
+        let flow = FlowId(flow.0 % plan.flows.len() as u32);
+        let (end, size) = (plan.end(flow, Side::Receiver, &edge.scheme), plan.size(flow));
+        // Only an end of which nothing needs to be kept was closed.
+        let again = if before == Before::Closed { plan.protocol.finished_receiver(size) } else { None };
+        if again.is_some() {
+            lingering.push_back((now + LINGER, number));
+        }
+        let state = again.unwrap_or_else(|| plan.protocol.receiver(size));
+        Receiver::new(end, state, plan.flows[flow.index()].start)
+    })
+}

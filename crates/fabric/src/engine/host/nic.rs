@@ -1,0 +1,96 @@
+//! What a host can reach of the fabric: its own cable, its own timers, and the map that its operator gave it.
+
+use std::sync::Arc;
+
+use weft_balance::Message;
+use weft_packet::{FlowId, HostId, Packet};
+use weft_units::{Rate, Time};
+
+use crate::engine::event_set::{EventKey, EventKind};
+use crate::engine::network::Network;
+use weft_topology::Routes;
+
+/// One host's way to the fabric. Whatever runs at a host gets this and not the network: so it cannot reach another node.
+pub struct Nic<'n, 'a> {
+    network: &'n mut Network<'a>,
+    host: HostId,
+}
+
+impl<'n, 'a> Nic<'n, 'a> {
+    /// That of this host.
+    #[inline]
+    pub const fn new(network: &'n mut Network<'a>, host: HostId) -> Self {
+        Self { network, host }
+    }
+
+    /// The host.
+    pub const fn host(&self) -> HostId {
+        self.host
+    }
+
+    /// The time now.
+    #[inline]
+    pub const fn now(&self) -> Time {
+        self.network.now
+    }
+
+    /// Puts a packet of this host into its output queue.
+    #[inline]
+    pub fn send(&mut self, packet: Packet) {
+        debug_assert_eq!(packet.src, self.host, "a host sends its own packets");
+        self.network.send(packet);
+    }
+
+    /// The same with an option word that travels with the packet.
+    pub fn send_with_option(&mut self, packet: Packet, option: u32) {
+        debug_assert_eq!(packet.src, self.host, "a host sends its own packets");
+        self.network.send_with_option(packet, option);
+    }
+
+    /// The same with contents that travel with the packet.
+    pub fn send_with_contents(&mut self, packet: Packet, contents: Arc<[u32]>) {
+        debug_assert_eq!(packet.src, self.host, "a host sends its own packets");
+        self.network.send_with_contents(packet, contents);
+    }
+
+    /// Queues a message of this host's edge scheme.
+    pub fn send_message(&mut self, message: Message) {
+        self.network.send_message(self.host, message);
+    }
+
+    /// The message that a packet brought here.
+    pub fn message_of(&mut self, packet: &Packet) -> Message {
+        self.network.message_of(packet)
+    }
+
+    /// What a packet brought here beside its 64 bytes, if anything.
+    pub fn contents_of(&mut self, packet: &Packet) -> Option<Arc<[u32]>> {
+        self.network.contents_of(packet)
+    }
+
+    /// The rate of the host's cable now.
+    pub fn rate(&self) -> Rate {
+        // A host has one cable, and hosts are the first nodes: the link's number is the host's.
+        self.network.rate(self.host.index())
+    }
+
+    /// Arms a timer of one of this host's flows.
+    pub fn set_flow_timer(&mut self, at: Time, kind: EventKind, flow: FlowId) {
+        self.network.events.push_timer(at, EventKey::new(kind, flow.0));
+    }
+
+    /// Arms a timer of this host's edge scheme.
+    pub fn set_host_timer(&mut self, at: Time, token: u32) {
+        self.network.events.push_timer(at, EventKey::host_timer(self.host.0, token));
+    }
+
+    /// The tables that explicit routes go by, as the operator's map has them.
+    pub fn map(&self) -> &Routes {
+        self.network.explicit_routes()
+    }
+
+    /// The tables in force, as the operator's map has them.
+    pub const fn routes(&self) -> &Routes {
+        &self.network.routes
+    }
+}

@@ -1,0 +1,123 @@
+//! What hosts know before the run begins.
+
+use weft_balance::EdgeScheme;
+use weft_packet::{FlowId, HostId, PacketFlags};
+use weft_traffic::Flow;
+use weft_transport::{FlowSize, Protocol};
+use weft_units::mix64;
+
+use super::Here;
+use super::flow::Side;
+use super::outbox::{End, FlowEnd};
+use crate::engine::ports::SwitchConfigs;
+
+/// The hosts' numbers for their own flows: the n-th flow that a host sends has its number n, and likewise for those that it
+/// receives. Follows from the traffic alone.
+#[derive(Debug)]
+pub struct Directory {
+    /// By flow, then by second subflow, and so on.
+    sender: Vec<u32>,
+    receiver: Vec<u32>,
+    /// How many flows begin and end at each host.
+    pub counts: Vec<(usize, usize)>,
+}
+
+impl Directory {
+    /// The numbers of these flows, each of which has so many subflows.
+    pub fn new(hosts: usize, flows: &[Flow], subflows: usize) -> Self {
+        let mut counts = vec![(0, 0); hosts];
+        let (mut sender, mut receiver) = (Vec::new(), Vec::new());
+        sender.reserve_exact(flows.len() * subflows);
+        receiver.reserve_exact(flows.len() * subflows);
+        for flow in flows {
+            let sent = &mut counts[flow.src.index()].0;
+            sender.push(*sent as u32);
+            *sent += 1;
+            let received = &mut counts[flow.dst.index()].1;
+            receiver.push(*received as u32);
+            *received += 1;
+        }
+        for _ in 1..subflows {
+            sender.extend_from_within(..flows.len());
+            receiver.extend_from_within(..flows.len());
+        }
+        Self { sender, receiver, counts }
+    }
+
+    /// The number of a flow at the host of this end.
+    #[inline]
+    pub fn number(&self, side: Side, flow: FlowId) -> u32 {
+        match side {
+            Side::Sender => self.sender[flow.index()],
+            Side::Receiver => self.receiver[flow.index()],
+        }
+    }
+}
+
+/// What all hosts know before the run begins.
+pub struct Plan<'a, P> {
+    /// The transport.
+    pub protocol: P,
+    /// The traffic.
+    pub flows: &'a [Flow],
+    /// The hosts' numbers for it.
+    pub directory: Directory,
+    /// Bytes of payload in a full-size packet.
+    pub payload_bytes: u64,
+    /// What makes five-tuples of flows.
+    pub hash_key: u64,
+    /// How switches are configured, if the transport chooses ports by it.
+    pub switches: SwitchConfigs,
+}
+
+impl<P: Protocol> Plan<'_, P> {
+    /// The size of a flow.
+    pub fn size(&self, flow: FlowId) -> FlowSize {
+        let flow = &self.flows[flow.index()];
+        if flow.background {
+            FlowSize { segments: FlowSize::ENDLESS, last_payload: 1 }
+        } else {
+            self.protocol.flow_size(flow.size_bytes)
+        }
+    }
+
+    /// An end of a flow at its host.
+    pub fn end(&self, flow: FlowId, side: Side, scheme: &EdgeScheme) -> FlowEnd {
+        let traffic = &self.flows[flow.index()];
+        let hosts = match side {
+            Side::Sender => (traffic.src, traffic.dst),
+            Side::Receiver => (traffic.dst, traffic.src),
+        };
+        let class = PacketFlags::of_class(traffic.class);
+        let first = End::new(flow, side, hosts, self.entropy(flow), class, scheme.new_flow());
+        FlowEnd::new(first, self.protocol.subflows(), self.flows.len() as u32, || scheme.new_flow())
+    }
+
+    /// What stands for the flow's five-tuple.
+    fn entropy(&self, flow: FlowId) -> u32 {
+        (mix64(self.hash_key ^ flow.index() as u64) >> 32) as u32
+    }
+
+    /// The entropies of a flow's ports, if it has several. A scheme at hosts may change them on the way, so then it has one.
+    pub fn ports(&self, flow: FlowId, here: &Here<'_, '_, '_>) -> Box<[u32]> {
+        let most = self.protocol.ports();
+        if most == 1 || here.common.hooks.sending {
+            return Box::default();
+        }
+        let (flow, own) = (&self.flows[flow.index()], self.entropy(flow));
+        let topology = here.common.topology;
+        let racks = [flow.src, flow.dst].map(|host| usize::from(topology.rack_of_host[host.index()]));
+        self.switches.apart(topology, here.nic.routes(), racks, own, most)
+    }
+
+    /// The traffic that a flow or subflow belongs to.
+    pub fn traffic(&self, flow: FlowId) -> &Flow {
+        &self.flows[flow.index() % self.flows.len()]
+    }
+
+    /// The host at one end of a flow or subflow.
+    pub fn host(&self, flow: FlowId, side: Side) -> HostId {
+        let traffic = self.traffic(flow);
+        if side == Side::Sender { traffic.src } else { traffic.dst }
+    }
+}
