@@ -3,6 +3,9 @@
 //! A scheme sees the clock, the packet's header, its own node's ports, its own state and its own random stream. What
 //! it learns of the rest of the fabric, a packet brought it. The worlds that host schemes implement
 //! [`SwitchContext`] and [`EdgeContext`].
+//!
+//! The rule of this room: a scheme acts on its own node and on the packet at hand, through its context, and on
+//! nothing else.
 
 pub mod edge;
 mod edge_api;

@@ -1,4 +1,7 @@
 //! Links, switches, hosts and the event core that moves packets through a fabric.
+//!
+//! The rule of this room: each node has a state of its own, and between nodes there are packets. Code of a host
+//! gets a `Nic`, code of a scheme gets a view of its node, and neither is ever handed the network.
 
 mod engine;
 

@@ -2,6 +2,8 @@
 //!
 //! A [`SpecSource`] is text with changes. [`Prepared::new`] makes a fabric and traffic of it, or says what is wrong;
 //! [`Prepared::run`] simulates; the [`Outcome`] holds tables and a summary, and writes itself as a directory.
+//!
+//! The rule of this room: what a result is, is decided here, once; a result directory is whole or not there.
 
 pub mod bench;
 pub mod bins;

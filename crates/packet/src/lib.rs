@@ -2,6 +2,8 @@
 //!
 //! A packet is one cache line. It stays where it was created until it is delivered or dropped; links pass its
 //! index on, never its bytes.
+//!
+//! The rule of this room: one packet at a time; what its bits mean is for those who write them.
 
 mod header;
 mod place;

@@ -2,6 +2,8 @@
 //! faults that it describes, the routes through them, and the completion times that no run can beat.
 //!
 //! Nothing here knows of packets in flight, schemes or transports. The engine reads a [`Topology`] and never changes it.
+//!
+//! The rule of this room: a fabric at rest; it is read while a run goes on, and never changed.
 
 mod fat_tree;
 mod graph;

@@ -5,6 +5,8 @@
 //! segments of one MSS, the last one shorter.
 //!
 //! [`TransportSpec`] is the registry: what a spec may name, with parameters, defaults and sources.
+//!
+//! The rule of this room: an end knows its own state and the packets that reach it; it acts through its outbox.
 
 mod credits;
 pub mod expresspass;

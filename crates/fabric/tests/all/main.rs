@@ -6,6 +6,7 @@ mod clove;
 mod common;
 mod conga;
 mod conservation;
+mod endings;
 mod expresspass;
 mod faults;
 mod hedera;
