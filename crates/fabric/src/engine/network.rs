@@ -189,9 +189,8 @@ impl<'a> Network<'a> {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn arrive(&mut self, link: u32) -> Option<PacketIndex> {
-        let index = self.take_head(link);
+        let (index, at) = self.take_head(link);
         self.counts.hops += 1;
-        let at = self.links[link as usize].far_end();
         if at.switch == FarEnd::HOST {
             return Some(index);
         }
@@ -210,12 +209,12 @@ impl<'a> Network<'a> {
         self.pool.remove(index)
     }
 
-    /// Takes the packet that arrives first off a link. Inlined by force, as [`Self::arrive`] is.
+    /// Takes the packet that arrives first off a link, and says where it is now. Inlined by force, as [`Self::arrive`] is.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn take_head(&mut self, link: u32) -> PacketIndex {
+    fn take_head(&mut self, link: u32) -> (PacketIndex, FarEnd) {
         let state = &mut self.links[link as usize];
-        let head = state.head;
+        let (head, at) = (state.head, state.far_end());
         if state.tail == head {
             state.head = NO_PACKET;
             state.tail = NO_PACKET;
@@ -226,7 +225,7 @@ impl<'a> Network<'a> {
             self.pool.warm(self.pool[next].next);
             self.events.push_link(&mut self.links, link);
         }
-        head
+        (head, at)
     }
 
     /// A packet is at a switch: to the next link, or nowhere. Inlined by force, as [`Self::arrive`] is.

@@ -38,7 +38,8 @@ pub struct Engine<'a, P: Protocol> {
     /// Nothing happens after this instant: the time limit, or when the last flow that can end has ended.
     last_instant: Time,
     ending: Option<Ending>,
-    events: u64,
+    /// Events that were no packet's arrival.
+    timers: u64,
     sampler: Option<Sampler<'a>>,
 }
 
@@ -89,6 +90,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
             sizes,
             hooks: edge_hooks,
             reads_more: edge_hooks.receiving || subflows > 1 || protocol.ports() > 1,
+            writes_more: edge_hooks.sending || protocol.ports() > 1,
             routes: if edge_hooks.sending {
                 route_counts(topology, network.explicit_routes())
             } else {
@@ -123,7 +125,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
             finite: flows.iter().filter(|flow| !flow.background).count(),
             last_instant: last_start(flows).saturating_add(input.time_limit),
             ending: None,
-            events: 0,
+            timers: 0,
             sampler: input.sample_every.map(|every| Sampler::new(every, topology, flows, sizes)),
             plan,
         };
@@ -163,7 +165,6 @@ impl<'a, P: Protocol> Engine<'a, P> {
             }
             debug_assert!(time >= self.network.now, "time goes on");
             self.network.now = time;
-            self.events += 1;
             match event {
                 Next::Arrival(link) => {
                     if let Some(index) = self.network.arrive(link) {
@@ -195,10 +196,21 @@ impl<'a, P: Protocol> Engine<'a, P> {
     /// A packet reached its host.
     #[inline]
     fn receive(&mut self, index: PacketIndex) {
-        let option = if self.common.reads_more { self.network.pool.option(index) } else { 0 };
+        if self.common.reads_more {
+            return self.read(index);
+        }
         let packet = self.network.consume(index);
-        let ended = at_host!(self, packet.dst, |host, plan, here| host.receive(plan, packet, option, here));
-        if ended {
+        if at_host!(self, packet.dst, |host, plan, here| host.deliver(plan, &packet, here)) {
+            self.flow_ended();
+        }
+    }
+
+    /// The same, where packets may bring more than their transport's fields, or are shown to edge schemes.
+    #[inline(never)]
+    fn read(&mut self, index: PacketIndex) {
+        let option = self.network.pool.option(index);
+        let packet = self.network.consume(index);
+        if at_host!(self, packet.dst, |host, plan, here| host.read(plan, packet, option, here)) {
             self.flow_ended();
         }
     }
@@ -214,6 +226,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
 
     #[cold]
     fn timer(&mut self, key: EventKey) {
+        self.timers += 1;
         let now = self.network.now;
         let (kind, entity) = (key.kind(), key.entity());
         let flow = FlowId(entity);

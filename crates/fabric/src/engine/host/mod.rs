@@ -48,6 +48,8 @@ pub struct Common<'a> {
     pub hooks: EdgeHooks,
     /// Whether packets that come in bring more than their transport's fields, or are shown to the edge scheme.
     pub reads_more: bool,
+    /// Whether packets that go out may carry more than that, or are shown to the edge scheme.
+    pub writes_more: bool,
     /// Explicit routes from rack to rack, as the operator's map has them; empty unless an edge scheme asks.
     pub routes: Vec<u16>,
     /// Where an edge scheme leaves what it wants done.
@@ -116,24 +118,15 @@ impl<P: Protocol> Host<P> {
         plan.protocol.start(&mut sender.state, &mut out);
     }
 
-    /// A packet reached the host, with this option word. Returns whether one of its flows ended by it.
-    #[inline]
-    pub fn receive(
+    /// A packet reached the host, with this option word: reads what it brings beyond its transport's fields, and passes it
+    /// through the edge scheme. Returns whether one of the host's flows ended by it.
+    pub fn read(
         &mut self,
         plan: &Plan<'_, P>,
         packet: Packet,
         option: u32,
         here: &mut Here<'_, '_, '_>,
     ) -> bool {
-        if here.common.reads_more {
-            return self.read(plan, packet, option, here);
-        }
-        self.deliver(plan, &packet, here)
-    }
-
-    /// Reads what a packet brings beyond its transport's fields, and passes it through the edge scheme.
-    #[inline(never)]
-    fn read(&mut self, plan: &Plan<'_, P>, packet: Packet, option: u32, here: &mut Here<'_, '_, '_>) -> bool {
         let intercepts = here.common.hooks.receiving;
         match packet.kind {
             Kind::Message => {
@@ -182,8 +175,9 @@ impl<P: Protocol> Host<P> {
         ended
     }
 
+    /// A packet comes to its transport. Returns whether one of the host's flows ended by it.
     #[inline]
-    fn deliver(&mut self, plan: &Plan<'_, P>, packet: &Packet, here: &mut Here<'_, '_, '_>) -> bool {
+    pub fn deliver(&mut self, plan: &Plan<'_, P>, packet: &Packet, here: &mut Here<'_, '_, '_>) -> bool {
         match Side::of(packet) {
             Side::Sender => self.deliver_to_sender(plan, packet, here),
             Side::Receiver => {

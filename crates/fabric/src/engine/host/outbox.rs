@@ -234,23 +234,27 @@ impl HostOutbox<'_, '_, '_, '_> {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn send_first(&mut self, entropy: u32, outgoing: Outgoing) {
-        let packet = packet_of(&self.end.first, entropy, outgoing);
-        if self.here.common.hooks.sending {
-            return self.send_steered(0, packet, None);
+        if self.here.common.writes_more {
+            return self.send_with(0, entropy, outgoing, None);
         }
-        if packet.kind == Kind::CreditRequest && !self.end.ports.is_empty() {
-            return self.here.nic.send_with_contents(packet, Arc::from(&*self.end.ports));
-        }
-        self.here.nic.send(packet);
+        // Built where it is kept.
+        self.here.nic.send(packet_of(&self.end.first, entropy, outgoing));
     }
 
-    /// Sends a packet by way of the edge scheme. Apart, so that other packets are built where they are kept.
+    /// Sends a packet with all that it may carry beyond its transport's fields, by way of the edge scheme if there is one.
     #[inline(never)]
-    fn send_steered(&mut self, subflow: u8, mut packet: Packet, option: Option<u32>) {
-        self.edge.route(self.end.of(subflow), &mut packet, self.here);
-        match option {
-            Some(option) => self.here.nic.send_with_option(packet, option),
-            None => self.here.nic.send(packet),
+    fn send_with(&mut self, subflow: u8, entropy: u32, outgoing: Outgoing, option: Option<u32>) {
+        let end = self.end.of(subflow);
+        let mut packet = packet_of(end, entropy, outgoing);
+        if self.here.common.hooks.sending {
+            self.edge.route(end, &mut packet, self.here);
+        }
+        if let Some(option) = option {
+            self.here.nic.send_with_option(packet, option);
+        } else if packet.kind == Kind::CreditRequest && !self.end.ports.is_empty() {
+            self.here.nic.send_with_contents(packet, Arc::from(&*self.end.ports));
+        } else {
+            self.here.nic.send(packet);
         }
     }
 
@@ -286,16 +290,9 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
     }
 
     fn send_on(&mut self, subflow: u8, segment: u32, outgoing: Outgoing) {
-        let end = self.end.of(subflow);
-        let packet = packet_of(end, end.entropy, outgoing);
+        let entropy = self.end.of(subflow).entropy;
         let option = (outgoing.kind == Kind::Data).then_some(segment);
-        if self.here.common.hooks.sending {
-            return self.send_steered(subflow, packet, option);
-        }
-        match option {
-            Some(option) => self.here.nic.send_with_option(packet, option),
-            None => self.here.nic.send(packet),
-        }
+        self.send_with(subflow, entropy, outgoing, option);
     }
 
     fn mapping(&self, packet: &Packet) -> (u8, u32) {

@@ -23,7 +23,7 @@ impl<P: Protocol> Engine<'_, P> {
         let mut counters = Counters::default();
         self.count_schemes(&mut counters);
         let state_bytes = self.state_bytes();
-        let Self { hosts, plan, mut network, common, faults, events, .. } = self;
+        let Self { hosts, plan, mut network, common, faults, timers, .. } = self;
         let mut logs: Vec<HostLog> = hosts.into_iter().map(|host| host.into_log(&plan)).collect();
         let paths = paths(&mut logs, &network);
         let strays = logs.iter().map(|log| log.stray_credits).sum();
@@ -45,7 +45,7 @@ impl<P: Protocol> Engine<'_, P> {
             scheme: counters.0,
             packets: network.counts,
             in_flight: network.in_flight(),
-            events,
+            events: network.counts.hops + timers,
             end: network.now,
             memory,
             flows,
