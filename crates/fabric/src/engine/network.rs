@@ -301,7 +301,8 @@ impl<'a> Network<'a> {
             Verdict::Mark => mark(packet, &mut self.drops[link as usize]),
             Verdict::Take => {}
         }
-        self.join::<SHOWN>(link, index, backlog, service, true);
+        let way = Way { backlog, service, delay: profile.delay_ps };
+        self.join::<SHOWN>(link, index, way, true);
     }
 
     /// The same for a port that is not one queue that its profile describes.
@@ -328,53 +329,53 @@ impl<'a> Network<'a> {
         let arrives = !special.vanishes(packet);
         let depart_ps = now + backlog + service;
         special.push(Queued { since_ps: now, depart_ps, wire_bytes: packet.wire_bytes, arrives }, profile);
-        self.join::<SHOWN>(link, index, backlog, service, arrives);
+        let way = Way { backlog, service, delay: profile.delay_ps };
+        self.join::<SHOWN>(link, index, way, arrives);
     }
 
     /// A packet is behind all others of a port with one queue. Unless it `arrives`, the wire loses it.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn join<const SHOWN: bool>(
-        &mut self,
-        link: u32,
-        index: PacketIndex,
-        backlog: u64,
-        service: u64,
-        arrives: bool,
-    ) {
+    fn join<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex, way: Way, arrives: bool) {
         let state = &mut self.links[link as usize];
         let packet = &mut self.pool[index];
         if packet.kind == Kind::Data {
-            packet.add_wait_ps(state.tier as usize, backlog);
+            packet.add_wait_ps(state.tier as usize, way.backlog);
         } else if packet.kind.is_of_scheme() {
             self.counts.control_bytes += u64::from(packet.wire_bytes);
         }
-        state.busy_until = self.now.as_ps() + backlog + service;
+        state.busy_until = self.now.as_ps() + way.backlog + way.service;
         state.bytes += u64::from(packet.wire_bytes);
         state.packets += 1;
-        if SHOWN && self.departures_are_seen {
-            self.tell_of_queued(link, index, backlog);
-        }
         if !arrives {
-            return self.drop_at(link, index);
+            return self.lose_on_wire::<SHOWN>(link, index, way.backlog);
         }
-        let state = &mut self.links[link as usize];
-        let mut arrive = state.busy_until + self.profiles[state.profile].delay_ps;
-        let tail = state.tail;
+        let arrive = state.busy_until + way.delay;
+        let tail = std::mem::replace(&mut state.tail, index);
         if tail == NO_PACKET {
-            self.pool[index].arrive = Time::from_ps(arrive);
+            packet.arrive = Time::from_ps(arrive);
             state.head = index;
-            state.tail = index;
             state.head_arrive = arrive;
             self.events.push_link(&mut self.links, link);
         } else {
-            // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
-            state.tail = index;
             let ahead = &mut self.pool[tail];
             ahead.next = index;
-            arrive = arrive.max(ahead.arrive.as_ps());
-            self.pool[index].arrive = Time::from_ps(arrive);
+            // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
+            let arrive = ahead.arrive.max(Time::from_ps(arrive));
+            self.pool[index].arrive = arrive;
         }
+        if SHOWN && self.departures_are_seen {
+            self.tell_of_queued(link, index, way.backlog);
+        }
+    }
+
+    /// The queue took a packet that the wire loses.
+    #[cold]
+    fn lose_on_wire<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex, backlog_ps: u64) {
+        if SHOWN && self.departures_are_seen {
+            self.tell_of_queued(link, index, backlog_ps);
+        }
+        self.drop_at(link, index);
     }
 
     #[cold]
@@ -452,6 +453,14 @@ impl<'a> Network<'a> {
             + self.schemes.capacity() * size_of::<SwitchScheme>()
             + self.schemes.iter().map(SwitchScheme::state_bytes).sum::<u64>() as usize
     }
+}
+
+/// What a packet has before it on a port with one queue, in ps: what is queued, its own service, and propagation.
+#[derive(Clone, Copy)]
+struct Way {
+    backlog: u64,
+    service: u64,
+    delay: u64,
 }
 
 /// Notes a choice in the packet's trail.
