@@ -70,8 +70,6 @@ pub struct Network<'a> {
     pub(super) hooks: SwitchHooks,
     /// Whether switches answer when a hop limit expires.
     pub(super) traces: bool,
-    /// Whether explicit routes go by `pinned`.
-    pins: bool,
     /// The tables that explicit routes go by, if they mean the same paths throughout the run.
     pinned: Option<Routes>,
     /// Somebody wants to see what switches queue: the scheme, the observer or the tracer.
@@ -129,7 +127,6 @@ impl<'a> Network<'a> {
             schemes: switch_schemes(topology, seed, max_wire_bytes, scheme),
             hooks: SwitchHooks { arriving: hooks.arriving || edge_hooks.traces, ..hooks },
             traces: edge_hooks.traces,
-            pins: edge_hooks.pinned,
             pinned: edge_hooks.pinned.then(|| Routes::at_start(&topology.at_its_best(faults))),
             departures_are_seen: hooks.queued,
             observer: None,
@@ -237,7 +234,7 @@ impl<'a> Network<'a> {
         let (switch, first) = (at.switch as usize, at.first_link);
         let link = if rack == at.rack {
             self.topology.link_to_host[packet.dst.index()]
-        } else if self.pins && packet.route != Route::ANY {
+        } else if self.pinned.is_some() && packet.route != Route::ANY {
             match self.pinned_link(switch, rack, index) {
                 Some(link) => link,
                 None => return self.drop_unroutable(index),

@@ -13,7 +13,7 @@ pub enum Scheduler {
     Weighted(Rounds),
 }
 
-/// Deficit round robin (Shreedhar and Varghese, IEEE/ACM ToN 1996): in its turn a class may send its quantum and what it
+/// Deficit round robin (Shreedhar and Varghese, IEEE/ACM Transactions on Networking, 1996): in its turn a class may send its quantum and what it
 /// left over before. After any number of whole rounds a class that always had packets has sent so many quanta, less at
 /// most one packet.
 #[derive(Debug)]
