@@ -141,12 +141,13 @@ def read_provenance(directory: Path) -> dict[str, dict[str, Any]]:
 def _readable_rows(place: Path) -> dict[str, dict[str, Any]]:
     import polars as pl
 
+    damage: tuple[type[BaseException], ...] = (ValueError, *unreadable())
     found: dict[str, dict[str, Any]] = {}
     for file in sorted(place.rglob(_FILE)):
         try:
             (row,) = pl.read_parquet(file).to_dicts()
             found[_point(file, place)] = row
-        except (ValueError, *unreadable()):
+        except damage:
             _LOG.warning("%s: is damaged; its run is done again", file)
     return found
 

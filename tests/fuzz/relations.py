@@ -1,0 +1,144 @@
+"""Runs that must tell the same, or the same but for a factor, whatever the spec."""
+
+import copy
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from fuzz.specs import SLOWED
+from weft.simulation import Result
+from weft.spec import to_toml
+
+__all__ = ["RELATIONS", "Doubt", "Run"]
+
+Run: TypeAlias = Callable[[str], Result]
+"""Runs the TOML of a spec."""
+Doubt: TypeAlias = str
+Document: TypeAlias = Mapping[str, Any]
+
+_OBSERVING = ("sample_every", "paths_of", "trace_flows", "bins")
+_FACTOR = 10
+_ROUNDING = 1e-6
+_PACED = ("expresspass", "maxpass")
+_UNIT = re.compile(r"^(\d+(?:\.\d+)?) *(Tbps|Gbps|Mbps|Kbps|bps|s|ms|us|ns|ps)$")
+_PICOSECONDS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
+_BITS = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
+
+
+def the_resolved_spec_gives_the_same_bytes(result: Result, _document: Document, run: Run) -> Iterator[Doubt]:
+    """What a result says of its spec is all that it needs to come out again."""
+    again = run(result.spec)
+    for name in ("flows", "links", "samples", "deliveries", "paths", "traces", "scheme"):
+        if not getattr(again, name).equals(getattr(result, name)):
+            yield f"table {name} is another one"
+
+
+def observation_changes_no_flow(result: Result, document: Document, run: Run) -> Iterator[Doubt]:
+    """Looking at links, paths and traces more, less or not at all moves no packet."""
+    other = copy.deepcopy(dict(document))
+    other["run"] = {key: value for key, value in document["run"].items() if key not in _OBSERVING}
+    if "sample_every" not in document["run"]:
+        other["run"] |= {"sample_every": "100us", "paths_of": "0B", "trace_flows": 3}
+    yield from _same_flows(result, run(to_toml(other)))
+
+
+def nothing_but_time_is_longer_at_a_tenth_of_the_rate(result: Result, _document: Document, run: Run) -> Iterator[Doubt]:
+    """All rates divided by ten and all times multiplied by ten: every flow takes ten times as long.
+
+    Only where that is exact: a byte takes whole picoseconds, and flows come when a trace says, not at drawn times. What a
+    scheme works out of times may round. Credits leave at a share of a link's rate with a drawn jitter, every one at a
+    rounded time: two events that swap places by a picosecond make another run, so transports with credits are left out.
+    """
+    spec = tomllib.loads(result.spec)
+    rates = result.links["rate_bps"].unique().to_list() + list(_rates(spec))
+    if spec["transport"]["name"] in _PACED:
+        return
+    if any(8 * 10**12 % rate for rate in rates) or not spec["traffic"].get("trace") or spec["traffic"].get("incast"):
+        return
+    slow = run(to_toml(_scaled(spec)))
+    own, other = (one.flows.sort("id") for one in (result, slow))
+    for name in ("start_us", "fct_us"):
+        apart = (other[name] - own[name] * _FACTOR).abs() > own[name].abs() * _FACTOR * _ROUNDING
+        if apart.any() or own[name].null_count() != other[name].null_count():
+            row = int(apart.fill_null(False).arg_max() or 0)
+            yield f"{name} of flow {row}: {own[name][row]} and, slowed down, {other[name][row]}"
+            return
+
+
+def a_rack_without_traffic_changes_nothing(result: Result, document: Document, run: Run) -> Iterator[Doubt]:
+    """In a fabric of one path, another rack that neither sends nor receives is not noticed."""
+    fabric, traffic = document["fabric"], document["traffic"]
+    if not _one_path(fabric) or "trace" not in traffic or fabric.get("fault") or "red" in str(fabric):
+        return
+    more = copy.deepcopy(dict(document))
+    more["fabric"]["leaves"] = fabric["leaves"] + 1
+    yield from _same_flows(result, run(to_toml(more)))
+
+
+def with_one_path_all_schemes_are_alike(result: Result, document: Document, run: Run) -> Iterator[Doubt]:
+    """Where there is nothing to choose, a scheme that sends nothing of its own is as good as ECMP."""
+    if not _one_path(document["fabric"]) or document["balancer"]["name"] == "ecmp" or _sends(result):
+        return
+    plain = run(to_toml({**document, "balancer": {"name": "ecmp"}}))
+    yield from _same_flows(result, plain, ("id", "start_us", "fct_us", "segments_sent", "retransmissions", "timeouts"))
+
+
+RELATIONS: Mapping[str, Callable[[Result, Document, Run], Iterator[Doubt]]] = {
+    relation.__name__: relation
+    for relation in (
+        the_resolved_spec_gives_the_same_bytes,
+        observation_changes_no_flow,
+        nothing_but_time_is_longer_at_a_tenth_of_the_rate,
+        a_rack_without_traffic_changes_nothing,
+        with_one_path_all_schemes_are_alike,
+    )
+}
+
+
+def _same_flows(own: Result, other: Result, names: tuple[str, ...] | None = None) -> Iterator[Doubt]:
+    left, right = own.flows.sort("id"), other.flows.sort("id")
+    for name in names or left.columns:
+        if not left[name].equals(right[name], null_equal=True):
+            apart = left[name].ne_missing(right[name]).arg_max() if left.height == right.height else None
+            where = "" if apart is None else f" of flow {apart}: {left[name][apart]} and {right[name][apart]}"
+            yield f"{name}{where}"
+            return
+
+
+def _one_path(fabric: Document) -> bool:
+    return fabric["kind"] == "leaf-spine" and fabric.get("spines") == 1 and fabric.get("links_per_pair", 1) == 1
+
+
+def _sends(result: Result) -> bool:
+    """Whether a scheme sent packets or header bytes of its own, or hid marks from the transport."""
+    counters = dict(result.scheme.select("name", "value").iter_rows())
+    own = sum(value for name, value in counters.items() if "probe" in name or "relay" in name or "message" in name)
+    return bool(own or result.summary.raw["overhead_bytes"])
+
+
+def _rates(value: Any) -> Iterator[int]:
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _rates(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _rates(inner)
+    elif isinstance(value, str) and (found := _UNIT.match(value)) and found[2] in _BITS:
+        yield round(float(found[1]) * _BITS[found[2]])
+
+
+def _scaled(value: Any) -> Any:
+    """Make times ten times as long, and rates a tenth."""
+    if isinstance(value, Mapping):
+        return {key: _scaled(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_scaled(inner) for inner in value]
+    for fast, slow in SLOWED.items():
+        if isinstance(value, str) and value.endswith(fast):
+            return value.removesuffix(fast) + slow
+    if isinstance(value, str) and (found := _UNIT.match(value)):
+        if found[2] in _BITS:
+            return f"{round(float(found[1]) * _BITS[found[2]]) // _FACTOR}bps"
+        return f"{round(float(found[1]) * _PICOSECONDS[found[2]]) * _FACTOR}ps"
+    return value

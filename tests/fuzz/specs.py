@@ -1,0 +1,221 @@
+"""A case of the fuzzer: a small spec that runs, and what was changed in it, so that the changes can be taken back."""
+
+import copy
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, TypeAlias
+
+from fuzz.space import OMIT, Space
+from weft import _core
+from weft.catalog import entries
+from weft.errors import SpecError
+from weft.spec import to_toml
+
+__all__ = ["SLOWED", "Case", "Maker", "document", "resolved"]
+
+SLOWED = {"flows.csv": "flows-slow.csv", "graph.toml": "graph-slow.toml"}
+"""Files of flows and of a fabric, and the same with times ten times as long and rates a tenth."""
+TRACE = "flows.csv"
+
+Path_: TypeAlias = tuple[str, ...]
+Tweak: TypeAlias = tuple[Path_, Any]
+
+_FABRICS: Sequence[Mapping[str, Any]] = (
+    {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
+    {"kind": "leaf-spine", "leaves": 3, "spines": 3, "hosts_per_leaf": 2},
+    {"kind": "leaf-spine", "leaves": 2, "spines": 4, "hosts_per_leaf": 4},
+    {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 2},
+    {"kind": "fat-tree", "k": 4},
+    {"kind": "graph", "file": "graph.toml"},
+)
+GRAPH = """
+hosts = ["host0", "host1", "host2", "host3"]
+switches = ["leaf0", "leaf1", "spine0", "spine1"]
+rate = "RATE Mbps"
+delay = "TIME us"
+link = [
+    { from = ["host0", "host1"], to = "leaf0" },
+    { from = ["host2", "host3"], to = "leaf1" },
+    { from = ["leaf0", "leaf1"], to = "spine0", rate = "HALF Mbps" },
+    { from = ["leaf0", "leaf1"], to = "spine1", delay = "3TIME us" },
+]
+"""
+
+FITS = {
+    "scheme": "qall-poly",
+    "time_constant": "10ms",
+    "polynomials": [{"degree": 1, "coefficients": [0.1, 0.5, -0.1]}],
+}
+
+CABLES = (
+    "leaf0-spine0", "leaf1-spine0", "leaf0-spine1", "leaf0>spine0", "spine1>leaf1", "host0-leaf0", "host1-leaf0",
+    "host2>leaf1",
+)  # fmt: skip
+NAMES: Mapping[str, Sequence[str]] = {
+    "link": CABLES,
+    "tier": ("leaf-spine", "host-leaf"),
+    "workload": [item.name for item in entries("workloads")],
+    "bins": [item.name for item in entries("bins")] + ["0-1KB,1KB-"],
+    "file": ("fits.json",),
+}
+"""What the strings of a spec may name: there are no files of traces, and of cables those of the smallest fabric."""
+
+_TRAFFICS: Sequence[Mapping[str, Any]] = (
+    {"size": "20KB", "load": 0.6, "flows": 10},
+    {"size": "200KB", "load": 0.8, "flows": 20},
+    {"trace": TRACE},
+    {"incast": [{"senders": 3, "size": "50KB", "receiver": 0}]},
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A spec as the smallest one of its schemes, and changes."""
+
+    base: Mapping[str, Any]
+    tweaks: Sequence[Tweak]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The whole spec."""
+        return document(self.base, self.tweaks)
+
+    @property
+    def toml(self) -> str:
+        """The whole spec as a file."""
+        return to_toml(self.document)
+
+
+def document(base: Mapping[str, Any], tweaks: Sequence[Tweak]) -> dict[str, Any]:
+    """Apply changes to a spec."""
+    found = copy.deepcopy(dict(base))
+    for path, value in tweaks:
+        table = found
+        for part in path[:-1]:
+            table = table.setdefault(part, {})
+        table[path[-1]] = value
+        if path == ("traffic", "workload"):
+            table.pop("size", None)
+    return found
+
+
+def resolved(toml: str, folder: Path) -> dict[str, Any]:
+    """Resolve a spec, or raise `SpecError`."""
+    found: dict[str, Any] = json.loads(_core.resolve(toml, base_dir=str(folder)))
+    return found
+
+
+class Maker:
+    """Makes cases by their number: the same number, the same case."""
+
+    def __init__(self, folder: Path) -> None:
+        """Put the files that specs name into a folder."""
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        for factor, names in ((1, SLOWED.keys()), (10, SLOWED.values())):
+            for name, text in zip(names, (_trace(factor), _graph(factor)), strict=True):
+                (folder / name).write_text(text, encoding="utf-8")
+        (folder / "fits.json").write_text(json.dumps(FITS), encoding="utf-8")
+        self._space = Space(json.loads(_core.schema()), NAMES)
+        self._balancers = self._space.variants("balancer")
+        self._transports = self._space.variants("transport")
+        fabrics = {node["properties"]["kind"]["const"]: node for node in self._space.variants("fabric")}
+        self._fabrics = [(base, fabrics[base["kind"]]) for base in _FABRICS]
+
+    def case(self, number: int) -> Case:
+        """Make a case whose spec the core takes: what it refuses is taken back, one change at a time."""
+        random = Random(number)
+        # Every pair of a scheme and a transport comes in turn.
+        scheme = self._balancers[number % len(self._balancers)]
+        transport = self._transports[number // len(self._balancers) % len(self._transports)]
+        fabric, fabric_node = random.choice(self._fabrics)
+        base = {
+            "run": {"seed": random.randint(0, 2**31), "time_limit": random.choice(("5ms", "50ms", "1s"))},
+            "fabric": dict(fabric),
+            "traffic": copy.deepcopy(dict(random.choice(_TRAFFICS))),
+            "transport": _smallest(transport),
+            "balancer": _smallest(scheme),
+        }
+        nodes = {
+            "fabric": fabric_node, "transport": transport, "balancer": scheme,
+            "run": self._space.variants("run")[0], "traffic": self._space.variants("traffic")[0],
+        }  # fmt: skip
+        tweaks = [tweak for section, node in nodes.items() for tweak in self._tweaks(section, node, base, random)]
+        return self._accepted(base, tweaks, random)
+
+    def _tweaks(
+        self, section: str, node: Mapping[str, Any], base: Mapping[str, Any], random: Random
+    ) -> Iterator[Tweak]:
+        share = random.choice((0.0, 0.1, 0.3, 0.6))
+        for key, inner in node["properties"].items():
+            if random.random() < share and key not in ("kind", "name", "seed", "trace", "file"):
+                value = self._space.draw(inner, key, random)
+                if value is not OMIT:
+                    yield (section, key), value
+        if section == "fabric" and "fault" in node["properties"] and random.random() < 0.4:
+            yield ("fabric", "fault"), [self._fault(node, random) for _ in range(random.randint(1, 4))]
+
+    def _fault(self, fabric: Mapping[str, Any], random: Random) -> dict[str, Any]:
+        """Draw a fault that comes, and perhaps goes, while packets are queued: others may overlap it."""
+        inner = self._space.node(fabric["properties"]["fault"])
+        drawn: dict[str, Any] = self._space.table(self._space.node(inner["items"]), random, share=0.3)
+        drawn["at"] = f"{random.choice((0, random.randint(1, 400)))}us"
+        if random.random() < 0.7:
+            drawn["until"] = f"{random.randint(1, 900)}us"
+        if random.random() < 0.7:
+            drawn["link"] = random.choice(CABLES)
+            drawn.pop("share", None), drawn.pop("tier", None)
+        return drawn
+
+    def _accepted(self, base: Mapping[str, Any], tweaks: list[Tweak], random: Random) -> Case:
+        while True:
+            case = Case(base, tuple(tweaks))
+            try:
+                resolved(case.toml, self.folder)
+            except SpecError as error:
+                if not tweaks:
+                    return case
+                tweaks = _without_refused(tweaks, str(error), random)
+            else:
+                return case
+
+
+def _without_refused(tweaks: Sequence[Tweak], message: str, random: Random) -> list[Tweak]:
+    """Take back the change that a message is about; one by chance if none is named."""
+    words = set(re.findall(r"[a-z_]+", message))
+    named = [tweak for tweak in tweaks if tweak[0][-1] in words]
+    gone = random.choice(named or tweaks)
+    return [tweak for tweak in tweaks if tweak is not gone]
+
+
+def _graph(factor: int) -> str:
+    """Two racks and two ways between them, one slower, the other longer."""
+    return (
+        GRAPH.replace("RATE", str(10_000 // factor))
+        .replace("HALF", str(5_000 // factor))
+        .replace("3TIME", str(3 * factor))
+        .replace("TIME", str(factor))
+    )
+
+
+def _trace(factor: int) -> str:
+    """Flows of many sizes between the hosts that every fabric here has."""
+    random = Random(1)
+    starts = sorted(random.randint(0, 300) for _ in range(24))
+    rows = [
+        f"{factor * start},{src},{(src + random.randint(1, 3)) % 4},{round(10 ** random.uniform(0.0, 5.3))}"
+        for start, src in ((start, random.randint(0, 3)) for start in starts)
+    ]
+    return "\n".join(["start_us,src,dst,size_bytes", *rows, ""])
+
+
+def _smallest(node: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a scheme or transport with what it must have."""
+    found = {"name": node["properties"]["name"]["const"]}
+    if "file" in node.get("required", ()):
+        found["file"] = "fits.json"
+    return found

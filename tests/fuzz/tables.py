@@ -1,0 +1,147 @@
+"""What must hold between the tables of one run, whatever its spec."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from weft.simulation import Result
+
+__all__ = ["mistakes"]
+
+Check: TypeAlias = Callable[[Result, Mapping[str, Any]], Iterator[str]]
+
+_ROUNDING = 1e-6
+"""Times are whole picoseconds, told in microseconds: what differs by less comes of adding them up."""
+
+
+def mistakes(result: Result, spec: Mapping[str, Any]) -> list[str]:
+    """List what does not hold; `spec` is the resolved one."""
+    return [f"{check.__name__}: {text}" for check in _CHECKS for text in check(result, spec)]
+
+
+def finished_flows_are_delivered(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
+    """Delivered bytes are the size of a flow that finished, and no more than that of one that did not."""
+    flows = result.flows.filter(~pl.col("background"))
+    short = flows.filter(pl.col("fct_us").is_not_null() & (pl.col("delivered_bytes") != pl.col("size_bytes")))
+    more = flows.filter(pl.col("delivered_bytes") > pl.col("size_bytes"))
+    yield from _rows(short.select("id", "delivered_bytes", "size_bytes"))
+    yield from _rows(more.select("id", "delivered_bytes", "size_bytes"))
+
+
+def parts_of_a_time_add_up(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
+    """What a flow's time was spent on is its completion time; no part is negative."""
+    flows = result.flows
+    parts = [name for name in flows.columns if name.startswith("spent_")]
+    told = flows.filter(pl.col("fct_us").is_not_null() & pl.all_horizontal(pl.col(parts).is_not_null()))
+    total = pl.sum_horizontal(parts)
+    apart = (total - pl.col("fct_us")).abs() > _ROUNDING * pl.col("fct_us") + 1e-5
+    yield from _rows(told.filter(apart).select("id", "fct_us", total.alias("parts")))
+    yield from _rows(told.filter(pl.any_horizontal(pl.col(parts) < -1e-9)).select("id", *parts))
+
+
+def a_packet_waits_no_longer_than_its_flow_takes(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
+    """The mean wait of a finished flow's packets, over all tiers, is no longer than the flow took."""
+    waits = [name for name in result.flows.columns if name.startswith("wait_")]
+    flows = result.flows.filter(pl.col("fct_us").is_not_null() & (pl.col("segments_received") > 0))
+    mean = pl.sum_horizontal(waits) / pl.col("segments_received")
+    longest = pl.max_horizontal("fct_us", "sender_fct_us")
+    yield from _rows(flows.filter(mean > longest * (1 + _ROUNDING)).select("id", "fct_us", mean.alias("wait_us")))
+
+
+def nothing_is_faster_than_ideal(result: Result, spec: Mapping[str, Any]) -> Iterator[str]:
+    """Slowdown is at least 1, unless a fault changes rates, which the ideal does not know."""
+    if not any(fault.get("rate") for fault in spec["fabric"].get("fault", ())):
+        fast = result.flows.filter(pl.col("slowdown") < 1.0 - _ROUNDING)
+        yield from _rows(fast.select("id", "slowdown", "fct_us", "ideal_fct_us"))
+
+
+def segments_are_conserved(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
+    """No more segments come or are dropped than were sent; no more are sent again than were sent."""
+    lost = pl.col("segments_sent") < pl.col("segments_received") + pl.col("dropped_segments")
+    again = pl.col("retransmissions") > pl.col("segments_sent")
+    names = ("id", "segments_sent", "segments_received", "dropped_segments", "retransmissions")
+    yield from _rows(result.flows.filter(lost | again).select(names))
+
+
+def links_carry_no_more_than_they_can(result: Result, spec: Mapping[str, Any]) -> Iterator[str]:
+    """Utilisation is at most 1, over the run and in each interval; a byte more is rounding."""
+    if any(fault.get("rate") for fault in spec["fabric"].get("fault", ())):
+        return  # the rate of a table is the one at the end
+    # The bytes of a link count when they are queued: what waits when the run ends has not been carried.
+    if result.samples.is_empty():
+        return
+    over = pl.col("sent_bytes") > pl.col("rate_bps") * pl.col("interval_us") / 8e6 + 1.0
+    yield from _rows(result.samples.filter(over).select("link", "time_us", "sent_bytes", "utilisation"))
+
+
+def samples_add_up_to_links(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
+    """What was sent in all intervals, and is queued at the end, is what was queued on a link; drops and marks too."""
+    samples = result.samples
+    if samples.is_empty():
+        return
+    last = pl.col("time_us") == samples["time_us"].max()
+    sums = samples.group_by("link").agg(
+        sent=pl.col("sent_bytes").sum(),
+        queued=pl.col("backlog_bytes").filter(last).sum(),
+        drops=pl.col("dropped_packets").sum(),
+        marks=pl.col("marked_packets").sum(),
+    )
+    both = result.links.join(sums, on="link", how="left").with_columns(
+        pl.col("sent", "queued", "drops", "marks").fill_null(0)
+    )
+    apart = (pl.col("sent") + pl.col("queued")).cast(pl.Int64) - pl.col("bytes").cast(pl.Int64)
+    wrong = (
+        (apart.abs() > 2)
+        | (pl.col("drops") != pl.col("dropped_packets"))
+        | (pl.col("marks") != pl.col("marked_packets"))
+    )
+    names = ("link", "bytes", "sent", "queued", "dropped_packets", "drops", "marked_packets", "marks")
+    yield from _rows(both.filter(wrong).select(names))
+    small = pl.col("backlog_bytes") > pl.col("largest_backlog_bytes")
+    yield from _rows(samples.filter(small).select("link", "time_us", "backlog_bytes", "largest_backlog_bytes"))
+
+
+def deliveries_are_payload_of_flows(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
+    """What receivers got over time is what the flows delivered."""
+    if result.samples.is_empty():
+        return
+    got, flows = int(result.deliveries["payload_bytes"].sum() or 0), result.flows
+    ended = int(flows.filter(pl.col("fct_us").is_not_null())["delivered_bytes"].sum())
+    if got < ended or (flows["fct_us"].null_count() == 0 and got != ended):
+        yield f"{got} bytes in deliveries, {ended} of the flows that ended"
+
+
+def the_summary_is_that_of_the_flows(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
+    """Flows, those that did not finish, what they sent again and what was dropped are counted alike."""
+    flows, raw = result.flows, result.summary.raw
+    own = flows.filter(~pl.col("background"))
+    pairs = {
+        "flows": own.height,
+        "unfinished": own["fct_us"].null_count(),
+        "retransmissions": int(own["retransmissions"].sum()),
+        "timeouts": int(own["timeouts"].sum()),
+        "dropped_packets": int(result.links["dropped_packets"].sum()) + raw["unroutable_packets"],
+    }
+    for name, value in pairs.items():
+        if raw[name] != value:
+            yield f"{name} is {raw[name]} in the summary, {value} in the tables"
+
+
+_CHECKS: tuple[Check, ...] = (
+    finished_flows_are_delivered,
+    parts_of_a_time_add_up,
+    a_packet_waits_no_longer_than_its_flow_takes,
+    nothing_is_faster_than_ideal,
+    segments_are_conserved,
+    links_carry_no_more_than_they_can,
+    samples_add_up_to_links,
+    deliveries_are_payload_of_flows,
+    the_summary_is_that_of_the_flows,
+)
+
+
+def _rows(frame: pl.DataFrame) -> Iterator[str]:
+    """Tell the first row that is wrong."""
+    if frame.height:
+        yield f"{frame.height} rows, as {frame.row(0, named=True)}"
