@@ -46,8 +46,8 @@ def observation_changes_no_flow(result: Result, document: Document, run: Run) ->
 def nothing_but_time_is_longer_at_a_tenth_of_the_rate(result: Result, _document: Document, run: Run) -> Iterator[Doubt]:
     """All rates divided by ten and all times multiplied by ten: every flow takes ten times as long.
 
-    Only where that is exact: a byte takes whole picoseconds, and flows come when a trace says, not at drawn times. What a
-    scheme works out of times may round. Credits leave at a share of a link's rate with a drawn jitter, every one at a
+    Only where that is exact: a byte takes whole picoseconds, and flows come when a trace says, not at drawn times. What
+    a scheme works out of times may round. Credits leave at a share of a link's rate with a drawn jitter, every one at a
     rounded time: two events that swap places by a picosecond make another run, so transports with credits are left out.
     """
     spec = tomllib.loads(result.spec)

@@ -23,7 +23,7 @@ _LARGEST: Mapping[str, int] = {
 _PICOSECONDS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
 _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _BITS = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
-_RANGE = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?) to (\d[\d,]*(?:\.\d+)?)(?![\w.^])")
+_RANGE = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?) to (\d[\d,]*(?:\.\d+)?)(?![\w.^]| %)")
 _QUANTITY = re.compile(r"^(\d+(?:\.\d+)?) *([A-Za-z]+)$")
 
 
@@ -125,7 +125,7 @@ class Space:
 def _range(node: Mapping[str, Any], low: float, high: float) -> tuple[Any, Any]:
     """Find the range of a number: that of its description, within that of its type."""
     least, most = node.get("minimum", low), node.get("maximum", high)
-    if documented := _RANGE.search(node.get("description", "").replace("\n", " ")):
+    if documented := _RANGE.search(node.get("description", "").split("Source:")[0].replace("\n", " ")):
         own = [float(text.replace(",", "").rstrip(".")) for text in documented.groups()]
         if own[0] < own[1]:
             least, most = max(least, own[0]), min(most, own[1]) if "maximum" in node else own[1]

@@ -48,7 +48,9 @@ link = [
 FITS = {
     "scheme": "qall-poly",
     "time_constant": "10ms",
-    "polynomials": [{"degree": 1, "coefficients": [0.1, 0.5, -0.1]}],
+    "polynomials": [
+        {"degree": degree, "coefficients": [0.1, 0.5, -0.1] + [0.0] * more} for degree, more in ((1, 0), (2, 3), (3, 7))
+    ],
 }
 
 CABLES = (
@@ -152,7 +154,9 @@ class Maker:
     ) -> Iterator[Tweak]:
         share = random.choice((0.0, 0.1, 0.3, 0.6))
         for key, inner in node["properties"].items():
-            if random.random() < share and key not in ("kind", "name", "seed", "trace", "file"):
+            if random.random() < share and key not in ("kind", "name", "seed", "trace"):
+                if (section, key) == ("fabric", "file"):
+                    continue
                 value = self._space.draw(inner, key, random)
                 if value is not OMIT:
                     yield (section, key), value
@@ -214,8 +218,5 @@ def _trace(factor: int) -> str:
 
 
 def _smallest(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a scheme or transport with what it must have."""
-    found = {"name": node["properties"]["name"]["const"]}
-    if "file" in node.get("required", ()):
-        found["file"] = "fits.json"
-    return found
+    """Return a scheme or transport with its defaults."""
+    return {"name": node["properties"]["name"]["const"]}

@@ -17,9 +17,7 @@ def used() -> dict[str, set[str]]:
     rooms = {}
     for manifest in ROOT.glob("crates/*/Cargo.toml"):
         dependencies = tomllib.loads(manifest.read_text(encoding="utf-8"))["dependencies"]
-        rooms[manifest.parent.name] = {
-            name.removeprefix("weft-") for name in dependencies if name.startswith("weft-")
-        }
+        rooms[manifest.parent.name] = {name.removeprefix("weft-") for name in dependencies if name.startswith("weft-")}
     return rooms
 
 

@@ -1,0 +1,81 @@
+"""The fuzzer notices what it is there to notice, makes the same cases everywhere, and leaves out no parameter."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import weft
+from conftest import SMALL
+from fuzz.relations import RELATIONS
+from fuzz.shrinking import shrunk
+from fuzz.specs import Case, Maker
+from fuzz.tables import mistakes
+from weft import _core
+from weft.simulation import Result
+from weft.spec import to_toml
+
+DAMAGES = {
+    "finished_flows_are_delivered": ("flows", pl.col("delivered_bytes") - 1),
+    "parts_of_a_time_add_up": ("flows", pl.col("spent_window_us") + 1.0),
+    "a_packet_waits_no_longer_than_its_flow_takes": ("flows", pl.col("wait_leaf_us") + 1e9),
+    "nothing_is_faster_than_ideal": ("flows", pl.col("slowdown") * 0.0 + 0.9),
+    "segments_are_conserved": ("flows", pl.col("segments_received") + 1),
+    "links_carry_no_more_than_they_can": ("samples", pl.col("sent_bytes") * 1000),
+    "samples_add_up_to_links": ("links", pl.col("marked_packets") + 1),
+    "deliveries_are_payload_of_flows": ("deliveries", pl.col("payload_bytes") + 1),
+    "the_summary_is_that_of_the_flows": ("flows", pl.col("retransmissions") + 1),
+}
+
+
+def small_run() -> Result:
+    return weft.run({}, set={**SMALL, "run.sample_every": "100us"})
+
+
+def test_a_run_has_no_mistakes() -> None:
+    result = small_run()
+    assert mistakes(result, {"fabric": {}}) == []
+
+
+@pytest.mark.parametrize("check", DAMAGES)
+def test_each_check_notices_a_table_that_is_wrong(check: str) -> None:
+    result = small_run()
+    table, damage = DAMAGES[check]
+    result._frames[table] = getattr(result, table).with_columns(damage)
+    assert check in {told.split(":", 1)[0] for told in mistakes(result, {"fabric": {}})}
+
+
+def test_a_relation_notices_another_run() -> None:
+    document = {"run": {"seed": 1}, "fabric": {}, "traffic": {}}
+    own = weft.run({}, set=SMALL)
+    other = weft.run({}, set=SMALL, seed=2)
+    for name in ("the_resolved_spec_gives_the_same_bytes", "observation_changes_no_flow"):
+        assert list(RELATIONS[name](own, document, lambda _: other)), name
+
+
+def test_a_case_follows_from_its_number(tmp_path: Path) -> None:
+    one, two = Maker(tmp_path / "a"), Maker(tmp_path / "b")
+    assert [one.case(number).toml for number in range(40)] == [two.case(number).toml for number in range(40)]
+
+
+def test_every_parameter_of_every_scheme_and_transport_is_drawn(tmp_path: Path) -> None:
+    schema = json.loads(_core.schema())
+    maker = Maker(tmp_path)
+    drawn: dict[str, set[str]] = {}
+    for number in range(760):
+        document = maker.case(number).document
+        for section in ("balancer", "transport"):
+            drawn.setdefault(document[section]["name"], set()).update(document[section])
+    for section in ("BalancerSpec", "TransportSpec"):
+        for node in schema["$defs"][section]["oneOf"]:
+            name = node["properties"]["name"]["const"]
+            missing = set(node["properties"]) - drawn[name]
+            assert not missing, f"{name}: {missing}"
+
+
+def test_a_failure_is_made_as_small_as_what_fails() -> None:
+    tweaks = [(("traffic", "flows"), 3), (("fabric", "fault"), [{"loss": 0.1, "at": "1us"}, {"down": True}])]
+    case = Case({"traffic": {}, "fabric": {}}, tweaks)
+    small = shrunk(case, lambda smaller: "down" in smaller.toml, seconds=5.0)
+    assert small.toml == to_toml({"traffic": {}, "fabric": {"fault": [{"down": True}]}})
