@@ -322,6 +322,9 @@ impl EventSet {
 }
 
 #[cfg(test)]
+mod documented;
+
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
