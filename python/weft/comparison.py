@@ -9,7 +9,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from weft import _core
+from weft.decoding import read_json
 from weft.errors import OutputError, SpecError
 from weft.jobs import Job, JobsCallback, default_jobs, run_jobs
 from weft.load_sharing import LoadSharing
@@ -68,7 +71,7 @@ class Comparison:
     @cached_property
     def size_bins(self) -> Sequence[str]:
         """What the ranges of sizes are called that the spec asked for with `run.bins`."""
-        return [one.label or "" for one in self.runs[0].summary.size_bins]
+        return [one.label for one in self.runs[0].summary.size_bins]
 
     @cached_property
     def load_sharing(self) -> Mapping[str, Sequence[LoadSharing]]:
@@ -271,6 +274,18 @@ def compare(
     return load_comparison(target)
 
 
+class _Run(Summary, frozen=True, kw_only=True, omit_defaults=True):
+    directory: str
+    """Where the run is, from the comparison's directory."""
+
+
+class _Document(msgspec.Struct, frozen=True):
+    """What is read of `compare.json`."""
+
+    runs: tuple[_Run, ...]
+    command: str | None
+
+
 def load_comparison(directory: str | os.PathLike[str]) -> Comparison:
     """Load the directory of a comparison, or of a single run."""
     path = Path(directory)
@@ -278,22 +293,14 @@ def load_comparison(directory: str | os.PathLike[str]) -> Comparison:
         if (path / "summary.json").is_file():
             return Comparison([load(path)], path=path)
         raise OutputError(f"{path}: neither compare.json nor summary.json is there; not a result of weft")
-    try:
-        document = json.loads((path / "compare.json").read_text(encoding="utf-8"))
-        runs = [_load_run(path, raw) for raw in document["runs"]]
-        return Comparison(runs, command=document.get("command"), path=path)
-    except (ValueError, KeyError, TypeError) as error:
-        raise OutputError(f"{path}: compare.json is not one of weft's: {error!r}") from None
-
-
-def _load_run(path: Path, raw: Mapping[str, Any]) -> Result:
-    run = load(path / raw["directory"])
-    return Result(Summary.read(raw), run.spec, path=run.path)
+    document = read_json(path / "compare.json", _Document)
+    runs = [Result(run, load(path / run.directory).spec, path=path / run.directory) for run in document.runs]
+    return Comparison(runs, command=document.command, path=path)
 
 
 def _labelled(job: Job, result: Result) -> Result:
     """Name a result as the comparison names it."""
-    summary = Summary.read({**result.summary.raw, "label": job.variant.label})
+    summary = msgspec.structs.replace(result.summary, label=job.variant.label)
     return Result(summary, result.spec, core=result.core)
 
 

@@ -192,7 +192,7 @@ def _fct(runs: Sequence["Result"], bin_name: BinName, statistic: str) -> Estimat
 
 
 def _wait(runs: Sequence[Summary], tier: str) -> float:
-    values = [value for run in runs if (value := run.wait_us.get(tier)) is not None]
+    values = [value for run in runs if (value := getattr(run.wait_us, tier)) is not None]
     return estimate(values).mean if values else 0.0
 
 

@@ -47,8 +47,8 @@ def _missed(one: SizeBin) -> float | None:
 
 def _path_deviation_share(summary: Summary) -> float | None:
     """Deviation over mean: runs of different length can be compared by it."""
-    mean, deviation = summary.path_throughput_mbps, summary.path_throughput_sd_mbps
-    return deviation / mean if mean and deviation is not None else None
+    paths = summary.paths
+    return paths.sd_mbps / paths.mean_mbps if paths and paths.mean_mbps else None
 
 
 def _named(name: BinName, read: Callable[[SizeBin], float | None]) -> Reading:
@@ -80,37 +80,37 @@ MORE_METRICS: Sequence[Metric] = (
     Metric("goodput_mbps", "mean goodput", "mbps", _named("all", lambda one: one.goodput_mbps.mean), True),
     Metric("medium_goodput_mbps", "medium goodput", "mbps", _named("medium", lambda one: one.goodput_mbps.mean), True),
     Metric("large_goodput_mbps", "large goodput", "mbps", _named("large", lambda one: one.goodput_mbps.mean), True),
-    Metric("resent_after_loss", "resent after loss", "count", _named("all", lambda one: one.resent.get("after_loss"))),
+    Metric("resent_after_loss", "resent after loss", "count", _named("all", lambda one: one.resent.after_loss)),
     Metric(
         "resent_after_reordering",
         "resent after reordering",
         "count",
-        _named("all", lambda one: one.resent.get("after_reordering")),
+        _named("all", lambda one: one.resent.after_reordering),
     ),
     Metric(
         "resent_after_timeout",
         "resent in vain after timeout",
         "count",
-        _named("all", lambda one: one.resent.get("after_timeout")),
+        _named("all", lambda one: one.resent.after_timeout),
     ),
     Metric(
         "reordering_resent_share",
         "resent for reordering",
         "share",
-        _named("all", lambda one: one.resent.get("reordering_share")),
+        _named("all", lambda one: one.resent.reordering_share),
     ),
-    Metric("duplicate_acks", "duplicate ACKs", "count", _named("all", lambda one: one.duplicate_acks.get("total"))),
+    Metric("duplicate_acks", "duplicate ACKs", "count", _named("all", lambda one: one.duplicate_acks.total)),
     Metric(
         "flows_with_duplicate_ack_share",
         "flows with duplicate ACKs",
         "share",
-        _named("all", lambda one: one.duplicate_acks.get("one_or_more")),
+        _named("all", lambda one: one.duplicate_acks.one_or_more),
     ),
     Metric(
         "flows_with_three_duplicate_acks_share",
         "flows with 3+ duplicates",
         "share",
-        _named("all", lambda one: one.duplicate_acks.get("three_or_more")),
+        _named("all", lambda one: one.duplicate_acks.three_or_more),
     ),
     Metric("missed_deadlines_share", "missed deadlines", "share", _named("all", _missed)),
     Metric("timeouts", "timeouts", "count", lambda summary: float(summary.timeouts)),
@@ -122,7 +122,12 @@ MORE_METRICS: Sequence[Metric] = (
         lambda summary: summary.background.goodput_mbps if summary.background else None,
         True,
     ),
-    Metric("path_throughput_sd_mbps", "deviation by path", "mbps", lambda summary: summary.path_throughput_sd_mbps),
+    Metric(
+        "path_throughput_sd_mbps",
+        "deviation by path",
+        "mbps",
+        lambda summary: summary.paths.sd_mbps if summary.paths else None,
+    ),
     Metric("path_throughput_sd_share", "deviation by path", "share", _path_deviation_share),
     Metric("overhead_share", "scheme's own share of bytes", "share", lambda summary: summary.overhead_share),
     Metric("overhead_bytes", "scheme's own bytes", "count", lambda summary: _number(summary.overhead_bytes)),
@@ -150,12 +155,12 @@ def bin_metrics(place: int) -> Sequence[Metric]:
         Metric("goodput_mbps", "mean goodput", "mbps", _asked(place, lambda one: one.goodput_mbps.mean), True),
         Metric("goodput_sum_mbps", "goodput sum", "mbps", _asked(place, lambda one: one.goodput_mbps.sum), True),
         Metric("queueing_us", "queueing per packet", "us", _asked(place, lambda one: one.queueing_us)),
-        Metric("resent_share", "resent", "share", _asked(place, lambda one: one.resent.get("share"))),
+        Metric("resent_share", "resent", "share", _asked(place, lambda one: one.resent.share)),
         Metric(
             "reordering_resent_share",
             "resent for reordering",
             "share",
-            _asked(place, lambda one: one.resent.get("reordering_share")),
+            _asked(place, lambda one: one.resent.reordering_share),
         ),
         Metric("missed_deadlines_share", "missed deadlines", "share", _asked(place, _missed)),
         Metric("unfinished", "unfinished flows", "count", _asked(place, lambda one: one.unfinished)),

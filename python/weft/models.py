@@ -1,17 +1,18 @@
 """The analytic models of papers, worked out by the core."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from weft import _core
+from weft.decoding import decode
 
 __all__ = ["Quantity", "Working", "work_out"]
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(msgspec.Struct, frozen=True):
     """One number that a model works out."""
 
     key: str
@@ -24,17 +25,25 @@ class Quantity:
     """None if it is infinite."""
 
 
-@dataclass(frozen=True, slots=True)
-class Working:
-    """What a model says of its inputs."""
+class Working(msgspec.Struct, frozen=True):
+    """What a model says of its inputs: the core's own document."""
 
     model: str
-    inputs: Mapping[str, Any]
-    quantities: Mapping[str, Quantity]
-    """By key, in the order in which one follows from those before."""
-    conclusions: Sequence[str]
-    raw: Mapping[str, Any] = field(repr=False)
-    """The core's own document."""
+    inputs: dict[str, Any]
+    steps: tuple[Quantity, ...] = msgspec.field(name="quantities")
+    """In the order in which one follows from those before."""
+    conclusions: tuple[str, ...]
+
+    @property
+    def quantities(self) -> Mapping[str, Quantity]:
+        """By key, in order."""
+        return {one.key: one for one in self.steps}
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """The core's own document."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
 
     def value(self, key: str) -> float:
         """Value of a quantity; infinity if it is infinite."""
@@ -48,6 +57,4 @@ def work_out(model: str, inputs: Mapping[str, object] | None = None) -> Working:
     Raises `SpecError` for an unknown model or input, or a value that the equations do not hold for.
     """
     pairs = [(key, value if isinstance(value, str) else json.dumps(value)) for key, value in (inputs or {}).items()]
-    raw = json.loads(_core.model(model, pairs))
-    quantities = {item["key"]: Quantity(**item) for item in raw["quantities"]}
-    return Working(raw["model"], raw["inputs"], quantities, raw["conclusions"], raw)
+    return decode(_core.model(model, pairs), Working, "the model")

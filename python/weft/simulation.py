@@ -1,17 +1,16 @@
 """Running one spec, and what comes out of it."""
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from weft import _core
 from weft.balancer import SwitchBalancer
 from weft.errors import OutputError, unreadable
 from weft.load_sharing import LoadSharing, load_sharing
-from weft.spec import SpecLike, SpecText, check_text, load_spec
+from weft.spec import SpecLike, SpecText, check_text, load_spec, to_toml_value
 from weft.summary import Summary
 
 if TYPE_CHECKING:
@@ -193,26 +192,26 @@ def load(directory: str | os.PathLike[str]) -> Result:
     """Load a result directory written by `Result.write` or `weft run --out`."""
     path = Path(directory)
     try:
-        summary = (path / "summary.json").read_text(encoding="utf-8")
+        summary = (path / "summary.json").read_bytes()
         spec = (path / "spec.toml").read_text(encoding="utf-8")
-        return Result(Summary.parse(summary), spec, path=path)
     except OSError as error:
         raise OutputError(f"{path}: not a result directory: {error.strerror}: {error.filename}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise OutputError(f"{path}: summary.json is not one of weft's: {error!r}") from None
+    except UnicodeDecodeError:
+        raise OutputError(f"{path / 'spec.toml'}: not a text file") from None
+    return Result(Summary.parse(summary, str(path / "summary.json")), spec, path=path)
 
 
 def override_pairs(overrides: Overrides) -> list[tuple[str, str]]:
     """Bring overrides into the form that the core takes: pairs of strings."""
     pairs = overrides.items() if isinstance(overrides, Mapping) else overrides
-    return [(key, _override_text(value)) for key, value in pairs]
+    return [(key, _override_text(value, key)) for key, value in pairs]
 
 
-def _override_text(value: Any) -> str:
+def _override_text(value: object, key: str) -> str:
     if isinstance(value, str):
         check_text(value)
         return value
-    return json.dumps(value)
+    return to_toml_value(value, key)
 
 
 def _read_table(path: Path) -> "pl.DataFrame":

@@ -1,11 +1,34 @@
-"""The summary of one run, typed. The numbers are the core's; nothing is computed here."""
+"""The summary of one run, typed. The numbers are the core's; nothing is computed here.
 
-import json
+The fields are those of `summary.json`. All but those with a default must be there.
+"""
+
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["BINS", "SPENT", "TIERS", "Background", "BinName", "Distribution", "Goodput", "SizeBin", "Summary"]
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from weft.decoding import convert, decode
+
+__all__ = [
+    "BINS",
+    "SPENT",
+    "TIERS",
+    "Background",
+    "BinName",
+    "Deadlines",
+    "Distribution",
+    "DuplicateAcks",
+    "Goodput",
+    "LabelledBin",
+    "PathSpread",
+    "Resent",
+    "SizeBin",
+    "Spent",
+    "Summary",
+    "Waits",
+]
 
 BinName: TypeAlias = Literal["all", "small", "medium", "large"]
 
@@ -39,8 +62,11 @@ SPENT: Mapping[str, str] = {
 """Where a flow's completion time goes; together they are the completion time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
+class Part(msgspec.Struct, frozen=True):
+    """An object of `summary.json`. A key that is not declared belongs to a later version, and is passed over."""
+
+
+class Distribution(Part, frozen=True):
     """Mean and percentiles over finished flows; every field is None when there is none."""
 
     mean: float | None
@@ -49,15 +75,8 @@ class Distribution:
     p99: float | None
     p999: float | None
 
-    @classmethod
-    def read(cls, raw: Mapping[str, Any] | None) -> "Distribution":
-        """Read the object of `summary.json`."""
-        raw = raw or {}
-        return cls(*(raw.get(key) for key in ("mean", "p50", "p95", "p99", "p999")))
 
-
-@dataclass(frozen=True, slots=True)
-class Goodput:
+class Goodput(Part, frozen=True):
     """Payload over completion time, in Mbit/s, over finished flows; None when there is none."""
 
     mean: float | None
@@ -71,15 +90,95 @@ class Goodput:
     together: float | None
     """The payload of all over the time from the first start to the last completion."""
 
-    @classmethod
-    def read(cls, raw: Mapping[str, Any] | None) -> "Goodput":
-        """Read the object of `summary.json`."""
-        raw = raw or {}
-        return cls(*(raw.get(key) for key in ("mean", "min", "p25", "p50", "p75", "max", "sum", "together")))
+
+class Spent(Part, frozen=True):
+    """Means of the parts of the completion time, by the keys of `SPENT`; None if no flow finished."""
+
+    transmission: float | None
+    host: float | None
+    leaf: float | None
+    spine: float | None
+    last: float | None
+    reordering: float | None
+    timeouts: float | None
+    window: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Background:
+class Resent(Part, frozen=True):
+    """Segments sent again, by reason; shares are of all segments sent, None if there are none."""
+
+    after_loss: int
+    after_reordering: int
+    after_timeout: int
+    share: float | None
+    reordering_share: float | None
+
+
+class DuplicateAcks(Part, frozen=True):
+    """Duplicate acknowledgements; shares are of flows, None if there is none."""
+
+    total: int
+    one_or_more: float | None
+    three_or_more: float | None
+
+
+class Deadlines(Part, frozen=True):
+    """Flows of which it is known whether they missed their deadline."""
+
+    flows: int
+    missed: int
+    missed_share: float | None
+
+
+class SizeBin(Part, frozen=True, kw_only=True, omit_defaults=True):
+    """The flows of one range of sizes. Shares are None where there is nothing to have a share of."""
+
+    flows: int
+    """Number of flows."""
+    unfinished: int
+    """Number of flows that had not finished when the run ended; they are in no mean and no percentile."""
+    fct_us: Distribution
+    """Flow completion times."""
+    slowdown: Distribution
+    """Completion time over the ideal completion time."""
+    goodput_mbps: Goodput
+    spent_us: Spent
+    queueing_us: float | None
+    """Mean wait of a data packet in the queues of switches."""
+    resent: Resent
+    duplicate_acks: DuplicateAcks
+    deadlines: Deadlines | None = None
+    """None if no flow has a deadline."""
+
+    @property
+    def missed_deadlines_share(self) -> float | None:
+        """Share of the flows with a deadline that missed it; None without any."""
+        return self.deadlines.missed_share if self.deadlines else None
+
+
+class LabelledBin(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
+    """The flows of a range of sizes that the spec asked for with `run.bins`."""
+
+    label: str
+    """What the range is called."""
+    from_bytes: int
+    """The smallest size in it."""
+    up_to_bytes: int | None
+    """The largest size in it; None if there is none."""
+
+
+class PathSpread(Part, frozen=True):
+    """How evenly flows are spread over the paths between racks."""
+
+    pairs: int
+    paths: int
+    mean_mbps: float
+    """Mean throughput of a path."""
+    sd_mbps: float
+    """Standard deviation over the paths of a pair of racks, as a mean over the pairs."""
+
+
+class Background(Part, frozen=True):
     """Flows that never end."""
 
     flows: int
@@ -88,147 +187,90 @@ class Background:
     """The mean over flows, from start to the end of the run."""
 
 
-@dataclass(frozen=True, slots=True)
-class SizeBin:
-    """The flows of one range of sizes. Shares are None where there is nothing to have a share of."""
+class Waits(Part, frozen=True):
+    """Mean waits of a data packet by the keys of `TIERS`; None without data packets."""
 
-    flows: int
-    unfinished: int
-    fct_us: Distribution
-    slowdown: Distribution
-    goodput_mbps: Goodput
-    spent_us: Mapping[str, float | None]
-    """Means of the parts of the completion time, by the keys of `SPENT`."""
-    queueing_us: float | None
-    """Mean wait of a data packet in the queues of switches."""
-    resent: Mapping[str, float | None]
-    """`after_loss`, `after_reordering`, `after_timeout`; `share` and `reordering_share` of the segments sent."""
-    duplicate_acks: Mapping[str, float | None]
-    """`total`; `one_or_more` and `three_or_more` as shares of the flows."""
-    missed_deadlines_share: float | None
-    label: str | None = None
-    """What the range is called, if the spec asked for it with `run.bins`."""
-
-    @classmethod
-    def read(cls, raw: Mapping[str, Any]) -> "SizeBin":
-        """Read the object of `summary.json`."""
-        return cls(
-            flows=raw["flows"],
-            unfinished=raw.get("unfinished", 0),
-            fct_us=Distribution.read(raw.get("fct_us")),
-            slowdown=Distribution.read(raw.get("slowdown")),
-            goodput_mbps=Goodput.read(raw.get("goodput_mbps")),
-            spent_us={part: (raw.get("spent_us") or {}).get(part) for part in SPENT},
-            queueing_us=raw.get("queueing_us"),
-            resent=raw.get("resent") or {},
-            duplicate_acks=raw.get("duplicate_acks") or {},
-            missed_deadlines_share=(raw.get("deadlines") or {}).get("missed_share"),
-            label=raw.get("label"),
-        )
+    host: float | None
+    leaf: float | None
+    spine: float | None
+    last: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What one run came to. Times in microseconds; waits are means per data packet."""
+class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
+    """What one run came to: all its flows, some groups of them, and the whole fabric.
+
+    Times in microseconds; waits are means per data packet.
+    """
 
     scheme: str
+    """The load balancer."""
     label: str
+    """What the run is called in tables and figures."""
     seed: int
-    bins: Mapping[BinName, SizeBin]
+    small: SizeBin
+    medium: SizeBin
+    large: SizeBin
+    size_bins: tuple[LabelledBin, ...] = msgspec.field(name="bins", default=())
+    """The ranges of sizes that the spec asked for with `run.bins`, in its order."""
+    paths: PathSpread | None = None
+    """Throughput by path, if the spec has `run.paths_of`."""
+    background: Background | None = None
+    """Flows that never end, if there are any."""
     retransmissions: int
     timeouts: int
-    data_packets: int
     out_of_order_packets: int
+    data_packets: int
     out_of_order_share: float | None
-    dropped_packets: int
+    duplicate_segments: int
+    wait_us: Waits
     packet_hops: int
-    packet_hops_per_cpu_s: float | None
+    dropped_packets: int
+    unroutable_packets: int
     events: int
-    cpu_s: float
-    wall_s: float
     simulated_us: float
     sample_interval_us: float | None
-    memory_bytes: int | None
-    wait_us: Mapping[str, float | None]
-    size_bins: Sequence[SizeBin]
-    """The ranges of sizes that the spec asked for with `run.bins`, in its order."""
-    background: Background | None
-    path_throughput_mbps: float | None
-    """Mean throughput of a path, if the spec has `run.paths_of`."""
-    path_throughput_sd_mbps: float | None
-    """Standard deviation over the paths of a pair of racks, likewise."""
-    link_bytes: int | None
-    overhead_bytes: int | None
-    state_bytes_per_switch: int | None
-    state_bytes_per_host: int | None
-    raw: Mapping[str, Any] = field(repr=False)
-    """The whole object of `summary.json`."""
+    cpu_s: float | UnsetType = UNSET
+    """CPU seconds. A store keeps what differs from run to run elsewhere: its summaries are the same each time."""
+    wall_s: float | UnsetType = UNSET
+    packet_hops_per_cpu_s: float | UnsetType | None = UNSET
+    link_bytes: int
+    overhead_bytes: int
+    memory_bytes: int | UnsetType = UNSET
+    state_bytes_per_switch: int
+    state_bytes_per_host: int
+    warnings: tuple[str, ...]
+    version: str
+    spec_hash: str
+
+    @property
+    def bins(self) -> Mapping[BinName, SizeBin]:
+        """The groups of flows in every summary."""
+        return {"all": self, "small": self.small, "medium": self.medium, "large": self.large}
 
     @property
     def overhead_share(self) -> float | None:
         """What the scheme's own packets took of all bytes on links, 0 to 1."""
-        return self.overhead_bytes / self.link_bytes if self.overhead_bytes is not None and self.link_bytes else None
+        return self.overhead_bytes / self.link_bytes if self.link_bytes else None
 
     @property
-    def flows(self) -> int:
-        """Number of flows."""
-        return self.bins["all"].flows
-
-    @property
-    def unfinished(self) -> int:
-        """Number of flows that had not finished when the run ended; they are in no mean and no percentile."""
-        return self.bins["all"].unfinished
-
-    @property
-    def fct_us(self) -> Distribution:
-        """Flow completion times of all flows."""
-        return self.bins["all"].fct_us
-
-    @property
-    def slowdown(self) -> Distribution:
-        """Completion time over the ideal completion time, all flows."""
-        return self.bins["all"].slowdown
+    def raw(self) -> dict[str, Any]:
+        """The object of `summary.json`."""
+        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        if "bins" in found:
+            found["bins"] = [_led_by(one, ("label", "from_bytes", "up_to_bytes")) for one in found["bins"]]
+        return _led_by(found, ("scheme", "label", "seed"))
 
     @classmethod
-    def parse(cls, text: str) -> "Summary":
-        """Read the text of `summary.json`."""
-        return cls.read(json.loads(text))
+    def parse(cls, text: str | bytes, name: str = "summary.json") -> "Summary":
+        """Read the text of `summary.json`. Raises `OutputError`, which calls it `name`, for any other text."""
+        return decode(text, cls, name)
 
     @classmethod
-    def read(cls, raw: Mapping[str, Any]) -> "Summary":
-        """Read the object of `summary.json`."""
-        return cls(
-            scheme=raw["scheme"],
-            label=raw.get("label") or raw["scheme"],
-            seed=raw["seed"],
-            bins={
-                "all": SizeBin.read(raw),
-                "small": SizeBin.read(raw["small"]),
-                "medium": SizeBin.read(raw["medium"]),
-                "large": SizeBin.read(raw["large"]),
-            },
-            retransmissions=raw["retransmissions"],
-            timeouts=raw["timeouts"],
-            data_packets=raw.get("data_packets", 0),
-            out_of_order_packets=raw["out_of_order_packets"],
-            out_of_order_share=raw.get("out_of_order_share"),
-            dropped_packets=raw.get("dropped_packets", 0),
-            packet_hops=raw["packet_hops"],
-            packet_hops_per_cpu_s=raw.get("packet_hops_per_cpu_s"),
-            events=raw.get("events", 0),
-            cpu_s=raw.get("cpu_s", 0.0),
-            wall_s=raw.get("wall_s", 0.0),
-            simulated_us=raw.get("simulated_us", 0.0),
-            sample_interval_us=raw.get("sample_interval_us"),
-            memory_bytes=raw.get("memory_bytes"),
-            wait_us={tier: (raw.get("wait_us") or {}).get(tier) for tier in TIERS},
-            size_bins=[SizeBin.read(one) for one in raw.get("bins") or ()],
-            background=Background(**raw["background"]) if raw.get("background") else None,
-            path_throughput_mbps=(raw.get("paths") or {}).get("mean_mbps"),
-            path_throughput_sd_mbps=(raw.get("paths") or {}).get("sd_mbps"),
-            link_bytes=raw.get("link_bytes"),
-            overhead_bytes=raw.get("overhead_bytes"),
-            state_bytes_per_switch=raw.get("state_bytes_per_switch"),
-            state_bytes_per_host=raw.get("state_bytes_per_host"),
-            raw=raw,
-        )
+    def read(cls, raw: Mapping[str, Any], name: str = "summary.json") -> "Summary":
+        """Read the object of `summary.json`; errors as of `parse`."""
+        return convert(raw, cls, name)
+
+
+def _led_by(found: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Put these keys first, where `summary.json` has them; a class puts what it inherits first."""
+    return {name: found[name] for name in names} | found

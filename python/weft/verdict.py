@@ -148,7 +148,7 @@ def _overhead(groups: Groups) -> list[str]:
 def _waits(runs: Sequence[Summary]) -> dict[str, float]:
     waits: dict[str, float] = {}
     for tier in TIERS:
-        values = [value for run in runs if (value := run.wait_us.get(tier)) is not None]
+        values = [value for run in runs if (value := getattr(run.wait_us, tier)) is not None]
         if values:
             waits[tier] = _mean(values)
     return waits

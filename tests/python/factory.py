@@ -8,10 +8,10 @@ import polars as pl
 from weft import _core
 from weft.comparison import Comparison
 from weft.simulation import Result
-from weft.summary import SPENT, Summary
+from weft.summary import SPENT, Distribution, Goodput, Summary
 
-PERCENTILES = ("mean", "p50", "p95", "p99", "p999")
-GOODPUT = ("mean", "min", "p25", "p50", "p75", "max", "sum", "together")
+PERCENTILES = Distribution.__struct_fields__
+GOODPUT = Goodput.__struct_fields__
 
 
 def size_bin(flows: int, mean_us: float | None, unfinished: int = 0) -> dict[str, Any]:
@@ -58,10 +58,24 @@ def summary(
             "data_packets": 1000,
             "out_of_order_packets": 20,
             "out_of_order_share": 0.02,
+            "duplicate_segments": 0,
             "packet_hops": 4000,
+            "dropped_packets": 0,
+            "unroutable_packets": 0,
+            "events": 4000,
+            "simulated_us": 500.0,
+            "sample_interval_us": None,
             "cpu_s": 0.01,
+            "wall_s": 0.01,
+            "packet_hops_per_cpu_s": 4e5,
             "link_bytes": 1_000_000,
             "overhead_bytes": own_bytes,
+            "memory_bytes": 1_000_000,
+            "state_bytes_per_switch": 0,
+            "state_bytes_per_host": 0,
+            "warnings": [],
+            "version": _core.version(),
+            "spec_hash": "0123456789abcdef",
             "wait_us": {"host": 1.0, "leaf": leaf_wait_us, "spine": 2.0, "last": 3.0},
         }
     )

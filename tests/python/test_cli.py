@@ -212,7 +212,7 @@ def test_a_directory_that_is_no_result_is_refused_by_report(weft_command: Weft, 
     assert_refused(weft_command("report", "."), tmp_path, "not a result")
     (tmp_path / "compare.json").write_text("{}", encoding="utf-8")
     broken = weft_command("report", ".")
-    assert broken.code == 2 and "not one of weft's" in broken.stderr
+    assert broken.code == 2 and "compare.json: runs is missing" in broken.stderr
 
 
 def test_bench_reports_speed_and_memory(weft_command: Weft) -> None:

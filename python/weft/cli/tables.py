@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from msgspec import UNSET
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -106,7 +107,7 @@ def stacked(title: str, unit: str) -> str:
 def print_summary(console: Console, summary: Summary) -> None:
     """Print the statistics of one run."""
     rows = [(name if name == "all" else f"{name} ({BINS[name]})", one) for name, one in summary.bins.items()]
-    rows += [(one.label or "", one) for one in summary.size_bins]
+    rows += [(one.label, one) for one in summary.size_bins]
     means = [one.fct_us.p999 or 0.0 for _, one in rows]
     unit, scale = time_scale(means)
     table = new_table(
@@ -165,19 +166,18 @@ def _packets_line(summary: Summary) -> str:
 
 def _more_lines(summary: Summary) -> list[str]:
     """Say why packets were sent again, which deadlines were missed, what long-lived flows carried."""
-    everything = summary.bins["all"]
     lines = []
     if summary.retransmissions:
-        resent = everything.resent
+        resent = summary.resent
         lines.append(
-            f"retransmissions: {resent['after_loss']:,} after a loss, {resent['after_reordering']:,} after reordering, "
-            f"{resent['after_timeout']:,} in vain after a timeout"
+            f"retransmissions: {resent.after_loss:,} after a loss, {resent.after_reordering:,} after reordering, "
+            f"{resent.after_timeout:,} in vain after a timeout"
         )
-    if share := everything.duplicate_acks.get("one_or_more"):
-        three = everything.duplicate_acks.get("three_or_more") or 0.0
+    if share := summary.duplicate_acks.one_or_more:
+        three = summary.duplicate_acks.three_or_more or 0.0
         lines.append(f"duplicate ACKs: {percent(share)} of flows had one or more, {percent(three)} three or more")
-    if everything.missed_deadlines_share is not None:
-        lines.append(f"deadlines: {percent(everything.missed_deadlines_share)} of the flows that have one missed it")
+    if summary.missed_deadlines_share is not None:
+        lines.append(f"deadlines: {percent(summary.missed_deadlines_share)} of the flows that have one missed it")
     if summary.background is not None and summary.background.goodput_mbps is not None:
         unit, scale = rate_scale([summary.background.goodput_mbps])
         mean = plain(summary.background.goodput_mbps / scale)
@@ -186,6 +186,8 @@ def _more_lines(summary: Summary) -> list[str]:
 
 
 def _speed_line(summary: Summary) -> str:
-    speed = summary.packet_hops_per_cpu_s
-    rate = "" if speed is None else f", {plain(speed / 1e6)} million per CPU-second"
-    return f"{summary.packet_hops:,} packet-hops in {summary.cpu_s:.2f} CPU-seconds{rate}"
+    hops, speed = f"{summary.packet_hops:,} packet-hops", summary.packet_hops_per_cpu_s
+    if summary.cpu_s is UNSET:
+        return hops
+    rate = "" if speed is UNSET or speed is None else f", {plain(speed / 1e6)} million per CPU-second"
+    return f"{hops} in {summary.cpu_s:.2f} CPU-seconds{rate}"

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from weft import _core
+from weft.decoding import read_json
 from weft.durable import DurableDirectory, damaged, digest
 from weft.errors import OutputError
 from weft.simulation import Result
@@ -94,11 +95,11 @@ class Store:
             return None
         place = self._place(run_id)
         try:
-            summary = json.loads((place / "summary.json").read_text(encoding="utf-8"))
             spec = (place / "spec.toml").read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             raise OutputError(f"{place}: cannot be read: {error}") from None
-        return _Stored(Summary.read(summary | record["measured"]), spec, path=place)
+        summary = read_json(place / "summary.json", dict[str, Any]) | record["measured"]
+        return _Stored(Summary.read(summary, str(place / "summary.json")), spec, path=place)
 
     def unfinished(self, run_id: str) -> int:
         """Return how many flows a run left unfinished; none if it failed, or was never done."""
@@ -174,8 +175,6 @@ def _record(run: Run, outcome: Outcome, files: Mapping[str, str]) -> dict[str, A
         "took_s": known.get("took_s"),
         "flows": None if outcome.summary is None else json.loads(outcome.summary)["flows"],
         "measured": {
-            key: known.get(key)
-            for key in ("cpu_s", "wall_s", "packet_hops_per_cpu_s", "memory_bytes")
-            if known.get(key) is not None
+            key: known[key] for key in ("cpu_s", "wall_s", "packet_hops_per_cpu_s", "memory_bytes") if key in known
         },
     }

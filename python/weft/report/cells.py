@@ -1,6 +1,6 @@
 """What the charts draw of one contender at one point of a sweep; a comparison has one point."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,8 +31,8 @@ def cell(
         **{key: _statistics(summaries, sizes, column) for key, column in _QUANTITIES.items()},
         "curves": {key: [_curve(flows, one, column, points) for one in sizes] for key, column in _QUANTITIES.items()},
         "bySize": _by_size(flows, steps),
-        "spent": [_means(summaries, one, lambda size: size.spent_us, SPENT) for one in sizes],
-        "waits": [_mean([summary.wait_us.get(tier) for summary in summaries]) for tier in TIERS],
+        "spent": [_spent(summaries, one) for one in sizes],
+        "waits": [_mean([getattr(summary.wait_us, tier) for summary in summaries]) for tier in TIERS],
         "overhead": {
             "share": _interval([summary.overhead_share for summary in summaries], 100.0),
             "switch": _interval([summary.state_bytes_per_switch for summary in summaries]),
@@ -83,11 +83,9 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return found[0] if found else None
 
 
-def _means(
-    summaries: Sequence[Summary], one: Sizes, read: Callable[[Any], Mapping[str, float | None]], keys: Iterable[str]
-) -> list[float | None]:
-    found = [size for summary in summaries if (size := one.of(summary)) is not None]
-    return [_mean([read(size).get(key) for size in found]) for key in keys]
+def _spent(summaries: Sequence[Summary], sizes: Sizes) -> list[float | None]:
+    found = [size.spent_us for summary in summaries if (size := sizes.of(summary)) is not None]
+    return [_mean([getattr(spent, part) for spent in found]) for part in SPENT]
 
 
 def _curve(flows: pl.DataFrame, sizes: Sizes, column: str, points: int) -> list[list[float]]:

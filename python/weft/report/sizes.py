@@ -45,6 +45,6 @@ class Sizes:
 def sizes_of(summary: Summary) -> Sequence[Sizes]:
     """All, small, medium and large flows, and the ranges that the spec of this run asked for."""
     found = [Sizes(title, name, 0, *_LIMITS[name]) for name, title in BINS.items()]
-    for place, raw in enumerate(summary.raw.get("bins") or ()):
-        found.append(Sizes(raw.get("label") or "", None, place, raw["from_bytes"], raw["up_to_bytes"]))
+    for place, one in enumerate(summary.size_bins):
+        found.append(Sizes(one.label, None, place, one.from_bytes, one.up_to_bytes))
     return found

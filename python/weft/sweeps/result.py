@@ -1,7 +1,6 @@
 """A sweep that was done: its runs, its data sets, and a table over the seeds."""
 
 import itertools
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import _core
+from weft.decoding import decode
 from weft.errors import OutputError, unreadable
 from weft.metrics import ALL_METRICS, estimates
 from weft.statistics import Estimate
@@ -188,7 +188,8 @@ def _run(labels: Mapping[str, str], row: Mapping[str, Any], summaries: Mapping[s
     if row["status"] != "done" or row["run"] not in summaries:
         return SweepRun(labels, None, row["error"] or "its row in the table of runs is missing")
     measured = {key: row[key] for key in ("cpu_s", "wall_s", "packet_hops_per_cpu_s", "memory_bytes")}
-    return SweepRun(labels, Summary.read(json.loads(summaries[row["run"]]) | measured), None)
+    name = f"{RUNS}: summary of {row['run']}"
+    return SweepRun(labels, Summary.read(decode(summaries[row["run"]], dict[str, Any], name) | measured, name), None)
 
 
 def table_files(sweep: Sweep) -> dict[str, bytes]:

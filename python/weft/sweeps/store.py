@@ -13,6 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import msgspec
+
+from weft.decoding import read_json
 from weft.durable import DurableDirectory, damaged, digest
 from weft.errors import OutputError, unreadable
 from weft.simulation import TABLES
@@ -159,13 +162,16 @@ def _point(file: Path, place: Path) -> str:
 
 def read_manifest(directory: Path) -> dict[str, list[str]]:
     """Read which fields a sweep has, and the labels of their values."""
-    try:
-        swept: dict[str, list[str]] = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["swept"]
-        return {key: list(labels) for key, labels in swept.items()}
-    except OSError as error:
-        raise OutputError(f"{directory}: not a sweep: {MANIFEST}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise OutputError(f"{directory}: {MANIFEST} is not one of weft's: {error!r}") from None
+    file = directory / MANIFEST
+    if not file.is_file():
+        raise OutputError(f"{directory}: not a sweep: there is no {MANIFEST}")
+    return read_json(file, _Manifest).swept
+
+
+class _Manifest(msgspec.Struct, frozen=True):
+    """What is read of the manifest."""
+
+    swept: dict[str, list[str]]
 
 
 def _provenance_row(run: Run, outcome: Outcome) -> bytes:

@@ -11,6 +11,8 @@ The figure names one experiment, with ECMP among its contenders and the table `l
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from weft.papers.declared import FigureSpec, Measure, PanelSpec, Paper
 from weft.papers.drawing import draw_panels
 from weft.papers.measured import FigureData
@@ -64,9 +66,10 @@ def decision_ns(result: Result, base: Result) -> float | None:
     links = result.links
     decisions = int(links.filter(links["tier"] == "leaf")["packets"].sum())
     hops, base_hops = result.summary.packet_hops, base.summary.packet_hops
-    if not decisions or not hops or not base_hops:
+    cpu_s, base_cpu_s = result.summary.cpu_s, base.summary.cpu_s
+    if not decisions or not hops or not base_hops or cpu_s is UNSET or base_cpu_s is UNSET:
         return None
-    more_s = result.summary.cpu_s / hops - base.summary.cpu_s / base_hops
+    more_s = cpu_s / hops - base_cpu_s / base_hops
     return 1e9 * more_s * hops / decisions
 
 
@@ -83,9 +86,7 @@ def _rows(context: SpecialContext) -> Iterator[tuple[Any, ...]]:
             yield (0, contender, "", None, seed, _TIME, _mean([time for time in times if time is not None]))
     for contender in contenders:
         for seed in seeds:
-            kept = [
-                own.summary.state_bytes_per_switch or 0 for place in places if (own := runs[contender, place, seed])
-            ]
+            kept = [own.summary.state_bytes_per_switch for place in places if (own := runs[contender, place, seed])]
             yield (1, contender, "", None, seed, _STATE, float(max(kept)) if kept else None)
 
 
