@@ -19,16 +19,13 @@ if TYPE_CHECKING:
 
     from weft.series import Series
 
-__all__ = ["TABLES", "Overrides", "ProgressCallback", "Result", "load", "run", "run_text"]
+__all__ = ["Overrides", "ProgressCallback", "Result", "load", "run", "run_text"]
 
 Overrides: TypeAlias = Mapping[str, object] | Sequence[tuple[str, str]]
 """Keys of the spec and the values that replace the spec's own: `{"fabric.leaves": 4}`."""
 
 ProgressCallback: TypeAlias = Callable[[_core.Progress], None]
 """Called about five times a second, possibly from another thread; an exception in it ends the run."""
-
-TABLES = ("flows", "links", "samples", "deliveries", "paths", "traces", "scheme")
-"""The tables of a run."""
 
 
 class Result:
@@ -96,11 +93,6 @@ class Result:
     @property
     def traces(self) -> "pl.DataFrame":
         """A row per traced flow, link and interval: packets; empty unless the spec has `run.trace_flows`."""
-        import polars as pl
-
-        # Results of earlier versions have no such file.
-        if self.path is not None and self.core is None and not (self.path / "traces.parquet").is_file():
-            return pl.DataFrame()
         return self._frame("traces")
 
     @property

@@ -4,6 +4,9 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use weft_transport::TransportSpec;
 
+use crate::results::output::file_of;
+use crate::results::rows::TABLES;
+use crate::results::table::Column;
 use crate::spec::schema::{alternatives, description, properties};
 use crate::spec::{SpecError, nearest};
 
@@ -26,7 +29,8 @@ pub struct Parameter {
 }
 
 /// The kinds of things that [`catalog`] lists.
-pub const KINDS: [&str; 7] = ["schemes", "transports", "workloads", "fabrics", "presets", "models", "bins"];
+pub const KINDS: [&str; 8] =
+    ["schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "tables"];
 
 /// Lists everything of one kind: name, title, source, parameters, and what else is known of it.
 ///
@@ -41,6 +45,7 @@ pub fn catalog(kind: &str) -> Result<Value, SpecError> {
         "presets" => presets(),
         "models" => Ok(models()),
         "bins" => bins(),
+        "tables" => Ok(tables()),
         _ => {
             let hint =
                 nearest(kind, KINDS).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
@@ -77,6 +82,29 @@ fn bins() -> Result<Value, SpecError> {
         })
     });
     Ok(entries.collect())
+}
+
+fn tables() -> Value {
+    let column = |column: &Column| {
+        json!({
+            "name": column.name,
+            "type": column.kind.name(),
+            "unit": column.unit,
+            "null": column.null,
+            "doc": column.doc(),
+        })
+    };
+    let entries = TABLES.into_iter().map(|table| {
+        json!({
+            "name": table.name,
+            "title": format!("a row for {}", table.row),
+            "source": file_of(table.name),
+            "asked_by": table.asked_by,
+            "columns": table.columns.iter().map(column).collect::<Vec<_>>(),
+            "parameters": [],
+        })
+    });
+    entries.collect()
 }
 
 fn schemes() -> Value {

@@ -6,7 +6,7 @@ use weft_topology::Tier;
 use weft_units::{Bytes, Span};
 
 use crate::results::rows::ObservationRow;
-use crate::results::tables::observations_table;
+use crate::results::table::Row;
 use crate::rows::tier_name;
 use crate::run::{Observer, Prepared, RunError};
 use crate::spec::SpecError;
@@ -44,7 +44,7 @@ impl Prepared {
     pub fn observe(&self, observer: Observer<'_>, windows: Windows) -> Result<RecordBatch, RunError> {
         let (results, _) = self.simulate(observer, None, Some(windows.window))?;
         let rows: Vec<_> = results.observations.iter().filter_map(|seen| self.row(seen, windows)).collect();
-        Ok(observations_table(&rows)?)
+        Ok(ObservationRow::table(&rows)?)
     }
 
     /// The row of an observation; none for a port to a host.

@@ -14,13 +14,12 @@ use weft_traffic::Traffic;
 use weft_units::{Bytes, Span};
 
 use crate::clock::Stopwatch;
-use crate::results::output::{OutputError, write_directory};
+use crate::results::output::{OutputError, SPEC, SUMMARY, file_of, write_directory};
 use crate::results::parquet::to_parquet;
+use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, SampleRow, TABLES, TraceRow};
 use crate::results::spread::Spread;
 use crate::results::summary::{Summary, Totals};
-use crate::results::tables::{
-    deliveries_table, flows_table, links_table, paths_table, samples_table, scheme_table, traces_table,
-};
+use crate::results::table::Row;
 use crate::rows::{
     counter_rows, delivery_rows, flow_rows, link_names, link_rows, path_rows, sample_rows, trace_rows,
 };
@@ -243,13 +242,13 @@ impl Prepared {
         Ok(Outcome {
             spec: text,
             summary,
-            flows: flows_table(&flows)?,
-            links: links_table(&links)?,
-            samples: samples_table(&samples)?,
-            deliveries: deliveries_table(&delivery_rows(results))?,
-            paths: paths_table(&paths)?,
-            traces: traces_table(&traces)?,
-            scheme: scheme_table(&counters)?,
+            flows: FlowRow::table(&flows)?,
+            links: LinkRow::table(&links)?,
+            samples: SampleRow::table(&samples)?,
+            deliveries: DeliveryRow::table(&delivery_rows(results))?,
+            paths: PathRow::table(&paths)?,
+            traces: TraceRow::table(&traces)?,
+            scheme: CounterRow::table(&counters)?,
             packets: PacketBalance {
                 sent: results.packets.sent,
                 delivered: results.packets.delivered,
@@ -304,18 +303,31 @@ pub(crate) fn memory_bytes(results: &Results, flows: usize) -> u64 {
 }
 
 impl Outcome {
-    /// The table with this name: "flows", "links", "samples", "deliveries", "paths", "traces" or "scheme".
-    pub fn table(&self, name: &str) -> Option<&RecordBatch> {
-        match name {
-            "flows" => Some(&self.flows),
-            "links" => Some(&self.links),
-            "samples" => Some(&self.samples),
-            "deliveries" => Some(&self.deliveries),
-            "paths" => Some(&self.paths),
-            "traces" => Some(&self.traces),
-            "scheme" => Some(&self.scheme),
-            _ => None,
-        }
+    /// Its tables by name, in the order of [`TABLES`].
+    pub fn tables(&self) -> [(&'static str, &RecordBatch); TABLES.len()] {
+        [
+            (FlowRow::TABLE.name, &self.flows),
+            (LinkRow::TABLE.name, &self.links),
+            (SampleRow::TABLE.name, &self.samples),
+            (DeliveryRow::TABLE.name, &self.deliveries),
+            (PathRow::TABLE.name, &self.paths),
+            (TraceRow::TABLE.name, &self.traces),
+            (CounterRow::TABLE.name, &self.scheme),
+        ]
+    }
+
+    /// The table with this name.
+    ///
+    /// # Errors
+    /// A name that none has; the message names those that there are.
+    pub fn table(&self, name: &str) -> Result<&RecordBatch, SpecError> {
+        let found = self.tables().into_iter().find(|(known, _)| *known == name);
+        found.map(|(_, table)| table).ok_or_else(|| {
+            let known = TABLES.map(|table| table.name);
+            let near = crate::spec::nearest(name, known);
+            let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+            SpecError::new(format!("there is no table {name:?}: allowed are {}{hint}", known.join(", ")))
+        })
     }
 
     /// Writes the result directory: complete or not at all.
@@ -327,23 +339,13 @@ impl Outcome {
             path: directory.to_owned(),
             source: std::io::Error::other(error),
         };
-        let parquet = |table| to_parquet(table).map_err(|error| other(Box::new(error)));
-        let (flows, links) = (parquet(&self.flows)?, parquet(&self.links)?);
-        let (samples, deliveries) = (parquet(&self.samples)?, parquet(&self.deliveries)?);
-        let (paths, traces) = (parquet(&self.paths)?, parquet(&self.traces)?);
-        let scheme = parquet(&self.scheme)?;
+        let mut files = vec![(SPEC.to_owned(), self.spec.clone().into_bytes())];
+        for (name, table) in self.tables() {
+            files.push((file_of(name), to_parquet(table).map_err(|error| other(Box::new(error)))?));
+        }
         let summary = self.summary.to_json().map_err(|error| other(Box::new(error)))?;
-        let files: [(&str, &[u8]); 9] = [
-            ("spec.toml", self.spec.as_bytes()),
-            ("flows.parquet", &flows),
-            ("links.parquet", &links),
-            ("samples.parquet", &samples),
-            ("deliveries.parquet", &deliveries),
-            ("paths.parquet", &paths),
-            ("traces.parquet", &traces),
-            ("scheme.parquet", &scheme),
-            ("summary.json", summary.as_bytes()),
-        ];
+        files.push((SUMMARY.to_owned(), summary.into_bytes()));
+        let files: Vec<(&str, &[u8])> = files.iter().map(|(name, content)| (&**name, &**content)).collect();
         write_directory(directory, force, &files)
     }
 }

@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use common::{run, small};
-use weft_lab::results::output::FILES;
+use weft_lab::results::output::files;
 use weft_lab::results::parquet::to_parquet;
 use weft_lab::{Prepared, Resolved, RunError, SpecSource, fingerprint};
 
@@ -99,8 +99,8 @@ fn a_result_directory_holds_every_file_and_its_spec_runs_again() {
     let target = folder.path().join("result");
     let outcome = run(&small(&[]));
     outcome.write(&target, false).unwrap();
-    for file in FILES {
-        assert!(fs::metadata(target.join(file)).unwrap().len() > 0, "{file}");
+    for file in files() {
+        assert!(fs::metadata(target.join(&file)).unwrap().len() > 0, "{file}");
     }
     let spec = fs::read_to_string(target.join("spec.toml")).unwrap();
     assert_eq!(fingerprint(&run(&SpecSource::from_text(spec)).flows), fingerprint(&outcome.flows));

@@ -1,5 +1,7 @@
 //! `weft._core`: specs, runs and tables for Python.
 //!
+//! The signatures here, with their types and doc comments, are what `python/weft/_core.pyi` is written from.
+//!
 //! Long work releases the interpreter. No panic crosses: it becomes a `RuntimeError`. Mistakes in a spec are
 //! [`error::SpecError`], each with one message.
 //!
@@ -40,9 +42,16 @@ fn source(
     Ok(SpecSource { text: spec, origin, base_dir, overrides, seed: seed.transpose()? })
 }
 
-/// Resolve a spec (TOML text); JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "toml"}`.
+/// Resolve a spec (TOML text).
+///
+/// JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "toml", "spec_hash"}`. `origin` is what error messages
+/// call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
 #[pyfunction]
-#[pyo3(signature = (spec, *, base_dir = PathBuf::from("."), overrides = Vec::new(), seed = None, origin = "spec".to_owned()))]
+#[pyo3(signature = (
+    spec: "str", *, base_dir: "str" = PathBuf::from("."),
+    overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
+    origin: "str" = "spec".to_owned(),
+) -> "str")]
 fn resolve(
     py: Python<'_>,
     spec: String,
@@ -61,12 +70,14 @@ fn resolve(
 /// Run a spec (TOML text). Releases the GIL.
 ///
 /// `progress` is called about five times a second; an exception that it raises ends the run and is raised here. So
-/// does one that `python_balancer` raises, or a signal such as Ctrl-C.
+/// does one that `python_balancer` raises, or a signal such as Ctrl-C. The rest is as for `resolve`.
 #[pyfunction]
 #[pyo3(signature = (
-    spec, *, base_dir = PathBuf::from("."), overrides = Vec::new(), seed = None, progress = None,
-    python_balancer = None, origin = "spec".to_owned(),
-))]
+    spec: "str", *, base_dir: "str" = PathBuf::from("."),
+    overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
+    progress: "collections.abc.Callable[[Progress], None] | None" = None, python_balancer: "object | None" = None,
+    origin: "str" = "spec".to_owned(),
+) -> "RunResult")]
 #[allow(clippy::too_many_arguments)]
 fn run(
     py: Python<'_>,
@@ -101,14 +112,19 @@ fn run(
     }
 }
 
-/// Run a spec (TOML text) and return what each port of a switch to a switch did in each window of time. Releases the GIL.
+/// Run a spec (TOML text) and return what each port of a switch to a switch did in each window of time, a row each.
 ///
-/// `progress` is as for `run`; `window` and `time_constant` are times with a unit.
+/// Columns: `time_us` (the end of the window), `link`, `tier`, `packets`, `bytes`, `traffic` (what left the queue, as a
+/// share of what the rate allows), `occupancy` and `mean_occupancy` (what the last packet, or each of them, found queued,
+/// as a share of the buffer; null without a limit), `interval` and `mean_interval` (since the packet before, as a share of
+/// `time_constant`, at most 1). Both times are texts with a unit, such as "1ms". The rest is as for `run`.
 #[pyfunction]
 #[pyo3(signature = (
-    spec, *, base_dir = PathBuf::from("."), overrides = Vec::new(), seed = None, progress = None,
-    origin = "spec".to_owned(), window, time_constant,
-))]
+    spec: "str", *, base_dir: "str" = PathBuf::from("."),
+    overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
+    progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
+    window: "str", time_constant: "str",
+) -> "Table")]
 #[allow(clippy::too_many_arguments)]
 fn observe(
     py: Python<'_>,
@@ -151,19 +167,28 @@ fn python_scheme(balancer: &Bound<'_, PyAny>) -> PyResult<(String, Py<PyAny>)> {
 
 /// The JSON Schema of the whole spec, as text.
 #[pyfunction]
+#[pyo3(signature = () -> "str")]
 fn schema() -> PyResult<String> {
     guarded(|| Ok(weft_lab::schema().to_string()))
 }
 
-/// List "schemes", "transports", "workloads", "fabrics", "presets" or "models" as JSON text.
+/// List everything of one kind as JSON text: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins" or
+/// "tables".
+///
+/// Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit", "default", "doc", "source"}]}`, and what
+/// else is known of its kind: of a table `"columns": [{"name", "type", "unit", "null", "doc"}]` and `"asked_by"`.
 #[pyfunction]
+#[pyo3(signature = (kind: "str") -> "str")]
 fn catalog(kind: &str) -> PyResult<String> {
     guarded(|| weft_lab::catalog(kind).map(|list| list.to_string()).map_err(|error| spec_error(&error)))
 }
 
-/// Work out an analytic model from its inputs, pairs of key and value: JSON text.
+/// Work out an analytic model from its inputs, pairs of key and value; raises `SpecError` for a mistake in them.
+///
+/// JSON text `{"model", "inputs", "quantities": [{"key", "equation", "symbol", "meaning", "unit", "value"}],
+/// "conclusions": [str]}`; the value of what is infinite is null.
 #[pyfunction]
-#[pyo3(signature = (name, inputs = Overrides::new()))]
+#[pyo3(signature = (name: "str", inputs: "collections.abc.Sequence[tuple[str, str]]" = Overrides::new()) -> "str")]
 fn model(name: &str, inputs: Overrides) -> PyResult<String> {
     guarded(|| {
         let worked = weft_lab::work_out(name, inputs);
@@ -171,9 +196,15 @@ fn model(name: &str, inputs: Overrides) -> PyResult<String> {
     })
 }
 
-/// Measure the speed of the core on a fabric of `hosts` hosts: JSON text.
+/// Measure the speed of the core on a fabric of `hosts` hosts.
+///
+/// JSON text `{"hosts", "fabric", "scheme", "transport", "flows", "active_flows", "packet_hops", "events", "cpu_s", "wall_s",
+/// "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host", "memory_bytes_per_active_flow", "peak_rss_bytes"}`.
 #[pyfunction]
-#[pyo3(name = "bench", signature = (hosts, scheme, *, transport = "dctcp", seed = 1))]
+#[pyo3(
+    name = "bench",
+    signature = (hosts: "int", scheme: "str", *, transport: "str" = "dctcp", seed: "int" = 1) -> "str"
+)]
 fn measure(py: Python<'_>, hosts: u32, scheme: &str, transport: &str, seed: u64) -> PyResult<String> {
     let failure = Failure::default();
     let measured = guarded(|| {
@@ -191,23 +222,17 @@ fn measure(py: Python<'_>, hosts: u32, scheme: &str, transport: &str, seed: u64)
 
 /// The version of the core, such as "0.1.0".
 #[pyfunction]
+#[pyo3(signature = () -> "str")]
 fn version() -> &'static str {
     weft_lab::VERSION
 }
 
-/// Specs, runs and tables.
+/// The Rust core: everything that is true about specs, schemes and runs.
 #[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("SpecError", module.py().get_type::<SpecError>())?;
-    module.add_class::<Progress>()?;
-    module.add_class::<RunResult>()?;
-    module.add_class::<Table>()?;
-    module.add_function(wrap_pyfunction!(resolve, module)?)?;
-    module.add_function(wrap_pyfunction!(run, module)?)?;
-    module.add_function(wrap_pyfunction!(observe, module)?)?;
-    module.add_function(wrap_pyfunction!(schema, module)?)?;
-    module.add_function(wrap_pyfunction!(catalog, module)?)?;
-    module.add_function(wrap_pyfunction!(model, module)?)?;
-    module.add_function(wrap_pyfunction!(measure, module)?)?;
-    module.add_function(wrap_pyfunction!(version, module)?)
+mod _core {
+    #[pymodule_export]
+    use super::{
+        Progress, RunResult, SpecError, Table, catalog, measure, model, observe, resolve, run, schema,
+        version,
+    };
 }

@@ -37,18 +37,15 @@ impl RunResult {
         &self.outcome.spec
     }
 
-    /// The table "flows", "links", "samples", "deliveries", "paths", "traces" or "scheme".
+    /// The table with this name, one of `catalog("tables")`. Raises `ValueError` for any other.
+    #[pyo3(signature = (name: "str") -> "Table")]
     fn table(&self, name: &str) -> PyResult<Table> {
-        let table = self.outcome.table(name).cloned().map(|batch| Table { batch });
-        table.ok_or_else(|| {
-            PyValueError::new_err(format!(
-                "there is no table {name:?}: allowed are flows, links, samples, deliveries, paths, scheme"
-            ))
-        })
+        let table = self.outcome.table(name).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Table::from(table.clone()))
     }
 
     /// Write the result directory, to a temporary sibling first. Raises `OSError`.
-    #[pyo3(signature = (directory, *, force = false))]
+    #[pyo3(signature = (directory: "str", *, force: "bool" = false) -> "None")]
     fn write(&self, py: Python<'_>, directory: PathBuf, force: bool) -> PyResult<()> {
         guarded(move || {
             let written = py.detach(move || self.outcome.write(&directory, force));
@@ -77,7 +74,7 @@ pub struct Table {
 #[pymethods]
 impl Table {
     /// The table through the Arrow C stream interface. A requested schema is not followed, as the interface allows.
-    #[pyo3(signature = (requested_schema = None))]
+    #[pyo3(signature = (requested_schema: "object | None" = None) -> "object")]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,

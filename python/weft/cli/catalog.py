@@ -1,6 +1,7 @@
-"""`weft schemes`, `transports`, `workloads`, `fabrics`, `presets`, `bins`: what there is, and its parameters."""
+"""What there is to choose from and to read, each kind by a command of its name: `weft schemes`, `weft tables`."""
 
-from typing import Annotated
+import re
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,6 +15,9 @@ from weft.quantity import plain
 
 __all__ = ["register"]
 
+_LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
+"""A link in Markdown; its text is the first group."""
+
 _WHAT: dict[Kind, tuple[str, str]] = {
     "schemes": ("load balancers", "letflow"),
     "transports": ("transports", "dctcp"),
@@ -21,6 +25,7 @@ _WHAT: dict[Kind, tuple[str, str]] = {
     "fabrics": ("kinds of fabric", "leaf-spine"),
     "presets": ("set-ups of papers", "tr-micro"),
     "bins": ("ranges of flow sizes that papers report by", "tr"),
+    "tables": ("tables of a result and their columns", "flows"),
 }
 
 
@@ -71,6 +76,9 @@ def _print_one(console: Console, item: Entry) -> None:
             continue
         shown = plain(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
         console.print(Text(f"{key.replace('_', ' ')}: {shown}"))
+    if "columns" in item.raw:
+        _print_columns(console, item.raw["columns"])
+        return
     if not item.parameters:
         console.print("No parameters." if "spec" not in item.raw else "schemes: " + ", ".join(item.raw["schemes"]))
         return
@@ -81,4 +89,13 @@ def _print_one(console: Console, item: Entry) -> None:
         kind = " ".join(filter(None, (parameter.type, f"({parameter.unit})" if parameter.unit else "")))
         name = Text(parameter.key, style="bold").append(f"\n{kind}", style="not bold dim")
         table.add_row(name, Text(parameter.default), Text(parameter.doc), Text(parameter.source, style="dim"))
+    console.print(table)
+
+
+def _print_columns(console: Console, columns: list[dict[str, Any]]) -> None:
+    table = new_table("column", "what it is", "null if", left=("column", "what it is", "null if"))
+    for column in columns:
+        kind = " ".join(filter(None, (column["type"], f"({column['unit']})" if column["unit"] else "")))
+        name = Text(column["name"], style="bold").append(f"\n{kind}", style="not bold dim")
+        table.add_row(name, Text(_LINK.sub(r"\1", column["doc"])), Text(column["null"] or ""))
     console.print(table)

@@ -10,7 +10,7 @@ from weft.metrics import ALL_METRICS, bin_metrics
 from weft.papers.declared import PLOTS, SCALES, STATISTICS, AxisValue, Experiment, FigureSpec, Measure, PanelSpec
 from weft.papers.reading import Section, nearest
 from weft.papers.views import VIEWS
-from weft.simulation import TABLES
+from weft.schemas import TABLES
 from weft.variant import parse_variants
 
 __all__ = ["read_experiment", "read_figure", "value_label"]

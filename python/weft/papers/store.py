@@ -18,6 +18,7 @@ from weft import _core
 from weft.decoding import read_json
 from weft.durable import DurableDirectory, damaged, digest
 from weft.errors import OutputError
+from weft.schemas import empty_table
 from weft.simulation import Result
 from weft.summary import Summary
 from weft.sweeps.run import RUNS, Outcome, Run
@@ -145,11 +146,9 @@ class _Stored(Result):
     """A run of the store: a table without rows has no file."""
 
     def _frame(self, name: str) -> Any:
-        import polars as pl
-
         assert self.path is not None
         if name not in self._frames and not (self.path / f"{name}.parquet").exists():
-            self._frames[name] = pl.DataFrame()
+            self._frames[name] = empty_table(name)
         return super()._frame(name)
 
 

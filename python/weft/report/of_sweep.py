@@ -13,6 +13,7 @@ from weft.report.page import SCRIPTS, Page
 from weft.report.payload import curve_points, payload
 from weft.report.sizes import sizes_of
 from weft.report.tables import metric_table, scrolling, sizes_note
+from weft.schemas import empty_table
 
 if TYPE_CHECKING:
     from weft.sweeps import Point, Sweep
@@ -99,10 +100,7 @@ def _number(text: str) -> float | None:
 
 def _flows(sweep: "Sweep", point: "Point") -> pl.DataFrame:
     """The flows of a point's runs, of all seeds."""
-    empty = pl.DataFrame(
-        schema={"size_bytes": pl.UInt64, "background": pl.Boolean, "fct_us": pl.Float64, "slowdown": pl.Float64}
-    )
-    return sweep.table_at("flows", point).select(FLOW_COLUMNS) if point.runs else empty
+    return (sweep.table_at("flows", point) if point.runs else empty_table("flows")).select(FLOW_COLUMNS)
 
 
 def _subtitle(sweep: "Sweep") -> str:

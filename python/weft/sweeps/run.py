@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from weft import _core
 from weft.errors import SpecError, Stopped
 from weft.metrics import ALL_METRICS
-from weft.simulation import TABLES, Result, run_text
+from weft.schemas import TABLES
+from weft.simulation import Result, run_text
 from weft.spec import SpecText
 from weft.sweeps.grid import Axis, Grid
 

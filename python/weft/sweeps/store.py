@@ -18,7 +18,7 @@ import msgspec
 from weft.decoding import read_json
 from weft.durable import DurableDirectory, damaged, digest
 from weft.errors import OutputError, unreadable
-from weft.simulation import TABLES
+from weft.schemas import TABLES
 from weft.sweeps.grid import Grid
 from weft.sweeps.run import RUNS, Outcome, Run
 

@@ -8,4 +8,4 @@ pub mod rows;
 pub mod spread;
 pub mod stats;
 pub mod summary;
-pub mod tables;
+pub mod table;

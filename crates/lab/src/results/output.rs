@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::rows::TABLES;
+
 /// Results that could not be written.
 #[derive(Debug, Error)]
 pub enum OutputError {
@@ -34,18 +36,21 @@ pub enum OutputError {
     },
 }
 
+/// The resolved spec in a result directory.
+pub const SPEC: &str = "spec.toml";
+/// The summary in a result directory.
+pub const SUMMARY: &str = "summary.json";
+
 /// The files of a result directory, in the order in which they are written. The last one says that all are there.
-pub const FILES: [&str; 9] = [
-    "spec.toml",
-    "flows.parquet",
-    "links.parquet",
-    "samples.parquet",
-    "deliveries.parquet",
-    "paths.parquet",
-    "traces.parquet",
-    "scheme.parquet",
-    "summary.json",
-];
+pub fn files() -> impl Iterator<Item = String> {
+    let tables = TABLES.into_iter().map(|table| file_of(table.name));
+    [SPEC.to_owned()].into_iter().chain(tables).chain([SUMMARY.to_owned()])
+}
+
+/// The file of a table.
+pub fn file_of(table: &str) -> String {
+    format!("{table}.parquet")
+}
 
 /// Writes `files` (name and content) as the directory `target`: to a temporary sibling first, which is renamed when
 /// all is on disk. If anything fails, nothing is left behind, and what was there before is still there.
@@ -95,7 +100,7 @@ fn check_replaceable(target: &Path, force: bool) -> Result<(), OutputError> {
     let entries = fs::read_dir(target).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let entries = entries.map_err(|source| OutputError::Io { path: path(), source })?;
     let mut strangers: Vec<OsString> = entries.into_iter().map(|entry| entry.file_name()).collect();
-    strangers.retain(|name| !FILES.iter().any(|file| name == file));
+    strangers.retain(|name| !files().any(|file| *name == *file));
     strangers.sort();
     match strangers.first() {
         Some(stranger) => {

@@ -1,234 +1,319 @@
-//! The rows of the result tables. Field names are column names; units are in them.
+//! The result tables, column by column. Field names are column names; units are in them.
+//!
+//! This is the only place that says which tables and columns there are: the files, the guide (`docs/results.md`) and Python
+//! ask for it. The order is that of the columns in the file. Text is Markdown, with links as from the guide's page.
 
-/// A flow: a row of `flows.parquet`. Times are in microseconds of simulated time.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct FlowRow {
-    /// Number in the traffic, from 0, in order of start.
-    pub id: u32,
-    /// The host that sends.
-    pub src: u16,
-    /// The host that receives.
-    pub dst: u16,
-    /// Payload; 0 for a background flow, which has no end.
-    pub size_bytes: u64,
-    /// What the application says of it: "unknown", "short", "long", "best-effort".
-    pub class: &'static str,
-    /// Long-lived: it never finishes, and counts in no statistic.
-    pub background: bool,
-    /// When the sender has the first byte to send.
-    pub start_us: f64,
-    /// From the start until the receiver has the last byte in order; none if that did not happen.
-    pub fct_us: Option<f64>,
-    /// From the start until the sender has the last acknowledgement; none if that did not happen.
-    pub sender_fct_us: Option<f64>,
-    /// The completion time in an empty fabric; none for a background flow.
-    pub ideal_fct_us: Option<f64>,
-    /// `fct_us` / `ideal_fct_us`; none if unfinished.
-    pub slowdown: Option<f64>,
-    /// By when it should be done, from the start; none if it has no deadline.
-    pub deadline_us: Option<f64>,
-    /// Whether it was not: done later, or not done when the run ended after its deadline. None without a deadline, and if
-    /// the run ended before it.
-    pub deadline_missed: Option<bool>,
-    /// Payload that reached the receiver, each byte once; of an unfinished flow to a segment.
-    pub delivered_bytes: u64,
-    /// `delivered_bytes` over `fct_us`; of a background flow, over the time from its start to the end of the run. None if
-    /// unfinished.
-    pub goodput_mbps: Option<f64>,
-    /// Segments sent, retransmissions included.
-    pub segments_sent: u64,
-    /// Segments that reached the receiver, in whatever order and however often.
-    pub segments_received: u64,
-    /// Segments sent again.
-    pub retransmissions: u32,
-    /// Of these, those that were needed: every earlier copy of the segment was dropped.
-    pub retransmissions_after_loss: u32,
-    /// Of these, those in vain in fast recovery: the segment was late, not lost.
-    pub retransmissions_after_reordering: u32,
-    /// Of these, those in vain after a timeout.
-    pub retransmissions_after_timeout: u32,
-    /// Its data packets that were dropped or lost anywhere while it was active.
-    pub dropped_segments: u32,
-    /// Retransmission timeouts.
-    pub timeouts: u32,
-    /// Entries into fast recovery.
-    pub fast_recoveries: u32,
-    /// Segments that reached the receiver's transport behind a hole.
-    pub out_of_order_packets: u32,
-    /// Segments that had arrived before.
-    pub duplicate_segments: u32,
-    /// Acknowledgements that repeated the last one while data was outstanding.
-    pub duplicate_acks: u32,
-    /// Acknowledgements that carried the congestion echo.
-    pub marked_acks: u32,
-    /// How often a data packet arrived by another path than the one before it.
-    pub path_changes: u32,
-    /// Time that its delivered data packets waited at hosts, together.
-    pub wait_host_us: f64,
-    /// Time that they waited at edge switches, on the way up.
-    pub wait_leaf_us: f64,
-    /// Time that they waited at all other switches.
-    pub wait_spine_us: f64,
-    /// Time that they waited at the last switch, on the link to the receiver.
-    pub wait_last_us: f64,
-    /// Of `fct_us`, the time for serialisation, propagation and the fixed delays of nodes. None if unfinished, as are the
-    /// following seven, which together with it are `fct_us`.
-    pub spent_transmission_us: Option<f64>,
-    /// In the queue of its host, behind other flows.
-    pub spent_host_us: Option<f64>,
-    /// In queues of edge switches, on the way up.
-    pub spent_leaf_us: Option<f64>,
-    /// In queues of all other switches.
-    pub spent_spine_us: Option<f64>,
-    /// In the queue of the link to the receiver.
-    pub spent_last_us: Option<f64>,
-    /// In a reordering buffer, and for the last segment when it was late.
-    pub spent_reordering_us: Option<f64>,
-    /// Until retransmission timers expired.
-    pub spent_timeouts_us: Option<f64>,
-    /// Until the sender was allowed to send.
-    pub spent_window_us: Option<f64>,
-    /// How long the receiver held data behind segments that were late.
-    pub stalled_by_reordering_us: f64,
-    /// How long it held data behind segments that came as retransmissions.
-    pub stalled_by_loss_us: f64,
-    /// How long the retransmission timers ran that expired.
-    pub timed_out_us: f64,
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+
+use super::table::{Cell, Column, Row, Table, table};
+
+/// Every table that a result directory has, in the order in which they are written.
+pub const TABLES: [&Table; 7] = [
+    FlowRow::TABLE,
+    LinkRow::TABLE,
+    SampleRow::TABLE,
+    DeliveryRow::TABLE,
+    PathRow::TABLE,
+    TraceRow::TABLE,
+    CounterRow::TABLE,
+];
+
+table! {
+    /// A flow. Times are in microseconds of simulated time.
+    FlowRow is "flows", "a flow";
+
+    /// number in the traffic, from 0, in order of start
+    id: u32, "";
+    /// the host that sends
+    src: u16, "";
+    /// the host that receives
+    dst: u16, "";
+    /// payload; 0 for a long-lived flow
+    size_bytes: u64, "B";
+    /// `unknown`, `short`, `long`, `best-effort`
+    class: &'static str, "";
+    /// long-lived: never finishes, counts in no statistic
+    background: bool, "";
+    /// when the source has the first byte
+    start_us: f64, "µs";
+    /// from the start until the receiver has the last byte in order
+    fct_us: Option<f64>, "µs", null "unfinished";
+    /// from the start until the sender has the last acknowledgement
+    sender_fct_us: Option<f64>, "µs", null "that did not happen";
+    /// [ideal FCT](model.md#ideal-fct-and-slowdown)
+    ideal_fct_us: Option<f64>, "µs", null "background, or no path leads there";
+    /// `fct_us / ideal_fct_us`, at least 1
+    slowdown: Option<f64>, "", null "unfinished, or without an ideal";
+    /// data segments, retransmissions included
+    segments_sent: u64, "";
+    /// data segments that arrived, however often
+    segments_received: u64, "";
+    /// segments sent again
+    retransmissions: u32, "";
+    /// retransmission timeouts, of the handshake too
+    timeouts: u32, "";
+    /// entries into fast recovery
+    fast_recoveries: u32, "";
+    /// [segments that arrived behind a hole](model.md#what-is-counted-exactly)
+    out_of_order_packets: u32, "";
+    /// segments that had arrived before
+    duplicate_segments: u32, "";
+    /// acknowledgements that repeated the last one while data was outstanding
+    duplicate_acks: u32, "";
+    /// acknowledgements with the congestion echo
+    marked_acks: u32, "";
+    /// data packets that came by another path than the one before
+    path_changes: u32, "";
+    /// time that its delivered data packets waited in queues of hosts, together
+    wait_host_us: f64, "µs";
+    /// the same in queues of edge switches, on the way up
+    wait_leaf_us: f64, "µs";
+    /// the same in queues of all other switches
+    wait_spine_us: f64, "µs";
+    /// the same in the queue of the link to the receiver
+    wait_last_us: f64, "µs";
+    /// [why segments were sent again](model.md#why-segments-are-sent-again): every earlier copy was dropped
+    retransmissions_after_loss: u32, "";
+    /// likewise: in vain in fast recovery, the segment was late
+    retransmissions_after_reordering: u32, "";
+    /// likewise: in vain after a timeout; these three together are `retransmissions`
+    retransmissions_after_timeout: u32, "";
+    /// its data packets that were dropped or lost anywhere while it was active
+    dropped_segments: u32, "";
+    /// payload that arrived, each byte once; of an unfinished flow to a segment
+    delivered_bytes: u64, "B";
+    /// `delivered_bytes × 8 / fct_us`; of a long-lived flow, over the time from its start to the end of the run
+    goodput_mbps: Option<f64>, "Mbit/s", null "unfinished";
+    /// by when it should be done, from its start, if the [traffic has deadlines](traffic.md#deadlines)
+    deadline_us: Option<f64>, "µs", null "it has none";
+    /// done later, or not done when the run ended after the deadline
+    deadline_missed: Option<bool>, "", null "without a deadline, or unfinished when the run ended before it";
+    /// [where the completion time went](model.md#where-a-flows-time-goes): serialisation, propagation and the fixed delays
+    /// of nodes
+    spent_transmission_us: Option<f64>, "µs", null "unfinished";
+    /// likewise: in the queue of its host, behind other flows
+    spent_host_us: Option<f64>, "µs", null "unfinished";
+    /// likewise: in queues of edge switches, on the way up
+    spent_leaf_us: Option<f64>, "µs", null "unfinished";
+    /// likewise: in queues of all other switches
+    spent_spine_us: Option<f64>, "µs", null "unfinished";
+    /// likewise: in the queue of the link to the receiver
+    spent_last_us: Option<f64>, "µs", null "unfinished";
+    /// likewise: in a reordering buffer, and for the last segment when it was late
+    spent_reordering_us: Option<f64>, "µs", null "unfinished";
+    /// likewise: until retransmission timers expired
+    spent_timeouts_us: Option<f64>, "µs", null "unfinished";
+    /// likewise: until the sender was allowed to send; these eight together are `fct_us`
+    spent_window_us: Option<f64>, "µs", null "unfinished";
+    /// how long the receiver's transport held data behind a segment that was late
+    stalled_by_reordering_us: f64, "µs";
+    /// how long it held data behind a segment that came as a retransmission
+    stalled_by_loss_us: f64, "µs";
+    /// how long the retransmission timers ran that expired, those of the handshake too
+    timed_out_us: f64, "µs";
 }
 
-/// One direction of a cable: a row of `links.parquet`.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct LinkRow {
-    /// Its name, as faults use it.
-    pub link: String,
-    /// The node that sends.
-    pub from: String,
-    /// The node that receives.
-    pub to: String,
-    /// Where it stands: "host", "leaf", "spine", "last".
-    pub tier: &'static str,
-    /// Its rate when the run began.
-    pub rate_bps: u64,
-    /// Its propagation delay, with the far node's processing, when the run began.
-    pub delay_us: f64,
-    /// What its queue holds at most: a limit in packets counts packets of full size. None: no limit.
-    pub buffer_bytes: Option<u64>,
-    /// Packets that it carried.
-    pub packets: u64,
-    /// Bytes that it carried.
-    pub bytes: u64,
-    /// Packets dropped at its queue or on the wire.
-    pub dropped_packets: u64,
-    /// Packets that its queue marked.
-    pub marked_packets: u64,
-    /// Share of the simulated time in which it was sending, at `rate_bps`.
-    pub utilisation: f64,
+table! {
+    /// One direction of a cable.
+    LinkRow is "links", "a link (one direction of a cable)";
+
+    /// name, as in `leaf0>spine1`, with `.0`, `.1` and so on for parallel cables; a fault takes it as its `link`
+    link: String, "";
+    /// the node that sends
+    from: String, "";
+    /// the node that receives
+    to: String, "";
+    /// `host`, `leaf`, `spine`, `last`: [the tiers of waits](model.md#what-is-counted-exactly)
+    tier: &'static str, "";
+    /// rate when the run began
+    rate_bps: u64, "bit/s";
+    /// propagation, stack and switch delay when the run began
+    delay_us: f64, "µs";
+    /// what its queue holds at most; a limit in packets counts packets of full size
+    buffer_bytes: Option<u64>, "B", null "there is no limit";
+    /// packets that it was given to send, what random loss or a blackhole took then included; not what the queue refused
+    packets: u64, "";
+    /// their bytes
+    bytes: u64, "B";
+    /// refused by the queue, lost on the wire, or caught by a failure. A packet for which a switch has no next hop left is
+    /// in the run's `dropped_packets`, and in no link's.
+    dropped_packets: u64, "";
+    /// packets that got CE in this queue
+    marked_packets: u64, "";
+    /// `bytes × 8 / (rate_bps × simulated time)`
+    utilisation: f64, "";
 }
 
-/// A link in an interval in which it was not idle: a row of `samples.parquet`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SampleRow<'a> {
-    /// The end of the interval.
-    pub time_us: f64,
-    /// Its length: that of all others, but for the last one of a run.
-    pub interval_us: f64,
-    /// The link's name.
-    pub link: &'a str,
-    /// Where it stands: "host", "leaf", "spine", "last".
-    pub tier: &'static str,
-    /// Its rate at the end of the interval.
-    pub rate_bps: u64,
-    /// Bytes that left its queue in the interval.
-    pub sent_bytes: u64,
-    /// `sent_bytes` x 8 / (`rate_bps` x `interval_us`).
-    pub utilisation: f64,
-    /// Bytes in its queue at the end of it.
-    pub backlog_bytes: u64,
-    /// The most that was in its queue at any instant of it.
-    pub largest_backlog_bytes: u64,
-    /// Packets dropped at its queue or on the wire in the interval.
-    pub dropped_packets: u32,
-    /// Packets that its queue marked in the interval.
-    pub marked_packets: u32,
+table! {
+    /// A link in an interval in which it was not idle.
+    SampleRow<'a> is "samples", "a link and an interval in which it was not idle", asked by "run.sample_every";
+
+    /// end of the interval
+    time_us: f64, "µs";
+    /// its length
+    interval_us: f64, "µs";
+    /// as in `links.parquet`
+    link: &'a str, "";
+    /// as in `links.parquet`
+    tier: &'static str, "";
+    /// rate at the end of the interval: a fault may have changed it
+    rate_bps: u64, "bit/s";
+    /// left the queue in the interval, with headers; of a packet in service, what has left
+    sent_bytes: u64, "B";
+    /// `sent_bytes × 8 / (rate_bps × interval_us)`; a byte more than 1 is rounding
+    utilisation: f64, "";
+    /// in the queue at the end, with what is left of the packet in service
+    backlog_bytes: u64, "B";
+    /// the most that was in the queue at any instant of the interval
+    largest_backlog_bytes: u64, "B";
+    /// in the interval; as in `links.parquet`
+    dropped_packets: u32, "";
+    /// in the interval; as in `links.parquet`
+    marked_packets: u32, "";
 }
 
-/// What a receiver got of one kind of flow in an interval, if anything: a row of `deliveries.parquet`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DeliveryRow {
-    /// The end of the interval.
-    pub time_us: f64,
-    /// Its length: that of all others, but for the last one of a run.
-    pub interval_us: f64,
-    /// The receiver.
-    pub host: u16,
-    /// The class of the flows: "unknown", "short", "long", "best-effort".
-    pub class: &'static str,
-    /// Whether they are background flows.
-    pub background: bool,
-    /// Payload that arrived for the first time.
-    pub payload_bytes: u64,
+table! {
+    /// What a receiver got of one kind of flow in an interval, if anything.
+    DeliveryRow is "deliveries", "a receiver, class and interval in which payload arrived", asked by "run.sample_every";
+
+    /// end of the interval
+    time_us: f64, "µs";
+    /// its length
+    interval_us: f64, "µs";
+    /// the receiver
+    host: u16, "";
+    /// class of the flows, as in `flows.parquet`
+    class: &'static str, "";
+    /// whether they are long-lived flows
+    background: bool, "";
+    /// payload that arrived for the first time: neither headers nor copies. While a flow goes on, its last segment counts
+    /// as a full one.
+    payload_bytes: u64, "B";
 }
 
-/// A port of a switch to a switch in a window of time in which a packet left its queue.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ObservationRow {
-    /// The end of the window.
-    pub time_us: f64,
-    /// The port's link.
-    pub link: String,
-    /// Where it stands: "leaf" or "spine".
-    pub tier: &'static str,
-    /// Packets that left the queue.
-    pub packets: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Their bytes as a share of what the link can send in a window.
-    pub traffic: f64,
-    /// What the last of them found queued, as a share of what the queue holds; none if it has no limit.
-    pub occupancy: Option<f64>,
-    /// The same, the mean over all of them.
-    pub mean_occupancy: Option<f64>,
-    /// From the packet before until the last of them left the queue, as a share of the time constant, at most 1.
-    pub interval: f64,
-    /// The mean over all of them, as a share of the time constant, at most 1.
-    pub mean_interval: f64,
+table! {
+    /// A path from one rack to another.
+    PathRow is "paths", "a path from one rack to another", asked by "run.paths_of";
+
+    /// of the senders
+    src_rack: u16, "";
+    /// of the receivers
+    dst_rack: u16, "";
+    /// a number among the paths of these racks; its order means nothing
+    path: u32, "";
+    /// payload that arrived by it, however often
+    carried_bytes: u64, "B";
+    /// the same over the simulated time
+    throughput_mbps: f64, "Mbit/s";
 }
 
-/// What a traced flow put on one link in one interval: a row of `traces.parquet`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TraceRow<'a> {
-    /// The end of the interval.
-    pub time_us: f64,
-    /// Its length.
-    pub interval_us: f64,
-    /// The flow's number.
-    pub flow: u32,
-    /// The link's name.
-    pub link: &'a str,
-    /// Data packets that were queued there, or dropped for want of room.
-    pub packets: u32,
+table! {
+    /// What a traced flow put on one link in one interval.
+    TraceRow<'a> is "traces", "a traced flow, a link that it took and an interval", asked by "run.trace_flows";
+
+    /// end of the interval
+    time_us: f64, "µs";
+    /// its length
+    interval_us: f64, "µs";
+    /// its `id` in `flows.parquet`
+    flow: u32, "";
+    /// as in `links.parquet`; links of switches only, since a host has one cable
+    link: &'a str, "";
+    /// data packets that were queued there in the interval, or dropped for want of room
+    packets: u32, "";
 }
 
-/// A path from one rack to another: a row of `paths.parquet`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PathRow {
-    /// The rack of the senders.
-    pub src_rack: u16,
-    /// The rack of the receivers.
-    pub dst_rack: u16,
-    /// Number of the path among those of these racks, from 0, in no order that means anything.
-    pub path: u32,
-    /// Payload that arrived over it, however often.
-    pub carried_bytes: u64,
-    /// The same over the simulated time.
-    pub throughput_mbps: f64,
+table! {
+    /// A counter of the scheme.
+    CounterRow is "scheme", "a counter of the load balancer";
+
+    /// `state_bytes_per_switch` and `state_bytes_per_host` are the most that any node keeps; the others are what the scheme
+    /// counts. A scheme's page says which it has.
+    name: String, "";
+    /// the count, summed over all nodes
+    value: u64, "";
 }
 
-/// A counter of the scheme: a row of `scheme.parquet`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CounterRow {
-    /// Its name.
-    pub name: String,
-    /// Its value, summed over all switches or hosts.
-    pub value: u64,
+table! {
+    /// A port of a switch to a switch in a window of time in which a packet left its queue. No result directory has it: it
+    /// is what `weft fit` fits.
+    ObservationRow is "observations", "a port of a switch to a switch, and a window in which a packet left its queue";
+
+    /// end of the window
+    time_us: f64, "µs";
+    /// the port's link
+    link: String, "";
+    /// `leaf` or `spine`
+    tier: &'static str, "";
+    /// packets that left the queue
+    packets: u64, "";
+    /// their bytes
+    bytes: u64, "B";
+    /// their bytes as a share of what the link can send in a window
+    traffic: f64, "";
+    /// what the last of them found queued, as a share of what the queue holds
+    occupancy: Option<f64>, "", null "there is no limit";
+    /// the same, the mean over all of them
+    mean_occupancy: Option<f64>, "", null "there is no limit";
+    /// from the packet before until the last of them left the queue, as a share of the time constant, at most 1
+    interval: f64, "";
+    /// the mean over all of them, as a share of the time constant, at most 1
+    mean_interval: f64, "";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Endings of names and the units that they stand for.
+    const UNITS: [(&str, &str); 4] = [("_us", "µs"), ("_bytes", "B"), ("_mbps", "Mbit/s"), ("_bps", "bit/s")];
+
+    fn columns() -> impl Iterator<Item = (String, &'static Column)> {
+        let tables = TABLES.into_iter().chain([ObservationRow::TABLE]);
+        tables.flat_map(|table| {
+            table.columns.iter().map(|column| (format!("{}.{}", table.name, column.name), column))
+        })
+    }
+
+    #[test]
+    fn the_unit_of_a_column_is_the_one_in_its_name() {
+        for (name, column) in columns() {
+            let named = UNITS.iter().find(|(ending, _)| name.ends_with(ending)).map_or("", |(_, unit)| unit);
+            let named = if column.name == "bytes" { "B" } else { named };
+            assert_eq!(column.unit, named, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_schema_of_a_table_is_the_declared_one() {
+        fn check<R: Row + Default>() {
+            let (none, one) = (R::table(&[]).unwrap(), R::table(&[R::default()]).unwrap());
+            assert_eq!((none.num_rows(), one.num_rows(), none.schema()), (0, 1, one.schema()));
+            for (column, (field, values)) in
+                R::TABLE.columns.iter().zip(one.schema().fields().iter().zip(one.columns()))
+            {
+                assert_eq!((column.name, &column.kind.arrow()), (field.name().as_str(), field.data_type()));
+                assert_eq!(column.null.is_some(), values.null_count() == 1, "{}", column.name);
+            }
+        }
+        check::<FlowRow>();
+        check::<LinkRow>();
+        check::<SampleRow<'_>>();
+        check::<DeliveryRow>();
+        check::<PathRow>();
+        check::<TraceRow<'_>>();
+        check::<CounterRow>();
+        check::<ObservationRow>();
+    }
+
+    #[test]
+    fn names_are_unique_and_everything_is_described() {
+        let mut names: Vec<String> = columns().map(|(name, _)| name).collect();
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        assert!(columns().all(|(_, column)| !column.doc().is_empty()));
+    }
 }

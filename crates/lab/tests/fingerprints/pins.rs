@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use weft_lab::observe::Windows;
-use weft_lab::results::output::FILES;
+use weft_lab::results::rows::TABLES;
 use weft_lab::{Outcome, Prepared, SpecSource, fingerprint};
 
 use crate::common::{run, small};
@@ -41,7 +41,7 @@ pub struct Pin {
 
 /// The names of the tables that a run leaves behind, in the order of its files.
 pub fn tables() -> impl Iterator<Item = &'static str> {
-    FILES.iter().filter_map(|file| file.strip_suffix(".parquet"))
+    TABLES.into_iter().map(|table| table.name)
 }
 
 /// The table of [`Prepared::observe`], which is in no result directory.
@@ -94,7 +94,7 @@ impl Pin {
     fn found(&self) -> BTreeMap<String, String> {
         let outcome = self.run();
         let hash = |name: &'static str| {
-            let table = outcome.table(name).unwrap_or_else(|| panic!("there is no table {name}"));
+            let table = outcome.table(name).unwrap_or_else(|error| panic!("{error}"));
             (name.to_owned(), fingerprint(table))
         };
         let mut found: BTreeMap<String, String> = tables().map(hash).collect();
