@@ -57,6 +57,7 @@ format: $(VENV)/.dev-requirements ## format Rust and Python
 docs: $(VENV)/.extension $(VENV)/.dev-requirements ## the user guide, in site/
 	$(BIN)/python docs/generate_spec.py --check
 	$(BIN)/python docs/generate_tables.py --check
+	$(BIN)/python crates/python/generate_stub.py --check
 	$(BIN)/mkdocs build --strict
 
 lock: $(VENV)/.dev-requirements ## pin the newest requirements that pyproject.toml allows

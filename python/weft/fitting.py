@@ -304,7 +304,7 @@ def _resolved(spec: SpecText, overrides: Sequence[tuple[str, str]], seed: int | 
     return found
 
 
-def _observations(table: "_core.ArrowTable", ports: str, reading: Reading) -> Observations:
+def _observations(table: "_core.Table", ports: str, reading: Reading) -> Observations:
     import polars as pl
 
     frame = pl.DataFrame(table)

@@ -172,9 +172,9 @@ fn schema() -> PyResult<String> {
     guarded(|| Ok(weft_lab::schema().to_string()))
 }
 
-/// List everything of one kind as JSON text: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins" or
-/// "tables".
+/// List everything of one kind as JSON text.
 ///
+/// Kinds: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "tables".
 /// Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit", "default", "doc", "source"}]}`, and what
 /// else is known of its kind: of a table `"columns": [{"name", "type", "unit", "null", "doc"}]` and `"asked_by"`.
 #[pyfunction]

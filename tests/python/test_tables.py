@@ -1,0 +1,33 @@
+"""Tables and columns are those that the core declares, wherever they are named."""
+
+import pytest
+
+import weft
+from conftest import Weft
+from weft.schemas import TABLES, empty_table
+
+
+def test_tables_of_a_run_have_the_declared_columns(small: dict[str, int]) -> None:
+    core = weft.run("", set=small | {"run.sample_every": "50us", "run.paths_of": "1KB", "run.trace_flows": 2}).core
+    assert core is not None
+    import polars as pl
+
+    for name in TABLES:
+        table = pl.DataFrame(core.table(name))
+        assert table.height and table.schema == empty_table(name).schema, name
+
+
+def test_a_wrong_table_is_answered_with_all_that_there_are(small: dict[str, int]) -> None:
+    core = weft.run("", set=small).core
+    assert core is not None
+    with pytest.raises(ValueError, match="there is no table") as error:
+        core.table("trace")
+    assert all(name in str(error.value) for name in TABLES) and 'did you mean "traces"?' in str(error.value)
+
+
+def test_the_command_lists_tables_and_their_columns(weft_command: Weft) -> None:
+    listed = weft_command("tables").stdout
+    assert all(f"{name}.parquet" in listed for name in TABLES)
+    flows = weft_command("tables", "flows")
+    assert all(column in flows.stdout for column in empty_table("flows").columns)
+    assert "](" not in flows.stdout, "links of the guide are of no use here"
