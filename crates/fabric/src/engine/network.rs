@@ -89,6 +89,8 @@ pub struct Network<'a> {
     pub(super) changes: Vec<bool>,
     pub(super) peaks: Peaks,
     pub(super) seed: u64,
+    /// The largest packet.
+    pub(super) max_wire_bytes: u16,
     /// The data packets that were dropped, by time.
     pub dropped: Vec<Dropped>,
     /// Packets in the whole fabric.
@@ -140,6 +142,7 @@ impl<'a> Network<'a> {
             changes,
             peaks,
             seed,
+            max_wire_bytes,
             dropped: Vec::new(),
             counts: PacketCounts::default(),
         };
@@ -156,7 +159,7 @@ impl<'a> Network<'a> {
             network.install(index as u32);
             network.apply_condition(index as u32, spec.condition);
         }
-        network.open_classes(max_wire_bytes);
+        network.open_ports(None);
         let horizon = network.profiles.iter().map(|profile| profile.transit(max_wire_bytes)).max();
         network.events = EventSet::new(horizon.unwrap_or_default().as_ps());
         network

@@ -2,12 +2,12 @@
 //!
 //! Which class sends next is not known before the transmitter is free, so a port that has something waiting needs one
 //! event more a packet. A class may be held back by a token bucket: so are the credits of a transport that has any. They
-//! go first once the bucket has enough for one, and data takes the rest of the link.
+//! go first once the bucket has enough for one, and all else takes the rest of the link.
 
 use std::collections::VecDeque;
 
 use weft_packet::{Kind, Packet};
-use weft_topology::{ClassesSpec, LinkSpec, Scheduling};
+use weft_topology::{ClassSpec, LinkSpec, Scheduling};
 use weft_transport::CreditPorts;
 use weft_units::{Rate, Time};
 
@@ -43,6 +43,12 @@ impl ClassQueue {
         Self { waiting: VecDeque::new(), waiting_ps: 0, admission, bucket: None }
     }
 
+    /// The class of credits: few wait, none is marked, and no more leave than their share of the link.
+    fn of_credits(rules: &CreditPorts) -> Self {
+        let bucket = Some(TokenBucket::new(*rules));
+        Self { bucket, ..Self::new(Admission::Waiting(rules.queue)) }
+    }
+
     /// When its first packet may leave, in ps; none if nothing waits.
     fn ready_at(&self, profile: &Profile, pool: &Pool) -> Option<u64> {
         let first = self.waiting.front()?;
@@ -58,20 +64,21 @@ impl ClassQueue {
 
 /// Which class a packet belongs to.
 #[derive(Debug)]
-enum Sorting {
-    /// Credits to the first class, all else to the second.
-    Credits,
-    /// By the class of its flow; the packets of schemes come last.
-    Flows([u8; 5]),
+struct Sorting {
+    /// Whether the first class is that of credits.
+    has_credits: bool,
+    /// The class of the other packets by that of their flow; at last those of schemes.
+    class_of: [u8; 5],
 }
 
 impl Sorting {
     fn class_of(&self, packet: &Packet) -> usize {
-        match self {
-            Self::Credits => usize::from(packet.kind != Kind::Credit),
-            Self::Flows(classes) if packet.kind.is_of_scheme() => usize::from(classes[4]),
-            Self::Flows(classes) => usize::from(classes[packet.flags.class() as usize]),
-        }
+        let class = match packet.kind {
+            Kind::Credit if self.has_credits => return 0,
+            kind if kind.is_of_scheme() => self.class_of[4],
+            _ => self.class_of[packet.flags.class() as usize],
+        };
+        usize::from(class) + usize::from(self.has_credits)
     }
 }
 
@@ -94,40 +101,36 @@ pub struct ScheduledPort {
 }
 
 impl ScheduledPort {
-    fn new(classes: Box<[ClassQueue]>, scheduler: Scheduler, sorting: Sorting) -> Self {
+    /// The port of a link: the classes that the topology gives it, or one, behind a class of credits, if there are any.
+    /// `largest` is what the largest packet takes on the wire, in bytes.
+    fn new(spec: &LinkSpec, credits: Option<&CreditPorts>, largest: u64, run: (u64, u32, Rate)) -> Self {
+        let (seed, link, rate) = run;
+        let one = [ClassSpec { queue: spec.queue, weight: 1 }];
+        let (specs, scheduling, class_of) = match spec.classes.as_deref() {
+            Some(spec) => (spec.classes.as_slice(), spec.scheduling, spec.class_of),
+            None => (one.as_slice(), Scheduling::Strict, [0; 5]),
+        };
+        let own = specs.iter().zip(0u64..).map(|(class, number)| {
+            ClassQueue::new(Admission::own(class.queue, rate, seed, number << 32 | u64::from(link)))
+        });
+        let classes: Box<[ClassQueue]> = credits.map(ClassQueue::of_credits).into_iter().chain(own).collect();
+        let scheduler = match scheduling {
+            Scheduling::Strict => Scheduler::STRICT,
+            Scheduling::Weighted => {
+                let quanta = specs.iter().map(|class| u64::from(class.weight) * largest).collect();
+                Scheduler::weighted(classes.len() - specs.len(), Rounds::new(quanta))
+            }
+        };
         Self {
             classes,
             scheduler,
-            sorting,
+            sorting: Sorting { has_credits: credits.is_some(), class_of },
             free_at: 0,
             wakes_at: u64::MAX,
             waiting_bytes: 0,
             serving_bytes: 0,
             peak_bytes: 0,
         }
-    }
-
-    /// A port with a queue for credits beside the one for data.
-    fn with_credits(spec: &LinkSpec, rate: Rate, rules: &CreditPorts, seed: u64, link: u32) -> Self {
-        let mut credits = ClassQueue::new(Admission::Waiting(rules.queue));
-        credits.bucket = Some(TokenBucket::new(*rules));
-        let data = ClassQueue::new(Admission::own(spec.queue, rate, seed, u64::from(link)));
-        Self::new(Box::new([credits, data]), Scheduler::Strict, Sorting::Credits)
-    }
-
-    /// A port with these classes. `largest` is what the largest packet takes on the wire, in bytes.
-    fn with_classes(spec: &ClassesSpec, rate: Rate, largest: u64, seed: u64, link: u32) -> Self {
-        let classes = spec.classes.iter().zip(0u64..).map(|(class, number)| {
-            ClassQueue::new(Admission::own(class.queue, rate, seed, number << 32 | u64::from(link)))
-        });
-        let scheduler = match spec.scheduling {
-            Scheduling::Strict => Scheduler::Strict,
-            Scheduling::Weighted => {
-                let quanta = spec.classes.iter().map(|class| u64::from(class.weight) * largest);
-                Scheduler::Weighted(Rounds::new(quanta.collect()))
-            }
-        };
-        Self::new(classes.collect(), scheduler, Sorting::Flows(spec.class_of))
     }
 
     /// Takes the first packet of a class, which must have one.
@@ -188,31 +191,22 @@ impl Network<'_> {
     /// Gives every port a credit queue. Before the first packet.
     pub fn open_credit_ports(&mut self, rules: &CreditPorts) {
         self.has_credits = true;
-        let (topology, seed) = (self.topology, self.seed);
-        let links = topology.links.iter().zip(0u32..);
-        self.scheduled = links
-            .map(|(spec, link)| {
-                let rate = self.rate(link as usize);
-                Some(Box::new(ScheduledPort::with_credits(spec, rate, rules, seed, link)))
-            })
-            .collect();
-        self.links.iter_mut().for_each(|link| link.is_special = true);
+        self.open_ports(Some(rules));
     }
 
-    /// Gives ports the classes that the topology says. Before the first packet, which has up to `max_wire_bytes`.
-    pub(super) fn open_classes(&mut self, max_wire_bytes: u16) {
+    /// Gives ports their classes, if they have several. Before the first packet.
+    pub(super) fn open_ports(&mut self, credits: Option<&CreditPorts>) {
         let topology = self.topology;
-        if topology.links.iter().all(|spec| spec.classes.is_none()) {
+        if credits.is_none() && topology.links.iter().all(|spec| spec.classes.is_none()) {
             return;
         }
-        let largest = u64::from(max_wire_bytes) + u64::from(topology.overhead_bytes);
-        let links = topology.links.iter().zip(0u32..);
+        let largest = u64::from(self.max_wire_bytes) + u64::from(topology.overhead_bytes);
         let port = |(spec, link): (&LinkSpec, u32)| {
-            let rate = self.rate(link as usize);
-            let new = |spec: &ClassesSpec| ScheduledPort::with_classes(spec, rate, largest, self.seed, link);
-            spec.classes.as_deref().map(|classes| Box::new(new(classes)))
+            let run = (self.seed, link, self.rate(link as usize));
+            let has_several = credits.is_some() || spec.classes.is_some();
+            has_several.then(|| Box::new(ScheduledPort::new(spec, credits, largest, run)))
         };
-        self.scheduled = links.map(port).collect();
+        self.scheduled = topology.links.iter().zip(0u32..).map(port).collect();
         for (link, port) in self.links.iter_mut().zip(&self.scheduled) {
             link.is_special |= port.is_some();
         }

@@ -4,13 +4,14 @@ use weft_transport::CreditPorts;
 
 use super::link::Profile;
 
-/// How a port chooses among the classes that have a packet ready.
+/// How a port chooses among the classes that have a packet ready: the first of them, or, of those from `ahead` on, each in
+/// its turn, as much as its weight allows.
 #[derive(Debug)]
-pub enum Scheduler {
-    /// The first class that has one.
-    Strict,
-    /// Each in its turn, as much as its weight allows.
-    Weighted(Rounds),
+pub struct Scheduler {
+    /// Classes that always go first, in order.
+    ahead: usize,
+    /// The turns of the others; none for strict priority.
+    rounds: Option<Rounds>,
 }
 
 /// Deficit round robin (Shreedhar and Varghese, IEEE/ACM Transactions on Networking, 1996): in its turn a class may send its quantum and what it
@@ -41,20 +42,28 @@ impl Rounds {
 }
 
 impl Scheduler {
+    /// Strict priority.
+    pub const STRICT: Self = Self { ahead: 0, rounds: None };
+
+    /// Turns, behind as many classes as always go first.
+    pub const fn weighted(ahead: usize, rounds: Rounds) -> Self {
+        Self { ahead, rounds: Some(rounds) }
+    }
+
     /// The class that sends next. `ready` gives the bytes on the wire of a class's first packet, if it may leave now.
     pub fn next(&mut self, classes: usize, ready: impl Fn(usize) -> Option<u64>) -> Option<usize> {
         let first = (0..classes).find(|&class| ready(class).is_some())?;
-        let Self::Weighted(rounds) = self else { return Some(first) };
+        let Some(rounds) = self.rounds.as_mut().filter(|_| first >= self.ahead) else { return Some(first) };
         loop {
-            let class = rounds.turn;
-            if let Some(bytes) = ready(class) {
+            let turn = rounds.turn;
+            if let Some(bytes) = ready(self.ahead + turn) {
                 if !rounds.has_quantum {
-                    rounds.deficits[class] += rounds.quanta[class];
+                    rounds.deficits[turn] += rounds.quanta[turn];
                     rounds.has_quantum = true;
                 }
-                if bytes <= rounds.deficits[class] {
-                    rounds.deficits[class] -= bytes;
-                    return Some(class);
+                if bytes <= rounds.deficits[turn] {
+                    rounds.deficits[turn] -= bytes;
+                    return Some(self.ahead + turn);
                 }
             }
             rounds.end_turn();
@@ -63,25 +72,27 @@ impl Scheduler {
 
     /// A class has nothing left to send: it keeps nothing for later.
     pub fn emptied(&mut self, class: usize) {
-        if let Self::Weighted(rounds) = self {
-            rounds.deficits[class] = 0;
-            if rounds.turn == class {
-                rounds.end_turn();
-            }
+        let (Some(rounds), Some(place)) = (&mut self.rounds, class.checked_sub(self.ahead)) else { return };
+        rounds.deficits[place] = 0;
+        if rounds.turn == place {
+            rounds.end_turn();
         }
     }
 
     /// How long what waits in the classes (in ps, each) takes until a packet that comes to `class` now is sent, if nothing
     /// else comes.
     pub fn ahead_of(&self, class: usize, waiting_ps: impl Fn(usize) -> u64) -> u64 {
-        let Self::Weighted(rounds) = self else { return (0..=class).map(waiting_ps).sum() };
+        let (Some(rounds), Some(place)) = (&self.rounds, class.checked_sub(self.ahead)) else {
+            return (0..=class).map(waiting_ps).sum();
+        };
         // While the class sends what waits in it, each other class sends its share, or all that it has.
-        let (own, quantum) = (u128::from(waiting_ps(class)), u128::from(rounds.quanta[class]));
+        let (own, quantum) = (u128::from(waiting_ps(class)), u128::from(rounds.quanta[place]));
         let share = |(other, &its): (usize, &u64)| {
             let most = u64::try_from(own * u128::from(its) / quantum).unwrap_or(u64::MAX);
-            waiting_ps(other).min(most)
+            waiting_ps(self.ahead + other).min(most)
         };
-        rounds.quanta.iter().enumerate().map(share).fold(0, u64::saturating_add)
+        let first: u64 = (0..self.ahead).map(&waiting_ps).sum();
+        rounds.quanta.iter().enumerate().map(share).fold(first, u64::saturating_add)
     }
 }
 
@@ -139,16 +150,16 @@ mod tests {
 
     #[test]
     fn turns_are_as_long_as_weights_say_by_hand() {
-        let mut scheduler = Scheduler::Weighted(Rounds::new([3_000, 1_000].into()));
+        let mut scheduler = Scheduler::weighted(0, Rounds::new([3_000, 1_000].into()));
         assert_eq!(served(&mut scheduler, &[1_000, 1_000], 8), [0, 0, 0, 1, 0, 0, 0, 1]);
         // Two packets of 1,200 in the first turn, and three in the second with the 600 that were left over.
-        let mut scheduler = Scheduler::Weighted(Rounds::new([3_000, 1_500].into()));
+        let mut scheduler = Scheduler::weighted(0, Rounds::new([3_000, 1_500].into()));
         assert_eq!(served(&mut scheduler, &[1_200, 1_500], 8), [0, 0, 1, 0, 0, 0, 1, 0]);
     }
 
     #[test]
     fn a_class_that_has_nothing_keeps_nothing_for_later() {
-        let mut scheduler = Scheduler::Weighted(Rounds::new([3_000, 3_000].into()));
+        let mut scheduler = Scheduler::weighted(0, Rounds::new([3_000, 3_000].into()));
         assert_eq!(scheduler.next(2, |class| (class == 0).then_some(1_000)), Some(0));
         scheduler.emptied(0);
         let rest = served(&mut scheduler, &[1_000, 1_000], 6);
@@ -156,10 +167,17 @@ mod tests {
     }
 
     #[test]
+    fn classes_ahead_of_the_turns_go_first_and_take_no_turn() {
+        let mut scheduler = Scheduler::weighted(1, Rounds::new([1_000, 1_000].into()));
+        let mut serve = |credit: bool| scheduler.next(3, |class| (class > 0 || credit).then_some(1_000));
+        assert_eq!([true, false, true, true, false, false].map(&mut serve), [0, 1, 0, 0, 2, 1].map(Some));
+    }
+
+    #[test]
     fn what_is_ahead_of_a_packet_is_what_is_sent_before_it() {
         let waiting = [5_000, 700, 9_000];
-        assert_eq!(Scheduler::Strict.ahead_of(1, |class| waiting[class]), 5_700);
-        let weighted = Scheduler::Weighted(Rounds::new([1, 1, 2].map(|weight| weight * 1_500).into()));
+        assert_eq!(Scheduler::STRICT.ahead_of(1, |class| waiting[class]), 5_700);
+        let weighted = Scheduler::weighted(0, Rounds::new([1, 1, 2].map(|weight| weight * 1_500).into()));
         // While the second sends 700, the first sends 700 and the third 1,400.
         assert_eq!(weighted.ahead_of(1, |class| waiting[class]), 2_800);
         assert_eq!(weighted.ahead_of(2, |class| waiting[class]), 4_500 + 700 + 9_000);

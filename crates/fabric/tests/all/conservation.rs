@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use weft_balance::balancers;
+use weft_packet::Class;
 use weft_topology::fabrics;
 use weft_traffic::Flow;
 use weft_transport::TransportSpec;
@@ -122,8 +123,24 @@ fn any_fabric() -> impl Strategy<Value = String> {
         of_kind(info.name).prop_map(move |parameters| format!("kind = '{}'\n{parameters}", info.name))
     });
     let buffer = prop::sample::select(vec!["'8KB'", "'12packets'", "'375KB'", "'unlimited'"]);
-    (prop::strategy::Union::new(kinds), buffer)
-        .prop_map(|(fabric, buffer)| format!("{fabric}[switch_queue]\nbuffer = {buffer}\nmark = '5KB'\n"))
+    (prop::strategy::Union::new(kinds), buffer, any_classes()).prop_map(|(fabric, buffer, classes)| {
+        format!("{fabric}[switch_queue]\nbuffer = {buffer}\nmark = '5KB'\n{classes}")
+    })
+}
+
+/// One queue, or several under each scheduler, at switches and hosts. Schemes' packets
+/// are with those of flows or not.
+fn any_classes() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "",
+        "",
+        "scheduler = 'strict'\n[[switch_queue.class]]\nholds = ['schemes']\nbuffer = '2packets'\n\
+         [[switch_queue.class]]\nholds = ['unknown', 'short', 'long', 'best-effort']\n",
+        "scheduler = 'weighted'\n[[switch_queue.class]]\nholds = ['unknown']\nweight = 2\n\
+         [[switch_queue.class]]\nholds = ['short', 'long', 'best-effort', 'schemes']\nmark = 'never'\n\
+         [host_queue]\nscheduler = 'strict'\n[[host_queue.class]]\nholds = ['short', 'long', 'best-effort']\n\
+         [[host_queue.class]]\nholds = ['unknown']\n",
+    ])
 }
 
 fn any_fault() -> impl Strategy<Value = String> {
@@ -159,7 +176,8 @@ proptest! {
             .into_iter()
             .map(|(start, src, offset, size)| {
                 let src = src % hosts;
-                flow(start, src, (src + 1 + offset % (hosts - 1)) % hosts, size)
+                let class = Class::from_bits((size % 4) as u8);
+                Flow { class, ..flow(start, src, (src + 1 + offset % (hosts - 1)) % hosts, size) }
             })
             .collect();
         flows.sort_by_key(|flow| flow.start);

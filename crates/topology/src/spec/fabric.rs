@@ -5,7 +5,7 @@ use weft_units::{Rate, Span};
 
 use super::fault::FaultTable;
 use super::timeline;
-use crate::{FaultEvent, Limit, Marking, QueueSpec, Threshold, Tier, Topology};
+use crate::{FaultEvent, Limit, LinkSpec, Marking, QueueSpec, Threshold, Tier, Topology};
 
 /// A fabric that is ready to run.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,7 +90,8 @@ impl Fabric {
 }
 
 fn queue_warnings(topology: &Topology) -> Vec<String> {
-    let queue = |tier: Tier| topology.links.iter().find(|link| link.tier == tier).map(|link| &link.queue);
+    let with_one = |tier: Tier| move |link: &&LinkSpec| link.tier == tier && link.classes.is_none();
+    let queue = |tier: Tier| topology.links.iter().find(with_one(tier)).map(|link| &link.queue);
     let queues = [("fabric.switch_queue", queue(Tier::Last)), ("fabric.host_queue", queue(Tier::Host))];
     let never_marks = |queue: &QueueSpec| match (queue.limit, queue.marking) {
         (Limit::AtMost(Threshold::Bytes(buffer)), Marking::Step(Threshold::Bytes(mark))) => mark >= buffer,

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use weft_topology::{FabricSpec, Limit, Marking, Threshold, Tier, Topology, fabrics};
+use weft_topology::{FabricSpec, Limit, Marking, Scheduling, Threshold, Tier, Topology, fabrics};
+use weft_units::Bytes;
 
 fn topology(keys: &str) -> Topology {
     let spec: FabricSpec = toml::from_str(&format!("kind = 'leaf-spine'\n{keys}")).unwrap();
@@ -118,6 +119,76 @@ fn mistakes_are_answered_with_what_is_allowed() {
     for k in [0, 3] {
         let expected = format!("fabric.k = {k}: allowed is an even number, at least 2");
         assert_eq!(message(&format!("kind = 'fat-tree'\nk = {k}")), expected);
+    }
+}
+
+#[test]
+fn classes_that_cannot_be_meant_are_refused_with_what_is_missing_or_double() {
+    let class = |holds: &str| format!("[[switch_queue.class]]\nholds = {holds}\n");
+    let (short, rest) = (class("['short']"), class("['long', 'unknown', 'best-effort']"));
+    for (keys, expected) in [
+        (
+            format!("{short}{rest}"),
+            "fabric.switch_queue.class and fabric.switch_queue.scheduler = \"fifo\" exclude each other: one queue holds \
+             every packet; classes need \"strict\" or \"weighted\"",
+        ),
+        (
+            "[switch_queue]\nscheduler = 'strict'\n".to_owned(),
+            "fabric.switch_queue.class is missing: no class holds the packets of \"unknown\" flows",
+        ),
+        (
+            format!("[switch_queue]\nscheduler = 'strict'\n{rest}"),
+            "fabric.switch_queue.class is missing: no class holds the packets of \"short\" flows",
+        ),
+        (
+            format!("[switch_queue]\nscheduler = 'strict'\n{short}{rest}{}", class("['schemes', 'long']")),
+            "fabric.switch_queue.class[1].holds and fabric.switch_queue.class[2].holds exclude each other: both name \
+             \"long\"",
+        ),
+        (
+            format!("[switch_queue]\nscheduler = 'weighted'\n{short}weight = 0\n{rest}"),
+            "fabric.switch_queue.class[0].weight = 0: allowed is 1 to 1000",
+        ),
+        (
+            format!("[switch_queue]\nscheduler = 'strict'\n{short}{rest}weight = 2\n"),
+            "fabric.switch_queue.class[1].weight and fabric.switch_queue.scheduler = \"strict\" exclude each other: the \
+             order of classes decides",
+        ),
+        (
+            format!("[switch_queue]\nscheduler = 'strict'\n{short}buffer = '1KB'\n{rest}"),
+            "fabric.switch_queue.class[0].buffer = 1KB: allowed is room for at least one packet of 1500 bytes",
+        ),
+        (
+            format!("[switch_queue]\nscheduler = 'strict'\n{short}{rest}{}", class("[]")),
+            "fabric.switch_queue.class[2].holds = []: allowed is at least one of unknown, short, long, best-effort and \
+             schemes",
+        ),
+    ] {
+        assert_eq!(message(&format!("kind = 'leaf-spine'\n{keys}")), expected);
+    }
+}
+
+#[test]
+fn a_class_has_the_buffer_and_marks_of_its_port_unless_it_says_otherwise() {
+    let toml = "kind = 'leaf-spine'\n[switch_queue]\nscheduler = 'weighted'\nbuffer = '100packets'\n\
+                [[switch_queue.class]]\nholds = ['short']\nred = { min = '1KB', max = '2KB', probability = 0.5 }\n\
+                [[switch_queue.class]]\nholds = ['long', 'unknown', 'best-effort']\nbuffer = '9KB'\nweight = 3\n";
+    let spec: FabricSpec = toml::from_str(toml).unwrap();
+    let resolved = spec.resolved();
+    assert_eq!(resolved.resolved(), resolved);
+    for spec in [spec, resolved] {
+        let topology = spec.build(1, Path::new(".")).unwrap().topology;
+        let port = topology.links.last().unwrap();
+        let classes = port.classes.as_deref().unwrap();
+        assert_eq!((classes.scheduling, classes.class_of), (Scheduling::Weighted, [1, 0, 1, 1, 1]));
+        let [short, rest] = classes.classes[..] else { panic!("two classes") };
+        assert_eq!((short.weight, rest.weight), (1, 3));
+        assert_eq!(short.queue.limit, Limit::AtMost(Threshold::Packets(100)));
+        assert_eq!(short.queue.marking, Marking::Red { min: 1_000, max: 2_000, probability: 0.5 });
+        assert_eq!(rest.queue.limit, Limit::AtMost(Threshold::Bytes(9_000)));
+        assert_eq!(rest.queue.marking, Marking::Step(Threshold::Bytes(97_500)));
+        assert_eq!(port.buffer(1_500), Some(Bytes::new(159_000)));
+        assert!(topology.links[0].classes.is_none(), "hosts have one queue");
     }
 }
 

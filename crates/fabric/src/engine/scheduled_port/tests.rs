@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use weft_balance::{BalancerSpec, EdgeHooks, SwitchHooks};
-use weft_packet::{HostId, Kind, Packet};
+use weft_packet::{Class, HostId, Kind, Packet, PacketFlags};
 use weft_topology::{Fabric, FabricSpec, FaultEvent};
 
 use super::*;
@@ -27,7 +27,11 @@ fn network<'a>(fabric: &'a Fabric, faults: &[FaultEvent]) -> Network<'a> {
     let ecmp: BalancerSpec = toml::from_str("name = 'ecmp'").expect("a scheme");
     let mut scheme = |info: &weft_balance::SwitchInfo<'_>| ecmp.switch_scheme(info);
     let hooks = (SwitchHooks::default(), EdgeHooks::default());
-    let mut network = Network::new(&fabric.topology, faults, 1, Peaks::NotKept, 1_538, hooks, &mut scheme);
+    Network::new(&fabric.topology, faults, 1, Peaks::NotKept, 1_538, hooks, &mut scheme)
+}
+
+fn with_credits<'a>(fabric: &'a Fabric, faults: &[FaultEvent]) -> Network<'a> {
+    let mut network = network(fabric, faults);
     network.open_credit_ports(&RULES);
     network
 }
@@ -76,7 +80,7 @@ fn assert_conserved(network: &Network<'_>) {
 #[test]
 fn credits_leave_a_burst_of_two_and_then_one_a_period_to_the_picosecond() {
     let fabric = fabric(RACK);
-    let mut network = network(&fabric, &[]);
+    let mut network = with_credits(&fabric, &[]);
     (0..8).for_each(|number| network.send(packet(Kind::Credit, 84, number)));
     let left: Vec<u64> = departures(&mut network, u64::MAX).iter().map(|&(left, ..)| left).collect();
     // Two credits' worth in the bucket; the third waits for one more, which fills in one period from time zero.
@@ -89,7 +93,7 @@ fn credits_leave_a_burst_of_two_and_then_one_a_period_to_the_picosecond() {
 #[test]
 fn a_credit_that_finds_eight_queued_is_dropped_and_counted_apart() {
     let fabric = fabric(RACK);
-    let mut network = network(&fabric, &[]);
+    let mut network = with_credits(&fabric, &[]);
     // The first is in service, eight wait.
     (0..12).for_each(|number| network.send(packet(Kind::Credit, 84, number)));
     let numbers: Vec<u32> = departures(&mut network, u64::MAX).iter().map(|&(.., number)| number).collect();
@@ -102,7 +106,7 @@ fn a_credit_that_finds_eight_queued_is_dropped_and_counted_apart() {
 #[test]
 fn a_full_link_carries_a_credit_and_a_frame_by_turns_and_is_never_idle() {
     let fabric = fabric(RACK);
-    let mut network = network(&fabric, &[]);
+    let mut network = with_credits(&fabric, &[]);
     (0..20).for_each(|number| network.send(packet(Kind::Data, 1_538, number)));
     (0..8).for_each(|number| network.send(packet(Kind::Credit, 84, number)));
     let seen = departures(&mut network, u64::MAX);
@@ -122,7 +126,7 @@ fn a_full_link_carries_a_credit_and_a_frame_by_turns_and_is_never_idle() {
 #[test]
 fn data_alone_has_the_whole_link_and_a_queue_of_its_own() {
     let fabric = fabric(&format!("{RACK}host_queue = {{ buffer = '3076B', mark = 'never' }}\n"));
-    let mut network = network(&fabric, &[]);
+    let mut network = with_credits(&fabric, &[]);
     // One in service and one behind it fill two frames; the third is dropped, and credits still enter.
     (0..3).for_each(|number| network.send(packet(Kind::Data, 1_538, number)));
     network.send(packet(Kind::Credit, 84, 9));
@@ -136,7 +140,7 @@ fn data_alone_has_the_whole_link_and_a_queue_of_its_own() {
 #[test]
 fn a_smaller_credit_takes_fewer_tokens() {
     let fabric = fabric(RACK);
-    let mut network = network(&fabric, &[]);
+    let mut network = with_credits(&fabric, &[]);
     (0..6).for_each(|number| network.send(packet(Kind::Credit, 42, number)));
     let left: Vec<u64> = departures(&mut network, u64::MAX).iter().map(|&(left, ..)| left).collect();
     // Four of 42 bytes are the burst of 168; then one each half period.
@@ -148,7 +152,7 @@ fn a_smaller_credit_takes_fewer_tokens() {
 fn what_waits_when_the_link_goes_down_is_lost_and_what_comes_later_enters_when_it_is_back() {
     let text = format!("{RACK}[[fault]]\nlink = \"host0>leaf0\"\nat = '2us'\nuntil = '9us'\ndown = true\n");
     let fabric = fabric(&text);
-    let mut network = network(&fabric, &fabric.faults);
+    let mut network = with_credits(&fabric, &fabric.faults);
     (0..4).for_each(|number| network.send(packet(Kind::Data, 1_538, number)));
     (0..8).for_each(|number| network.send(packet(Kind::Credit, 84, number)));
     departures(&mut network, 1_900_000);
@@ -170,10 +174,129 @@ fn what_waits_when_the_link_goes_down_is_lost_and_what_comes_later_enters_when_i
 fn a_change_of_rate_reaches_what_waits() {
     let text = format!("{RACK}[[fault]]\nlink = \"host0>leaf0\"\nat = '1us'\nrate = '5Gbps'\n");
     let fabric = fabric(&text);
-    let mut network = network(&fabric, &fabric.faults);
+    let mut network = with_credits(&fabric, &fabric.faults);
     (0..3).for_each(|number| network.send(packet(Kind::Data, 1_538, number)));
     network.now = fabric.faults[0].at;
     network.apply_fault(&fabric.faults[0]);
     // The frame in service keeps its end; the other two take twice as long.
     assert_eq!(network.links[0].busy_until, FRAME + 4 * FRAME);
+}
+
+/// The rack, with these classes at its hosts.
+fn rack_with_classes(scheduler: &str, classes: &[&str]) -> Fabric {
+    let classes: String = classes.iter().map(|class| format!("[[host_queue.class]]\n{class}\n")).collect();
+    fabric(&format!("{RACK}[host_queue]\nscheduler = '{scheduler}'\nmark = 'never'\n{classes}"))
+}
+
+/// A packet of a flow of this class.
+fn of_class(class: Class, wire_bytes: u16, seq: u32) -> Packet {
+    let mut packet = packet(Kind::Data, wire_bytes, seq);
+    packet.flags = PacketFlags::of_class(class);
+    packet
+}
+
+#[test]
+fn with_strict_priority_a_packet_waits_for_its_own_class_and_those_before_it_by_hand() {
+    let holds = ["holds = ['short']", "holds = ['unknown', 'best-effort']", "holds = ['long']"];
+    let fabric = rack_with_classes("strict", &holds);
+    let mut network = network(&fabric, &[]);
+    let classes = [Class::Long, Class::Long, Class::Unknown, Class::Short, Class::BestEffort, Class::Short];
+    for (number, class) in (0..).zip(classes) {
+        network.send(of_class(class, 1_538, number));
+    }
+    let seen = departures(&mut network, u64::MAX);
+    // The first is in service when the others come; then the short ones, the two of the second class, the other long one.
+    let expected = [0, 3, 5, 2, 4, 1].into_iter().zip(0..);
+    let expected: Vec<_> = expected.map(|(number, place)| (place * FRAME, Kind::Data, number)).collect();
+    assert_eq!(seen, expected);
+    assert_conserved(&network);
+}
+
+#[test]
+fn each_class_has_its_own_buffer_and_marks_by_its_own_backlog() {
+    let short = "holds = ['short']\nbuffer = '2packets'";
+    let long = "holds = ['long', 'unknown', 'best-effort']\nmark = '3076B'";
+    let fabric = rack_with_classes("strict", &[short, long]);
+    let mut network = network(&fabric, &[]);
+    let ect = |class, number| {
+        let mut packet = of_class(class, 1_538, number);
+        packet.flags.set(PacketFlags::ECT);
+        packet
+    };
+    // With the one in service each class takes two short ones; the fourth long one finds three frames, more than two.
+    (0..4).for_each(|number| network.send(ect(Class::Long, number)));
+    (4..7).for_each(|number| network.send(ect(Class::Short, number)));
+    assert_eq!((network.drops[0].dropped, network.drops[0].marked), (2, 1));
+    let numbers: Vec<u32> = departures(&mut network, u64::MAX).iter().map(|&(.., number)| number).collect();
+    assert_eq!(numbers, [0, 4, 1, 2, 3]);
+    assert_conserved(&network);
+}
+
+#[test]
+fn weighted_classes_share_the_link_by_their_weights_to_within_a_packet() {
+    let weights = [1, 2, 5];
+    let holds = ["['short']", "['long']", "['unknown', 'best-effort']"];
+    let tables = [0, 1, 2].map(|class| format!("holds = {}\nweight = {}", holds[class], weights[class]));
+    let fabric = rack_with_classes("weighted", &tables.each_ref().map(String::as_str));
+    let mut network = network(&fabric, &[]);
+    let classes = [Class::Short, Class::Long, Class::Unknown];
+    // Sizes that differ, all classes backlogged: the number tells the class, and its packets' sizes.
+    let size = |number: u32| 200 + (number.wrapping_mul(2_654_435_761) >> 16) % 1_339;
+    for number in 0..3_000 {
+        network.send(of_class(classes[number as usize % 3], size(number) as u16, number));
+    }
+    // A round is over when the first class follows on the last. Since the end of any round each class has sent a quantum a
+    // round, to within the packet that did not fit any more.
+    let (mut sent, mut rounds, mut last) = ([0u64; 3], None, 2);
+    for (_, _, number) in departures(&mut network, u64::MAX) {
+        let class = number as usize % 3;
+        if (last, class) == (2, 0) && number > 0 {
+            let whole = rounds.map_or(0, |rounds| rounds + 1);
+            for (sent, weight) in sent.iter_mut().zip(weights) {
+                *sent = if rounds.is_none() { 0 } else { *sent };
+                assert!(
+                    sent.abs_diff(whole * weight * 1_538) < 1_538,
+                    "{sent} with {weight} in {whole} rounds"
+                );
+            }
+            rounds = Some(whole);
+        }
+        last = class;
+        sent[class] += u64::from(size(number));
+    }
+    // The third class has some 870 KB, of which 7,690 bytes go in a round.
+    assert!(rounds.is_some_and(|rounds| rounds > 100), "{rounds:?}");
+    assert_conserved(&network);
+}
+
+#[test]
+fn credits_go_before_all_classes_and_the_classes_share_the_rest() {
+    let holds = ["holds = ['short']", "holds = ['long', 'unknown', 'best-effort']"];
+    let fabric = rack_with_classes("strict", &holds);
+    let mut network = with_credits(&fabric, &[]);
+    for number in 0..2 {
+        network.send(of_class(Class::Long, 1_538, number));
+    }
+    network.send(of_class(Class::Short, 1_538, 2));
+    (3..6).for_each(|number| network.send(packet(Kind::Credit, 84, number)));
+    let numbers: Vec<u32> = departures(&mut network, u64::MAX).iter().map(|&(.., number)| number).collect();
+    // A burst of two credits behind the frame in service, and the third one when its tokens are there.
+    assert_eq!(numbers, [0, 3, 4, 2, 5, 1]);
+    assert_conserved(&network);
+}
+
+#[test]
+fn what_is_ahead_of_a_packet_and_in_its_class_is_what_schemes_are_told() {
+    let holds = ["holds = ['short']", "holds = ['long', 'unknown', 'best-effort']"];
+    let fabric = rack_with_classes("strict", &holds);
+    let mut network = network(&fabric, &[]);
+    (0..3).for_each(|number| network.send(of_class(Class::Long, 1_538, number)));
+    network.send(of_class(Class::Short, 1_538, 3));
+    let port = network.scheduled[0].as_deref().expect("classes");
+    let ahead = [Class::Short, Class::Long].map(|class| port.ahead_of_ps(&of_class(class, 1_538, 9), 0));
+    assert_eq!(ahead, [2 * FRAME, 4 * FRAME]);
+    let backlog =
+        [Class::Short, Class::Long].map(|class| port.class_backlog_ps(&of_class(class, 1_538, 9), 0));
+    assert_eq!(backlog, [2 * FRAME, 3 * FRAME]);
+    assert_eq!(network.links[0].busy_until, 4 * FRAME);
 }
