@@ -24,7 +24,7 @@ use crate::rows::{
     counter_rows, delivery_rows, flow_rows, link_names, link_rows, path_rows, sample_rows, trace_rows,
 };
 use crate::spec::{Resolved, SpecError, SpecSource};
-use crate::warnings::transport_warnings;
+use crate::warnings::{paths_alike, transport_warnings};
 
 /// A run that did not come to its end.
 #[derive(Debug, Error)]
@@ -135,6 +135,7 @@ impl Prepared {
         let mut fabric = fabric.map_err(|error| resolved.error(error.to_string()))?;
         let warnings = transport_warnings(&spec.transport, &spec.balancer, &fabric);
         fabric.warnings.extend(warnings);
+        fabric.warnings.extend(paths_alike(&spec.run, &fabric));
         // The shape is that of the fabric before any fault, so that a fault never moves the traffic.
         let traffic = spec.traffic.generate(&fabric.shape(), spec.run.seed, base_dir);
         let traffic = traffic.map_err(|error| resolved.error(error.to_string()))?;

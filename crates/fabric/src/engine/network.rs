@@ -1,6 +1,6 @@
 //! Links, switches and the packets on them: everything but the endpoints.
 
-use weft_balance::{EdgeHooks, PortId, SwitchHooks, SwitchInfo, SwitchScheme};
+use weft_balance::{EdgeHooks, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{Kind, Packet, PacketFlags, Route};
 use weft_topology::{FaultEvent, LinkKnowledge, RouteEntry, Routes, Topology};
 use weft_units::{Purpose, Rate, Stream, Time};
@@ -93,6 +93,8 @@ pub struct Network<'a> {
     pub(super) max_wire_bytes: u16,
     /// The data packets that were dropped, by time.
     pub dropped: Vec<Dropped>,
+    /// See [`Packet::note_choice`].
+    pub(super) trail_base: u32,
     /// Packets in the whole fabric.
     pub counts: PacketCounts,
 }
@@ -114,6 +116,8 @@ impl<'a> Network<'a> {
             changes[fault.link as usize] = true;
         }
         let rack_of_switch = racks_of_switches(topology);
+        let schemes = switch_schemes(topology, seed, max_wire_bytes, scheme);
+        let hooks = schemes.iter().fold(hooks, |hooks, scheme| hooks.or(scheme.external_hooks()));
         let mut network = Self {
             now: Time::ZERO,
             events: EventSet::new(0),
@@ -126,7 +130,7 @@ impl<'a> Network<'a> {
             pool: Pool::default(),
             topology,
             routes: Routes::compute(topology, &known, &known.up),
-            schemes: switch_schemes(topology, seed, max_wire_bytes, scheme),
+            schemes,
             hooks: SwitchHooks { arriving: hooks.arriving || edge_hooks.traces, ..hooks },
             traces: edge_hooks.traces,
             pinned: edge_hooks.pinned.then(|| Routes::at_start(&topology.at_its_best(faults))),
@@ -144,6 +148,7 @@ impl<'a> Network<'a> {
             seed,
             max_wire_bytes,
             dropped: Vec::new(),
+            trail_base: topology.trail_base(),
             counts: PacketCounts::default(),
         };
         for (index, spec) in topology.links.iter().enumerate() {
@@ -262,7 +267,7 @@ impl<'a> Network<'a> {
                 let ports = tables.group(group).0;
                 let packet = &mut self.pool[index];
                 let port = ports[packet.route.next_hop(ports.len())?];
-                note_hop(packet, port);
+                packet.note_choice(port, self.trail_base);
                 port
             }
             RouteEntry::None => return None,
@@ -461,12 +466,6 @@ struct Way {
     backlog: u64,
     service: u64,
     delay: u64,
-}
-
-/// Notes a choice in the packet's trail.
-#[inline]
-pub(super) fn note_hop(packet: &mut Packet, port: PortId) {
-    packet.trail = packet.trail.wrapping_mul(61).wrapping_add(port.0 + 1);
 }
 
 #[cold]

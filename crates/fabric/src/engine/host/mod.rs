@@ -5,7 +5,7 @@
 //!
 //! A receiving end is opened by the first packet of its flow, and a sending end closes when everything is acknowledged; no
 //! packet says so to the receiver. So a receiving end that has everything stays for a while, as a socket does in TIME-WAIT
-//! (RFC 9293 section 3.6), and answers what is sent again. What comes later is answered by an end that is opened once more
+//! (RFC 9293 §3.6), and answers what is sent again. What comes later is answered by an end that is opened once more
 //! and has everything.
 
 mod edge;
