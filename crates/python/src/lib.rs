@@ -14,7 +14,6 @@ mod scheme;
 
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use weft_balance::{ExternalSwitch, SwitchInfo};
 use weft_lab::observe::Windows;
@@ -23,7 +22,7 @@ use weft_lab::{External, Prepared, Report, RunError, SpecSource};
 use error::{SpecError, guarded, run_error, spec_error};
 use progress::{Failure, Progress, tell};
 use result::{RunResult, Table};
-use scheme::PythonSwitch;
+use scheme::{PythonBalancer, Racks};
 
 /// Pairs of key and value, as given to `--set`.
 type Overrides = Vec<(String, String)>;
@@ -90,17 +89,17 @@ fn run(
     origin: String,
 ) -> PyResult<RunResult> {
     let source = source(spec, base_dir, overrides, seed, origin)?;
-    let balancer = python_balancer.map(|balancer| python_scheme(&balancer)).transpose()?;
+    let balancer = python_balancer.map(|balancer| PythonBalancer::new(&balancer)).transpose()?;
     let progress = progress.map(Bound::unbind);
     let failure = Failure::default();
     let outcome = guarded(|| {
         py.detach(|| {
             let prepared = Prepared::new(&source)?;
             let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
-            let Some((name, choose)) = balancer else { return prepared.run(&mut observer, None) };
+            let Some((name, balancer)) = balancer else { return prepared.run(&mut observer, None) };
+            let racks: Racks = prepared.fabric.topology.rack_of_host.as_slice().into();
             let mut make = |info: &SwitchInfo<'_>| -> Box<dyn ExternalSwitch> {
-                let choose = Python::attach(|py| choose.clone_ref(py));
-                Box::new(PythonSwitch::new(choose, failure.clone(), info))
+                Box::new(balancer.at(info, &racks, &failure))
             };
             prepared.run(&mut observer, Some(External { name, make: &mut make }))
         })
@@ -151,17 +150,6 @@ fn observe(
     match failure.get(py) {
         Some(error) => Err(error),
         None => observed.map(Table::from),
-    }
-}
-
-/// The name of a load balancer that is written in Python, and its method `choose`.
-fn python_scheme(balancer: &Bound<'_, PyAny>) -> PyResult<(String, Py<PyAny>)> {
-    let class = balancer.get_type().name()?.to_string();
-    match balancer.getattr("choose") {
-        Ok(choose) if choose.is_callable() => Ok((class, choose.unbind())),
-        _ => Err(PyTypeError::new_err(format!(
-            "a load balancer needs a method choose(switch, packet, ports), and {class} has none"
-        ))),
     }
 }
 
