@@ -134,6 +134,8 @@ fn shown(value: &Value) -> String {
     match value {
         Value::Table(_) => "a table".to_owned(),
         Value::Array(_) => "a list".to_owned(),
+        // With line breaks escaped, which TOML need not do.
+        Value::String(text) => format!("{text:?}"),
         other => other.to_string(),
     }
 }
@@ -171,6 +173,11 @@ mod tests {
     use weft_units::{Rate, Span};
 
     use super::*;
+
+    #[test]
+    fn a_value_with_a_line_break_is_told_in_one_line() {
+        assert_eq!(shown(&Value::String("a\nb".to_owned())), "\"a\\nb\"");
+    }
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]

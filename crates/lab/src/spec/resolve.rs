@@ -100,6 +100,7 @@ fn check_tables(document: &Document<'_>) -> Result<(), SpecError> {
         let found = match document.value.get(name) {
             None | Some(Value::Table(_)) => continue,
             Some(Value::Array(_)) => "a list".to_owned(),
+            Some(Value::String(text)) => format!("{text:?}"),
             Some(other) => other.to_string(),
         };
         let path = KeyPath(vec![Step::Key(name.to_owned())]);
