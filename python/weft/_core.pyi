@@ -62,7 +62,8 @@ def bench(hosts: int, scheme: str, *, transport: str = "dctcp", seed: int = 1) -
 def catalog(kind: str) -> str:
     """List everything of one kind as JSON text.
 
-    Kinds: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "tables".
+    Kinds: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "groups",
+    "tables".
     Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit", "default", "doc", "source"}]}`, and what
     else is known of its kind: of a table `"columns": [{"name", "type", "unit", "null", "doc"}]` and `"asked_by"`.
     """

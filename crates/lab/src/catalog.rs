@@ -29,8 +29,8 @@ pub struct Parameter {
 }
 
 /// The kinds of things that [`catalog`] lists.
-pub const KINDS: [&str; 8] =
-    ["schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "tables"];
+pub const KINDS: [&str; 9] =
+    ["schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "groups", "tables"];
 
 /// Lists everything of one kind: name, title, source, parameters, and what else is known of it.
 ///
@@ -45,6 +45,7 @@ pub fn catalog(kind: &str) -> Result<Value, SpecError> {
         "presets" => presets(),
         "models" => Ok(models()),
         "bins" => bins(),
+        "groups" => Ok(groups()),
         "tables" => Ok(tables()),
         _ => {
             let hint =
@@ -82,6 +83,21 @@ fn bins() -> Result<Value, SpecError> {
         })
     });
     Ok(entries.collect())
+}
+
+/// The groups of flow sizes that every summary has; no end is null.
+fn groups() -> Value {
+    let entries = crate::bins::groups().into_iter().map(|(name, range)| {
+        json!({
+            "name": name,
+            "title": range.label,
+            "source": "every summary",
+            "from_bytes": range.from,
+            "up_to_bytes": (range.up_to < u64::MAX).then_some(range.up_to),
+            "parameters": [],
+        })
+    });
+    entries.collect()
 }
 
 fn tables() -> Value {

@@ -162,7 +162,8 @@ fn schema() -> PyResult<String> {
 
 /// List everything of one kind as JSON text.
 ///
-/// Kinds: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "tables".
+/// Kinds: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "groups",
+/// "tables".
 /// Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit", "default", "doc", "source"}]}`, and what
 /// else is known of its kind: of a table `"columns": [{"name", "type", "unit", "null", "doc"}]` and `"asked_by"`.
 #[pyfunction]
