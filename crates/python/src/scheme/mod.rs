@@ -68,7 +68,7 @@ impl PythonBalancer {
 
 /// The method of an object, if it has one of this name.
 fn method(object: &Bound<'_, PyAny>, name: &str) -> Option<Py<PyAny>> {
-    object.getattr(name).ok().filter(|found| found.is_callable()).map(Bound::unbind)
+    object.getattr(name).ok().filter(PyAnyMethods::is_callable).map(Bound::unbind)
 }
 
 /// The methods that a scheme has.

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use weft_balance::{NextHops, Peer, PortId, SwitchContext, SwitchInfo};
 use weft_packet::{HostId, Kind, Packet, PacketFlags};
-use weft_units::{Purpose, Span, Stream, Time};
+use weft_units::{Bytes, Purpose, Span, Stream, Time};
 
 /// The rack of each host.
 pub type Racks = Arc<[u16]>;
@@ -182,7 +182,7 @@ impl From<&SwitchInfo<'_>> for InfoView {
             hash_seed: Stream::new(info.seed, Purpose::SwitchHash, u64::from(info.switch)).next_u64(),
             port_rates_bps: info.port_rates.iter().map(|rate| rate.as_bps()).collect(),
             port_delays_ps: info.port_delays.iter().map(|delay| delay.as_ps()).collect(),
-            port_buffers_bytes: info.port_buffers.iter().map(|buffer| buffer.map(|b| b.as_u64())).collect(),
+            port_buffers_bytes: info.port_buffers.iter().map(|buffer| buffer.map(Bytes::as_u64)).collect(),
             port_hosts: info.port_peers.iter().map(host).collect(),
             port_switches: info.port_peers.iter().map(switch).collect(),
             rack: info.rack,
