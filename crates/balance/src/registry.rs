@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use weft_packet::Packet;
-use weft_units::Span;
+use weft_units::{Mistake, Span};
 
 use crate::{
     Arrival, EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message, NextHops, PortId, Queued,
@@ -22,6 +22,13 @@ pub struct ParameterError {
     pub found: String,
     /// What is allowed.
     pub allowed: &'static str,
+}
+
+impl From<ParameterError> for Mistake {
+    fn from(error: ParameterError) -> Self {
+        let ParameterError { key, found, allowed } = error;
+        Self::at(key, format!(" is {found}: {allowed}")).found(found).allowed(allowed)
+    }
 }
 
 /// Refuses a table of flows or flowlets that is no power of two, or too large.
@@ -46,20 +53,24 @@ pub(crate) trait Parameters {
     }
 
     /// Refuses values that cannot be meant on this fabric.
-    fn fits(&self, _fabric: &FabricFacts) -> Result<(), ParameterError> {
+    fn fits(&self, _fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
         Ok(())
     }
 }
 
-/// What parameters of a scheme must go with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FabricFacts {
+/// What parameters of a scheme must go with. What takes long to find is found when it is asked for.
+pub trait FabricFacts {
+    /// How many hosts there are.
+    fn hosts(&self) -> u32;
+
+    /// How many ports to other switches the edge switch has that has most.
+    fn uplinks(&self) -> u32;
+
     /// The longest round trip of the idle fabric between two racks: see [`HostInfo::base_rtts`]. Zero if there are no two.
-    pub base_rtt: Span,
-    /// How many hosts it has.
-    pub hosts: u32,
+    fn base_rtt(&self) -> Span;
+
     /// The most explicit routes that lead from one rack to another. 1 if there is never a choice.
-    pub routes: u16,
+    fn routes(&self) -> u16;
 }
 
 /// A scheme as `weft schemes` shows it.
@@ -162,7 +173,7 @@ macro_rules! registry {
             ///
             /// # Errors
             /// The first such parameter.
-            pub fn fits(&self, fabric: &FabricFacts) -> Result<(), ParameterError> {
+            pub fn fits(&self, fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
                 match self {
                     $(Self::$Switch(params) => params.fits(fabric),)*
                     $(Self::$Edge(params) => params.fits(fabric),)*

@@ -7,8 +7,8 @@ use weft_transport::TransportSpec;
 use crate::results::output::file_of;
 use crate::results::rows::TABLES;
 use crate::results::table::Column;
+use crate::spec::SpecError;
 use crate::spec::schema::{alternatives, description, properties};
-use crate::spec::{SpecError, nearest};
 
 /// One parameter of something that a spec can name.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -47,12 +47,7 @@ pub fn catalog(kind: &str) -> Result<Value, SpecError> {
         "bins" => bins(),
         "groups" => Ok(groups()),
         "tables" => Ok(tables()),
-        _ => {
-            let hint =
-                nearest(kind, KINDS).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-            let known = KINDS.join(", ");
-            Err(SpecError::new(format!("there is no catalog of {kind:?}; allowed: {known}{hint}")))
-        }
+        _ => Err(SpecError::unknown("catalog", kind, KINDS)),
     }
 }
 

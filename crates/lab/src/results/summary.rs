@@ -60,6 +60,8 @@ pub struct Summary {
     pub warnings: Vec<String>,
     /// The version of Weft.
     pub version: &'static str,
+    /// The version of the results: see [`crate::RESULTS_VERSION`].
+    pub results_version: &'static str,
     /// The hash of the resolved spec and the files that it names.
     pub spec_hash: String,
 }
@@ -203,6 +205,7 @@ impl Summary {
             totals,
             warnings: Vec::new(),
             version: crate::VERSION,
+            results_version: crate::RESULTS_VERSION,
             spec_hash: spec_hash.to_owned(),
         }
     }

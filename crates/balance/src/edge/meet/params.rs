@@ -98,11 +98,11 @@ impl Parameters for Params {
     }
 
     /// Where there is never a choice, nothing of MEET runs, so that every value goes.
-    fn fits(&self, fabric: &FabricFacts) -> Result<(), ParameterError> {
-        if fabric.routes < 2 {
+    fn fits(&self, fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
+        if fabric.routes() < 2 {
             return Ok(());
         }
-        let base = fabric.base_rtt;
+        let base = fabric.base_rtt();
         let allowed = "at least the base round trip between racks of this fabric";
         self.k.map_or(Ok(()), |k| at_least("k", k, base, allowed))?;
         at_least("update", self.update, base, allowed)?;
@@ -113,11 +113,12 @@ impl Parameters for Params {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::GivenFacts;
 
     fn refused(change: impl FnOnce(&mut Params)) -> Option<&'static str> {
         let mut params = Params::default();
         change(&mut params);
-        let fabric = FabricFacts { base_rtt: Span::from_us(40), routes: 8, hosts: 128 };
+        let fabric = GivenFacts { base_rtt: Span::from_us(40), routes: 8, hosts: 128 };
         params.validate().and_then(|()| params.fits(&fabric)).err().map(|error| error.key)
     }
 
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn without_a_choice_of_paths_every_value_fits() {
         let params = Params { k: Some(Span::from_ps(1)), ..Params::default() };
-        assert_eq!(params.fits(&FabricFacts { base_rtt: Span::from_us(40), routes: 1, hosts: 128 }), Ok(()));
+        assert_eq!(params.fits(&GivenFacts { base_rtt: Span::from_us(40), routes: 1, hosts: 128 }), Ok(()));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_units::Span;
+use weft_units::{Span, read_regular_file};
 
 use crate::ParameterError;
 
@@ -116,7 +116,7 @@ struct Fit {
 pub fn from_file(file: &str, degree: u8) -> Result<(Polynomial, Span), ParameterError> {
     let refuse = |key, found, allowed| Err(ParameterError { key, found, allowed });
     let no_fits = "allowed is a file that `weft fit qall --out` wrote";
-    let text = match std::fs::read_to_string(Path::new(file)) {
+    let text = match read_regular_file(Path::new(file)) {
         Ok(text) => text,
         Err(error) => return refuse("file", format!("{file:?}, which cannot be read ({error})"), no_fits),
     };

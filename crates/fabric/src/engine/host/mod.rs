@@ -26,7 +26,7 @@ use weft_transport::{Delivery, Protocol, SenderState};
 use weft_units::{Span, Stream, Time};
 
 pub use edge::{Deeds, Edge};
-pub use facts::{PacketSizes, edge_schemes, fabric_facts, route_counts};
+pub use facts::{Facts, PacketSizes, edge_schemes, route_counts};
 pub use flow::{Receiver, Sender, Side};
 pub use log::{HostLog, ReceiverRecord, Resent, SenderRecord, TimedOut};
 pub use nic::Nic;
