@@ -7,15 +7,7 @@
 """
 
 from weft._core import version as _version
-from weft.balancer import (
-    PacketView,
-    PortView,
-    SwitchBalancer,
-    SwitchFactory,
-    SwitchInfo,
-    SwitchScheme,
-    SwitchView,
-)
+from weft.balancer import PacketView, PortView, SwitchBalancer
 from weft.catalog import fabrics, presets, schemes, transports, workloads
 from weft.comparison import Comparison, compare, load_comparison
 from weft.errors import ClusterError, OutputError, SpecError
@@ -37,10 +29,6 @@ __all__ = [
     "Summary",
     "Sweep",
     "SwitchBalancer",
-    "SwitchFactory",
-    "SwitchInfo",
-    "SwitchScheme",
-    "SwitchView",
     "__version__",
     "compare",
     "fabrics",

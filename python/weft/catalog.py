@@ -25,9 +25,7 @@ __all__ = [
     "workloads",
 ]
 
-Kind: TypeAlias = Literal[
-    "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "groups", "tables"
-]
+Kind: TypeAlias = Literal["schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "tables"]
 
 
 @dataclass(frozen=True, slots=True)
