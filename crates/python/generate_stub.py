@@ -43,6 +43,10 @@ def _introspected() -> str:
         return (Path(folder) / "weft" / "_core.pyi").read_text(encoding="utf-8")
 
 
+_PARTS = dict.fromkeys(("path", "found", "allowed", "nearest", "origin"), "str") | {"line": "int"}
+"""The attributes of an error of a spec."""
+
+
 def _complete(text: str) -> str:
     """Add what pyo3 does not note: exceptions, and the modules that annotations of our own name."""
     if _INCOMPLETE not in text:
@@ -51,6 +55,7 @@ def _complete(text: str) -> str:
     for name, thing in inspect.getmembers(_core, inspect.isclass):
         if issubclass(thing, BaseException):
             text += f'\nclass {name}({thing.__base__.__name__}):\n    """{thing.__doc__}"""\n'
+            text += "".join(f"\n    {part}: {kind} | None" for part, kind in _PARTS.items()) + "\n"
     return text
 
 

@@ -7,7 +7,15 @@
 """
 
 from weft._core import version as _version
-from weft.balancer import PacketView, PortView, SwitchBalancer
+from weft.balancer import (
+    PacketView,
+    PortView,
+    SwitchBalancer,
+    SwitchFactory,
+    SwitchInfo,
+    SwitchScheme,
+    SwitchView,
+)
 from weft.catalog import fabrics, presets, schemes, transports, workloads
 from weft.comparison import Comparison, compare, load_comparison
 from weft.errors import ClusterError, OutputError, SpecError
@@ -29,6 +37,10 @@ __all__ = [
     "Summary",
     "Sweep",
     "SwitchBalancer",
+    "SwitchFactory",
+    "SwitchInfo",
+    "SwitchScheme",
+    "SwitchView",
     "__version__",
     "compare",
     "fabrics",

@@ -62,9 +62,16 @@ def bench(hosts: int, scheme: str, *, transport: str = "dctcp", seed: int = 1) -
 def catalog(kind: str) -> str:
     """List everything of one kind as JSON text.
 
-    Kinds: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "tables".
+    Kinds: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "groups",
+    "tables".
     Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit", "default", "doc", "source"}]}`, and what
     else is known of its kind: of a table `"columns": [{"name", "type", "unit", "null", "doc"}]` and `"asked_by"`.
+    """
+
+def contenders(texts: collections.abc.Sequence[tuple[str, bool]]) -> str:
+    """Read contenders, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
+
+    Each is a text and whether it is only the label of one from outside. None, and two of one name, are refused.
     """
 
 def model(name: str, inputs: collections.abc.Sequence[tuple[str, str]] = ...) -> str:
@@ -100,12 +107,17 @@ def resolve(
     overrides: collections.abc.Sequence[tuple[str, str]] = ...,
     seed: int | None = None,
     origin: str = ...,
+    contender: str | None = None,
 ) -> str:
     """Resolve a spec (TOML text).
 
     JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "toml", "spec_hash"}`. `origin` is what error messages
     call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
+    `contender` stands in place of the spec's transport, load balancer, or both. What passes can be run.
     """
+
+def results_version() -> str:
+    """The version of the results: a hash of all that decides what a run gives."""
 
 def run(
     spec: str,
@@ -116,6 +128,7 @@ def run(
     progress: collections.abc.Callable[[Progress], None] | None = None,
     python_balancer: object | None = None,
     origin: str = ...,
+    contender: str | None = None,
 ) -> RunResult:
     """Run a spec (TOML text). Releases the GIL.
 
@@ -130,4 +143,11 @@ def version() -> str:
     """The version of the core, such as "0.1.0"."""
 
 class SpecError(Exception):
-    """A spec with a mistake. The message names the key, what was found and what is allowed."""
+    """A spec with a mistake. The message names the key, what was found and what is allowed; the attributes have its parts."""
+
+    path: str | None
+    found: str | None
+    allowed: str | None
+    nearest: str | None
+    origin: str | None
+    line: int | None

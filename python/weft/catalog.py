@@ -25,7 +25,9 @@ __all__ = [
     "workloads",
 ]
 
-Kind: TypeAlias = Literal["schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "tables"]
+Kind: TypeAlias = Literal[
+    "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "groups", "tables"
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,9 +248,10 @@ def compare(
     """Run every scheme on the same flows, once for each seed, several runs at a time.
 
     A scheme is a name (`"letflow"`), a name with parameters (`"letflow:gap=100us"`) or a class that follows
-    `weft.SwitchBalancer`. `seeds` is a number of seeds (5 means 1 to 5) or the seeds themselves; without it the
-    spec's own seed is used. With `out`, everything is written to that directory. Raises `SpecError` for a bad
-    spec before anything runs, `OutputError` if the directory exists (without `force`) or cannot be written.
+    `weft.SwitchBalancer` or `weft.SwitchFactory`. `seeds` is a number of seeds (5 means 1 to 5) or the seeds
+    themselves; without it the spec's own seed is used. With `out`, everything is written to that directory. Raises
+    `SpecError` for a bad spec before anything runs, `OutputError` if the directory exists (without `force`) or cannot
+    be written.
     """
     plan = _plan(schemes, spec, set, seeds)
     workers = default_jobs() if jobs is None else jobs

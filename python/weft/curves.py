@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.summary import BinName
+from weft.summary import LIMITS, BinName
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,8 +17,6 @@ __all__ = ["CURVE_POINTS", "cumulative", "link_loads", "slowdown_curve"]
 
 CURVE_POINTS = 400
 """Most points that a curve keeps."""
-
-_SMALL_BELOW, _LARGE_ABOVE = 100_000, 10_000_000  # bytes; the size bins of summary.json
 
 
 def slowdown_curve(runs: Sequence["Result"], bin_name: BinName) -> tuple[list[float], list[float]]:
@@ -65,13 +63,8 @@ def cumulative(
 def _slowdowns(flows: "pl.DataFrame", bin_name: BinName) -> tuple[NDArray[np.float64], int]:
     import polars as pl
 
-    size = pl.col("size_bytes")
-    wanted = {
-        "all": pl.lit(True),
-        "small": size < _SMALL_BELOW,
-        "medium": (size >= _SMALL_BELOW) & (size <= _LARGE_ABOVE),
-        "large": size > _LARGE_ABOVE,
-    }[bin_name]
+    smallest, largest = LIMITS[bin_name]
+    wanted = pl.col("size_bytes").is_between(smallest, largest if largest is not None else pl.col("size_bytes"))
     # The summary leaves background flows out, and so do the curves.
     chosen = flows.filter(wanted & ~pl.col("background")).get_column("slowdown")
     return chosen.drop_nulls().to_numpy().astype(np.float64), chosen.len()

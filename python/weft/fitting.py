@@ -138,7 +138,7 @@ def value(coefficients: Sequence[float], degree: int, at: Observations) -> Vecto
 
 
 def fit(degree: int, training: Observations, test: Observations) -> Fit:
-    """Fit a polynomial by least squares (equation 7), and measure it on the test set.
+    """Fit a polynomial by least squares (QALL eq. 7), and measure it on the test set.
 
     Powers of numbers from 0 to 1 are nearly alike, so the system is set up in Chebyshev polynomials of both
     variables, each stretched from its own range to -1 to 1, and solved by singular values; the coefficients of

@@ -71,7 +71,7 @@ METRICS: Sequence[Metric] = (
     Metric("out_of_order_share", "out of order", "share", lambda summary: summary.out_of_order_share),
     Metric("unfinished", "unfinished flows", "count", lambda summary: float(summary.unfinished)),
 )
-"""The columns that are shown unasked. Small: < 100 KB, medium: 100 KB to 10 MB, large: > 10 MB."""
+"""The columns that are shown unasked. Small, medium and large are the groups `BINS`."""
 
 MORE_METRICS: Sequence[Metric] = (
     Metric("small_p99_fct_us", "small p99 FCT", "us", _named("small", lambda one: one.fct_us.p99)),

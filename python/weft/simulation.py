@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from weft import _core
-from weft.balancer import SwitchBalancer
+from weft.balancer import Balancer
 from weft.errors import OutputError, unreadable
 from weft.load_sharing import LoadSharing, load_sharing
 from weft.spec import SpecLike, SpecText, check_text, load_spec, to_toml_value
@@ -148,7 +148,7 @@ def run(
     *,
     set: Overrides = (),  # noqa: A002 - the same word as on the command line
     seed: int | None = None,
-    balancer: SwitchBalancer | None = None,
+    balancer: Balancer | None = None,
     progress: ProgressCallback | None = None,
 ) -> Result:
     """Run one spec to its end.
@@ -164,7 +164,7 @@ def run_text(
     *,
     overrides: Overrides = (),
     seed: int | None = None,
-    balancer: SwitchBalancer | None = None,
+    balancer: Balancer | None = None,
     progress: ProgressCallback | None = None,
 ) -> Result:
     """Run a spec that is already text."""

@@ -1,6 +1,7 @@
 """Getting a spec, however it was given, to the core: paths, TOML text, dictionaries and `--set`."""
 
 import os
+import stat
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -83,6 +84,8 @@ def _is_text(spec: str) -> bool:
 
 def _read(path: Path) -> SpecText:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a device or a pipe may never end
+            raise SpecError(f"{path}: is not a regular file")
         with path.open(encoding="utf-8") as stream:
             text = stream.read(_LONGEST + 1)
     except FileNotFoundError:

@@ -4,15 +4,17 @@ The fields are those of `summary.json`. All but those with a default must be the
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from weft.catalog import entries
 from weft.decoding import convert, decode
 
 __all__ = [
     "BINS",
+    "LIMITS",
     "SPENT",
     "TIERS",
     "Background",
@@ -34,11 +36,15 @@ BinName: TypeAlias = Literal["all", "small", "medium", "large"]
 
 BINS: Mapping[BinName, str] = {
     "all": "all flows",
-    "small": "< 100 KB",
-    "medium": "100 KB - 10 MB",
-    "large": "> 10 MB",
+    **{cast(BinName, group.name): group.title for group in entries("groups")},
 }
 """The groups of flows in every summary, with their sizes."""
+
+LIMITS: Mapping[BinName, tuple[int, int | None]] = {
+    "all": (0, None),
+    **{cast(BinName, group.name): (group.raw["from_bytes"], group.raw["up_to_bytes"]) for group in entries("groups")},
+}
+"""The smallest and the largest size of each group, both in it; None if there is no largest."""
 
 TIERS: Mapping[str, str] = {
     "host": "host (NIC)",

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
-from weft.balancer import SwitchBalancer
+from weft.balancer import Balancer
 from weft.catalog import entries, entry
 from weft.errors import SpecError
 from weft.spec import SpecText, parse_assignment
 
 __all__ = ["SchemeLike", "Variant", "parse_variants", "slug"]
 
-SchemeLike: TypeAlias = str | Callable[[], SwitchBalancer]
+SchemeLike: TypeAlias = str | Callable[[], Balancer]
 """A load balancer, a transport or both, as in `letflow:gap=100us` or `mptcp+ecmp`, or a class (or function) that
 makes a balancer for each run."""
 
@@ -56,7 +56,7 @@ class Variant:
 
     label: str
     parts: tuple[Part, ...] = ()
-    factory: Callable[[], SwitchBalancer] | None = None
+    factory: Callable[[], Balancer] | None = None
 
     @property
     def slug(self) -> str:

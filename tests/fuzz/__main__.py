@@ -24,6 +24,8 @@ from fuzz.stores import rounds
 from fuzz.worker import judge_one, work
 
 OUT = Path("out") / "fuzz"
+KNOWN = {"refused_late": "what schemes need of the fabric is asked when a run begins, not when its spec is resolved"}
+"""Open defects, by the check that notices them: told and counted, and no failure of the fuzzer."""
 
 
 def main() -> int:
@@ -48,16 +50,16 @@ def main() -> int:
 
 def _cases(first: int, specs: int | None, jobs: int, seconds: float) -> int:
     began, last = time.monotonic(), time.monotonic()
-    cases = runs = failed = long = 0
+    cases = runs = failed = known = long = 0
     kinds: Counter[str] = Counter()
     pairs: set[tuple[str, ...]] = set()
     try:
         for told in told_by_crew(first, specs, jobs, seconds):
             cases, runs, long = cases + 1, runs + told["runs"], long + ("long" in told)
             pairs.add(tuple(told.get("pair", ())))
-            if _tell(told):
-                failed += 1
-                kinds.update({problem.split(":", 1)[0] for problem in told["problems"]})
+            own = _kinds(told)
+            kinds.update(own)
+            failed, known = failed + _tell(told), known + bool(own & KNOWN.keys())
             if time.monotonic() - last > 30.0:
                 last = time.monotonic()
                 print(
@@ -67,7 +69,8 @@ def _cases(first: int, specs: int | None, jobs: int, seconds: float) -> int:
         pass
     print(
         f"{cases:,} specs ({runs:,} runs, {len(pairs):,} pairs of a load balancer and a transport) in "
-        f"{time.monotonic() - began:.0f} s: {failed:,} failed, {long:,} took longer than {seconds:g} s"
+        f"{time.monotonic() - began:.0f} s: {failed:,} failed, {known:,} by a known defect, "
+        f"{long:,} took longer than {seconds:g} s"
     )
     for kind, number in kinds.most_common():
         print(f"  {number:,} {kind}")
@@ -75,7 +78,7 @@ def _cases(first: int, specs: int | None, jobs: int, seconds: float) -> int:
 
 
 def _tell(told: dict[str, Any]) -> bool:
-    """Say what is wrong with a case, and how to see it again; whether anything is."""
+    """Say what is wrong with a case, and how to see it again; whether anything is that is not known."""
     if not told["problems"] and "long" not in told:
         return False
     number, toml = told["case"], told.get("toml")
@@ -86,7 +89,11 @@ def _tell(told: dict[str, Any]) -> bool:
         OUT.mkdir(parents=True, exist_ok=True)
         (OUT / f"{number}.toml").write_text(toml, encoding="utf-8")
         print(f"  spec: {OUT / f'{number}.toml'}", flush=True)
-    return bool(told["problems"])
+    return bool(_kinds(told) - KNOWN.keys())
+
+
+def _kinds(told: dict[str, Any]) -> set[str]:
+    return {problem.split(":", 1)[0] for problem in told["problems"]}
 
 
 def _stores(number: int, first: int) -> int:

@@ -51,7 +51,7 @@ def a_packet_waits_no_longer_than_its_flow_takes(result: Result, _spec: Mapping[
 
 def nothing_is_faster_than_ideal(result: Result, spec: Mapping[str, Any]) -> Iterator[str]:
     """Slowdown is at least 1, unless a fault changes rates, which the ideal does not know."""
-    if not any(fault.get("rate") for fault in spec["fabric"].get("fault", ())):
+    if not _changes_rates(spec):
         fast = result.flows.filter(pl.col("slowdown") < 1.0 - _ROUNDING)
         yield from _rows(fast.select("id", "slowdown", "fct_us", "ideal_fct_us"))
 
@@ -66,7 +66,7 @@ def segments_are_conserved(result: Result, _spec: Mapping[str, Any]) -> Iterator
 
 def links_carry_no_more_than_they_can(result: Result, spec: Mapping[str, Any]) -> Iterator[str]:
     """Utilisation is at most 1, over the run and in each interval; a byte more is rounding."""
-    if any(fault.get("rate") for fault in spec["fabric"].get("fault", ())):
+    if _changes_rates(spec):
         return  # the rate of a table is the one at the end
     # The bytes of a link count when they are queued: what waits when the run ends has not been carried.
     if result.samples.is_empty():
@@ -75,7 +75,7 @@ def links_carry_no_more_than_they_can(result: Result, spec: Mapping[str, Any]) -
     yield from _rows(result.samples.filter(over).select("link", "time_us", "sent_bytes", "utilisation"))
 
 
-def samples_add_up_to_links(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
+def samples_add_up_to_links(result: Result, spec: Mapping[str, Any]) -> Iterator[str]:
     """What was sent in all intervals, and is queued at the end, is what was queued on a link; drops and marks too."""
     samples = result.samples
     if samples.is_empty():
@@ -98,6 +98,8 @@ def samples_add_up_to_links(result: Result, _spec: Mapping[str, Any]) -> Iterato
     )
     names = ("link", "bytes", "sent", "queued", "dropped_packets", "drops", "marked_packets", "marks")
     yield from _rows(both.filter(wrong).select(names))
+    if _changes_rates(spec):
+        return  # a backlog is a time: in bytes it is told at the rate of the instant, and grows with it
     small = pl.col("backlog_bytes") > pl.col("largest_backlog_bytes")
     yield from _rows(samples.filter(small).select("link", "time_us", "backlog_bytes", "largest_backlog_bytes"))
 
@@ -139,6 +141,10 @@ _CHECKS: tuple[Check, ...] = (
     deliveries_are_payload_of_flows,
     the_summary_is_that_of_the_flows,
 )
+
+
+def _changes_rates(spec: Mapping[str, Any]) -> bool:
+    return any(fault.get("rate") for fault in spec["fabric"].get("fault", ()))
 
 
 def _rows(frame: pl.DataFrame) -> Iterator[str]:

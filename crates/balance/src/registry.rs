@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use weft_packet::Packet;
-use weft_units::Span;
+use weft_units::{Mistake, Span};
 
 use crate::{
     Arrival, EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message, NextHops, PortId, Queued,
@@ -22,6 +22,13 @@ pub struct ParameterError {
     pub found: String,
     /// What is allowed.
     pub allowed: &'static str,
+}
+
+impl From<ParameterError> for Mistake {
+    fn from(error: ParameterError) -> Self {
+        let ParameterError { key, found, allowed } = error;
+        Self::at(key, format!(" is {found}: {allowed}")).found(found).allowed(allowed)
+    }
 }
 
 /// Refuses a table of flows or flowlets that is no power of two, or too large.
@@ -46,20 +53,24 @@ pub(crate) trait Parameters {
     }
 
     /// Refuses values that cannot be meant on this fabric.
-    fn fits(&self, _fabric: &FabricFacts) -> Result<(), ParameterError> {
+    fn fits(&self, _fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
         Ok(())
     }
 }
 
-/// What parameters of a scheme must go with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FabricFacts {
+/// What parameters of a scheme must go with. What takes long to find is found when it is asked for.
+pub trait FabricFacts {
+    /// How many hosts there are.
+    fn hosts(&self) -> u32;
+
+    /// How many ports to other switches the edge switch has that has most.
+    fn uplinks(&self) -> u32;
+
     /// The longest round trip of the idle fabric between two racks: see [`HostInfo::base_rtts`]. Zero if there are no two.
-    pub base_rtt: Span,
-    /// How many hosts it has.
-    pub hosts: u32,
+    fn base_rtt(&self) -> Span;
+
     /// The most explicit routes that lead from one rack to another. 1 if there is never a choice.
-    pub routes: u16,
+    fn routes(&self) -> u16;
 }
 
 /// A scheme as `weft schemes` shows it.
@@ -79,8 +90,38 @@ pub struct BalancerInfo {
 
 /// A switch scheme from outside this crate, for prototypes: called through a pointer, once a packet.
 pub trait ExternalSwitch: Send {
+    /// The optional calls that it wants, asked for once.
+    fn hooks(&self) -> SwitchHooks {
+        SwitchHooks::default()
+    }
+
     /// As [`SwitchBalancer::choose`].
     fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize;
+
+    /// As [`SwitchBalancer::start`].
+    fn start(&mut self, _cx: &mut dyn SwitchContext) {}
+
+    /// As [`SwitchBalancer::arriving`].
+    fn arriving(&mut self, _cx: &mut dyn SwitchContext, _packet: &mut Packet, _port: PortId) -> Arrival {
+        Arrival::Forward
+    }
+
+    /// As [`SwitchBalancer::timer`].
+    fn timer(&mut self, _cx: &mut dyn SwitchContext, _token: u32) {}
+
+    /// As [`SwitchBalancer::queued`].
+    fn queued(&mut self, _cx: &mut dyn SwitchContext, _packet: &mut Packet, _queued: Queued) {}
+
+    /// As [`SwitchBalancer::port_changed`].
+    fn port_changed(&mut self, _cx: &mut dyn SwitchContext, _port: PortId) {}
+
+    /// As [`SwitchBalancer::state_bytes`]; 0 if it is not known.
+    fn state_bytes(&self) -> u64 {
+        0
+    }
+
+    /// As [`SwitchBalancer::counters`].
+    fn counters(&self, _count: &mut dyn FnMut(&'static str, u64)) {}
 }
 
 /// The name of a scheme: its module's name, or the one that it is given.
@@ -132,7 +173,7 @@ macro_rules! registry {
             ///
             /// # Errors
             /// The first such parameter.
-            pub fn fits(&self, fabric: &FabricFacts) -> Result<(), ParameterError> {
+            pub fn fits(&self, fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
                 match self {
                     $(Self::$Switch(params) => params.fits(fabric),)*
                     $(Self::$Edge(params) => params.fits(fabric),)*
@@ -193,6 +234,14 @@ macro_rules! registry {
         }
 
         impl SwitchScheme {
+            /// The optional calls that a scheme from outside wants; none for the others, whose [`BalancerSpec`] says so.
+            pub fn external_hooks(&self) -> SwitchHooks {
+                match self {
+                    Self::External(scheme) => scheme.hooks(),
+                    _ => SwitchHooks::default(),
+                }
+            }
+
             /// As [`SwitchBalancer::choose`].
             #[inline]
             pub fn choose(
@@ -219,7 +268,7 @@ macro_rules! registry {
             pub fn start(&mut self, cx: &mut impl SwitchContext) {
                 match self {
                     $(Self::$Switch(scheme) => scheme.start(cx),)*
-                    Self::External(_) => {}
+                    Self::External(scheme) => scheme.start(cx),
                 }
             }
 
@@ -228,7 +277,7 @@ macro_rules! registry {
             pub fn arriving(&mut self, cx: &mut impl SwitchContext, packet: &mut Packet, port: PortId) -> Arrival {
                 match self {
                     $(Self::$Switch(scheme) => scheme.arriving(cx, packet, port),)*
-                    Self::External(_) => Arrival::Forward,
+                    Self::External(scheme) => scheme.arriving(cx, packet, port),
                 }
             }
 
@@ -236,7 +285,7 @@ macro_rules! registry {
             pub fn timer(&mut self, cx: &mut impl SwitchContext, token: u32) {
                 match self {
                     $(Self::$Switch(scheme) => scheme.timer(cx, token),)*
-                    Self::External(_) => {}
+                    Self::External(scheme) => scheme.timer(cx, token),
                 }
             }
 
@@ -245,7 +294,7 @@ macro_rules! registry {
             pub fn queued(&mut self, cx: &mut impl SwitchContext, packet: &mut Packet, queued: Queued) {
                 match self {
                     $(Self::$Switch(scheme) => scheme.queued(cx, packet, queued),)*
-                    Self::External(_) => {}
+                    Self::External(scheme) => scheme.queued(cx, packet, queued),
                 }
             }
 
@@ -253,15 +302,15 @@ macro_rules! registry {
             pub fn port_changed(&mut self, cx: &mut impl SwitchContext, port: PortId) {
                 match self {
                     $(Self::$Switch(scheme) => scheme.port_changed(cx, port),)*
-                    Self::External(_) => {}
+                    Self::External(scheme) => scheme.port_changed(cx, port),
                 }
             }
 
-            /// As [`SwitchBalancer::state_bytes`]; what an external scheme keeps is not known.
+            /// As [`SwitchBalancer::state_bytes`].
             pub fn state_bytes(&self) -> u64 {
                 match self {
                     $(Self::$Switch(scheme) => scheme.state_bytes(),)*
-                    Self::External(_) => 0,
+                    Self::External(scheme) => scheme.state_bytes(),
                 }
             }
 
@@ -269,7 +318,7 @@ macro_rules! registry {
             pub fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
                 match self {
                     $(Self::$Switch(scheme) => scheme.counters(count),)*
-                    Self::External(_) => {}
+                    Self::External(scheme) => scheme.counters(count),
                 }
             }
         }

@@ -122,6 +122,14 @@ pub struct SwitchHooks {
     pub queued: bool,
 }
 
+impl SwitchHooks {
+    /// What either of the two wants.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self { arriving: self.arriving || other.arriving, queued: self.queued || other.queued }
+    }
+}
+
 /// What becomes of a packet that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {

@@ -8,5 +8,5 @@ mod engine;
 pub use engine::{
     Delivery, Ending, FlowRecord, FlowTrace, InputError, LinkDrops, LinkSample, LinkTotals, MOST_ROWS,
     MemoryUse, Observation, PacketCounts, PathTotal, Progress, Results, Retransmissions, Samples,
-    SchemeCounter, Simulation, SimulationInput, Spent, Status,
+    SchemeCounter, Simulation, SimulationInput, Spent, Status, check_parameters,
 };

@@ -113,6 +113,17 @@ pub fn bin_sets() -> Result<Vec<BinSet>, SpecError> {
     Ok(sets.into_iter().map(set).collect())
 }
 
+/// The groups of sizes that every summary has, by name: small, medium and large flows.
+pub fn groups() -> [(&'static str, SizeRange); 3] {
+    let (small, large) = (Bytes::new(100_000), Bytes::new(10_000_000));
+    [
+        ("small", Range { below: Some(small), ..Range::default() }),
+        ("medium", Range { from: Some(small), up_to: Some(large), ..Range::default() }),
+        ("large", Range { above: Some(large), ..Range::default() }),
+    ]
+    .map(|(name, range)| (name, range.size_range()))
+}
+
 /// The ranges that `text` asks for: the name of a set, or ranges as in "0-100KB,100KB-1MB,1MB-", each from its first size,
 /// included, to its second, not included.
 ///
@@ -186,6 +197,16 @@ mod tests {
         for set in bin_sets().unwrap() {
             assert!(!set.title.is_empty() && !set.source.is_empty() && !set.ranges.is_empty(), "{set:?}");
         }
+    }
+
+    #[test]
+    fn the_groups_of_a_summary_take_every_size_once() {
+        let labels = groups().map(|(name, range)| (name, range.label));
+        let expected = [("small", "< 100 KB"), ("medium", "100 KB - 10 MB"), ("large", "> 10 MB")];
+        assert_eq!(labels, expected.map(|(name, label)| (name, label.to_owned())));
+        let [(_, small), (_, medium), (_, large)] = groups();
+        assert_eq!((small.from, small.up_to + 1, medium.up_to + 1), (0, medium.from, large.from));
+        assert_eq!(large.up_to, u64::MAX);
     }
 
     #[test]

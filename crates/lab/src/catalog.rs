@@ -7,8 +7,8 @@ use weft_transport::TransportSpec;
 use crate::results::output::file_of;
 use crate::results::rows::TABLES;
 use crate::results::table::Column;
+use crate::spec::SpecError;
 use crate::spec::schema::{alternatives, description, properties};
-use crate::spec::{SpecError, nearest};
 
 /// One parameter of something that a spec can name.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,8 +29,8 @@ pub struct Parameter {
 }
 
 /// The kinds of things that [`catalog`] lists.
-pub const KINDS: [&str; 8] =
-    ["schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "tables"];
+pub const KINDS: [&str; 9] =
+    ["schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "groups", "tables"];
 
 /// Lists everything of one kind: name, title, source, parameters, and what else is known of it.
 ///
@@ -45,13 +45,9 @@ pub fn catalog(kind: &str) -> Result<Value, SpecError> {
         "presets" => presets(),
         "models" => Ok(models()),
         "bins" => bins(),
+        "groups" => Ok(groups()),
         "tables" => Ok(tables()),
-        _ => {
-            let hint =
-                nearest(kind, KINDS).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-            let known = KINDS.join(", ");
-            Err(SpecError::new(format!("there is no catalog of {kind:?}; allowed: {known}{hint}")))
-        }
+        _ => Err(SpecError::unknown("catalog", kind, KINDS)),
     }
 }
 
@@ -82,6 +78,21 @@ fn bins() -> Result<Value, SpecError> {
         })
     });
     Ok(entries.collect())
+}
+
+/// The groups of flow sizes that every summary has; no end is null.
+fn groups() -> Value {
+    let entries = crate::bins::groups().into_iter().map(|(name, range)| {
+        json!({
+            "name": name,
+            "title": range.label,
+            "source": "every summary",
+            "from_bytes": range.from,
+            "up_to_bytes": (range.up_to < u64::MAX).then_some(range.up_to),
+            "parameters": [],
+        })
+    });
+    entries.collect()
 }
 
 fn tables() -> Value {

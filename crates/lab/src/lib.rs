@@ -24,7 +24,13 @@ pub use model::work_out;
 pub use presets::{Preset, presets};
 pub use results::fingerprint::fingerprint;
 pub use run::{External, Outcome, Prepared, Report, RunError};
-pub use spec::{Resolved, Spec, SpecError, SpecSource, schema};
+pub use spec::{
+    Contender, Part, Resolved, Spec, SpecError, SpecSource, check_contenders, schema, seed_error, slug,
+};
 
 /// The version of Weft.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The version of the results: 64 bits of a hash of the sources of every crate that decides what a run gives, their
+/// dependencies and data. Two builds of one hash give the same bytes for the same spec; `build.rs` makes it.
+pub const RESULTS_VERSION: &str = env!("WEFT_RESULTS_VERSION");

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use weft_balance::model::{Inputs, lbt, tr};
+use weft_units::Mistake;
 
-use crate::spec::{SpecError, decode, nearest, parse_value};
+use crate::spec::{SpecError, decode, parse_value};
 
 /// A model of a paper.
 #[derive(Debug)]
@@ -38,20 +39,15 @@ const fn model<I: Inputs>() -> Model {
 /// An unknown model or input, or a value that it cannot have.
 pub fn work_out(name: &str, inputs: Vec<(String, String)>) -> Result<Value, SpecError> {
     let Some(model) = MODELS.iter().find(|model| model.name == name) else {
-        let known = MODELS.map(|model| model.name);
-        let hint = nearest(name, known).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-        return Err(SpecError::new(format!(
-            "there is no model of {name:?}; allowed: {}{hint}",
-            known.join(", ")
-        )));
+        return Err(SpecError::unknown("model", name, MODELS.map(|model| model.name)));
     };
     let table: toml::Table = inputs.into_iter().map(|(key, value)| (key, parse_value(&value))).collect();
     (model.work_out)(&table.into())
 }
 
 fn work_out_from<I: Inputs>(given: &toml::Value) -> Result<Value, SpecError> {
-    let inputs: I = decode(given).map_err(|mistake| SpecError::new(mistake.message))?;
-    let working = inputs.work_out().map_err(|error| SpecError::new(error.to_string()))?;
+    let inputs: I = decode(given).map_err(|misfit| *misfit.mistake)?;
+    let working = inputs.work_out().map_err(Mistake::from)?;
     Ok(json!({
         "model": I::NAME,
         "inputs": to_value(&inputs)?,
@@ -99,7 +95,7 @@ mod tests {
     #[test]
     fn mistakes_get_one_message_that_names_what_is_allowed() {
         for (name, pairs, expected) in [
-            ("lbtt", given(&[]), "there is no model of \"lbtt\"; allowed: lbt, tr; did you mean \"lbt\"?"),
+            ("lbtt", given(&[]), "there is no model \"lbtt\"; allowed: lbt, tr; did you mean \"lbt\"?"),
             ("lbt", given(&[("rate", "10")]), "rate = 10: expected a rate with its unit"),
             ("lbt", given(&[("load", "-1")]), "load is -1: above 0"),
             ("lbt", given(&[("lod", "1")]), "did you mean \"load\"?"),

@@ -1,4 +1,4 @@
-//! What ports of switches did in windows of time, in the terms in which QALL's index is fitted (QALL, section III-B).
+//! What ports of switches did in windows of time, in the terms in which QALL's index is fitted (QALL §III-B).
 
 use arrow_array::RecordBatch;
 use weft_fabric::Observation;

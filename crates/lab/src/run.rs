@@ -8,7 +8,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use thiserror::Error;
 use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
-use weft_fabric::{InputError, MOST_ROWS, Progress, Results, Simulation, SimulationInput, Status};
+use weft_fabric::{
+    InputError, MOST_ROWS, Progress, Results, Simulation, SimulationInput, Status, check_parameters,
+};
 use weft_topology::Fabric;
 use weft_traffic::Traffic;
 use weft_units::{Bytes, Span};
@@ -23,8 +25,8 @@ use crate::results::table::Row;
 use crate::rows::{
     counter_rows, delivery_rows, flow_rows, link_names, link_rows, path_rows, sample_rows, trace_rows,
 };
-use crate::spec::{Resolved, SpecError, SpecSource};
-use crate::warnings::transport_warnings;
+use crate::spec::{Resolved, Spec, SpecError, SpecSource};
+use crate::warnings::{paths_alike, transport_warnings};
 
 /// A run that did not come to its end.
 #[derive(Debug, Error)]
@@ -122,7 +124,7 @@ const CHUNK_EVENTS: u64 = 20_000;
 const REPORT_EVERY: Duration = Duration::from_millis(200);
 
 impl Prepared {
-    /// Reads a spec, builds its fabric and generates its traffic.
+    /// Reads a spec, builds its fabric and generates its traffic. What passes here can be run.
     ///
     /// # Errors
     /// The first mistake in the spec.
@@ -132,13 +134,19 @@ impl Prepared {
         // Files are absolute by now.
         let base_dir = Path::new("");
         let fabric = spec.fabric.build(spec.run.seed, base_dir);
-        let mut fabric = fabric.map_err(|error| resolved.error(error.to_string()))?;
+        let mut fabric = fabric.map_err(|error| resolved.error(error))?;
         let warnings = transport_warnings(&spec.transport, &spec.balancer, &fabric);
         fabric.warnings.extend(warnings);
+        fabric.warnings.extend(paths_alike(&spec.run, &fabric));
         // The shape is that of the fabric before any fault, so that a fault never moves the traffic.
         let traffic = spec.traffic.generate(&fabric.shape(), spec.run.seed, base_dir);
-        let traffic = traffic.map_err(|error| resolved.error(error.to_string()))?;
-        Ok(Self { resolved, fabric, traffic })
+        let traffic = traffic.map_err(|error| resolved.error(error))?;
+        let prepared = Self { resolved, fabric, traffic };
+        let Spec { transport, balancer, .. } = &prepared.resolved.spec;
+        let Fabric { topology, faults, .. } = &prepared.fabric;
+        check_parameters(transport, balancer, topology, faults)
+            .map_err(|error| prepared.resolved.error(error))?;
+        Ok(prepared)
     }
 
     /// The answer of `weft explain`: `{"spec", "origins", "toml", "spec_hash", "version", "warnings"}`.
@@ -188,8 +196,7 @@ impl Prepared {
             paths_of: spec.run.paths_of.map(Bytes::as_u64),
             trace_flows: spec.run.trace_flows.map(usize::from).zip(spec.run.sample_every),
         };
-        let wrong = |error: InputError| self.resolved.error(error.to_string());
-        input.check().map_err(wrong)?;
+        let wrong = |error: InputError| self.resolved.error(error);
         let mut simulation = Simulation::new(input).map_err(wrong)?;
         let watch = Stopwatch::start();
         let mut next_report = Instant::now() + REPORT_EVERY;

@@ -2,8 +2,11 @@
 
 use weft_balance::BalancerSpec;
 use weft_balance::switch::ecmp::HashSeed;
+use weft_packet::Packet;
 use weft_topology::{Fabric, Routes};
 use weft_transport::TransportSpec;
+
+use crate::spec::RunSpec;
 
 /// Warnings about a transport on this fabric with this load balancer.
 pub(crate) fn transport_warnings(
@@ -40,6 +43,21 @@ fn too_many_paths(transport: &TransportSpec, fabric: &Fabric) -> Option<String> 
     })
 }
 
+/// Says that paths cannot be told apart, if some of them cannot and the run counts them.
+pub(crate) fn paths_alike(run: &RunSpec, fabric: &Fabric) -> Option<String> {
+    run.paths_of?;
+    let topology = fabric.topology.at_its_best(&fabric.faults);
+    let choices = Routes::at_start(&topology).most_choices(&topology);
+    let base = topology.trail_base();
+    let trails = u64::from(base).checked_pow(choices);
+    trails.is_none_or(|trails| trails > u64::from(Packet::LONG_TRAIL)).then(|| {
+        format!(
+            "run.paths_of: with {choices} choices on a path, at switches of up to {} ports, some paths are counted as one",
+            base - 1
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use crate::{Prepared, SpecSource};
@@ -60,6 +78,16 @@ mod tests {
         );
         assert_eq!(warnings(&[("transport.paths", "4")]), Vec::<String>::new());
         assert_eq!(warnings(&[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn paths_that_are_counted_as_one_are_warned_of_where_somebody_counts() {
+        // A fat-tree has two choices on a path: switches of 254 ports are told apart.
+        let wide = "{ kind = \"fat-tree\", k = 4, hosts_per_edge = 300 }";
+        let found = warnings(&[("fabric", wide), ("run.paths_of", "0B")]);
+        assert!(found.len() == 1 && found[0].starts_with("run.paths_of: with 2 choices"), "{found:?}");
+        assert_eq!(warnings(&[("fabric", wide)]), Vec::<String>::new());
+        assert_eq!(warnings(&[("run.paths_of", "0B")]), Vec::<String>::new());
     }
 
     #[test]

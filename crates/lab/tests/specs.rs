@@ -4,7 +4,7 @@
 mod common;
 
 use common::{SMALL, small};
-use weft_lab::{Prepared, Resolved, SpecSource, catalog, schema};
+use weft_lab::{Contender, Prepared, Resolved, SpecError, SpecSource, catalog, schema};
 
 fn message(source: &SpecSource) -> String {
     let Err(error) = Prepared::new(source) else { panic!("a mistake was not noticed: {source:?}") };
@@ -148,4 +148,111 @@ fn the_schema_describes_every_table_of_a_spec() {
     let names: Vec<&String> = tables.keys().collect();
     assert_eq!(names, ["run", "fabric", "traffic", "transport", "balancer"]);
     assert!(tables.values().all(|table| table["description"].is_string()));
+}
+
+fn refusal(source: &SpecSource) -> SpecError {
+    Prepared::new(source).err().unwrap_or_else(|| panic!("a mistake was not noticed: {source:?}"))
+}
+
+#[test]
+fn a_mistake_comes_in_parts_that_nobody_has_to_read_out_of_its_message() {
+    let error = refusal(&small(&[("balancer.name", "letflw")]));
+    let parts = |error: &SpecError| {
+        let mistake = error.mistake.clone();
+        (error.origin.clone(), mistake.path, mistake.found, mistake.nearest)
+    };
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(parts(&error), (text("--set"), text("balancer.name"), text("letflw"), text("letflow")));
+    let error = refusal(&SpecSource::from_text(SMALL.replace("0.5", "1.5")));
+    assert_eq!(parts(&error), (text("spec"), text("traffic.load"), text("1.5"), None));
+    assert_eq!((error.line, error.mistake.allowed), (Some(10), text("at most 1")));
+    let error = refusal(&small(&[("transport.g", "2")]));
+    assert_eq!(parts(&error), (text("--set"), text("transport.g"), text("2"), None));
+}
+
+#[test]
+fn what_a_load_balancer_asks_of_the_fabric_is_asked_before_the_run_at_hosts_and_at_switches() {
+    let hermes = small(&[("balancer.name", "hermes"), ("balancer.probe_interval", "1us")]);
+    assert_eq!(refusal(&hermes).mistake.path.as_deref(), Some("balancer.probe_interval"));
+    let conga =
+        |spines| small(&[("balancer.name", "conga"), ("fabric.spines", spines), ("traffic.load", "0.05")]);
+    assert_eq!(Prepared::new(&conga("64")).err(), None);
+    let message = refusal(&conga("65")).to_string();
+    assert!(
+        message.contains("balancer.name is conga at leaves of up to 65 uplinks: at most 64"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_file_that_may_never_end_is_refused_and_not_read() {
+    for (key, more) in [("traffic.trace", ""), ("fabric.file", "graph")] {
+        let mut source = SpecSource::from_text("").with(key, "/dev/zero");
+        if !more.is_empty() {
+            source = source.with("fabric.kind", more);
+        }
+        let message = refusal(&source).to_string();
+        assert!(message.contains(key) && message.contains("not a regular file"), "{message}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("sizes.csv");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let message = refusal(&small(&[("traffic.workload", pipe.to_str().unwrap())])).to_string();
+    assert!(message.contains("traffic.workload") && message.contains("not a regular file"), "{message}");
+}
+
+#[test]
+fn a_contender_takes_the_place_of_the_specs_parts_and_its_own_parameters_win() {
+    let source = SpecSource::from_text(format!("{SMALL}\n[balancer]\nname = 'letflow'\ngap = '9us'\n"));
+    let resolved = |text: &str, source: &SpecSource| {
+        let contender = Contender::parse(text).unwrap();
+        Resolved::new(&source.clone().with_contender(contender)).unwrap()
+    };
+    let value = |resolved: &Resolved, key: &str| {
+        let origin = resolved.origins.iter().find(|origin| origin.key == key);
+        origin.map(|origin| (origin.value.as_str().unwrap_or_default().to_owned(), origin.origin))
+    };
+    let text = |text: &str, origin| Some((text.to_owned(), origin));
+    assert_eq!(value(&resolved("letflow", &source), "balancer.gap"), text("9us", "spec file"));
+    let set = source.with("balancer.gap", "7us");
+    assert_eq!(value(&resolved("letflow", &set), "balancer.gap"), text("7us", "--set"));
+    assert_eq!(value(&resolved("letflow:gap=5us", &set), "balancer.gap"), text("5us", "--schemes"));
+    let both = resolved("mptcp+ecmp:hash=shared", &small(&[]));
+    assert_eq!(value(&both, "transport.name"), text("mptcp", "--schemes"));
+    assert_eq!(value(&both, "balancer.hash"), text("shared", "--schemes"));
+    let wrong = small(&[]).with_contender(Contender::parse("letflow:gapp=1us").unwrap());
+    let message = refusal(&wrong).to_string();
+    assert!(message.starts_with("--schemes: balancer.gapp is not a key"), "{message}");
+}
+
+#[test]
+fn a_table_can_be_written_by_a_name_wherever_a_spec_is() {
+    let table = Resolved::new(&small(&[("balancer.name", "letflow"), ("balancer.gap", "5us")])).unwrap();
+    let short = Resolved::new(&small(&[("balancer", "letflow:gap=5us")])).unwrap();
+    let written = SpecSource::from_text(format!("balancer = 'letflow:gap=5us'\n{SMALL}"));
+    assert_eq!(short.toml, table.toml);
+    assert_eq!(Resolved::new(&written).unwrap().hash, table.hash);
+    let wrong = SpecSource::from_text(format!("\ntransport = 'dctpc'\n{SMALL}"));
+    let message = refusal(&wrong).to_string();
+    assert!(message.starts_with("spec:2: there is no transport \"dctpc\""), "{message}");
+}
+
+/// 9,000 switches with a host each: 81 million pairs of racks, 3,000 links between two of them on average.
+#[test]
+fn a_line_of_thousands_of_switches_whose_routes_take_for_ever_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = 9_000;
+    let mut graph = format!(
+        "rate = '10Gbps'\ndelay = '1us'\nhosts = [{{ prefix = 'h', count = {count} }}]\n\
+         switches = [{{ prefix = 's', count = {count} }}]\n"
+    );
+    let to_host = |place: u32| format!("[[link]]\nfrom = 'h{place}'\nto = 's{place}'\n");
+    let to_next = |place: u32| format!("[[link]]\nfrom = 's{}'\nto = 's{place}'\n", place - 1);
+    graph.extend((0..count).map(to_host).chain((1..count).map(to_next)));
+    std::fs::write(folder.path().join("line.toml"), graph).unwrap();
+    let mut source = SpecSource::from_text("").with("fabric.kind", "graph").with("fabric.file", "line.toml");
+    source.base_dir = folder.path().to_owned();
+    let message = refusal(&source).to_string();
+    assert!(message.contains("steps to find all routes"), "{message}");
+    assert!(message.contains("at most 2000000000 are possible"), "{message}");
 }

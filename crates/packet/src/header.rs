@@ -2,7 +2,7 @@
 
 use weft_units::Time;
 
-use crate::HostId;
+use crate::{HostId, PortId};
 
 /// A flow: its number in the traffic, from 0, in order of start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -234,7 +234,7 @@ pub struct Packet {
     pub kind: Kind,
     /// ECN, retransmission, last segment, class.
     pub flags: PacketFlags,
-    /// The choices that switches made for it, as one number: equal trails mean equal paths. Written by the fabric.
+    /// The choices that switches made for it, as one number: see [`Packet::note_choice`]. Written by the fabric.
     pub trail: u16,
     body: Body,
 }
@@ -245,7 +245,7 @@ pub struct Packet {
 struct Body([u32; 4]);
 
 impl Packet {
-    /// How many SACK blocks fit in an acknowledgement: four, as without the time stamp option (RFC 2018 section 3).
+    /// How many SACK blocks fit in an acknowledgement: four, as without the time stamp option (RFC 2018 §3).
     pub const SACK_BLOCKS: usize = 4;
     /// Waiting times are kept in units of 2^8 ps, so up to 1.1 s a tier.
     const WAIT_SHIFT: u32 = 8;
@@ -255,6 +255,21 @@ impl Packet {
     /// A scheme's own packet, of the least size, with these header bits.
     pub fn control(scheme: u32) -> Self {
         Self { kind: Kind::Control, wire_bytes: Self::LEAST_WIRE_BYTES, scheme, ..Self::default() }
+    }
+
+    /// The trail of more choices than 16 bits tell apart.
+    pub const LONG_TRAIL: u16 = u16::MAX;
+
+    /// Notes in its trail that a switch chose `port`. `base` is the same for all packets of a fabric: one more than the most
+    /// ports that any of its switches has.
+    ///
+    /// A trail is a number to this base, with a digit a choice; no digit is 0. So between two hosts, and as long as routes
+    /// stay, equal trails mean equal paths, but for [`Packet::LONG_TRAIL`]: that is where all ends that does not fit. With
+    /// one choice on the way everything fits, with two choices switches may have 254 ports, with three 39, with four 14.
+    #[inline]
+    pub fn note_choice(&mut self, port: PortId, base: u32) {
+        let longer = u64::from(self.trail) * u64::from(base) + u64::from(port.0) + 1;
+        self.trail = longer.min(u64::from(Self::LONG_TRAIL)) as u16;
     }
 
     /// Adds to the time that it waited in queues of `tier` (0 to 3).
@@ -347,6 +362,41 @@ mod tests {
                 }
             }
         }
+    }
+
+    fn trail(ports: &[u16], base: u32) -> u16 {
+        let mut packet = Packet::default();
+        for &port in ports {
+            packet.note_choice(PortId(port), base);
+        }
+        packet.trail
+    }
+
+    #[test]
+    fn trails_of_all_paths_differ_up_to_the_bounds_and_say_so_beyond() {
+        // Ports and choices: as many as fit, and the two that once met (base 61: 61 x 1 + 1 = 62, one choice of port 61).
+        for (ports, choices) in [(65_534u16, 1), (254, 2), (39, 3), (14, 4), (128, 2)] {
+            let base = u32::from(ports) + 1;
+            let mut seen = vec![false; usize::from(Packet::LONG_TRAIL)];
+            let mut paths = vec![0u16];
+            for _ in 0..choices {
+                let longer = |&trail: &u16| {
+                    (0..ports).map(move |port| {
+                        let mut packet = Packet { trail, ..Packet::default() };
+                        packet.note_choice(PortId(port), base);
+                        packet.trail
+                    })
+                };
+                paths = paths.iter().flat_map(longer).collect();
+                for &trail in &paths {
+                    assert!(trail < Packet::LONG_TRAIL, "{ports} ports, {choices} choices");
+                    assert!(!std::mem::replace(&mut seen[usize::from(trail)], true), "two paths are {trail}");
+                }
+            }
+        }
+        assert_ne!(trail(&[0, 0], 129), trail(&[61], 129));
+        assert_eq!(trail(&[39, 39, 39], 41), Packet::LONG_TRAIL);
+        assert_eq!(trail(&[39, 39, 39, 0], 41), Packet::LONG_TRAIL, "and so it stays");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use weft_lab::RunError;
 use weft_lab::results::output::OutputError;
 
@@ -13,12 +14,33 @@ create_exception!(
     weft._core,
     SpecError,
     PyException,
-    "A spec with a mistake. The message names the key, what was found and what is allowed."
+    "A spec with a mistake. The message names the key, what was found and what is allowed; the attributes have its parts."
 );
+
+/// Gives the class its attributes, for errors that are raised in Python, too.
+pub fn add_parts(class: &Bound<'_, PyType>) -> PyResult<()> {
+    ["path", "found", "allowed", "nearest", "origin", "line"]
+        .iter()
+        .try_for_each(|name| class.setattr(*name, class.py().None()))
+}
 
 /// The exception of a mistake in a spec.
 pub fn spec_error(error: &weft_lab::SpecError) -> PyErr {
-    SpecError::new_err(error.to_string())
+    let raised = SpecError::new_err(error.to_string());
+    let filled = Python::attach(|py| {
+        let value = raised.value(py);
+        let mistake = &error.mistake;
+        let parts = [
+            ("path", &mistake.path),
+            ("found", &mistake.found),
+            ("allowed", &mistake.allowed),
+            ("nearest", &mistake.nearest),
+            ("origin", &error.origin),
+        ];
+        parts.into_iter().try_for_each(|(name, part)| value.setattr(name, part.as_deref()))?;
+        value.setattr("line", error.line)
+    });
+    filled.err().unwrap_or(raised)
 }
 
 /// The exception of a run that did not come to its end.

@@ -14,16 +14,15 @@ mod scheme;
 
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use weft_balance::{ExternalSwitch, SwitchInfo};
 use weft_lab::observe::Windows;
-use weft_lab::{External, Prepared, Report, RunError, SpecSource};
+use weft_lab::{Contender, External, Prepared, Report, RunError, SpecSource, check_contenders};
 
 use error::{SpecError, guarded, run_error, spec_error};
 use progress::{Failure, Progress, tell};
 use result::{RunResult, Table};
-use scheme::PythonSwitch;
+use scheme::{PythonBalancer, Racks};
 
 /// Pairs of key and value, as given to `--set`.
 type Overrides = Vec<(String, String)>;
@@ -34,23 +33,46 @@ fn source(
     overrides: Overrides,
     seed: Option<Bound<'_, PyAny>>,
     origin: String,
+    contender: Option<&str>,
 ) -> PyResult<SpecSource> {
-    let seed = seed.map(|seed| {
-        let number = seed.extract::<u64>();
-        number.map_err(|_| SpecError::new_err(format!("seed is {seed}: allowed is 0 to {}", i64::MAX)))
+    let seed = seed.map(|seed| seed.extract::<u64>().map_err(|_| spec_error(&weft_lab::seed_error(&seed))));
+    let contender = contender.map(|text| Contender::parse(text).map_err(|error| spec_error(&error)));
+    let (seed, contender) = (seed.transpose()?, contender.transpose()?);
+    Ok(SpecSource { text: spec, origin, base_dir, overrides, seed, contender })
+}
+
+/// Read contenders, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
+///
+/// Each is a text and whether it is only the label of one from outside. None, and two of one name, are refused.
+#[pyfunction]
+#[pyo3(signature = (texts: "collections.abc.Sequence[tuple[str, bool]]") -> "str")]
+fn contenders(texts: Vec<(String, bool)>) -> PyResult<String> {
+    let read = |(text, outside): (String, bool)| {
+        if outside { Ok(Contender::outside(text)) } else { Contender::parse(&text) }
+    };
+    let read = texts.into_iter().map(read).collect::<Result<Vec<_>, _>>().and_then(|contenders| {
+        check_contenders(&contenders)?;
+        Ok(contenders)
     });
-    Ok(SpecSource { text: spec, origin, base_dir, overrides, seed: seed.transpose()? })
+    let read = read.map_err(|error| spec_error(&error))?;
+    let entries = read.iter().map(|contender| {
+        let parts = contender.parts.iter().map(|part| (part.named.table().to_owned(), part.text().into()));
+        let parts: serde_json::Map<String, serde_json::Value> = parts.collect();
+        serde_json::json!({ "label": contender.label, "slug": contender.slug, "parts": parts })
+    });
+    Ok(entries.collect::<serde_json::Value>().to_string())
 }
 
 /// Resolve a spec (TOML text).
 ///
 /// JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "toml", "spec_hash"}`. `origin` is what error messages
 /// call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
+/// `contender` stands in place of the spec's transport, load balancer, or both. What passes can be run.
 #[pyfunction]
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
-    origin: "str" = "spec".to_owned(),
+    origin: "str" = "spec".to_owned(), contender: "str | None" = None,
 ) -> "str")]
 fn resolve(
     py: Python<'_>,
@@ -59,8 +81,9 @@ fn resolve(
     overrides: Overrides,
     seed: Option<Bound<'_, PyAny>>,
     origin: String,
+    contender: Option<&str>,
 ) -> PyResult<String> {
-    let source = source(spec, base_dir, overrides, seed, origin)?;
+    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
     guarded(|| {
         let resolved = py.detach(|| Prepared::new(&source).and_then(|prepared| prepared.explain()));
         resolved.map(|json| json.to_string()).map_err(|error| spec_error(&error))
@@ -76,7 +99,7 @@ fn resolve(
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
     progress: "collections.abc.Callable[[Progress], None] | None" = None, python_balancer: "object | None" = None,
-    origin: "str" = "spec".to_owned(),
+    origin: "str" = "spec".to_owned(), contender: "str | None" = None,
 ) -> "RunResult")]
 #[allow(clippy::too_many_arguments)]
 fn run(
@@ -88,19 +111,20 @@ fn run(
     progress: Option<Bound<'_, PyAny>>,
     python_balancer: Option<Bound<'_, PyAny>>,
     origin: String,
+    contender: Option<&str>,
 ) -> PyResult<RunResult> {
-    let source = source(spec, base_dir, overrides, seed, origin)?;
-    let balancer = python_balancer.map(|balancer| python_scheme(&balancer)).transpose()?;
+    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let balancer = python_balancer.map(|balancer| PythonBalancer::new(&balancer)).transpose()?;
     let progress = progress.map(Bound::unbind);
     let failure = Failure::default();
     let outcome = guarded(|| {
         py.detach(|| {
             let prepared = Prepared::new(&source)?;
             let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
-            let Some((name, choose)) = balancer else { return prepared.run(&mut observer, None) };
+            let Some((name, balancer)) = balancer else { return prepared.run(&mut observer, None) };
+            let racks: Racks = prepared.fabric.topology.rack_of_host.as_slice().into();
             let mut make = |info: &SwitchInfo<'_>| -> Box<dyn ExternalSwitch> {
-                let choose = Python::attach(|py| choose.clone_ref(py));
-                Box::new(PythonSwitch::new(choose, failure.clone(), info))
+                Box::new(balancer.at(info, &racks, &failure))
             };
             prepared.run(&mut observer, Some(External { name, make: &mut make }))
         })
@@ -137,7 +161,7 @@ fn observe(
     window: &str,
     time_constant: &str,
 ) -> PyResult<Table> {
-    let source = source(spec, base_dir, overrides, seed, origin)?;
+    let source = source(spec, base_dir, overrides, seed, origin, None)?;
     let windows = Windows::parse(window, time_constant).map_err(|error| spec_error(&error))?;
     let progress = progress.map(Bound::unbind);
     let failure = Failure::default();
@@ -154,17 +178,6 @@ fn observe(
     }
 }
 
-/// The name of a load balancer that is written in Python, and its method `choose`.
-fn python_scheme(balancer: &Bound<'_, PyAny>) -> PyResult<(String, Py<PyAny>)> {
-    let class = balancer.get_type().name()?.to_string();
-    match balancer.getattr("choose") {
-        Ok(choose) if choose.is_callable() => Ok((class, choose.unbind())),
-        _ => Err(PyTypeError::new_err(format!(
-            "a load balancer needs a method choose(switch, packet, ports), and {class} has none"
-        ))),
-    }
-}
-
 /// The JSON Schema of the whole spec, as text.
 #[pyfunction]
 #[pyo3(signature = () -> "str")]
@@ -174,7 +187,8 @@ fn schema() -> PyResult<String> {
 
 /// List everything of one kind as JSON text.
 ///
-/// Kinds: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "tables".
+/// Kinds: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "groups",
+/// "tables".
 /// Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit", "default", "doc", "source"}]}`, and what
 /// else is known of its kind: of a table `"columns": [{"name", "type", "unit", "null", "doc"}]` and `"asked_by"`.
 #[pyfunction]
@@ -227,12 +241,27 @@ fn version() -> &'static str {
     weft_lab::VERSION
 }
 
+/// The version of the results: a hash of all that decides what a run gives.
+#[pyfunction]
+#[pyo3(signature = () -> "str")]
+fn results_version() -> &'static str {
+    weft_lab::RESULTS_VERSION
+}
+
 /// The Rust core: everything that is true about specs, schemes and runs.
 #[pymodule]
 mod _core {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use super::{
-        Progress, RunResult, SpecError, Table, catalog, measure, model, observe, resolve, run, schema,
-        version,
+        Progress, RunResult, SpecError, Table, catalog, contenders, measure, model, observe, resolve,
+        results_version, run, schema, version,
     };
+
+    /// Gives errors that are raised in Python their parts, too.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::error::add_parts(&module.py().get_type::<SpecError>())
+    }
 }

@@ -1,4 +1,4 @@
-//! Fat-trees of k-port switches: Al-Fares et al., SIGCOMM 2008, section 3.
+//! Fat-trees of k-port switches: Al-Fares et al., SIGCOMM 2008, §3.
 
 use super::leaf_spine::numbered;
 use super::plan::{Cable, Census, Plan, check_count, check_delay, check_rate};

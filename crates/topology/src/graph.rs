@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use weft_units::{Rate, Span};
+use weft_units::{Rate, Span, read_regular_file};
 
 use super::leaf_spine::numbered;
 use super::plan::{Cable, Census, Plan, check_count, check_delay, check_rate};
@@ -78,7 +78,7 @@ pub(crate) fn plan(spec: &GraphSpec, base_dir: &Path) -> Result<Plan, FabricErro
     let path = base_dir.join(&spec.file);
     let shown = spec.file.display().to_string();
     let error = |reason: String| FabricError::File { path: shown.clone(), reason };
-    let text = std::fs::read_to_string(&path).map_err(|e| error(e.to_string()))?;
+    let text = read_regular_file(&path).map_err(|e| error(e.to_string()))?;
     let file: GraphFile = toml::from_str(&text).map_err(|e| error(e.to_string().trim_end().to_owned()))?;
     file.plan(&shown)
 }

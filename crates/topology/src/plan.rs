@@ -18,6 +18,9 @@ const MAX_CABLES: u64 = 1 << 22;
 const MAX_SWITCHES: u64 = 1 << 20;
 /// The most table entries, switches times racks, likewise.
 const MAX_ROUTES: u64 = 100_000_000;
+/// The most steps that finding routes may take: a search from every rack over all links between switches, and a walk
+/// between every two racks. Some seconds; no fabric of a data center comes near, a line of thousands of switches does.
+const MAX_STEPS: u64 = 2_000_000_000;
 /// Rates that the engine's arithmetic is good for.
 const RATES: std::ops::RangeInclusive<Rate> = Rate::from_bps(1_000_000)..=Rate::from_gbps(100_000);
 /// The longest delay of a link.
@@ -124,6 +127,39 @@ impl Census {
     }
 }
 
+/// Refuses a fabric in which finding routes would take minutes or more.
+fn check_steps(topology: &Topology) -> Result<(), FabricError> {
+    let racks = topology.racks() as u64;
+    let links = topology.links.iter().filter(|link| matches!(link.tier, Tier::Leaf | Tier::Spine)).count();
+    let walks = racks.saturating_mul(racks).saturating_mul(hops(topology));
+    let found = walks.max(racks.saturating_mul(links as u64));
+    if found <= MAX_STEPS {
+        return Ok(());
+    }
+    let what = "steps to find all routes (racks times racks times hops, or racks times links)";
+    Err(FabricError::TooLarge { what, found, most: MAX_STEPS, keys: "the fabric" })
+}
+
+/// Hops from the first rack's switch to the switch that is farthest away: at least half of the longest way.
+fn hops(topology: &Topology) -> u64 {
+    let mut seen = vec![false; topology.switches];
+    let mut wave: Vec<u32> = topology.switch_of_rack.first().copied().into_iter().collect();
+    let mut hops = 0;
+    loop {
+        wave.retain(|&switch| !std::mem::replace(&mut seen[switch as usize], true));
+        let nodes = wave.iter().map(|&switch| topology.hosts + switch as usize);
+        let ports =
+            nodes.map(|node| topology.first_link[node] as usize..topology.first_link[node + 1] as usize);
+        let ends = ports.flat_map(|ports| &topology.links[ports]).map(|link| link.to.0 as usize);
+        let next = ends.filter_map(|node| node.checked_sub(topology.hosts)).filter(|&switch| !seen[switch]);
+        wave = next.map(|switch| switch as u32).collect();
+        if wave.is_empty() {
+            return hops;
+        }
+        hops += 1;
+    }
+}
+
 impl Plan {
     /// The name of a node.
     pub(crate) fn name(&self, node: u32) -> &str {
@@ -172,6 +208,7 @@ impl Plan {
             keys: "the fabric",
         }
         .check()?;
+        check_steps(&topology)?;
         Ok((topology, links_of_cable))
     }
 

@@ -146,10 +146,41 @@ impl Routes {
         routes
     }
 
+    /// The most choices on any way from one rack to another.
+    pub fn most_choices(&self, topology: &Topology) -> u32 {
+        (0..topology.racks()).map(|rack| self.most_choices_to(topology, rack)).max().unwrap_or_default()
+    }
+
+    /// The same for ways to this rack. Switches are left when all that they lead to are known; no way has a loop.
+    fn most_choices_to(&self, topology: &Topology, rack: usize) -> u32 {
+        const UNKNOWN: u32 = u32::MAX;
+        let mut choices = vec![UNKNOWN; topology.switches];
+        choices[topology.switch_of_rack[rack] as usize] = 0;
+        let mut visit: Vec<usize> = topology.switch_of_rack.iter().map(|&switch| switch as usize).collect();
+        while let Some(&switch) = visit.last() {
+            let links = self.next_links(topology, switch, rack);
+            let own = u32::from(links.len() > 1);
+            let far_ends = || links_far_ends(topology, self.next_links(topology, switch, rack));
+            if choices[switch] != UNKNOWN {
+                visit.pop();
+            } else if far_ends().all(|far| choices[far] != UNKNOWN) {
+                choices[switch] = own + far_ends().map(|far| choices[far]).max().unwrap_or_default();
+            } else {
+                visit.extend(far_ends().filter(|&far| choices[far] == UNKNOWN));
+            }
+        }
+        topology.switch_of_rack.iter().map(|&switch| choices[switch as usize]).max().unwrap_or_default()
+    }
+
     /// The most explicit routes that lead from any rack to another; one if there is no choice.
     pub fn most_routes(&self, topology: &Topology) -> u32 {
         let racks = topology.racks();
         let pairs = (0..racks).flat_map(|from| (0..racks).map(move |to| (from, to)));
         pairs.map(|(from, to)| self.routes_to(topology, from, to)).max().unwrap_or(1)
     }
+}
+
+/// The switches that links to switches lead to.
+fn links_far_ends(topology: &Topology, links: impl Iterator<Item = u32>) -> impl Iterator<Item = usize> {
+    links.map(|link| topology.links[link as usize].to.0 as usize - topology.hosts)
 }

@@ -218,6 +218,13 @@ impl Topology {
         best
     }
 
+    /// The base of this fabric's trails: one more than the most ports that any switch has. See
+    /// [`Packet::note_choice`](weft_packet::Packet::note_choice).
+    pub fn trail_base(&self) -> u32 {
+        let ports = self.first_link[self.hosts..].windows(2).map(|pair| pair[1] - pair[0]);
+        ports.max().unwrap_or_default() + 1
+    }
+
     /// Number of racks.
     pub fn racks(&self) -> usize {
         self.switch_of_rack.len()

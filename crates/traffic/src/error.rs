@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use thiserror::Error;
+use weft_units::Mistake;
 
 /// A mistake in the traffic spec, or in a file that it names: where it is, what was found, and what is allowed.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -138,5 +139,28 @@ impl TrafficError {
     /// More flows than [`crate::MAX_FLOWS`].
     pub(crate) fn too_many_flows(key: impl Into<String>, flows: f64) -> Self {
         Self::bad_value(key, format!("about {flows:.0} flows"), format!("at most {} flows", crate::MAX_FLOWS))
+    }
+}
+
+impl From<TrafficError> for Mistake {
+    fn from(error: TrafficError) -> Self {
+        let sentence = error.to_string();
+        // The sentence of an error at a key begins with that key.
+        let at = |key: &str| Self::at(key, sentence.strip_prefix(key).unwrap_or(&sentence));
+        match &error {
+            TrafficError::BadValue { key, found, allowed } => at(key).found(found).allowed(allowed),
+            TrafficError::Missing { key, .. } | TrafficError::Conflict { key, .. } => at(key),
+            TrafficError::UnknownWorkload { found, nearest, known } => {
+                at("traffic.workload").found(found).allowed(known).nearest(nearest.as_deref())
+            }
+            TrafficError::Overload { key, load, max_load, .. } => {
+                at(key).found(load.to_string()).allowed(format!("at most {max_load}"))
+            }
+            TrafficError::Unreadable { key, path, .. } => at(key).found(path),
+            TrafficError::BadLine { found, allowed, .. } | TrafficError::BadFile { found, allowed, .. } => {
+                Self::new(&sentence).found(found).allowed(allowed)
+            }
+            TrafficError::NoFlows { .. } | TrafficError::Shape { .. } => Self::new(&sentence),
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use weft_packet::{Class, HostId};
-use weft_units::{Span, Time};
+use weft_units::{Span, Time, read_regular_file};
 
 use crate::classes::ClassPicker;
 use crate::{FabricShape, Flow, MAX_FLOW_BYTES, MAX_FLOWS, TrafficError};
@@ -19,7 +19,7 @@ const CLASSES: [Class; 4] = [Class::Unknown, Class::Short, Class::Long, Class::B
 /// The text of the file that `key` names.
 pub(crate) fn read_file(key: &'static str, path: &str, base_dir: &Path) -> Result<String, TrafficError> {
     let full = base_dir.join(path);
-    std::fs::read_to_string(&full).map_err(|error| TrafficError::Unreadable {
+    read_regular_file(&full).map_err(|error| TrafficError::Unreadable {
         key,
         path: full.display().to_string(),
         reason: error.to_string(),

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use thiserror::Error;
+use weft_units::Mistake;
 
 /// A parameter with a value that makes no sense: which one, what was found, what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -30,5 +31,12 @@ impl ParamError {
         allowed: impl Into<String>,
     ) -> Result<(), Self> {
         if holds { Ok(()) } else { Err(Self::new(key, found, allowed)) }
+    }
+}
+
+impl From<ParamError> for Mistake {
+    fn from(error: ParamError) -> Self {
+        let ParamError { key, found, allowed } = error;
+        Self::at(key, format!(" is {found}; allowed: {allowed}")).found(found).allowed(allowed)
     }
 }

@@ -167,7 +167,7 @@ pub struct SenderStats {
     pub timeouts: u32,
     /// Entries into fast recovery.
     pub fast_recoveries: u32,
-    /// Acknowledgements that repeated the last one while data was outstanding (RFC 5681 section 2).
+    /// Acknowledgements that repeated the last one while data was outstanding (RFC 5681 §2).
     pub duplicate_acks: u32,
     /// Acknowledgements that carried ECE.
     pub marked_acks: u32,

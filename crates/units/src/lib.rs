@@ -6,12 +6,16 @@
 //! The rule of this room: numbers with units go in and come out; nothing here holds state, and nothing here knows
 //! of packets.
 
+mod files;
+mod mistake;
 mod quantity;
 mod random;
 mod rate;
 mod size;
 mod time;
 
+pub use files::read_regular_file;
+pub use mistake::Mistake;
 pub use quantity::QuantityError;
 pub use random::{Purpose, Stream, mix64};
 pub use rate::{PicosPerByte, Rate};

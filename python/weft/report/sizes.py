@@ -5,16 +5,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from weft.summary import BINS, BinName, SizeBin, Summary
+from weft.summary import BINS, LIMITS, BinName, SizeBin, Summary
 
 __all__ = ["Sizes", "sizes_of"]
-
-_LIMITS: dict[BinName, tuple[int, int | None]] = {
-    "all": (0, None),
-    "small": (0, 99_999),
-    "medium": (100_000, 10_000_000),
-    "large": (10_000_001, None),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +37,7 @@ class Sizes:
 
 def sizes_of(summary: Summary) -> Sequence[Sizes]:
     """All, small, medium and large flows, and the ranges that the spec of this run asked for."""
-    found = [Sizes(title, name, 0, *_LIMITS[name]) for name, title in BINS.items()]
+    found = [Sizes(title, name, 0, *LIMITS[name]) for name, title in BINS.items()]
     for place, one in enumerate(summary.size_bins):
         found.append(Sizes(one.label, None, place, one.from_bytes, one.up_to_bytes))
     return found

@@ -85,12 +85,12 @@ impl Parameters for Params {
         Ok(())
     }
 
-    fn fits(&self, fabric: &FabricFacts) -> Result<(), ParameterError> {
+    fn fits(&self, fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
         let refuse = |key, found, allowed| Err(ParameterError { key, found, allowed });
-        if u32::from(self.controller) >= fabric.hosts {
+        if u32::from(self.controller) >= fabric.hosts() {
             return refuse("controller", self.controller.to_string(), "a host of the fabric, from 0");
         }
-        if self.control_delay < fabric.base_rtt {
+        if self.control_delay < fabric.base_rtt() {
             return refuse(
                 "control_delay",
                 self.control_delay.to_string(),

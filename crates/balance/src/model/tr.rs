@@ -1,4 +1,4 @@
-//! TR's model of completion times under RPS and under TR, over good and bad paths (tr §Model analysis).
+//! TR's model of completion times under RPS and under TR, over good and bad paths (TR §Model analysis).
 //!
 //! All flows start together and are of one size. A flow's window grows from half to all of its share of the buffers on
 //! the paths; packets on good paths arrive before those on bad ones that were sent just before. Packets are of one size.
@@ -76,7 +76,7 @@ impl Scenario {
 
     /// The probability that a flow sends a packet again because of reordering, under RPS.
     ///
-    /// tr Eq. 4. Its terms, divided by n^S, are those of binomial distributions: packet i is the first on a bad path, and
+    /// TR eq. 4. Its terms, divided by n^S, are those of binomial distributions: packet i is the first on a bad path, and
     /// at least H of the S - i that follow are on good ones. (The paper's lower limit "k - H" is read as k = H.)
     pub fn fast_retransmit_probability(&self) -> f64 {
         let (good, bad) = (self.good(), f64::from(self.bad_paths) / self.paths());
@@ -89,8 +89,8 @@ impl Scenario {
         sum
     }
 
-    /// The mean window under RPS, in packets: the largest one, or half of it after a packet was sent again (tr Eq. 3,
-    /// with Eq. 4 in it Eq. 5).
+    /// The mean window under RPS, in packets: the largest one, or half of it after a packet was sent again (TR eq. 3,
+    /// with TR eq. 4 in it TR eq. 5).
     pub fn rps_window(&self) -> f64 {
         let again = self.fast_retransmit_probability();
         let largest = self.largest_window();
@@ -98,13 +98,13 @@ impl Scenario {
     }
 
     /// The delay of a round with a window of `window` packets under RPS, in us: that of a bad path if any packet takes one,
-    /// and the queues (tr Eq. 6).
+    /// and the queues (TR eq. 6).
     pub fn rps_round_us(&self, window: f64) -> f64 {
         let all_good = libm::pow(self.good(), window);
         (1.0 - all_good) * self.bad_us + all_good * self.good_us + self.queues_us(window)
     }
 
-    /// The completion time of a flow under RPS, in us (tr Eq. 7).
+    /// The completion time of a flow under RPS, in us (TR eq. 7).
     pub fn rps_completion_us(&self) -> f64 {
         let window = self.rps_window();
         self.completion_us(window, self.rps_round_us(window))
@@ -116,7 +116,7 @@ impl Scenario {
     }
 
     /// The completion time of a flow under TR if its first packet takes a bad path and all others follow it, in us: the
-    /// worst case (tr Eq. 8).
+    /// worst case (TR eq. 8).
     pub fn tr_completion_us(&self) -> f64 {
         self.completion_us(self.tr_window(), self.tr_round_us())
     }
@@ -132,7 +132,7 @@ impl Scenario {
     }
 
     /// The completion time of a flow whose window goes from half of `window` to all of it, again and again, in us (tr
-    /// Eq. 2): 3 w² / 8 packets in w / 2 rounds.
+    /// TR eq. 2): 3 w² / 8 packets in w / 2 rounds.
     fn completion_us(&self, window: f64, round_us: f64) -> f64 {
         4.0 * f64::from(self.flow_packets) * round_us / (3.0 * window)
     }
@@ -227,11 +227,11 @@ mod tests {
         assert_near(SMALL.rps_round_us(2.0), 5.0 / 9.0 * 400.0 + 4.0 / 9.0 * 200.0 + 80.0);
         let window = SMALL.rps_window();
         assert_near(SMALL.rps_completion_us(), 16.0 * SMALL.rps_round_us(window) / (3.0 * window));
-        // tr Eq. 8 in its last form: S N (16 db + 12 B t) / (9 n B) = 40 x 20,800 / 2,700.
+        // TR eq. 8 in its last form: S N (16 db + 12 B t) / (9 n B) = 40 x 20,800 / 2,700.
         assert_near(SMALL.tr_completion_us(), 40.0 * 20_800.0 / 2_700.0);
     }
 
-    /// tr Fig. 6: TR is faster at every size and number of flows, though its worst case is what is counted.
+    /// TR Fig. 6: TR is faster at every size and number of flows, though its worst case is what is counted.
     #[test]
     fn tr_is_faster_than_rps_throughout_the_papers_figure() {
         for ratio in [1.5, 3.5] {

@@ -20,8 +20,8 @@ use super::flowlets::{self, Flowlets};
 use crate::flowlet::{Chosen, Detection};
 use crate::registry::Parameters;
 use crate::{
-    Arrival, NextHops, ParameterError, Peer, PortId, Queued, SwitchBalancer, SwitchContext, SwitchHooks,
-    SwitchInfo,
+    Arrival, FabricFacts, NextHops, ParameterError, Peer, PortId, Queued, SwitchBalancer, SwitchContext,
+    SwitchHooks, SwitchInfo,
 };
 
 mod header;
@@ -83,6 +83,16 @@ impl Parameters for Params {
             return refuse("aging", self.aging.to_string(), "1us or more");
         }
         flowlets::validate(self.entries, self.gap, "longer than nothing")
+    }
+
+    /// Two uplinks of one tag would be taken for one path.
+    fn fits(&self, fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
+        if fabric.uplinks() as usize > Header::TAGS {
+            let found = format!("conga at leaves of up to {} uplinks", fabric.uplinks());
+            let allowed = "at most 64, which the header's `LBTag` tells apart";
+            return Err(ParameterError { key: "name", found, allowed });
+        }
+        Ok(())
     }
 }
 
@@ -169,6 +179,7 @@ impl SwitchBalancer for Conga {
             Peer::Host(_) => NO_TAG,
             Peer::Switch { .. } => {
                 uplinks += 1;
+                // More than the field has room for are refused with the spec, and share tags in a world that does not ask.
                 ((uplinks - 1) % Header::TAGS) as u8
             }
         };

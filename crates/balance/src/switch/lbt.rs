@@ -3,7 +3,7 @@
 //! A short flow takes the shortest queue with its first packet and stays there. A flow is long once it has sent
 //! `long_after`; best-effort flows say so in every packet. Both are sent packet by packet: on the port where the last
 //! packet went as long as its queue is below the flow's threshold, else to the longest queue below it, else to the
-//! longest of all (LBT §4.2, Alg. 1). So they gather on few ports and leave the others to short flows, the more
+//! longest of all (LBT §4.2, LBT Alg. 1). So they gather on few ports and leave the others to short flows, the more
 //! the higher the threshold. Every `refresh`, the thresholds follow from what the switch sent in that time: see
 //! [`model::lbt`](crate::model::lbt).
 //!
@@ -33,7 +33,7 @@ pub struct Params {
     /// What slow start begins with (size): `m`. Source: not defined in LBT; one segment of 1,500 B without 40 B of
     /// headers. Only used with `short_fct`.
     pub segment: Bytes,
-    /// `E[FCT_s]` as a fixed target (time). Default: none, the mean that LBT Eq. 3 gives at the measured load, which is
+    /// `E[FCT_s]` as a fixed target (time). Default: none, the mean that LBT eq. 3 gives at the measured load, which is
     /// the only reading with which thresholds grow with load. Source: not defined in LBT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_fct: Option<Span>,

@@ -34,9 +34,9 @@ use crate::{
 with_shared_parameters! {
     /// Parameters of QALL.
     {
-        /// V of a queue that grows, from `falling` to 255. Source: 2 in QALL, section IV-C.
+        /// V of a queue that grows, from `falling` to 255. Source: 2 in QALL §IV-C.
         rising: u8 = 2,
-        /// V of a queue that shrinks, from 1. Source: 1 in QALL, section IV-C.
+        /// V of a queue that shrinks, from 1. Source: 1 in QALL §IV-C.
         falling: u8 = 1,
     }
 }
@@ -57,7 +57,7 @@ impl Parameters for Params {
     }
 }
 
-/// Bytes of a clone. qall Fig. 6.
+/// Bytes of a clone. QALL Fig. 6.
 const CLONE_BYTES: u64 = 10;
 /// Clones of one port under way at once: what is reserved at least and at most.
 const UNDER_WAY: std::ops::RangeInclusive<u64> = 16..=1_024;
@@ -127,7 +127,7 @@ impl Qall {
         self.ports[port.index()].weight
     }
 
-    /// qall Alg. 2: the grid of weights, and a draw in it.
+    /// QALL Alg. 2 lines 1 to 5: the grid of weights, and a draw in it.
     #[inline]
     fn draw<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, hops: &NextHops<'_>) -> usize {
         let now = cx.now().as_ps();
@@ -173,7 +173,7 @@ impl SwitchBalancer for Qall {
         Self::with_formula(Formula::Product { rising, falling }, &params.shared(), info)
     }
 
-    /// qall Alg. 1.
+    /// QALL Alg. 1 lines 5 to 10 (routing has found the ports), for flowlets lines 11 to 20 besides.
     #[inline]
     fn choose<C: SwitchContext + ?Sized>(
         &mut self,
@@ -185,7 +185,7 @@ impl SwitchBalancer for Qall {
         let Some(slot) = self.flowlets.as_ref().map(|table| table.find(now, packet)) else {
             return self.draw(cx, hops);
         };
-        // qall Alg. 1 lines 11 to 20.
+        // QALL Alg. 1 lines 11 to 20.
         let current = slot.current().and_then(|port| hops.index_of(port));
         let index = current.unwrap_or_else(|| self.draw(cx, hops));
         if let Some(table) = &mut self.flowlets {

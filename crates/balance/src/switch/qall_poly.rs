@@ -1,5 +1,5 @@
 //! QALL with a congestion index that was fitted to the traffic of ports: a polynomial of occupancy and dequeue interval
-//! (Liu et al., IEEE TNSM 2024, section V). All but the index is `qall`.
+//! (Liu et al., IEEE TNSM 2024, §V). All but the index is `qall`.
 
 #[cfg(test)]
 mod tests;
@@ -21,19 +21,19 @@ use crate::{
 with_shared_parameters! {
     /// Parameters of QALL with a fitted index.
     {
-        /// A published polynomial: `linear`, `poly2`, `poly3` (equations 11 to 13), or `poly3-from-eq10`, in which a
-        /// coefficient that equation 13 gives as 188 is 1887. Source: QALL, section V-A; the default is what the paper finds
+        /// A published polynomial: `linear`, `poly2`, `poly3` (QALL eqs. 11 to 13), or `poly3-from-eq10`, in which a
+        /// coefficient that QALL eq. 13 gives as 188 is 1887. Source: QALL §V-A; the default is what the paper finds
         /// best.
         form: Form = Form::Poly3,
         /// A file that `weft fit qall --out` wrote, in place of `form`; its time constant takes the place of
-        /// `time_constant`. Default: none. Source: QALL, section VII-A, which fits anew for each traffic.
+        /// `time_constant`. Default: none. Source: QALL §VII-A, which fits anew for each traffic.
         #[serde(skip_serializing_if = "Option::is_none")]
         file: Option<String> = None,
-        /// Which polynomial of the file: its degree. Source: QALL, section V-A, where nothing above 3 pays.
+        /// Which polynomial of the file: its degree. Source: QALL §V-A, where nothing above 3 pays.
         degree: u8 = 3,
         /// Coefficients in place of `form`: in hundredths of the port's rate, by degree and falling powers of L (1; L, T; L²,
         /// LT, T²; L³, L²T, LT², T³; …), so 3, 6, 10, 15, 21, 28, 36, 45, 55 or 66 of them for degrees 1 to 10; or none.
-        /// L and T are from 0 to 1. Source: QALL, section VII-A, which fits anew for each traffic.
+        /// L and T are from 0 to 1. Source: QALL §VII-A, which fits anew for each traffic.
         coefficients: Vec<f64> = Vec::new(),
         /// What was read from the file.
         #[serde(skip)]

@@ -155,7 +155,7 @@ pub struct Tr {
 }
 
 impl Tr {
-    /// The code of a queue: its length in steps of a 2^bits-th of the buffer, rounded down (tr §TNL calculation).
+    /// The code of a queue: its length in steps of a 2^bits-th of the buffer, rounded down (TR §TNL calculation).
     #[inline]
     fn code(&self, backlog_bytes: u64) -> u32 {
         let steps = u64::from(u32::MAX >> (32 - self.code_bits));
@@ -173,7 +173,7 @@ impl Tr {
         self.far.get_mut(usize::from(rack) * self.ports.len() + port.index())
     }
 
-    /// When the last byte of a packet that comes now would reach the destination leaf by `port` (tr Eq. 1). The packet
+    /// When the last byte of a packet that comes now would reach the destination leaf by `port` (TR eq. 1). The packet
     /// itself counts in both queues: it arrives when it has been sent, not when those before it have.
     #[inline]
     fn time_to_next_leaf<C: SwitchContext + ?Sized>(
@@ -194,7 +194,7 @@ impl Tr {
             .saturating_add(spine_queue + far.per_byte.service(bytes))
     }
 
-    /// The uplink of a packet whose sender hangs here, and when it would be at the next leaf (tr Alg. 1).
+    /// The uplink of a packet whose sender hangs here, and when it would be at the next leaf (TR Alg. 1).
     #[inline]
     fn uplink<C: SwitchContext + ?Sized>(
         &mut self,
@@ -219,7 +219,7 @@ impl Tr {
                 at = at.max(last.tnl);
             }
             if follows || at > last.tnl {
-                // tr Alg. 1: a long flow looks at the number of short flows first; a short one at the time alone.
+                // TR Alg. 1: a long flow looks at the number of short flows first; a short one at the time alone.
                 let shorts = if long { self.flows.active_shorts(port) } else { 0 };
                 if best.is_none_or(|(fewest, earliest, _)| (shorts, at) < (fewest, earliest)) {
                     best = Some((shorts, at, index));

@@ -65,6 +65,7 @@
 //! assert_eq!(least.looks, 1);
 //! ```
 
+mod facts;
 mod host;
 #[cfg(test)]
 mod statistics;
@@ -73,6 +74,7 @@ mod switch;
 use weft_packet::{HostId, Kind, Packet};
 use weft_units::Time;
 
+pub use facts::GivenFacts;
 pub use host::FakeHost;
 #[cfg(test)]
 pub(crate) use statistics::{CHI_SQUARE_3, CHI_SQUARE_7, chi_square};

@@ -32,6 +32,6 @@ pub use observer::Observation;
 pub use paths::PathTotal;
 pub use results::{FlowRecord, LinkTotals, MemoryUse, Results, Retransmissions, SchemeCounter};
 pub use sampler::{LinkSample, MOST_ROWS, Samples};
-pub use simulation::{Ending, InputError, Progress, Simulation, SimulationInput, Status};
+pub use simulation::{Ending, InputError, Progress, Simulation, SimulationInput, Status, check_parameters};
 pub use spent::Spent;
 pub use tracer::FlowTrace;

@@ -1,6 +1,6 @@
 //! Links, switches and the packets on them: everything but the endpoints.
 
-use weft_balance::{EdgeHooks, PortId, SwitchHooks, SwitchInfo, SwitchScheme};
+use weft_balance::{EdgeHooks, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{Kind, Packet, PacketFlags, Route};
 use weft_topology::{FaultEvent, LinkKnowledge, RouteEntry, Routes, Topology};
 use weft_units::{Purpose, Rate, Stream, Time};
@@ -93,6 +93,8 @@ pub struct Network<'a> {
     pub(super) max_wire_bytes: u16,
     /// The data packets that were dropped, by time.
     pub dropped: Vec<Dropped>,
+    /// See [`Packet::note_choice`].
+    pub(super) trail_base: u32,
     /// Packets in the whole fabric.
     pub counts: PacketCounts,
 }
@@ -114,6 +116,8 @@ impl<'a> Network<'a> {
             changes[fault.link as usize] = true;
         }
         let rack_of_switch = racks_of_switches(topology);
+        let schemes = switch_schemes(topology, seed, max_wire_bytes, scheme);
+        let hooks = schemes.iter().fold(hooks, |hooks, scheme| hooks.or(scheme.external_hooks()));
         let mut network = Self {
             now: Time::ZERO,
             events: EventSet::new(0),
@@ -126,7 +130,7 @@ impl<'a> Network<'a> {
             pool: Pool::default(),
             topology,
             routes: Routes::compute(topology, &known, &known.up),
-            schemes: switch_schemes(topology, seed, max_wire_bytes, scheme),
+            schemes,
             hooks: SwitchHooks { arriving: hooks.arriving || edge_hooks.traces, ..hooks },
             traces: edge_hooks.traces,
             pinned: edge_hooks.pinned.then(|| Routes::at_start(&topology.at_its_best(faults))),
@@ -144,6 +148,7 @@ impl<'a> Network<'a> {
             seed,
             max_wire_bytes,
             dropped: Vec::new(),
+            trail_base: topology.trail_base(),
             counts: PacketCounts::default(),
         };
         for (index, spec) in topology.links.iter().enumerate() {
@@ -262,7 +267,7 @@ impl<'a> Network<'a> {
                 let ports = tables.group(group).0;
                 let packet = &mut self.pool[index];
                 let port = ports[packet.route.next_hop(ports.len())?];
-                note_hop(packet, port);
+                packet.note_choice(port, self.trail_base);
                 port
             }
             RouteEntry::None => return None,
@@ -288,41 +293,21 @@ impl<'a> Network<'a> {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn enqueue<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {
-        let now = self.now.as_ps();
-        let state = &mut self.links[link as usize];
+        let state = &self.links[link as usize];
         if state.is_special {
             return self.enqueue_special::<SHOWN>(link, index);
         }
-        let packet = &mut self.pool[index];
         let profile = &self.profiles[state.profile];
+        let packet = &mut self.pool[index];
         let service = profile.service_ps(packet.wire_bytes);
-        let backlog = state.backlog_ps(now);
+        let backlog = state.backlog_ps(self.now.as_ps());
         match profile.thresholds.judge(backlog, service) {
             Verdict::Drop => return self.refuse(link, index),
             Verdict::Mark => mark(packet, &mut self.drops[link as usize]),
             Verdict::Take => {}
         }
-        book(state, packet, &mut self.counts, backlog);
-        state.busy_until = now + backlog + service;
-        let mut arrive = state.busy_until + profile.delay_ps;
-        let tail = state.tail;
-        if tail == NO_PACKET {
-            packet.arrive = Time::from_ps(arrive);
-            state.head = index;
-            state.tail = index;
-            state.head_arrive = arrive;
-            self.events.push_link(&mut self.links, link);
-        } else {
-            // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
-            state.tail = index;
-            let ahead = &mut self.pool[tail];
-            ahead.next = index;
-            arrive = arrive.max(ahead.arrive.as_ps());
-            self.pool[index].arrive = Time::from_ps(arrive);
-        }
-        if SHOWN && self.departures_are_seen {
-            self.tell_of_queued(link, index, backlog);
-        }
+        let way = Way { backlog, service, delay: profile.delay_ps };
+        self.join::<SHOWN>(link, index, way, true);
     }
 
     /// The same for a port that is not one queue that its profile describes.
@@ -332,7 +317,7 @@ impl<'a> Network<'a> {
             return self.offer(link, index);
         }
         let now = self.now.as_ps();
-        let state = &mut self.links[link as usize];
+        let state = &self.links[link as usize];
         let (profile, special) = (&self.profiles[state.profile], &mut self.specials[state.special as usize]);
         let packet = &mut self.pool[index];
         let service = profile.service_ps(packet.wire_bytes);
@@ -349,17 +334,53 @@ impl<'a> Network<'a> {
         let arrives = !special.vanishes(packet);
         let depart_ps = now + backlog + service;
         special.push(Queued { since_ps: now, depart_ps, wire_bytes: packet.wire_bytes, arrives }, profile);
-        book(state, packet, &mut self.counts, backlog);
-        state.busy_until = depart_ps;
-        let arrive = depart_ps + profile.delay_ps;
-        if SHOWN && self.departures_are_seen {
-            self.tell_of_queued(link, index, backlog);
+        let way = Way { backlog, service, delay: profile.delay_ps };
+        self.join::<SHOWN>(link, index, way, arrives);
+    }
+
+    /// A packet is behind all others of a port with one queue. Unless it `arrives`, the wire loses it.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn join<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex, way: Way, arrives: bool) {
+        let state = &mut self.links[link as usize];
+        let packet = &mut self.pool[index];
+        if packet.kind == Kind::Data {
+            packet.add_wait_ps(state.tier as usize, way.backlog);
+        } else if packet.kind.is_of_scheme() {
+            self.counts.control_bytes += u64::from(packet.wire_bytes);
         }
-        if arrives {
-            self.put_on_wire(link, index, arrive);
+        state.busy_until = self.now.as_ps() + way.backlog + way.service;
+        state.bytes += u64::from(packet.wire_bytes);
+        state.packets += 1;
+        if !arrives {
+            return self.lose_on_wire::<SHOWN>(link, index, way.backlog);
+        }
+        let arrive = state.busy_until + way.delay;
+        let tail = std::mem::replace(&mut state.tail, index);
+        if tail == NO_PACKET {
+            packet.arrive = Time::from_ps(arrive);
+            state.head = index;
+            state.head_arrive = arrive;
+            self.events.push_link(&mut self.links, link);
         } else {
-            self.drop_at(link, index);
+            let ahead = &mut self.pool[tail];
+            ahead.next = index;
+            // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
+            let arrive = ahead.arrive.max(Time::from_ps(arrive));
+            self.pool[index].arrive = arrive;
         }
+        if SHOWN && self.departures_are_seen {
+            self.tell_of_queued(link, index, way.backlog);
+        }
+    }
+
+    /// The queue took a packet that the wire loses.
+    #[cold]
+    fn lose_on_wire<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex, backlog_ps: u64) {
+        if SHOWN && self.departures_are_seen {
+            self.tell_of_queued(link, index, backlog_ps);
+        }
+        self.drop_at(link, index);
     }
 
     #[cold]
@@ -416,13 +437,6 @@ impl<'a> Network<'a> {
         (bytes, special.take_peak(bytes))
     }
 
-    /// Whether no packet is on a link, and none is being sent that the wire will lose.
-    pub fn is_empty(&self) -> bool {
-        let now = self.now.as_ps();
-        let is_idle = |link: &Link| link.backlog_ps(now) == 0;
-        self.pool.len() == 0 && self.links.iter().all(is_idle)
-    }
-
     /// What happened to packets on each link.
     pub fn drops(&self) -> &[LinkDrops] {
         &self.drops
@@ -446,23 +460,12 @@ impl<'a> Network<'a> {
     }
 }
 
-/// Notes a choice in the packet's trail.
-#[inline]
-pub(super) fn note_hop(packet: &mut Packet, port: PortId) {
-    packet.trail = packet.trail.wrapping_mul(61).wrapping_add(port.0 + 1);
-}
-
-/// Counts a packet that a port with one queue took, behind a backlog of `backlog_ps`.
-#[inline(always)]
-#[allow(clippy::inline_always)]
-fn book(state: &mut Link, packet: &mut Packet, counts: &mut PacketCounts, backlog_ps: u64) {
-    if packet.kind == Kind::Data {
-        packet.add_wait_ps(state.tier as usize, backlog_ps);
-    } else if packet.kind.is_of_scheme() {
-        counts.control_bytes += u64::from(packet.wire_bytes);
-    }
-    state.bytes += u64::from(packet.wire_bytes);
-    state.packets += 1;
+/// What a packet has before it on a port with one queue, in ps: what is queued, its own service, and propagation.
+#[derive(Clone, Copy)]
+struct Way {
+    backlog: u64,
+    service: u64,
+    delay: u64,
 }
 
 #[cold]

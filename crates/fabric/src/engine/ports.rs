@@ -1,7 +1,7 @@
 //! Port numbers that lead over paths of their own.
 //!
 //! A sender that knows the switches' hash function and its parameters can work out which way a five-tuple goes, and choose
-//! its ports accordingly. MaxPass assumes that it does (section III.B).
+//! its ports accordingly. MaxPass assumes that it does (§III.B).
 
 use weft_balance::{NextHops, SwitchScheme};
 use weft_topology::{RouteEntry, Routes, Topology};

@@ -127,7 +127,7 @@ impl TokenBucket {
     }
 
     /// How long the tokens for `credit_bytes` of credits take to fill, in ps: credits and the frames that they call for
-    /// share the link (MaxPass section III.A: 84 / (84 + 1538)).
+    /// share the link (MaxPass §III.A: 84 / (84 + 1538)).
     fn fill_ps(&self, profile: &Profile, credit_bytes: u64) -> u64 {
         let CreditPorts { credit_bytes: credit, frame_bytes: frame, .. } = self.rules;
         let pair = profile.service_ps(credit) + profile.service_ps(frame);

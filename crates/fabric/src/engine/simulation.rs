@@ -5,9 +5,9 @@ use weft_balance::{BalancerSpec, ParameterError, SwitchInfo, SwitchScheme};
 use weft_topology::{FaultEvent, Topology};
 use weft_traffic::Flow;
 use weft_transport::{ParamError, Protocol, TransportSpec};
-use weft_units::{Span, Time};
+use weft_units::{Mistake, Span, Time};
 
-use super::host::{PacketSizes, fabric_facts};
+use super::host::{Facts, PacketSizes};
 use super::results::Results;
 use super::run::Engine;
 
@@ -66,18 +66,39 @@ macro_rules! with_protocol {
     };
 }
 
+impl From<InputError> for Mistake {
+    fn from(error: InputError) -> Self {
+        match error {
+            InputError::Transport(error) => Self::from(error).within("transport"),
+            InputError::Balancer(error) => Self::from(error).within("balancer"),
+        }
+    }
+}
+
+/// Refuses parameters of a transport, and of a load balancer at switches or at hosts, that cannot be meant on this fabric.
+///
+/// # Errors
+/// The first such parameter.
+pub fn check_parameters(
+    transport: &TransportSpec,
+    balancer: &BalancerSpec,
+    topology: &Topology,
+    faults: &[FaultEvent],
+) -> Result<(), InputError> {
+    let sizes = with_protocol!(transport, |protocol| PacketSizes::of(&protocol))?;
+    balancer.fits(&Facts { topology, faults, sizes }).map_err(InputError::Balancer)
+}
+
 impl SimulationInput<'_> {
-    /// Refuses parameters that cannot be meant on this fabric.
+    /// Refuses parameters that cannot be meant on this fabric; those of a load balancer from outside are not known.
     ///
     /// # Errors
     /// The first such parameter.
     pub fn check(&self) -> Result<(), InputError> {
-        let sizes = with_protocol!(self.transport, |protocol| PacketSizes::of(&protocol))?;
-        if self.external.is_some() || !self.balancer.edge_hooks().sending {
-            return Ok(());
+        if self.external.is_some() {
+            return with_protocol!(self.transport, |protocol| drop(protocol));
         }
-        let facts = fabric_facts(self.topology, self.faults, sizes);
-        self.balancer.fits(&facts).map_err(InputError::Balancer)
+        check_parameters(self.transport, self.balancer, self.topology, self.faults)
     }
 }
 

@@ -7,7 +7,7 @@ use weft_units::{Rate, Span, Stream, Time};
 
 use super::event_set::EventKey;
 use super::link::{FarEnd, Link, Profile, Profiles};
-use super::network::{Network, note_hop};
+use super::network::Network;
 use super::pool::PacketIndex;
 use super::scheduled_port::ScheduledPort;
 
@@ -218,7 +218,7 @@ impl Network<'_> {
             ))
         };
         let port = ports[choice];
-        note_hop(&mut self.pool[index], port);
+        self.pool[index].note_choice(port, self.trail_base);
         if !self.deeds.is_empty() {
             self.do_deeds(switch);
         }

@@ -85,7 +85,6 @@ fn ecn_mode_leaves_a_slow_path_after_a_few_relay_intervals_and_chance_does_not()
         let results = Run::new(&fabric, DCTCP, balancer).flows(&steady(100));
         assert!(all_delivered(&results));
         let bytes = ["spine0", "spine1"].map(|spine| bytes_on(&fabric, &results, &format!("leaf0>{spine}")));
-        println!("{balancer}: {bytes:?}, {} cuts", counter(&results, "cuts"));
         bytes[1] as f64 / 100_000.0
     };
     let (ecn, chance) = (slow(CLOVE), slow(EDGE_FLOWLET));

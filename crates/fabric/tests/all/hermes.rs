@@ -64,7 +64,6 @@ fn two_probe_intervals_after_a_path_fell_to_a_tenth_it_gets_less_than_it_can_car
         mean(&shares_by_ms(&fabric, &results)[12..=40])
     };
     let (ecmp, hermes) = (share(ECMP), share(HERMES));
-    println!("over the slow path: ECMP {ecmp:.2}, Hermes {hermes:.2} of the bytes");
     assert!(ecmp > 0.35, "ECMP: {ecmp:.3}");
     assert!(hermes < 0.2, "Hermes: {hermes:.3}");
 }
@@ -190,7 +189,6 @@ fn moves_where_nothing_is_lost_fail_no_path() {
     let results = Run::new(&fabric, DCTCP, HERMES).flows(&flows);
     let again: u64 = results.flows.iter().map(|flow| u64::from(flow.sender.retransmissions)).sum();
     let [moves, verdicts] = ["reroutes", "random_drops"].map(|name| counter(&results, name));
-    println!("nothing lost: {moves} moves, {again} segments sent again, {verdicts} paths failed");
     assert_eq!(results.packets.dropped, 0);
     assert!(moves > 0 && again > 0, "{moves} moves, {again} segments again");
     assert_eq!(verdicts, 0);

@@ -126,9 +126,7 @@ fn without_its_proxy_the_rack_elects_the_next_host_and_flows_hardly_notice() {
             assert!(gap > Span::from_us(3 * T_US) && gap < Span::from_us(6 * T_US), "{gap}");
             before += mean_fct_us(&healthy, &flows) / 5.0;
             after += mean_fct_us(&broken, &flows) / 5.0;
-            println!("seed {seed}: without a view for {} us", gap.as_us());
         }
-        println!("mean FCT {before:.1} us with the proxy, {after:.1} us with it killed");
         assert!(after < 1.2 * before, "{before} us with the proxy, {after} us with it killed");
     }
 }

@@ -56,7 +56,7 @@ fn stale_queue_behaviour_decides_worse_than_fresh_on_an_asymmetric_fabric() {
     assert!(fresh.2 * 10 < stale.2 && never.2 == 0, "{found}");
 }
 
-/// Eq. 12 and 13 are no part of this: with short intervals, they rate a full queue as less congested than one that is a
+/// QALL eqs. 12 and 13 are no part of this: with short intervals, they rate a full queue as less congested than one that is a
 /// third full.
 #[test]
 fn the_product_and_the_linear_fit_move_load_off_the_slow_path() {

@@ -68,7 +68,7 @@ fn long_flows_share_a_bottleneck_fully_and_fairly() {
 }
 
 /// DCTCP holds the queue around its threshold K: the mean wait at the bottleneck is near K / rate, and the queue never
-/// comes near the buffer (RFC 8257 section 1; Alizadeh et al. 2010, section 3.3: it oscillates below K plus one packet a flow).
+/// comes near the buffer (RFC 8257 §1; Alizadeh et al. 2010, §3.3: it oscillates below K plus one packet a flow).
 #[test]
 fn dctcp_keeps_the_queue_around_its_threshold() {
     let fabric = fabric(

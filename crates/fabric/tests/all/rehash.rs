@@ -41,7 +41,7 @@ fn flows_that_share_a_hash_part_and_finish_sooner() {
 
 #[test]
 fn plb_leaves_a_path_that_stays_congested_and_bears_what_dctcp_settles() {
-    // Two flows on a link settle at about sqrt(2 / W) of marked segments (DCTCP, SIGCOMM 2010, section 3.3), and a window
+    // Two flows on a link settle at about sqrt(2 / W) of marked segments (DCTCP, SIGCOMM 2010, §3.3), and a window
     // W of some 40 makes that 0.2: never twelve rounds in a row above a half.
     let fair = fabric(FABRIC);
     let results = Run::new(&fair, DCTCP, "name = 'plb'").flows(&pairs());

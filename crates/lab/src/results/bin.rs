@@ -88,7 +88,7 @@ pub struct Resent {
     pub reordering_share: Option<f64>,
 }
 
-/// Acknowledgements that repeated the last one while data was outstanding (RFC 5681 section 2).
+/// Acknowledgements that repeated the last one while data was outstanding (RFC 5681 §2).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct DuplicateAcks {
     /// How many there were.

@@ -6,7 +6,7 @@ use super::bin::Bin;
 use super::rows::FlowRow;
 use super::spread::Spread;
 use super::stats::Statistics;
-use crate::bins::SizeRange;
+use crate::bins::{SizeRange, groups};
 
 /// A run in one object. Times are in microseconds of simulated time unless the name says otherwise.
 ///
@@ -24,7 +24,7 @@ pub struct Summary {
     /// All flows but background ones.
     #[serde(flatten)]
     pub all: Bin,
-    /// Flows of less than 100 KB.
+    /// Flows of less than 100 KB, as are the next two in the [`groups`] of sizes.
     pub small: Bin,
     /// Flows of 100 KB to 10 MB.
     pub medium: Bin,
@@ -60,6 +60,8 @@ pub struct Summary {
     pub warnings: Vec<String>,
     /// The version of Weft.
     pub version: &'static str,
+    /// The version of the results: see [`crate::RESULTS_VERSION`].
+    pub results_version: &'static str,
     /// The hash of the resolved spec and the files that it names.
     pub spec_hash: String,
 }
@@ -136,11 +138,6 @@ pub struct Totals {
     pub state_bytes_per_host: u64,
 }
 
-/// Below this, a flow is small; bytes.
-const SMALL_BELOW: u64 = 100_000;
-/// Above this, a flow is large; bytes.
-const LARGE_ABOVE: u64 = 10_000_000;
-
 impl Background {
     /// None if there are no background flows.
     fn of(rows: &[FlowRow]) -> Option<Self> {
@@ -180,14 +177,16 @@ impl Summary {
         let out_of_order_packets = count(|row| u64::from(row.out_of_order_packets));
         let per_packet = |sum: f64| (data_packets > 0).then(|| sum / data_packets as f64);
         let wait = |field: fn(&FlowRow) -> f64| per_packet(foreground().map(field).sum());
+        let [small, medium, large] =
+            groups().map(|(_, range)| Bin::of(rows, |row| range.contains(row.size_bytes)));
         Self {
             scheme: scheme.to_owned(),
             label: scheme.to_owned(),
             seed,
             all: Bin::of(rows, |_| true),
-            small: Bin::of(rows, |row| row.size_bytes < SMALL_BELOW),
-            medium: Bin::of(rows, |row| (SMALL_BELOW..=LARGE_ABOVE).contains(&row.size_bytes)),
-            large: Bin::of(rows, |row| row.size_bytes > LARGE_ABOVE),
+            small,
+            medium,
+            large,
             bins: ranges.iter().map(|range| LabelledBin::of(rows, range)).collect(),
             paths: None,
             background: Background::of(rows),
@@ -206,6 +205,7 @@ impl Summary {
             totals,
             warnings: Vec::new(),
             version: crate::VERSION,
+            results_version: crate::RESULTS_VERSION,
             spec_hash: spec_hash.to_owned(),
         }
     }

@@ -2,30 +2,33 @@
 
 use serde::de::DeserializeOwned;
 use toml::Value;
+use weft_units::Mistake;
 
-use super::error::nearest;
+use super::error::{did_you_mean, nearest};
 use super::path::{KeyPath, Step, children};
+use super::value::{Fault, Node};
 
 /// What does not fit, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mistake {
+pub(crate) struct Misfit {
+    /// The key, or the table that lacks one.
     pub path: KeyPath,
-    pub message: String,
+    /// The key that is missing in it, if one is.
+    pub missing: Option<&'static str>,
+    pub mistake: Box<Mistake>,
 }
 
 /// Reads `value` as a `T`.
-pub(crate) fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, Mistake> {
-    attempt(value).map_err(|first| {
-        let path = blame::<T>(value, first.path, &first.message);
-        explain(value, path, &first.message)
+pub(crate) fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, Misfit> {
+    attempt(value).map_err(|(path, fault)| {
+        let path = blame::<T>(value, path, &fault);
+        explain(value, path, &fault)
     })
 }
 
-fn attempt<T: DeserializeOwned>(value: &Value) -> Result<T, Mistake> {
-    serde_path_to_error::deserialize(value.clone()).map_err(|error| {
-        let path = key_path(error.path());
-        Mistake { path, message: error.into_inner().message().replace('\n', " ") }
-    })
+fn attempt<T: DeserializeOwned>(value: &Value) -> Result<T, (KeyPath, Fault)> {
+    serde_path_to_error::deserialize(Node(value))
+        .map_err(|error| (key_path(error.path()), error.into_inner()))
 }
 
 fn key_path(path: &serde_path_to_error::Path) -> KeyPath {
@@ -40,16 +43,16 @@ fn key_path(path: &serde_path_to_error::Path) -> KeyPath {
 
 /// Serde loses its way inside enums that are told apart by a key. So ask: without which entry is the error another
 /// one? That entry holds the mistake.
-fn blame<T: DeserializeOwned>(value: &Value, mut path: KeyPath, message: &str) -> KeyPath {
+fn blame<T: DeserializeOwned>(value: &Value, mut path: KeyPath, fault: &Fault) -> KeyPath {
     // What is missing is in no entry, but the table that lacks it may be one.
-    let passes: &[bool] = if message.starts_with("missing field") { &[false] } else { &[false, true] };
+    let passes: &[bool] = if matches!(fault, Fault::MissingField(_)) { &[false] } else { &[false, true] };
     while let Some(node) = path.get(value) {
         let suspects: Vec<Step> =
-            children(node).into_iter().filter(|step| may_hold(node, step, message)).collect();
+            children(node).into_iter().filter(|step| may_hold(node, step, fault)).collect();
         let culprit = passes.iter().find_map(|&may_be_required| {
             suspects
                 .iter()
-                .find(|step| clears::<T>(value, &path.join((*step).clone()), message, may_be_required))
+                .find(|step| clears::<T>(value, &path.join((*step).clone()), fault, may_be_required))
         });
         match culprit {
             Some(step) => path = path.join(step.clone()),
@@ -59,15 +62,15 @@ fn blame<T: DeserializeOwned>(value: &Value, mut path: KeyPath, message: &str) -
     path
 }
 
-/// Whether the child at `step` can be the reason: an unknown variant is a text that the message quotes.
-fn may_hold(node: &Value, step: &Step, message: &str) -> bool {
+/// Whether the child at `step` can be the reason: an unknown name is a text that is found as it stands.
+fn may_hold(node: &Value, step: &Step, fault: &Fault) -> bool {
     let child = KeyPath(vec![step.clone()]);
     let is_tag = matches!(step, Step::Key(key) if TAGS.contains(&key.as_str()));
-    match (named_in(message, "unknown variant"), child.get(node)) {
-        (Some(found), Some(Value::String(text))) => text == found,
-        (Some(_), Some(Value::Table(_) | Value::Array(_))) => true,
-        (Some(_), _) => false,
-        (None, _) => !is_tag,
+    match (fault, child.get(node)) {
+        (Fault::UnknownVariant { found, .. }, Some(Value::String(text))) => text == found,
+        (Fault::UnknownVariant { .. }, Some(Value::Table(_) | Value::Array(_))) => true,
+        (Fault::UnknownVariant { .. }, _) => false,
+        _ => !is_tag,
     }
 }
 
@@ -75,58 +78,57 @@ fn may_hold(node: &Value, step: &Step, message: &str) -> bool {
 const TAGS: [&str; 2] = ["name", "kind"];
 
 /// Whether the error goes away, or becomes another one, without the entry at `path`.
-fn clears<T: DeserializeOwned>(value: &Value, path: &KeyPath, message: &str, may_be_required: bool) -> bool {
+fn clears<T: DeserializeOwned>(value: &Value, path: &KeyPath, fault: &Fault, may_be_required: bool) -> bool {
     let Some(without) = path.removed_from(value) else { return false };
     match attempt::<T>(&without) {
         Ok(_) => true,
-        Err(other) if other.message.starts_with("missing field") => may_be_required,
-        Err(other) => other.message != message,
+        Err((_, Fault::MissingField(_))) => may_be_required,
+        Err((_, other)) => other != *fault,
     }
 }
 
-/// The name in backquotes after `what` at the beginning of a message of serde.
-fn named_in<'a>(message: &'a str, what: &str) -> Option<&'a str> {
-    message.strip_prefix(what)?.trim_start().strip_prefix('`')?.split('`').next()
-}
-
-/// The names in backquotes after "expected".
-fn expected_names(message: &str) -> Vec<&str> {
-    let expected = message.split_once(", expected").map_or("", |parts| parts.1);
-    expected.split('`').skip(1).step_by(2).collect()
-}
-
-fn explain(value: &Value, mut path: KeyPath, message: &str) -> Mistake {
-    let known = expected_names(message);
-    let hint = |found: &str| {
-        nearest(found, known.iter().copied())
-            .map(|near| format!("; did you mean {near:?}?"))
-            .unwrap_or_default()
-    };
-    if let Some(field) = named_in(message, "unknown field") {
-        if path.last_key() != Some(field) || path.get(value).is_some_and(|node| node.get(field).is_some()) {
-            path = path.join(Step::Key(field.to_owned()));
+fn explain(value: &Value, mut path: KeyPath, fault: &Fault) -> Misfit {
+    let mistake = match fault {
+        Fault::UnknownField { found, known } => {
+            let is_key = path.last_key() == Some(found);
+            if !is_key || path.get(value).is_some_and(|node| node.get(found).is_some()) {
+                path = path.join(Step::Key(found.clone()));
+            }
+            let near = nearest(found, known.iter().copied());
+            let allowed = if known.is_empty() { "no keys".to_owned() } else { known.join(", ") };
+            let said = format!(" is not a key; allowed here: {allowed}{}", did_you_mean(near));
+            Mistake::at(path.to_string(), said).found(found).allowed(allowed).nearest(near)
         }
-        let allowed = if known.is_empty() { "no keys".to_owned() } else { known.join(", ") };
-        let message = format!("{path} is not a key; allowed here: {allowed}{}", hint(field));
-        return Mistake { path, message };
-    }
-    if let Some(variant) = named_in(message, "unknown variant") {
-        let message =
-            format!("{path} = {variant:?} is not known; allowed: {}{}", known.join(", "), hint(variant));
-        return Mistake { path, message };
-    }
-    if let Some(field) = named_in(message, "missing field") {
-        let field = path.join(Step::Key(field.to_owned()));
-        return Mistake { message: format!("{field} is missing"), path };
-    }
-    let found = path.get(value).filter(|_| !path.0.is_empty()).map(shown);
-    let reason = plain(message);
-    let message = match found {
-        Some(found) if reason.starts_with(&found) => format!("{path}: {reason}"),
-        Some(found) => format!("{path} = {found}: {reason}"),
-        None => reason,
+        Fault::UnknownVariant { found, known } => {
+            let near = nearest(found, known.iter().copied());
+            let allowed = known.join(", ");
+            let said = format!(" = {found:?} is not known; allowed: {allowed}{}", did_you_mean(near));
+            Mistake::at(path.to_string(), said).found(found).allowed(allowed).nearest(near)
+        }
+        Fault::MissingField(field) => {
+            let key = path.join(Step::Key((*field).to_owned())).to_string();
+            let mistake = Box::new(Mistake::at(key, " is missing"));
+            return Misfit { path, missing: Some(field), mistake };
+        }
+        Fault::Unfitting(expected) => {
+            let expected = plain(expected);
+            unfitting(value, &path, &format!("expected {expected}")).allowed(expected)
+        }
+        Fault::Said(text) => unfitting(value, &path, text),
     };
-    Mistake { path, message }
+    Misfit { path, missing: None, mistake: Box::new(mistake) }
+}
+
+/// A value that its type refuses, for this reason.
+fn unfitting(value: &Value, path: &KeyPath, reason: &str) -> Mistake {
+    match path.get(value).filter(|_| !path.0.is_empty()).map(shown) {
+        // The reason of a quantity quotes it.
+        Some(found) if reason.starts_with(&found) => {
+            Mistake::at(path.to_string(), format!(": {reason}")).found(found)
+        }
+        Some(found) => Mistake::at(path.to_string(), format!(" = {found}: {reason}")).found(found),
+        None => Mistake::new(reason),
+    }
 }
 
 /// A value in one line.
@@ -134,17 +136,15 @@ fn shown(value: &Value) -> String {
     match value {
         Value::Table(_) => "a table".to_owned(),
         Value::Array(_) => "a list".to_owned(),
+        // With line breaks escaped, which TOML need not do.
+        Value::String(text) => format!("{text:?}"),
         other => other.to_string(),
     }
 }
 
-/// Serde's words in plain ones.
-fn plain(message: &str) -> String {
-    let Some((_, expected)) = message.split_once(", expected ") else { return message.to_owned() };
-    if !(message.starts_with("invalid type") || message.starts_with("invalid value")) {
-        return message.to_owned();
-    }
-    let expected = match expected {
+/// What serde calls a type, in plain words.
+fn plain(expected: &str) -> String {
+    match expected {
         "f64" | "f32" => "a number".to_owned(),
         "u64" | "usize" => "a whole number, 0 or more".to_owned(),
         "u32" => format!("a whole number from 0 to {}", u32::MAX),
@@ -159,8 +159,7 @@ fn plain(message: &str) -> String {
         }
         other if other.starts_with("nonzero ") => "a whole number, 1 or more".to_owned(),
         other => other.to_owned(),
-    };
-    format!("expected {expected}")
+    }
 }
 
 #[cfg(test)]
@@ -171,6 +170,11 @@ mod tests {
     use weft_units::{Rate, Span};
 
     use super::*;
+
+    #[test]
+    fn a_value_with_a_line_break_is_told_in_one_line() {
+        assert_eq!(shown(&Value::String("a\nb".to_owned())), "\"a\\nb\"");
+    }
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -223,9 +227,9 @@ mod tests {
 
     fn message(text: &str) -> String {
         let value = Value::Table(text.parse().unwrap());
-        let mistake = decode::<Outer>(&value).unwrap_err();
-        assert!(!mistake.message.contains('\n'));
-        mistake.message
+        let message = decode::<Outer>(&value).unwrap_err().mistake.to_string();
+        assert!(!message.contains('\n'));
+        message
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use toml::Value;
 use toml::de::{DeTable, DeValue};
+use weft_units::Mistake;
 
+use super::contender::{Contender, Named, Part};
 use super::error::SpecError;
 use super::path::{KeyPath, Step};
 
@@ -21,6 +23,8 @@ pub struct SpecSource {
     pub overrides: Vec<(String, String)>,
     /// The seed, in place of `run.seed`.
     pub seed: Option<u64>,
+    /// What stands in place of the spec's transport, load balancer, or both. Its own parameters win over changes.
+    pub contender: Option<Contender>,
 }
 
 impl SpecSource {
@@ -32,6 +36,7 @@ impl SpecSource {
             base_dir: PathBuf::from("."),
             overrides: Vec::new(),
             seed: None,
+            contender: None,
         }
     }
 
@@ -39,6 +44,13 @@ impl SpecSource {
     #[must_use]
     pub fn with(mut self, key: &str, value: &str) -> Self {
         self.overrides.push((key.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The same spec with this contender.
+    #[must_use]
+    pub fn with_contender(mut self, contender: Contender) -> Self {
+        self.contender = Some(contender);
         self
     }
 
@@ -67,6 +79,7 @@ pub(crate) enum Giver {
     Default,
     Text,
     Override,
+    Contender,
     Seed,
 }
 
@@ -76,6 +89,7 @@ impl Giver {
             Self::Default => "default",
             Self::Text => "spec file",
             Self::Override => "--set",
+            Self::Contender => "--schemes",
             Self::Seed => "--seed",
         }
     }
@@ -91,22 +105,54 @@ impl<'a> Document<'a> {
             source.text.parse().map_err(|error: toml::de::Error| syntax_error(source, &error))?;
         let written = Value::Table(table);
         let mut document = Self { source, value: written.clone(), written, overridden: Vec::new() };
+        document.open_short_forms()?;
+        document.enter(source.contender.as_ref());
         for (key, value) in &source.overrides {
             document.set(key, value)?;
         }
+        // Again: what a contender says of itself is not to be changed for all.
+        document.enter(source.contender.as_ref());
         document.set_seed()?;
         Ok(document)
     }
 
+    /// Tables that are written by a name, as in `balancer = "letflow:gap=100us"`, become tables.
+    fn open_short_forms(&mut self) -> Result<(), SpecError> {
+        for (table, value) in self.value.as_table_mut().into_iter().flatten() {
+            let (Some(named), Value::String(text)) = (Named::of_table(table), &value) else { continue };
+            let part = Part::parse(named, text).map_err(|error| {
+                let path = KeyPath(vec![Step::Key(table.clone())]);
+                SpecError { line: line_of(self.source, &path), ..error.from_origin(&self.source.origin) }
+            })?;
+            part.fill(value);
+        }
+        Ok(())
+    }
+
+    /// Puts the parts of a contender in their places.
+    fn enter(&mut self, contender: Option<&Contender>) {
+        let Some(root) = self.value.as_table_mut() else { return };
+        contender.iter().flat_map(|contender| &contender.parts).for_each(|part| part.enter(root));
+    }
+
     fn set(&mut self, key: &str, text: &str) -> Result<(), SpecError> {
         let Some(path) = KeyPath::parse(key) else {
-            let message = format!(
-                "--set {key}={text}: {key:?} is not a key; write one as in fabric.leaves or fabric.fault.0.at"
-            );
-            return Err(SpecError::new(message));
+            let allowed = "write one as in fabric.leaves or fabric.fault.0.at";
+            let mistake =
+                Mistake::at(key, format!("={text}: {key:?} is not a key; {allowed}")).allowed(allowed);
+            return Err(SpecError::from(mistake).from_origin(Giver::Override.name()));
         };
-        insert(&mut self.value, &path, parse_value(text))
-            .map_err(|reason| SpecError::new(format!("--set {key}={text}: {reason}")))?;
+        if let (Some(named), Value::String(text)) = (Named::of_table(key), parse_value(text)) {
+            let part =
+                Part::parse(named, &text).map_err(|error| error.from_origin(Giver::Override.name()))?;
+            self.value.as_table_mut().into_iter().for_each(|root| part.enter(root));
+            self.overridden.push(path);
+            return Ok(());
+        }
+        insert(&mut self.value, &path, parse_value(text)).map_err(|reason| {
+            let mistake = Mistake::at(key, format!("={text}: {reason}")).found(text);
+            SpecError::from(mistake).from_origin(Giver::Override.name())
+        })?;
         self.overridden.push(path);
         Ok(())
     }
@@ -114,7 +160,7 @@ impl<'a> Document<'a> {
     fn set_seed(&mut self) -> Result<(), SpecError> {
         let Some(seed) = self.source.seed else { return Ok(()) };
         let Ok(seed) = i64::try_from(seed) else {
-            return Err(SpecError::new(format!("seed is {seed}: allowed is 0 to {}", i64::MAX)));
+            return Err(seed_error(&seed));
         };
         insert(&mut self.value, &seed_path(), Value::Integer(seed)).map_err(SpecError::new)
     }
@@ -129,6 +175,9 @@ impl<'a> Document<'a> {
         if self.source.seed.is_some() && *path == seed_path() {
             return Giver::Seed;
         }
+        if self.source.contender.as_ref().is_some_and(|contender| gives(contender, path)) {
+            return Giver::Contender;
+        }
         let touched = |change: &KeyPath| path.is_within(change) || change.is_within(path);
         if self.overridden.iter().any(touched) {
             return Giver::Override;
@@ -137,57 +186,80 @@ impl<'a> Document<'a> {
     }
 
     /// An error at `path` (or at the nearest table around it), with the place it was written at.
-    pub fn error_at(&self, path: &KeyPath, message: String) -> SpecError {
+    pub fn error_at(&self, path: &KeyPath, mistake: Mistake) -> SpecError {
         match self.giver(path) {
-            Giver::Override => SpecError::new(format!("--set: {message}")),
-            Giver::Seed => SpecError::new(format!("--seed: {message}")),
+            giver @ (Giver::Override | Giver::Contender | Giver::Seed) => {
+                SpecError::from(mistake).from_origin(giver.name())
+            }
             Giver::Text | Giver::Default => {
-                let line = self.line_of(path);
-                SpecError { origin: Some(self.source.origin.clone()), line, message }
+                let line = line_of(self.source, path);
+                SpecError { line, ..SpecError::from(mistake).from_origin(&self.source.origin) }
             }
         }
     }
 
-    /// The line of the longest part of `path` that the text has.
-    fn line_of(&self, path: &KeyPath) -> Option<usize> {
-        let root = DeTable::parse(&self.source.text).ok()?;
-        let mut place = None;
-        let mut node: Option<&DeValue<'_>> = None;
-        for step in &path.0 {
-            let table = match (node, step) {
-                (None, _) => Some(root.get_ref()),
-                (Some(DeValue::Table(table)), _) => Some(table),
-                _ => None,
-            };
-            node = match (table, node, step) {
-                (Some(table), _, Step::Key(key)) => {
-                    let entry = table.iter().find(|(name, _)| name.get_ref() == key);
-                    place = entry.map(|(name, _)| name.span().start).or(place);
-                    entry.map(|(_, value)| value.get_ref())
-                }
-                (_, Some(DeValue::Array(array)), Step::Index(index)) => {
-                    let item = array.get(*index);
-                    place = item.map(|item| item.span().start).or(place);
-                    item.map(toml::Spanned::get_ref)
-                }
-                _ => None,
-            };
-            if node.is_none() {
-                break;
-            }
-        }
-        place.map(|place| line_at(&self.source.text, place))
+    /// The error that a mistake is, with the place of its key.
+    pub fn error(&self, mistake: impl Into<Mistake>) -> SpecError {
+        let mistake = mistake.into();
+        let path = mistake.path.as_deref().and_then(KeyPath::parse).unwrap_or_default();
+        self.error_at(&path, mistake)
     }
+}
+
+/// Whether a contender says what stands at `path`.
+fn gives(contender: &Contender, path: &KeyPath) -> bool {
+    let [Step::Key(table), Step::Key(key), ..] = path.0.as_slice() else { return false };
+    let mut own = contender.parts.iter().filter(|part| part.named.table() == table);
+    own.any(|part| key == part.named.tag() || part.parameters.iter().any(|(own, _)| own == key))
+}
+
+/// The line of the longest part of `path` that the text has.
+fn line_of(source: &SpecSource, path: &KeyPath) -> Option<usize> {
+    let root = DeTable::parse(&source.text).ok()?;
+    let mut place = None;
+    let mut node: Option<&DeValue<'_>> = None;
+    for step in &path.0 {
+        let table = match (node, step) {
+            (None, _) => Some(root.get_ref()),
+            (Some(DeValue::Table(table)), _) => Some(table),
+            _ => None,
+        };
+        node = match (table, node, step) {
+            (Some(table), _, Step::Key(key)) => {
+                let entry = table.iter().find(|(name, _)| name.get_ref() == key);
+                place = entry.map(|(name, _)| name.span().start).or(place);
+                entry.map(|(_, value)| value.get_ref())
+            }
+            (_, Some(DeValue::Array(array)), Step::Index(index)) => {
+                let item = array.get(*index);
+                place = item.map(|item| item.span().start).or(place);
+                item.map(toml::Spanned::get_ref)
+            }
+            _ => None,
+        };
+        if node.is_none() {
+            break;
+        }
+    }
+    place.map(|place| line_at(&source.text, place))
 }
 
 fn seed_path() -> KeyPath {
     KeyPath(vec![Step::Key("run".to_owned()), Step::Key("seed".to_owned())])
 }
 
+/// A seed that no spec can hold.
+pub fn seed_error(found: &dyn std::fmt::Display) -> SpecError {
+    let allowed = format!("0 to {}", i64::MAX);
+    let mistake = Mistake::at("run.seed", format!(" is {found}: allowed is {allowed}"));
+    SpecError::from(mistake.found(found.to_string()).allowed(allowed)).from_origin(Giver::Seed.name())
+}
+
 fn syntax_error(source: &SpecSource, error: &toml::de::Error) -> SpecError {
     let line = error.span().map(|span| line_at(&source.text, span.start));
     let reason = error.message().replace('\n', ", ");
-    SpecError { origin: Some(source.origin.clone()), line, message: format!("not valid TOML: {reason}") }
+    let mistake = Mistake::new(format!("not valid TOML: {reason}"));
+    SpecError { line, ..SpecError::from(mistake).from_origin(&source.origin) }
 }
 
 fn line_at(text: &str, offset: usize) -> usize {
@@ -304,12 +376,12 @@ mod tests {
     fn errors_carry_the_line_of_the_key_or_of_the_table_around_it() {
         let source = SpecSource::from_text(TEXT).with("traffic.load", "1");
         let document = Document::parse(&source).unwrap();
-        let line = |key| document.error_at(&KeyPath::parse(key).unwrap(), String::new()).line;
+        let line = |key| document.error_at(&KeyPath::parse(key).unwrap(), Mistake::new("m")).line;
         assert_eq!(line("run.seed"), Some(2));
         assert_eq!(line("fabric.fault[0].at"), Some(6));
         assert_eq!(line("run.missing"), Some(1));
         assert_eq!(line("balancer.name"), None);
-        let error = document.error_at(&KeyPath::parse("traffic.load").unwrap(), "m".to_owned());
+        let error = document.error_at(&KeyPath::parse("traffic.load").unwrap(), Mistake::new("m"));
         assert_eq!(error.to_string(), "--set: m");
     }
 
@@ -336,6 +408,8 @@ mod tests {
     #[test]
     fn a_seed_beyond_toml_is_refused() {
         let source = SpecSource::from_text("").with_seed(u64::MAX);
-        assert!(Document::parse(&source).unwrap_err().to_string().contains("seed is 18446744073709551615"));
+        assert!(
+            Document::parse(&source).unwrap_err().to_string().contains("run.seed is 18446744073709551615")
+        );
     }
 }

@@ -1,23 +1,46 @@
 //! Mistakes in a spec, each with one message.
 
 use thiserror::Error;
+use weft_units::Mistake;
 
-/// A mistake in a spec: which key, what was found, what is allowed, and the nearest right name.
+/// A mistake in a spec: where it was written, which key, what was found, what is allowed, and the nearest right name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}{message}", place(origin.as_deref(), *line))]
+#[error("{}{mistake}", place(origin.as_deref(), *line))]
 pub struct SpecError {
-    /// The file, or whatever else the spec came from.
+    /// The file, the option, or whatever else the spec came from.
     pub origin: Option<String>,
     /// The line in it, from 1, where the key stands there.
     pub line: Option<usize>,
-    /// What is wrong: key, what was found, what is allowed.
-    pub message: String,
+    /// What is wrong.
+    pub mistake: Box<Mistake>,
 }
 
 impl SpecError {
     /// A mistake that is in no particular place.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { origin: None, line: None, message: message.into() }
+        Mistake::new(message).into()
+    }
+
+    /// A name that nothing of this kind has: "there is no model \"lbtt\"".
+    pub fn unknown<'a>(kind: &str, found: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        let known: Vec<&str> = known.into_iter().collect();
+        let near = nearest(found, known.iter().copied());
+        let allowed = known.join(", ");
+        let sentence = format!("there is no {kind} {found:?}; allowed: {allowed}{}", did_you_mean(near));
+        Mistake::new(sentence).found(found).allowed(allowed).nearest(near).into()
+    }
+
+    /// The same, from there.
+    #[must_use]
+    pub fn from_origin(mut self, origin: impl Into<String>) -> Self {
+        self.origin = Some(origin.into());
+        self
+    }
+}
+
+impl From<Mistake> for SpecError {
+    fn from(mistake: Mistake) -> Self {
+        Self { origin: None, line: None, mistake: Box::new(mistake) }
     }
 }
 
@@ -28,6 +51,11 @@ fn place(origin: Option<&str>, line: Option<usize>) -> String {
         (None, Some(line)) => format!("line {line}: "),
         (None, None) => String::new(),
     }
+}
+
+/// The question after the name that was found; nothing if no name is near.
+pub(crate) fn did_you_mean(near: Option<&str>) -> String {
+    near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
 }
 
 /// The nearest of `known` to `found`, if any is near enough to be meant.

@@ -1,5 +1,6 @@
 //! Specs: text, changes, types, and messages when one does not follow from the other.
 
+mod contender;
 mod decode;
 mod document;
 mod error;
@@ -7,8 +8,10 @@ mod model;
 mod path;
 mod resolve;
 pub(crate) mod schema;
+mod value;
 
-pub use document::SpecSource;
+pub use contender::{Contender, Named, Part, check_contenders, slug};
+pub use document::{SpecSource, seed_error};
 pub use error::{SpecError, nearest};
 pub use model::{RunSpec, Spec};
 pub use resolve::{Origin, Resolved};

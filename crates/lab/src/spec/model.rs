@@ -6,7 +6,7 @@ use weft_balance::BalancerSpec;
 use weft_topology::FabricSpec;
 use weft_traffic::TrafficSpec;
 use weft_transport::TransportSpec;
-use weft_units::{Bytes, Span};
+use weft_units::{Bytes, Mistake, Span};
 
 use crate::bins::{SizeRange, parse_bins};
 
@@ -81,39 +81,42 @@ impl RunSpec {
 }
 
 impl Spec {
-    /// Refuses values that the types allow and that cannot be meant. The message begins with the key.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        if self.run.time_limit.is_zero() {
-            return Err("run.time_limit is 0: allowed is more than 0, as in \"10s\"".to_owned());
-        }
-        if self.run.sample_every.is_some_and(Span::is_zero) {
-            return Err(
-                "run.sample_every is 0: allowed is more than 0, as in \"100us\"; leave it out for never"
-                    .to_owned(),
-            );
-        }
-        if let Some(count) = self.run.trace_flows {
-            if !(1..=1_000).contains(&count) {
-                return Err(format!(
-                    "run.trace_flows is {count}: allowed is 1 to 1000; leave it out for none"
-                ));
-            }
-            if self.run.sample_every.is_none() {
-                return Err(
-                    "run.trace_flows needs run.sample_every: flows are traced by its intervals, as in \"100us\""
-                        .to_owned(),
-                );
-            }
-        }
-        if let Some(bins) = &self.run.bins {
-            parse_bins(bins).map_err(|message| format!("run.bins{message}"))?;
-        }
-        self.transport.validate().map_err(|error| within("transport", &error.to_string()))?;
-        self.balancer.validate().map_err(|error| within("balancer", &error.to_string()))
+    /// Refuses values that the types allow and that cannot be meant.
+    pub(crate) fn check(&self) -> Result<(), Mistake> {
+        self.run.check()?;
+        self.transport.validate().map_err(|error| Mistake::from(error).within("transport"))?;
+        self.balancer.validate().map_err(|error| Mistake::from(error).within("balancer"))
     }
 }
 
-/// Puts the table's name before a key, where it is not there yet.
-pub(crate) fn within(table: &str, message: &str) -> String {
-    if message.starts_with(&format!("{table}.")) { message.to_owned() } else { format!("{table}.{message}") }
+impl RunSpec {
+    fn check(&self) -> Result<(), Mistake> {
+        let refuse = |key: &str, found: String, allowed: &str| {
+            Err(Mistake::at(format!("run.{key}"), format!(" is {found}: allowed is {allowed}"))
+                .found(found)
+                .allowed(allowed))
+        };
+        if self.time_limit.is_zero() {
+            return refuse("time_limit", "0".to_owned(), "more than 0, as in \"10s\"");
+        }
+        if self.sample_every.is_some_and(Span::is_zero) {
+            return refuse(
+                "sample_every",
+                "0".to_owned(),
+                "more than 0, as in \"100us\"; leave it out for never",
+            );
+        }
+        if let Some(count) = self.trace_flows {
+            if !(1..=1_000).contains(&count) {
+                return refuse("trace_flows", count.to_string(), "1 to 1000; leave it out for none");
+            }
+            if self.sample_every.is_none() {
+                let reason = "needs run.sample_every: flows are traced by its intervals, as in \"100us\"";
+                return Err(Mistake::at("run.trace_flows", format!(" {reason}")));
+            }
+        }
+        let bins = self.bins.as_deref().map_or(Ok(Vec::new()), parse_bins);
+        bins.map(drop)
+            .map_err(|said| Mistake::at("run.bins", said).found(self.bins.clone().unwrap_or_default()))
+    }
 }

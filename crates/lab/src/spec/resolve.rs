@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use toml::Value;
+use weft_units::{Mistake, read_regular_file};
 
-use super::decode::decode;
+use super::decode::{Misfit, decode};
 use super::document::{Document, SpecSource};
 use super::error::SpecError;
-use super::model::{Spec, within};
+use super::model::Spec;
 use super::path::{KeyPath, Step, children};
 use super::schema;
 
@@ -54,13 +55,13 @@ impl Resolved {
         check_tables(&document)?;
         complete(&mut document);
         let files = rebase(&mut document.value, &source.base_dir);
-        let mut spec: Spec = decode(&document.value).map_err(|mistake| {
-            let message = with_tags(&mistake.path, mistake.message);
-            document.error_at(&mistake.path, message)
+        let mut spec: Spec = decode(&document.value).map_err(|misfit| {
+            let (path, mistake) = with_tags(misfit);
+            document.error_at(&path, mistake)
         })?;
         spec.fabric = spec.fabric.resolved();
-        let read = spec.balancer.load().map_err(|error| within("balancer", &error.to_string()));
-        read.and_then(|()| spec.check()).map_err(|message| error_in(&document, message))?;
+        let read = spec.balancer.load().map_err(|error| Mistake::from(error).within("balancer"));
+        read.and_then(|()| spec.check()).map_err(|mistake| document.error(mistake))?;
         let value = Value::try_from(&spec).map_err(|error| unwritable(&error))?;
         let body = toml::to_string(&spec).map_err(|error| unwritable(&error))?;
         let hash = hash(&value, &files);
@@ -69,15 +70,15 @@ impl Resolved {
         Ok(Self { spec, toml, hash, origins, source: source.clone() })
     }
 
-    /// The error that `message`, which begins with a key, stands for, with the place of that key.
-    pub(crate) fn error(&self, message: String) -> SpecError {
+    /// The error that a mistake is, with the place of its key.
+    pub(crate) fn error(&self, mistake: impl Into<Mistake>) -> SpecError {
         match Document::parse(&self.source) {
-            Ok(document) => error_in(&document, message),
+            Ok(document) => document.error(mistake),
             Err(error) => error,
         }
     }
 
-    /// `{"spec", "origins", "toml", "spec_hash", "version"}`.
+    /// `{"spec", "origins", "toml", "spec_hash", "version", "results_version"}`.
     pub(crate) fn to_json(&self) -> Result<serde_json::Value, SpecError> {
         let spec = serde_json::to_value(&self.spec).map_err(|error| unwritable(&error))?;
         Ok(serde_json::json!({
@@ -86,6 +87,7 @@ impl Resolved {
             "toml": self.toml,
             "spec_hash": self.hash,
             "version": crate::VERSION,
+            "results_version": crate::RESULTS_VERSION,
         }))
     }
 }
@@ -100,10 +102,14 @@ fn check_tables(document: &Document<'_>) -> Result<(), SpecError> {
         let found = match document.value.get(name) {
             None | Some(Value::Table(_)) => continue,
             Some(Value::Array(_)) => "a list".to_owned(),
+            Some(Value::String(text)) => format!("{text:?}"),
             Some(other) => other.to_string(),
         };
         let path = KeyPath(vec![Step::Key(name.to_owned())]);
-        return Err(document.error_at(&path, format!("{name} = {found}: expected a table, as in [{name}]")));
+        let allowed = format!("a table, as in [{name}]");
+        let mistake =
+            Mistake::at(name, format!(" = {found}: expected {allowed}")).found(found).allowed(allowed);
+        return Err(document.error_at(&path, mistake));
     }
     Ok(())
 }
@@ -142,18 +148,16 @@ fn fill(root: &mut toml::Table, table: &str, key: &str, value: Value) {
 }
 
 /// A missing tag gets the names that it may have.
-fn with_tags(path: &KeyPath, message: String) -> String {
-    let Some(key) = message.strip_suffix(" is missing") else { return message };
-    let tag = key.rsplit('.').next().unwrap_or_default();
-    let names = schema::tag_names(&path.join(Step::Key(tag.to_owned())));
-    if names.is_empty() { message } else { format!("{message}; allowed: {}", names.join(", ")) }
-}
-
-/// The place of a message that begins with a key.
-fn error_in(document: &Document<'_>, message: String) -> SpecError {
-    let end = message.find([' ', ':', '=']).unwrap_or(message.len());
-    let path = KeyPath::parse(&message[..end]).unwrap_or_default();
-    document.error_at(&path, message)
+fn with_tags(misfit: Misfit) -> (KeyPath, Mistake) {
+    let Misfit { path, missing, mistake } = misfit;
+    let Some(tag) = missing else { return (path, *mistake) };
+    let key = path.join(Step::Key(tag.to_owned()));
+    let names = schema::tag_names(&key);
+    if names.is_empty() {
+        return (path, *mistake);
+    }
+    let allowed = names.join(", ");
+    (path, Mistake::at(key.to_string(), format!(" is missing; allowed: {allowed}")).allowed(allowed))
 }
 
 /// The keys that name files. A workload is one if its name ends in ".csv".
@@ -184,7 +188,7 @@ fn hash(value: &Value, files: &[PathBuf]) -> String {
     for [table, key] in FILE_KEYS {
         if let Some(Value::String(name)) = portable.get_mut(table).and_then(|table| table.get_mut(key))
             && files.iter().any(|file| file.as_os_str() == name.as_str())
-            && let Ok(content) = std::fs::read(&*name)
+            && let Ok(content) = read_regular_file(Path::new(&*name))
         {
             *name = hex(&Sha256::digest(content));
         }

@@ -1,6 +1,7 @@
 //! What can be wrong with a fabric spec and the files that it names.
 
 use thiserror::Error;
+use weft_units::Mistake;
 
 /// A mistake in the `[fabric]` table, or in a file that it names: where it is, what was found, and what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -123,4 +124,28 @@ impl FabricError {
 
 fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map(|name| format!(" (did you mean {name:?}?)")).unwrap_or_default()
+}
+
+impl From<FabricError> for Mistake {
+    fn from(error: FabricError) -> Self {
+        let sentence = error.to_string();
+        // The sentence of an error at a key begins with that key.
+        let at = |key: &str| Self::at(key, sentence.strip_prefix(key).unwrap_or(&sentence));
+        match &error {
+            FabricError::BadValue { key, found, allowed } => at(key).found(found).allowed(allowed),
+            FabricError::Missing { key, .. } | FabricError::Conflict { key, .. } => at(key),
+            FabricError::UnknownName { key, found, nearest, known, .. } => {
+                at(key).found(found).allowed(known).nearest(nearest.as_deref())
+            }
+            FabricError::NoCable { key, found, neighbours, .. } => at(key).found(found).allowed(neighbours),
+            FabricError::File { path, .. } => at("fabric.file").found(path),
+            FabricError::TooLarge { found, most, .. } => {
+                Self::new(&sentence).found(found.to_string()).allowed(format!("at most {most}"))
+            }
+            FabricError::DuplicateName { name } => Self::new(&sentence).found(name),
+            FabricError::HostCables { .. }
+            | FabricError::BadCable { .. }
+            | FabricError::Disconnected { .. } => Self::new(&sentence),
+        }
+    }
 }

@@ -119,11 +119,11 @@ kind! {
         #[serde(default = "eight")]
         k: u32,
         /// Hosts at each edge switch; more than k/2 oversubscribe it. Default: k/2. Source: Al-Fares et al., SIGCOMM
-        /// 2008, section 3.
+        /// 2008, §3.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hosts_per_edge: Option<u32>,
         /// Number of cores, a multiple of k/2: fewer than (k/2)^2 oversubscribe the aggregation switches. Default: (k/2)^2.
-        /// Source: 8 cores in 8 pods, MaxPass section IV.
+        /// Source: 8 cores in 8 pods, MaxPass §IV.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cores: Option<u32>,
         /// Rate of the cable of a host. Default: 10Gbps.

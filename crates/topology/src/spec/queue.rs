@@ -11,13 +11,13 @@ use crate::{Limit, Marking, QueueSpec, Threshold};
 
 /// The largest packet of an Ethernet fabric without jumbo frames: what every buffer must hold.
 pub(crate) const MTU_BYTES: u64 = 1_500;
-/// 65 packets of 1,500 bytes: DCTCP, section 4.1.
+/// 65 packets of 1,500 bytes: DCTCP, §4.1.
 const DCTCP_MARK: Mark = Mark::Above(Threshold::Bytes(97_500));
 
 /// The output queue of a port: how much it holds and when it marks.
 ///
 /// At a switch, by default 250 packets of 1,500 bytes, with DCTCP's threshold of 65 packets at 10 Gbit/s (Alizadeh et
-/// al., SIGCOMM 2010, section 4.1: K = 65 packets at 10 Gbit/s, 20 at 1 Gbit/s). At a host, by default unlimited,
+/// al., SIGCOMM 2010, §4.1: K = 65 packets at 10 Gbit/s, 20 at 1 Gbit/s). At a host, by default unlimited,
 /// with the same threshold: a sender learns of its own queue as it learns of a switch's. Without marks there the windows of
 /// long flows grow until all other flows of the host wait behind them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +29,7 @@ pub struct QueueTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Limit>,
     /// A packet that finds a larger backlog than this gets CE, if its transport understands ECN. Default: 97500B (65
-    /// packets of 1,500 bytes) at switches and hosts. Source: DCTCP, section 4.1; the ns-3 simulator of the Hermes
+    /// packets of 1,500 bytes) at switches and hosts. Source: DCTCP, §4.1; the ns-3 simulator of the Hermes
     /// authors marks at hosts too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,

@@ -48,7 +48,7 @@ fn counts_follow_from_k() {
 
 #[test]
 fn fewer_cores_are_shared_out_evenly_over_the_aggregation_switches() {
-    // The large fabric of MaxPass section IV: 8 cores, 32 aggregation and 32 edge switches, 256 hosts, 8 paths.
+    // The large fabric of MaxPass §IV: 8 cores, 32 aggregation and 32 edge switches, 256 hosts, 8 paths.
     let fabric = fabric("k = 8\nhosts_per_edge = 8\ncores = 8");
     let topology = &fabric.topology;
     assert_eq!((topology.hosts, topology.racks(), topology.switches), (256, 32, 72));

@@ -1,9 +1,10 @@
-//! The feedback control of the credit rate: MaxPass Algorithm 1, which restates ExpressPass, and Algorithm 2, its own.
+//! The feedback control of the credit rate: MaxPass Alg. 1, which restates ExpressPass, and
+//! MaxPass Alg. 2, its own.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What line 14 of Algorithm 1 and line 20 of Algorithm 2 take for the rate at which credits got through.
+/// What MaxPass Alg. 1 line 14 and MaxPass Alg. 2 line 20 take for the rate at which credits got through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decrease {
@@ -15,18 +16,18 @@ pub enum Decrease {
     AsPrinted,
 }
 
-/// What line 9 of Algorithm 2 makes of the aggressiveness factor w of one of n subflows, from the second increase in a row on.
+/// What MaxPass Alg. 2 line 9 makes of the aggressiveness factor w of one of n subflows, from the second increase in a row on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Growth {
-    /// w grows as in Algorithm 1, and every step towards the highest rate is `w / n^2`.
+    /// w grows as in MaxPass Alg. 1, and every step towards the highest rate is `w / n^2`.
     #[default]
     Weighted,
     /// `w = (w + w_max) / (2 n^2)`, which makes w smaller, not larger, for most n.
     AsPrinted,
 }
 
-/// What line 21 of Algorithm 2 makes of the rate.
+/// What MaxPass Alg. 2 line 21 makes of the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cut {
@@ -40,9 +41,9 @@ pub enum Cut {
 /// Which algorithm controls the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Law {
-    /// Algorithm 1.
+    /// MaxPass Alg. 1.
     ExpressPass,
-    /// Algorithm 2 without lines 15 to 18, which are about paths.
+    /// MaxPass Alg. 2 without lines 15 to 18, which are about paths.
     MaxPass { growth: Growth, cut: Cut },
 }
 
@@ -86,12 +87,12 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Lines 1 and 2.
+    /// MaxPass Alg. 1 lines 1 and 2, MaxPass Alg. 2 lines 1 to 3; n comes with each period.
     pub const fn new(rules: &Rules, initial_rate: f64) -> Self {
         Self { rate: initial_rate, w: rules.w_init, increased: false, decreases: 0 }
     }
 
-    /// The rest, at the end of an update period.
+    /// The end of an update period: MaxPass Alg. 1 lines 3 to 5, MaxPass Alg. 2 lines 4 to 6.
     pub fn update(&mut self, rules: &Rules, period: Period) {
         let loss = f64::from(period.lost) / f64::from(period.told);
         let increases = loss <= rules.target_loss;
@@ -105,7 +106,7 @@ impl Control {
         self.increased = increases;
     }
 
-    /// The increasing phase, with `max_rate` = 1.
+    /// The increasing phase, with `max_rate` = 1: MaxPass Alg. 1 lines 6 to 11, MaxPass Alg. 2 lines 7 to 12.
     fn increase(&mut self, rules: &Rules, period: Period) {
         let weight = f64::from(period.subflows).powi(2);
         let (divisor, share) = match rules.law {
@@ -120,7 +121,7 @@ impl Control {
         self.rate = ((1.0 - step) * self.rate + step * (1.0 + rules.target_loss)).max(period.least.min(1.0));
     }
 
-    /// The decreasing phase.
+    /// The decreasing phase: MaxPass Alg. 1 lines 12 to 16, MaxPass Alg. 2 lines 13, 14 and 19 to 22.
     fn decrease(&mut self, rules: &Rules, period: Period, loss: f64) {
         let through = match rules.decrease {
             Decrease::AsPrinted => self.rate * (1.0 - loss),
@@ -137,7 +138,7 @@ impl Control {
     }
 }
 
-/// Line 21 as printed has no bound below, but a rate of zero would be for ever: a credit in a million that the cable carries.
+/// MaxPass Alg. 2 line 21 as printed has no bound below, but a rate of zero would be for ever: a credit in a million that the cable carries.
 const LEAST_PRINTED: f64 = 1e-6;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use weft_units::Time;
 use super::Terms;
 use crate::{FlowSize, Outbox, Outgoing, Resend, SenderState, SenderStats};
 
-/// On data of credit transports: SUBCSTOP of MaxPass section III.F, no more credits by this port. The bit of a flag that only
+/// On data of credit transports: SUBCSTOP of MaxPass §III.F, no more credits by this port. The bit of a flag that only
 /// windows need.
 pub(crate) const SUBFLOW_STOP: PacketFlags = PacketFlags::CWR;
 

@@ -3,7 +3,7 @@
 //! Credits wait in queues of their own, small and metered to their share of every link
 //! ([`CreditPorts`](crate::CreditPorts)), and data comes back the way that its credit went: so what credits survive is what
 //! data the way back can carry. A receiver learns of congestion from the credits that do not come back as data, and paces
-//! its credits accordingly (MaxPass section II.D, Algorithm 1). That data retraces its credit's path is up to the load
+//! its credits accordingly (MaxPass §II.D, MaxPass Alg. 1). That data retraces its credit's path is up to the load
 //! balancer: `ecmp` with `hash = "symmetric"`.
 //!
 //! What the paper leaves open, and what this does:

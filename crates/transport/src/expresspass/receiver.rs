@@ -44,7 +44,7 @@ impl Receiver {
         Delivery::Ongoing
     }
 
-    /// Algorithm 1, lines 1 and 2; then the first credit.
+    /// MaxPass Alg. 1 lines 1 and 2; then the first credit.
     fn begin(&mut self, protocol: &ExpressPass, out: &mut impl Outbox) {
         self.crediting = true;
         self.pacer.begin(&protocol.terms, protocol.terms.initial_rate, out.now());

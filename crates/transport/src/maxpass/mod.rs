@@ -1,4 +1,4 @@
-//! MaxPass: credits over several paths at once, each with a feedback control of its own (MaxPass section III).
+//! MaxPass: credits over several paths at once, each with a feedback control of its own (MaxPass §III).
 //!
 //! A request names N ports, each of which leads over a path that no other takes ([`Outbox::ports`]). The receiver sends
 //! credits over all of them, keeps the k paths with the smallest round-trip times, and chooses anew when one of them was

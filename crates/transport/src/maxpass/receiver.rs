@@ -120,6 +120,7 @@ impl Receiver {
             }
             if self.probing.is_none() {
                 self.subflows[port].pacer.update(&protocol.terms, used, out);
+                // MaxPass Alg. 2 lines 15 to 17.
                 if self.subflows.len() > protocol.keep && self.is_congested(protocol, port, out.now()) {
                     self.reselections += 1;
                     self.use_all(protocol, out);
@@ -131,7 +132,7 @@ impl Receiver {
         self.arm(out);
     }
 
-    /// Whether a path lost too many credits t times in a row (Algorithm 2 line 15), or all of t round trips.
+    /// Whether a path lost too many credits t times in a row (MaxPass Alg. 2 line 15), or all of t round trips.
     fn is_congested(&self, protocol: &MaxPass, port: usize, now: Time) -> bool {
         let (pacer, rounds) = (&self.subflows[port].pacer, protocol.reselect_after);
         pacer.decreases() >= rounds || pacer.is_silent(rounds, now)

@@ -45,8 +45,8 @@ impl Growth {
     }
 }
 
-/// RFC 6356 section 3, equation 1: the most by which a window may grow for each segment acknowledged, `alpha /
-/// cwnd_total` with alpha of equation 2.
+/// RFC 6356 §3, eq. 1: the most by which a window may grow for each segment acknowledged, `alpha /
+/// cwnd_total` with alpha of eq. 2.
 fn linked_increase(shares: impl Iterator<Item = Share>) -> f64 {
     let (mut best, mut sum) = (0.0_f64, 0.0);
     for Share { cwnd, rtt_s, .. } in shares {
@@ -57,7 +57,7 @@ fn linked_increase(shares: impl Iterator<Item = Share>) -> f64 {
     best / (sum * sum)
 }
 
-/// OLIA (Khalili et al. 2012; draft-khalili-mptcp-congestion-control-05 section 3): `w / rtt^2` over the square of the sum of
+/// OLIA (Khalili et al. 2012; draft-khalili-mptcp-congestion-control-05 §3): `w / rtt^2` over the square of the sum of
 /// all `w / rtt`, and `alpha / w`, for each segment acknowledged.
 fn opportunistic_increase(own: Share, shares: &(impl Iterator<Item = Share> + Clone)) -> f64 {
     let sum: f64 = shares.clone().map(|share| share.cwnd / share.rtt_s).sum();

@@ -3,20 +3,20 @@
 //!
 //! - Each subflow is a TCP sender and receiver of this crate: own sequence numbers, window, losses, timeouts.
 //! - **Data sequence.** Segments of the flow are numbered once; each segment of a subflow carries one of them, always the
-//!   same (the mapping of RFC 8684 section 3.3.1). The receiver puts them in order, and every acknowledgement says, beside
-//!   the subflow's own number, which segment of the flow it waits for (`DATA_ACK`, section 3.3.2).
+//!   same (the mapping of RFC 8684 §3.3.1). The receiver puts them in order, and every acknowledgement says, beside
+//!   the subflow's own number, which segment of the flow it waits for (`DATA_ACK`, §3.3.2).
 //! - **Scheduler.** A subflow takes the next segments when its window opens: the faster its acknowledgements come, the more
 //!   it carries. Where several have room at once, the first one is served first, or the one with the shortest round trip.
 //! - **Joining.** The flow starts on one subflow. The others join when `join_after` bytes, and at least one segment, are
-//!   acknowledged: a connection must be known to be multipath before a second subflow may join (section 3.2). Each timeout
+//!   acknowledged: a connection must be known to be multipath before a second subflow may join (§3.2). Each timeout
 //!   before that opens one more, so that a flow whose first path is dead goes on: a host that tries another port.
-//! - **Reinjection.** When a subflow times out, what it has outstanding is sent on the others, too (section 3.3.6 leaves
+//! - **Reinjection.** When a subflow times out, what it has outstanding is sent on the others, too (§3.3.6 leaves
 //!   the policy open). The subflow goes on trying.
 //! - **Coupled windows.** In congestion avoidance the windows grow together, as RFC 6356 (LIA) or Khalili et al. 2012
 //!   (OLIA) say, so that subflows that share a bottleneck take what one TCP takes. Slow start, losses and marks are each
 //!   subflow's own.
 //!
-//! On the wire a data segment has 20 bytes of DSS option (section 3.3: 4 of kind, length and flags, `DATA_ACK`, data sequence
+//! On the wire a data segment has 20 bytes of DSS option (§3.3: 4 of kind, length and flags, `DATA_ACK`, data sequence
 //! number and subflow sequence number of 4 each, length and checksum of 2 each), which the payload makes room for; an
 //! acknowledgement has 8 (`DATA_ACK` alone). The number of an acknowledgement's SACK blocks falls from four to three for it.
 

@@ -26,7 +26,7 @@ macro_rules! with_shared_keys {
             syn_size: Option<Bytes> = None,
             /// Initial congestion window, in segments. Source: RFC 6928; the simulations of TR have 10, too.
             initial_window: u32 = 10,
-            /// Initial slow start threshold, in segments. Default: no limit. Source: RFC 5681 section 3.1, arbitrarily
+            /// Initial slow start threshold, in segments. Default: no limit. Source: RFC 5681 §3.1, arbitrarily
             /// high.
             initial_ssthresh: Option<u32> = None,
             /// Receive window: the most that may be unacknowledged, in bytes, rounded down to whole segments. Default:
@@ -39,21 +39,21 @@ macro_rules! with_shared_keys {
             /// Source: RFC 8985 (RACK).
             rack: bool = false,
             /// How long RACK waits for a segment that was overtaken, in round-trip times (the flow's smallest); above 0,
-            /// at most 100. Source: RFC 8985 section 6.2 step 4.
+            /// at most 100. Source: RFC 8985 §6.2 step 4.
             rack_window: f64 = 0.25,
             /// Whether that wait is nothing until reordering is seen, and grows by itself with each round in which a
             /// retransmission was in vain (D-SACK), up to the smoothed round-trip time; false has it fixed. Source: RFC
-            /// 8985 section 6.2 step 4.
+            /// 8985 §6.2 step 4.
             rack_adaptive: bool = true,
             /// Longest time for which the receiver's host holds a segment that arrived before an earlier one, so that TCP
-            /// sees them in order; 0s holds nothing. Source: a choice; the reordering buffer of Presto section 3.2, which
+            /// sees them in order; 0s holds nothing. Source: a choice; the reordering buffer of Presto §3.2, which
             /// is the scheme's own, holds for some 100us.
             reorder_hold: Span = Span::ZERO,
             /// Most segments of a flow that are held; one more gives up the first gap. Source: a choice, as Presto's.
             reorder_segments: u32 = 1_024,
             /// Send a new segment on each duplicate acknowledgement before the threshold. Source: RFC 3042.
             limited_transmit: bool = true,
-            /// Duplicate acknowledgements that start a fast retransmit. Source: RFC 5681 section 3.2.
+            /// Duplicate acknowledgements that start a fast retransmit. Source: RFC 5681 §3.2.
             dup_ack_threshold: u32 = 3,
             /// Smallest retransmission timeout. Source: the ns-3 load-balancing simulator of Hermes and MQ-ECN; the
             /// DCTCP paper has 10ms, RFC 6298 has 1s.
@@ -63,10 +63,10 @@ macro_rules! with_shared_keys {
             /// Retransmission timeout before the first RTT sample. Source: csg-htsim; RFC 6298 rule 2.1 has 1s.
             initial_rto: Span = Span::from_ms(10),
             /// In-order segments per acknowledgement; 1 acknowledges each at once. Source: a choice, since an RTT
-            /// sample and a mark are then of one segment; RFC 5681 section 4.2 allows 2.
+            /// sample and a mark are then of one segment; RFC 5681 §4.2 allows 2.
             ack_every: u16 = 1,
             /// Longest wait of a delayed acknowledgement. Without effect if `ack_every` is 1. Keep it below `min_rto`,
-            /// or it causes timeouts. Source: a choice below `min_rto`; RFC 5681 section 4.2 allows up to 500ms.
+            /// or it causes timeouts. Source: a choice below `min_rto`; RFC 5681 §4.2 allows up to 500ms.
             ack_timeout: Span = Span::from_ms(1),
             /// Begin each flow with SYN and SYN-ACK, a round trip before the first segment; without them the connection
             /// is open already. Source: a choice, so that completion times measure the transfer alone.
@@ -111,7 +111,7 @@ with_shared_keys! {
         /// Weight of the newest window in the estimate alpha of the marked share, above 0 and at most 1. Source: 1/16
         /// in the DCTCP paper and in Linux.
         g: f64 = 1.0 / 16.0,
-        /// Alpha at the start of a flow, 0 to 1. Source: RFC 8257 section 3.3; Linux.
+        /// Alpha at the start of a flow, 0 to 1. Source: RFC 8257 §3.3; Linux.
         initial_alpha: f64 = 1.0,
     }
 }
@@ -123,7 +123,7 @@ with_shared_keys! {
         /// 8 for the best use of a fat-tree.
         subflows: u8 = 8,
         /// Bytes of a flow that must be acknowledged before the other subflows join; at least one segment always. Source: a
-        /// choice, as soon as RFC 8684 section 3.2 allows; then short flows stay on one path.
+        /// choice, as soon as RFC 8684 §3.2 allows; then short flows stay on one path.
         join_after: Bytes = Bytes::new(0),
         /// How the windows grow together: "lia" (RFC 6356), "olia" (Khalili et al. 2012), or "none", each as a TCP
         /// alone. Source: RFC 6356.
@@ -135,9 +135,9 @@ with_shared_keys! {
         /// g = 1/16 and alpha = 1 at first. Source: TCP of RFC 5681 has no ECN.
         ecn: MptcpEcn = MptcpEcn::Off,
         /// Bytes of the DSS option in a data segment, for which the payload makes room: the payload is `mss` less this,
-        /// the header is more by it. Source: RFC 8684 section 3.3, with data acknowledgement and checksum.
+        /// the header is more by it. Source: RFC 8684 §3.3, with data acknowledgement and checksum.
         dss_option: Bytes = Bytes::new(20),
-        /// Bytes of the DSS option in an acknowledgement, beyond `ack_size`. Source: RFC 8684 section 3.3.
+        /// Bytes of the DSS option in an acknowledgement, beyond `ack_size`. Source: RFC 8684 §3.3.
         dss_ack: Bytes = Bytes::new(8),
     }
 }

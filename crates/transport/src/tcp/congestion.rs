@@ -9,7 +9,7 @@ pub(super) struct Window {
     pub ssthresh: f64,
 }
 
-/// The smallest slow start threshold, in segments (RFC 5681 equation 4).
+/// The smallest slow start threshold, in segments (RFC 5681 eq. 4).
 const LEAST_SSTHRESH: f64 = 2.0;
 
 impl Window {
@@ -23,10 +23,10 @@ impl Window {
     #[inline]
     pub fn grow(&mut self, acked: u32, limit: u32, out: &impl Outbox) {
         if self.cwnd < self.ssthresh {
-            // Slow start, RFC 5681 equation 2: at most one segment per acknowledgement, however many it covers.
+            // Slow start, RFC 5681 eq. 2: at most one segment per acknowledgement, however many it covers.
             self.cwnd += 1.0;
         } else {
-            // Congestion avoidance, RFC 5681 section 3.1: acknowledged data is counted, so that delayed
+            // Congestion avoidance, RFC 5681 §3.1: acknowledged data is counted, so that delayed
             // acknowledgements do not slow it down; at most one segment per window.
             self.cwnd += out.increase((f64::from(acked) / self.cwnd).min(1.0), acked);
         }
@@ -34,12 +34,12 @@ impl Window {
         self.cwnd = self.cwnd.min(f64::from(limit));
     }
 
-    /// A loss was found while `flight` segments were outstanding (RFC 5681 equation 4).
+    /// A loss was found while `flight` segments were outstanding (RFC 5681 eq. 4).
     pub fn halve_threshold(&mut self, flight: u32) {
         self.ssthresh = (f64::from(flight) / 2.0).max(LEAST_SSTHRESH);
     }
 
-    /// Scales the window by `factor` on a congestion mark (RFC 3168 section 6.1.2, RFC 8257 section 3.3 step 9). It
+    /// Scales the window by `factor` on a congestion mark (RFC 3168 §6.1.2, RFC 8257 §3.3 step 9). It
     /// never falls below two segments, as in Linux, nor rises.
     pub fn scale(&mut self, factor: f64) {
         self.ssthresh = (self.cwnd * factor).max(LEAST_SSTHRESH);
@@ -47,7 +47,7 @@ impl Window {
     }
 }
 
-/// The estimate of the marked share (RFC 8257 section 3.3), counted in segments. Without padding: a sender fills two cache
+/// The estimate of the marked share (RFC 8257 §3.3), counted in segments. Without padding: a sender fills two cache
 /// lines to the last byte.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, packed(4))]

@@ -1,7 +1,7 @@
 //! Losses by time (RFC 8985, RACK): a segment is lost if one that was sent later has arrived, and the segment had a
 //! reordering window more of time to do so. Overtaking alone is no loss, however many segments overtake.
 //!
-//! Left out: the tail loss probe (RFC 8985 section 7), which is another timer, not a tolerance.
+//! Left out: the tail loss probe (RFC 8985 §7), which is another timer, not a tolerance.
 
 use std::collections::VecDeque;
 
@@ -38,12 +38,12 @@ struct Copy {
     fate: Fate,
 }
 
-/// Duplicate acknowledgements that stand for a loss as long as no reordering was seen (RFC 8985 section 6.2 step 4).
+/// Duplicate acknowledgements that stand for a loss as long as no reordering was seen (RFC 8985 §6.2 step 4).
 const DUP_THRESHOLD: u32 = 3;
-/// Recoveries without a D-SACK after which a window that had grown is as at first (RFC 8985 section 6.2 step 4).
+/// Recoveries without a D-SACK after which a window that had grown is as at first (RFC 8985 §6.2 step 4).
 const PERSIST: u8 = 16;
 
-/// The state of RFC 8985 section 5, per flow.
+/// The state of RFC 8985 §5, per flow.
 #[derive(Debug, Clone)]
 pub(super) struct Rack {
     /// The last copy of each segment from `base` on.
@@ -110,7 +110,7 @@ impl Rack {
         }
     }
 
-    /// Section 6.2 steps 1 to 3, for all that an acknowledgement tells of. Returns whether it told anything new.
+    /// §6.2 steps 1 to 3, for all that an acknowledgement tells of. Returns whether it told anything new.
     fn take(&mut self, packet: &Packet, now: Time) -> bool {
         let (before, ack) = (self.in_network + self.lost(), packet.seq);
         for segment in self.base..ack {
@@ -218,7 +218,7 @@ impl Rack {
         found
     }
 
-    /// Section 6.3: what a retransmission timeout takes for lost.
+    /// §6.3: what a retransmission timeout takes for lost.
     fn time_out(&mut self, window: Span, now: Time) {
         let allowed = self.rtt + window;
         for (copy, segment) in self.copies.iter_mut().zip(self.base..) {
@@ -326,7 +326,7 @@ impl Sender {
         self.send_by_time(tcp, rack, out);
     }
 
-    /// Sends the first lost segment again, if there is one: as recovery begins whatever the window (RFC 6675 section 5
+    /// Sends the first lost segment again, if there is one: as recovery begins whatever the window (RFC 6675 §5
     /// step 4.3).
     fn send_first_lost(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) -> bool {
         let Some(lost) = rack.next_lost() else { return false };
@@ -368,7 +368,7 @@ impl Sender {
         self.scoreboard = Some(board);
     }
 
-    /// The retransmission timer expired: RFC 6298 rules 5.4 to 5.6, RFC 8985 section 6.3.
+    /// The retransmission timer expired: RFC 6298 rules 5.4 to 5.6, RFC 8985 §6.3.
     fn time_out_by_time(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
         self.count_timeout(self.rtt.timeout(tcp, self.backoff));
         out.timed_out();
@@ -387,7 +387,7 @@ impl Sender {
         self.restart_timer(tcp, rack, out);
     }
 
-    /// RFC 5681 equation 4. What arrived beyond a hole makes room for more, so that more than a window can be unacknowledged: the
+    /// RFC 5681 eq. 4. What arrived beyond a hole makes room for more, so that more than a window can be unacknowledged: the
     /// window is what the path was asked to carry.
     fn halve_by_time(&mut self) {
         self.window.halve_threshold((self.max - self.una).min(self.window.segments()));

@@ -83,7 +83,7 @@ impl Reassembly {
     }
 
     /// The blocks for an acknowledgement of `expected`: first the one with the segment that arrived last, then those
-    /// reported most recently (RFC 2018 section 4). Blocks further away than 16 bits can say are left out.
+    /// reported most recently (RFC 2018 §4). Blocks further away than 16 bits can say are left out.
     pub fn blocks(&self, expected: u32) -> [SackBlock; Packet::SACK_BLOCKS] {
         let mut blocks = [SackBlock::default(); Packet::SACK_BLOCKS];
         let known = self.recent.into_iter().filter(|&segment| self.held.contains(segment));
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_block_of_the_latest_segment_comes_first_then_the_most_recent_ones() {
-        // RFC 2018 section 4, example 3: holes at 0, 2, 4, 6; then 4 arrives and joins two blocks.
+        // RFC 2018 §4, example 3: holes at 0, 2, 4, 6; then 4 arrives and joins two blocks.
         let mut reassembly = Reassembly::new(0);
         assert!([1, 3, 5, 7].into_iter().all(|segment| reassembly.hold(segment)));
         assert_eq!(pairs(&reassembly, 0), [(7, 1), (5, 1), (3, 1), (1, 1)]);

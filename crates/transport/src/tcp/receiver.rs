@@ -20,7 +20,7 @@ pub struct Receiver {
     pending: u16,
     /// Whether acknowledgements carry ECE: `DCTCP.CE`, or what RFC 3168 latches until CWR.
     echo: bool,
-    /// The time stamp to echo: that of the first pending segment (RFC 7323 section 4.3), else that of the segment that
+    /// The time stamp to echo: that of the first pending segment (RFC 7323 §4.3), else that of the segment that
     /// caused the acknowledgement.
     stamp: Time,
     segments_received: u64,
@@ -189,7 +189,7 @@ impl Receiver {
         if complete || echo_changed || self.pending >= tcp.ack_every {
             self.acknowledge(tcp, out);
         } else if self.pending == 1 {
-            // RFC 5681 section 4.2.
+            // RFC 5681 §4.2.
             out.wake_at(out.now().saturating_add(tcp.ack_timeout));
         }
         if complete { Delivery::Complete } else { Delivery::Ongoing }
@@ -203,13 +203,13 @@ impl Receiver {
         match tcp.ecn {
             Ecn::Off => false,
             Ecn::Classic => {
-                // RFC 3168 section 6.1.3: echo from a mark until CWR. A segment may carry both: then the echo goes on.
+                // RFC 3168 §6.1.3: echo from a mark until CWR. A segment may carry both: then the echo goes on.
                 self.echo = marked || (self.echo && !packet.flags.has(PacketFlags::CWR));
                 false
             }
             Ecn::Dctcp if marked == self.echo => false,
             Ecn::Dctcp => {
-                // RFC 8257 section 3.2: on a change, what is pending is acknowledged with the old state, and this
+                // RFC 8257 §3.2: on a change, what is pending is acknowledged with the old state, and this
                 // segment at once with the new one.
                 if self.pending > 0 {
                     self.acknowledge(tcp, out);
@@ -221,7 +221,7 @@ impl Receiver {
     }
 
     /// A segment that is not the next one in order, or that arrived while there is a hole. Acknowledged at once (RFC
-    /// 5681 section 4.2), whether it opens a hole, fills one or is known.
+    /// 5681 §4.2), whether it opens a hole, fills one or is known.
     #[cold]
     fn on_disorder(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) -> Delivery {
         let segment = packet.seq;

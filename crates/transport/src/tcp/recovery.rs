@@ -19,13 +19,13 @@ impl Sender {
         out: &mut impl Outbox,
     ) {
         self.counts.duplicate_acks += 1;
-        // RFC 6675 section 2: with SACK, a duplicate acknowledgement is one with news.
+        // RFC 6675 §2: with SACK, a duplicate acknowledgement is one with news.
         if tcp.sack && !sack_news {
             return;
         }
         if self.phase == Phase::Recovery {
             if !tcp.sack {
-                // RFC 5681 section 3.2 step 4: a segment has left the network.
+                // RFC 5681 §3.2 step 4: a segment has left the network.
                 self.window.cwnd += 1.0;
             }
             self.send_allowed(tcp, out);
@@ -51,10 +51,10 @@ impl Sender {
         if self.recover == 0 {
             true
         } else if tcp.sack {
-            // RFC 6675 sections 5 and 5.1: HighACK has reached RecoveryPoint.
+            // RFC 6675 §5 and §5.1: HighACK has reached RecoveryPoint.
             self.una >= self.recover
         } else {
-            // RFC 6582 section 3.2 step 2: more than recover is acknowledged. Below that, the duplicates may come
+            // RFC 6582 §3.2 step 2: more than recover is acknowledged. Below that, the duplicates may come
             // from segments that were retransmitted in vain.
             self.una > self.recover
         }
@@ -75,8 +75,8 @@ impl Sender {
         self.counts.fast_recoveries += 1;
         self.phase = Phase::Recovery;
         self.partial_seen = false;
-        // RFC 5681 section 3.2 step 2: what limited transmit sent does not count. DCTCP treats loss likewise (RFC
-        // 8257 section 3.5).
+        // RFC 5681 §3.2 step 2: what limited transmit sent does not count. DCTCP treats loss likewise (RFC
+        // 8257 §3.5).
         let flight = self.next - self.una;
         self.window.halve_threshold(flight.saturating_sub(u32::from(self.limited)));
         self.recover = self.max;
@@ -85,7 +85,7 @@ impl Sender {
         if tcp.sack {
             self.begin_sack_recovery();
         } else {
-            // RFC 5681 section 3.2 step 3: the segments that left the network.
+            // RFC 5681 §3.2 step 3: the segments that left the network.
             self.window.cwnd += f64::from(tcp.dup_ack_threshold);
         }
         self.transmit(tcp, self.una, out);
@@ -99,7 +99,7 @@ impl Sender {
             // Full acknowledgement.
             self.phase = Phase::Open;
             if !tcp.sack {
-                // RFC 6582 section 3.2 step 3, first option: no burst when little is outstanding.
+                // RFC 6582 §3.2 step 3, first option: no burst when little is outstanding.
                 let flight = f64::from(self.next - self.una);
                 self.window.cwnd = self.window.ssthresh.min(flight.max(1.0) + 1.0);
             }
@@ -111,22 +111,22 @@ impl Sender {
         // Partial acknowledgement: the next hole. Deflate by what left, add back one for the retransmission.
         self.window.cwnd = (self.window.cwnd - f64::from(acked)).max(0.0) + 1.0;
         self.transmit(tcp, self.una, out);
-        // RFC 6582 section 3.2 step 3: only the first partial acknowledgement restarts the timer.
+        // RFC 6582 §3.2 step 3: only the first partial acknowledgement restarts the timer.
         !std::mem::replace(&mut self.partial_seen, true)
     }
 
-    /// The retransmission timer expired (RFC 6298 rules 5.4 to 5.6, RFC 5681 section 3.1).
+    /// The retransmission timer expired (RFC 6298 rules 5.4 to 5.6, RFC 5681 §3.1).
     #[cold]
     pub(super) fn time_out(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         self.count_timeout(self.rtt.timeout(tcp, self.backoff));
         out.timed_out();
-        // RFC 5681 section 3.1: only the first timeout of a segment lowers the threshold.
+        // RFC 5681 §3.1: only the first timeout of a segment lowers the threshold.
         if self.backoff == 0 {
             self.window.halve_threshold((self.next - self.una).saturating_sub(u32::from(self.limited)));
         }
         self.window.cwnd = 1.0;
         self.phase = Phase::Open;
-        // RFC 6582 section 3.2 step 4.
+        // RFC 6582 §3.2 step 4.
         self.recover = self.max;
         (self.cwr_end, self.cwr_due) = (0, true);
         (self.dup_acks, self.limited) = (0, 0);

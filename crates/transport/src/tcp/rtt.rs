@@ -9,7 +9,7 @@ pub(super) fn backed_off(tcp: &Tcp, timeout: Span, backoff: u8) -> Span {
     timeout.saturating_mul(1 << backoff.min(63)).min(tcp.max_rto)
 }
 
-/// The estimator of RFC 6298 section 2. The clock is exact, so its granularity G is zero and rule 2.3's max(G, ...)
+/// The estimator of RFC 6298 §2. The clock is exact, so its granularity G is zero and rule 2.3's max(G, ...)
 /// falls away.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RttEstimator {
@@ -27,7 +27,7 @@ impl RttEstimator {
     /// Takes a sample.
     ///
     /// Time stamps tell which transmission an acknowledgement answers, so samples of retransmitted segments are good
-    /// and Karn's rule (section 3) is not needed.
+    /// and Karn's rule (§3) is not needed.
     #[inline]
     pub fn sample(&mut self, tcp: &Tcp, rtt: Span) {
         let r = rtt.as_ps();

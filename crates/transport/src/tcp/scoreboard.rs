@@ -10,7 +10,7 @@ use crate::Outbox;
 
 /// Which segments beyond the cumulative acknowledgement have arrived.
 ///
-/// The receiver never takes back what it reported, so the board outlives timeouts (RFC 6675 section 5.1).
+/// The receiver never takes back what it reported, so the board outlives timeouts (RFC 6675 §5.1).
 #[derive(Debug, Clone)]
 pub(super) struct Scoreboard {
     arrived: SegmentSet,
@@ -81,7 +81,7 @@ impl Sender {
         board.is_some_and(|board| self.una < board.lost_below(tcp.dup_ack_threshold))
     }
 
-    /// RFC 6675 section 5 step 4.3: the first segment is about to be retransmitted.
+    /// RFC 6675 §5 step 4.3: the first segment is about to be retransmitted.
     pub(super) fn begin_sack_recovery(&mut self) {
         if let Some(board) = &mut self.scoreboard {
             board.high_rxt = self.una + 1;
@@ -99,7 +99,7 @@ impl Sender {
         self.scoreboard = Some(board);
     }
 
-    /// RFC 6675 section 5 step C.
+    /// RFC 6675 §5 step C.
     fn send_in_recovery(&mut self, tcp: &Tcp, board: &mut Scoreboard, out: &mut impl Outbox) {
         let lost_below = board.lost_below(tcp.dup_ack_threshold);
         let mut pipe = board.pipe(self.una, self.max, lost_below);

@@ -157,7 +157,7 @@ impl Sender {
     fn on_syn_ack(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) {
         self.rtt.sample(tcp, out.now().since(packet.sent));
         if self.backoff > 0 {
-            // RFC 5681 section 3.1: after a lost SYN or SYN-ACK the initial window is one segment.
+            // RFC 5681 §3.1: after a lost SYN or SYN-ACK the initial window is one segment.
             self.window.cwnd = 1.0;
             self.backoff = 0;
         }
@@ -167,7 +167,7 @@ impl Sender {
     #[inline]
     fn on_ack(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) {
         let ack = packet.seq;
-        // Older than what is known, or of data never sent: RFC 9293 section 3.10.7.4.
+        // Older than what is known, or of data never sent: RFC 9293 §3.10.7.4.
         if ack < self.una || ack > self.max {
             return;
         }
@@ -193,7 +193,7 @@ impl Sender {
         // After a timeout the acknowledgement may cover segments that arrived before and need not be sent again.
         self.next = self.next.max(ack);
         (self.dup_acks, self.limited, self.backoff) = (0, 0, 0);
-        // RFC 7323 section 4.1: an acknowledgement of new data gives a sample.
+        // RFC 7323 §4.1: an acknowledgement of new data gives a sample.
         self.rtt.sample(tcp, out.now().since(packet.sent));
         if tcp.ecn == Ecn::Dctcp {
             self.marks.count(tcp.g, acked, marked, ack, self.next);
@@ -205,7 +205,7 @@ impl Sender {
             if marked {
                 self.on_mark(tcp);
             }
-            // RFC 3168 section 6.1.2: no growth on an acknowledgement with ECE. As in Linux's CWR state, there is none
+            // RFC 3168 §6.1.2: no growth on an acknowledgement with ECE. As in Linux's CWR state, there is none
             // in the whole window that follows the reduction.
             if self.una > self.cwr_end {
                 self.window.grow(acked, tcp.max_window, out);
@@ -223,14 +223,14 @@ impl Sender {
 
     /// An acknowledgement carried ECE, outside recovery.
     pub(super) fn on_mark(&mut self, tcp: &Tcp) {
-        // At most once per window of data, be it for marks or for losses (RFC 3168 section 6.1.2).
+        // At most once per window of data, be it for marks or for losses (RFC 3168 §6.1.2).
         if self.una <= self.cwr_end || (self.recover > 0 && self.una <= self.recover) {
             return;
         }
         match tcp.ecn {
             Ecn::Off => return,
             Ecn::Classic => self.window.scale(0.5),
-            // RFC 8257 section 3.3 step 9.
+            // RFC 8257 §3.3 step 9.
             Ecn::Dctcp => self.window.scale(1.0 - self.marks.alpha / 2.0),
         }
         self.cwr_end = self.next;
@@ -262,7 +262,7 @@ impl Sender {
     #[inline]
     pub(super) fn transmit(&mut self, tcp: &Tcp, segment: u32, out: &mut impl Outbox) {
         let again = segment < self.max;
-        // RFC 3168 section 6.1.5: retransmitted segments are not ECN-capable. DCTCP marks all data, as Linux does.
+        // RFC 3168 §6.1.5: retransmitted segments are not ECN-capable. DCTCP marks all data, as Linux does.
         let ect = tcp.ecn == Ecn::Dctcp || (tcp.ecn == Ecn::Classic && !again);
         let last = segment + 1 == self.segments;
         let mut flags = PacketFlags::default()
@@ -275,7 +275,7 @@ impl Sender {
             out.sends_again(segment, if in_recovery { Resend::FastRecovery } else { Resend::Timeout });
         } else {
             self.max = segment + 1;
-            // RFC 3168 section 6.1.2: on the first new segment after the reduction.
+            // RFC 3168 §6.1.2: on the first new segment after the reduction.
             flags = flags.with_if(PacketFlags::CWR, self.cwr_due);
             self.cwr_due = false;
         }

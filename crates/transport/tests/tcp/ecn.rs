@@ -87,7 +87,7 @@ fn only_data_is_ecn_capable_and_only_if_marks_are_answered() {
     assert_eq!(ect(dctcp(|_| {}), Kind::Data), (31, 31));
     assert_eq!(ect(dctcp(|_| {}), Kind::Ack).0, 0);
     assert_eq!(ect(reno(|_| {}), Kind::Data), (0, 31));
-    // Classic: all but the retransmission (RFC 3168 section 6.1.5).
+    // Classic: all but the retransmission (RFC 3168 §6.1.5).
     assert_eq!(ect(reno(|config| config.ecn = EcnMode::Classic), Kind::Data), (30, 31));
 }
 

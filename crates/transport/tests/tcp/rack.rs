@@ -54,7 +54,7 @@ fn a_loss_is_repaired_one_reordering_window_after_something_later_arrived() {
 
 #[test]
 fn the_first_loss_is_found_at_once_by_three_sacked_segments_as_long_as_nothing_was_reordered() {
-    // RFC 8985 section 6.2 step 4: the window is zero if no reordering was seen and DupThresh segments are SACKed.
+    // RFC 8985 §6.2 step 4: the window is zero if no reordering was seen and DupThresh segments are SACKed.
     let tcp = rack(40);
     let world = World::new(&tcp, segments(200), losing(&[0])).run(10_000);
     assert_eq!(world.retransmitted(), [(Time::ZERO + RTT, 0)]);

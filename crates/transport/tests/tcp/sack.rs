@@ -97,7 +97,7 @@ fn after_a_timeout_what_arrived_beyond_a_hole_makes_room() {
 
 #[test]
 fn three_segments_told_by_one_acknowledgement_start_recovery() {
-    // The acknowledgements of 1 and 2 are lost: the one of 3 tells of all three (IsLost, RFC 6675 section 5 step 1).
+    // The acknowledgements of 1 and 2 are lost: the one of 3 tells of all three (IsLost, RFC 6675 §5 step 1).
     let tcp = sack(4);
     let path = |packet: &Packet, before| {
         let data = packet.kind == Kind::Data && packet.seq == 0 && before == 0;

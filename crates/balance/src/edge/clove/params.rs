@@ -154,8 +154,8 @@ impl Parameters for Params {
         Ok(())
     }
 
-    fn fits(&self, fabric: &FabricFacts) -> Result<(), ParameterError> {
-        if self.trace_timeout < fabric.base_rtt {
+    fn fits(&self, fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
+        if self.trace_timeout < fabric.base_rtt() {
             return refuse(
                 "trace_timeout",
                 &self.trace_timeout,
@@ -169,6 +169,7 @@ impl Parameters for Params {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::GivenFacts;
 
     fn refused(change: impl FnOnce(&mut Params)) -> Option<&'static str> {
         let mut params = Params::default();
@@ -198,10 +199,10 @@ mod tests {
     #[test]
     fn answers_must_have_time_to_come_back() {
         let fits =
-            |us| Params::default().fits(&FabricFacts { base_rtt: Span::from_us(us), hosts: 128, routes: 4 });
+            |us| Params::default().fits(&GivenFacts { base_rtt: Span::from_us(us), hosts: 128, routes: 4 });
         assert_eq!(fits(2_000), Ok(()));
         assert_eq!(fits(2_001).unwrap_err().key, "trace_timeout");
-        let one_route = FabricFacts { base_rtt: Span::ZERO, hosts: 128, routes: 1 };
+        let one_route = GivenFacts { base_rtt: Span::ZERO, hosts: 128, routes: 1 };
         assert_eq!(Params::default().fits(&one_route), Ok(()), "nothing to choose is no mistake");
     }
 

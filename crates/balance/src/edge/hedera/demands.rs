@@ -1,4 +1,4 @@
-//! Natural demands of large flows: what each would take if only the hosts' own cables limited it (Hedera, section 4.2).
+//! Natural demands of large flows: what each would take if only the hosts' own cables limited it (Hedera, §4.2).
 
 use std::collections::BTreeMap;
 

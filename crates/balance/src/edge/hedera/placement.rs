@@ -1,4 +1,4 @@
-//! Where large flows go: global first fit, and simulated annealing (Hedera, sections 4.3 and 4.4).
+//! Where large flows go: global first fit, and simulated annealing (Hedera, §4.3 and §4.4).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-use crate::testing::{FakeHost, HOSTS_PER_RACK, packet, with};
+use crate::testing::{FakeHost, GivenFacts, HOSTS_PER_RACK, packet, with};
 
 use super::*;
 
@@ -131,7 +131,7 @@ fn what_cannot_be_meant_is_refused() {
     assert_eq!(refused(Params { large: 0.0, ..params() }), Err("large"));
     assert_eq!(refused(Params { large: f64::NAN, ..params() }), Err("large"));
     assert_eq!(refused(Params { steps: 0, ..params() }), Err("steps"));
-    let fabric = FabricFacts { base_rtt: Span::from_us(40), hosts: 128, routes: 8 };
+    let fabric = GivenFacts { base_rtt: Span::from_us(40), hosts: 128, routes: 8 };
     let fits = |params: Params| params.fits(&fabric).map_err(|error| error.key);
     assert_eq!(fits(params()), Ok(()));
     assert_eq!(fits(Params { controller: 128, ..params() }), Err("controller"));

@@ -2,9 +2,9 @@
 //!
 //! **Sensing** (§3.1). Acknowledgements bring round trips and marks of the paths that a host uses (`paths.rs`), probes
 //! those of others (`probing.rs`). Timeouts and retransmissions tell of blackholes and random drops (`failures.rs`). A
-//! path is good, grey, bad or failed (Algorithm 1).
+//! path is good, grey, bad or failed (Hermes Alg. 1).
 //!
-//! **Rerouting** (§3.2, Algorithm 2). Every packet is an occasion. A new flow, one that timed out and one whose path failed
+//! **Rerouting** (§3.2, Hermes Alg. 2). Every packet is an occasion. A new flow, one that timed out and one whose path failed
 //! take the good path by which the host sends least, else the grey one, else any that has not failed. A flow on a bad path
 //! leaves it only if it has sent more than S by it, sends slower than R, and another path is better by more than both deltas.
 //!
@@ -140,7 +140,7 @@ impl Hermes {
         }
     }
 
-    /// A packet of data, or the request of a connection: Algorithm 2.
+    /// A packet of data, or the request of a connection: Hermes Alg. 2.
     #[inline]
     fn send<C: EdgeContext + ?Sized>(
         &mut self,
@@ -190,7 +190,7 @@ impl Hermes {
         path
     }
 
-    /// Whether a flow leaves its path, and for which (Algorithm 2, lines 13 to 23).
+    /// Whether a flow leaves its path, and for which (Hermes Alg. 2 lines 13 to 23).
     #[inline]
     fn reconsider<C: EdgeContext + ?Sized>(
         &mut self,

@@ -171,11 +171,11 @@ impl Parameters for Params {
     }
 
     /// Without a choice of paths nothing is probed or classed, and everything fits.
-    fn fits(&self, fabric: &FabricFacts) -> Result<(), ParameterError> {
-        if fabric.routes < 2 {
+    fn fits(&self, fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
+        if fabric.routes() < 2 {
             return Ok(());
         }
-        let base = fabric.base_rtt;
+        let base = fabric.base_rtt();
         let found = |time: Span| format!("{time} (an idle round trip takes {base})");
         if self.probe_interval < base {
             let allowed = "at least the idle round trip: probes would overtake their answers";
@@ -200,6 +200,7 @@ impl Parameters for Params {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::GivenFacts;
 
     fn changed(change: impl FnOnce(&mut Params)) -> Params {
         let mut params = Params::default();
@@ -252,7 +253,7 @@ mod tests {
 
     #[test]
     fn thresholds_and_interval_must_be_above_the_idle_round_trip_where_there_is_a_choice() {
-        let [choice, none] = [2, 1].map(|routes| FabricFacts { base_rtt: us(40), routes, hosts: 32 });
+        let [choice, none] = [2, 1].map(|routes| GivenFacts { base_rtt: us(40), routes, hosts: 32 });
         let bad = [
             ("probe_interval", changed(|params| params.probe_interval = us(39))),
             ("rtt_low", changed(|params| params.rtt_low = Some(us(40)))),

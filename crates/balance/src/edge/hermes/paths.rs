@@ -1,4 +1,4 @@
-//! What a host knows of its paths, their classes (Hermes Algorithm 1), and which of them is taken (Algorithm 2).
+//! What a host knows of its paths, their classes (Hermes Alg. 1), and which of them is taken (Hermes Alg. 2).
 
 use weft_units::{Span, Stream, Time};
 
@@ -6,7 +6,7 @@ use super::failures::Losses;
 use super::meter::{Decay, Meter, power};
 use super::params::{Params, Thresholds};
 
-/// How a path looks (Algorithm 1).
+/// How a path looks (Hermes Alg. 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// A short round trip and few marks.
@@ -46,7 +46,7 @@ impl Rules {
         }
     }
 
-    /// Algorithm 1, lines 2 to 7.
+    /// Hermes Alg. 1 lines 2 to 7.
     #[inline]
     fn class(&self, state: State, limits: Thresholds) -> Class {
         let few = !self.ecn || state.ecn < self.ecn_threshold;
@@ -133,7 +133,7 @@ impl Path {
         State { rtt_ps: middle + (self.measured.rtt_ps - middle) * weight, ecn: self.measured.ecn * weight }
     }
 
-    /// Algorithm 1, without what is known of one pair of hosts alone.
+    /// Hermes Alg. 1, without what is known of one pair of hosts alone.
     pub fn class(&self, rules: &Rules, limits: Thresholds, now: Time) -> Class {
         if self.drops(now) { Class::Failed } else { rules.class(self.state(rules, limits, now), limits) }
     }
@@ -144,7 +144,7 @@ impl Path {
         rules.class(self.measured, limits) == Class::Bad && self.class(rules, limits, now) == Class::Bad
     }
 
-    /// Whether it drops at random (Algorithm 1, line 8, second half).
+    /// Whether it drops at random (Hermes Alg. 1 line 8, second half).
     #[inline]
     pub fn drops(&self, now: Time) -> bool {
         now < self.failed_until
@@ -191,7 +191,7 @@ pub struct Chooser<'a> {
 }
 
 impl Chooser<'_> {
-    /// For a new flow, one that timed out, or one whose path failed (Algorithm 2, lines 3 to 12): the good path with the
+    /// For a new flow, one that timed out, or one whose path failed (Hermes Alg. 2 lines 3 to 12): the good path with the
     /// least sending rate, else the grey one, else any that has not failed, and how that looked. `None` if all failed.
     pub fn place(&self, swallows: impl Fn(u16) -> bool, random: &mut Stream) -> Option<(u16, Class)> {
         let (mut good, mut grey, mut bad) = (Pick::default(), Pick::default(), Pick::default());
@@ -208,7 +208,7 @@ impl Chooser<'_> {
         classed(good, Class::Good).or(classed(grey, Class::Grey)).or(classed(bad, Class::Bad))
     }
 
-    /// For a flow that may leave its bad path (Algorithm 2, lines 14 to 23): the good path with the least sending rate,
+    /// For a flow that may leave its bad path (Hermes Alg. 2 lines 14 to 23): the good path with the least sending rate,
     /// else the grey one, of those that are notably better. `None` if there is none.
     pub fn leave(&self, from: u16, swallows: impl Fn(u16) -> bool, random: &mut Stream) -> Option<u16> {
         let here = self.paths[usize::from(from)].state(self.rules, self.limits, self.now);
@@ -226,7 +226,7 @@ impl Chooser<'_> {
         good.label.or(grey.label)
     }
 
-    /// Algorithm 1, for a pair of hosts.
+    /// Hermes Alg. 1, for a pair of hosts.
     fn class(&self, label: u16, path: &Path, swallows: impl Fn(u16) -> bool) -> Class {
         if swallows(label) { Class::Failed } else { path.class(self.rules, self.limits, self.now) }
     }

@@ -1,15 +1,15 @@
-//! What one packet's round trip says of its path (MEET equation 1, Algorithm 1), and what many say together (Algorithm 2).
+//! What one packet's round trip says of its path (MEET eq. 1, MEET Alg. 1), and what many say together (MEET Alg. 2).
 
 use weft_units::Span;
 
-/// The congestion value of a packet in us^3: `C = (t - K)^3`, and 0 below K (MEET equation 1 and Algorithm 1).
+/// The congestion value of a packet in us^3: `C = (t - K)^3`, and 0 below K (MEET eq. 1, MEET Alg. 1 lines 1 to 4).
 #[inline]
 pub fn congestion(rtt: Span, k: Span) -> f64 {
     let above = rtt.saturating_sub(k).as_us();
     above * above * above
 }
 
-/// Congestion values of one path added up: `C_total` and `P_total` of MEET Algorithm 2.
+/// Congestion values of one path added up: `C_total` and `P_total` of MEET Alg. 2.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Tally {
     /// `C_total`, in us^3.
@@ -19,7 +19,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// One packet more (Algorithm 2, lines 2 to 4).
+    /// One packet more (MEET Alg. 2 lines 2 to 4).
     #[inline]
     pub fn add(&mut self, congestion: f64) {
         self.merge(Self { total: congestion, packets: 1 });
@@ -32,7 +32,7 @@ impl Tally {
         self.packets = self.packets.saturating_add(other.packets);
     }
 
-    /// The path's congestion value (Algorithm 2, line 7); `None` if nobody found anything.
+    /// The path's congestion value (MEET Alg. 2 line 7); `None` if nobody found anything.
     pub fn mean(self) -> Option<f32> {
         (self.packets > 0).then(|| (self.total / f64::from(self.packets)) as f32)
     }

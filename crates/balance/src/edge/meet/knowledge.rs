@@ -97,7 +97,7 @@ impl Knowledge {
         }
     }
 
-    /// A packet came back by a path with this congestion value: one vote more (MEET Algorithm 2, lines 2 to 4).
+    /// A packet came back by a path with this congestion value: one vote more (MEET Alg. 2 lines 2 to 4).
     #[inline]
     pub fn learn(&mut self, path: usize, congestion: f64) {
         let tally = &mut self.tallies[path];
@@ -108,7 +108,7 @@ impl Knowledge {
         self.failures[path] = Failure::None;
     }
 
-    /// A probe did not come back (MEET sections 3.3 and 4.2). True if that is new.
+    /// A probe did not come back (MEET §3.3 and §4.2). True if that is new.
     pub fn lose(&mut self, path: usize) -> bool {
         if std::mem::replace(&mut self.failures[path], Failure::Seen) == Failure::Seen {
             return false;
@@ -131,7 +131,7 @@ impl Knowledge {
         self.failures[path] != Failure::None
     }
 
-    /// Whether there is data of a path, so that a random probe is better spent on another (MEET section 3.3).
+    /// Whether there is data of a path, so that a random probe is better spent on another (MEET §3.3).
     pub fn is_covered(&self, path: usize) -> bool {
         !self.has_failed(path) && self.view[path].to_bits() != UNKNOWN.to_bits()
     }

@@ -114,7 +114,7 @@ impl Meet {
         self.params.probe.saturating_mul(2)
     }
 
-    /// A packet came back by a path, after this long. Its congestion value (MEET Algorithm 1).
+    /// A packet came back by a path, after this long. Its congestion value (MEET Alg. 1).
     #[inline]
     fn learn(&mut self, rack: u16, label: u16, rtt: Span) -> Option<f64> {
         let path = self.paths.index(rack, label)?;
@@ -136,7 +136,7 @@ impl Meet {
         }
     }
 
-    /// Three paths to probe (MEET section 3.3): the least congested by the view, the best of the last round, and a random
+    /// Three paths to probe (MEET §3.3): the least congested by the view, the best of the last round, and a random
     /// one, uncovered ones first. Where they coincide, more random ones fill up.
     fn probed_paths<C: EdgeContext + ?Sized>(&self, cx: &mut C, rack: u16) -> Labels {
         let (now, paths) = (cx.now(), self.paths.to(rack));
@@ -217,7 +217,7 @@ impl Meet {
         }
     }
 
-    /// The path of a packet that is sent now: a new flowlet takes the best that is known (MEET section 3.4).
+    /// The path of a packet that is sent now: a new flowlet takes the best that is known (MEET §3.4).
     #[inline]
     fn steer<C: EdgeContext + ?Sized>(
         &mut self,

@@ -13,24 +13,24 @@ use crate::registry::{FabricFacts, Parameters};
 pub struct Params {
     /// K: the round trip up to which a packet met no congestion (time), on every path alike. Not below the base round trip
     /// of the fabric. Default: absent, then `k_above` beyond the base round trip to each rack. Source: 60 us at a base
-    /// round trip of 40 us in MEET section 4.
+    /// round trip of 40 us in MEET §4.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub k: Option<Span>,
-    /// Without `k`: how far K lies above the base round trip (time). Source: 20 us in MEET section 3.5.
+    /// Without `k`: how far K lies above the base round trip (time). Source: 20 us in MEET §3.5.
     pub k_above: Span,
     /// `T_update`: how often a host reports to its proxy, and the proxy tells its view (time). Not below the base round trip.
-    /// Source: 500 us in MEET section 4; tens of round trips in section 3.5.
+    /// Source: 500 us in MEET §4; tens of round trips in §3.5.
     pub update: Span,
-    /// `T_probe`: how often probes are sent (time). Not below the base round trip. Source: equal to `T_update` in MEET section
-    /// 3.5.
+    /// `T_probe`: how often probes are sent (time). Not below the base round trip. Source: equal to `T_update` in MEET
+    /// §3.5.
     pub probe: Span,
-    /// The proxy's sliding window: older reports do not count (time). At least `update`. Source: open in MEET section 3.2;
+    /// The proxy's sliding window: older reports do not count (time). At least `update`. Source: open in MEET §3.2;
     /// two updates, so that every host's latest report is in it whatever its phase.
     pub window: Span,
-    /// The longest pause inside a flowlet (time). Source: 500 us in MEET section 4.
+    /// The longest pause inside a flowlet (time). Source: 500 us in MEET §4.
     pub gap: Span,
-    /// Who probes: `host`, each host for its own flows; `proxy`, the proxy for all of the rack. Source: MEET section 3.3 details
-    /// the hosts, section 1 names the proxy.
+    /// Who probes: `host`, each host for its own flows; `proxy`, the proxy for all of the rack. Source: MEET §3.3 details
+    /// the hosts, §1 names the proxy.
     pub prober: Prober,
     /// Without a view for this long, the next host of the rack is the proxy (time). At least two updates. Source: beyond the
     /// paper; three updates, so that one lost view changes nothing.
@@ -64,7 +64,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// K on the paths to a rack with this base round trip (MEET section 3.5).
+    /// K on the paths to a rack with this base round trip (MEET §3.5).
     pub fn k_for(&self, base_rtt: Span) -> Span {
         self.k.unwrap_or(base_rtt + self.k_above)
     }
@@ -98,11 +98,11 @@ impl Parameters for Params {
     }
 
     /// Where there is never a choice, nothing of MEET runs, so that every value goes.
-    fn fits(&self, fabric: &FabricFacts) -> Result<(), ParameterError> {
-        if fabric.routes < 2 {
+    fn fits(&self, fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
+        if fabric.routes() < 2 {
             return Ok(());
         }
-        let base = fabric.base_rtt;
+        let base = fabric.base_rtt();
         let allowed = "at least the base round trip between racks of this fabric";
         self.k.map_or(Ok(()), |k| at_least("k", k, base, allowed))?;
         at_least("update", self.update, base, allowed)?;
@@ -113,11 +113,12 @@ impl Parameters for Params {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::GivenFacts;
 
     fn refused(change: impl FnOnce(&mut Params)) -> Option<&'static str> {
         let mut params = Params::default();
         change(&mut params);
-        let fabric = FabricFacts { base_rtt: Span::from_us(40), routes: 8, hosts: 128 };
+        let fabric = GivenFacts { base_rtt: Span::from_us(40), routes: 8, hosts: 128 };
         params.validate().and_then(|()| params.fits(&fabric)).err().map(|error| error.key)
     }
 
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn without_a_choice_of_paths_every_value_fits() {
         let params = Params { k: Some(Span::from_ps(1)), ..Params::default() };
-        assert_eq!(params.fits(&FabricFacts { base_rtt: Span::from_us(40), routes: 1, hosts: 128 }), Ok(()));
+        assert_eq!(params.fits(&GivenFacts { base_rtt: Span::from_us(40), routes: 1, hosts: 128 }), Ok(()));
     }
 
     #[test]

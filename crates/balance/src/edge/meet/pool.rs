@@ -1,4 +1,4 @@
-//! The proxy's side: the latest report of each host of the rack, and the view that they make together (MEET section 3.2).
+//! The proxy's side: the latest report of each host of the rack, and the view that they make together (MEET §3.2).
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Pool {
         report.parts.push(part);
     }
 
-    /// The view: of each path with data, the congestion of all packets that were reported divided by their number (Algorithm 2).
+    /// The view: of each path with data, the congestion of all packets that were reported divided by their number (MEET Alg. 2).
     /// Reports older than the window are cleared. A path has failed if a host says so and none measured anything.
     pub fn view(&mut self, now: Time) -> Vec<Entry> {
         let mut pooled = vec![Pooled::default(); self.paths];

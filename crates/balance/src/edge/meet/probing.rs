@@ -1,11 +1,11 @@
-//! Active probing: three paths to a rack at a time, and what became of them (MEET section 3.3).
+//! Active probing: three paths to a rack at a time, and what became of them (MEET §3.3).
 
 use weft_packet::HostId;
 use weft_units::{Span, Stream, Time};
 
 use super::knowledge::{is_fresh, least};
 
-/// Probes to a rack in a round (MEET section 3.3).
+/// Probes to a rack in a round (MEET §3.3).
 pub const PROBES: usize = 3;
 
 /// One probe.

@@ -1,4 +1,4 @@
-//! What the hosts of a rack tell each other: reports to the proxy, and its view (MEET section 3.2).
+//! What the hosts of a rack tell each other: reports to the proxy, and its view (MEET §3.2).
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{Meet, Prober};
 use crate::{EdgeContext, Message};
 
 impl Meet {
-    /// Each `T_update`: tells the proxy what is new, and as the proxy tells the rack what it knows (MEET section 3.2).
+    /// Each `T_update`: tells the proxy what is new, and as the proxy tells the rack what it knows (MEET §3.2).
     pub(super) fn update<C: EdgeContext + ?Sized>(&mut self, cx: &mut C) {
         let now = cx.now();
         self.term.elect(now, self.params.proxy_timeout, self.params.update);

@@ -1,4 +1,4 @@
-//! Who the rack's proxy is. Beyond the paper, which leaves the single point of failure to consensus protocols (section 5).
+//! Who the rack's proxy is. Beyond the paper, which leaves the single point of failure to consensus protocols (§5).
 //!
 //! The hosts of a rack take turns in ascending order: in term `t`, the proxy is number `t mod n`. All start in term 0. A host
 //! that has heard no view for `proxy_timeout` goes on to the next term. Nobody is asked: all hosts miss the same views, and so

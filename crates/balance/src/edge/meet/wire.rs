@@ -49,7 +49,7 @@ impl Kind {
 
 /// Bytes of a probe and of its answer: the least Ethernet frame holds it. Source: open in MEET.
 pub const PROBE_BYTES: u16 = 64;
-/// Bytes of a path's two numbers (MEET section 3.5).
+/// Bytes of a path's two numbers (MEET §3.5).
 pub const PATH_BYTES: usize = 8;
 /// Ethernet, IP and UDP, and this protocol's kind, term and number.
 const HEADER_BYTES: usize = 18 + 20 + 8 + 8;
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_overhead_of_a_host_is_the_papers_40_mbit_and_framing_adds_a_seventh() {
-        // MEET section 3.5: 64 paths of 8 bytes every 100 us are 512 bytes, "around 40 Mbps": 40.96.
+        // MEET §3.5: 64 paths of 8 bytes every 100 us are 512 bytes, "around 40 Mbps": 40.96.
         let parts = encode(&entries(0..64));
         assert_eq!(parts.len(), 1);
         let mbps = |bytes: usize| bytes as f64 * 8.0 / 100.0;

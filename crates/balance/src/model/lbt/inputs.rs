@@ -34,7 +34,7 @@ pub struct Inputs {
     pub long_bytes: Bytes,
     /// `X_b`: mean bytes that a best-effort flow sends in a period (size). Source: not in LBT; as a long flow.
     pub best_effort_bytes: Bytes,
-    /// `l_2`: the load of all classes, above 0. The numbers of flows are multiplied until Eq. 2 gives it, their bytes stay.
+    /// `l_2`: the load of all classes, above 0. The numbers of flows are multiplied until LBT eq. 2 gives it, their bytes stay.
     /// Default: the load that the flows make.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
@@ -51,7 +51,7 @@ pub struct Inputs {
     pub window: Bytes,
     /// `m`: what slow start begins with (size). Source: as `segment` of the scheme.
     pub segment: Bytes,
-    /// `E[FCT_s]` as a fixed target (time). Default: the mean that Eq. 3 gives at the load that is there. Source: not defined in
+    /// `E[FCT_s]` as a fixed target (time). Default: the mean that LBT eq. 3 gives at the load that is there. Source: not defined in
     /// LBT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_fct: Option<Span>,
@@ -153,7 +153,7 @@ impl Inputs {
         }
     }
 
-    /// That load, with so many times the flows that Eq. 2 gives `load`.
+    /// That load, with so many times the flows that LBT eq. 2 gives `load`.
     fn load(&self, model: &Model) -> Load {
         let given = self.given();
         let factor = self.load.map_or(1.0, |load| load / model.strength(given.total()));

@@ -59,7 +59,7 @@ impl Inputs {
         };
         check(self.segment.is_zero(), "segment", &self.segment, "larger than nothing")?;
         check(self.size.is_zero(), "size", &self.size, "larger than nothing")?;
-        // Eq. 4 is a sum over the packets of a flow.
+        // TR eq. 4 is a sum over the packets of a flow.
         let packets = self.size.as_u64().div_ceil(self.segment.as_u64());
         let fits = u32::try_from(packets).ok().filter(|&packets| packets <= 10_000_000);
         check(fits.is_none(), "size", &self.size, "at most 10 million packets of `segment`")?;
@@ -121,7 +121,7 @@ fn conclusions(scenario: &Scenario) -> Vec<String> {
                 .to_owned(),
         );
     }
-    // Eq. 2: 3 w² / 8 packets while a window grows from half of w to w.
+    // TR eq. 2: 3 w² / 8 packets while a window grows from half of w to w.
     if f64::from(scenario.flow_packets) < 0.375 * window * window {
         found.push("A flow ends before its window has grown once from half to all of its share: Eq. 2 is a mean that it does not reach.".to_owned());
     }

@@ -1,11 +1,12 @@
-//! Where packets leave the queue: what is measured there, and how it comes back to the decision (qall Alg. 3).
+//! Where packets leave the queue: what is measured there, and how it comes back to the decision (QALL Alg. 1 line 22,
+//! QALL Alg. 3 lines 1 to 8).
 
 use weft_units::{Bytes, Rate};
 
 use super::index::{Index, ONE};
 use crate::Queued;
 
-/// A port's queue behaviour on its way to the decision (qall Fig. 6).
+/// A port's queue behaviour on its way to the decision (QALL Fig. 6).
 #[derive(Debug, Clone, Copy, Default)]
 struct QueueInfo {
     /// When the packet left the queue, in ps.
@@ -115,7 +116,7 @@ impl Port {
         }
     }
 
-    /// qall Alg. 3, at the end of the queue: a packet leaves it, or will.
+    /// QALL Alg. 3, at the end of the queue: a packet leaves it, or will.
     #[inline]
     pub fn leave(&mut self, packet: &Queued, common: &mut Common) {
         // V is what made the occupancy what it is: while nothing changes, the last change.
@@ -127,7 +128,7 @@ impl Port {
         let interval = leaves.saturating_sub(self.last_leaves);
         self.last_leaves = leaves;
         self.last_sent_before = packet.sent_before;
-        // qall Alg. 3 lines 3 to 8.
+        // QALL Alg. 3 lines 3 to 8.
         if leaves.saturating_sub(self.last_clone) > common.update {
             self.last_clone = leaves;
             self.send_clone(packet, interval, common);
@@ -152,7 +153,7 @@ impl Port {
         self.wake = self.wake.min(self.last_leaves.saturating_add(common.recirculation));
     }
 
-    /// Takes in what came by now. qall Alg. 1 lines 1 to 3.
+    /// Takes in what came by now. QALL Alg. 1 lines 1 to 3.
     #[cold]
     pub fn refresh(&mut self, now: u64, common: &mut Common) {
         self.wake = NEVER;
@@ -164,7 +165,7 @@ impl Port {
                 return;
             }
             common.decision_delay += due - clone.measured;
-            // qall Eq. 4 to 6. The weight changes with the registers only, so it is worked out here and not for each packet.
+            // QALL eqs. 4 to 6. The weight changes with the registers only, so it is worked out here and not for each packet.
             let ticks = clone.interval / common.tick;
             self.weight = common.index.weight(u64::from(clone.occupancy), ticks, clone.rising);
             self.measured = clone.measured;

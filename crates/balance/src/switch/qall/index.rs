@@ -6,14 +6,14 @@ use super::polynomial::Polynomial;
 #[derive(Debug, Clone)]
 pub enum Formula {
     /// Occupancy times the time constant less the interval, times the trend, which is one number for a queue that grows
-    /// and one for a queue that shrinks: equation 4.
+    /// and one for a queue that shrinks: QALL eq. 4.
     Product {
         /// V of a queue that grows.
         rising: u8,
         /// V of a queue that shrinks.
         falling: u8,
     },
-    /// Traffic as a polynomial of occupancy and interval: equations 11 to 13.
+    /// Traffic as a polynomial of occupancy and interval: QALL eqs. 11 to 13.
     Polynomial(Polynomial),
 }
 
@@ -41,7 +41,7 @@ impl Index {
     pub fn new(formula: Formula, tau: u64, floor_percent: u8) -> Self {
         let mut index = Self { formula, tau, max: u64::MAX, floor: 0 };
         index.max = match &index.formula {
-            // qall §IV-C: C_max is the value for a full queue, no interval and a rising trend.
+            // QALL §IV-C: C_max is the value for a full queue, no interval and a rising trend.
             Formula::Product { .. } => index.congestion(ONE, 0, true),
             Formula::Polynomial(polynomial) => largest(polynomial),
         };
@@ -54,7 +54,7 @@ impl Index {
     pub fn congestion(&self, occupancy: u64, ticks: u64, is_rising: bool) -> u64 {
         let ticks = ticks.min(self.tau);
         match &self.formula {
-            // qall Eq. 4: C = L (tau - T) V.
+            // QALL eq. 4: C = L (tau - T) V.
             &Formula::Product { rising, falling } => {
                 let trend = if is_rising { rising } else { falling };
                 occupancy * (self.tau - ticks) * u64::from(trend)
@@ -66,7 +66,7 @@ impl Index {
         }
     }
 
-    /// qall Eq. 6: W = `C_max` - C.
+    /// QALL eq. 6: W = `C_max` - C.
     pub fn weight(&self, occupancy: u64, ticks: u64, is_rising: bool) -> u64 {
         (self.max - self.congestion(occupancy, ticks, is_rising)).max(self.floor)
     }
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn fits_of_degree_2_and_3_take_a_full_queue_for_less_congested_than_one_a_third_full() {
-        // At T = 0, Eq. 12 has its peak at L = 79 / 212; Eq. 13 falls from L = 0.234 on. Eq. 4 and Eq. 11 never fall.
+        // At T = 0, QALL eq. 12 has its peak at L = 79 / 212; QALL eq. 13 falls from L = 0.234 on. QALL eq. 4 and QALL eq. 11 never fall.
         for form in [Form::Poly2, Form::Poly3, Form::Poly3FromEq10] {
             let index = polynomial(form);
             assert!(index.congestion(ONE, 0, true) < index.congestion(ONE / 3, 0, true), "{form:?}");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_units::Span;
+use weft_units::{Span, read_regular_file};
 
 use crate::ParameterError;
 
@@ -12,28 +12,28 @@ use crate::ParameterError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// Of degree 1: equation 11.
+    /// Of degree 1: QALL eq. 11.
     Linear,
-    /// Of degree 2: equation 12.
+    /// Of degree 2: QALL eq. 12.
     Poly2,
-    /// Of degree 3: equation 13, as printed.
+    /// Of degree 3: QALL eq. 13, as printed.
     #[default]
     Poly3,
-    /// As `poly3`, with the coefficient of L T that follows from equation 10.
+    /// As `poly3`, with the coefficient of L T that follows from QALL eq. 10.
     Poly3FromEq10,
 }
 
-/// qall Eq. 11.
+/// QALL eq. 11: QALL eq. 8 times 100, truncated.
 const LINEAR: [f64; 3] = [16.0, 26.0, -46.0];
-/// qall Eq. 12.
+/// QALL eq. 12: QALL eq. 9 times 100, truncated.
 const POLY2: [f64; 6] = [17.0, 79.0, -89.0, -106.0, 142.0, 84.0];
-/// qall Eq. 13.
+/// QALL eq. 13.
 const POLY3: [f64; 10] = [18.0, 89.0, -144.0, -251.0, 188.0, 347.0, 165.0, -2_294.0, -5_849.0, -225.0];
-/// qall Eq. 10, times 100 and truncated as for Eq. 13: 18.873 makes 1887, not 188.
+/// QALL eq. 10, times 100 and truncated as for QALL eq. 13: 18.873 makes 1887, not 188.
 const POLY3_FROM_EQ10: [f64; 10] =
     [18.0, 89.0, -144.0, -251.0, 1_887.0, 347.0, 165.0, -2_294.0, -5_849.0, -225.0];
 
-/// The highest degree: the last of qall Table I.
+/// The highest degree: the last of QALL Table I.
 pub const MAX_DEGREE: usize = 10;
 /// The largest coefficient, and the smallest with its sign changed: no sum of so few terms overflows.
 const MAX_COEFFICIENT: f64 = 1e30;
@@ -116,7 +116,7 @@ struct Fit {
 pub fn from_file(file: &str, degree: u8) -> Result<(Polynomial, Span), ParameterError> {
     let refuse = |key, found, allowed| Err(ParameterError { key, found, allowed });
     let no_fits = "allowed is a file that `weft fit qall --out` wrote";
-    let text = match std::fs::read_to_string(Path::new(file)) {
+    let text = match read_regular_file(Path::new(file)) {
         Ok(text) => text,
         Err(error) => return refuse("file", format!("{file:?}, which cannot be read ({error})"), no_fits),
     };
@@ -167,9 +167,9 @@ mod tests {
             let found = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)].map(|(l, t)| polynomial.value(l, t));
             assert_eq!(found, corners, "{form:?}");
         }
-        // Equation 12 in the middle: 17 + 39.5 - 44.5 - 26.5 + 35.5 + 21.
+        // QALL eq. 12 in the middle: 17 + 39.5 - 44.5 - 26.5 + 35.5 + 21.
         assert_eq!(Polynomial::published(Form::Poly2).value(0.5, 0.5), 42.0);
-        // Equation 13 at (1/2, 1/4), term by term: 18 + 44.5 - 36 - 62.75 + 23.5 + 21.6875 + 20.625 - 143.375
+        // QALL eq. 13 at (1/2, 1/4), term by term: 18 + 44.5 - 36 - 62.75 + 23.5 + 21.6875 + 20.625 - 143.375
         // - 182.78125 - 3.515625.
         assert_eq!(Polynomial::published(Form::Poly3).value(0.5, 0.25), -300.109_375);
     }

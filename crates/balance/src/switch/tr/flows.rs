@@ -65,7 +65,7 @@ impl Flows {
     }
 
     /// A packet arrived: its flow's entry, with the packet's bytes counted, and whether the flow is long. Flows that
-    /// have become inactive stop counting first (tr §Counting the number of short flows).
+    /// have become inactive stop counting first (TR §Counting the number of short flows).
     #[inline]
     pub fn arrive(&mut self, now: Time, packet: &Packet) -> (usize, bool) {
         self.retire(now);
@@ -115,7 +115,7 @@ impl Flows {
         }
     }
 
-    /// Active short flows whose last packet took `port` (tr §Counting: ns).
+    /// Active short flows whose last packet took `port` (TR §Counting: ns).
     #[inline]
     pub fn active_shorts(&self, port: PortId) -> u32 {
         self.shorts[port.index()]

@@ -5,7 +5,7 @@ use weft_packet::{HostId, Route};
 use weft_transport::{FlowSize, Protocol};
 use weft_units::Span;
 
-use weft_topology::{FaultEvent, FlowPackets, Ideal, Routes, Topology};
+use weft_topology::{FaultEvent, FlowPackets, Ideal, Routes, Tier, Topology};
 
 /// The packet sizes of a transport, as far as hosts care.
 #[derive(Debug, Clone, Copy)]
@@ -32,17 +32,42 @@ impl PacketSizes {
     }
 }
 
-/// What the parameters of an edge scheme must go with.
-pub fn fabric_facts(topology: &Topology, faults: &[FaultEvent], sizes: PacketSizes) -> FabricFacts {
-    let best = topology.at_its_best(faults);
-    let (routes, racks) = (Routes::at_start(&best), topology.racks());
-    let most = routes.most_routes(topology);
-    let rtts = base_rtts(topology, faults, &hosts_by_rack(topology), sizes);
-    let between_racks = rtts.iter().enumerate().filter(|(pair, _)| pair % racks != pair / racks);
-    FabricFacts {
-        hosts: topology.hosts as u32,
-        base_rtt: between_racks.map(|(_, &rtt)| rtt).max().unwrap_or_default(),
-        routes: most.min(Route::LABELS) as u16,
+/// What parameters of load balancers are held against: a fabric that answers as it is asked, for the longest round trip takes
+/// a walk over all pairs of racks.
+pub struct Facts<'a> {
+    /// The fabric.
+    pub topology: &'a Topology,
+    /// How its links change.
+    pub faults: &'a [FaultEvent],
+    /// What packets of the transport take.
+    pub sizes: PacketSizes,
+}
+
+impl FabricFacts for Facts<'_> {
+    fn hosts(&self) -> u32 {
+        self.topology.hosts as u32
+    }
+
+    fn uplinks(&self) -> u32 {
+        let switches =
+            self.topology.switch_of_rack.iter().map(|&switch| self.topology.hosts + switch as usize);
+        let uplinks = |node: usize| {
+            let ports = self.topology.first_link[node] as usize..self.topology.first_link[node + 1] as usize;
+            self.topology.links[ports].iter().filter(|link| link.tier == Tier::Leaf).count()
+        };
+        switches.map(uplinks).max().unwrap_or_default() as u32
+    }
+
+    fn base_rtt(&self) -> Span {
+        let racks = self.topology.racks();
+        let rtts = base_rtts(self.topology, self.faults, &hosts_by_rack(self.topology), self.sizes);
+        let between_racks = rtts.iter().enumerate().filter(|(pair, _)| pair % racks != pair / racks);
+        between_racks.map(|(_, &rtt)| rtt).max().unwrap_or_default()
+    }
+
+    fn routes(&self) -> u16 {
+        let best = self.topology.at_its_best(self.faults);
+        Routes::at_start(&best).most_routes(self.topology).min(Route::LABELS) as u16
     }
 }
 

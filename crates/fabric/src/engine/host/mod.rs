@@ -5,7 +5,7 @@
 //!
 //! A receiving end is opened by the first packet of its flow, and a sending end closes when everything is acknowledged; no
 //! packet says so to the receiver. So a receiving end that has everything stays for a while, as a socket does in TIME-WAIT
-//! (RFC 9293 section 3.6), and answers what is sent again. What comes later is answered by an end that is opened once more
+//! (RFC 9293 §3.6), and answers what is sent again. What comes later is answered by an end that is opened once more
 //! and has everything.
 
 mod edge;
@@ -26,7 +26,7 @@ use weft_transport::{Delivery, Protocol, SenderState};
 use weft_units::{Span, Stream, Time};
 
 pub use edge::{Deeds, Edge};
-pub use facts::{PacketSizes, edge_schemes, fabric_facts, route_counts};
+pub use facts::{Facts, PacketSizes, edge_schemes, route_counts};
 pub use flow::{Receiver, Sender, Side};
 pub use log::{HostLog, ReceiverRecord, Resent, SenderRecord, TimedOut};
 pub use nic::Nic;

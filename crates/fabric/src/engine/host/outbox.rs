@@ -161,7 +161,7 @@ impl FlowEnd {
         self.of(self.subflow_of(flow))
     }
 
-    /// Reads the option of a data packet of a subflow. All copies of a segment say the same (RFC 8684 section 3.3.1).
+    /// Reads the option of a data packet of a subflow. All copies of a segment say the same (RFC 8684 §3.3.1).
     #[cold]
     pub fn note_option(&mut self, packet: &Packet, option: u32) {
         let subflow = usize::from(self.subflow_of(packet.flow));

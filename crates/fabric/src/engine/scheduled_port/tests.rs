@@ -184,9 +184,9 @@ fn a_change_of_rate_reaches_what_waits() {
 
 /// The rack, with these classes at its hosts.
 fn rack_with_classes(scheduler: &str, classes: &[&str]) -> Fabric {
-    let classes: Vec<_> = classes.iter().map(|class| format!("[[host_queue.class]]\n{class}\n")).collect();
-    let classes = classes.concat();
-    fabric(&format!("{RACK}[host_queue]\nscheduler = '{scheduler}'\nmark = 'never'\n{classes}"))
+    let classes: Vec<String> =
+        classes.iter().map(|class| format!("[[host_queue.class]]\n{class}\n")).collect();
+    fabric(&format!("{RACK}[host_queue]\nscheduler = '{scheduler}'\nmark = 'never'\n{}", classes.concat()))
 }
 
 /// A packet of a flow of this class.

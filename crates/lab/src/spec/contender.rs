@@ -1,0 +1,289 @@
+//! What a comparison compares, and how it is written: a load balancer, a transport, or both.
+//!
+//! `letflow:gap=100us` is a load balancer, with the spec's transport; `maxpass:keep=3` a transport, with the spec's load
+//! balancer; `mptcp+ecmp:hash=shared` a transport, then a load balancer. The same form stands for a table of a spec:
+//! `balancer = "letflow:gap=100us"`, `fabric = "fat-tree:k=8"`.
+
+use std::collections::BTreeSet;
+
+use toml::Value;
+use weft_units::Mistake;
+
+use super::document::parse_value;
+use super::error::{SpecError, did_you_mean, nearest};
+
+/// A table of a spec that can be written by a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Named {
+    /// What carries the bytes.
+    Transport,
+    /// What chooses the paths.
+    Balancer,
+    /// Hosts, switches, cables.
+    Fabric,
+}
+
+impl Named {
+    const ALL: [Self; 3] = [Self::Transport, Self::Balancer, Self::Fabric];
+
+    /// The table's name in a spec.
+    pub const fn table(self) -> &'static str {
+        match self {
+            Self::Transport => "transport",
+            Self::Balancer => "balancer",
+            Self::Fabric => "fabric",
+        }
+    }
+
+    /// The key that names what the table is of.
+    pub const fn tag(self) -> &'static str {
+        match self {
+            Self::Transport | Self::Balancer => "name",
+            Self::Fabric => "kind",
+        }
+    }
+
+    /// The table of this name, if it can be written by a name.
+    pub(crate) fn of_table(table: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|named| named.table() == table)
+    }
+
+    fn names(self) -> Vec<&'static str> {
+        match self {
+            Self::Transport => {
+                weft_transport::TransportSpec::list().into_iter().map(|info| info.name).collect()
+            }
+            Self::Balancer => weft_balance::balancers().into_iter().map(|info| info.name).collect(),
+            Self::Fabric => weft_topology::fabrics().into_iter().map(|info| info.name).collect(),
+        }
+    }
+
+    /// What one of them is called in messages.
+    const fn noun(self) -> &'static str {
+        match self {
+            Self::Transport => "transport",
+            Self::Balancer => "scheme",
+            Self::Fabric => "fabric",
+        }
+    }
+}
+
+/// A name with parameters, in place of a table of a spec.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The table.
+    pub named: Named,
+    /// What it is of.
+    pub name: String,
+    /// Keys of the table and their values, as they are written.
+    pub parameters: Vec<(String, String)>,
+}
+
+impl Part {
+    /// Reads `letflow:gap=100us` as this table.
+    ///
+    /// # Errors
+    /// A name that there is not, or a parameter that is not `key=value`.
+    pub fn parse(named: Named, text: &str) -> Result<Self, SpecError> {
+        let name = text.split(':').next().unwrap_or_default().trim();
+        let known = named.names();
+        if !known.contains(&name) {
+            return Err(SpecError::unknown(named.noun(), name, known));
+        }
+        let parameters = text.split(':').skip(1).map(|assignment| {
+            let parts = assignment.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+            let given = parts.filter(|(key, value)| !key.is_empty() && !value.is_empty());
+            given.map(|(key, value)| (key.to_owned(), value.to_owned())).ok_or_else(|| {
+                let allowed = format!("key=value after each colon, as in {name}:key=value");
+                let sentence = format!("{:?} has {:?}: expected {allowed}", text.trim(), assignment.trim());
+                SpecError::from(Mistake::new(sentence).found(assignment.trim()).allowed(allowed))
+            })
+        });
+        Ok(Self { named, name: name.to_owned(), parameters: parameters.collect::<Result<_, _>>()? })
+    }
+
+    /// The name with its parameters, as it is written.
+    pub fn text(&self) -> String {
+        self.parameters.iter().fold(self.name.clone(), |text, (key, value)| format!("{text}:{key}={value}"))
+    }
+
+    /// Puts the table into a spec.
+    pub(crate) fn enter(&self, root: &mut toml::Table) {
+        let empty = || Value::Table(toml::Table::new());
+        self.fill(root.entry(self.named.table()).or_insert_with(empty));
+    }
+
+    /// Puts the name and the parameters into a table of a spec. It keeps its own parameters only if it is of the same name:
+    /// those of one scheme or transport mean nothing to another.
+    pub(crate) fn fill(&self, table: &mut Value) {
+        let tag = self.named.tag();
+        let own = table.as_table_mut().filter(|own| own.get(tag).and_then(Value::as_str) == Some(&self.name));
+        let mut filled = own.map(std::mem::take).unwrap_or_default();
+        filled.insert(tag.to_owned(), self.name.clone().into());
+        filled.extend(self.parameters.iter().map(|(key, value)| (key.clone(), parse_value(value))));
+        *table = Value::Table(filled);
+    }
+}
+
+/// One of those that are compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contender {
+    /// What it is called: its text, without blanks.
+    pub label: String,
+    /// The label as the name of a file.
+    pub slug: String,
+    /// What it puts in place of the spec's: a transport, a load balancer, or both in this order. None if it is from outside.
+    pub parts: Vec<Part>,
+}
+
+impl Contender {
+    /// Reads a contender.
+    ///
+    /// # Errors
+    /// A name that there is not, parts in the wrong order, or a parameter that is not `key=value`.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        let (first, second) = split(text);
+        let name = |text: &str| text.split(':').next().unwrap_or_default().trim().to_owned();
+        let transports = Named::Transport.names();
+        let mut parts = Vec::new();
+        if transports.contains(&name(first).as_str()) {
+            parts.push(Part::parse(Named::Transport, first)?);
+            if let Some(second) = second {
+                parts.push(Part::parse(Named::Balancer, second)?);
+            }
+        } else {
+            parts.push(balancer(first, &transports)?);
+            if let Some(second) = second {
+                let example = format!("{}+{}", name(second), name(first));
+                let sentence = format!("{:?}: the transport comes first, as in {example}", text.trim());
+                return Err(Mistake::new(sentence).found(text.trim()).allowed(example).into());
+            }
+        }
+        let label = parts.iter().map(Part::text).collect::<Vec<_>>().join("+");
+        Ok(Self { slug: slug(&label), label, parts })
+    }
+
+    /// A contender that is no part of a spec: a load balancer from outside.
+    pub fn outside(label: impl Into<String>) -> Self {
+        let label = label.into();
+        Self { slug: slug(&label), label, parts: Vec::new() }
+    }
+}
+
+/// A transport and a load balancer, at the plus between them.
+fn split(text: &str) -> (&str, Option<&str>) {
+    text.split_once('+').map_or((text, None), |(first, second)| (first, Some(second)))
+}
+
+/// Reads a load balancer where a transport could stand, too.
+fn balancer(text: &str, transports: &[&'static str]) -> Result<Part, SpecError> {
+    let name = text.split(':').next().unwrap_or_default().trim();
+    let known = Named::Balancer.names();
+    if known.contains(&name) {
+        return Part::parse(Named::Balancer, text);
+    }
+    let near = nearest(name, known.iter().chain(transports).copied());
+    let allowed = format!("{}; transports: {}", known.join(", "), transports.join(", "));
+    let sentence = format!("there is no scheme {name:?}{} (known: {allowed})", did_you_mean(near));
+    Err(Mistake::new(sentence).found(name).allowed(allowed).nearest(near).into())
+}
+
+/// A label as the name of a file: `letflow:gap=100us` becomes `letflow-gap-100us`.
+pub fn slug(label: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let parts = label.split(|c| !plain(c)).filter(|part| !part.is_empty());
+    let joined = parts.collect::<Vec<_>>().join("-");
+    match joined.trim_matches(['-', '.']) {
+        "" => "scheme".to_owned(),
+        slug => slug.to_owned(),
+    }
+}
+
+/// Refuses to compare nothing, and the same twice.
+///
+/// # Errors
+/// No contender, or two that would be called the same.
+pub fn check_contenders(contenders: &[Contender]) -> Result<(), SpecError> {
+    if contenders.is_empty() {
+        return Err(SpecError::new("no scheme to compare: name at least one, for example ecmp,letflow"));
+    }
+    let mut seen = BTreeSet::new();
+    for contender in contenders {
+        if !seen.insert(&contender.slug) {
+            let label = &contender.label;
+            let mistake = Mistake::new(format!("{label:?} is named twice among the schemes to compare"));
+            return Err(mistake.found(label).into());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_contender_is_a_balancer_a_transport_or_both() {
+        let parts = |text: &str| {
+            let parts = Contender::parse(text).unwrap().parts;
+            parts.iter().map(|part| (part.named.table(), part.text())).collect::<Vec<_>>()
+        };
+        assert_eq!(parts("letflow:gap=100us"), [("balancer", "letflow:gap=100us".to_owned())]);
+        assert_eq!(parts(" maxpass: keep = 3"), [("transport", "maxpass:keep=3".to_owned())]);
+        assert_eq!(
+            parts("mptcp + ecmp:hash=shared"),
+            [("transport", "mptcp".to_owned()), ("balancer", "ecmp:hash=shared".to_owned())]
+        );
+    }
+
+    #[test]
+    fn blanks_make_no_other_label_and_no_other_contender() {
+        let contenders = ["letflow:gap=1us", "letflow: gap=1us"].map(|text| Contender::parse(text).unwrap());
+        assert_eq!(contenders[0], contenders[1]);
+        assert!(check_contenders(&contenders).unwrap_err().to_string().contains("named twice"));
+        assert!(check_contenders(&[]).is_err());
+        let outside = [Contender::outside("letflow"), Contender::parse("letflow").unwrap()];
+        assert!(check_contenders(&outside).is_err(), "one directory cannot hold both");
+    }
+
+    #[test]
+    fn labels_become_harmless_file_names() {
+        for (label, expected) in [
+            ("ecmp", "ecmp"),
+            ("letflow:gap=100us", "letflow-gap-100us"),
+            ("tcp+ecmp:hash=shared", "tcp-ecmp-hash-shared"),
+            ("../../etc", "etc"),
+            ("::", "scheme"),
+        ] {
+            assert_eq!(slug(label), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_contender_is_answered_with_the_nearest_name_and_the_form() {
+        for (text, expected) in [
+            ("letflw", "there is no scheme \"letflw\"; did you mean \"letflow\"?"),
+            ("dctpc", "did you mean \"dctcp\"?"),
+            ("dctcp+letflw", "there is no scheme \"letflw\""),
+            ("letflow+dctcp", "the transport comes first, as in dctcp+letflow"),
+            ("dctcp:g", "\"dctcp:g\" has \"g\": expected key=value"),
+            ("", "there is no scheme \"\""),
+        ] {
+            let message = Contender::parse(text).unwrap_err().to_string();
+            assert!(message.contains(expected), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn parameters_of_the_spec_stay_with_the_scheme_that_they_belong_to() {
+        let spec = || Value::from(toml::toml! { name = "letflow" gap = "9us" });
+        let filled = |text| {
+            let mut table = spec();
+            Part::parse(Named::Balancer, text).unwrap().fill(&mut table);
+            table
+        };
+        assert_eq!(filled("letflow"), spec());
+        assert_eq!(filled("letflow:gap=1us"), Value::from(toml::toml! { name = "letflow" gap = "1us" }));
+        assert_eq!(filled("ecmp"), Value::from(toml::toml! { name = "ecmp" }));
+    }
+}

@@ -1,0 +1,82 @@
+//! What is wrong with something that a user wrote: the one type that every crate's errors become.
+
+use std::fmt;
+
+/// A mistake: at which key, what was found there, what is allowed, and the name that was probably meant.
+///
+/// It prints as one sentence, which begins with the key where there is one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Mistake {
+    /// The key, as in `fabric.fault[0].at`; none if it is about no single key.
+    pub path: Option<String>,
+    /// What was found.
+    pub found: Option<String>,
+    /// What is allowed in its place.
+    pub allowed: Option<String>,
+    /// The nearest name that there is.
+    pub nearest: Option<String>,
+    /// The sentence, without the key that it begins with.
+    said: String,
+}
+
+impl Mistake {
+    /// A mistake about no single key.
+    pub fn new(sentence: impl Into<String>) -> Self {
+        Self { said: sentence.into(), ..Self::default() }
+    }
+
+    /// A mistake at a key; `said` is what comes after the key in the sentence, as in " is missing".
+    pub fn at(path: impl Into<String>, said: impl Into<String>) -> Self {
+        Self { path: Some(path.into()), said: said.into(), ..Self::default() }
+    }
+
+    /// The same, with what was found.
+    #[must_use]
+    pub fn found(mut self, found: impl Into<String>) -> Self {
+        self.found = Some(found.into());
+        self
+    }
+
+    /// The same, with what is allowed.
+    #[must_use]
+    pub fn allowed(mut self, allowed: impl Into<String>) -> Self {
+        self.allowed = Some(allowed.into());
+        self
+    }
+
+    /// The same, with the nearest name, if one is near enough to be meant.
+    #[must_use]
+    pub fn nearest(mut self, nearest: Option<impl Into<String>>) -> Self {
+        self.nearest = nearest.map(Into::into);
+        self
+    }
+
+    /// The same, with the key as one of this table: `gap` in `balancer` is `balancer.gap`.
+    #[must_use]
+    pub fn within(mut self, table: &str) -> Self {
+        self.path = self.path.map(|path| format!("{table}.{path}"));
+        self
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.path.as_deref().unwrap_or_default())?;
+        f.write_str(&self.said)
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_of_a_table_is_named_with_it_and_begins_the_sentence() {
+        let mistake = Mistake::at("gap", " is 0ps: more than nothing").found("0ps").within("balancer");
+        assert_eq!(mistake.path.as_deref(), Some("balancer.gap"));
+        assert_eq!(mistake.to_string(), "balancer.gap is 0ps: more than nothing");
+        assert_eq!(Mistake::new("no flow").within("traffic").to_string(), "no flow");
+    }
+}
