@@ -22,6 +22,7 @@ use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, S
 use crate::results::spread::Spread;
 use crate::results::summary::{Summary, Totals};
 use crate::results::table::Row;
+use crate::results::transports::name_transports;
 use crate::rows::{
     counter_rows, delivery_rows, flow_rows, link_names, link_rows, path_rows, sample_rows, trace_rows,
 };
@@ -139,7 +140,8 @@ impl Prepared {
         fabric.warnings.extend(warnings);
         fabric.warnings.extend(paths_alike(&spec.run, &fabric));
         // The shape is that of the fabric before any fault, so that a fault never moves the traffic.
-        let traffic = spec.traffic.generate(&fabric.shape(), spec.run.seed, base_dir);
+        let labels = spec.transport.labels();
+        let traffic = spec.traffic.generate_over(&labels, &fabric.shape(), spec.run.seed, base_dir);
         let traffic = traffic.map_err(|error| resolved.error(error))?;
         let prepared = Self { resolved, fabric, traffic };
         let Spec { transport, balancer, .. } = &prepared.resolved.spec;
@@ -249,7 +251,7 @@ impl Prepared {
         Ok(Outcome {
             spec: text,
             summary,
-            flows: FlowRow::table(&flows)?,
+            flows: name_transports(FlowRow::table(&flows)?, &self.traffic.flows, &spec.transport.labels())?,
             links: LinkRow::table(&links)?,
             samples: SampleRow::table(&samples)?,
             deliveries: DeliveryRow::table(&delivery_rows(results))?,

@@ -4,24 +4,59 @@ use weft_balance::BalancerSpec;
 use weft_balance::switch::ecmp::HashSeed;
 use weft_packet::Packet;
 use weft_topology::{Fabric, Routes};
-use weft_transport::TransportSpec;
+use weft_transport::{Protocol, TransportSpec, Transports, TransportsSpec, Visitor};
 
 use crate::spec::RunSpec;
 
-/// Warnings about a transport on this fabric with this load balancer.
+/// What of transports may go ill with a fabric or a load balancer, by number.
+struct Demands {
+    /// Whether credits come before data.
+    credits: Vec<bool>,
+    /// Paths of its own that each flow asks for; `u8::MAX` for all that there are.
+    paths: Vec<u8>,
+}
+
+/// Asks transports what they demand.
+struct Ask;
+
+impl Visitor for Ask {
+    type Output = Demands;
+
+    fn visit<T: Transports + 'static>(self, transports: T) -> Demands {
+        Demands {
+            credits: transports.all().map(|transport| transport.credit_ports().is_some()).collect(),
+            paths: transports.all().map(Protocol::ports).collect(),
+        }
+    }
+}
+
+/// Warnings about transports on this fabric with this load balancer. Their parameters were found good.
 pub(crate) fn transport_warnings(
-    transport: &TransportSpec,
+    transports: &TransportsSpec,
     balancer: &BalancerSpec,
     fabric: &Fabric,
 ) -> Vec<String> {
-    credits_astray(transport, balancer).into_iter().chain(too_many_paths(transport, fabric)).collect()
+    let Ok(demands) = transports.with_transports(Ask) else { return Vec::new() };
+    let mut warnings = Vec::new();
+    for (transport, credits) in transports.all().zip(demands.credits) {
+        warnings.extend(credits.then(|| credits_astray(transport, balancer)).flatten());
+    }
+    let tables = match transports {
+        TransportsSpec::One(_) => vec!["transport".to_owned()],
+        TransportsSpec::Several(several) => {
+            (0..several.len()).map(|number| format!("transport[{number}]")).collect()
+        }
+    };
+    for (table, asked) in tables.iter().zip(demands.paths) {
+        warnings.extend(too_many_paths(table, asked, fabric));
+    }
+    warnings
 }
 
 /// Says that data may not come back the way that its credit went, if so.
 fn credits_astray(transport: &TransportSpec, balancer: &BalancerSpec) -> Option<String> {
     let symmetric = matches!(balancer, BalancerSpec::Ecmp(params) if params.hash == HashSeed::Symmetric);
-    let credits = matches!(transport, TransportSpec::ExpressPass(_) | TransportSpec::MaxPass(_));
-    (credits && !symmetric).then(|| {
+    (!symmetric).then(|| {
         let found = balancer.name();
         format!(
             "with the load balancer {found}, data may not retrace the path of its credit, which {} counts on: \
@@ -32,14 +67,15 @@ fn credits_astray(transport: &TransportSpec, balancer: &BalancerSpec) -> Option<
 }
 
 /// Says that more paths are asked for than lead from any rack to another, if so.
-fn too_many_paths(transport: &TransportSpec, fabric: &Fabric) -> Option<String> {
-    let TransportSpec::MaxPass(config) = transport else { return None };
-    let asked = config.paths?;
+fn too_many_paths(table: &str, asked: u8, fabric: &Fabric) -> Option<String> {
+    if asked == 1 || asked == u8::MAX {
+        return None;
+    }
     let topology = fabric.topology.at_its_best(&fabric.faults);
     let most = Routes::at_start(&topology).most_routes(&topology);
     (u32::from(asked) > most).then(|| {
         let paths = if most == 1 { "1 path leads".to_owned() } else { format!("{most} paths lead") };
-        format!("transport.paths is {asked}, but {paths} from one rack to another at most: {most} used")
+        format!("{table}.paths is {asked}, but {paths} from one rack to another at most: {most} used")
     })
 }
 

@@ -142,3 +142,17 @@ fn sampling_fills_two_tables_that_add_up_and_changes_no_flow() {
     let used = sampled.samples.column_by_name("utilisation").unwrap().as_primitive::<Float64Type>();
     assert!(used.values().iter().all(|share| (0.0..=1.001).contains(share)));
 }
+
+#[test]
+fn the_flows_of_a_run_with_several_transports_say_which_one_carried_them() {
+    let transports = "[{ name = 'tcp' }, { name = 'mptcp', label = 'bulk', subflows = 2 }]";
+    let classes = "{ best_effort = 0.5, transport = { best-effort = 'bulk' } }";
+    let outcome = run(&small(&[("transport", transports), ("traffic.classes", classes)]));
+    let text = |name: &str| outcome.flows.column_by_name(name).unwrap().as_string::<i32>();
+    let (classes, labels) = (text("class"), text("transport"));
+    assert!(classes.iter().any(|class| class == Some("best-effort")));
+    for (class, label) in classes.iter().zip(labels) {
+        assert_eq!(label, Some(if class == Some("best-effort") { "bulk" } else { "tcp" }));
+    }
+    assert!(run(&small(&[])).flows.column_by_name("transport").is_none());
+}

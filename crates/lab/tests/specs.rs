@@ -256,3 +256,59 @@ fn a_line_of_thousands_of_switches_whose_routes_take_for_ever_is_refused() {
     assert!(message.contains("steps to find all routes"), "{message}");
     assert!(message.contains("at most 2000000000 are possible"), "{message}");
 }
+
+/// The small run over two transports: best-effort flows, half of all, over the second.
+fn over_two() -> SpecSource {
+    let traffic =
+        "[traffic.classes]\nbest_effort = 0.5\n[traffic.classes.transport]\nbest-effort = \"mptcp\"\n";
+    let transports = "[[transport]]\nname = \"tcp\"\n[[transport]]\nname = \"mptcp\"\nsubflows = 2\n";
+    SpecSource::from_text(format!("{SMALL}{traffic}{transports}"))
+}
+
+#[test]
+fn several_transports_are_resolved_described_and_set_one_by_one() {
+    let resolved = Resolved::new(&over_two().with("transport.1.subflows", "3")).unwrap();
+    let find = |key: &str| resolved.origins.iter().find(|origin| origin.key == key).unwrap();
+    assert_eq!(
+        (&find("transport[1].subflows").value, find("transport[1].subflows").origin),
+        (&3.into(), "--set")
+    );
+    assert_eq!(find("transport[0].name").origin, "spec file");
+    for origin in &resolved.origins {
+        assert!(origin.doc.as_ref().is_some_and(|doc| doc.len() > 5), "{} has no doc", origin.key);
+    }
+    let again = Resolved::new(&SpecSource::from_text(resolved.toml.clone())).unwrap();
+    assert_eq!((again.hash, again.spec), (resolved.hash, resolved.spec));
+}
+
+#[test]
+fn every_mistake_with_several_transports_gets_one_message() {
+    let table = [
+        ("transport.1.subflow", "3", "transport[1].subflow is not a key"),
+        ("transport.1.name", "mtcp", "transport[1].name = \"mtcp\" is not known; allowed: tcp, dctcp"),
+        ("transport.1.subflows", "0", "transport[1].subflows is 0; allowed: 1 to 64"),
+        ("transport.1.label", "tcp", "transport[1].label is \"tcp\"; allowed: a label of its own"),
+        (
+            "transport.1.label",
+            "bulk",
+            "traffic.classes.transport.best-effort = \"mptcp\": allowed is the label of a",
+        ),
+        (
+            "transport.2.name",
+            "dctcp",
+            "transport[2].label = \"dctcp\": allowed is a label that traffic names",
+        ),
+        ("transport", "[]", "transport is a list of 0 transports; allowed: 1 to 256"),
+        ("transport", "[1]", "transport = a list: expected a table, as in [transport]"),
+        (
+            "traffic.long_lived",
+            "[{ src = 0, dst = 5, transport = 'quic' }]",
+            "traffic.long_lived[0].transport = \"quic\": allowed is the label of a [[transport]]: \"tcp\", \"mptcp\"",
+        ),
+        ("transport", "{ name = 'tcp' }", "of which there are none: [transport] carries all flows"),
+    ];
+    for (key, value, expected) in table {
+        let found = message(&over_two().with(key, value));
+        assert!(found.contains(expected), "{key}={value}: {found}");
+    }
+}

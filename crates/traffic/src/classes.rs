@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use weft_packet::Class;
 use weft_units::{Bytes, Purpose, Stream};
 
-use crate::TrafficError;
+use crate::{ClassTransports, TrafficError};
 
 /// The class of a flow, as specs and traces write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +43,10 @@ pub struct ClassSpec {
     /// labels incast flows, long-lived flows (as `long`) and rows of a trace that have no class of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_below: Option<Bytes>,
+    /// Which transport carries the flows of a class, by the labels of the spec's `[[transport]]` tables, as in
+    /// `{ best-effort = "bulk" }`. Default: the first one carries all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<ClassTransports>,
 }
 
 impl ClassSpec {

@@ -20,6 +20,8 @@ pub struct Flow {
     pub class: Class,
     /// Long-lived: it never finishes, and has no completion time.
     pub background: bool,
+    /// The transport that carries it, by its number in the run; 0 if there is one alone.
+    pub transport: u8,
 }
 
 /// The flows of one run, and what they amount to.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use weft_units::{Purpose, Span, Stream, Time};
 
+use crate::carriers::Carriers;
 use crate::classes::ClassPicker;
 use crate::incast::Horizon;
 use crate::load::offered;
@@ -32,19 +33,37 @@ impl TrafficSpec {
     /// # Errors
     /// The first mistake found in the spec or in a file that it names. See [`TrafficError`].
     pub fn generate(&self, shape: &FabricShape, seed: u64, base_dir: &Path) -> Result<Traffic, TrafficError> {
+        self.generate_over(&[], shape, seed, base_dir)
+    }
+
+    /// As [`TrafficSpec::generate`], for a run with several transports: their labels, by number. Each must be named.
+    ///
+    /// # Errors
+    /// As [`TrafficSpec::generate`].
+    pub fn generate_over(
+        &self,
+        labels: &[String],
+        shape: &FabricShape,
+        seed: u64,
+        base_dir: &Path,
+    ) -> Result<Traffic, TrafficError> {
         self.check()?;
+        let carriers = &mut Carriers::new(self, labels)?;
         shape.check()?;
         let pairs = if self.draws_pairs() { Some(PairPicker::new(self, shape, seed)?) } else { None };
         let main = match (&self.trace, &pairs) {
-            (Some(trace), _) => self.trace_flows(trace, shape, seed, base_dir)?,
+            (Some(trace), _) => self.trace_flows(trace, carriers, shape, seed, base_dir)?,
             (None, Some(pairs)) if self.has_random_flows() => {
-                self.random_flows(pairs, shape, seed, base_dir)?
+                let mut main = self.random_flows(pairs, shape, seed, base_dir)?;
+                carriers.assign(&mut main.flows, "traffic", None)?;
+                main
             }
             (None, _) => Main::default(),
         };
-        let mut flows = self.flows_beside(&main.flows, pairs.as_ref(), shape, seed)?;
+        let mut flows = self.flows_beside(&main.flows, pairs.as_ref(), carriers, (shape, seed))?;
         flows.extend(main.flows);
         check_total(&flows)?;
+        carriers.check_used(&flows)?;
         // A stable sort: flows of one instant keep the order that `Traffic::flows` promises.
         flows.sort_by_key(|flow| flow.start);
         let deadlines = match &self.deadlines {
@@ -57,12 +76,14 @@ impl TrafficSpec {
     fn trace_flows(
         &self,
         trace: &str,
+        carriers: &mut Carriers<'_>,
         shape: &FabricShape,
         seed: u64,
         base_dir: &Path,
     ) -> Result<Main, TrafficError> {
         let text = read_file("traffic.trace", trace, base_dir)?;
-        let mut flows = read_trace(trace, &text, shape, &mut ClassPicker::new(&self.classes, seed))?;
+        let classes = &mut ClassPicker::new(&self.classes, seed);
+        let mut flows = read_trace(trace, &text, shape, classes, carriers)?;
         flows.truncate(self.flows.map_or(usize::MAX, |flows| flows as usize));
         if let Some(duration) = self.duration {
             flows.retain(|flow| flow.start.since(Time::ZERO) < duration);
@@ -91,7 +112,15 @@ impl TrafficSpec {
         let flow = |start| {
             let size_bytes = sizes.sample(&mut random_sizes);
             let (src, dst) = pairs.pick(&mut random_pairs);
-            Flow { start, size_bytes, src, dst, class: classes.pick(size_bytes), background: false }
+            Flow {
+                start,
+                size_bytes,
+                src,
+                dst,
+                class: classes.pick(size_bytes),
+                background: false,
+                transport: 0,
+            }
         };
         Ok(Main {
             flows: starts.into_iter().map(flow).collect(),
@@ -152,17 +181,22 @@ impl TrafficSpec {
         &self,
         main: &[Flow],
         pairs: Option<&PairPicker>,
-        shape: &FabricShape,
-        seed: u64,
+        carriers: &mut Carriers<'_>,
+        (shape, seed): (&FabricShape, u64),
     ) -> Result<Vec<Flow>, TrafficError> {
         let horizon = Horizon { duration: self.duration, last_start: main.last().map(|flow| flow.start) };
         let mut flows = Vec::new();
         for (index, long_lived) in self.long_lived.iter().enumerate() {
-            flows.extend(long_lived.generate(index, pairs, &self.classes, shape, seed)?);
+            let mut own = long_lived.generate(index, pairs, &self.classes, shape, seed)?;
+            let table = format!("traffic.long_lived[{index}]");
+            carriers.assign(&mut own, &table, long_lived.transport.as_deref())?;
+            flows.extend(own);
             check_total(&flows)?;
         }
         for (index, incast) in self.incast.iter().enumerate() {
-            flows.extend(incast.generate(index, &self.classes, horizon, shape, seed)?);
+            let mut own = incast.generate(index, &self.classes, horizon, shape, seed)?;
+            carriers.assign(&mut own, &format!("traffic.incast[{index}]"), incast.transport.as_deref())?;
+            flows.extend(own);
             check_total(&flows)?;
         }
         Ok(flows)

@@ -44,6 +44,9 @@ pub struct IncastSpec {
     /// The class of the flows. Default: by size, if `traffic.classes.short_below` is given, else `unknown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<ClassName>,
+    /// The label of the transport that carries the flows. Default: as `traffic.classes.transport` says for their class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
 }
 
 /// Until when requests begin.
@@ -175,6 +178,7 @@ impl<'a> Incast<'a> {
                     dst: HostId(dst),
                     class: self.class,
                     background: false,
+                    transport: 0,
                 });
             }
         }

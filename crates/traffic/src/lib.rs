@@ -10,6 +10,7 @@
 //! The rule of this room: flows follow from the traffic's spec, the seed and the fabric's shape; no scheme, no
 //! transport and no fault moves them.
 
+mod carriers;
 mod catalog;
 mod classes;
 mod deadlines;
@@ -26,6 +27,7 @@ mod shape;
 mod spec;
 mod trace;
 
+pub use carriers::ClassTransports;
 pub use catalog::{WorkloadInfo, workloads};
 pub use classes::{ClassName, ClassSpec};
 pub use deadlines::DeadlineSpec;

@@ -27,11 +27,14 @@ pub struct LongLivedSpec {
     /// Their class. Default: `long` if `traffic.classes.short_below` is given, else `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<ClassName>,
+    /// The label of the transport that carries them. Default: as `traffic.classes.transport` says for their class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
 }
 
 impl Default for LongLivedSpec {
     fn default() -> Self {
-        Self { count: 1, src: None, dst: None, start: Span::ZERO, class: None }
+        Self { count: 1, src: None, dst: None, start: Span::ZERO, class: None, transport: None }
     }
 }
 
@@ -62,7 +65,8 @@ impl LongLivedSpec {
         let start = Time::ZERO.saturating_add(self.start);
         let mut random = Stream::new(seed, Purpose::Pairs, stream::LONG_LIVED + index as u64);
         let pair_of = |number| fixed.or_else(|| pairs.map(|pairs| pairs.pick_in_turn(number, &mut random)));
-        let flow = |(src, dst)| Flow { start, size_bytes: 0, src, dst, class, background: true };
+        let flow =
+            |(src, dst)| Flow { start, size_bytes: 0, src, dst, class, background: true, transport: 0 };
         Ok((0..self.count).filter_map(pair_of).map(flow).collect())
     }
 
@@ -102,6 +106,7 @@ mod tests {
             dst: HostId(9),
             class: Class::BestEffort,
             background: true,
+            transport: 0,
         };
         assert_eq!(flows, [expected, expected]);
     }

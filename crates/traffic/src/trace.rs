@@ -6,6 +6,7 @@ use std::path::Path;
 use weft_packet::{Class, HostId};
 use weft_units::{Span, Time, read_regular_file};
 
+use crate::carriers::Carriers;
 use crate::classes::ClassPicker;
 use crate::{FabricShape, Flow, MAX_FLOW_BYTES, MAX_FLOWS, TrafficError};
 
@@ -14,6 +15,7 @@ const SRC: &str = "src";
 const DST: &str = "dst";
 const SIZE: &str = "size_bytes";
 const CLASS: &str = "class";
+const TRANSPORT: &str = "transport";
 const CLASSES: [Class; 4] = [Class::Unknown, Class::Short, Class::Long, Class::BestEffort];
 
 /// The text of the file that `key` names.
@@ -27,7 +29,7 @@ pub(crate) fn read_file(key: &'static str, path: &str, base_dir: &Path) -> Resul
 }
 
 /// Writes `flows` as a trace that reads back to the same flows, exact to the picosecond. Long-lived flows are left
-/// out: a trace has no way to write them.
+/// out: a trace has no way to write them. So is which of several transports carries a flow, whose labels are the spec's.
 pub fn write_trace(flows: &[Flow]) -> String {
     let mut text = format!("{START},{SRC},{DST},{SIZE},{CLASS}\n");
     for flow in flows.iter().filter(|flow| !flow.background) {
@@ -47,18 +49,20 @@ struct Columns {
     dst: usize,
     size: usize,
     class: Option<usize>,
+    transport: Option<usize>,
 }
 
 /// What a cell or a line holds, and what is allowed there.
 type Mistake = (String, String);
 
 /// Reads the flows of a trace. The first line names the columns: `start_us`, `src`, `dst`, `size_bytes` and, if
-/// wanted, `class`, in any order; others are passed over. Cells are separated by commas, without quotes.
+/// wanted, `class` and `transport`, in any order; others are passed over. Cells are separated by commas, without quotes.
 pub(crate) fn read_trace(
     file: &str,
     text: &str,
     shape: &FabricShape,
     classes: &mut ClassPicker<'_>,
+    carriers: &mut Carriers<'_>,
 ) -> Result<Vec<Flow>, TrafficError> {
     let at = |line: usize, (found, allowed): Mistake| TrafficError::BadLine {
         file: file.to_owned(),
@@ -92,6 +96,14 @@ pub(crate) fn read_trace(
         // A draw for every row, so that a class in one row does not move those of the others.
         let drawn = classes.pick(flow.0.size_bytes);
         flow.0.class = flow.1.unwrap_or(drawn);
+        let label = columns.label(line).map_err(|mistake| at(index + 1, mistake))?;
+        flow.0.transport = match label {
+            None => carriers.of_class(flow.0.class),
+            Some(label) => {
+                let found = || format!("{TRANSPORT} {label:?}");
+                carriers.number(label).map_err(|allowed| at(index + 1, (found(), allowed)))?
+            }
+        };
         flows.push(flow.0);
         if flows.len() as u64 > MAX_FLOWS {
             return Err(TrafficError::too_many_flows("traffic.trace", flows.len() as f64));
@@ -120,6 +132,7 @@ impl Columns {
             dst: must(DST)?,
             size: must(SIZE)?,
             class: place(CLASS),
+            transport: place(TRANSPORT),
         })
     }
 
@@ -141,7 +154,19 @@ impl Columns {
         let size_bytes = parse_size(cell(SIZE, self.size)?)?;
         let class =
             self.class.map(|place| cell(CLASS, place)).transpose()?.map(parse_class).transpose()?.flatten();
-        Ok((Flow { start, size_bytes, src, dst, class: Class::Unknown, background: false }, class))
+        Ok((
+            Flow { start, size_bytes, src, dst, class: Class::Unknown, background: false, transport: 0 },
+            class,
+        ))
+    }
+
+    /// The label of a row's transport; an empty cell names none.
+    fn label<'l>(&self, line: &'l str) -> Result<Option<&'l str>, Mistake> {
+        let Some(place) = self.transport else { return Ok(None) };
+        let cell = line.split(',').nth(place).map(str::trim);
+        let cell =
+            cell.ok_or_else(|| (format!("a row without {TRANSPORT}"), "a cell for every column".to_owned()))?;
+        Ok(Some(cell).filter(|cell| !cell.is_empty()))
     }
 }
 
@@ -181,13 +206,14 @@ mod tests {
     use weft_units::Bytes;
 
     use super::*;
-    use crate::ClassSpec;
     use crate::fixtures::leaf_spine;
+    use crate::{ClassSpec, TrafficSpec};
 
     const HEADER: &str = "start_us,src,dst,size_bytes";
 
     fn read_with(text: &str, spec: &ClassSpec) -> Result<Vec<Flow>, TrafficError> {
-        read_trace("t.csv", text, &leaf_spine(), &mut ClassPicker::new(spec, 1))
+        let carriers = &mut Carriers::new(&TrafficSpec::default(), &[])?;
+        read_trace("t.csv", text, &leaf_spine(), &mut ClassPicker::new(spec, 1), carriers)
     }
 
     fn read(text: &str) -> Result<Vec<Flow>, TrafficError> {
@@ -198,7 +224,7 @@ mod tests {
     fn columns_are_found_by_name_and_others_passed_over() {
         let text =
             "fct_us,dst,src,size_bytes,start_us,class\n9,3,2,100,0.5,\n9,4,1,7,86.651160,best-effort\r\n";
-        let spec = ClassSpec { short_below: Some(Bytes::new(1_000)), best_effort: 0.0 };
+        let spec = ClassSpec { short_below: Some(Bytes::new(1_000)), ..ClassSpec::default() };
         let flow = |ps, src, dst, size_bytes, class| Flow {
             start: Time::from_ps(ps),
             size_bytes,
@@ -206,6 +232,7 @@ mod tests {
             dst: HostId(dst),
             class,
             background: false,
+            transport: 0,
         };
         let expected = [flow(500_000, 2, 3, 100, Class::Short), flow(86_651_160, 1, 4, 7, Class::BestEffort)];
         assert_eq!(read_with(text, &spec).unwrap(), expected);
@@ -260,6 +287,7 @@ mod tests {
                 dst: HostId((src + step) % 16),
                 class: Class::from_bits(class),
                 background: false,
+                transport: 0,
             };
             let mut flows: Vec<Flow> = rows.into_iter().map(flow).collect();
             flows.sort_by_key(|flow| flow.start);

@@ -4,21 +4,27 @@
 //! [`Outbox`]. It never sees a link or a clock of its own. Segments are counted, not bytes: a flow is cut into
 //! segments of one MSS, the last one shorter.
 //!
-//! [`TransportSpec`] is the registry: what a spec may name, with parameters, defaults and sources.
+//! [`TransportSpec`] is the registry: what a spec may name, with parameters, defaults and sources. A run has one transport, or
+//! several side by side: [`TransportsSpec`], [`Transports`].
 //!
 //! The rule of this room: an end knows its own state and the packets that reach it; it acts through its outbox.
 
+mod any;
+mod congestion;
 mod credits;
 pub mod expresspass;
 mod keys;
+mod labelled;
 pub mod maxpass;
 pub mod mptcp;
 mod params;
 mod protocol;
 mod registry;
+mod several;
 pub mod tcp;
 
 pub use expresspass::ExpressPass;
+pub use labelled::{LabelledTransport, TransportsError, TransportsSpec};
 pub use maxpass::MaxPass;
 pub use mptcp::Mptcp;
 pub use params::ParamError;
@@ -26,5 +32,6 @@ pub use protocol::{
     CreditPorts, Delivery, FlowSize, Outbox, Outgoing, Protocol, ReceiverStats, Resend, SenderState,
     SenderStats, Stalls,
 };
-pub use registry::{TransportInfo, TransportSpec};
+pub use registry::{AnyProtocol, AnyReceiver, AnySender, TransportInfo, TransportSpec, Visitor};
+pub use several::{ReceiverOf, SenderOf, Several, Transports};
 pub use tcp::Tcp;

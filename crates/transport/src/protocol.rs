@@ -93,13 +93,6 @@ pub trait Outbox {
         self.timed_out();
     }
 
-    /// What becomes of an increase of the window in congestion avoidance, in segments, on `acked` segments: less, where
-    /// windows are coupled.
-    fn increase(&self, alone: f64, acked: u32) -> f64 {
-        let _ = acked;
-        alone
-    }
-
     /// Asks for the endpoint's timer at `at`, in place of what was asked before; [`Time::NEVER`] disarms it. Cheap: a
     /// field is written, no event moves.
     fn wake_at(&mut self, at: Time);
@@ -264,8 +257,8 @@ pub trait Protocol {
     /// Whether a flow begins with a handshake, and the sizes of its two packets on the wire. For the ideal FCT.
     fn handshake_wire_bytes(&self) -> Option<(u16, u16)>;
 
-    /// How many paths of its own a flow wants at most, each by a port number that leads over no other's: 1 to 255. There may
-    /// be fewer. Where hosts do not know how switches choose, there is one.
+    /// How many paths of its own a flow wants at most, each by a port number that leads over no other's: 1 to 255, which
+    /// stands for all that there are. There may be fewer. Where hosts do not know how switches choose, there is one.
     fn ports(&self) -> u8 {
         1
     }

@@ -2,12 +2,31 @@
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
+use weft_packet::Packet;
 
-use crate::ParamError;
+use crate::any::any_protocol;
+use crate::expresspass::ExpressPass;
 use crate::expresspass::ExpressPassConfig;
+use crate::maxpass::MaxPass;
 use crate::maxpass::MaxPassConfig;
+use crate::mptcp::Mptcp;
 use crate::mptcp::MptcpConfig;
+use crate::tcp::Tcp;
 use crate::tcp::{DctcpConfig, TcpConfig};
+use crate::{
+    CreditPorts, Delivery, FlowSize, Outbox, ParamError, Protocol, ReceiverStats, SenderState, SenderStats,
+    Transports,
+};
+
+/// What is to be done with the transports of a run, whichever they are: compiled once for each that may be alone, and once for
+/// several.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn visit<T: Transports + 'static>(self, transports: T) -> Self::Output;
+}
 
 /// What there is to know of a transport without running it.
 #[derive(Debug, Clone)]
@@ -22,9 +41,10 @@ pub struct TransportInfo {
     pub schema: Schema,
 }
 
-/// Enters transports: variant, parameters, name, title, source. The parameters have a `build` that checks them.
+/// Enters transports: variant, parameters and what they build, name, title, source. The parameters have a `build` that checks
+/// them. Whatever must treat one transport like another follows from the line.
 macro_rules! transports {
-    ($($variant:ident($config:ty), $name:literal, $title:literal, $source:literal;)*) => {
+    ($($variant:ident($config:ty => $protocol:ty), $name:literal, $title:literal, $source:literal;)*) => {
         /// A transport and its parameters, as a spec names them: `name = "dctcp"`, then any parameter.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "name")]
@@ -46,6 +66,22 @@ macro_rules! transports {
                 match self { $(Self::$variant(config) => config.build().map(drop),)* }
             }
 
+            /// Does something with the transport that has these parameters, alone in a run.
+            ///
+            /// # Errors
+            /// The first parameter that makes no sense.
+            pub fn visit<V: Visitor>(&self, visitor: V) -> Result<V::Output, ParamError> {
+                match self { $(Self::$variant(config) => Ok(visitor.visit(config.build()?)),)* }
+            }
+
+            /// The transport with these parameters, as one of several in a run.
+            ///
+            /// # Errors
+            /// The first parameter that makes no sense.
+            pub fn build(&self) -> Result<AnyProtocol, ParamError> {
+                match self { $(Self::$variant(config) => Ok(AnyProtocol::$variant(config.build()?)),)* }
+            }
+
             /// Every transport, in the order of this list.
             pub fn list() -> Vec<TransportInfo> {
                 vec![$(TransportInfo {
@@ -56,15 +92,17 @@ macro_rules! transports {
                 },)*]
             }
         }
+
+        any_protocol! { $($variant($protocol),)* }
     };
 }
 
 transports! {
-    Tcp(TcpConfig), "tcp", "TCP Reno with NewReno or SACK recovery.", "RFC 5681, 6298, 6582, 6675";
-    Dctcp(DctcpConfig), "dctcp", "Data Center TCP.", "RFC 8257; Alizadeh et al., SIGCOMM 2010";
-    ExpressPass(ExpressPassConfig), "expresspass", "ExpressPass: the receiver sends credits, each of which calls for one data packet.", "Cho et al., SIGCOMM 2017; MaxPass, section II.D";
-    Mptcp(MptcpConfig), "mptcp", "Multipath TCP: several subflows, coupled windows.", "RFC 8684, 6356; Raiciu et al., SIGCOMM 2011";
-    MaxPass(MaxPassConfig), "maxpass", "MaxPass: credits over several paths, of which the fastest are kept.", "Park et al., Journal of Communications and Networks 2019";
+    Tcp(TcpConfig => Tcp), "tcp", "TCP Reno with NewReno or SACK recovery.", "RFC 5681, 6298, 6582, 6675";
+    Dctcp(DctcpConfig => Tcp), "dctcp", "Data Center TCP.", "RFC 8257; Alizadeh et al., SIGCOMM 2010";
+    ExpressPass(ExpressPassConfig => ExpressPass), "expresspass", "ExpressPass: the receiver sends credits, each of which calls for one data packet.", "Cho et al., SIGCOMM 2017; MaxPass, section II.D";
+    Mptcp(MptcpConfig => Mptcp), "mptcp", "Multipath TCP: several subflows, coupled windows.", "RFC 8684, 6356; Raiciu et al., SIGCOMM 2011";
+    MaxPass(MaxPassConfig => MaxPass), "maxpass", "MaxPass: credits over several paths, of which the fastest are kept.", "Park et al., Journal of Communications and Networks 2019";
 }
 
 impl Default for TransportSpec {

@@ -5,10 +5,10 @@
 
 use weft_packet::{Class, HostId};
 use weft_traffic::Flow;
-use weft_transport::Protocol;
+use weft_transport::{Protocol, Transports};
 use weft_units::Time;
 
-use super::host::Host;
+use super::host::{Host, Plan};
 use super::results::arrived;
 use super::sampler::Row;
 
@@ -35,7 +35,6 @@ pub struct Delivery {
 /// What receivers got so far.
 pub struct Deliveries<'a> {
     flows: &'a [Flow],
-    payload_bytes: u64,
     /// Payload of all flows by receiver and kind, by now and by the look before.
     total: Vec<u64>,
     before: Vec<u64>,
@@ -44,20 +43,20 @@ pub struct Deliveries<'a> {
 }
 
 impl<'a> Deliveries<'a> {
-    /// Nothing was delivered yet. `payload_bytes` is the payload of a full segment.
-    pub fn new(hosts: usize, flows: &'a [Flow], payload_bytes: u64) -> Self {
+    /// Nothing was delivered yet.
+    pub fn new(hosts: usize, flows: &'a [Flow]) -> Self {
         let zeros = vec![0; hosts * KINDS];
-        Self { flows, payload_bytes, total: zeros.clone(), before: zeros, rows: Vec::new() }
+        Self { flows, total: zeros.clone(), before: zeros, rows: Vec::new() }
     }
 
     /// Sums up what each host got by now.
-    pub fn sum_up<P: Protocol>(&mut self, protocol: &P, hosts: &[Host<P>]) {
+    pub fn sum_up<T: Transports>(&mut self, plan: &Plan<'_, T>, hosts: &[Host<T>]) {
         for (host, total) in hosts.iter().zip(self.total.chunks_exact_mut(KINDS)) {
             total.copy_from_slice(&host.log().closed_bytes);
             for receiver in host.receivers() {
-                let stats = protocol.receiver_stats(&receiver.state);
+                let stats = plan.of(&receiver.end).receiver_stats(&receiver.state);
                 let flow = &self.flows[receiver.end.flow().index()];
-                total[kind_of(flow)] += arrived(&stats, flow, self.payload_bytes);
+                total[kind_of(flow)] += arrived(&stats, flow, plan.payload_bytes(flow));
             }
         }
     }

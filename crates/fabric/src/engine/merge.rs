@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weft_packet::FlowId;
 use weft_topology::{FlowPackets, Ideal};
-use weft_transport::{Protocol, ReceiverStats};
+use weft_transport::{Protocol, ReceiverStats, Transports};
 use weft_units::{Span, Time};
 
 use super::copies::{Copies, Dropped};
@@ -12,15 +12,16 @@ use super::host::{HostLog, Plan, ReceiverRecord, Resent, SenderRecord, TimedOut}
 use super::results::{FlowRecord, arrived};
 
 /// The records of all flows, in the order of the traffic. `ideal_fct` is of the fabric at its best.
-pub fn flow_records<P: Protocol>(
-    plan: &Plan<'_, P>,
+pub fn flow_records<T: Transports>(
+    plan: &Plan<'_, T>,
     mut ideal_fct: Ideal,
     logs: Vec<HostLog>,
     dropped: &[Dropped],
 ) -> Vec<FlowRecord> {
     let mut records = Vec::with_capacity(plan.flows.len());
     for flow in plan.flows {
-        let ideal = if flow.background { Span::ZERO } else { ideal(&plan.protocol, &mut ideal_fct, flow) };
+        let ideal =
+            if flow.background { Span::ZERO } else { ideal(plan.transport(flow), &mut ideal_fct, flow) };
         records.push(FlowRecord { ideal, ..FlowRecord::default() });
     }
     let mut timeouts: BTreeMap<FlowId, Vec<TimedOut>> = BTreeMap::new();
@@ -37,7 +38,7 @@ pub fn flow_records<P: Protocol>(
         let (flow, timeouts) = (&plan.flows[row.flow.index()], timeouts.get(&row.flow));
         let record = &mut records[row.flow.index()];
         note_receiver(record, row, flow.start, timeouts.map_or(&[], Vec::as_slice));
-        record.delivered_bytes = arrived(&record.receiver, flow, plan.payload_bytes);
+        record.delivered_bytes = arrived(&record.receiver, flow, plan.payload_bytes(flow));
     }
     note_copies(&mut records, &resent, dropped);
     records

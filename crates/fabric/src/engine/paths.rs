@@ -24,22 +24,21 @@ pub struct PathTotal {
 pub struct PathMeter {
     /// Flows of at least this size are counted, and those that never end.
     from_bytes: u64,
-    header_bytes: u16,
     bytes: BTreeMap<(u16, u16, u16), u64>,
 }
 
 impl PathMeter {
     /// Nothing so far.
-    pub const fn new(from_bytes: u64, header_bytes: u16) -> Self {
-        Self { from_bytes, header_bytes, bytes: BTreeMap::new() }
+    pub const fn new(from_bytes: u64) -> Self {
+        Self { from_bytes, bytes: BTreeMap::new() }
     }
 
-    /// A data packet of this flow arrived.
-    pub fn note(&mut self, topology: &Topology, packet: &Packet, flow: &Flow) {
+    /// A data packet of this flow arrived, with so many bytes of headers.
+    pub fn note(&mut self, topology: &Topology, packet: &Packet, flow: &Flow, header_bytes: u16) {
         let rack = |host: weft_packet::HostId| topology.rack_of_host[host.index()];
         let (from, to) = (rack(packet.src), rack(packet.dst));
         if from != to && (flow.background || flow.size_bytes >= self.from_bytes) {
-            let payload = packet.wire_bytes.saturating_sub(self.header_bytes);
+            let payload = packet.wire_bytes.saturating_sub(header_bytes);
             *self.bytes.entry((from, to, packet.trail)).or_default() += u64::from(payload);
         }
     }

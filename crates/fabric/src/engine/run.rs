@@ -6,7 +6,7 @@ use weft_balance::{EdgeHooks, SwitchHooks, SwitchInfo};
 use weft_packet::{FlowId, HostId};
 use weft_topology::FaultEvent;
 use weft_traffic::Flow;
-use weft_transport::Protocol;
+use weft_transport::{Protocol, Transports};
 use weft_units::{Purpose, Span, Stream, Time};
 
 use super::event_set::{EventKey, EventKind, Next};
@@ -24,11 +24,11 @@ use super::special::Peaks;
 use super::switch::switch_schemes;
 use super::tracer::Tracer;
 
-/// A run over one transport, from its first event to its last.
-pub struct Engine<'a, P: Protocol> {
+/// A run over one transport or several, from its first event to its last.
+pub struct Engine<'a, T: Transports> {
     network: Network<'a>,
-    hosts: Vec<Host<P>>,
-    plan: Plan<'a, P>,
+    hosts: Vec<Host<T>>,
+    plan: Plan<'a, T>,
     common: Common<'a>,
     faults: &'a [FaultEvent],
     reroute_after: Span,
@@ -53,9 +53,9 @@ macro_rules! at_host {
     }};
 }
 
-impl<'a, P: Protocol> Engine<'a, P> {
+impl<'a, T: Transports> Engine<'a, T> {
     /// A run that has not begun.
-    pub fn new(protocol: P, input: SimulationInput<'a>) -> Self {
+    pub fn new(transports: T, input: SimulationInput<'a>) -> Self {
         let SimulationInput { topology, balancer, seed, faults, flows, .. } = input;
         let is_external = input.external.is_some();
         let (hooks, edge_hooks) = if is_external {
@@ -64,9 +64,10 @@ impl<'a, P: Protocol> Engine<'a, P> {
             (balancer.switch_hooks(), balancer.edge_hooks())
         };
         let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
-        let sizes = PacketSizes::of(&protocol);
+        let sizes = PacketSizes::of_all(&transports);
+        let ports = transports.all().map(Protocol::ports).max().unwrap_or(1);
         // What a scheme from outside does is not known beforehand.
-        let switches = if protocol.ports() > 1 && !is_external {
+        let switches = if ports > 1 && !is_external {
             SwitchConfigs::new(switch_schemes(topology, seed, sizes.full_bytes, &mut own))
         } else {
             SwitchConfigs::default()
@@ -75,7 +76,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
         let peaks = input.sample_every.map_or(Peaks::NotKept, |_| Peaks::Kept);
         let mut network =
             Network::new(topology, faults, seed, peaks, sizes.full_bytes, (hooks, edge_hooks), scheme);
-        if let Some(rules) = protocol.credit_ports() {
+        if let Some(rules) = transports.all().find_map(Protocol::credit_ports) {
             network.open_credit_ports(&rules);
         }
         if let Some(window) = input.observe_every {
@@ -84,13 +85,13 @@ impl<'a, P: Protocol> Engine<'a, P> {
         if let Some((count, every)) = input.trace_flows {
             network.trace(Tracer::new(count, flows, every));
         }
-        let subflows = protocol.subflows() as usize;
+        let subflows = transports.all().map(Protocol::subflows).max().unwrap_or(1) as usize;
         let common = Common {
             topology,
             sizes,
             hooks: edge_hooks,
-            reads_more: edge_hooks.receiving || subflows > 1 || protocol.ports() > 1,
-            writes_more: edge_hooks.sending || protocol.ports() > 1,
+            reads_more: edge_hooks.receiving || subflows > 1 || ports > 1,
+            writes_more: edge_hooks.sending || ports > 1,
             routes: if edge_hooks.sending {
                 route_counts(topology, network.explicit_routes())
             } else {
@@ -99,14 +100,13 @@ impl<'a, P: Protocol> Engine<'a, P> {
             deeds: Deeds::default(),
         };
         let plan = Plan {
-            protocol,
+            transports,
             flows,
             directory: Directory::new(topology.hosts, flows, subflows),
-            payload_bytes: sizes.payload_bytes(),
             hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
             switches,
         };
-        let paths = input.paths_of.map(|from_bytes| PathMeter::new(from_bytes, sizes.header_bytes));
+        let paths = input.paths_of.map(|from_bytes| PathMeter::new(from_bytes));
         let schemes = edge_schemes(topology, faults, balancer, edge_hooks, (sizes, &common.routes), seed);
         let hosts = schemes.into_iter().enumerate().map(|(host, scheme)| {
             let stream = |purpose| Stream::new(seed, purpose, host as u64);
@@ -126,7 +126,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
             last_instant: last_start(flows).saturating_add(input.time_limit),
             ending: None,
             timers: 0,
-            sampler: input.sample_every.map(|every| Sampler::new(every, topology, flows, sizes)),
+            sampler: input.sample_every.map(|every| Sampler::new(every, topology, flows)),
             plan,
         };
         engine.prepare();
@@ -299,7 +299,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
 
     fn sample(&mut self) {
         if let Some(sampler) = &mut self.sampler {
-            sampler.deliveries.sum_up(&self.plan.protocol, &self.hosts);
+            sampler.deliveries.sum_up(&self.plan, &self.hosts);
             let again = sampler.look(&mut self.network);
             self.network.events.push_timer(again, EventKey::new(EventKind::Sample, 0));
         }

@@ -8,7 +8,6 @@ use weft_traffic::Flow;
 use weft_units::{Rate, Span, Time};
 
 use super::deliveries::{Deliveries, Delivery};
-use super::host::PacketSizes;
 use super::network::{LinkDrops, Network};
 
 /// More rows than this, of links or of deliveries, are merged by two intervals. At 56 bytes a row: 112 MB.
@@ -78,13 +77,13 @@ pub struct Sampler<'a> {
 
 impl<'a> Sampler<'a> {
     /// Looks every so often; `every` is not zero.
-    pub fn new(every: Span, topology: &Topology, flows: &'a [Flow], sizes: PacketSizes) -> Self {
+    pub fn new(every: Span, topology: &Topology, flows: &'a [Flow]) -> Self {
         Self {
             every,
             last_look: Time::ZERO,
             before: vec![Before::default(); topology.links.len()],
             links: Vec::new(),
-            deliveries: Deliveries::new(topology.hosts, flows, sizes.payload_bytes()),
+            deliveries: Deliveries::new(topology.hosts, flows),
         }
     }
 

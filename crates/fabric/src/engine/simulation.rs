@@ -4,7 +4,7 @@ use thiserror::Error;
 use weft_balance::{BalancerSpec, ParameterError, SwitchInfo, SwitchScheme};
 use weft_topology::{FaultEvent, Topology};
 use weft_traffic::Flow;
-use weft_transport::{ParamError, Protocol, TransportSpec};
+use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};
 use weft_units::{Mistake, Span, Time};
 
 use super::host::{Facts, PacketSizes};
@@ -21,8 +21,8 @@ pub struct SimulationInput<'a> {
     pub reroute_after: Span,
     /// The traffic, by start.
     pub flows: &'a [Flow],
-    /// The transport.
-    pub transport: &'a TransportSpec,
+    /// What carries the flows.
+    pub transport: &'a TransportsSpec,
     /// The load balancer.
     pub balancer: &'a BalancerSpec,
     /// Makes the scheme of each switch in place of `balancer`, for schemes from outside.
@@ -44,48 +44,56 @@ pub struct SimulationInput<'a> {
 /// An input that cannot be meant.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum InputError {
-    /// A parameter of the transport.
-    #[error("transport.{0}")]
-    Transport(ParamError),
+    /// A parameter of a transport, or transports that cannot be in one run.
+    #[error(transparent)]
+    Transport(#[from] TransportsError),
     /// A parameter of the load balancer.
     #[error("balancer.{0}")]
     Balancer(ParameterError),
 }
 
-/// Runs `$call` with the transport that a spec names: once for each that there is, so that none pays for the others.
-macro_rules! with_protocol {
-    ($spec:expr, |$protocol:ident| $call:expr) => {
-        match $spec {
-            TransportSpec::Tcp(config) => config.build().map(|$protocol| $call),
-            TransportSpec::Dctcp(config) => config.build().map(|$protocol| $call),
-            TransportSpec::ExpressPass(config) => config.build().map(|$protocol| $call),
-            TransportSpec::Mptcp(config) => config.build().map(|$protocol| $call),
-            TransportSpec::MaxPass(config) => config.build().map(|$protocol| $call),
-        }
-        .map_err(InputError::Transport)
-    };
+/// Asks for the sizes of packets.
+struct AskSizes;
+
+impl Visitor for AskSizes {
+    type Output = PacketSizes;
+
+    fn visit<T: Transports + 'static>(self, transports: T) -> PacketSizes {
+        PacketSizes::of_all(&transports)
+    }
+}
+
+/// Begins a simulation.
+struct Begin<'a>(SimulationInput<'a>);
+
+impl<'a> Visitor for Begin<'a> {
+    type Output = Simulation<'a>;
+
+    fn visit<T: Transports + 'static>(self, transports: T) -> Simulation<'a> {
+        Simulation(Box::new(Engine::new(transports, self.0)))
+    }
 }
 
 impl From<InputError> for Mistake {
     fn from(error: InputError) -> Self {
         match error {
-            InputError::Transport(error) => Self::from(error).within("transport"),
+            InputError::Transport(error) => Self::from(error),
             InputError::Balancer(error) => Self::from(error).within("balancer"),
         }
     }
 }
 
-/// Refuses parameters of a transport, and of a load balancer at switches or at hosts, that cannot be meant on this fabric.
+/// Refuses parameters of transports, and of a load balancer at switches or at hosts, that cannot be meant on this fabric.
 ///
 /// # Errors
 /// The first such parameter.
 pub fn check_parameters(
-    transport: &TransportSpec,
+    transports: &TransportsSpec,
     balancer: &BalancerSpec,
     topology: &Topology,
     faults: &[FaultEvent],
 ) -> Result<(), InputError> {
-    let sizes = with_protocol!(transport, |protocol| PacketSizes::of(&protocol))?;
+    let sizes = transports.with_transports(AskSizes)?;
     balancer.fits(&Facts { topology, faults, sizes }).map_err(InputError::Balancer)
 }
 
@@ -96,7 +104,7 @@ impl SimulationInput<'_> {
     /// The first such parameter.
     pub fn check(&self) -> Result<(), InputError> {
         if self.external.is_some() {
-            return with_protocol!(self.transport, |protocol| drop(protocol));
+            return Ok(self.transport.validate()?);
         }
         check_parameters(self.transport, self.balancer, self.topology, self.faults)
     }
@@ -144,7 +152,7 @@ trait Runs {
     fn into_results(self: Box<Self>) -> Results;
 }
 
-impl<P: Protocol> Runs for Engine<'_, P> {
+impl<T: Transports> Runs for Engine<'_, T> {
     fn advance(&mut self, max_events: u64) -> Status {
         Engine::advance(self, max_events)
     }
@@ -168,7 +176,7 @@ impl<'a> Simulation<'a> {
     /// A parameter of the transport that makes no sense.
     pub fn new(input: SimulationInput<'a>) -> Result<Self, InputError> {
         let transport = input.transport;
-        with_protocol!(transport, |protocol| Self(Box::new(Engine::new(protocol, input))))
+        Ok(transport.with_transports(Begin(input))?)
     }
 
     /// Processes up to `max_events` events.

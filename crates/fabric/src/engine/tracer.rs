@@ -94,7 +94,7 @@ mod tests {
 
     fn flow(size_bytes: u64, background: bool) -> Flow {
         let (src, dst) = (HostId(0), HostId(1));
-        Flow { start: Time::ZERO, src, dst, size_bytes, class: Class::Unknown, background }
+        Flow { start: Time::ZERO, src, dst, size_bytes, class: Class::Unknown, background, transport: 0 }
     }
 
     fn packet(flow: u32, kind: Kind) -> Packet {

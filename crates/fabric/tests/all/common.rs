@@ -6,7 +6,7 @@ use weft_fabric::{Ending, Results, Simulation, SimulationInput, Status};
 use weft_packet::{Class, HostId};
 use weft_topology::{Fabric, FabricSpec};
 use weft_traffic::Flow;
-use weft_transport::TransportSpec;
+use weft_transport::{TransportSpec, TransportsSpec};
 use weft_units::{Span, Time};
 
 /// Two leaves, two spines, two hosts a leaf: the smallest fabric with a choice.
@@ -26,6 +26,14 @@ pub fn transport(text: &str) -> TransportSpec {
     toml::from_str(text).unwrap()
 }
 
+/// A transport, or several: tables `[[transport]]`.
+pub fn transports(text: &str) -> TransportsSpec {
+    if text.contains("[[transport]]") {
+        return text.parse::<toml::Table>().unwrap()["transport"].clone().try_into().unwrap();
+    }
+    transport(text).into()
+}
+
 pub fn balancer(text: &str) -> BalancerSpec {
     toml::from_str(text).unwrap()
 }
@@ -38,6 +46,7 @@ pub fn flow(start_us: u64, src: u16, dst: u16, size_bytes: u64) -> Flow {
         size_bytes,
         class: Class::Unknown,
         background: false,
+        transport: 0,
     }
 }
 
@@ -83,7 +92,7 @@ impl<'a> Run<'a> {
     /// The run with schemes of switches that the test makes, if it does.
     pub fn with_external(&self, flows: &[Flow], external: Option<Make<'_>>) -> (Results, Ending) {
         let mut make = external.map(|make| move |info: &SwitchInfo<'_>| make(info));
-        let (transport, balancer) = (transport(self.transport), balancer(self.balancer));
+        let (transport, balancer) = (transports(self.transport), balancer(self.balancer));
         let mut simulation = Simulation::new(SimulationInput {
             topology: &self.fabric.topology,
             faults: &self.fabric.faults,

@@ -4,7 +4,7 @@ use weft_balance::BalancerSpec;
 use weft_fabric::{Ending, Simulation, SimulationInput, Status};
 use weft_units::{Span, Time};
 
-use crate::common::{Run, SMALL, balancer, fabric, flow, transport};
+use crate::common::{Run, SMALL, balancer, fabric, flow, transports};
 
 const ECMP: &str = "name = 'ecmp'";
 
@@ -12,7 +12,7 @@ const ECMP: &str = "name = 'ecmp'";
 fn a_run_that_is_over_stays_over_and_its_clock_stands() {
     let fabric = fabric(SMALL);
     let flows = [flow(0, 0, 2, 100_000_000)];
-    let (transport, balancer): (_, BalancerSpec) = (transport("name = 'dctcp'"), balancer(ECMP));
+    let (transport, balancer): (_, BalancerSpec) = (transports("name = 'dctcp'"), balancer(ECMP));
     let mut simulation = Simulation::new(SimulationInput {
         topology: &fabric.topology,
         faults: &fabric.faults,

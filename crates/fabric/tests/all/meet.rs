@@ -170,7 +170,7 @@ fn either_prober_spreads_flows_and_finishes_them() {
 /// What is said about parameters on a fabric, and whether the flow ends nevertheless.
 fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
     let balancer = crate::common::balancer(&format!("{MEET}\n{parameters}"));
-    let transport = crate::common::transport(DCTCP);
+    let transport = crate::common::transports(DCTCP);
     let flows = [flow(0, 0, fabric.topology.hosts as u16 - 1, SIZE)];
     let input = SimulationInput {
         topology: &fabric.topology,

@@ -31,6 +31,7 @@ fn the_mean_wait_of_an_m_d_1_queue_is_within_two_percent() {
                     size_bytes: 1_460,
                     class: Class::Unknown,
                     background: false,
+                    transport: 0,
                 }
             })
             .collect();

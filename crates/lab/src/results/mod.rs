@@ -9,3 +9,4 @@ pub mod spread;
 pub mod stats;
 pub mod summary;
 pub mod table;
+pub(crate) mod transports;

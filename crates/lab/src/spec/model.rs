@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use weft_balance::BalancerSpec;
 use weft_topology::FabricSpec;
 use weft_traffic::TrafficSpec;
-use weft_transport::TransportSpec;
+use weft_transport::TransportsSpec;
 use weft_units::{Bytes, Mistake, Span};
 
 use crate::bins::{SizeRange, parse_bins};
@@ -21,9 +21,9 @@ pub struct Spec {
     pub fabric: FabricSpec,
     /// Which bytes go where, and when.
     pub traffic: TrafficSpec,
-    /// What carries the bytes.
+    /// What carries the bytes: a table for all flows, or tables `[[transport]]` that traffic names by label.
     #[serde(default)]
-    pub transport: TransportSpec,
+    pub transport: TransportsSpec,
     /// What chooses the paths. Default: ECMP.
     #[serde(default = "ecmp")]
     pub balancer: BalancerSpec,
@@ -84,7 +84,7 @@ impl Spec {
     /// Refuses values that the types allow and that cannot be meant.
     pub(crate) fn check(&self) -> Result<(), Mistake> {
         self.run.check()?;
-        self.transport.validate().map_err(|error| Mistake::from(error).within("transport"))?;
+        self.transport.validate().map_err(Mistake::from)?;
         self.balancer.validate().map_err(|error| Mistake::from(error).within("balancer"))
     }
 }

@@ -101,6 +101,8 @@ fn check_tables(document: &Document<'_>) -> Result<(), SpecError> {
     for name in ["run", "fabric", "traffic", "transport", "balancer"] {
         let found = match document.value.get(name) {
             None | Some(Value::Table(_)) => continue,
+            // Several transports are a list of tables.
+            Some(Value::Array(items)) if name == "transport" && items.iter().all(Value::is_table) => continue,
             Some(Value::Array(_)) => "a list".to_owned(),
             Some(Value::String(text)) => format!("{text:?}"),
             Some(other) => other.to_string(),

@@ -7,19 +7,6 @@ use super::Mptcp;
 use crate::ParamError;
 use crate::tcp::Ecn;
 
-/// How the windows of a flow's subflows grow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Coupling {
-    /// Each as a TCP of its own.
-    None,
-    /// Linked increases: RFC 6356.
-    #[default]
-    Lia,
-    /// Opportunistic linked increases: Khalili et al. 2012.
-    Olia,
-}
-
 /// Which subflow is served first if several have room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -54,6 +41,7 @@ impl MptcpEcn {
     }
 }
 
+pub use crate::congestion::Coupling;
 pub use crate::tcp::MptcpConfig;
 
 /// The most subflows of a flow.

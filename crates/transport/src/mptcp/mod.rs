@@ -21,7 +21,6 @@
 //! acknowledgement has 8 (`DATA_ACK` alone). The number of an acknowledgement's SACK blocks falls from four to three for it.
 
 mod config;
-mod coupling;
 mod data;
 mod receiver;
 mod sender;

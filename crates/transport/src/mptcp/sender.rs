@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use weft_packet::{Kind, Packet, PacketFlags};
 use weft_units::{Rate, Span, Stream, Time};
 
-use super::coupling::{Growth, Share};
 use super::data::Data;
 use super::{Mptcp, Scheduler, take_data_ack};
+use crate::congestion::{Coupled, Growth, Share};
 use crate::{FlowSize, Outbox, Outgoing, Protocol, Resend, SenderState, SenderStats, tcp};
 
 /// The sending end of a flow.
@@ -84,8 +84,9 @@ impl Sender {
                 return SenderState::Done;
             }
         }
+        let control = Coupled { alone: &mptcp.tcp.control, growth: self.growth(mptcp, index) };
         self.with(mptcp, index, out, |tcp, out| {
-            mptcp.tcp.sender_receives(tcp, &packet, out);
+            tcp.receives(&mptcp.tcp, &control, &packet, out);
         });
         if self.open < mptcp.subflows && self.data.acknowledged() >= mptcp.join_after {
             self.open = mptcp.subflows;
@@ -140,6 +141,13 @@ impl Sender {
         }
     }
 
+    /// How a subflow's window grows in congestion avoidance, as all of them stand.
+    fn growth(&self, mptcp: &Mptcp, index: u8) -> Growth {
+        let own = self.subflows.get(usize::from(index)).filter(|subflow| subflow.tcp.avoids_congestion());
+        let own = own.and_then(Subflow::share);
+        Growth::new(mptcp.coupling, own, self.subflows.iter().filter_map(Subflow::share))
+    }
+
     /// Lets a subflow act, with all that it may take at hand.
     fn with<O: Outbox>(
         &mut self,
@@ -148,17 +156,13 @@ impl Sender {
         out: &mut O,
         act: impl FnOnce(&mut tcp::Sender, &mut Way<'_, O>),
     ) {
-        let own = self.subflows.get(usize::from(index)).filter(|subflow| subflow.tcp.avoids_congestion());
-        let own = own.and_then(Subflow::share);
-        let growth = Growth::new(mptcp.coupling, own, self.subflows.iter().filter_map(Subflow::share));
-        let cwnd = own.map_or(1.0, |own| own.cwnd);
         let Self { subflows, data, .. } = self;
         let Some(Subflow { tcp, carried, base, deadline, losses }) = subflows.get_mut(usize::from(index))
         else {
             return;
         };
         tcp.supply(data.available(index));
-        act(tcp, &mut Way { mptcp, out, index, data, carried, base: *base, growth, cwnd, deadline });
+        act(tcp, &mut Way { mptcp, out, index, data, carried, base: *base, deadline });
         let acknowledged = tcp.acknowledged();
         losses.note(tcp.reductions(), acknowledged);
         carried.drain(..(acknowledged - *base) as usize);
@@ -213,9 +217,6 @@ struct Way<'a, O> {
     data: &'a mut Data,
     carried: &'a mut VecDeque<u32>,
     base: u32,
-    growth: Growth,
-    /// Its window, for which `growth` was worked out.
-    cwnd: f64,
     deadline: &'a mut Time,
 }
 
@@ -257,9 +258,5 @@ impl<O: Outbox> Outbox for Way<'_, O> {
 
     fn timed_out(&mut self) {
         self.out.timed_out_on(self.index);
-    }
-
-    fn increase(&self, alone: f64, acked: u32) -> f64 {
-        self.growth.applied(alone, acked, self.cwnd)
     }
 }

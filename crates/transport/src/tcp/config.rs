@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
-use super::rack::Tolerance;
+use super::recovery::{Recovery, Tolerance};
 use super::{Ecn, Tcp};
 use crate::ParamError;
+use crate::congestion::{Control, Dctcp, NewReno};
 use crate::mptcp::{Coupling, MptcpEcn, Scheduler};
 
 /// Adds the keys that all TCPs share.
@@ -151,6 +152,10 @@ impl MptcpConfig {
     pub(crate) fn subflow(&self, ecn: Ecn) -> Result<Tcp, ParamError> {
         let sum = |a: Bytes, b: Bytes| Bytes::new(a.as_u64().saturating_add(b.as_u64()));
         let mss = Bytes::new(self.mss.as_u64().saturating_sub(self.dss_option.as_u64()));
+        let control = match ecn {
+            Ecn::Off | Ecn::Classic => Control::NewReno(NewReno),
+            Ecn::Dctcp => Control::Dctcp(Dctcp { g: 1.0 / 16.0, initial_alpha: 1.0 }),
+        };
         let shared = Shared {
             mss,
             header: sum(self.header, self.dss_option),
@@ -158,7 +163,7 @@ impl MptcpConfig {
             syn_size: Some(self.syn_size.unwrap_or(self.header)),
             ..Shared::from(self)
         };
-        shared.build(ecn, 1.0 / 16.0, 1.0)
+        shared.build(ecn, control)
     }
 }
 
@@ -168,7 +173,7 @@ impl TcpConfig {
     /// # Errors
     /// If a parameter makes no sense.
     pub fn build(&self) -> Result<Tcp, ParamError> {
-        Shared::from(self).build(self.ecn.ecn(), 1.0, 1.0)
+        Shared::from(self).build(self.ecn.ecn(), Control::NewReno(NewReno))
     }
 }
 
@@ -181,12 +186,13 @@ impl DctcpConfig {
         ParamError::unless(self.g > 0.0 && self.g <= 1.0, "g", self.g, "above 0, at most 1")?;
         let alpha = self.initial_alpha;
         ParamError::unless((0.0..=1.0).contains(&alpha), "initial_alpha", alpha, "0 to 1")?;
-        Shared::from(self).build(Ecn::Dctcp, self.g, alpha)
+        let rules = Dctcp { g: self.g, initial_alpha: alpha };
+        Shared::from(self).build(Ecn::Dctcp, Control::Dctcp(rules))
     }
 }
 
 impl Shared {
-    fn build(&self, ecn: Ecn, g: f64, initial_alpha: f64) -> Result<Tcp, ParamError> {
+    fn build(&self, ecn: Ecn, control: Control) -> Result<Tcp, ParamError> {
         self.check_counts()?;
         self.check_times()?;
         self.check_reordering()?;
@@ -207,18 +213,24 @@ impl Shared {
             initial_rto: self.initial_rto,
             min_rto: self.min_rto,
             max_rto: self.max_rto,
-            sack: self.sack,
-            rack: self
-                .rack
-                .then_some(Tolerance { round_trips: self.rack_window, adapts: self.rack_adaptive }),
+            recovery: self.recovery(),
             reorder_hold: self.reorder_hold,
             reorder_segments: self.reorder_segments,
             limited_transmit: self.limited_transmit,
             handshake: self.handshake,
             ecn,
-            g,
-            initial_alpha,
+            control,
         })
+    }
+
+    fn recovery(&self) -> Recovery {
+        match (self.sack, self.rack) {
+            (true, true) => {
+                Recovery::Rack(Tolerance { round_trips: self.rack_window, adapts: self.rack_adaptive })
+            }
+            (true, false) => Recovery::Sack,
+            (false, _) => Recovery::NewReno,
+        }
     }
 
     fn check_counts(&self) -> Result<(), ParamError> {

@@ -1,4 +1,4 @@
-//! TCP: Reno congestion control with NewReno or SACK recovery, and DCTCP.
+//! TCP: Reno congestion control with NewReno or SACK recovery, and DCTCP. The rules of windows are in `congestion`.
 //!
 //! - Slow start, congestion avoidance, fast retransmit: RFC 5681. Recovery: RFC 6582 or, with SACK, RFC 6675.
 //!   Loss by time: RFC 8985. Limited transmit: RFC 3042. Timeouts: RFC 6298, from time stamps (RFC 7323).
@@ -9,14 +9,11 @@
 //! A flow that never ends stops after 2^32 - 1 segments, which is 500 s at 100 Gbit/s.
 
 mod config;
-mod congestion;
-mod rack;
 mod reassembly;
 mod receiver;
 mod recovery;
 mod resequence;
 mod rtt;
-mod scoreboard;
 pub(crate) mod segments;
 mod sender;
 
@@ -27,6 +24,7 @@ pub use sender::Sender;
 use weft_packet::Packet;
 use weft_units::Span;
 
+use crate::congestion::Control;
 use crate::{Delivery, FlowSize, Outbox, Protocol, ReceiverStats, SenderState, SenderStats};
 
 /// How an end reacts to marks.
@@ -53,9 +51,8 @@ pub struct Tcp {
     dup_ack_threshold: u32,
     ack_every: u16,
     ecn: Ecn,
-    sack: bool,
-    /// Losses are found by time.
-    rack: Option<rack::Tolerance>,
+    pub(crate) control: Control,
+    recovery: recovery::Recovery,
     /// Zero holds nothing.
     reorder_hold: Span,
     reorder_segments: u32,
@@ -63,8 +60,6 @@ pub struct Tcp {
     handshake: bool,
     min_rto: Span,
     max_rto: Span,
-    g: f64,
-    initial_alpha: f64,
     initial_rto: Span,
     ack_timeout: Span,
     syn_timeout: Span,
@@ -106,7 +101,7 @@ impl Protocol for Tcp {
 
     #[inline]
     fn sender_receives(&self, sender: &mut Sender, packet: &Packet, out: &mut impl Outbox) -> SenderState {
-        sender.receives(self, packet, out)
+        sender.receives(self, &self.control, packet, out)
     }
 
     fn sender_wakes(&self, sender: &mut Sender, out: &mut impl Outbox) -> SenderState {

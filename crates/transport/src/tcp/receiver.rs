@@ -236,7 +236,7 @@ impl Receiver {
         // RFC 2883: RACK wants to know.
         self.acknowledge_with(
             tcp,
-            PacketFlags::default().with_if(PacketFlags::RETRANSMISSION, known && tcp.rack.is_some()),
+            PacketFlags::default().with_if(PacketFlags::RETRANSMISSION, known && tcp.recovery.has_dsack()),
             out,
         );
         if complete { Delivery::Complete } else { Delivery::Ongoing }
@@ -267,7 +267,7 @@ impl Receiver {
     #[inline]
     fn acknowledge_with(&mut self, tcp: &Tcp, flags: PacketFlags, out: &mut impl Outbox) {
         let blocks = match &self.reassembly {
-            Some(reassembly) if tcp.sack && self.held > 0 => reassembly.blocks(self.expected),
+            Some(reassembly) if tcp.recovery.has_sack() && self.held > 0 => reassembly.blocks(self.expected),
             _ => [SackBlock::default(); Packet::SACK_BLOCKS],
         };
         out.send(Outgoing {

@@ -1,12 +1,12 @@
-//! The sending end: what it keeps, how it opens, sends and takes acknowledgements. Losses are in `recovery`.
+//! The sending end: what it keeps, how it opens, sends and takes acknowledgements. How losses are found and mended is in `recovery`.
 
 use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
 use weft_units::{Span, Time};
 
-use super::congestion::{MarkEstimator, Window};
+use super::recovery::Board;
 use super::rtt::{RttEstimator, backed_off};
-use super::scoreboard::Scoreboard;
 use super::{Ecn, Tcp};
+use crate::congestion::{Controller, Window};
 use crate::{FlowSize, Outbox, Outgoing, Resend, SenderState, SenderStats};
 
 /// Where a sender is in its life.
@@ -37,7 +37,6 @@ pub struct Sender {
     pub(super) segments: u32,
     pub(super) window: Window,
     pub(super) rtt: RttEstimator,
-    pub(super) marks: MarkEstimator,
     pub(super) last_payload: u16,
     pub(super) phase: Phase,
     /// Timeouts since the last acknowledgement of new data.
@@ -56,8 +55,8 @@ pub struct Sender {
     /// This recovery has seen a partial acknowledgement.
     pub(super) partial_seen: bool,
     pub(super) counts: Counts,
-    /// What SACK blocks have said; only with SACK, and only after the first block.
-    pub(super) scoreboard: Option<Box<Scoreboard>>,
+    /// What its recovery keeps of single segments: with SACK after the first block, with RACK always, else nothing.
+    pub(super) board: Option<Box<Board>>,
 }
 
 /// What is counted beyond what the sequence numbers say.
@@ -79,9 +78,8 @@ impl Sender {
             next: 0,
             max: 0,
             segments: size.segments,
-            window: Window { cwnd: tcp.initial_window, ssthresh: tcp.initial_ssthresh },
+            window: tcp.control.window(tcp.initial_window, tcp.initial_ssthresh),
             rtt: RttEstimator::new(tcp),
-            marks: MarkEstimator::new(tcp.initial_alpha),
             last_payload: size.last_payload,
             phase: Phase::Idle,
             backoff: 0,
@@ -92,7 +90,7 @@ impl Sender {
             cwr_due: false,
             partial_seen: false,
             counts: Counts::default(),
-            scoreboard: None,
+            board: None,
         }
     }
 
@@ -106,9 +104,15 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn receives(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) -> SenderState {
+    pub(crate) fn receives(
+        &mut self,
+        tcp: &Tcp,
+        control: &impl Controller,
+        packet: &Packet,
+        out: &mut impl Outbox,
+    ) -> SenderState {
         match (self.phase, packet.kind) {
-            (Phase::Open | Phase::Recovery, Kind::Ack) => self.on_ack(tcp, packet, out),
+            (Phase::Open | Phase::Recovery, Kind::Ack) => self.on_ack(tcp, control, packet, out),
             (Phase::SynSent, Kind::SynAck) => self.on_syn_ack(tcp, packet, out),
             _ => {}
         }
@@ -117,27 +121,21 @@ impl Sender {
 
     pub(super) fn wakes(&mut self, tcp: &Tcp, out: &mut impl Outbox) -> SenderState {
         match self.phase {
-            Phase::Open | Phase::Recovery if tcp.rack.is_some() => self.wakes_by_time(tcp, out),
             Phase::SynSent => {
                 self.count_timeout(backed_off(tcp, tcp.syn_timeout, self.backoff));
                 out.timed_out();
                 self.backoff = self.backoff.saturating_add(1);
                 self.send_syn(tcp, out);
             }
-            Phase::Open | Phase::Recovery if self.una < self.max => self.time_out(tcp, out),
-            _ => {}
+            Phase::Open | Phase::Recovery => self.on_timer(tcp, out),
+            Phase::Idle | Phase::Done => {}
         }
         self.state()
     }
 
     fn open(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         self.phase = Phase::Open;
-        if tcp.rack.is_some() {
-            self.open_by_time(tcp, out);
-            return;
-        }
-        self.send_allowed(tcp, out);
-        self.arm(tcp, out);
+        self.send_first_window(tcp, out);
     }
 
     fn send_syn(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
@@ -165,7 +163,7 @@ impl Sender {
     }
 
     #[inline]
-    fn on_ack(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) {
+    fn on_ack(&mut self, tcp: &Tcp, control: &impl Controller, packet: &Packet, out: &mut impl Outbox) {
         let ack = packet.seq;
         // Older than what is known, or of data never sent: RFC 9293 §3.10.7.4.
         if ack < self.una || ack > self.max {
@@ -173,80 +171,30 @@ impl Sender {
         }
         let marked = packet.flags.has(PacketFlags::ECE) && tcp.ecn != Ecn::Off;
         self.counts.marked_acks += u32::from(marked);
-        if tcp.rack.is_some() {
-            self.on_ack_by_time(tcp, packet, marked, out);
-            return;
-        }
-        let sack_news = tcp.sack && self.take_sack(packet);
-        if ack > self.una {
-            self.on_new_ack(tcp, packet, marked, out);
-        } else if self.una < self.max {
-            self.on_duplicate_ack(tcp, marked, sack_news, out);
-        }
-    }
-
-    #[inline]
-    fn on_new_ack(&mut self, tcp: &Tcp, packet: &Packet, marked: bool, out: &mut impl Outbox) {
-        let ack = packet.seq;
-        let acked = ack - self.una;
-        self.una = ack;
-        // After a timeout the acknowledgement may cover segments that arrived before and need not be sent again.
-        self.next = self.next.max(ack);
-        (self.dup_acks, self.limited, self.backoff) = (0, 0, 0);
-        // RFC 7323 §4.1: an acknowledgement of new data gives a sample.
-        self.rtt.sample(tcp, out.now().since(packet.sent));
-        if tcp.ecn == Ecn::Dctcp {
-            self.marks.count(tcp.g, acked, marked, ack, self.next);
-        }
-        let mut restart_timer = true;
-        if self.phase == Phase::Recovery {
-            restart_timer = self.on_ack_in_recovery(tcp, acked, out);
-        } else {
-            if marked {
-                self.on_mark(tcp);
-            }
-            // RFC 3168 §6.1.2: no growth on an acknowledgement with ECE. As in Linux's CWR state, there is none
-            // in the whole window that follows the reduction.
-            if self.una > self.cwr_end {
-                self.window.grow(acked, tcp.max_window, out);
-            }
-        }
-        if self.una == self.segments {
-            self.finish(out);
-            return;
-        }
-        self.send_allowed(tcp, out);
-        if restart_timer {
-            self.arm(tcp, out);
-        }
+        self.follow(tcp, control, packet, marked, out);
     }
 
     /// An acknowledgement carried ECE, outside recovery.
-    pub(super) fn on_mark(&mut self, tcp: &Tcp) {
+    pub(super) fn on_mark(&mut self, control: &impl Controller) {
         // At most once per window of data, be it for marks or for losses (RFC 3168 §6.1.2).
         if self.una <= self.cwr_end || (self.recover > 0 && self.una <= self.recover) {
             return;
         }
-        match tcp.ecn {
-            Ecn::Off => return,
-            Ecn::Classic => self.window.scale(0.5),
-            // RFC 8257 §3.3 step 9.
-            Ecn::Dctcp => self.window.scale(1.0 - self.marks.alpha / 2.0),
-        }
+        control.on_mark(&mut self.window);
         self.cwr_end = self.next;
         self.cwr_due = true;
     }
 
     pub(super) fn finish(&mut self, out: &mut impl Outbox) {
         self.phase = Phase::Done;
-        self.scoreboard = None;
+        self.board = None;
         out.wake_at(Time::NEVER);
     }
 
     /// Sends what the window allows.
     #[inline]
     pub(super) fn send_allowed(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
-        if self.scoreboard.is_some() {
+        if self.board.is_some() {
             self.send_around_sacked(tcp, out);
             return;
         }
@@ -414,7 +362,7 @@ impl Sender {
 
     /// DCTCP's estimate of the marked share, 0 to 1.
     pub const fn marked_share(&self) -> f64 {
-        self.marks.alpha
+        self.window.marks.alpha
     }
 
     /// Smoothed round-trip time and its variation (RFC 6298); zero before the first sample.

@@ -4,14 +4,12 @@
 
 mod world;
 
-use std::cell::RefCell;
-
 use proptest::prelude::*;
 use weft_packet::Kind;
 use weft_transport::mptcp::{Coupling, MptcpConfig, MptcpEcn, Scheduler};
 use weft_transport::tcp::TcpConfig;
 use weft_transport::{FlowSize, Mptcp, Protocol, TransportSpec};
-use weft_units::{Bytes, Purpose, Span, Stream, Time};
+use weft_units::{Bytes, Span, Time};
 use world::{LATENCY, Path, World};
 
 const RTT: Span = Span::from_us(100);
@@ -145,61 +143,6 @@ fn what_a_timeout_gives_back_goes_to_the_subflow_with_the_shortest_round_trip_if
         again.subflow
     };
     assert_eq!([Scheduler::ByNumber, Scheduler::LowestRtt].map(first_to_carry), [0, 2]);
-}
-
-/// Packets of a link that all of them share: a queue in front of it, which drops with a probability that grows with
-/// what waits, as RED does.
-struct Bottleneck {
-    free_at: Time,
-    stream: Stream,
-}
-
-impl Bottleneck {
-    /// A segment at 1 Gbit/s.
-    const SERVICE: Span = Span::from_us(12);
-
-    fn pass(&mut self, now: Time) -> Option<Span> {
-        let waits = self.free_at.since(now);
-        // One of 250 at 32 packets.
-        if self.stream.below(8_000) < (waits.as_ps() / Self::SERVICE.as_ps()) as u32 {
-            return None;
-        }
-        self.free_at = now + waits + Self::SERVICE;
-        Some(waits + Self::SERVICE)
-    }
-}
-
-#[test]
-fn two_subflows_take_of_a_shared_bottleneck_what_a_tcp_beside_them_takes() {
-    // Both flows see one queue, and lose one packet of some 250, since some 32 wait: windows of 20 segments each, and a round
-    // trip of 100 + 32 x 12 us. That is 42,000 segments/s and 170 losses/s for each. A rate goes with 1 / sqrt(loss), and n
-    // losses tell a loss rate to 1 / sqrt(n): so after 10 s a rate is known to 1 / (2 sqrt(1,700)) = 1.2 %, and the ratio
-    // of two to 1.7 %. With x of the window on one subflow, 1 - x on the other, a share q = x^2 + (1-x)^2 of TCP's decrease
-    // meets OLIA's growth of q and LIA's of max(x, 1-x), in parts of TCP's. So OLIA takes what TCP takes, and LIA
-    // sqrt(max(x, 1-x) / q) of it: as much where x is 1/2 or 1, up to 9.9 % more in between.
-    let tcp = TcpConfig { sack: true, ..TcpConfig::default() }.build().unwrap();
-    let endless = FlowSize::endless(1_440);
-    let ratio = |coupling| {
-        let two = mptcp(|config| (config.subflows, config.coupling) = (2, coupling));
-        let link = Bottleneck { free_at: Time::ZERO, stream: Stream::new(5, Purpose::Loss, 1) };
-        let link = RefCell::new(link);
-        let path = || -> Path<'_> { Box::new(|now, _, _| link.borrow_mut().pass(now)) };
-        let (mut one, mut both) =
-            (World::new(&tcp, endless, 1, path()), World::new(&two, endless, 2, path()));
-        one.start();
-        both.start();
-        while one.next_at().min(both.next_at()) < at(10_000_000) {
-            if one.next_at() <= both.next_at() { one.step() } else { both.step() }
-        }
-        let carried = two.receiver_stats(&both.receiver).segments_received as f64;
-        carried / tcp.receiver_stats(&one.receiver).segments_received as f64
-    };
-    for coupling in [Coupling::Lia, Coupling::Olia] {
-        let ratio = ratio(coupling);
-        assert!((0.9..1.1).contains(&ratio), "{coupling:?}: {ratio} of the TCP beside it");
-    }
-    let uncoupled = ratio(Coupling::None);
-    assert!((1.8..2.2).contains(&uncoupled), "{uncoupled} of the TCP beside it");
 }
 
 #[test]

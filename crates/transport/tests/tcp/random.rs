@@ -27,9 +27,7 @@ fn any_tcp_with(sack: bool) -> impl Strategy<Value = Tcp> {
             match toml::from_str(&text).unwrap() {
                 TransportSpec::Tcp(config) => config.build().unwrap(),
                 TransportSpec::Dctcp(config) => config.build().unwrap(),
-                TransportSpec::ExpressPass(_) | TransportSpec::Mptcp(_) | TransportSpec::MaxPass(_) => {
-                    panic!("no TCP")
-                }
+                other => panic!("{} is no TCP", other.name()),
             }
         },
     )

@@ -2,7 +2,7 @@
 
 use weft_balance::{BalancerSpec, EdgeHooks, EdgeScheme, FabricFacts, HostInfo};
 use weft_packet::{HostId, Route};
-use weft_transport::{FlowSize, Protocol};
+use weft_transport::{FlowSize, Protocol, Transports};
 use weft_units::Span;
 
 use weft_topology::{FaultEvent, FlowPackets, Ideal, Routes, Tier, Topology};
@@ -24,6 +24,13 @@ impl PacketSizes {
             header_bytes: protocol.segment_wire_bytes(two_segments, 1) - two_segments.last_payload,
             full_bytes: protocol.segment_wire_bytes(two_segments, 0),
         }
+    }
+
+    /// Those of all transports of a run: the headers of the first one, and the largest packet of any.
+    pub fn of_all(transports: &impl Transports) -> Self {
+        let full_bytes = transports.all().map(|transport| Self::of(transport).full_bytes).max();
+        let first = Self::of(transports.numbered(0));
+        Self { full_bytes: full_bytes.unwrap_or(first.full_bytes), ..first }
     }
 
     /// Bytes of payload in a full-size packet.

@@ -1,7 +1,7 @@
 //! What a host measured: kept apart from every other host's until the run ends, and merged then.
 
 use weft_packet::FlowId;
-use weft_transport::{Protocol, ReceiverStats, Resend, SenderStats};
+use weft_transport::{Protocol, ReceiverOf, ReceiverStats, Resend, SenderOf, SenderStats, Transports};
 use weft_units::{Span, Time};
 
 use super::{Plan, Receiver, Sender};
@@ -31,21 +31,22 @@ pub struct HostLog {
 
 impl HostLog {
     /// A sending end is over, or the run is.
-    pub fn note_sender<P: Protocol>(
+    pub fn note_sender<T: Transports>(
         &mut self,
-        plan: &Plan<'_, P>,
-        sender: &Sender<P::Sender>,
+        plan: &Plan<'_, T>,
+        sender: &Sender<SenderOf<T>>,
         acknowledged: Option<Time>,
     ) {
-        let stats = plan.protocol.sender_stats(&sender.state);
+        let stats = plan.of(&sender.end).sender_stats(&sender.state);
         self.sent.push(SenderRecord { flow: sender.end.flow(), acknowledged, stats });
     }
 
     /// A receiving end is closed, or the run is over.
-    pub fn note_receiver<P: Protocol>(&mut self, plan: &Plan<'_, P>, receiver: &Receiver<P::Receiver>) {
-        let (flow, stats) = (receiver.end.flow(), plan.protocol.receiver_stats(&receiver.state));
+    pub fn note_receiver<T: Transports>(&mut self, plan: &Plan<'_, T>, receiver: &Receiver<ReceiverOf<T>>) {
+        let flow = receiver.end.flow();
+        let stats = plan.of(&receiver.end).receiver_stats(&receiver.state);
         let traffic = &plan.flows[flow.index()];
-        self.closed_bytes[kind_of(traffic)] += arrived(&stats, traffic, plan.payload_bytes);
+        self.closed_bytes[kind_of(traffic)] += arrived(&stats, traffic, plan.payload_bytes(traffic));
         self.received.push(ReceiverRecord {
             flow,
             delivered: receiver.complete,

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use weft_balance::{EdgeHooks, EdgeScheme};
 use weft_packet::{FlowId, HostId, Kind, Packet};
 use weft_topology::Topology;
-use weft_transport::{Delivery, Protocol, SenderState};
+use weft_transport::{Delivery, Protocol, ReceiverOf, SenderOf, SenderState, Transports};
 use weft_units::{Span, Stream, Time};
 
 pub use edge::{Deeds, Edge};
@@ -65,11 +65,11 @@ pub struct Here<'h, 'n, 'a> {
 }
 
 /// A host.
-pub struct Host<P: Protocol> {
+pub struct Host<T: Transports> {
     edge: Edge,
     stream: Stream,
-    senders: Ends<Sender<P::Sender>>,
-    receivers: Ends<Receiver<P::Receiver>>,
+    senders: Ends<Sender<SenderOf<T>>>,
+    receivers: Ends<Receiver<ReceiverOf<T>>>,
     /// Receiving ends that have everything, and until when they stay; by time.
     lingering: VecDeque<(Time, u32)>,
     /// What it measured.
@@ -89,7 +89,7 @@ macro_rules! outbox {
     };
 }
 
-impl<P: Protocol> Host<P> {
+impl<T: Transports> Host<T> {
     /// A host of this number at the beginning.
     pub fn new(host: HostId, directory: &Directory, edge: Edge, stream: Stream, log: HostLog) -> Self {
         let (sent, received) = directory.counts[host.index()];
@@ -108,21 +108,22 @@ impl<P: Protocol> Host<P> {
     }
 
     /// One of its flows starts.
-    pub fn start_flow(&mut self, plan: &Plan<'_, P>, flow: FlowId, here: &mut Here<'_, '_, '_>) {
+    pub fn start_flow(&mut self, plan: &Plan<'_, T>, flow: FlowId, here: &mut Here<'_, '_, '_>) {
         let mut end = plan.end(flow, Side::Sender, &self.edge.scheme);
         end.set_ports(plan.ports(flow, here));
-        let state = plan.protocol.sender(plan.size(flow));
+        let state = plan.transport(plan.traffic(flow)).sender(plan.size(flow));
         let number = plan.directory.number(Side::Sender, flow);
         let sender = self.senders.get_or_open(number, |_| Sender { end, state });
+        let protocol = plan.of(&sender.end);
         let mut out = outbox!(self, sender, here);
-        plan.protocol.start(&mut sender.state, &mut out);
+        protocol.start(&mut sender.state, &mut out);
     }
 
     /// A packet reached the host, with this option word: reads what it brings beyond its transport's fields, and passes it
     /// through the edge scheme. Returns whether one of the host's flows ended by it.
     pub fn read(
         &mut self,
-        plan: &Plan<'_, P>,
+        plan: &Plan<'_, T>,
         packet: Packet,
         option: u32,
         here: &mut Here<'_, '_, '_>,
@@ -163,7 +164,7 @@ impl<P: Protocol> Host<P> {
 
     fn deliver_all(
         &mut self,
-        plan: &Plan<'_, P>,
+        plan: &Plan<'_, T>,
         delivered: Vec<Packet>,
         here: &mut Here<'_, '_, '_>,
     ) -> bool {
@@ -177,7 +178,7 @@ impl<P: Protocol> Host<P> {
 
     /// A packet comes to its transport. Returns whether one of the host's flows ended by it.
     #[inline]
-    pub fn deliver(&mut self, plan: &Plan<'_, P>, packet: &Packet, here: &mut Here<'_, '_, '_>) -> bool {
+    pub fn deliver(&mut self, plan: &Plan<'_, T>, packet: &Packet, here: &mut Here<'_, '_, '_>) -> bool {
         match Side::of(packet) {
             Side::Sender => self.deliver_to_sender(plan, packet, here),
             Side::Receiver => {
@@ -196,7 +197,7 @@ impl<P: Protocol> Host<P> {
     #[inline]
     fn deliver_to_sender(
         &mut self,
-        plan: &Plan<'_, P>,
+        plan: &Plan<'_, T>,
         packet: &Packet,
         here: &mut Here<'_, '_, '_>,
     ) -> bool {
@@ -205,18 +206,20 @@ impl<P: Protocol> Host<P> {
             self.stray(packet);
             return false;
         };
+        let protocol = plan.of(&sender.end);
         let mut out = outbox!(self, sender, here);
-        let state = plan.protocol.sender_receives(&mut sender.state, packet, &mut out);
+        let state = protocol.sender_receives(&mut sender.state, packet, &mut out);
         state == SenderState::Done && self.finish(plan, number, here)
     }
 
     #[inline]
-    fn deliver_to_receiver(&mut self, plan: &Plan<'_, P>, packet: &Packet, here: &mut Here<'_, '_, '_>) {
+    fn deliver_to_receiver(&mut self, plan: &Plan<'_, T>, packet: &Packet, here: &mut Here<'_, '_, '_>) {
         let now = here.nic.now();
         if let Some(paths) = &mut self.log.paths
             && packet.kind == Kind::Data
         {
-            paths.note(here.common.topology, packet, plan.traffic(packet.flow));
+            let flow = plan.traffic(packet.flow);
+            paths.note(here.common.topology, packet, flow, plan.header_bytes(flow));
         }
         let number = plan.directory.number(Side::Receiver, packet.flow);
         let (ends, lingering) = (&mut self.receivers, &mut self.lingering);
@@ -224,24 +227,26 @@ impl<P: Protocol> Host<P> {
         if packet.kind == Kind::Data {
             receiver.note_path(packet, now);
         }
+        let protocol = plan.of(&receiver.end);
         let mut out = outbox!(self, receiver, here);
-        let delivery = plan.protocol.receiver_receives(&mut receiver.state, packet, &mut out);
+        let delivery = protocol.receiver_receives(&mut receiver.state, packet, &mut out);
         if delivery == Delivery::Complete {
             self.complete(plan, number, Some(packet), now);
         }
     }
 
     /// The timer of a sending end is due. Returns whether the flow ended by it.
-    pub fn wake_sender(&mut self, plan: &Plan<'_, P>, flow: FlowId, here: &mut Here<'_, '_, '_>) -> bool {
+    pub fn wake_sender(&mut self, plan: &Plan<'_, T>, flow: FlowId, here: &mut Here<'_, '_, '_>) -> bool {
         let number = plan.directory.number(Side::Sender, flow);
         let Some(sender) = self.senders.get(number) else { return false };
         if !sender.end.first.timer_is_due(&mut here.nic) {
             return false;
         }
-        let before = plan.protocol.sender_stats(&sender.state).timed_out;
+        let before = plan.of(&sender.end).sender_stats(&sender.state).timed_out;
+        let protocol = plan.of(&sender.end);
         let mut out = outbox!(self, sender, here);
-        let state = plan.protocol.sender_wakes(&mut sender.state, &mut out);
-        let sum = plan.protocol.sender_stats(&sender.state).timed_out;
+        let state = protocol.sender_wakes(&mut sender.state, &mut out);
+        let sum = protocol.sender_stats(&sender.state).timed_out;
         if sum != before {
             self.log.timeouts.push(TimedOut { flow, at: here.nic.now(), sum });
         }
@@ -249,14 +254,15 @@ impl<P: Protocol> Host<P> {
     }
 
     /// The timer of a receiving end is due.
-    pub fn wake_receiver(&mut self, plan: &Plan<'_, P>, flow: FlowId, here: &mut Here<'_, '_, '_>) {
+    pub fn wake_receiver(&mut self, plan: &Plan<'_, T>, flow: FlowId, here: &mut Here<'_, '_, '_>) {
         let number = plan.directory.number(Side::Receiver, flow);
         let Some(receiver) = self.receivers.get(number) else { return };
         if !receiver.end.first.timer_is_due(&mut here.nic) {
             return;
         }
+        let protocol = plan.of(&receiver.end);
         let mut out = outbox!(self, receiver, here);
-        if plan.protocol.receiver_wakes(&mut receiver.state, &mut out) == Delivery::Complete {
+        if protocol.receiver_wakes(&mut receiver.state, &mut out) == Delivery::Complete {
             self.complete(plan, number, None, here.nic.now());
         }
     }
@@ -264,7 +270,7 @@ impl<P: Protocol> Host<P> {
     /// The edge scheme's timer for one end of a flow is due. Returns whether the flow ended by it.
     pub fn edge_timer(
         &mut self,
-        plan: &Plan<'_, P>,
+        plan: &Plan<'_, T>,
         side: Side,
         flow: FlowId,
         here: &mut Here<'_, '_, '_>,
@@ -280,27 +286,28 @@ impl<P: Protocol> Host<P> {
     }
 
     /// The receiving end of a flow: opened if it is not open.
-    fn receiver(&mut self, plan: &Plan<'_, P>, flow: FlowId, now: Time) -> &mut Receiver<P::Receiver> {
+    fn receiver(&mut self, plan: &Plan<'_, T>, flow: FlowId, now: Time) -> &mut Receiver<ReceiverOf<T>> {
         let number = plan.directory.number(Side::Receiver, flow);
         receiver_of(&mut self.receivers, &mut self.lingering, &self.edge, plan, (number, flow), now)
     }
 
     /// The receiver has the last byte: with `last`, or because a timer let go what was held.
     #[cold]
-    fn complete(&mut self, plan: &Plan<'_, P>, number: u32, last: Option<&Packet>, now: Time) {
+    fn complete(&mut self, plan: &Plan<'_, T>, number: u32, last: Option<&Packet>, now: Time) {
         let Some(receiver) = self.receivers.get(number) else { return };
-        let stall = plan.protocol.receiver_stats(&receiver.state).stalls.by_reordering_until(now);
+        let protocol = plan.of(&receiver.end);
+        let stall = protocol.receiver_stats(&receiver.state).stalls.by_reordering_until(now);
         let parts = receiver.followed.complete(last, now, stall);
         receiver.complete = Some(Completion { at: now, by_timer: last.is_none(), parts });
         let size = plan.size(receiver.end.flow());
-        if plan.protocol.finished_receiver(size).is_some() {
+        if protocol.finished_receiver(size).is_some() {
             self.lingering.push_back((now + LINGER, number));
         }
         self.forget_finished(plan, now);
     }
 
     /// Closes the receiving ends that have had everything for long enough.
-    fn forget_finished(&mut self, plan: &Plan<'_, P>, now: Time) {
+    fn forget_finished(&mut self, plan: &Plan<'_, T>, now: Time) {
         while let Some(&(_, number)) = self.lingering.front().filter(|(until, _)| *until <= now) {
             self.lingering.pop_front();
             let holds = self.receivers.get(number).is_some_and(|receiver| receiver.end.held() > 0);
@@ -314,7 +321,7 @@ impl<P: Protocol> Host<P> {
 
     /// Everything that the flow had to send is acknowledged. True: a flow ended.
     #[cold]
-    fn finish(&mut self, plan: &Plan<'_, P>, number: u32, here: &mut Here<'_, '_, '_>) -> bool {
+    fn finish(&mut self, plan: &Plan<'_, T>, number: u32, here: &mut Here<'_, '_, '_>) -> bool {
         let Some(mut sender) = self.senders.close(number) else { return false };
         if here.common.hooks.sending {
             for end in sender.end.all() {
@@ -336,7 +343,7 @@ impl<P: Protocol> Host<P> {
     }
 
     /// Its receiving ends that are open.
-    pub fn receivers(&self) -> impl Iterator<Item = &Receiver<P::Receiver>> {
+    pub fn receivers(&self) -> impl Iterator<Item = &Receiver<ReceiverOf<T>>> {
         self.receivers.iter()
     }
 
@@ -346,7 +353,7 @@ impl<P: Protocol> Host<P> {
     }
 
     /// What it measured, the flows that are still open included.
-    pub fn into_log(mut self, plan: &Plan<'_, P>) -> HostLog {
+    pub fn into_log(mut self, plan: &Plan<'_, T>) -> HostLog {
         for sender in self.senders.iter() {
             self.log.note_sender(plan, sender, None);
         }
@@ -372,23 +379,24 @@ fn end_of<'e, S, R>(
 
 /// The receiving end of a flow, by its number at its host: opened if it is not open.
 #[inline]
-fn receiver_of<'e, P: Protocol>(
-    ends: &'e mut Ends<Receiver<P::Receiver>>,
+fn receiver_of<'e, T: Transports>(
+    ends: &'e mut Ends<Receiver<ReceiverOf<T>>>,
     lingering: &mut VecDeque<(Time, u32)>,
     edge: &Edge,
-    plan: &Plan<'_, P>,
+    plan: &Plan<'_, T>,
     (number, flow): (u32, FlowId),
     now: Time,
-) -> &'e mut Receiver<P::Receiver> {
+) -> &'e mut Receiver<ReceiverOf<T>> {
     ends.get_or_open(number, |before| {
         let flow = FlowId(flow.0 % plan.flows.len() as u32);
         let (end, size) = (plan.end(flow, Side::Receiver, &edge.scheme), plan.size(flow));
+        let protocol = plan.of(&end);
         // Only an end of which nothing needs to be kept was closed.
-        let again = if before == Before::Closed { plan.protocol.finished_receiver(size) } else { None };
+        let again = if before == Before::Closed { protocol.finished_receiver(size) } else { None };
         if again.is_some() {
             lingering.push_back((now + LINGER, number));
         }
-        let state = again.unwrap_or_else(|| plan.protocol.receiver(size));
+        let state = again.unwrap_or_else(|| protocol.receiver(size));
         Receiver::new(end, state, plan.flows[flow.index()].start)
     })
 }

@@ -122,6 +122,8 @@ impl End {
 pub struct FlowEnd {
     /// The end of the first subflow, with the flow's own number and the transport's timer.
     pub first: End,
+    /// The number of its transport.
+    pub transport: u8,
     /// The ends of the other subflows, each `step` on from the number of the one before.
     others: Vec<End>,
     step: u32,
@@ -132,13 +134,13 @@ pub struct FlowEnd {
 }
 
 impl FlowEnd {
-    /// The ends of a flow with so many subflows, the number of each being `step` on from that of the one before.
-    pub fn new(first: End, subflows: u32, step: u32, edge: impl Fn() -> EdgeFlow) -> Self {
+    /// The ends of a flow over this transport with so many subflows, the number of each being `step` on from that of the one before.
+    pub fn new(first: End, transport: u8, (subflows, step): (u32, u32), edge: impl Fn() -> EdgeFlow) -> Self {
         let number = |subflow: u32| FlowId(first.flow.0 + subflow * step);
         let others =
             (1..subflows).map(|subflow| first.of_subflow(number(subflow), subflow, edge())).collect();
         let carried = if subflows > 1 { vec![Vec::new(); subflows as usize] } else { Vec::new() };
-        Self { first, others, step, ports: Box::default(), carried }
+        Self { first, transport, others, step, ports: Box::default(), carried }
     }
 
     /// The flow has these ports from now on.

@@ -3,10 +3,11 @@
 use weft_balance::EdgeScheme;
 use weft_packet::{FlowId, HostId, PacketFlags};
 use weft_traffic::Flow;
-use weft_transport::{FlowSize, Protocol};
+use weft_transport::{FlowSize, Protocol, Transports};
 use weft_units::mix64;
 
 use super::Here;
+use super::facts::PacketSizes;
 use super::flow::Side;
 use super::outbox::{End, FlowEnd};
 use crate::engine::ports::SwitchConfigs;
@@ -55,29 +56,49 @@ impl Directory {
 }
 
 /// What all hosts know before the run begins.
-pub struct Plan<'a, P> {
-    /// The transport.
-    pub protocol: P,
+pub struct Plan<'a, T> {
+    /// The transports.
+    pub transports: T,
     /// The traffic.
     pub flows: &'a [Flow],
     /// The hosts' numbers for it.
     pub directory: Directory,
-    /// Bytes of payload in a full-size packet.
-    pub payload_bytes: u64,
     /// What makes five-tuples of flows.
     pub hash_key: u64,
     /// How switches are configured, if the transport chooses ports by it.
     pub switches: SwitchConfigs,
 }
 
-impl<P: Protocol> Plan<'_, P> {
+impl<T: Transports> Plan<'_, T> {
+    /// The transport that carries a flow.
+    #[inline]
+    pub fn transport(&self, flow: &Flow) -> &T::Protocol {
+        self.transports.numbered(flow.transport)
+    }
+
+    /// The transport of an end of a flow.
+    #[inline]
+    pub fn of(&self, end: &FlowEnd) -> &T::Protocol {
+        self.transports.numbered(end.transport)
+    }
+
+    /// Bytes of payload in a full-size packet of a flow.
+    pub fn payload_bytes(&self, flow: &Flow) -> u64 {
+        PacketSizes::of(self.transport(flow)).payload_bytes()
+    }
+
+    /// Bytes of headers in every packet of a flow.
+    pub fn header_bytes(&self, flow: &Flow) -> u16 {
+        PacketSizes::of(self.transport(flow)).header_bytes
+    }
+
     /// The size of a flow.
     pub fn size(&self, flow: FlowId) -> FlowSize {
         let flow = &self.flows[flow.index()];
         if flow.background {
             FlowSize { segments: FlowSize::ENDLESS, last_payload: 1 }
         } else {
-            self.protocol.flow_size(flow.size_bytes)
+            self.transport(flow).flow_size(flow.size_bytes)
         }
     }
 
@@ -90,7 +111,8 @@ impl<P: Protocol> Plan<'_, P> {
         };
         let class = PacketFlags::of_class(traffic.class);
         let first = End::new(flow, side, hosts, self.entropy(flow), class, scheme.new_flow());
-        FlowEnd::new(first, self.protocol.subflows(), self.flows.len() as u32, || scheme.new_flow())
+        let subflows = self.transport(traffic).subflows();
+        FlowEnd::new(first, traffic.transport, (subflows, self.flows.len() as u32), || scheme.new_flow())
     }
 
     /// What stands for the flow's five-tuple.
@@ -100,7 +122,7 @@ impl<P: Protocol> Plan<'_, P> {
 
     /// The entropies of a flow's ports, if it has several. A scheme at hosts may change them on the way, so then it has one.
     pub fn ports(&self, flow: FlowId, here: &Here<'_, '_, '_>) -> Box<[u32]> {
-        let most = self.protocol.ports();
+        let most = self.transport(&self.flows[flow.index()]).ports();
         if most == 1 || here.common.hooks.sending {
             return Box::default();
         }

@@ -3,7 +3,7 @@
 use weft_balance::SwitchScheme;
 use weft_topology::Ideal;
 use weft_traffic::Flow;
-use weft_transport::Protocol;
+use weft_transport::{Protocol, ReceiverOf, SenderOf, Transports};
 
 use super::Engine;
 use crate::engine::host::{HostLog, Plan, Receiver, Sender};
@@ -12,11 +12,11 @@ use crate::engine::network::{Network, PacketCounts};
 use crate::engine::paths::{PathMeter, PathTotal};
 use crate::engine::results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
 
-impl<P: Protocol> Engine<'_, P> {
+impl<T: Transports> Engine<'_, T> {
     /// What the run leaves behind, finished or not.
     pub fn into_results(mut self) -> Results {
         let samples = self.sampler.take().map(|mut sampler| {
-            sampler.deliveries.sum_up(&self.plan.protocol, &self.hosts);
+            sampler.deliveries.sum_up(&self.plan, &self.hosts);
             sampler.finish(&mut self.network)
         });
         let memory = self.memory();
@@ -70,7 +70,7 @@ impl<P: Protocol> Engine<'_, P> {
     }
 
     fn memory(&self) -> MemoryUse {
-        let ends = size_of::<Option<Sender<P::Sender>>>() + size_of::<Option<Receiver<P::Receiver>>>();
+        let ends = size_of::<Option<Sender<SenderOf<T>>>>() + size_of::<Option<Receiver<ReceiverOf<T>>>>();
         MemoryUse {
             fabric: self.network.memory_bytes(),
             per_active_flow: ends,
@@ -94,9 +94,9 @@ impl Counters {
 }
 
 /// Credits sent, dropped on the way, and come in vain: their sender had nothing to send, or its flow had ended.
-fn count_credits<P: Protocol>(
+fn count_credits<T: Transports>(
     counters: &mut Counters,
-    plan: &Plan<'_, P>,
+    plan: &Plan<'_, T>,
     flows: &[FlowRecord],
     packets: &PacketCounts,
     strays: u64,
@@ -105,7 +105,7 @@ fn count_credits<P: Protocol>(
     counters.count("credits_sent", flows.iter().map(|record| record.receiver.credits_sent).sum());
     counters.count("credits_dropped", packets.credits_dropped);
     counters.count("credits_wasted", wasted + strays);
-    if plan.protocol.ports() > 1 {
+    if plan.transports.all().any(|transport| transport.ports() > 1) {
         let reselections = flows.iter().map(|record| u64::from(record.receiver.reselections)).sum();
         counters.count("path_reselections", reselections);
     }

@@ -1,33 +1,27 @@
-//! What SACK blocks say, and what to send accordingly (RFC 6675).
+//! SACK: what its blocks say, and what to send accordingly (RFC 6675).
 
 use weft_packet::Packet;
 
-use super::Tcp;
-use super::rack::Rack;
-use super::segments::SegmentSet;
-use super::sender::{Phase, Sender};
+use super::Board;
+use super::counting::Counting;
 use crate::Outbox;
+use crate::tcp::Tcp;
+use crate::tcp::segments::SegmentSet;
+use crate::tcp::sender::{Phase, Sender};
 
 /// Which segments beyond the cumulative acknowledgement have arrived.
 ///
 /// The receiver never takes back what it reported, so the board outlives timeouts (RFC 6675 §5.1).
 #[derive(Debug, Clone)]
-pub(super) struct Scoreboard {
+pub(in crate::tcp) struct Scoreboard {
     arrived: SegmentSet,
     /// RFC 6675's `HighRxt`: one past the highest segment retransmitted in this recovery.
     high_rxt: u32,
-    /// What RFC 8985 keeps instead, if losses are found by time.
-    pub rack: Option<Rack>,
 }
 
 impl Scoreboard {
     fn new(una: u32) -> Self {
-        Self { arrived: SegmentSet::new(una), high_rxt: una, rack: None }
-    }
-
-    /// The board of a sender that finds losses by time.
-    pub fn by_time() -> Self {
-        Self { rack: Some(Rack::default()), ..Self::new(0) }
+        Self { arrived: SegmentSet::new(una), high_rxt: una }
     }
 
     /// `IsLost` for all at once: a segment that has not arrived is lost if it is below this one, since `threshold`
@@ -54,20 +48,28 @@ impl Scoreboard {
     }
 }
 
-impl Sender {
-    /// Takes the SACK blocks of an acknowledgement. Returns whether they told anything new.
-    pub(super) fn take_sack(&mut self, packet: &Packet) -> bool {
-        let (ack, una, max) = (packet.seq, self.una, self.max);
+/// RFC 6675.
+pub(super) struct Sack;
+
+impl Counting for Sack {
+    const SENDS_ON_DUPLICATES: bool = true;
+
+    /// RFC 6675 §2: a duplicate acknowledgement is one whose SACK blocks tell of segments that were not known to have
+    /// arrived.
+    fn take(sender: &mut Sender, packet: &Packet) -> bool {
+        let (ack, una, max) = (packet.seq, sender.una, sender.max);
         let mut news = false;
         for block in packet.sack_blocks().into_iter().filter(|block| block.count > 0) {
             let from = ack.saturating_add(u32::from(block.first));
             let to = from.saturating_add(u32::from(block.count)).min(max);
             if from < to {
-                let board = self.scoreboard.get_or_insert_with(|| Box::new(Scoreboard::new(una)));
-                news |= board.arrived.insert_range(from, to);
+                let new = || Box::new(Board::Sack(Scoreboard::new(una)));
+                if let Board::Sack(board) = &mut **sender.board.get_or_insert_with(new) {
+                    news |= board.arrived.insert_range(from, to);
+                }
             }
         }
-        if let Some(board) = &mut self.scoreboard
+        if let Some(board) = sender.scoreboard()
             && ack > una
         {
             board.arrived.advance(ack);
@@ -75,28 +77,56 @@ impl Sender {
         news
     }
 
+    /// RFC 6675 §§5 and 5.1: `HighACK` has reached `RecoveryPoint`.
+    fn may_enter(sender: &Sender) -> bool {
+        sender.una >= sender.recover
+    }
+
     /// `IsLost` of the first unacknowledged segment.
-    pub(super) fn first_is_lost(&self, tcp: &Tcp) -> bool {
-        let board = self.scoreboard.as_ref();
-        board.is_some_and(|board| self.una < board.lost_below(tcp.dup_ack_threshold))
+    fn first_is_lost(sender: &Sender, tcp: &Tcp) -> bool {
+        match sender.board.as_deref() {
+            Some(Board::Sack(board)) => sender.una < board.lost_below(tcp.dup_ack_threshold),
+            _ => false,
+        }
     }
 
     /// RFC 6675 §5 step 4.3: the first segment is about to be retransmitted.
-    pub(super) fn begin_sack_recovery(&mut self) {
-        if let Some(board) = &mut self.scoreboard {
-            board.high_rxt = self.una + 1;
+    fn begin(sender: &mut Sender, _: &Tcp) {
+        let una = sender.una;
+        if let Some(board) = sender.scoreboard() {
+            board.high_rxt = una + 1;
+        }
+    }
+
+    fn on_duplicate(_: &mut Sender) {}
+
+    /// What is missing is sent as the window allows.
+    fn on_partial_ack(_: &mut Sender, _: &Tcp, _: u32, _: &mut impl Outbox) -> bool {
+        true
+    }
+
+    fn end(_: &mut Sender) {}
+}
+
+impl Sender {
+    fn scoreboard(&mut self) -> Option<&mut Scoreboard> {
+        match self.board.as_deref_mut() {
+            Some(Board::Sack(board)) => Some(board),
+            _ => None,
         }
     }
 
     /// Sends what the window allows, past what has arrived.
-    pub(super) fn send_around_sacked(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
-        let Some(mut board) = self.scoreboard.take() else { return };
-        if self.phase == Phase::Recovery {
-            self.send_in_recovery(tcp, &mut board, out);
-        } else {
-            self.send_in_sequence(tcp, &board, out);
+    pub(in crate::tcp) fn send_around_sacked(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
+        let Some(mut board) = self.board.take() else { return };
+        if let Board::Sack(board) = &mut *board {
+            if self.phase == Phase::Recovery {
+                self.send_in_recovery(tcp, board, out);
+            } else {
+                self.send_in_sequence(tcp, board, out);
+            }
         }
-        self.scoreboard = Some(board);
+        self.board = Some(board);
     }
 
     /// RFC 6675 §5 step C.

@@ -8,13 +8,15 @@ use std::collections::VecDeque;
 use weft_packet::{Packet, PacketFlags};
 use weft_units::{Span, Time};
 
-use super::sender::{Phase, Sender};
-use super::{Ecn, Tcp};
+use super::{Board, Recovery};
 use crate::Outbox;
+use crate::congestion::{Ack, Controller};
+use crate::tcp::Tcp;
+use crate::tcp::sender::{Phase, Sender};
 
 /// How long to wait for what was overtaken.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tolerance {
+pub(in crate::tcp) struct Tolerance {
     /// The reordering window, or a step of it, in round-trip times.
     pub round_trips: f64,
     /// Whether it is none at first and grows, as in RFC 8985.
@@ -45,7 +47,7 @@ const PERSIST: u8 = 16;
 
 /// The state of RFC 8985 §5, per flow.
 #[derive(Debug, Clone)]
-pub(super) struct Rack {
+pub(in crate::tcp) struct Rack {
     /// The last copy of each segment from `base` on.
     copies: VecDeque<Copy>,
     /// The first segment that is not acknowledged cumulatively.
@@ -110,7 +112,7 @@ impl Rack {
         }
     }
 
-    /// §6.2 steps 1 to 3, for all that an acknowledgement tells of. Returns whether it told anything new.
+    /// Section 6.2 steps 1 to 3, for all that an acknowledgement tells of. Returns whether it told anything new.
     fn take(&mut self, packet: &Packet, now: Time) -> bool {
         let (before, ack) = (self.in_network + self.lost(), packet.seq);
         for segment in self.base..ack {
@@ -178,7 +180,7 @@ impl Rack {
 
     /// Step 4: how long to wait for a segment that was overtaken.
     fn reordering_window(&self, tcp: &Tcp, recovering: bool, smoothed_rtt: Span) -> Span {
-        let Some(tolerance) = tcp.rack else { return Span::ZERO };
+        let Recovery::Rack(tolerance) = tcp.recovery else { return Span::ZERO };
         if self.min_rtt == Span::from_ps(u64::MAX) {
             return Span::ZERO;
         }
@@ -218,7 +220,7 @@ impl Rack {
         found
     }
 
-    /// §6.3: what a retransmission timeout takes for lost.
+    /// Section 6.3: what a retransmission timeout takes for lost.
     fn time_out(&mut self, window: Span, now: Time) {
         let allowed = self.rtt + window;
         for (copy, segment) in self.copies.iter_mut().zip(self.base..) {
@@ -250,49 +252,59 @@ impl Rack {
 impl Sender {
     /// Opens, and sends the first window.
     pub(super) fn open_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
-        let mut board = Box::new(super::scoreboard::Scoreboard::by_time());
-        if let Some(rack) = &mut board.rack {
-            self.send_by_time(tcp, rack, out);
-            self.restart_timer(tcp, rack, out);
-        }
-        self.scoreboard = Some(board);
+        let mut rack = Rack::default();
+        self.send_by_time(tcp, &mut rack, out);
+        self.restart_timer(tcp, &mut rack, out);
+        self.board = Some(Box::new(Board::Rack(rack)));
     }
 
     /// An acknowledgement, with nothing about it checked but its number.
-    pub(super) fn on_ack_by_time(&mut self, tcp: &Tcp, packet: &Packet, marked: bool, out: &mut impl Outbox) {
-        let Some(mut board) = self.scoreboard.take() else { return };
-        if let Some(rack) = &mut board.rack {
-            self.follow(tcp, rack, packet, marked, out);
+    pub(super) fn follow_by_time(
+        &mut self,
+        tcp: &Tcp,
+        control: &impl Controller,
+        packet: &Packet,
+        marked: bool,
+        out: &mut impl Outbox,
+    ) {
+        let Some(mut board) = self.board.take() else { return };
+        if let Board::Rack(rack) = &mut *board {
+            self.take_by_time((tcp, control), rack, packet, marked, out);
         }
         if self.una == self.segments {
             self.finish(out);
         } else {
-            self.scoreboard = Some(board);
+            self.board = Some(board);
         }
     }
 
-    fn follow(&mut self, tcp: &Tcp, rack: &mut Rack, packet: &Packet, marked: bool, out: &mut impl Outbox) {
+    fn take_by_time(
+        &mut self,
+        (tcp, control): (&Tcp, &impl Controller),
+        rack: &mut Rack,
+        packet: &Packet,
+        marked: bool,
+        out: &mut impl Outbox,
+    ) {
         let acked = packet.seq - self.una;
         let news = rack.take(packet, out.now());
         self.una = packet.seq;
         if acked > 0 {
             self.backoff = 0;
             self.rtt.sample(tcp, out.now().since(packet.sent));
-            if tcp.ecn == Ecn::Dctcp {
-                self.marks.count(tcp.g, acked, marked, self.una, self.next);
-            }
+            control.on_ack(&mut self.window, Ack { acked, una: self.una, next: self.next, marked });
         } else if self.una < self.max {
             self.counts.duplicate_acks += 1;
         }
         let recovered = self.leave_recovery(rack);
         rack.adapt(packet.flags.has(PacketFlags::RETRANSMISSION), self.next, recovered);
         if self.phase == Phase::Open && marked && (acked > 0 || news) {
-            self.on_mark(tcp);
+            self.on_mark(control);
         }
         if self.phase == Phase::Open && acked > 0 && self.una > self.cwr_end {
-            self.window.grow(acked, tcp.max_window, out);
+            self.window.grow(control, acked, tcp.max_window);
         }
-        self.repair(tcp, rack, out);
+        self.repair(tcp, control, rack, out);
         if acked > 0 {
             self.restart_timer(tcp, rack, out);
         } else {
@@ -312,13 +324,13 @@ impl Sender {
     }
 
     /// Finds what is lost, reduces the window for it once, and sends what the window allows.
-    fn repair(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
+    fn repair(&mut self, tcp: &Tcp, control: &impl Controller, rack: &mut Rack, out: &mut impl Outbox) {
         let recovering = self.phase == Phase::Recovery || rack.after_timeout;
         let window = rack.reordering_window(tcp, recovering, self.rtt.smoothed());
         if rack.find_losses(window, out.now()) && !recovering {
             self.counts.fast_recoveries += 1;
             self.phase = Phase::Recovery;
-            self.halve_by_time();
+            self.reduce_by_time(control);
             self.window.cwnd = self.window.ssthresh;
             (self.recover, self.cwr_due) = (self.max, true);
             self.send_first_lost(tcp, rack, out);
@@ -356,16 +368,16 @@ impl Sender {
 
     /// The one timer is due: for reordering or for retransmission.
     pub(super) fn wakes_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
-        let Some(mut board) = self.scoreboard.take() else { return };
-        if let Some(rack) = &mut board.rack {
+        let Some(mut board) = self.board.take() else { return };
+        if let Board::Rack(rack) = &mut *board {
             if out.now() >= rack.retransmit_at {
                 self.time_out_by_time(tcp, rack, out);
             } else {
-                self.repair(tcp, rack, out);
+                self.repair(tcp, &tcp.control, rack, out);
                 Self::set_timer(rack, out);
             }
         }
-        self.scoreboard = Some(board);
+        self.board = Some(board);
     }
 
     /// The retransmission timer expired: RFC 6298 rules 5.4 to 5.6, RFC 8985 §6.3.
@@ -373,7 +385,7 @@ impl Sender {
         self.count_timeout(self.rtt.timeout(tcp, self.backoff));
         out.timed_out();
         if self.backoff == 0 {
-            self.halve_by_time();
+            self.reduce_by_time(&tcp.control);
         }
         self.window.cwnd = 1.0;
         self.phase = Phase::Open;
@@ -387,10 +399,11 @@ impl Sender {
         self.restart_timer(tcp, rack, out);
     }
 
-    /// RFC 5681 eq. 4. What arrived beyond a hole makes room for more, so that more than a window can be unacknowledged: the
+    /// A loss. What arrived beyond a hole makes room for more, so that more than a window can be unacknowledged: the
     /// window is what the path was asked to carry.
-    fn halve_by_time(&mut self) {
-        self.window.halve_threshold((self.max - self.una).min(self.window.segments()));
+    fn reduce_by_time(&mut self, control: &impl Controller) {
+        let flight = (self.max - self.una).min(self.window.segments());
+        control.on_loss(&mut self.window, flight);
     }
 
     fn restart_timer(&self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {

@@ -1,0 +1,123 @@
+//! Any transport as one type: a match, made from the registry.
+
+/// Defines the type from the variants of the registry and their protocols.
+macro_rules! any_protocol {
+    ($($variant:ident($protocol:ty),)*) => {
+        /// Any transport, told apart by a match: no call goes through a pointer.
+        #[derive(Debug, Clone)]
+        #[allow(missing_docs, reason = "the variants are the transports of the registry")]
+        pub enum AnyProtocol { $($variant($protocol),)* }
+
+        /// The sending end of a flow over any transport.
+        #[derive(Debug, Clone)]
+        #[allow(missing_docs, reason = "the variants are the transports of the registry")]
+        pub enum AnySender { $($variant(<$protocol as Protocol>::Sender),)* }
+
+        /// The receiving end of a flow over any transport.
+        #[derive(Debug, Clone)]
+        #[allow(missing_docs, reason = "the variants are the transports of the registry")]
+        pub enum AnyReceiver { $($variant(<$protocol as Protocol>::Receiver),)* }
+
+        /// Asks the protocol.
+        macro_rules! ask {
+            ($any:expr, $p:ident => $call:expr) => {
+                match $any { $(AnyProtocol::$variant($p) => $call,)* }
+            };
+        }
+
+        /// Lets the protocol act with one of its own ends. An end of another transport is never given to it.
+        macro_rules! act {
+            ($any:expr, $end:ident $ends:ident, $otherwise:expr, $p:ident => $call:expr) => {
+                match ($any, $end) {
+                    $((AnyProtocol::$variant($p), $ends::$variant($end)) => $call,)*
+                    _ => {
+                        debug_assert!(false, "an end of another transport");
+                        $otherwise
+                    }
+                }
+            };
+        }
+
+        impl Protocol for AnyProtocol {
+            type Sender = AnySender;
+            type Receiver = AnyReceiver;
+
+            fn subflows(&self) -> u32 {
+                ask!(self, p => p.subflows())
+            }
+
+            fn flow_size(&self, bytes: u64) -> FlowSize {
+                ask!(self, p => p.flow_size(bytes))
+            }
+
+            fn segment_wire_bytes(&self, size: FlowSize, segment: u32) -> u16 {
+                ask!(self, p => p.segment_wire_bytes(size, segment))
+            }
+
+            fn handshake_wire_bytes(&self) -> Option<(u16, u16)> {
+                ask!(self, p => p.handshake_wire_bytes())
+            }
+
+            fn ports(&self) -> u8 {
+                ask!(self, p => p.ports())
+            }
+
+            fn credit_ports(&self) -> Option<CreditPorts> {
+                ask!(self, p => p.credit_ports())
+            }
+
+            fn sender(&self, size: FlowSize) -> AnySender {
+                match self { $(Self::$variant(p) => AnySender::$variant(p.sender(size)),)* }
+            }
+
+            fn receiver(&self, size: FlowSize) -> AnyReceiver {
+                match self { $(Self::$variant(p) => AnyReceiver::$variant(p.receiver(size)),)* }
+            }
+
+            fn finished_receiver(&self, size: FlowSize) -> Option<AnyReceiver> {
+                match self {
+                    $(Self::$variant(p) => p.finished_receiver(size).map(AnyReceiver::$variant),)*
+                }
+            }
+
+            fn start(&self, sender: &mut AnySender, out: &mut impl Outbox) {
+                act!(self, sender AnySender, (), p => p.start(sender, out));
+            }
+
+            fn sender_receives(
+                &self,
+                sender: &mut AnySender,
+                packet: &Packet,
+                out: &mut impl Outbox,
+            ) -> SenderState {
+                act!(self, sender AnySender, SenderState::Open, p => p.sender_receives(sender, packet, out))
+            }
+
+            fn sender_wakes(&self, sender: &mut AnySender, out: &mut impl Outbox) -> SenderState {
+                act!(self, sender AnySender, SenderState::Open, p => p.sender_wakes(sender, out))
+            }
+
+            fn receiver_receives(
+                &self,
+                receiver: &mut AnyReceiver,
+                packet: &Packet,
+                out: &mut impl Outbox,
+            ) -> Delivery {
+                act!(self, receiver AnyReceiver, Delivery::Ongoing, p => p.receiver_receives(receiver, packet, out))
+            }
+
+            fn receiver_wakes(&self, receiver: &mut AnyReceiver, out: &mut impl Outbox) -> Delivery {
+                act!(self, receiver AnyReceiver, Delivery::Ongoing, p => p.receiver_wakes(receiver, out))
+            }
+
+            fn sender_stats(&self, sender: &AnySender) -> SenderStats {
+                act!(self, sender AnySender, SenderStats::default(), p => p.sender_stats(sender))
+            }
+
+            fn receiver_stats(&self, receiver: &AnyReceiver) -> ReceiverStats {
+                act!(self, receiver AnyReceiver, ReceiverStats::default(), p => p.receiver_stats(receiver))
+            }
+        }
+    };
+}
+pub(crate) use any_protocol;

@@ -1,0 +1,109 @@
+//! Congestion control: how the window of a sender follows what acknowledgements tell. A file an algorithm.
+//!
+//! A [`Controller`] holds the rules, which all flows share; what is a flow's own is its [`Window`]. When a loss has happened, and
+//! which marks count, is found elsewhere (`tcp/recovery`, `tcp/sender.rs`).
+
+mod coupled;
+mod dctcp;
+mod lia;
+mod new_reno;
+mod olia;
+mod window;
+
+pub use coupled::Coupling;
+pub(crate) use coupled::{Coupled, Growth, Share};
+pub(crate) use dctcp::Dctcp;
+pub(crate) use new_reno::NewReno;
+pub(crate) use window::Window;
+
+/// New data was acknowledged.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ack {
+    /// Segments that it acknowledged, at least 1.
+    pub acked: u32,
+    /// The first segment that is not acknowledged now.
+    pub una: u32,
+    /// The next segment to send.
+    pub next: u32,
+    /// Whether it carried ECE.
+    pub marked: bool,
+}
+
+/// How a window follows what acknowledgements tell. Windows are counted in segments.
+pub(crate) trait Controller {
+    /// New data was acknowledged, in whatever phase.
+    #[inline]
+    fn on_ack(&self, window: &mut Window, ack: Ack) {
+        let _ = (window, ack);
+    }
+
+    /// By how much the window grows in congestion avoidance, on `acked` segments.
+    ///
+    /// RFC 5681 §3.1: acknowledged data is counted, so that delayed acknowledgements do not slow it down; at most one
+    /// segment per window.
+    #[inline]
+    fn increase(&self, window: &Window, acked: u32) -> f64 {
+        (f64::from(acked) / window.cwnd).min(1.0)
+    }
+
+    /// A mark that counts: one a window of data.
+    fn on_mark(&self, window: &mut Window);
+
+    /// A loss was found, or a timer expired, while `flight` segments were outstanding.
+    ///
+    /// RFC 5681 eq. 4; DCTCP treats loss likewise (RFC 8257 §3.5).
+    #[inline]
+    fn on_loss(&self, window: &mut Window, flight: u32) {
+        window.halve_threshold(flight);
+    }
+}
+
+/// The controller of a TCP, chosen when it is configured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Control {
+    /// RFC 5681.
+    NewReno(NewReno),
+    /// RFC 8257.
+    Dctcp(Dctcp),
+}
+
+impl Control {
+    /// The window at the start of a flow, of so many segments.
+    pub const fn window(&self, initial: f64, ssthresh: f64) -> Window {
+        let alpha = match self {
+            Self::NewReno(_) => 0.0,
+            Self::Dctcp(rules) => rules.initial_alpha,
+        };
+        Window::new(initial, ssthresh, alpha)
+    }
+}
+
+/// Does the same with the rules, whichever they are.
+macro_rules! rules {
+    ($control:expr, $rules:ident => $call:expr) => {
+        match $control {
+            Control::NewReno($rules) => $call,
+            Control::Dctcp($rules) => $call,
+        }
+    };
+}
+
+impl Controller for Control {
+    #[inline]
+    fn on_ack(&self, window: &mut Window, ack: Ack) {
+        rules!(self, rules => rules.on_ack(window, ack));
+    }
+
+    #[inline]
+    fn increase(&self, window: &Window, acked: u32) -> f64 {
+        rules!(self, rules => rules.increase(window, acked))
+    }
+
+    fn on_mark(&self, window: &mut Window) {
+        rules!(self, rules => rules.on_mark(window));
+    }
+
+    fn on_loss(&self, window: &mut Window, flight: u32) {
+        rules!(self, rules => rules.on_loss(window, flight));
+    }
+}

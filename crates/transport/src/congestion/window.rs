@@ -1,0 +1,71 @@
+//! The congestion window of a flow, and what controllers keep of it.
+
+use super::Controller;
+
+/// Congestion window and slow start threshold, in segments, and DCTCP's estimate. Plain f64 arithmetic only, so that every
+/// machine agrees. Without padding: a sender fills two cache lines to the last byte.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, packed(4))]
+pub(crate) struct Window {
+    /// Congestion window.
+    pub cwnd: f64,
+    /// Slow start threshold.
+    pub ssthresh: f64,
+    /// DCTCP's alone.
+    pub marks: Marks,
+}
+
+/// The estimate of the marked share (RFC 8257 §3.3), counted in segments.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, packed(4))]
+pub(crate) struct Marks {
+    /// `DCTCP.Alpha`.
+    pub alpha: f64,
+    /// `DCTCP.BytesAcked`.
+    pub acked: u32,
+    /// `DCTCP.BytesMarked`.
+    pub marked: u32,
+    /// `DCTCP.WindowEnd`. The first acknowledgement ends the first window.
+    pub window_end: u32,
+}
+
+/// The smallest slow start threshold, in segments (RFC 5681 eq. 4).
+const LEAST_SSTHRESH: f64 = 2.0;
+
+impl Window {
+    /// A window at the start of a flow.
+    pub const fn new(cwnd: f64, ssthresh: f64, alpha: f64) -> Self {
+        Self { cwnd, ssthresh, marks: Marks { alpha, acked: 0, marked: 0, window_end: 0 } }
+    }
+
+    /// Whole segments that fit.
+    #[inline]
+    pub const fn segments(&self) -> u32 {
+        self.cwnd as u32
+    }
+
+    /// New data was acknowledged outside recovery: `acked` segments by one acknowledgement. The receiver allows `limit`.
+    #[inline]
+    pub fn grow(&mut self, control: &impl Controller, acked: u32, limit: u32) {
+        if self.cwnd < self.ssthresh {
+            // Slow start, RFC 5681 eq. 2: at most one segment per acknowledgement, however many it covers.
+            self.cwnd += 1.0;
+        } else {
+            self.cwnd += control.increase(self, acked);
+        }
+        // A window that the receiver does not allow is not used, hence must not grow: a later reduction would be void.
+        self.cwnd = self.cwnd.min(f64::from(limit));
+    }
+
+    /// RFC 5681 eq. 4, with `flight` segments outstanding.
+    pub fn halve_threshold(&mut self, flight: u32) {
+        self.ssthresh = (f64::from(flight) / 2.0).max(LEAST_SSTHRESH);
+    }
+
+    /// Scales the window by `factor` on a congestion mark (RFC 3168 §6.1.2, RFC 8257 §3.3 step 9). It
+    /// never falls below two segments, as in Linux, nor rises.
+    pub fn scale(&mut self, factor: f64) {
+        self.ssthresh = (self.cwnd * factor).max(LEAST_SSTHRESH);
+        self.cwnd = self.cwnd.min(self.ssthresh);
+    }
+}
