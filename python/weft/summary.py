@@ -246,6 +246,8 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     state_bytes_per_host: int
     warnings: tuple[str, ...]
     version: str
+    results_version: str
+    """Builds with the same one give the same results."""
     spec_hash: str
 
     @property

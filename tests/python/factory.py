@@ -75,6 +75,7 @@ def summary(
             "state_bytes_per_host": 0,
             "warnings": [],
             "version": _core.version(),
+            "results_version": "1",
             "spec_hash": "0123456789abcdef",
             "wait_us": {"host": 1.0, "leaf": leaf_wait_us, "spine": 2.0, "last": 3.0},
         }
