@@ -22,7 +22,7 @@ from weft.simulation import Overrides, Result, load, override_pairs
 from weft.spec import SpecLike, load_spec
 from weft.statistics import Estimate
 from weft.summary import Summary
-from weft.variant import SchemeLike, parse_variants, slug
+from weft.variant import SchemeLike, parse_variants
 from weft.verdict import Verdict, judge
 
 if TYPE_CHECKING:
@@ -230,7 +230,8 @@ def _floats(metrics: Sequence[Metric]) -> dict[str, Any]:
 
 def run_directory(summary: Summary) -> str:
     """Where the directory of a comparison keeps one run."""
-    return f"runs/{slug(summary.label)}-seed{summary.seed}"
+    (called,) = json.loads(_core.contenders([(summary.label, True)]))
+    return f"runs/{called['slug']}-seed{summary.seed}"
 
 
 def compare(
@@ -310,14 +311,14 @@ def _plan(
 ) -> list[Job]:
     """Lay out the runs and let the core check each contender's spec before anything runs."""
     text = load_spec(spec)
-    shared = override_pairs(overrides)
+    shared = tuple(override_pairs(overrides))
     jobs: list[Job] = []
     for variant in parse_variants(schemes):
-        own_text, own = variant.apply(text)
-        keys = (*shared, *own)
-        _core.resolve(own_text.text, base_dir=own_text.base_dir, overrides=keys, origin=own_text.origin)
+        _core.resolve(
+            text.text, base_dir=text.base_dir, overrides=shared, origin=text.origin, contender=variant.contender
+        )
         for seed in _seeds(seeds):
-            jobs.append(Job(len(jobs), variant, seed, own_text, keys))
+            jobs.append(Job(len(jobs), variant, seed, text, shared))
     return jobs
 
 

@@ -2,7 +2,7 @@
 
 from weft._core import SpecError
 
-__all__ = ["ClusterError", "OutputError", "SpecError", "Stopped", "unreadable"]
+__all__ = ["ClusterError", "OutputError", "SpecError", "Stopped", "retold", "unreadable"]
 
 
 class ClusterError(Exception):
@@ -22,3 +22,17 @@ def unreadable() -> tuple[type[BaseException], ...]:
     import polars as pl
 
     return (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+
+
+def retold(error: SpecError, *, origin: str | None, where: str = "") -> SpecError:
+    """Return the same mistake as one of another origin, with `where` behind its message."""
+    place = "" if origin is None else f"{origin}: "
+    # What the core puts before its sentence is made of these two.
+    line = "" if error.line is None else f":{error.line}"
+    before = "" if error.origin is None else f"{error.origin}{line}: "
+    kept = place if origin != error.origin else before
+    found = SpecError(f"{kept}{str(error).removeprefix(before)}{where}")
+    for part in ("path", "found", "allowed", "nearest"):
+        setattr(found, part, getattr(error, part))
+    found.origin, found.line = origin, error.line if origin == error.origin else None
+    return found

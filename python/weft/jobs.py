@@ -111,7 +111,10 @@ def _run_job(job: Job, stop: threading.Event, keep: Keep, progress: JobsCallback
     if stop.is_set():
         raise Stopped
     balancer = job.variant.factory() if job.variant.factory is not None else None
-    result = run_text(job.spec, overrides=job.overrides, seed=job.seed, balancer=balancer, progress=report)
+    contender = job.variant.contender
+    result = run_text(
+        job.spec, overrides=job.overrides, seed=job.seed, contender=contender, balancer=balancer, progress=report
+    )
     if progress is not None:
         summary = result.summary
         progress(

@@ -164,6 +164,7 @@ def run_text(
     *,
     overrides: Overrides = (),
     seed: int | None = None,
+    contender: str | None = None,
     balancer: Balancer | None = None,
     progress: ProgressCallback | None = None,
 ) -> Result:
@@ -174,6 +175,7 @@ def run_text(
         overrides=override_pairs(overrides),
         seed=seed,
         origin=spec.origin,
+        contender=contender,
         progress=progress,
         python_balancer=balancer,
     )

@@ -71,6 +71,31 @@ def test_what_is_set_is_no_longer_swept() -> None:
     assert found.overrides_at((0,))[1:] == [("traffic.load", "0.3"), ("balancer.gap", "7us")]
 
 
+def test_transports_are_swept_as_a_field_of_their_own_and_mixtures_as_contenders() -> None:
+    def axes(*schemes: str, spec: str = "") -> dict[str, tuple[str, ...]]:
+        return {axis.key: axis.labels for axis in read_grid(SpecText(spec), (), {}, None, schemes).axes}
+
+    swept = "[[balancer]]\nname = 'ecmp'\n[[balancer]]\nname = 'drill'\n[traffic]\nload = [0.2, 0.4]\n"
+    loads = ("0.2", "0.4")
+    assert axes("ecmp", "letflow:gap=1us") == {"balancer": ("ecmp", "letflow:gap=1us")}
+    assert axes("dctcp", "mptcp", spec=swept) == {
+        "balancer": ("ecmp", "drill"), "traffic.load": loads, "transport": ("dctcp", "mptcp"),
+    }  # fmt: skip
+    assert axes("ecmp", "mptcp", spec=swept) == {"traffic.load": loads, "contender": ("ecmp", "mptcp")}
+    assert axes("mptcp + ecmp") == {"contender": ("mptcp+ecmp",)}
+
+
+def test_transports_and_a_preset_of_transports_can_be_swept(weft_command: Weft) -> None:
+    small = ("--set", "traffic.flows=10", "--json")
+    outcome = weft_command("sweep", "--preset", "maxpass-medium", "--set", "traffic.load=0.2", *small)
+    assert outcome.code == 0, outcome.stderr
+    schemes = weft.catalog.preset("maxpass-medium").schemes
+    assert len(outcome.json()["points"]) == len(schemes)
+    outcome = weft_command("sweep", "--schemes", "mptcp,mptcp+drill", *small)
+    assert outcome.code == 0, outcome.stderr
+    assert [point["contender"] for point in outcome.json()["points"]] == ["mptcp", "mptcp+drill"]
+
+
 def test_a_label_too_long_for_a_directory_is_cut_and_stays_apart() -> None:
     places = [[f"{start}-{start + 1}" for start in range(first, 200)] for first in (0, 1)]
     (axis,) = grid("", traffic__sources=[*places]).axes
@@ -176,7 +201,10 @@ def test_the_command_prints_a_table_and_says_where_it_all_is(weft_command: Weft,
         (("--vary", "run.seed=1", "--seeds", "2"), ("varied twice",)),
         (("--vary", "balancer.gap=1us,2us"), ("balancer.gap is not a key", "at ")),
         (("--vary", "run.time_limit=1s,1000ms"), ("two points are the same run",)),
-        (("--schemes", "ecmp,leflow"), ("did you mean 'letflow'",)),
+        (("--schemes", "ecmp,leflow"), ('did you mean "letflow"',)),
+        (("--schemes", "ecmp,ecmp"), ("named twice",)),
+        (("--schemes", "hermes:probe_interval=1us"), ("balancer.probe_interval is 1us", "balancer = hermes")),
+        (("--schemes", "ecmp", "--vary", "balancer=drill,rps"), ("balancer is varied twice",)),
         (("--seeds", "60000"), ("at most 100,000",)),
         (("--workers", "3"), ("needs --slurm or --pbs",)),
         (("--slurm", "--pbs"), ("give one of them",)),

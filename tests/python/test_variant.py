@@ -1,48 +1,54 @@
 """Contenders are read as they were written, and a spec's parameters stay with their scheme."""
 
+import json
+import pickle
+from typing import Any
+
 import pytest
 
-from weft import SpecError
+from weft import SpecError, SwitchBalancer, _core
 from weft.cli.compare import parse_seeds, split_schemes
-from weft.spec import SpecText
-from weft.variant import parse_variants, slug
+from weft.variant import parse_variants
 
 
-def test_parameters_follow_the_name() -> None:
-    (variant,) = parse_variants(["letflow:gap=100us"])
-    assert variant.label == "letflow:gap=100us"
-    assert variant.apply(SpecText("")) == (
-        SpecText(""),
-        [("balancer.name", "letflow"), ("balancer.gap", "100us")],
-    )
+def resolved(contender: str, spec: str = "", **overrides: str) -> dict[str, Any]:
+    pairs = [(key.replace("__", "."), value) for key, value in overrides.items()]
+    found: dict[str, Any] = json.loads(_core.resolve(spec, overrides=pairs, contender=contender))["spec"]
+    return found
+
+
+def test_a_contender_has_a_label_a_file_name_and_its_parts() -> None:
+    (variant,) = parse_variants([" letflow: gap=100us"])
+    assert (variant.label, variant.slug) == ("letflow:gap=100us", "letflow-gap-100us")
+    assert variant.parts == {"balancer": "letflow:gap=100us"}
+    (both,) = parse_variants(["tcp + ecmp:hash=shared"])
+    assert (both.label, both.slug) == ("tcp+ecmp:hash=shared", "tcp-ecmp-hash-shared")
+    assert both.parts == {"transport": "tcp", "balancer": "ecmp:hash=shared"}
 
 
 def test_an_unknown_scheme_is_answered_with_the_nearest() -> None:
-    with pytest.raises(SpecError, match="'letflw'; did you mean 'letflow'"):
+    with pytest.raises(SpecError, match='"letflw"; did you mean "letflow"') as raised:
         parse_variants(["ecmp", "letflw"])
+    assert (raised.value.found, raised.value.nearest) == ("letflw", "letflow")
+    assert "letflow" in (raised.value.allowed or "")
 
 
 def test_a_transport_competes_with_the_load_balancer_of_the_spec_or_with_its_own() -> None:
-    spec = SpecText('[balancer]\nname = "letflow"\ngap = "9us"\n[transport]\nname = "tcp"\nsack = true\n')
-    plain, both = parse_variants(["dctcp:g=0.5", "tcp + ecmp:hash=shared"])
-    text, overrides = plain.apply(spec)
-    assert overrides == [("transport.name", "dctcp"), ("transport.g", "0.5")]
-    assert text.table("balancer") == {"name": "letflow", "gap": "9us"}
-    assert text.table("transport") == {"name": "dctcp"}, "the keys of one transport mean nothing to another"
-    text, overrides = both.apply(spec)
-    assert overrides == [("transport.name", "tcp"), ("balancer.name", "ecmp"), ("balancer.hash", "shared")]
-    assert text.table("balancer") == {"name": "ecmp"}
-    assert text.table("transport") == {"name": "tcp", "sack": True}
-    assert both.slug == "tcp-ecmp-hash-shared"
+    spec = '[balancer]\nname = "letflow"\ngap = "9us"\n[transport]\nname = "tcp"\nsack = true\n'
+    plain, both = resolved("dctcp:g=0.5", spec), resolved("tcp+ecmp:hash=shared", spec)
+    assert (plain["transport"]["name"], plain["transport"]["g"]) == ("dctcp", 0.5)
+    assert (plain["balancer"]["name"], plain["balancer"]["gap"]) == ("letflow", "9us")
+    assert (both["transport"]["name"], both["transport"]["sack"]) == ("tcp", True)
+    assert both["balancer"] == {"name": "ecmp", "hash": "shared"}
 
 
 @pytest.mark.parametrize(
     ("contender", "message"),
     [
-        ("dctpc", "no scheme 'dctpc'; did you mean 'dctcp'.*transports: tcp, dctcp"),
-        ("dctcp+letflw", "no scheme 'letflw'; did you mean 'letflow'"),
+        ("dctpc", 'no scheme "dctpc"; did you mean "dctcp".*transports: tcp, dctcp'),
+        ("dctcp+letflw", 'no scheme "letflw".*did you mean "letflow"'),
         ("letflow+dctcp", "the transport comes first, as in dctcp[+]letflow"),
-        ("dctcp:g", "dctcp|g"),
+        ("dctcp:g", '"dctcp:g" has "g": expected key=value'),
     ],
 )
 def test_a_transport_that_there_is_not_and_a_wrong_order_are_named(contender: str, message: str) -> None:
@@ -56,19 +62,35 @@ def test_no_scheme_and_the_same_twice_are_refused(schemes: list[str]) -> None:
         parse_variants(schemes)
 
 
+def test_a_balancer_from_python_and_one_of_the_core_cannot_share_a_name() -> None:
+    class letflow(SwitchBalancer):  # noqa: N801 - the name that is taken
+        def choose(self, switch: Any, packet: Any, ports: Any) -> int:
+            return 0
+
+    with pytest.raises(SpecError, match="named twice"):
+        parse_variants(["letflow", letflow])
+    assert [variant.label for variant in parse_variants([letflow, "ecmp"])] == ["letflow", "ecmp"]
+
+
 def test_parameters_in_the_spec_stay_with_the_scheme_they_belong_to() -> None:
-    spec = SpecText('[balancer]\nname = "letflow"\ngap = "9us"\n')
-    letflow, ecmp = parse_variants(["letflow", "ecmp"])
-    assert letflow.apply(spec)[0].table("balancer") == {"name": "letflow", "gap": "9us"}
-    assert ecmp.apply(spec)[0].table("balancer") == {"name": "ecmp"}
+    spec = '[balancer]\nname = "letflow"\ngap = "9us"\n'
+    assert resolved("letflow", spec)["balancer"]["gap"] == "9us"
+    assert "gap" not in resolved("ecmp", spec)["balancer"]
 
 
-@pytest.mark.parametrize(
-    ("label", "expected"),
-    [("ecmp", "ecmp"), ("letflow:gap=100us", "letflow-gap-100us"), ("../../etc", "etc"), ("::", "scheme")],
-)
-def test_labels_become_harmless_file_names(label: str, expected: str) -> None:
-    assert slug(label) == expected
+def test_a_contenders_own_parameters_win_over_what_is_set_for_all() -> None:
+    assert resolved("letflow", balancer__gap="7us")["balancer"]["gap"] == "7us"
+    assert resolved("letflow:gap=5us", balancer__gap="7us")["balancer"]["gap"] == "5us"
+
+
+def test_a_mistake_has_its_parts_as_attributes() -> None:
+    with pytest.raises(SpecError) as raised:
+        _core.resolve("[traffic]\nload = 0.5\nworkload = 'websearch'\nflows = 5\n", origin="my.toml")
+    error = raised.value
+    assert (error.path, error.found, error.nearest) == ("traffic.workload", "websearch", "web-search")
+    assert (error.origin, error.line) == ("my.toml", 3)
+    assert SpecError("of our own").path is None
+    assert pickle.loads(pickle.dumps(error)).path == "traffic.workload", "it comes back from another machine"
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def _contenders(section: Section) -> dict[str, Mapping[str, Any]]:
     schemes = section.texts("schemes")
     found: dict[str, Mapping[str, Any]] = {}
     for variant in parse_variants(schemes) if schemes else ():
-        found[variant.label] = {part.table: part.text for part in variant.parts}
+        found[variant.label] = variant.parts
     for key, settings in section.take("contenders", dict, {}).items():
         if key in found:
             raise section.error(f"contenders: {key} is one of the schemes too")

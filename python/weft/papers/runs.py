@@ -12,11 +12,11 @@ from typing import Any
 
 from weft import _core
 from weft.catalog import preset
-from weft.errors import SpecError
+from weft.errors import SpecError, retold
 from weft.papers.declared import Experiment, FigureSpec, Measure, PanelSpec, Paper, Scale
 from weft.papers.views import VIEWS
-from weft.spec import SpecText, load_spec, parse_document, to_toml_value
-from weft.sweeps.grid import SEED, table_from_string, with_own_parameters
+from weft.spec import SpecText, load_spec, to_toml_value
+from weft.sweeps.grid import SEED
 from weft.sweeps.run import Run
 
 __all__ = ["Case", "Plan", "cases_of_experiment", "cases_of_figure", "cases_of_panel", "needed_tables"]
@@ -112,8 +112,7 @@ class Plan:
             value = next(value for value in experiment.vary[key] if value.label == label)
             settings += value.settings.items()
         settings.append((SEED, case.seed))
-        document = parse_document(base)
-        overrides = [_override(key, value, document) for key, value in settings]
+        overrides = [_override(key, value) for key, value in settings]
         labels = {"experiment": f"{self.paper.name} {case.experiment}", "contender": case.contender}
         labels |= dict(case.labels) | {"seed": str(case.seed)}
         try:
@@ -122,7 +121,7 @@ class Plan:
             )
         except SpecError as error:
             where = ", ".join(f"{key} = {label}" for key, label in labels.items())
-            raise SpecError(f"{error} (at {self.scale} scale, {where})") from None
+            raise retold(error, origin=error.origin, where=f" (at {self.scale} scale, {where})") from None
         text = SpecText(answer["toml"], origin="resolved spec")
         return Run(0, labels, "", text, answer["spec_hash"], _core.version(), tables=())
 
@@ -137,11 +136,8 @@ class Plan:
         return self._specs[experiment.name]
 
 
-def _override(key: str, value: Any, document: Mapping[str, Any]) -> tuple[str, str]:
+def _override(key: str, value: Any) -> tuple[str, str]:
     """Write a setting as the core takes it. A scheme leaves no parameters of another one behind."""
     if key == "balancer.name":
-        key, value = "balancer", {"name": value}
-    value = table_from_string(value, tuple(key.split(".")))
-    if key in ("balancer", "transport"):
-        value = with_own_parameters(value, document, key)
+        key = "balancer"
     return key, to_toml_value(value, key)

@@ -14,18 +14,21 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from weft import _core
-from weft.catalog import entry
 from weft.errors import SpecError
 from weft.simulation import Overrides, override_pairs
-from weft.spec import SpecText, parse_assignment, parse_document, to_toml_value
+from weft.spec import SpecText, parse_document, to_toml_value
+from weft.variant import Variant, parse_variants
 
-__all__ = ["SEED", "Axis", "Grid", "Vary", "parse_vary", "read_grid", "table_from_string", "with_own_parameters"]
+__all__ = ["SEED", "Axis", "Grid", "Vary", "parse_vary", "read_grid"]
 
 SEED = "run.seed"
 
 MOST_POINTS = 100_000
 
-# Tables that a string can stand for, as schemes do on the command line, and the key that it gives.
+CONTENDER = "contender"
+"""The swept field of contenders that are not all load balancers, and not all transports."""
+
+# Tables that are named by one of their keys: a label begins with it.
 _TAGS = {"balancer": "name", "transport": "name", "fabric": "kind"}
 
 # A component of a path takes 255 bytes on every file system in use.
@@ -44,6 +47,8 @@ class Axis:
     key: str
     texts: tuple[str, ...]
     labels: tuple[str, ...]
+    contenders: bool = False
+    """Whether the values are contenders, as on the command line: each takes the place of one table, or of two."""
 
     def partition(self, place: int) -> str:
         """Name the directory of a value: `traffic.load=0.2`."""
@@ -64,8 +69,14 @@ class Grid:
 
     def overrides_at(self, places: Sequence[int]) -> list[tuple[str, str]]:
         """Return what to change in the spec for a point; `--set` may change a part of a swept table."""
-        own = [(axis.key, axis.texts[place]) for axis, place in zip(self.axes, places, strict=True)]
+        chosen = zip(self.axes, places, strict=True)
+        own = [(axis.key, axis.texts[place]) for axis, place in chosen if not axis.contenders]
         return [*own, *self.overrides]
+
+    def contender_at(self, places: Sequence[int]) -> str | None:
+        """Return the contender of a point, if contenders are swept."""
+        chosen = zip(self.axes, places, strict=True)
+        return next((axis.texts[place] for axis, place in chosen if axis.contenders), None)
 
     def labels_at(self, places: Sequence[int]) -> dict[str, str]:
         """Name a point: the label of its value for each swept field."""
@@ -83,26 +94,54 @@ def read_grid(
     document = parse_document(spec)
     sets = [(_normal(key), text) for key, text in override_pairs(overrides)]
     asked = {_normal(key): list(values) for key, values in vary.items()}
-    for key, values in (("balancer", schemes), (SEED, seeds)):
-        if values is not None:
-            if key in asked:
-                raise SpecError(f"{key} is varied twice; give all its values at once")
-            asked[key] = list(values)
+    contenders = _contenders(parse_variants(schemes)) if schemes is not None else None
+    twice = [SEED] if seeds is not None else []
+    twice += [] if contenders is None else sorted(contenders.tables)
+    for key in twice:
+        if key in asked:
+            raise SpecError(f"{key} is varied twice; give all its values at once")
+    if seeds is not None:
+        asked[SEED] = list(seeds)
     for key, _ in sets:
-        if any(_covers(other, key) or _covers(key, other) for other in asked if other != "balancer"):
+        if any(_covers(other, key) or _covers(key, other) for other in asked if other not in _TAGS):
             raise SpecError(f"{key} is both set and varied: once is enough")
     found = {_key(path): (path, values) for path, values in _lists(document, ())}
     gone = [key for key, _ in sets] + [key for key in asked if key not in found]
     kept = {key: values for key, (_, values) in found.items() if not any(_covers(other, key) for other in gone)}
     for key, values in asked.items():  # one that the spec sweeps too stays in its place
         kept[key] = _expanded(values, tuple(key.split(".")))
-    if SEED in kept:
-        kept[SEED] = kept.pop(SEED)  # the last: what differs in nothing else lies side by side
-    axes = tuple(_axis(key, values, document) for key, values in kept.items())
-    points = math.prod(len(axis.labels) for axis in axes)
+    axes = {key: _axis(key, values) for key, values in kept.items()}
+    if contenders is not None:
+        axes = contenders.placed(axes)
+    if SEED in axes:
+        axes[SEED] = axes.pop(SEED)  # the last: what differs in nothing else lies side by side
+    points = math.prod(len(axis.labels) for axis in axes.values())
     if points > MOST_POINTS:
         raise SpecError(f"{spec.origin}: {points:,} points: a sweep has at most {MOST_POINTS:,}")
-    return Grid(spec, tuple(sets), axes)
+    return Grid(spec, tuple(sets), tuple(axes.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Contenders:
+    """The contenders of a sweep, and the tables that they take the place of."""
+
+    axis: Axis
+    tables: frozenset[str]
+
+    def placed(self, axes: Mapping[str, Axis]) -> dict[str, Axis]:
+        """Put them where the spec sweeps what they stand for, else last."""
+        key = self.axis.key
+        found = {known: self.axis if known == key else axis for known, axis in axes.items()}
+        gone = [known for known in found if known != key and known.split(".")[0] in self.tables]
+        return {known: axis for known, axis in found.items() if known not in gone} | {key: self.axis}
+
+
+def _contenders(variants: Sequence[Variant]) -> _Contenders:
+    tables = [frozenset(variant.parts) for variant in variants]
+    key = next(iter(tables[0])) if len(set(tables)) == 1 and len(tables[0]) == 1 else CONTENDER
+    labels = tuple(variant.label for variant in variants)
+    axis = Axis(key, labels, tuple(_short(key, label) for label in labels), contenders=True)
+    return _Contenders(axis, frozenset().union(*tables))
 
 
 def parse_vary(texts: Sequence[str]) -> dict[str, list[Any]]:
@@ -151,7 +190,6 @@ def _expanded(values: Sequence[Any], path: _Path) -> list[Any]:
     """Take the values of a swept field; a table among them that has lists itself stands for several."""
     found: list[Any] = []
     for value in values:
-        value = table_from_string(value, path)
         inner = [(own[len(path) :], items) for own, items in _lists(value, path)] if isinstance(value, Mapping) else []
         for chosen in itertools.product(*(items for _, items in inner)):
             copy = deepcopy(value)
@@ -167,17 +205,6 @@ def _put(table: Any, path: _Path, value: Any) -> None:
     table[path[-1]] = value
 
 
-def table_from_string(value: Any, path: _Path) -> Any:
-    """Read `letflow:gap=100us` where a table can be given by name."""
-    tag = _TAGS.get(_key(path))
-    if tag is None or not isinstance(value, str):
-        return value
-    name, *assignments = (part.strip() for part in value.split(":"))
-    if path == ("balancer",):
-        name = entry("schemes", name).name
-    return {tag: name} | {key: _scalar(text) for key, text in map(parse_assignment, assignments)}
-
-
 def _scalar(text: str) -> Any:
     try:
         parsed = tomllib.loads(f"value = {text}")
@@ -187,25 +214,15 @@ def _scalar(text: str) -> Any:
     return value if isinstance(value, str | int | float) else text
 
 
-def _axis(key: str, values: Sequence[Any], document: Mapping[str, Any]) -> Axis:
+def _axis(key: str, values: Sequence[Any]) -> Axis:
     if not values:
         raise SpecError(f"{key} = []: a field that is swept needs at least one value")
-    if key == "balancer":
-        values = [with_own_parameters(value, document) for value in values]
     texts = [to_toml_value(value, key) for value in values]
     labels = [_label(value, _TAGS.get(key)) for value in values]
     if len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
         raise SpecError(f"{key}: {twice} is listed twice")
     return Axis(key, tuple(texts), tuple(_short(key, label) for label in labels))
-
-
-def with_own_parameters(value: Any, document: Mapping[str, Any], table: str = "balancer") -> Any:
-    """Add the parameters of the spec's `[balancer]`, or `[transport]`, to what it names, as a comparison does."""
-    own = document.get(table)
-    if isinstance(own, Mapping) and isinstance(value, Mapping) and own.get("name") == value.get("name"):
-        return {**own, **value}
-    return value
 
 
 def _label(value: Any, tag: str | None = None) -> str:

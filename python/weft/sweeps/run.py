@@ -14,12 +14,12 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from weft import _core
-from weft.errors import SpecError, Stopped
+from weft.errors import SpecError, Stopped, retold
 from weft.metrics import ALL_METRICS
 from weft.schemas import TABLES
 from weft.simulation import Result, run_text
 from weft.spec import SpecText
-from weft.sweeps.grid import Axis, Grid
+from weft.sweeps.grid import Grid
 
 if TYPE_CHECKING:
     import polars as pl
@@ -97,22 +97,26 @@ def _resolve(grid: Grid, index: int, places: Sequence[int]) -> Run:
     spec = grid.spec
     try:
         answer = _core.resolve(
-            spec.text, base_dir=spec.base_dir, overrides=grid.overrides_at(places), origin=spec.origin
+            spec.text,
+            base_dir=spec.base_dir,
+            overrides=grid.overrides_at(places),
+            origin=spec.origin,
+            contender=grid.contender_at(places),
         )
     except SpecError as error:
-        raise SpecError(_own_words(str(error), grid.axes, spec.origin) + _where(labels)) from None
+        # The core is given the values of swept fields as it is given those of --set.
+        swept = error.origin == "--set" and any(_is_at(error.path, axis.key) for axis in grid.axes)
+        raise retold(error, origin=spec.origin if swept else error.origin, where=_where(labels)) from None
     resolved = json.loads(answer)
     directory = "/".join(axis.partition(place) for axis, place in zip(grid.axes, places, strict=True))
     text = SpecText(resolved["toml"], origin="resolved spec")
     return Run(index, labels, directory, text, resolved["spec_hash"], _core.version())
 
 
-def _own_words(message: str, axes: Sequence[Axis], origin: str) -> str:
-    """Say the spec's name where the core says `--set`: that is how it is given the values of swept fields."""
-    stripped = message.removeprefix("--set: ")
-    key = stripped.split(" ", 1)[0].replace("[", ".").replace("]", "")
-    swept = any(key == axis.key or key.startswith(f"{axis.key}.") for axis in axes)
-    return f"{origin}: {stripped}" if stripped != message and swept else message
+def _is_at(path: str | None, key: str) -> bool:
+    """Whether a key of the core is a swept field, or a part of it."""
+    dotted = (path or "").replace("[", ".").replace("]", "")
+    return dotted == key or dotted.startswith(f"{key}.")
 
 
 def _where(labels: Mapping[str, str]) -> str:
