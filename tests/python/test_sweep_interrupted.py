@@ -189,6 +189,16 @@ def test_another_version_runs_everything_again(tmp_path: Path, monkeypatch: pyte
     assert again.frame("flows").height == 3 * 40, "the runs of the other version are gone"
 
 
+def test_a_build_with_other_results_of_the_same_version_runs_everything_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = SPEC.split("[[balancer]]")[0]
+    assert weft.sweep(spec, tmp_path / "out", set={"traffic.load": 0.3}).kept == 0
+    assert weft.sweep(spec, tmp_path / "out", set={"traffic.load": 0.3}).kept == 3
+    monkeypatch.setattr(_core, "results_version", lambda: "0123456789abcdef")
+    assert weft.sweep(spec, tmp_path / "out", set={"traffic.load": 0.3}).kept == 0
+
+
 def test_another_spec_in_the_same_place_replaces_the_runs(tmp_path: Path) -> None:
     spec = SPEC.split("[[balancer]]")[0]
     weft.sweep(spec, tmp_path / "out", set={"traffic.load": 0.3, "run.sample_every": "100us"})

@@ -41,9 +41,9 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from weft import __version__
+        from weft import __version__, _core
 
-        typer.echo(f"weft {__version__}")
+        typer.echo(f"weft {__version__} (results {_core.results_version()})")
         raise typer.Exit
 
 

@@ -55,8 +55,8 @@ class Run:
 
     @property
     def id(self) -> str:
-        """The address of the run: the same resolved spec and version give the same bytes."""
-        return sha256(f"{self.version} {self.spec_hash}".encode()).hexdigest()[:32]
+        """The address of the run: the same resolved spec and version of the results give the same bytes."""
+        return sha256(f"{self.version} {_core.results_version()} {self.spec_hash}".encode()).hexdigest()[:32]
 
     @property
     def name(self) -> str:
