@@ -226,6 +226,11 @@ impl EventSet {
         }
     }
 
+    /// When the next timer is due; none if no timer is pending.
+    pub fn next_timer(&self) -> Option<Time> {
+        (self.heap_time < u64::MAX).then_some(Time::from_ps(self.heap_time))
+    }
+
     /// Whether an arrival on `link` comes before the heap's top at the same time.
     #[cold]
     fn link_is_first(&self, link: u32) -> bool {

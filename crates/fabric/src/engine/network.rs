@@ -293,21 +293,41 @@ impl<'a> Network<'a> {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn enqueue<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {
-        let state = &self.links[link as usize];
+        let now = self.now.as_ps();
+        let state = &mut self.links[link as usize];
         if state.is_special {
             return self.enqueue_special::<SHOWN>(link, index);
         }
-        let profile = &self.profiles[state.profile];
         let packet = &mut self.pool[index];
+        let profile = &self.profiles[state.profile];
         let service = profile.service_ps(packet.wire_bytes);
-        let backlog = state.backlog_ps(self.now.as_ps());
+        let backlog = state.backlog_ps(now);
         match profile.thresholds.judge(backlog, service) {
             Verdict::Drop => return self.refuse(link, index),
             Verdict::Mark => mark(packet, &mut self.drops[link as usize]),
             Verdict::Take => {}
         }
-        let way = Way { backlog, service, delay: profile.delay_ps };
-        self.join::<SHOWN>(link, index, way, true);
+        book(state, packet, &mut self.counts, backlog);
+        state.busy_until = now + backlog + service;
+        let mut arrive = state.busy_until + profile.delay_ps;
+        let tail = state.tail;
+        if tail == NO_PACKET {
+            packet.arrive = Time::from_ps(arrive);
+            state.head = index;
+            state.tail = index;
+            state.head_arrive = arrive;
+            self.events.push_link(&mut self.links, link);
+        } else {
+            // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
+            state.tail = index;
+            let ahead = &mut self.pool[tail];
+            ahead.next = index;
+            arrive = arrive.max(ahead.arrive.as_ps());
+            self.pool[index].arrive = Time::from_ps(arrive);
+        }
+        if SHOWN && self.departures_are_seen {
+            self.tell_of_queued(link, index, backlog);
+        }
     }
 
     /// The same for a port that is not one queue that its profile describes.
@@ -317,7 +337,7 @@ impl<'a> Network<'a> {
             return self.offer(link, index);
         }
         let now = self.now.as_ps();
-        let state = &self.links[link as usize];
+        let state = &mut self.links[link as usize];
         let (profile, special) = (&self.profiles[state.profile], &mut self.specials[state.special as usize]);
         let packet = &mut self.pool[index];
         let service = profile.service_ps(packet.wire_bytes);
@@ -334,53 +354,17 @@ impl<'a> Network<'a> {
         let arrives = !special.vanishes(packet);
         let depart_ps = now + backlog + service;
         special.push(Queued { since_ps: now, depart_ps, wire_bytes: packet.wire_bytes, arrives }, profile);
-        let way = Way { backlog, service, delay: profile.delay_ps };
-        self.join::<SHOWN>(link, index, way, arrives);
-    }
-
-    /// A packet is behind all others of a port with one queue. Unless it `arrives`, the wire loses it.
-    #[inline(always)]
-    #[allow(clippy::inline_always)]
-    fn join<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex, way: Way, arrives: bool) {
-        let state = &mut self.links[link as usize];
-        let packet = &mut self.pool[index];
-        if packet.kind == Kind::Data {
-            packet.add_wait_ps(state.tier as usize, way.backlog);
-        } else if packet.kind.is_of_scheme() {
-            self.counts.control_bytes += u64::from(packet.wire_bytes);
+        book(state, packet, &mut self.counts, backlog);
+        state.busy_until = depart_ps;
+        let arrive = depart_ps + profile.delay_ps;
+        if SHOWN && self.departures_are_seen {
+            self.tell_of_queued(link, index, backlog);
         }
-        state.busy_until = self.now.as_ps() + way.backlog + way.service;
-        state.bytes += u64::from(packet.wire_bytes);
-        state.packets += 1;
-        if !arrives {
-            return self.lose_on_wire::<SHOWN>(link, index, way.backlog);
-        }
-        let arrive = state.busy_until + way.delay;
-        let tail = std::mem::replace(&mut state.tail, index);
-        if tail == NO_PACKET {
-            packet.arrive = Time::from_ps(arrive);
-            state.head = index;
-            state.head_arrive = arrive;
-            self.events.push_link(&mut self.links, link);
+        if arrives {
+            self.put_on_wire(link, index, arrive);
         } else {
-            let ahead = &mut self.pool[tail];
-            ahead.next = index;
-            // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
-            let arrive = ahead.arrive.max(Time::from_ps(arrive));
-            self.pool[index].arrive = arrive;
+            self.drop_at(link, index);
         }
-        if SHOWN && self.departures_are_seen {
-            self.tell_of_queued(link, index, way.backlog);
-        }
-    }
-
-    /// The queue took a packet that the wire loses.
-    #[cold]
-    fn lose_on_wire<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex, backlog_ps: u64) {
-        if SHOWN && self.departures_are_seen {
-            self.tell_of_queued(link, index, backlog_ps);
-        }
-        self.drop_at(link, index);
     }
 
     #[cold]
@@ -437,6 +421,13 @@ impl<'a> Network<'a> {
         (bytes, special.take_peak(bytes))
     }
 
+    /// Whether no packet is on a link, and none is being sent that the wire will lose.
+    pub fn is_empty(&self) -> bool {
+        let now = self.now.as_ps();
+        let is_idle = |link: &Link| link.backlog_ps(now) == 0;
+        self.pool.len() == 0 && self.links.iter().all(is_idle)
+    }
+
     /// What happened to packets on each link.
     pub fn drops(&self) -> &[LinkDrops] {
         &self.drops
@@ -460,12 +451,17 @@ impl<'a> Network<'a> {
     }
 }
 
-/// What a packet has before it on a port with one queue, in ps: what is queued, its own service, and propagation.
-#[derive(Clone, Copy)]
-struct Way {
-    backlog: u64,
-    service: u64,
-    delay: u64,
+/// Counts a packet that a port with one queue took, behind a backlog of `backlog_ps`.
+#[inline(always)]
+#[allow(clippy::inline_always)]
+fn book(state: &mut Link, packet: &mut Packet, counts: &mut PacketCounts, backlog_ps: u64) {
+    if packet.kind == Kind::Data {
+        packet.add_wait_ps(state.tier as usize, backlog_ps);
+    } else if packet.kind.is_of_scheme() {
+        counts.control_bytes += u64::from(packet.wire_bytes);
+    }
+    state.bytes += u64::from(packet.wire_bytes);
+    state.packets += 1;
 }
 
 #[cold]

@@ -144,10 +144,10 @@ impl<'a, T: Transports> Engine<'a, T> {
         for (index, fault) in self.faults.iter().enumerate() {
             self.network.events.push_timer(fault.at, EventKey::new(EventKind::Fault, index as u32));
         }
-        self.sample();
         if let Some(flow) = self.plan.flows.first() {
             self.network.events.push_timer(flow.start, EventKey::new(EventKind::FlowStart, 0));
         }
+        self.sample();
     }
 
     /// Processes up to `max_events` events. By itself it compiles to less than inside its caller.

@@ -96,7 +96,19 @@ impl<'a> Sampler<'a> {
             merge_pairs(&mut self.links, self.every);
             merge_pairs(&mut self.deliveries.rows, self.every);
         }
-        network.now.saturating_add(self.every)
+        self.next_look(network)
+    }
+
+    /// An interval from now on; later, if nothing is queued or under way: up to the next timer nothing will be. Then the
+    /// last look before that timer, or at the same time, sees what all those before it would have seen.
+    fn next_look(&self, network: &Network<'_>) -> Time {
+        let next = network.now.saturating_add(self.every);
+        if !network.is_empty() {
+            return next;
+        }
+        let every = self.every.as_ps();
+        let idle_until = network.events.next_timer().map_or(u64::MAX, Time::as_ps);
+        next.max(Time::from_ps(idle_until / every * every))
     }
 
     fn note(&mut self, network: &mut Network<'_>) {

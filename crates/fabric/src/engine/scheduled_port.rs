@@ -313,7 +313,7 @@ impl Network<'_> {
     }
 
     /// A packet goes behind those that are on the wire.
-    fn put_on_wire(&mut self, link: u32, index: PacketIndex, arrive: u64) {
+    pub(super) fn put_on_wire(&mut self, link: u32, index: PacketIndex, arrive: u64) {
         let state = &mut self.links[link as usize];
         if state.tail == NO_PACKET {
             self.pool[index].arrive = Time::from_ps(arrive);

@@ -199,3 +199,20 @@ fn a_packet_in_service_on_a_link_that_speeds_up_is_a_backlog_of_no_more_than_its
     assert!(of_link(&results, last_hop).all(|sample| sample.largest_backlog_bytes <= 1_500));
     assert_sums_are_totals(&results);
 }
+
+#[test]
+fn idle_time_takes_one_look_however_short_the_interval() {
+    let fabric = fabric(crate::common::SMALL);
+    // A second apart, at 1 us: a million looks, if each interval took one.
+    let far = [flow(0, 0, 2, 10_000), flow(1_000_000, 1, 3, 10_000)];
+    let every = Span::from_us(1);
+    let run = Run { sample_every: Some(every), ..Run::new(&fabric, DCTCP, ECMP) };
+    let results = run.flows(&far);
+    assert!(results.events < 20_000, "{} events", results.events);
+    assert_sums_are_totals(&results);
+    // 10 Gbit/s for 1 us, to the nearest byte: no interval in which something was sent was a long one.
+    assert!(results.samples.links.iter().all(|sample| sample.sent_bytes <= 1_251));
+    let is_regular = |sample: &LinkSample| sample.at.as_ps().is_multiple_of(every.as_ps());
+    assert!(results.samples.links.iter().all(|sample| is_regular(sample) || sample.at == results.end));
+    assert_eq!(results.samples.every, Some(every), "no intervals were merged");
+}
