@@ -139,7 +139,7 @@ mod tests {
         for (class, number) in found.iter().filter(|(_, number)| *number != 2) {
             assert_eq!(*number, u8::from(*class == Class::BestEffort));
         }
-        assert_eq!(found.iter().filter(|(class, _)| *class == Class::Unknown).any(|(_, n)| *n != 0), false);
+        assert!(!found.iter().filter(|(class, _)| *class == Class::Unknown).any(|(_, n)| *n != 0));
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
             switches,
         };
-        let paths = input.paths_of.map(|from_bytes| PathMeter::new(from_bytes));
+        let paths = input.paths_of.map(PathMeter::new);
         let schemes = edge_schemes(topology, faults, balancer, edge_hooks, (sizes, &common.routes), seed);
         let hosts = schemes.into_iter().enumerate().map(|(host, scheme)| {
             let stream = |purpose| Stream::new(seed, purpose, host as u64);

@@ -10,7 +10,7 @@ const ECMP: &str = "name = \"ecmp\"";
 
 /// Tables of these transports.
 fn tables(transports: &[&str]) -> String {
-    transports.iter().map(|keys| format!("[[transport]]\n{keys}\n")).collect()
+    transports.iter().map(|keys| format!("[[transport]]\n{keys}\n")).collect::<Vec<_>>().concat()
 }
 
 /// Flows of many sizes between all hosts of the smallest fabric, over this transport.
