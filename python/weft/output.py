@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -54,21 +55,19 @@ def staged_directory(target: Path, *, force: bool) -> Iterator[Path]:
     """Yield an empty directory beside `target`; rename it to `target` if the block ends well, else remove it."""
     check_target(target, force=force)
     target = target.absolute()
-    made = _make_parents(target.parent)
+    # Known before anything is made: a signal may come between any two steps.
+    missing = _missing_parents(target.parent)
+    staging = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
     try:
-        staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-    except OSError as error:
-        _remove_empty(made)
-        raise _cannot_write(target, error) from error
-    try:
-        staging.chmod(0o777 & ~_umask())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staging.mkdir()
         yield staging
         _swap(staging, target)
     except OSError as error:
         raise _cannot_write(target, error) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-        _remove_empty(made)
+        _remove_empty(missing)
 
 
 def write_file(target: Path, text: str) -> None:
@@ -111,18 +110,13 @@ def _nearest_existing(path: Path) -> Path:
     return path
 
 
-def _make_parents(parent: Path) -> list[Path]:
-    """Create the missing directories above the target; return them, deepest first."""
+def _missing_parents(parent: Path) -> list[Path]:
+    """List the missing directories above the target, deepest first."""
     missing: list[Path] = []
     path = parent
     while not path.exists():
         missing.append(path)
         path = path.parent
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        _remove_empty(missing)
-        raise _cannot_write(parent, error) from error
     return missing
 
 

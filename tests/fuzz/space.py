@@ -45,9 +45,12 @@ class Space:
         return found
 
     def variants(self, section: str) -> list[dict[str, Any]]:
-        """List the kinds of a section: each scheme, each transport, each fabric; one where there is no choice."""
+        """List the kinds of a section: each scheme, each transport, each fabric; one where there is no choice.
+
+        A list of tables, as of several transports, is no kind.
+        """
         node = self.node(self.sections[section])
-        return [self.node(one) for one in node.get("oneOf", [node])]
+        return [kind for one in node.get("oneOf", [node]) if "properties" in (kind := self.node(one))]
 
     def draw(self, node: Mapping[str, Any], key: str, random: Random) -> Any:
         """Draw a value of a parameter, or `OMIT`."""

@@ -121,7 +121,7 @@ def test_a_wrong_key_is_named_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("options", "word"),
     [
-        (("--schemes", "ecmp,drll"), "did you mean 'drill'"),
+        (("--schemes", "ecmp,drll"), 'did you mean "drill"'),
         (("--schemes", ","), "no scheme"),
         (("--schemes", "ecmp", "--seeds", "x"), "--seeds"),
         (("--schemes", "ecmp", "--set", "nonsense"), "key=value"),

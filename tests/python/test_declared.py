@@ -76,7 +76,7 @@ def test_labels_fall_back_to_the_schemes_name_in_capitals(tmp_path: Path) -> Non
         ('x = "traffic.load"', 'x = "traffic.load"\nplot = "cdf"', "a cdf plot needs a table and a column"),
         ('experiment = "one"', 'experiment = "won"', "no experiment 'won'; did you mean 'one'?"),
         ('metric = "mean_fct_us"', 'table = "flows", column = "fct_us"', "statistic"),
-        ('"letflow:gap=50us"', '"letflwo"', "no scheme 'letflwo'; did you mean 'letflow'?"),
+        ('"letflow:gap=50us"', '"letflwo"', 'no scheme "letflwo"; did you mean "letflow"?'),
         ("0.3, 0.6", "0.3, 0.3", "traffic.load has a value twice"),
         ('title = "FCT"', 'title = "FCT"\nreason = "lost"', "needs panels, or special, or the reason"),
         ('name = "small"', 'name = "large"', "the file is called small.toml"),

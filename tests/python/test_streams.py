@@ -69,7 +69,7 @@ def test_half_a_character_in_a_spec_is_answered(spec: str | dict[str, object]) -
 
 
 def test_a_spec_that_never_ends_is_answered() -> None:
-    with pytest.raises(SpecError, match="not a spec"):
+    with pytest.raises(SpecError, match="not a regular file"):
         load_spec(Path("/dev/zero"))
 
 

@@ -69,7 +69,7 @@ fn two_subflows_take_of_a_shared_bottleneck_what_a_tcp_beside_them_takes() {
     // 170 losses/s for each flow. A rate goes with 1 / sqrt(loss), and n losses tell a loss rate to 1 / sqrt(n): after 20 s a
     // rate is known to 1 / (2 sqrt(3,400)) = 0.86 %, the ratio of two to 1.2 %: one standard deviation.
     // With x of the window on one subflow, 1 - x on the other, a share q = x^2 + (1-x)^2 of TCP's decrease meets OLIA's growth
-    // of q and LIA's of max(x, 1-x), in parts of TCP's (RFC 6356 section 3). So OLIA takes what TCP takes, and LIA
+    // of q and LIA's of max(x, 1-x), in parts of TCP's (RFC 6356 §3). So OLIA takes what TCP takes, and LIA
     // sqrt(max(x, 1-x) / q) of it: as much where x is 1/2 or 1, up to 9.9 % more in between. Uncoupled, each subflow is a TCP.
     // Bounds are these, and three standard deviations on either side.
     let noise = 3.0 * 0.012;

@@ -112,7 +112,7 @@ impl Rack {
         }
     }
 
-    /// Section 6.2 steps 1 to 3, for all that an acknowledgement tells of. Returns whether it told anything new.
+    /// RFC 8985 §6.2 steps 1 to 3, for all that an acknowledgement tells of. Returns whether it told anything new.
     fn take(&mut self, packet: &Packet, now: Time) -> bool {
         let (before, ack) = (self.in_network + self.lost(), packet.seq);
         for segment in self.base..ack {
@@ -220,7 +220,7 @@ impl Rack {
         found
     }
 
-    /// Section 6.3: what a retransmission timeout takes for lost.
+    /// RFC 8985 §6.3: what a retransmission timeout takes for lost.
     fn time_out(&mut self, window: Span, now: Time) {
         let allowed = self.rtt + window;
         for (copy, segment) in self.copies.iter_mut().zip(self.base..) {
