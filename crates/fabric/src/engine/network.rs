@@ -36,7 +36,7 @@ pub struct PacketCounts {
     pub delivered: u64,
     /// Dropped or lost anywhere.
     pub dropped: u64,
-    /// Of these, dropped at a switch that had no way to their destination: on no link's account.
+    /// Of these, dropped at a switch that had no way to their destination: on no link's account. Without credits.
     pub unroutable: u64,
     /// Of these, credits: their loss is how a receiver learns of congestion.
     pub credits_dropped: u64,
@@ -369,7 +369,8 @@ impl<'a> Network<'a> {
 
     #[cold]
     fn drop_unroutable(&mut self, index: PacketIndex) {
-        self.counts.unroutable += 1;
+        // Credits are counted by themselves wherever they are lost.
+        self.counts.unroutable += u64::from(self.pool[index].kind != Kind::Credit);
         self.discard(index);
     }
 

@@ -128,6 +128,12 @@ pub fn assert_conserved(results: &Results) {
         packets.delivered + packets.dropped + results.in_flight,
         "a packet got lost or doubled"
     );
+    let on_links: u64 = results.links.iter().map(|link| link.dropped).sum();
+    assert_eq!(
+        packets.dropped - packets.credits_dropped,
+        on_links + packets.unroutable,
+        "every drop but a credit's is on a link's account, or had nowhere to go"
+    );
 }
 
 /// Completion time at the receiver.
