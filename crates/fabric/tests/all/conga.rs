@@ -119,8 +119,8 @@ fn short_flows_swing_and_leave_too_much_on_the_half_path_yet_finish_sooner_than_
 
 /// A path that looked busy when its last packet passed goes on looking so, for nothing passes that could say otherwise. Bursts
 /// of 30 KB at 10 Gbit/s are 2.4 levels of a path of 5 Gbit/s, and 6 Gbit/s are level 4 of the whole path alone: once it is
-/// left at 5 or more, the half path is idle until its metric ages. Then a few bursts bring it back to the top, at most
-/// seven levels of 12.5 KB and as much again that decays meanwhile: 175 KB in 10 ms, of 7.5 MB.
+/// left at 5 or more, the half path is idle until its metric ages. Then a few bursts bring it back to the top: the sooner it
+/// ages, the more it carries.
 #[test]
 fn a_path_that_is_left_in_a_burst_stays_idle_until_its_metric_ages() {
     let bursts = fabric(&format!(
