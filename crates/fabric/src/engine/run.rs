@@ -91,6 +91,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             sizes,
             hooks: edge_hooks,
             reads_more: edge_hooks.receiving || subflows > 1 || ports > 1,
+            counts_paths: input.paths_of.is_some(),
             writes_more: edge_hooks.sending || ports > 1,
             routes: if edge_hooks.sending {
                 route_counts(topology, network.explicit_routes())

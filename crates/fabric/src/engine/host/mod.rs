@@ -50,6 +50,8 @@ pub struct Common<'a> {
     pub reads_more: bool,
     /// Whether packets that go out may carry more than that, or are shown to the edge scheme.
     pub writes_more: bool,
+    /// Whether hosts count what comes to them over each path.
+    pub counts_paths: bool,
     /// Explicit routes from rack to rack, as the operator's map has them; empty unless an edge scheme asks.
     pub routes: Vec<u16>,
     /// Where an edge scheme leaves what it wants done.
@@ -64,16 +66,16 @@ pub struct Here<'h, 'n, 'a> {
     pub common: &'h mut Common<'a>,
 }
 
-/// A host.
+/// A host. What every packet needs of it is in few cache lines; what few packets need is elsewhere.
 pub struct Host<T: Transports> {
-    edge: Edge,
-    stream: Stream,
     senders: Ends<Sender<SenderOf<T>>>,
     receivers: Ends<Receiver<ReceiverOf<T>>>,
     /// Receiving ends that have everything, and until when they stay; by time.
     lingering: VecDeque<(Time, u32)>,
+    stream: Stream,
+    edge: Box<Edge>,
     /// What it measured.
-    log: HostLog,
+    log: Box<HostLog>,
 }
 
 /// A transport's way out at one end of a flow.
@@ -94,7 +96,14 @@ impl<T: Transports> Host<T> {
     pub fn new(host: HostId, directory: &Directory, edge: Edge, stream: Stream, log: HostLog) -> Self {
         let (sent, received) = directory.counts[host.index()];
         let (senders, receivers) = (Ends::new(sent), Ends::new(received));
-        Self { edge, stream, senders, receivers, lingering: VecDeque::new(), log }
+        Self {
+            senders,
+            receivers,
+            lingering: VecDeque::new(),
+            stream,
+            edge: Box::new(edge),
+            log: Box::new(log),
+        }
     }
 
     /// Lets its edge scheme begin.
@@ -215,8 +224,9 @@ impl<T: Transports> Host<T> {
     #[inline]
     fn deliver_to_receiver(&mut self, plan: &Plan<'_, T>, packet: &Packet, here: &mut Here<'_, '_, '_>) {
         let now = here.nic.now();
-        if let Some(paths) = &mut self.log.paths
+        if here.common.counts_paths
             && packet.kind == Kind::Data
+            && let Some(paths) = &mut self.log.paths
         {
             let flow = plan.traffic(packet.flow);
             paths.note(here.common.topology, packet, flow, plan.header_bytes(flow));
@@ -360,7 +370,7 @@ impl<T: Transports> Host<T> {
         for receiver in self.receivers.iter() {
             self.log.note_receiver(plan, receiver);
         }
-        self.log
+        *self.log
     }
 }
 
