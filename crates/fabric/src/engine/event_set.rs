@@ -168,10 +168,9 @@ impl EventSet {
         self.heap_time = self.heap_time.min(at.as_ps());
     }
 
-    /// Adds a link whose head arrives at `links[link].head_arrive`, which must not be in the past.
+    /// Adds the link with this number, whose head arrives at `entry.head_arrive`, which must not be in the past.
     #[inline]
-    pub fn push_link(&mut self, links: &mut [Link], link: u32) {
-        let entry = &mut links[link as usize];
+    pub fn push_link(&mut self, entry: &mut Link, link: u32) {
         let time = entry.head_arrive;
         let slot = time >> self.shift;
         let ahead = slot.wrapping_sub(self.loaded);
@@ -355,7 +354,7 @@ mod tests {
         events.push_timer(Time::from_ps(500), EventKey::new(EventKind::FlowStart, 0));
         for link in [1, 0] {
             links[link as usize].head_arrive = 500;
-            events.push_link(&mut links, link);
+            events.push_link(&mut links[link as usize], link);
         }
         let order: Vec<_> = std::iter::from_fn(|| events.pop(&mut links)).map(|(_, next)| next).collect();
         let start = EventKey::new(EventKind::FlowStart, 0);
@@ -393,7 +392,7 @@ mod tests {
                     expected.remove(&entry);
                 } else {
                     links[link as usize].head_arrive = at;
-                    events.push_link(&mut links, link);
+                    events.push_link(&mut links[link as usize], link);
                     expected.insert((at, arrival));
                 }
                 for _ in 0..pops {

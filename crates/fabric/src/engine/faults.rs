@@ -104,7 +104,7 @@ impl Network<'_> {
         state.busy_until = ahead.map_or(now, |(departs, _)| departs);
         if let Some(&head) = members.first() {
             state.head_arrive = self.pool[head].arrive.as_ps();
-            self.events.push_link(&mut self.links, link);
+            self.events.push_link(state, link);
         }
     }
 

@@ -228,7 +228,7 @@ impl<'a> Network<'a> {
             state.head = next;
             state.head_arrive = self.pool[next].arrive.as_ps();
             self.pool.warm(self.pool[next].next);
-            self.events.push_link(&mut self.links, link);
+            self.events.push_link(state, link);
         }
         (head, at)
     }
@@ -316,7 +316,7 @@ impl<'a> Network<'a> {
             state.head = index;
             state.tail = index;
             state.head_arrive = arrive;
-            self.events.push_link(&mut self.links, link);
+            self.events.push_link(state, link);
         } else {
             // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
             state.tail = index;

@@ -318,7 +318,7 @@ impl Network<'_> {
         if state.tail == NO_PACKET {
             self.pool[index].arrive = Time::from_ps(arrive);
             (state.head, state.tail, state.head_arrive) = (index, index, arrive);
-            self.events.push_link(&mut self.links, link);
+            self.events.push_link(state, link);
         } else {
             // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
             let ahead = &mut self.pool[state.tail];

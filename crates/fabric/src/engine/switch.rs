@@ -58,7 +58,7 @@ struct SwitchView<'a> {
     first: usize,
     profiles: &'a Profiles,
     /// The ports with several classes, by link; empty if there is none.
-    scheduled: &'a [Option<Box<ScheduledPort>>],
+    scheduled: &'a Vec<Option<Box<ScheduledPort>>>,
     stream: &'a mut Stream,
     deeds: &'a mut Deeds,
 }

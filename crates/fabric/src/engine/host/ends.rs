@@ -34,17 +34,23 @@ impl<E> Ends<E> {
     pub fn get_or_open(&mut self, number: u32, make: impl FnOnce(Before) -> E) -> &mut E {
         let known = self.places[number as usize];
         // Neither NOT_YET nor CLOSED is a place: there are fewer flows than that.
-        let place = if (known as usize) < self.open.len() { known } else { self.take_place(number) };
-        let before = if known == CLOSED { Before::Closed } else { Before::NotYet };
-        self.open[place as usize].get_or_insert_with(|| make(before))
+        let place = if (known as usize) < self.open.len() { known } else { self.open(number, make) };
+        self.open[place as usize].as_mut().expect("a place that is known holds an open end")
     }
 
+    /// Opens the end with this number, which is not open. Returns its place.
     #[cold]
-    fn take_place(&mut self, number: u32) -> u32 {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.open.push(None);
+    #[inline(never)]
+    fn open(&mut self, number: u32, make: impl FnOnce(Before) -> E) -> u32 {
+        let before = if self.places[number as usize] == CLOSED { Before::Closed } else { Before::NotYet };
+        let end = Some(make(before));
+        let place = if let Some(place) = self.free.pop() {
+            self.open[place as usize] = end;
+            place
+        } else {
+            self.open.push(end);
             (self.open.len() - 1) as u32
-        });
+        };
         self.places[number as usize] = place;
         place
     }
