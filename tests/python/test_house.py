@@ -37,3 +37,15 @@ def test_every_room_says_its_rule_in_its_module_comment() -> None:
         text = (ROOT / f"crates/{room}/src/lib.rs").read_text(encoding="utf-8")
         comment = "\n".join(line for line in text.splitlines() if line.startswith("//!"))
         assert "The rule of this room:" in comment, room
+
+
+def test_the_table_of_the_engine_names_its_files_each_once() -> None:
+    engine = ROOT / "crates/fabric/src/engine"
+    rows = re.findall(
+        r"^\| (`[\w./]+`(?:, `[\w./]+`)*) \|", (ROOT / "docs/house.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    named = [
+        name for row in rows for name in re.findall(r"`([\w./]+)`", row) if not name.startswith(("crates/", "python/"))
+    ]
+    files = {path.name for path in engine.glob("*.rs") if path.name != "mod.rs"} | {"host/"}
+    assert sorted(named) == sorted(files)
