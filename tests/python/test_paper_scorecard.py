@@ -240,6 +240,14 @@ def test_the_report_holds_scorecard_figures_and_links(tmp_path: Path) -> None:
     assert "Not made: it is a photograph" in page.text and "Not run." in page.text
 
 
+def test_a_link_of_the_report_leads_to_its_file_whatever_the_directory_is_called(tmp_path: Path) -> None:
+    run(declared(tmp_path), tmp_path / "out #1?")
+    links = [
+        tag["href"] for name, tag in Page(render_papers(tmp_path / "out #1?", tmp_path, tmp_path)).tags if name == "a"
+    ]
+    assert links[0] == "out%20%231%3F/meet/6/data.csv"
+
+
 def test_the_report_needs_no_network_and_lets_no_text_become_markup(tmp_path: Path) -> None:
     plain = declared(tmp_path)
     place = run(plain, tmp_path / "out")

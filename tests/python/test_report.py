@@ -3,13 +3,17 @@
 import json
 import re
 from html.parser import HTMLParser
+from importlib import resources
+
+import pytest
+from jinja2 import UndefinedError
 
 from factory import comparison, summary
 from weft.report import render
-from weft.report.page import script_json
+from weft.report.page import render_template
 from weft.summary import SPENT
 
-EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\u2028'\"<!--slot:data-->"
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\u2028'\"{{ data }}"
 
 
 class Page(HTMLParser):
@@ -46,9 +50,15 @@ def test_no_text_of_a_user_becomes_markup() -> None:
 
 
 def test_json_in_a_script_has_no_character_that_could_end_it() -> None:
-    text = script_json({"a": EVIL})
-    assert not set("<>&\u2028") & set(text)
-    assert json.loads(text) == {"a": EVIL}
+    page = Page(render(comparison(summary(EVIL), command=EVIL)))
+    assert not set("<>&'\u2028") & set(page.data)
+    assert json.loads(page.data)["schemes"][0]["label"] == EVIL
+
+
+def test_a_number_that_json_does_not_know_is_refused_and_not_written() -> None:
+    values = dict.fromkeys(("title", "kind", "heading", "subtitle"), "x")
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        render_template("results.html", **values, data={"mean": float("nan")}, scripts=())
 
 
 def test_nothing_is_loaded_from_elsewhere() -> None:
@@ -59,8 +69,16 @@ def test_nothing_is_loaded_from_elsewhere() -> None:
     assert policy is not None and policy.startswith("default-src 'none'")
 
 
-def test_every_slot_of_the_template_is_filled() -> None:
-    assert not re.search(r"<!--slot:|/\*slot:", render(comparison(summary())))
+def test_a_template_that_lacks_a_value_is_an_error_and_no_empty_place() -> None:
+    with pytest.raises(UndefinedError, match="'title' is undefined"):
+        render_template("base.html", heading="x", subtitle="x")
+
+
+def test_no_template_switches_the_escaping_off() -> None:
+    templates = list(resources.files("weft.report").joinpath("templates").iterdir())
+    assert len(templates) >= 8
+    for one in templates:
+        assert not re.search(r"\|\s*safe|autoescape|Markup", one.read_text(encoding="utf-8")), one.name
 
 
 def test_the_data_block_holds_every_curve() -> None:

@@ -1,7 +1,8 @@
 """The HTML report: one file, no network, light and dark, for a laptop and for a phone.
 
-`page` puts a page together from sections and data; `of_comparison` and `of_sweep` say what stands on one. Another kind
-of report is another module like these two, and a line in `render_directory`.
+`of_comparison`, `of_sweep` and `paper` say what stands on a page, as plain texts, tables and numbers; the templates in
+`templates/` say how, and `page` puts the two together. Another kind of report is another module and another template
+like these, and a line in `render_directory`.
 """
 
 import os

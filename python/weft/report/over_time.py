@@ -1,27 +1,40 @@
 """The part of the report about links, queues and receivers over time, of runs that were sampled."""
 
-from html import escape
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from weft.metrics import Unit
 from weft.over_time import MEASURES, busiest_leaf, shown, uplink_curves
-from weft.quantity import estimate_text
 from weft.report.cells import short
-from weft.report.sections import choice
-from weft.statistics import Estimate, estimate
+from weft.report.tables import Head, Row, Table, estimate_cell
+from weft.statistics import estimate
 
 if TYPE_CHECKING:
     from weft.comparison import Comparison
     from weft.over_time import Curve, Shown
 
-__all__ = ["curves", "section"]
+__all__ = ["OverTime", "curves", "view"]
 
-# Key of `Series.statistics`, heading, unit under it, kind of number, what is divided by.
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the table of uplinks."""
+
+    key: str
+    """Of `Series.statistics`."""
+    title: str
+    unit: str
+    kind: Unit
+    divisor: float = 1.0
+
+
 _COLUMNS = (
-    ("uplink_utilisation", "uplink utilisation", "%", "share", 1.0),
-    ("uplink_std", "std. deviation over uplinks", "%", "share", 1.0),
-    ("uplink_imbalance", "imbalance of uplinks", "max / mean − 1", "ratio", 1.0),
-    ("uplink_backlog_bytes", "mean uplink backlog", "KB", "ratio", 1e3),
-    ("uplink_occupancy_variance", "variance of uplink occupancy", "", "ratio", 1.0),
+    _Column("uplink_utilisation", "uplink utilisation", "%", "share"),
+    _Column("uplink_std", "std. deviation over uplinks", "%", "share"),
+    _Column("uplink_imbalance", "imbalance of uplinks", "max / mean − 1", "ratio"),
+    _Column("uplink_backlog_bytes", "mean uplink backlog", "KB", "ratio", 1e3),
+    _Column("uplink_occupancy_variance", "variance of uplink occupancy", "", "ratio"),
 )
 
 
@@ -30,7 +43,7 @@ def curves(comparison: "Comparison") -> dict[str, Any] | None:
     runs = shown(comparison.groups)
     if not runs:
         return None
-    leaf = next((name for one in runs.values() if (name := busiest_leaf(one.run)) is not None), None)
+    leaf = _leaf(runs)
     labels = list(comparison.groups)
     return {
         "measures": {key: {"title": one.title, "axis": one.axis} for key, one in MEASURES.items()},
@@ -43,60 +56,49 @@ def curves(comparison: "Comparison") -> dict[str, Any] | None:
     }
 
 
-def section(comparison: "Comparison") -> str:
-    """Return the section as HTML; nothing when no run was sampled."""
+@dataclass(frozen=True, slots=True)
+class OverTime:
+    """What stands on the page about links, queues and receivers over time."""
+
+    measures: Mapping[str, str]
+    """Title of each curve that can be chosen."""
+    schemes: Mapping[str, str]
+    """The contenders by number: a label is a user's."""
+    leaf: str | None
+    """The leaf whose uplinks are drawn."""
+    table: Table
+    traced: bool
+    """Whether the replay has paths of flows to show."""
+
+
+def view(comparison: "Comparison") -> OverTime | None:
+    """Return what the template shows; None when no run was sampled."""
     runs = shown(comparison.groups)
     if not runs:
-        return ""
-    measures = choice("measure", "Quantity", {key: measure.title for key, measure in MEASURES.items()}, wrapping=True)
-    # By number: a label is a user's.
-    names = {str(place): name for place, name in enumerate(comparison.groups)}
-    schemes = choice("uplinks", "Scheme", names, wrapping=True)
-    leaf = next((name for one in runs.values() if (name := busiest_leaf(one.run)) is not None), None)
-    uplinks = (
-        ""
-        if leaf is None
-        else f'<div class="head"><h3 id="uplinks-title">Each uplink of {escape(leaf)}</h3>{schemes}</div>'
-        '<div id="uplinks" class="chart" role="img" aria-labelledby="uplinks-title"></div>'
-    )
-    seeds = " The curves are those of the first seed." if len(comparison.runs) > len(comparison.groups) else ""
-    return (
-        '<section aria-labelledby="series-title">'
-        f'<div class="head"><h2 id="series-title">Over time</h2>{measures}</div>'
-        '<div id="series" class="chart" role="img" aria-labelledby="series-title"></div>'
-        f"{uplinks}"
-        '<div class="scroll" tabindex="0" role="region" aria-label="Uplinks in numbers">'
-        f"{_table(comparison)}</div>"
-        '<p class="note">Uplinks are those of leaves. Utilisation counts bytes with headers, throughput delivered '
-        "payload. Standard deviation and imbalance: over the uplinks of a leaf in every interval of the samples, then "
-        "averaged; imbalance is weighted by traffic. Occupancy is the backlog over the buffer; its variance is taken "
-        f"over all uplink queues and all samples.{seeds}</p></section>"
+        return None
+    return OverTime(
+        {key: measure.title for key, measure in MEASURES.items()},
+        {str(place): label for place, label in enumerate(comparison.groups)},
+        _leaf(runs),
+        _table(comparison),
+        any(found[0].traces.height for found in comparison.groups.values()),
     )
 
 
-def _table(comparison: "Comparison") -> str:
-    head = "".join(
-        f'<th scope="col"><button type="button">{title} <small>{unit}</small></button></th>'
-        for _, title, unit, _, _ in _COLUMNS
-    )
+def _leaf(runs: "Mapping[str, Shown]") -> str | None:
+    return next((name for one in runs.values() if (name := busiest_leaf(one.run)) is not None), None)
+
+
+def _table(comparison: "Comparison") -> Table:
     rows = []
     for label, runs in comparison.groups.items():
         found = [run.series.statistics() for run in runs if run.summary.sample_interval_us is not None]
-        cells = "".join(
-            _cell([value / scale for one in found if (value := one[key]) is not None], kind)
-            for key, _, _, kind, scale in _COLUMNS
-        )
-        swatch = f'<span class="swatch" data-label="{escape(label)}"></span>'
-        rows.append(f'<tr><th scope="row" data-value="{escape(label)}">{swatch}{escape(label)}</th>{cells}</tr>')
-    first = '<th scope="col"><button type="button">scheme</button></th>'
-    return f"<table><thead><tr>{first}{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-
-
-def _cell(values: list[float], kind: Any) -> str:
-    value: Estimate | None = estimate(values) if values else None
-    mean, separator, interval = escape(estimate_text(value, kind, 1.0)).partition(" ± ")
-    spread = f" <small>± {interval}</small>" if separator else ""
-    return f'<td data-value="{"" if value is None else repr(value.mean)}">{mean}{spread}</td>'
+        cells = []
+        for column in _COLUMNS:
+            values = [value / column.divisor for one in found if (value := one[column.key]) is not None]
+            cells.append(estimate_cell(estimate(values) if values else None, column.kind))
+        rows.append(Row((), label, cells))
+    return Table([Head("scheme"), *(Head(column.title, column.unit) for column in _COLUMNS)], rows)
 
 
 def _points(curve: "Curve") -> list[list[float]]:

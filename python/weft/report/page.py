@@ -1,67 +1,80 @@
-"""Putting a page together: a template, sections, data and scripts in one file."""
+"""Pages from the templates in `templates/`: HTML is written there alone, and every text that comes in is escaped.
 
-import json
-import re
-from collections.abc import Sequence
+A template that names what it was not given is an error, not an empty place.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+from functools import cache
 from importlib import resources
 from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
 from weft import _core
+from weft.report.cells import STATISTICS
 
-__all__ = ["SCRIPTS", "Page", "script_json"]
+__all__ = ["ResultsPage", "render_template"]
 
-_SLOT = re.compile(r"<!--slot:([a-z-]+)-->|/\*slot:([a-z-]+)\*/")
-
-SCRIPTS = ("base", "controls", "table", "fct", "curves", "why", "overhead")
-"""The scripts of every page, in this order; the last one of a page, `main`, starts it."""
+_SCRIPTS = ("base", "controls", "table", "fct", "curves", "why", "overhead")
+"""The scripts of every page of results, in this order; the last one of a page, `main`, starts it."""
+_QUANTITIES: Mapping[str, str] = {"fct": "completion time", "slowdown": "slowdown"}
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """A report. Plain texts are escaped here; sections are HTML that is escaped already."""
+class ResultsPage:
+    """The report of a comparison or of a sweep, as plain texts and numbers."""
 
     title: str
     kind: str
     """What it is a report of, in a few words."""
     heading: str
     subtitle: str
-    sections: Sequence[str]
-    """HTML, in order."""
-    data: dict[str, Any]
+    data: Mapping[str, Any]
     """What the scripts read."""
-    scripts: Sequence[str] = SCRIPTS
+    more_scripts: Sequence[str] = ()
+    """Those that this kind of report needs besides the ones of every page."""
 
-    def render(self) -> str:
-        """Return the page as text."""
-        slots = {
-            "title": escape(self.title),
-            "kind": escape(self.kind),
-            "heading": escape(self.heading),
-            "subtitle": escape(self.subtitle),
-            "sections": "\n".join(self.sections),
-            "version": escape(_core.version()),
-            "data": script_json(self.data),
-            "style": _resource("report.css") + _resource("assets/replay.css"),
-            "script": _script((*self.scripts, "main")),
-            "charts": _resource("vendor/echarts/echarts.common.min.js"),
-        }
-        # One pass, so that a filled slot is never searched for further slots.
-        return _SLOT.sub(lambda match: slots[match[1] or match[2]], _resource("assets/template.html"))
-
-
-def script_json(value: Any) -> str:
-    """JSON that can stand inside a script element: no text in it can end the element or open a comment."""
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    def render(self, template: str, **values: Any) -> str:
+        """Return the page as text; `values` are what this template alone needs."""
+        return render_template(
+            template,
+            title=self.title,
+            kind=self.kind,
+            heading=self.heading,
+            subtitle=self.subtitle,
+            data=self.data,
+            scripts=(*_SCRIPTS, *self.more_scripts, "main"),
+            quantities=_QUANTITIES,
+            statistics=STATISTICS,
+            **values,
+        )
 
 
-def _script(names: Sequence[str]) -> str:
-    """Join the modules in one scope that nothing else sees."""
-    parts = "\n".join(f"// {name}.js\n{_resource(f'assets/{name}.js')}" for name in names)
-    return f'"use strict";\n(() => {{\n{parts}}})();\n'
+def render_template(template: str, **values: Any) -> str:
+    """Return the text of a page; a template of `templates/` with its values."""
+    return _environment().get_template(template).render(values)
 
 
-def _resource(name: str) -> str:
-    return resources.files("weft.report").joinpath(name).read_text(encoding="utf-8")
+@cache
+def _environment() -> Environment:
+    """The one environment of all pages."""
+    found = Environment(
+        loader=PackageLoader("weft.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        auto_reload=False,
+    )
+    # `tojson` leaves no character that could end a script element or open a comment.
+    found.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    found.globals |= {"asset": _asset, "version": _core.version()}
+    return found
+
+
+def _asset(name: str) -> Markup:
+    """A file of this package as it is: a style or a script, which no data is ever put into."""
+    return Markup(resources.files("weft.report").joinpath(name).read_text(encoding="utf-8"))

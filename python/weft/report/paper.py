@@ -2,38 +2,79 @@
 
 import base64
 import os
-import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from html import escape
-from importlib import resources
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
-from weft import _core
 from weft.errors import OutputError
 from weft.output import write_file
-from weft.papers.declared import DATA, FigureSpec, Paper, load_paper, paper_names
+from weft.papers.declared import DATA, FigureSpec, load_paper, paper_names
 from weft.papers.pictures import alternative, figure_claims, small_png
 from weft.papers.scorecard import SIGNS, Entry, Scorecard, figure_folder, read_scorecard
 from weft.papers.verdicts import Verdict
+from weft.report.page import render_template
 
 __all__ = ["is_reproduction", "render_papers", "write_paper_report"]
 
-_SLOT = re.compile(r"<!--slot:([a-z-]+)-->|/\*slot:([a-z-]+)\*/")
 _MANIFEST = "reproduce.json"
 _DATA_FILES = ("data.csv", "data.parquet", "curves.csv", "curves.parquet", "figure.pdf", "verdicts.json")
 
 _KINDS = {Verdict.REPRODUCED: "reproduced", Verdict.OTHER_SIZE: "other-size", Verdict.NOT_REPRODUCED: "not-reproduced"}
 """Class of each verdict that has a colour."""
 
-_READING = (
-    "Everything is compared seed by seed, where all schemes have the same flows, then estimated over the seeds with "
-    "its 95 % interval. Where the best of several places counts, each seed's is chosen by the other seeds.",
-    "Reproduced: the interval excludes “no effect”, and the paper's number lies in it or within a quarter of the mean. "
-    "Same direction, other size: the interval excludes “no effect”, the size is another. Not reproduced: all else. "
-    "No scheme was tuned to make a claim come out.",
-)
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """How many claims got a verdict."""
+
+    verdict: Verdict
+    sign: str
+    kind: str
+    """The class that gives it its colour; empty for none."""
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A claim of a scorecard."""
+
+    claim: str
+    place: str
+    measured: str
+    verdict: Verdict
+    sign: str
+    kind: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A figure, or why there is none."""
+
+    title: str
+    text: str
+    picture: str | None = None
+    """A PNG in base64; None where the figure was not made."""
+    alternative: str = ""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Where its files are, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A paper as it stands on the page."""
+
+    name: str
+    short: str
+    title: str
+    venue: str
+    bar: Sequence[_Count]
+    summary: str
+    commands: str
+    rows: Sequence[_Row]
+    figures: Sequence[_Figure]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +102,15 @@ def render_papers(directory: Path, base: Path, folder: Path = DATA) -> str:
     shown = [_Shown(card, directory, base) for card in cards if card.figures]
     if not shown:
         raise OutputError(f"{directory}: holds no figure yet; weft reproduce makes some")
-    entries = [entry for one in shown for entry in one.card.entries]
     names = ", ".join(one.card.paper.short for one in shown)
-    slots = {
-        "title": escape(f"Weft: {names}"),
-        "heading": escape(names),
-        "subtitle": escape(_subtitle(shown)),
-        "filters": _filters(entries),
-        "papers": _contents(shown) + "".join(map(_paper, shown)),
-        "reading": "".join(f"<p>{escape(text)}</p>" for text in _READING),
-        "version": escape(_core.version()),
-        "style": _resource("report.css"),
-        "paper-style": _resource("paper.css"),
-        "script": _resource("paper.js"),
-    }
-    return _SLOT.sub(lambda match: slots[match[1] or match[2]], _resource("paper.html"))
-
-
-def _resource(name: str) -> str:
-    return resources.files("weft.report").joinpath(name).read_text(encoding="utf-8")
+    return render_template(
+        "papers.html",
+        title=f"Weft: {names}",
+        heading=names,
+        subtitle=_subtitle(shown),
+        filters=_counts(Counter(entry.verdict for one in shown for entry in one.card.entries)),
+        papers=[_section(one) for one in shown],
+    )
 
 
 def _subtitle(shown: Sequence[_Shown]) -> str:
@@ -89,80 +120,57 @@ def _subtitle(shown: Sequence[_Shown]) -> str:
     return f"{figures} figures at {' and '.join(scales)} scale, {claims} claims"
 
 
-def _filters(entries: Sequence[Entry]) -> str:
-    counts = Counter(entry.verdict for entry in entries)
-    return "".join(
-        f'<button type="button" aria-pressed="true" value="{escape(verdict)}">'
-        f"{SIGNS[verdict]} {escape(verdict)} ({counts[verdict]})</button>"
+def _counts(numbers: Mapping[Verdict, int]) -> list[_Count]:
+    """The verdicts that there are, in their order."""
+    return [
+        _Count(verdict, SIGNS[verdict], _KINDS.get(verdict, ""), numbers[verdict])
         for verdict in Verdict
-        if counts[verdict]
-    )
+        if numbers.get(verdict)
+    ]
 
 
-def _contents(shown: Sequence[_Shown]) -> str:
-    if len(shown) < 2:
-        return ""
-    links = "".join(
-        f'<li><a href="#{escape(one.card.paper.name)}">{escape(one.card.paper.short)}</a></li>' for one in shown
-    )
-    return f'<nav aria-label="Papers"><ul>{links}</ul></nav>'
-
-
-def _paper(one: _Shown) -> str:
+def _section(one: _Shown) -> _Section:
     card, paper = one.card, one.card.paper
-    name = escape(paper.name)
-    commands = "\n".join(card.commands)
-    figures = "".join(_figure(one, figure) for figure in paper.figures.values())
-    return (
-        f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(paper.title)}</h2>'
-        f'<p class="subtitle">{escape(paper.venue)}</p>'
-        f"{_bar(card)}<p><b>{escape(card.summary())}</b></p>"
-        f"<pre><code>{escape(commands)}</code></pre>"
-        f'<div class="scroll" tabindex="0" role="region" aria-label="Scorecard of {name}">{_table(card)}</div>'
-        f"{figures}</section>"
+    return _Section(
+        paper.name,
+        paper.short,
+        paper.title,
+        paper.venue,
+        _counts(card.counts),
+        card.summary(),
+        "\n".join(card.commands),
+        [_row(entry) for entry in card.entries],
+        [_figure(one, figure) for figure in paper.figures.values()],
     )
 
 
-def _bar(card: Scorecard) -> str:
-    """The verdicts as shares of a bar, for the eye alone: the sentence below says them."""
-    parts = "".join(
-        f'<span class="{_KINDS.get(verdict, "")}" style="flex:{number}"></span>'
-        for verdict, number in card.counts.items()
+def _row(entry: Entry) -> _Row:
+    return _Row(
+        entry.claim.text,
+        entry.claim.place,
+        entry.measured or "-",
+        entry.verdict,
+        SIGNS[entry.verdict],
+        _KINDS.get(entry.verdict, ""),
+        " ".join(filter(None, (entry.sentence, entry.claim.note))),
     )
-    return f'<div class="bar" aria-hidden="true">{parts}</div>'
 
 
-def _table(card: Scorecard) -> str:
-    head = "".join(f'<th scope="col">{title}</th>' for title in ("claim", "place", "measured", "verdict", "why"))
-    rows = "".join(
-        f'<tr data-verdict="{escape(entry.verdict)}"><td>{escape(entry.claim.text)}</td>'
-        f"<td>{escape(entry.claim.place)}</td><td>{escape(entry.measured or '-')}</td>"
-        f'<td><span class="verdict {_KINDS.get(entry.verdict, "")}">{SIGNS[entry.verdict]} {escape(entry.verdict)}'
-        f"</span></td><td>{escape(' '.join(filter(None, (entry.sentence, entry.claim.note))))}</td></tr>"
-        for entry in card.entries
-    )
-    return f'<table class="claims"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-
-
-def _figure(one: _Shown, figure: FigureSpec) -> str:
-    paper, title = one.card.paper, f"<b>{escape(figure.heading)}: {escape(figure.title)}.</b>"
+def _figure(one: _Shown, figure: FigureSpec) -> _Figure:
+    paper, title = one.card.paper, f"{figure.heading}: {figure.title}."
     folder = figure_folder(paper, figure.name, one.directory)
     if folder is None:
-        missing = f"Not made: {figure.reason}" if figure.reason is not None else "Not run."
-        return f"<p>{title} {escape(missing)}</p>"
-    picture = base64.b64encode(small_png(folder / "figure.png")).decode("ascii")
+        return _Figure(title, f"Not made: {figure.reason}" if figure.reason is not None else "Not run.")
     claims = figure_claims(one.card, figure)
-    said = [figure.about, f"Claims that it tests: {claims}." if claims else ""]
-    return (
-        f'<figure><img alt="{escape(alternative(paper, figure))}" src="data:image/png;base64,{picture}" loading="lazy">'
-        f"<figcaption>{title} {escape(' '.join(filter(None, said)))} {_links(one, paper, folder)}</figcaption></figure>"
+    return _Figure(
+        title,
+        " ".join(filter(None, (figure.about, f"Claims that it tests: {claims}." if claims else ""))),
+        base64.b64encode(small_png(folder / "figure.png")).decode("ascii"),
+        alternative(paper, figure),
+        {name: _link(folder / name, one.base) for name in _DATA_FILES if (folder / name).is_file()},
     )
 
 
-def _links(one: _Shown, paper: Paper, folder: Path) -> str:
-    links = []
-    for name in _DATA_FILES:
-        if (folder / name).is_file():
-            place = Path(os.path.relpath(folder / name, one.base)).as_posix()
-            links.append(f'<a href="{escape(place)}">{escape(name)}</a>')
-    return " · ".join(links)
+def _link(file: Path, base: Path) -> str:
+    """Where a file is, as seen from the page: each name quoted, so that a `#` or `?` in one stays part of it."""
+    return quote(Path(os.path.relpath(file, base)).as_posix())

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from weft.over_time import shown
 from weft.report.cells import short
 from weft.report.fabric_drawing import place_nodes
-from weft.report.sections import choice
-from weft.report.sections import section as whole_section
 from weft.summary import SPENT
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from weft.series import Series
     from weft.simulation import Result
 
-__all__ = ["SCRIPTS", "payload", "section"]
+__all__ = ["SCRIPTS", "payload"]
 
 SCRIPTS = ("replay-fabric", "replay-draw", "replay")
 
@@ -60,43 +58,6 @@ def payload(comparison: "Comparison") -> dict[str, Any] | None:
             for label, found in comparison.groups.items()
         ],
     }
-
-
-def section(comparison: "Comparison") -> str:
-    """Return the section as HTML; nothing when no run was sampled."""
-    if not shown(comparison.groups):
-        return ""
-    names = {str(place): label for place, label in enumerate(comparison.groups)}
-    beside = choice("beside", "Scheme on the right", {"": "none", **names}, wrapping=True)
-    choices = [choice("replayed", "Scheme", names, wrapping=True)]
-    if len(names) > 1:
-        choices.append(f'<span class="besides">beside {beside}</span>')
-    body = (
-        '<div class="replay" id="player">'
-        f'<div class="stages">{_stage(0)}{_stage(1)}</div>'
-        '<div class="transport"><button type="button" id="play" aria-pressed="false">Play</button>'
-        '<input type="range" id="instant" min="0" value="0" step="1" aria-label="Time">'
-        '<output id="clock" for="instant"></output>'
-        '<label class="pick">speed <select id="speed"><option value="0.25">¼</option><option value="0.5">½</option>'
-        '<option value="1" selected>1</option><option value="2">2</option><option value="4">4</option></select></label>'
-        '<label class="pick">flow <select id="traced"><option value="">none</option></select></label></div>'
-        '<div id="legend" class="legend" aria-hidden="true"></div>'
-        '<p id="pointed" class="note" role="status"></p><p id="flow-note" class="note"></p>'
-        '<h3 id="busy-title">Busiest links</h3><ol id="busy" aria-labelledby="busy-title"></ol></div>'
-    )
-    traced = any(runs[0].traces.height for runs in comparison.groups.values())
-    note = (
-        "Colour: how much of the link was used in the interval. Circles at the start of a link: the most that its "
-        "queue held in the interval. Space plays and pauses, the arrow keys step, Home and End go to the ends. "
-        + ("" if traced else "With <code>--trace-flows 20</code> the paths of flows can be shown, too. ")
-        + ("The first seed is shown. " if len(comparison.runs) > len(names) else "")
-    )
-    return whole_section("replay", "Replay of the fabric", body, choices=choices, note=note)
-
-
-def _stage(number: int) -> str:
-    canvas = f'<canvas id="stage-{number}" tabindex="0" role="img"></canvas>'
-    return f"<figure><figcaption></figcaption>{canvas}</figure>"
 
 
 def _interval(runs: Sequence["Series"], links: int) -> float:

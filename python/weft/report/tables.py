@@ -1,14 +1,53 @@
-"""Tables of metrics, a row a contender."""
+"""Tables of metrics, a row a contender, as a template draws them."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
+from dataclasses import dataclass
 
-from weft.metrics import Metric, best_labels
+from weft.metrics import Metric, Unit, best_labels
 from weft.quantity import estimate_text, unit_and_scale
 from weft.statistics import Estimate
 from weft.summary import BINS
 
-__all__ = ["metric_table", "scrolling", "sizes_note"]
+__all__ = ["Cell", "Head", "Row", "Table", "estimate_cell", "metric_table", "sizes_note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The heading of a column."""
+
+    title: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number of a contender."""
+
+    value: str
+    """What it is sorted by; empty where there is none."""
+    mean: str
+    spread: str
+    """Half the width of its interval; empty where there is none."""
+    best: bool = False
+    """Whether it is the best of its column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A contender at one point."""
+
+    fields: Sequence[str]
+    """The first cells: the values of swept fields."""
+    label: str
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that can be sorted by each column."""
+
+    heads: Sequence[Head]
+    rows: Sequence[Row]
 
 
 def metric_table(
@@ -17,8 +56,8 @@ def metric_table(
     heads: Sequence[str] = ("scheme",),
     *,
     best: bool = True,
-) -> str:
-    """Return a sortable table.
+) -> Table:
+    """Return a table of estimates.
 
     The keys of `rows` are their first cells, under `heads`; the last of these is a contender. With `best`, the best
     value of each column is marked.
@@ -28,26 +67,19 @@ def metric_table(
     units = {metric.key: _unit(metric, [row[metric.key] for row in rows.values()]) for metric in metrics}
     named = {str(place): row for place, row in enumerate(rows.values())}
     top = {metric.key: best_labels(named, metric) if best else () for metric in metrics}
-    head = "".join(_head(escape(title)) for title in heads) + "".join(
-        _head(
-            escape(metric.title) + (f" <small>{escape(units[metric.key][0])}</small>" if units[metric.key][0] else "")
-        )
-        for metric in metrics
-    )
-    body = "".join(
-        f"<tr>{_names(names)}"
-        + "".join(
-            _cell(row[metric.key], metric, units[metric.key][1], str(place) in top[metric.key]) for metric in metrics
-        )
-        + "</tr>"
-        for place, (names, row) in enumerate(rows.items())
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    found = []
+    for place, ((*fields, label), row) in enumerate(rows.items()):
+        cells = [
+            estimate_cell(row[one.key], one.unit, units[one.key][1], best=str(place) in top[one.key]) for one in metrics
+        ]
+        found.append(Row(fields, label, cells))
+    return Table([*map(Head, heads), *(Head(one.title, units[one.key][0]) for one in metrics)], found)
 
 
-def scrolling(table: str, name: str) -> str:
-    """Let a wide table scroll in its own box, with the keyboard too."""
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)}">{table}</div>'
+def estimate_cell(value: Estimate | None, unit: Unit, scale: float = 1.0, *, best: bool = False) -> Cell:
+    """Return the cell of one estimate, with what it is sorted by."""
+    mean, _, spread = estimate_text(value, unit, scale).partition(" ± ")
+    return Cell("" if value is None else repr(value.mean), mean, spread, best)
 
 
 def sizes_note() -> str:
@@ -55,24 +87,5 @@ def sizes_note() -> str:
     return f"Small: {BINS['small']}; medium: {BINS['medium']}; large: {BINS['large']}."
 
 
-def _head(title: str) -> str:
-    return f'<th scope="col"><button type="button">{title}</button></th>'
-
-
-def _names(names: Sequence[str]) -> str:
-    *fields, label = names
-    swatch = f'<span class="swatch" data-label="{escape(label)}"></span>'
-    cells = "".join(f'<td class="field" data-value="{escape(field)}">{escape(field)}</td>' for field in fields)
-    return f'{cells}<th scope="row" data-value="{escape(label)}">{swatch}{escape(label)}</th>'
-
-
 def _unit(metric: Metric, values: list[Estimate | None]) -> tuple[str, float]:
     return unit_and_scale(metric.unit, [value.mean for value in values if value])
-
-
-def _cell(value: Estimate | None, metric: Metric, scale: float, best: bool) -> str:
-    number = "" if value is None else repr(value.mean)
-    mean, separator, interval = escape(estimate_text(value, metric.unit, scale)).partition(" ± ")
-    spread = f" <small>± {interval}</small>" if separator else ""
-    kind = ' class="best" title="best in this column"' if best else ""
-    return f'<td data-value="{number}"{kind}>{mean}{spread}</td>'
