@@ -15,7 +15,7 @@ mod size;
 mod time;
 
 pub use files::read_regular_file;
-pub use mistake::Mistake;
+pub use mistake::{Mistake, OneLine};
 pub use quantity::QuantityError;
 pub use random::{Purpose, Stream, mix64};
 pub use rate::{PicosPerByte, Rate};

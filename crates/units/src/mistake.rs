@@ -1,6 +1,6 @@
 //! What is wrong with something that a user wrote: the one type that every crate's errors become.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// A mistake: at which key, what was found there, what is allowed, and the name that was probably meant.
 ///
@@ -61,8 +61,24 @@ impl Mistake {
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.path.as_deref().unwrap_or_default())?;
-        f.write_str(&self.said)
+        write!(f, "{}{}", OneLine(self.path.as_deref().unwrap_or_default()), OneLine(&self.said))
+    }
+}
+
+/// A text that prints as one line, whatever a key, a value or a file is called: control characters are escaped.
+#[derive(Debug, Clone, Copy)]
+pub struct OneLine<'a>(pub &'a str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for character in self.0.chars() {
+            if character.is_control() {
+                write!(f, "{}", character.escape_default())?;
+            } else {
+                f.write_char(character)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -77,6 +93,7 @@ mod tests {
         let mistake = Mistake::at("gap", " is 0ps: more than nothing").found("0ps").within("balancer");
         assert_eq!(mistake.path.as_deref(), Some("balancer.gap"));
         assert_eq!(mistake.to_string(), "balancer.gap is 0ps: more than nothing");
+        assert_eq!(Mistake::new("no file a\nb").to_string(), "no file a\\nb", "in one line");
         assert_eq!(Mistake::new("no flow").within("traffic").to_string(), "no flow");
     }
 }

@@ -1,7 +1,7 @@
 //! Mistakes in a spec, each with one message.
 
 use thiserror::Error;
-use weft_units::Mistake;
+use weft_units::{Mistake, OneLine};
 
 /// A mistake in a spec: where it was written, which key, what was found, what is allowed, and the nearest right name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -45,7 +45,7 @@ impl From<Mistake> for SpecError {
 }
 
 fn place(origin: Option<&str>, line: Option<usize>) -> String {
-    match (origin, line) {
+    match (origin.map(OneLine), line) {
         (Some(origin), Some(line)) => format!("{origin}:{line}: "),
         (Some(origin), None) => format!("{origin}: "),
         (None, Some(line)) => format!("line {line}: "),
@@ -80,5 +80,11 @@ mod tests {
         assert_eq!(nearest("leafspine", known), Some("leaf-spine"));
         assert_eq!(nearest("Fat_Tree", known), Some("fat-tree"));
         assert_eq!(nearest("quux", known), None);
+    }
+
+    #[test]
+    fn a_message_is_one_line_wherever_a_line_break_stands() {
+        let error = SpecError::new("a\nb: no such file").from_origin("c\nd.toml");
+        assert_eq!(error.to_string(), "c\\nd.toml: a\\nb: no such file");
     }
 }
