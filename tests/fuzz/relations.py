@@ -20,7 +20,6 @@ Document: TypeAlias = Mapping[str, Any]
 _OBSERVING = ("sample_every", "paths_of", "trace_flows", "bins")
 _FACTOR = 10
 _ROUNDING = 1e-6
-_PACED = ("expresspass", "maxpass")
 _UNIT = re.compile(r"^(\d+(?:\.\d+)?) *(Tbps|Gbps|Mbps|Kbps|bps|s|ms|us|ns|ps)$")
 _PICOSECONDS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
 _BITS = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
@@ -47,12 +46,11 @@ def nothing_but_time_is_longer_at_a_tenth_of_the_rate(result: Result, _document:
     """All rates divided by ten and all times multiplied by ten: every flow takes ten times as long.
 
     Only where that is exact: a byte takes whole picoseconds, and flows come when a trace says, not at drawn times. What
-    a scheme works out of times may round. Credits leave at a share of a link's rate with a drawn jitter, every one at a
-    rounded time: two events that swap places by a picosecond make another run, so transports with credits are left out.
+    a scheme works out of times may round.
     """
     spec = tomllib.loads(result.spec)
     rates = result.links["rate_bps"].unique().to_list() + list(_rates(spec))
-    if spec["transport"]["name"] in _PACED or _has_time_of_its_own(spec["balancer"]):
+    if _has_time_of_its_own(spec["balancer"]):
         return
     if any(8 * 10**12 % rate for rate in rates) or not spec["traffic"].get("trace") or spec["traffic"].get("incast"):
         return

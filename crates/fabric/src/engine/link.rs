@@ -175,6 +175,11 @@ impl Profile {
         self.ps_per_byte.service(wire_bytes).as_ps() + self.overhead_ps
     }
 
+    /// How long one byte is in service, in ps: rounded up where that is no whole number.
+    pub const fn byte_ps(&self) -> u64 {
+        self.ps_per_byte.service(1).as_ps()
+    }
+
     /// How many bytes leave in `ps`, to the nearest one.
     #[inline]
     pub fn bytes_in(&self, ps: u64) -> u64 {

@@ -98,44 +98,64 @@ impl Scheduler {
 
 /// What lets credits go at no more than their share of the link.
 ///
-/// It is exact in time: it is kept as the moment when it will be full again ("virtual scheduling", ITU-T I.371), in whole
-/// picoseconds. A credit takes so much of it as fills in the time that a credit and the frame that it calls for take on
-/// the link, each rounded up to a picosecond.
+/// It is exact: it is kept as the moment when it will be full again ("virtual scheduling", ITU-T I.371), in picoseconds and
+/// a fraction. The tokens for one credit fill in the time that a credit and the frame that it calls for take on the link
+/// (MaxPass §III.A: 84 / (84 + 1538)). Where credits differ in size, those for a part of a credit take a part of that time;
+/// a packet goes at the first whole byte time of the link by which its own are there.
 #[derive(Debug)]
 pub struct TokenBucket {
     rules: CreditPorts,
-    /// When it is full again, in ps.
+    /// It is full again at this time, in ps, ...
     full_at: u64,
+    /// ... and the time that tokens for so many bytes take to fill; fewer than a credit has.
+    part: u32,
 }
 
 impl TokenBucket {
     /// A full one.
     pub const fn new(rules: CreditPorts) -> Self {
-        Self { rules, full_at: 0 }
+        Self { rules, full_at: 0, part: 0 }
     }
 
     /// When it has enough for a packet of `wire_bytes`, in ps.
     pub fn ready_at(&self, profile: &Profile, wire_bytes: u16) -> u64 {
-        // Tokens are what the bucket holds less what fills until `full_at`.
-        let spare = u64::from(self.rules.burst_bytes.saturating_sub(wire_bytes));
-        self.full_at.saturating_sub(self.fill_ps(profile, spare))
+        let (credit, pair) = (u32::from(self.rules.credit_bytes), self.pair_ps(profile));
+        // Tokens are what the bucket holds less what fills until it is full.
+        let spare = u32::from(self.rules.burst_bytes.saturating_sub(wire_bytes));
+        // It is there so many credits before `full_at`, and the time for a part of one later.
+        let (credits, part) = match spare.checked_sub(self.part) {
+            Some(earlier) if earlier % credit == 0 => (earlier / credit, 0),
+            Some(earlier) => (earlier / credit + 1, credit - earlier % credit),
+            None => (0, self.part - spare),
+        };
+        let later = if part == 0 { 0 } else { Self::part_ps(profile, pair, part, credit) };
+        self.full_at.saturating_add(later).saturating_sub(pair * u64::from(credits))
+    }
+
+    /// How long `part` of the bytes of a credit take to fill, in whole byte times of the link, in ps.
+    #[cold]
+    fn part_ps(profile: &Profile, pair_ps: u64, part: u32, credit: u32) -> u64 {
+        let byte_ps = profile.byte_ps();
+        (pair_ps * u64::from(part)).div_ceil(u64::from(credit) * byte_ps) * byte_ps
     }
 
     /// A packet of `wire_bytes` leaves at `now`.
     pub fn take(&mut self, profile: &Profile, now: u64, wire_bytes: u16) {
-        self.full_at = self.full_at.max(now) + self.fill_ps(profile, u64::from(wire_bytes));
+        let (credit, pair) = (u32::from(self.rules.credit_bytes), self.pair_ps(profile));
+        let is_full = now.checked_sub(self.full_at).is_some_and(|since| {
+            u128::from(since) * u128::from(credit) >= u128::from(pair * u64::from(self.part))
+        });
+        if is_full {
+            (self.full_at, self.part) = (now, 0);
+        }
+        let part = self.part + u32::from(wire_bytes);
+        self.full_at = self.full_at.saturating_add(pair.saturating_mul(u64::from(part / credit)));
+        self.part = part % credit;
     }
 
-    /// How long the tokens for `credit_bytes` of credits take to fill, in ps: credits and the frames that they call for
-    /// share the link (MaxPass §III.A: 84 / (84 + 1538)).
-    fn fill_ps(&self, profile: &Profile, credit_bytes: u64) -> u64 {
-        let CreditPorts { credit_bytes: credit, frame_bytes: frame, .. } = self.rules;
-        let pair = profile.service_ps(credit) + profile.service_ps(frame);
-        let scaled = u128::from(pair) * u128::from(credit_bytes);
-        match u64::try_from(scaled) {
-            Ok(scaled) => scaled.div_ceil(u64::from(credit)),
-            Err(_) => u64::try_from(scaled.div_ceil(u128::from(credit))).unwrap_or(u64::MAX),
-        }
+    /// How long the tokens for one credit take to fill, in ps.
+    const fn pair_ps(&self, profile: &Profile) -> u64 {
+        profile.service_ps(self.rules.credit_bytes) + profile.service_ps(self.rules.frame_bytes)
     }
 }
 
@@ -181,5 +201,41 @@ mod tests {
         // While the second sends 700, the first sends 700 and the third 1,400.
         assert_eq!(weighted.ahead_of(1, |class| waiting[class]), 2_800);
         assert_eq!(weighted.ahead_of(2, |class| waiting[class]), 4_500 + 700 + 9_000);
+    }
+
+    /// The profile of a link of so many Mbit/s.
+    fn profile(mbps: u64) -> Profile {
+        let spec: weft_topology::FabricSpec =
+            toml::from_str(&format!("kind = 'leaf-spine'\nhost_rate = '{mbps}Mbps'")).expect("a fabric");
+        let fabric = spec.build(1, std::path::Path::new(".")).expect("a fabric");
+        let link = &fabric.topology.links[0];
+        Profile::new(link, &link.condition, 0)
+    }
+
+    /// When credits of these sizes leave that all wait from the beginning, in ps.
+    fn departures(profile: &Profile, sizes: &[u16]) -> Vec<u64> {
+        let rules = CreditPorts { credit_bytes: 84, frame_bytes: 1_538, queue: 8, burst_bytes: 168 };
+        let (mut bucket, mut free_at) = (TokenBucket::new(rules), 0);
+        let leave = |&size: &u16| {
+            let at = free_at.max(bucket.ready_at(profile, size));
+            bucket.take(profile, at, size);
+            free_at = at + profile.service_ps(size);
+            at
+        };
+        sizes.iter().map(leave).collect()
+    }
+
+    #[test]
+    fn credits_of_any_size_leave_at_whole_bytes_and_at_their_share_in_the_long_run() {
+        let sizes: Vec<u16> = (0..10_000u16).map(|number| 76 + number % 17).collect();
+        let left = departures(&profile(10_000), &sizes);
+        assert!(left.iter().all(|at| at % 800 == 0), "a byte takes 800 ps");
+        // All but a burst of two credits fill at 84 in the time of 84 + 1,538, rounded up to a byte time once, not each time.
+        let sum: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
+        let last = left[left.len() - 1];
+        let exact = (u128::from(sum - 168) * 1_622 * 800).div_ceil(84) as u64;
+        assert!((exact..exact + 800).contains(&last), "{last} is not {exact}");
+        let slow = departures(&profile(1_000), &sizes);
+        assert!(left.iter().zip(&slow).all(|(fast, slow)| fast * 10 == *slow), "at any scale");
     }
 }

@@ -25,6 +25,7 @@ mod rehash;
 mod reordering;
 mod retransmissions;
 mod samples;
+mod scaling;
 mod several;
 mod spent;
 mod symmetric;

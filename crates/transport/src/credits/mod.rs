@@ -4,9 +4,9 @@
 pub(crate) mod assembly;
 pub(crate) mod config;
 pub(crate) mod feedback;
+pub(crate) mod outstanding;
 pub(crate) mod pacer;
 pub(crate) mod sender;
-pub mod stamp;
 
 use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
 use weft_units::{Span, Time};

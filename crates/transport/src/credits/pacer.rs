@@ -3,18 +3,24 @@
 use weft_packet::{Kind, PacketFlags};
 use weft_units::{Bytes, Span, Time};
 
+use super::Terms;
 use super::feedback::{Control, Period};
-use super::{Terms, stamp};
+use super::outstanding::Outstanding;
 use crate::Outbox;
 
 /// A loop of credits and the data that answers them.
+///
+/// Its clock ticks in the time that a byte takes on the host's cable, as the clock of a network adapter does: credits go
+/// at whole ticks from each other, and the smoothed round-trip time is so many ticks. No other time is in here, so a
+/// fabric with all rates a tenth and all times tenfold has the same credits at ten times the time.
 #[derive(Debug, Clone)]
 pub(crate) struct Pacer {
     control: Control,
-    /// Credits sent: the number of the next one.
+    /// Credits sent.
     sent: u64,
-    /// The number of the next credit that data should echo.
-    echo_expected: u64,
+    outstanding: Outstanding,
+    /// What the time to the next credit was rounded down by, in ticks: it is added to the one after that.
+    carried: f64,
     /// Credits of this update period that data told of, and how many of them were lost.
     told: u32,
     lost: u32,
@@ -29,7 +35,8 @@ impl Pacer {
         Self {
             control: Control::new(&terms.feedback, terms.initial_rate),
             sent: 0,
-            echo_expected: 0,
+            outstanding: Outstanding::new(),
+            carried: 0.0,
             told: 0,
             lost: 0,
             updated: Time::ZERO,
@@ -40,8 +47,14 @@ impl Pacer {
     /// Begins, or begins anew, at this rate: lines 1 and 2 of the algorithm. What the past tells counts no more.
     pub fn begin(&mut self, terms: &Terms, rate: f64, now: Time) {
         self.rtt = Span::ZERO;
-        self.echo_expected = self.sent;
+        self.carried = 0.0;
+        self.outstanding.forget();
         self.control_anew(terms, rate, now);
+    }
+
+    /// No more credits are wanted: what is still answered tells nothing.
+    pub fn end(&mut self) {
+        self.outstanding.forget();
     }
 
     /// Lines 1 and 2 for a loop that goes on.
@@ -77,7 +90,7 @@ impl Pacer {
         if self.told == 0 || now.since(self.updated) < self.rtt {
             return;
         }
-        let gap = least_gap_ps(terms, out);
+        let gap = ticks(least_gap_bytes(terms), out).as_ps() as f64;
         // At least one credit a round trip, as in the authors' simulator.
         let least = gap / self.rtt.as_ps().max(1) as f64;
         let answered = f64::from(self.told - self.lost);
@@ -101,36 +114,68 @@ impl Pacer {
             0 => terms.credit_bytes,
             spread => terms.credit_bytes - spread + out.random().below(2 * u32::from(spread) + 1) as u16,
         };
-        let mut credit = terms.signal(Kind::Credit, expected, stamp::of(now, self.sent));
+        let mut credit = terms.signal(Kind::Credit, expected, now);
         credit.wire_bytes = wire_bytes;
         credit.flags = PacketFlags::default().with_if(PacketFlags::ECE, has_hole);
         out.send_by(port, credit);
         self.sent += 1;
+        self.outstanding.sent(now);
         let jitter = 1.0 + terms.jitter * (2.0 * out.random().unit() - 1.0);
-        let gap = (least_gap_ps(terms, out) / self.control.rate * jitter).max(1.0);
-        now.saturating_add(Span::from_ps(gap as u64))
+        let gap = least_gap_bytes(terms) as f64 / self.control.rate * jitter + self.carried;
+        let whole = gap.floor().max(1.0);
+        self.carried = (gap - whole).max(0.0);
+        now.saturating_add(ticks(whole as u64, out))
     }
 
     /// Data answers the credit with this stamp: the credits before it that no data answered are lost. Whether it is one of
     /// those sent since the loop began.
-    pub fn note_echo(&mut self, echo: Time, now: Time) -> bool {
-        let sample = now.since(stamp::time(echo));
-        // The authors' simulator has these weights.
-        self.rtt = if self.rtt.is_zero() { sample } else { (self.rtt * 4 + sample) / 5 };
-        let Some(lost) = stamp::ahead(echo, self.echo_expected) else {
+    pub fn note_echo(&mut self, echo: Time, out: &impl Outbox) -> bool {
+        let sample = out.now().since(echo);
+        self.rtt = if self.rtt.is_zero() { sample } else { smoothed(self.rtt, sample, ticks(1, out)) };
+        let Some(lost) = self.outstanding.answered(echo) else {
             // It was late, not lost.
             self.lost = self.lost.saturating_sub(1);
             return false;
         };
-        self.lost += lost as u32;
-        self.told += lost as u32 + 1;
-        self.echo_expected += lost + 1;
+        self.lost += lost;
+        self.told += lost + 1;
         true
     }
 }
 
-/// What a credit and its frame take of the receiver's cable, in ps: one credit in that time is the highest rate.
-pub(crate) fn least_gap_ps(terms: &Terms, out: &impl Outbox) -> f64 {
-    let pair = u64::from(terms.credit_bytes) + u64::from(terms.frame_bytes());
-    out.link_rate().service(Bytes::new(pair)).as_ps() as f64
+/// The round-trip time with one sample more, to the nearest tick. The authors' simulator has these weights.
+const fn smoothed(rtt: Span, sample: Span, tick: Span) -> Span {
+    let (sum, five) = (rtt.as_ps() * 4 + sample.as_ps(), 5 * tick.as_ps());
+    Span::from_ps((2 * sum + five) / (2 * five) * tick.as_ps())
+}
+
+/// What a credit and its frame take of the receiver's cable, in bytes: one credit in the time of so many is the highest
+/// rate.
+pub(crate) fn least_gap_bytes(terms: &Terms) -> u64 {
+    u64::from(terms.credit_bytes) + u64::from(terms.frame_bytes())
+}
+
+/// So many ticks: the time of as many bytes on the host's cable.
+pub(crate) fn ticks(count: u64, out: &impl Outbox) -> Span {
+    out.link_rate().service(Bytes::new(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_trip_time_is_smoothed_to_the_nearest_tick_at_any_scale() {
+        let smooth = |scale: u64| {
+            let ps = |ps| Span::from_ps(ps * scale);
+            smoothed(ps(20_000_000), ps(20_004_321), ps(800))
+        };
+        // (4 x 20,000,000 + 20,004,321) / 5 = 20,000,864.2: the nearest multiple of 800 is 20,000,800.
+        assert_eq!(smooth(1), Span::from_ps(20_000_800));
+        assert_eq!(smooth(10), Span::from_ps(200_008_000));
+        assert_eq!(
+            smoothed(Span::from_ps(1_600), Span::from_ps(1_600), Span::from_ps(800)),
+            Span::from_ps(1_600)
+        );
+    }
 }

@@ -7,7 +7,7 @@
 //! balancer: `ecmp` with `hash = "symmetric"`.
 //!
 //! What the paper leaves open, and what this does:
-//! - A credit's number is in the low 12 bits of its time stamp, which data echoes: see [`stamp`].
+//! - A credit's number is its time stamp, which data echoes. The receiver remembers when it sent those that are not answered.
 //! - A credit acknowledges what is in order, and says if there is a hole behind it. Data is lost by faults only: the sender
 //!   then spends a credit on the hole, at most one in `retransmit_timeout`.
 //! - The receiver answers a credit stop with an acknowledgement. If bytes are missing, the sender asks for credits again
@@ -22,7 +22,6 @@ use crate::credits::Terms;
 pub use crate::credits::config::ExpressPassConfig;
 pub use crate::credits::feedback::Decrease;
 pub use crate::credits::sender::Sender;
-pub use crate::credits::stamp;
 use crate::{CreditPorts, Delivery, FlowSize, Outbox, Protocol, ReceiverStats, SenderState, SenderStats};
 
 /// `ExpressPass` with checked parameters: made by [`ExpressPassConfig::build`], shared by all flows.

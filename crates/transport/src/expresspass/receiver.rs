@@ -30,12 +30,13 @@ impl Receiver {
     ) -> Delivery {
         match packet.kind {
             Kind::Data => {
-                self.pacer.note_echo(packet.sent, out.now());
+                self.pacer.note_echo(packet.sent, out);
                 return self.assembly.take(packet, out.now());
             }
             Kind::CreditRequest if !self.crediting => self.begin(protocol, out),
             Kind::CreditStop => {
                 self.crediting = false;
+                self.pacer.end();
                 out.wake_at(Time::NEVER);
                 out.send(protocol.terms.signal(Kind::Ack, self.assembly.expected, packet.sent));
             }

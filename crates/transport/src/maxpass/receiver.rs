@@ -5,7 +5,7 @@ use weft_units::{Span, Time};
 
 use super::MaxPass;
 use crate::credits::assembly::Assembly;
-use crate::credits::pacer::{Pacer, least_gap_ps};
+use crate::credits::pacer::{Pacer, least_gap_bytes, ticks};
 use crate::credits::sender::SUBFLOW_STOP;
 use crate::{Delivery, FlowSize, Outbox, ReceiverStats};
 
@@ -102,11 +102,11 @@ impl Receiver {
         let (now, paths) = (out.now(), self.subflows.len());
         let rate = protocol.terms.initial_rate / paths as f64;
         // One path after the other, so that no credit waits for another at the receiver's own port.
-        let apart = (least_gap_ps(&protocol.terms, out) / protocol.terms.initial_rate) as u64;
+        let apart = (least_gap_bytes(&protocol.terms) as f64 / protocol.terms.initial_rate) as u64;
         for (number, subflow) in (0u64..).zip(&mut self.subflows) {
             subflow.pacer.begin(&protocol.terms, rate, now);
             subflow.answered = false;
-            subflow.next_at = now.saturating_add(Span::from_ps(apart * number));
+            subflow.next_at = now.saturating_add(ticks(apart * number, out));
         }
         self.probing = (paths > protocol.keep).then_some(now);
     }
@@ -164,7 +164,7 @@ impl Receiver {
         let now = out.now();
         let port = usize::from(out.port_of(data));
         if let Some(subflow) = self.subflows.get_mut(port) {
-            subflow.answered |= subflow.pacer.note_echo(data.sent, now);
+            subflow.answered |= subflow.pacer.note_echo(data.sent, out);
             if data.flags.has(SUBFLOW_STOP) {
                 self.stop_subflow(port);
             }
@@ -215,6 +215,7 @@ impl Receiver {
         self.crediting = false;
         self.probing = None;
         for subflow in &mut self.subflows {
+            subflow.pacer.end();
             subflow.next_at = Time::NEVER;
         }
         let patience = if self.assembly.is_complete() { Span::ZERO } else { self.patience() };
