@@ -1,6 +1,7 @@
 //! The engine's tests, one program for all of them: a module a subject.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod admitted;
 mod balancing;
 mod clove;
 mod common;
