@@ -4,7 +4,7 @@ use weft_balance::BalancerSpec;
 use weft_balance::switch::ecmp::HashSeed;
 use weft_packet::Packet;
 use weft_topology::{Fabric, Routes};
-use weft_transport::{Protocol, TransportSpec, Transports, TransportsSpec, Visitor};
+use weft_transport::{Multipath, Protocol, TransportSpec, Transports, TransportsSpec, Visitor};
 
 use crate::spec::RunSpec;
 
@@ -25,7 +25,7 @@ impl Visitor for Ask {
     fn visit<T: Transports + 'static>(self, transports: T) -> Demands {
         Demands {
             credits: transports.all().map(|transport| transport.credit_ports().is_some()).collect(),
-            paths: transports.all().map(Protocol::ports).collect(),
+            paths: transports.all().map(|transport| transport.five_tuples().apart()).collect(),
         }
     }
 }

@@ -42,24 +42,12 @@ macro_rules! any_protocol {
             type Sender = AnySender;
             type Receiver = AnyReceiver;
 
-            fn subflows(&self) -> u32 {
-                ask!(self, p => p.subflows())
-            }
-
-            fn flow_size(&self, bytes: u64) -> FlowSize {
-                ask!(self, p => p.flow_size(bytes))
-            }
-
-            fn segment_wire_bytes(&self, size: FlowSize, segment: u32) -> u16 {
-                ask!(self, p => p.segment_wire_bytes(size, segment))
+            fn segmentation(&self) -> Segmentation {
+                ask!(self, p => p.segmentation())
             }
 
             fn handshake_wire_bytes(&self) -> Option<(u16, u16)> {
                 ask!(self, p => p.handshake_wire_bytes())
-            }
-
-            fn ports(&self) -> u8 {
-                ask!(self, p => p.ports())
             }
 
             fn credit_ports(&self) -> Option<CreditPorts> {
@@ -80,42 +68,48 @@ macro_rules! any_protocol {
                 }
             }
 
-            fn start(&self, sender: &mut AnySender, out: &mut impl Outbox) {
-                act!(self, sender AnySender, (), p => p.start(sender, out));
-            }
-
-            fn sender_receives(
-                &self,
-                sender: &mut AnySender,
-                packet: &Packet,
-                out: &mut impl Outbox,
-            ) -> SenderState {
-                act!(self, sender AnySender, SenderState::Open, p => p.sender_receives(sender, packet, out))
-            }
-
-            fn sender_wakes(&self, sender: &mut AnySender, out: &mut impl Outbox) -> SenderState {
-                act!(self, sender AnySender, SenderState::Open, p => p.sender_wakes(sender, out))
-            }
-
-            fn receiver_receives(
-                &self,
-                receiver: &mut AnyReceiver,
-                packet: &Packet,
-                out: &mut impl Outbox,
-            ) -> Delivery {
-                act!(self, receiver AnyReceiver, Delivery::Ongoing, p => p.receiver_receives(receiver, packet, out))
-            }
-
-            fn receiver_wakes(&self, receiver: &mut AnyReceiver, out: &mut impl Outbox) -> Delivery {
-                act!(self, receiver AnyReceiver, Delivery::Ongoing, p => p.receiver_wakes(receiver, out))
-            }
-
             fn sender_stats(&self, sender: &AnySender) -> SenderStats {
                 act!(self, sender AnySender, SenderStats::default(), p => p.sender_stats(sender))
             }
 
             fn receiver_stats(&self, receiver: &AnyReceiver) -> ReceiverStats {
                 act!(self, receiver AnyReceiver, ReceiverStats::default(), p => p.receiver_stats(receiver))
+            }
+        }
+
+        impl Multipath for AnyProtocol {
+            fn five_tuples(&self) -> FiveTuples {
+                ask!(self, p => p.five_tuples())
+            }
+
+            fn start(&self, sender: &mut AnySender, out: &mut impl Ports) {
+                act!(self, sender AnySender, (), p => p.start(sender, out));
+            }
+
+            fn sender_receives(
+                &self,
+                sender: &mut AnySender,
+                arrived: Arrived<'_>,
+                out: &mut impl Ports,
+            ) -> SenderState {
+                act!(self, sender AnySender, SenderState::Open, p => p.sender_receives(sender, arrived, out))
+            }
+
+            fn sender_wakes(&self, sender: &mut AnySender, out: &mut impl Ports) -> SenderState {
+                act!(self, sender AnySender, SenderState::Open, p => p.sender_wakes(sender, out))
+            }
+
+            fn receiver_receives(
+                &self,
+                receiver: &mut AnyReceiver,
+                arrived: Arrived<'_>,
+                out: &mut impl Ports,
+            ) -> Delivery {
+                act!(self, receiver AnyReceiver, Delivery::Ongoing, p => p.receiver_receives(receiver, arrived, out))
+            }
+
+            fn receiver_wakes(&self, receiver: &mut AnyReceiver, out: &mut impl Ports) -> Delivery {
+                act!(self, receiver AnyReceiver, Delivery::Ongoing, p => p.receiver_wakes(receiver, out))
             }
         }
     };

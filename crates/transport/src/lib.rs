@@ -4,6 +4,9 @@
 //! [`Outbox`]. It never sees a link or a clock of its own. Segments are counted, not bytes: a flow is cut into
 //! segments of one MSS, the last one shorter.
 //!
+//! How its ends behave is written as [`SinglePath`] if its flows have one five-tuple, and as [`Multipath`] if they have
+//! several: then its way out has [`Ports`], and it is told by which of them a packet [`Arrived`].
+//!
 //! [`TransportSpec`] is the registry: what a spec may name, with parameters, defaults and sources. A run has one transport, or
 //! several side by side: [`TransportsSpec`], [`Transports`].
 //!
@@ -17,6 +20,7 @@ mod keys;
 mod labelled;
 pub mod maxpass;
 pub mod mptcp;
+mod outbox;
 mod params;
 mod protocol;
 mod registry;
@@ -27,10 +31,11 @@ pub use expresspass::ExpressPass;
 pub use labelled::{LabelledTransport, TransportsError, TransportsSpec};
 pub use maxpass::MaxPass;
 pub use mptcp::Mptcp;
+pub use outbox::{Arrived, Outbox, Outgoing, Ports, Resend};
 pub use params::ParamError;
 pub use protocol::{
-    CreditPorts, Delivery, FlowSize, Outbox, Outgoing, Protocol, ReceiverStats, Resend, SenderState,
-    SenderStats, Stalls,
+    CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, Protocol, ReceiverStats, Segmentation,
+    SenderState, SenderStats, SinglePath, Stalls,
 };
 pub use registry::{AnyProtocol, AnyReceiver, AnySender, TransportInfo, TransportSpec, Visitor};
 pub use several::{ReceiverOf, SenderOf, Several, Transports};

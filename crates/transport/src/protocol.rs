@@ -1,109 +1,9 @@
 //! What every transport is to the world that hosts it.
 
-use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
-use weft_units::{Rate, Span, Stream, Time};
+use weft_packet::Packet;
+use weft_units::{Span, Time};
 
-/// A packet as an endpoint hands it over. The world adds who sends to whom, the five-tuple hash and the flow's class.
-#[derive(Debug, Clone, Copy)]
-pub struct Outgoing {
-    /// What it is.
-    pub kind: Kind,
-    /// ECT, ECE, CWR, retransmission, last segment. The class is added by the world.
-    pub flags: PacketFlags,
-    /// Segment number, or next expected segment.
-    pub seq: u32,
-    /// Bytes on the wire, all headers included.
-    pub wire_bytes: u16,
-    /// Now on data, or the time stamp of the credit that it answers; the echoed time stamp on acknowledgements.
-    pub sent: Time,
-    /// SACK blocks of an acknowledgement; all zero if there are none.
-    pub sack: [SackBlock; Packet::SACK_BLOCKS],
-}
-
-/// What made a sender send a segment again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resend {
-    /// Acknowledgements told of later segments, not of this one.
-    FastRecovery,
-    /// No acknowledgement came in time; also all that is sent again on the way back up.
-    Timeout,
-}
-
-/// What an endpoint can do to the world.
-pub trait Outbox {
-    /// The time now.
-    fn now(&self) -> Time;
-
-    /// Queues a packet at the endpoint's host.
-    fn send(&mut self, packet: Outgoing);
-
-    /// How many ports the flow has: five-tuples that take paths of their own, as many as there are, at most
-    /// [`Protocol::ports`]. Port 0 is the flow's own.
-    fn ports(&self) -> u8 {
-        1
-    }
-
-    /// The port by which a packet came.
-    fn port_of(&self, packet: &Packet) -> u8 {
-        let _ = packet;
-        0
-    }
-
-    /// As [`Outbox::send`], by one of the flow's ports.
-    fn send_by(&mut self, port: u8, packet: Outgoing) {
-        let _ = port;
-        self.send(packet);
-    }
-
-    /// Says that the data segment that is sent next, at this instant, was sent before. Said of all retransmissions of data,
-    /// so that the world can tell the needed ones from those in vain.
-    fn sends_again(&mut self, segment: u32, cause: Resend) {
-        let _ = (segment, cause);
-    }
-
-    /// As [`Outbox::sends_again`], for a segment whose [`Outgoing::sent`] is not the time now.
-    fn sends_again_stamped(&mut self, segment: u32, sent: Time, cause: Resend) {
-        let _ = (segment, sent, cause);
-    }
-
-    /// The rate of the host's own cable.
-    fn link_rate(&self) -> Rate;
-
-    /// As [`Outbox::send`], over a subflow: one of several five-tuples of the flow. `segment` is the segment of the flow that
-    /// a data packet carries under its own number; the packet brings both.
-    fn send_on(&mut self, subflow: u8, segment: u32, packet: Outgoing) {
-        let _ = (subflow, segment);
-        self.send(packet);
-    }
-
-    /// Over which subflow a packet came, and which segment of the flow it carries, if it is data.
-    fn mapping(&self, packet: &Packet) -> (u8, u32) {
-        (0, packet.seq)
-    }
-
-    /// As [`Outbox::sends_again`], of a segment of a subflow.
-    fn sends_again_on(&mut self, subflow: u8, segment: u32, cause: Resend) {
-        let _ = subflow;
-        self.sends_again(segment, cause);
-    }
-
-    /// As [`Outbox::timed_out`], of a subflow.
-    fn timed_out_on(&mut self, subflow: u8) {
-        let _ = subflow;
-        self.timed_out();
-    }
-
-    /// Asks for the endpoint's timer at `at`, in place of what was asked before; [`Time::NEVER`] disarms it. Cheap: a
-    /// field is written, no event moves.
-    fn wake_at(&mut self, at: Time);
-
-    /// The endpoint's own random stream.
-    fn random(&mut self) -> &mut Stream;
-
-    /// Tells the host that a retransmission timer expired, before what follows from it is sent. A host that does not
-    /// care need not listen.
-    fn timed_out(&mut self) {}
-}
+use crate::{Arrived, Outbox, Ports};
 
 /// How many segments a flow has, and how long the last one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,32 +136,71 @@ pub struct CreditPorts {
     pub burst_bytes: u16,
 }
 
-/// A transport: how its two ends behave. The configuration is shared by all flows; the ends are small and plain.
+/// How a transport cuts flows into segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segmentation {
+    /// Payload bytes of a full segment, at least 1.
+    pub mss: u16,
+    /// Bytes that a segment has on the wire beside its payload.
+    pub header: u16,
+}
+
+impl Segmentation {
+    /// Bytes on the wire of segment `segment` of a flow of this size.
+    pub const fn wire_bytes(self, size: FlowSize, segment: u32) -> u16 {
+        let payload = if segment.saturating_add(1) == size.segments { size.last_payload } else { self.mss };
+        payload + self.header
+    }
+}
+
+/// The five-tuples of a transport's flows. Each takes a path of its own, as far as the load balancer has it so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FiveTuples {
+    /// One.
+    One,
+    /// So many, at least 1, which both ends know from the beginning; only chance tells their paths apart. To load
+    /// balancers each is a flow of its own.
+    Subflows(u8),
+    /// At most so many, at least 1, which lead over paths that no other one takes; 255 stands for all that there are. The sender
+    /// works them out and names them in its request. Where hosts do not know how switches choose, there is one.
+    Apart(u8),
+}
+
+impl FiveTuples {
+    /// How many are subflows; 1 if none are.
+    pub const fn subflows(self) -> u8 {
+        if let Self::Subflows(count) = self { count } else { 1 }
+    }
+
+    /// How many are to lead over paths apart, at most; 1 if none are.
+    pub const fn apart(self) -> u8 {
+        if let Self::Apart(most) = self { most } else { 1 }
+    }
+}
+
+/// A transport: what its flows and packets are like, and the state of their two ends. The configuration is shared by all
+/// flows; the ends are small and plain. How the ends behave is [`SinglePath`] or [`Multipath`].
 pub trait Protocol {
     /// One per flow that is sending.
     type Sender;
     /// One per flow that is receiving.
     type Receiver;
 
-    /// How many five-tuples a flow may use at most: those of its subflows.
-    fn subflows(&self) -> u32 {
-        1
-    }
+    /// How it cuts flows into segments.
+    fn segmentation(&self) -> Segmentation;
 
     /// Cuts a flow of `bytes` into segments.
-    fn flow_size(&self, bytes: u64) -> FlowSize;
+    fn flow_size(&self, bytes: u64) -> FlowSize {
+        FlowSize::of(bytes, self.segmentation().mss)
+    }
 
     /// Bytes on the wire of segment `segment` of a flow of this size.
-    fn segment_wire_bytes(&self, size: FlowSize, segment: u32) -> u16;
+    fn segment_wire_bytes(&self, size: FlowSize, segment: u32) -> u16 {
+        self.segmentation().wire_bytes(size, segment)
+    }
 
     /// Whether a flow begins with a handshake, and the sizes of its two packets on the wire. For the ideal FCT.
     fn handshake_wire_bytes(&self) -> Option<(u16, u16)>;
-
-    /// How many paths of its own a flow wants at most, each by a port number that leads over no other's: 1 to 255, which
-    /// stands for all that there are. There may be fewer. Where hosts do not know how switches choose, there is one.
-    fn ports(&self) -> u8 {
-        1
-    }
 
     /// What it needs of ports beyond a queue for data, if it sends credits.
     fn credit_ports(&self) -> Option<CreditPorts> {
@@ -281,6 +220,23 @@ pub trait Protocol {
         None
     }
 
+    /// What the sender counted so far.
+    fn sender_stats(&self, sender: &Self::Sender) -> SenderStats;
+
+    /// What the receiver counted so far.
+    fn receiver_stats(&self, receiver: &Self::Receiver) -> ReceiverStats;
+}
+
+/// How the two ends of a flow with one five-tuple behave. Whatever hosts any transport hosts it too, as [`Multipath`].
+///
+/// Its ends cannot name a second five-tuple:
+///
+/// ```compile_fail,E0599
+/// fn start(out: &mut impl weft_transport::Outbox) {
+///     out.by(1).wake_at(weft_units::Time::ZERO);
+/// }
+/// ```
+pub trait SinglePath: Protocol {
     /// The flow starts now.
     fn start(&self, sender: &mut Self::Sender, out: &mut impl Outbox);
 
@@ -305,10 +261,77 @@ pub trait Protocol {
 
     /// The receiver's timer is due.
     fn receiver_wakes(&self, receiver: &mut Self::Receiver, out: &mut impl Outbox) -> Delivery;
+}
 
-    /// What the sender counted so far.
-    fn sender_stats(&self, sender: &Self::Sender) -> SenderStats;
+/// How the two ends of a flow with several five-tuples behave; and so, any transport as the world sees it that hosts it.
+pub trait Multipath: Protocol {
+    /// The five-tuples of a flow.
+    fn five_tuples(&self) -> FiveTuples;
 
-    /// What the receiver counted so far.
-    fn receiver_stats(&self, receiver: &Self::Receiver) -> ReceiverStats;
+    /// The flow starts now.
+    fn start(&self, sender: &mut Self::Sender, out: &mut impl Ports);
+
+    /// A packet reached the sender.
+    fn sender_receives(
+        &self,
+        sender: &mut Self::Sender,
+        arrived: Arrived<'_>,
+        out: &mut impl Ports,
+    ) -> SenderState;
+
+    /// The sender's timer is due.
+    fn sender_wakes(&self, sender: &mut Self::Sender, out: &mut impl Ports) -> SenderState;
+
+    /// A packet reached the receiver.
+    fn receiver_receives(
+        &self,
+        receiver: &mut Self::Receiver,
+        arrived: Arrived<'_>,
+        out: &mut impl Ports,
+    ) -> Delivery;
+
+    /// The receiver's timer is due.
+    fn receiver_wakes(&self, receiver: &mut Self::Receiver, out: &mut impl Ports) -> Delivery;
+}
+
+impl<P: SinglePath> Multipath for P {
+    #[inline]
+    fn five_tuples(&self) -> FiveTuples {
+        FiveTuples::One
+    }
+
+    #[inline]
+    fn start(&self, sender: &mut P::Sender, out: &mut impl Ports) {
+        SinglePath::start(self, sender, out);
+    }
+
+    #[inline]
+    fn sender_receives(
+        &self,
+        sender: &mut P::Sender,
+        arrived: Arrived<'_>,
+        out: &mut impl Ports,
+    ) -> SenderState {
+        SinglePath::sender_receives(self, sender, arrived.packet, out)
+    }
+
+    #[inline]
+    fn sender_wakes(&self, sender: &mut P::Sender, out: &mut impl Ports) -> SenderState {
+        SinglePath::sender_wakes(self, sender, out)
+    }
+
+    #[inline]
+    fn receiver_receives(
+        &self,
+        receiver: &mut P::Receiver,
+        arrived: Arrived<'_>,
+        out: &mut impl Ports,
+    ) -> Delivery {
+        SinglePath::receiver_receives(self, receiver, arrived.packet, out)
+    }
+
+    #[inline]
+    fn receiver_wakes(&self, receiver: &mut P::Receiver, out: &mut impl Ports) -> Delivery {
+        SinglePath::receiver_wakes(self, receiver, out)
+    }
 }

@@ -2,7 +2,6 @@
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
-use weft_packet::Packet;
 
 use crate::any::any_protocol;
 use crate::expresspass::ExpressPass;
@@ -14,8 +13,8 @@ use crate::mptcp::MptcpConfig;
 use crate::tcp::Tcp;
 use crate::tcp::{DctcpConfig, TcpConfig};
 use crate::{
-    CreditPorts, Delivery, FlowSize, Outbox, ParamError, Protocol, ReceiverStats, SenderState, SenderStats,
-    Transports,
+    Arrived, CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, ParamError, Ports, Protocol,
+    ReceiverStats, Segmentation, SenderState, SenderStats, Transports,
 };
 
 /// What is to be done with the transports of a run, whichever they are: compiled once for each that may be alone, and once for

@@ -1,12 +1,12 @@
 //! The transports of one run: one, or several side by side.
 
-use crate::Protocol;
 use crate::registry::AnyProtocol;
+use crate::{Multipath, Protocol};
 
 /// The transports of a run, by number. One alone has every number, so that a run with one does not ask which.
 pub trait Transports {
     /// What each of them is.
-    type Protocol: Protocol;
+    type Protocol: Multipath;
 
     /// The transport with this number.
     fn numbered(&self, number: u8) -> &Self::Protocol;
@@ -15,7 +15,7 @@ pub trait Transports {
     fn all(&self) -> impl Iterator<Item = &Self::Protocol>;
 }
 
-impl<P: Protocol> Transports for P {
+impl<P: Multipath> Transports for P {
     type Protocol = P;
 
     #[inline]

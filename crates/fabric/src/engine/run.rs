@@ -6,7 +6,7 @@ use weft_balance::{EdgeHooks, SwitchHooks, SwitchInfo};
 use weft_packet::{FlowId, HostId};
 use weft_topology::FaultEvent;
 use weft_traffic::Flow;
-use weft_transport::{Protocol, Transports};
+use weft_transport::{FiveTuples, Multipath, Protocol, Transports};
 use weft_units::{Purpose, Span, Stream, Time};
 
 use super::event_set::{EventKey, EventKind, Next};
@@ -65,9 +65,12 @@ impl<'a, T: Transports> Engine<'a, T> {
         };
         let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
         let sizes = PacketSizes::of_all(&transports);
-        let ports = transports.all().map(Protocol::ports).max().unwrap_or(1);
+        let most = |of: fn(FiveTuples) -> u8| {
+            transports.all().map(|transport| of(transport.five_tuples())).max().unwrap_or(1)
+        };
+        let (subflows, apart) = (most(FiveTuples::subflows), most(FiveTuples::apart));
         // What a scheme from outside does is not known beforehand.
-        let switches = if ports > 1 && !is_external {
+        let switches = if apart > 1 && !is_external {
             SwitchConfigs::new(switch_schemes(topology, seed, sizes.full_bytes, &mut own))
         } else {
             SwitchConfigs::default()
@@ -85,14 +88,12 @@ impl<'a, T: Transports> Engine<'a, T> {
         if let Some((count, every)) = input.trace_flows {
             network.trace(Tracer::new(count, flows, every));
         }
-        let subflows = transports.all().map(Protocol::subflows).max().unwrap_or(1) as usize;
         let common = Common {
             topology,
             sizes,
             hooks: edge_hooks,
-            reads_more: edge_hooks.receiving || subflows > 1 || ports > 1,
+            reads_more: edge_hooks.receiving || subflows > 1 || apart > 1,
             counts_paths: input.paths_of.is_some(),
-            writes_more: edge_hooks.sending || ports > 1,
             routes: if edge_hooks.sending {
                 route_counts(topology, network.explicit_routes())
             } else {
@@ -103,7 +104,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         let plan = Plan {
             transports,
             flows,
-            directory: Directory::new(topology.hosts, flows, subflows),
+            directory: Directory::new(topology.hosts, flows, usize::from(subflows)),
             hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
             switches,
         };

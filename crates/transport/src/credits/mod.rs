@@ -1,6 +1,7 @@
 //! What transports that send credits have in common: a sender that answers each credit with a segment, the pacing of
 //! credits with its feedback control, and the receiver's account of segments.
 
+pub(crate) mod alone;
 pub(crate) mod assembly;
 pub(crate) mod config;
 pub(crate) mod feedback;
@@ -11,7 +12,7 @@ pub(crate) mod sender;
 use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
 use weft_units::{Span, Time};
 
-use crate::{CreditPorts, FlowSize, Outgoing};
+use crate::{CreditPorts, Outgoing, Segmentation};
 
 /// Checked parameters that all flows share.
 #[derive(Debug, Clone)]
@@ -50,10 +51,9 @@ impl Terms {
         self.mss + self.header
     }
 
-    /// Bytes on the wire of segment `segment` of a flow of this size.
-    pub const fn segment_wire_bytes(&self, size: FlowSize, segment: u32) -> u16 {
-        let payload = if segment.saturating_add(1) == size.segments { size.last_payload } else { self.mss };
-        payload + self.header
+    /// How flows are cut.
+    pub const fn segmentation(&self) -> Segmentation {
+        Segmentation { mss: self.mss, header: self.header }
     }
 
     /// A request for credits and the smallest credit: no data leaves before them.

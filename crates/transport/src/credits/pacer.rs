@@ -100,15 +100,9 @@ impl Pacer {
         (self.told, self.lost, self.updated) = (0, 0, now);
     }
 
-    /// Sends a credit by this port: `expected` and `has_hole` acknowledge. When the next one follows, at the current rate
-    /// give or take the jitter.
-    pub fn send(
-        &mut self,
-        terms: &Terms,
-        port: u8,
-        (expected, has_hole): (u32, bool),
-        out: &mut impl Outbox,
-    ) -> Time {
+    /// Sends a credit: `expected` and `has_hole` acknowledge. When the next one follows, at the current rate give or take the
+    /// jitter.
+    pub fn send(&mut self, terms: &Terms, (expected, has_hole): (u32, bool), out: &mut impl Outbox) -> Time {
         let now = out.now();
         let wire_bytes = match terms.credit_spread {
             0 => terms.credit_bytes,
@@ -117,7 +111,7 @@ impl Pacer {
         let mut credit = terms.signal(Kind::Credit, expected, now);
         credit.wire_bytes = wire_bytes;
         credit.flags = PacketFlags::default().with_if(PacketFlags::ECE, has_hole);
-        out.send_by(port, credit);
+        out.send(credit);
         self.sent += 1;
         self.outstanding.sent(now);
         let jitter = 1.0 + terms.jitter * (2.0 * out.random().unit() - 1.0);

@@ -4,7 +4,7 @@ use weft_packet::{Kind, Packet, PacketFlags};
 use weft_units::Time;
 
 use super::Terms;
-use crate::{FlowSize, Outbox, Outgoing, Resend, SenderState, SenderStats};
+use crate::{Arrived, FlowSize, Outbox, Outgoing, Ports, Resend, SenderState, SenderStats};
 
 /// On data of credit transports: SUBCSTOP of MaxPass §III.F, no more credits by this port. The bit of a flag that only
 /// windows need.
@@ -74,33 +74,34 @@ impl Sender {
     }
 
     /// Asks for credits, until one comes.
-    pub(crate) fn request(&mut self, terms: &Terms, out: &mut impl Outbox) {
+    pub(crate) fn request(&mut self, terms: &Terms, out: &mut impl Ports) {
         self.phase = Phase::Requesting;
         self.last_port = None;
         let mut request = terms.signal(Kind::CreditRequest, self.acked, out.now());
         request.wire_bytes += u16::from(out.ports() - 1) * Self::PORT_BYTES;
-        out.send_by(self.signal_port(out), request);
+        out.by(self.signal_port(out)).send(request);
         self.arm(terms.retransmit_timeout, out);
     }
 
     /// Says that no more credits are needed, until the receiver answers.
-    fn stop(&mut self, terms: &Terms, out: &mut impl Outbox) {
+    fn stop(&mut self, terms: &Terms, out: &mut impl Ports) {
         self.phase = Phase::Stopping;
-        out.send_by(self.signal_port(out), terms.signal(Kind::CreditStop, self.acked, out.now()));
+        let stop = terms.signal(Kind::CreditStop, self.acked, out.now());
+        out.by(self.signal_port(out)).send(stop);
         self.arm(terms.stop_timeout, out);
     }
 
     /// Requests and stops go by the flow's own port; each repetition takes the next one, lest the path be dead.
-    fn signal_port(&self, out: &impl Outbox) -> u8 {
+    fn signal_port(&self, out: &impl Ports) -> u8 {
         (self.expired % u32::from(out.ports())) as u8
     }
 
-    fn arm(&self, timeout: weft_units::Span, out: &mut impl Outbox) {
+    fn arm(&self, timeout: weft_units::Span, out: &mut impl Ports) {
         let timeout = timeout.saturating_mul(1 << self.expired.min(Self::MOST_DOUBLINGS));
         out.wake_at(out.now().saturating_add(timeout));
     }
 
-    pub(crate) fn wakes(&mut self, terms: &Terms, out: &mut impl Outbox) {
+    pub(crate) fn wakes(&mut self, terms: &Terms, out: &mut impl Ports) {
         self.timeouts += 1;
         self.expired += 1;
         out.timed_out();
@@ -113,16 +114,22 @@ impl Sender {
     }
 
     #[inline]
-    pub(crate) fn receives(&mut self, terms: &Terms, packet: &Packet, out: &mut impl Outbox) -> SenderState {
-        match packet.kind {
-            Kind::Credit => self.on_credit(terms, packet, out),
-            Kind::Ack => self.on_answer(terms, packet, out),
+    pub(crate) fn receives(
+        &mut self,
+        terms: &Terms,
+        arrived: Arrived<'_>,
+        out: &mut impl Ports,
+    ) -> SenderState {
+        match arrived.packet.kind {
+            Kind::Credit => self.on_credit(terms, arrived, out),
+            Kind::Ack => self.on_answer(terms, arrived.packet.seq, out),
             _ => {}
         }
         if self.phase == Phase::Done { SenderState::Done } else { SenderState::Open }
     }
 
-    fn on_credit(&mut self, terms: &Terms, credit: &Packet, out: &mut impl Outbox) {
+    fn on_credit(&mut self, terms: &Terms, arrived: Arrived<'_>, out: &mut impl Ports) {
+        let credit = arrived.packet;
         self.acked = self.acked.max(credit.seq);
         if self.phase == Phase::Requesting {
             self.phase = Phase::Sending;
@@ -134,7 +141,7 @@ impl Sender {
         }
         self.arm(terms.stop_timeout, out);
         let segment = self.hole(terms, credit, out.now()).unwrap_or_else(|| self.take_next());
-        self.transmit(terms, segment, credit, out);
+        self.transmit(terms, segment, credit.sent, arrived.port, out);
         if self.next == self.segments {
             self.stop(terms, out);
         }
@@ -159,13 +166,14 @@ impl Sender {
         self.next - 1
     }
 
-    /// Sends a segment back over the path of a credit.
-    fn transmit(&mut self, terms: &Terms, segment: u32, credit: &Packet, out: &mut impl Outbox) {
-        let (port, stamp) = (out.port_of(credit), credit.sent);
+    /// Sends a segment that answers the credit with this stamp, by the port that the credit came by.
+    fn transmit(&mut self, terms: &Terms, segment: u32, stamp: Time, port: u8, out: &mut impl Ports) {
+        let stops = self.stops_subflow(port);
+        let mut out = out.by(port);
         let again = segment < self.sent_below;
         if again {
             self.retransmissions += 1;
-            out.sends_again_stamped(segment, stamp, Resend::FastRecovery);
+            out.sends_again(segment, stamp, Resend::FastRecovery);
         }
         self.sent_below = self.sent_below.max(segment + 1);
         let last = segment + 1 == self.segments;
@@ -173,9 +181,9 @@ impl Sender {
         let flags = PacketFlags::default()
             .with_if(PacketFlags::RETRANSMISSION, again)
             .with_if(PacketFlags::LAST, last)
-            .with_if(SUBFLOW_STOP, self.stops_subflow(port));
+            .with_if(SUBFLOW_STOP, stops);
         let wire_bytes = payload + terms.header;
-        out.send_by(port, Outgoing { flags, wire_bytes, ..terms.signal(Kind::Data, segment, stamp) });
+        out.send(Outgoing { flags, wire_bytes, ..terms.signal(Kind::Data, segment, stamp) });
     }
 
     /// Whether the subflow by this port is one too many: near the end, all are but the first that is heard of.
@@ -183,9 +191,9 @@ impl Sender {
         self.segments - self.next < self.single_below && *self.last_port.get_or_insert(port) != port
     }
 
-    /// The receiver heard the stop.
-    fn on_answer(&mut self, terms: &Terms, answer: &Packet, out: &mut impl Outbox) {
-        self.acked = self.acked.max(answer.seq);
+    /// The receiver heard the stop, and waits for this segment.
+    fn on_answer(&mut self, terms: &Terms, expected: u32, out: &mut impl Ports) {
+        self.acked = self.acked.max(expected);
         if self.acked == self.segments {
             self.phase = Phase::Done;
             out.wake_at(Time::NEVER);

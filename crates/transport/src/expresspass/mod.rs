@@ -19,10 +19,14 @@ pub use receiver::Receiver;
 use weft_packet::Packet;
 
 use crate::credits::Terms;
+use crate::credits::alone::Alone;
 pub use crate::credits::config::ExpressPassConfig;
 pub use crate::credits::feedback::Decrease;
 pub use crate::credits::sender::Sender;
-use crate::{CreditPorts, Delivery, FlowSize, Outbox, Protocol, ReceiverStats, SenderState, SenderStats};
+use crate::{
+    Arrived, CreditPorts, Delivery, FlowSize, Outbox, Protocol, ReceiverStats, Segmentation, SenderState,
+    SenderStats, SinglePath,
+};
 
 /// `ExpressPass` with checked parameters: made by [`ExpressPassConfig::build`], shared by all flows.
 #[derive(Debug, Clone)]
@@ -34,12 +38,8 @@ impl Protocol for ExpressPass {
     type Sender = Sender;
     type Receiver = Receiver;
 
-    fn flow_size(&self, bytes: u64) -> FlowSize {
-        FlowSize::of(bytes, self.terms.mss)
-    }
-
-    fn segment_wire_bytes(&self, size: FlowSize, segment: u32) -> u16 {
-        self.terms.segment_wire_bytes(size, segment)
+    fn segmentation(&self) -> Segmentation {
+        self.terms.segmentation()
     }
 
     fn handshake_wire_bytes(&self) -> Option<(u16, u16)> {
@@ -58,16 +58,26 @@ impl Protocol for ExpressPass {
         Receiver::new(self, size)
     }
 
+    fn sender_stats(&self, sender: &Sender) -> SenderStats {
+        sender.stats()
+    }
+
+    fn receiver_stats(&self, receiver: &Receiver) -> ReceiverStats {
+        receiver.stats()
+    }
+}
+
+impl SinglePath for ExpressPass {
     fn start(&self, sender: &mut Sender, out: &mut impl Outbox) {
-        sender.request(&self.terms, out);
+        sender.request(&self.terms, &mut Alone(out));
     }
 
     fn sender_receives(&self, sender: &mut Sender, packet: &Packet, out: &mut impl Outbox) -> SenderState {
-        sender.receives(&self.terms, packet, out)
+        sender.receives(&self.terms, Arrived::alone(packet), &mut Alone(out))
     }
 
     fn sender_wakes(&self, sender: &mut Sender, out: &mut impl Outbox) -> SenderState {
-        sender.wakes(&self.terms, out);
+        sender.wakes(&self.terms, &mut Alone(out));
         SenderState::Open
     }
 
@@ -78,13 +88,5 @@ impl Protocol for ExpressPass {
     fn receiver_wakes(&self, receiver: &mut Receiver, out: &mut impl Outbox) -> Delivery {
         receiver.send_credit(self, out);
         Delivery::Ongoing
-    }
-
-    fn sender_stats(&self, sender: &Sender) -> SenderStats {
-        sender.stats()
-    }
-
-    fn receiver_stats(&self, receiver: &Receiver) -> ReceiverStats {
-        receiver.stats()
     }
 }

@@ -1,6 +1,6 @@
 //! MaxPass: credits over several paths at once, each with a feedback control of its own (MaxPass §III).
 //!
-//! A request names N ports, each of which leads over a path that no other takes ([`Outbox::ports`]). The receiver sends
+//! A request names N ports, each of which leads over a path that no other takes ([`FiveTuples::Apart`]). The receiver sends
 //! credits over all of them, keeps the k paths with the smallest round-trip times, and chooses anew when one of them was
 //! slowed down t times in a row. All paths carry one sequence of segments: a sender answers a credit with the next segment,
 //! by the port that the credit came by.
@@ -16,13 +16,15 @@
 mod receiver;
 
 pub use receiver::Receiver;
-use weft_packet::Packet;
 
 use crate::credits::Terms;
 pub use crate::credits::config::{Feedback, MaxPassConfig};
 pub use crate::credits::feedback::{Cut, Growth};
 pub use crate::credits::sender::Sender;
-use crate::{CreditPorts, Delivery, FlowSize, Outbox, Protocol, ReceiverStats, SenderState, SenderStats};
+use crate::{
+    Arrived, CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, Ports, Protocol, ReceiverStats,
+    Segmentation, SenderState, SenderStats,
+};
 
 /// `MaxPass` with checked parameters: made by [`MaxPassConfig::build`], shared by all flows.
 #[derive(Debug, Clone)]
@@ -41,20 +43,12 @@ impl Protocol for MaxPass {
     type Sender = Sender;
     type Receiver = Receiver;
 
-    fn flow_size(&self, bytes: u64) -> FlowSize {
-        FlowSize::of(bytes, self.terms.mss)
-    }
-
-    fn segment_wire_bytes(&self, size: FlowSize, segment: u32) -> u16 {
-        self.terms.segment_wire_bytes(size, segment)
+    fn segmentation(&self) -> Segmentation {
+        self.terms.segmentation()
     }
 
     fn handshake_wire_bytes(&self) -> Option<(u16, u16)> {
         Some(self.terms.handshake_wire_bytes())
-    }
-
-    fn ports(&self) -> u8 {
-        self.paths
     }
 
     fn credit_ports(&self) -> Option<CreditPorts> {
@@ -69,33 +63,49 @@ impl Protocol for MaxPass {
         Receiver::new(size)
     }
 
-    fn start(&self, sender: &mut Sender, out: &mut impl Outbox) {
-        sender.request(&self.terms, out);
-    }
-
-    fn sender_receives(&self, sender: &mut Sender, packet: &Packet, out: &mut impl Outbox) -> SenderState {
-        sender.receives(&self.terms, packet, out)
-    }
-
-    fn sender_wakes(&self, sender: &mut Sender, out: &mut impl Outbox) -> SenderState {
-        sender.wakes(&self.terms, out);
-        SenderState::Open
-    }
-
-    fn receiver_receives(&self, receiver: &mut Receiver, packet: &Packet, out: &mut impl Outbox) -> Delivery {
-        receiver.receives(self, packet, out)
-    }
-
-    fn receiver_wakes(&self, receiver: &mut Receiver, out: &mut impl Outbox) -> Delivery {
-        receiver.wakes(self, out);
-        Delivery::Ongoing
-    }
-
     fn sender_stats(&self, sender: &Sender) -> SenderStats {
         sender.stats()
     }
 
     fn receiver_stats(&self, receiver: &Receiver) -> ReceiverStats {
         receiver.stats()
+    }
+}
+
+impl Multipath for MaxPass {
+    fn five_tuples(&self) -> FiveTuples {
+        FiveTuples::Apart(self.paths)
+    }
+
+    fn start(&self, sender: &mut Sender, out: &mut impl Ports) {
+        sender.request(&self.terms, out);
+    }
+
+    fn sender_receives(
+        &self,
+        sender: &mut Sender,
+        arrived: Arrived<'_>,
+        out: &mut impl Ports,
+    ) -> SenderState {
+        sender.receives(&self.terms, arrived, out)
+    }
+
+    fn sender_wakes(&self, sender: &mut Sender, out: &mut impl Ports) -> SenderState {
+        sender.wakes(&self.terms, out);
+        SenderState::Open
+    }
+
+    fn receiver_receives(
+        &self,
+        receiver: &mut Receiver,
+        arrived: Arrived<'_>,
+        out: &mut impl Ports,
+    ) -> Delivery {
+        receiver.receives(self, arrived, out)
+    }
+
+    fn receiver_wakes(&self, receiver: &mut Receiver, out: &mut impl Ports) -> Delivery {
+        receiver.wakes(self, out);
+        Delivery::Ongoing
     }
 }

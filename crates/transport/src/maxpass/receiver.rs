@@ -1,13 +1,13 @@
 //! The receiving end: credits over several paths, the choice among them, and one account of what arrived.
 
-use weft_packet::{Kind, Packet};
+use weft_packet::Kind;
 use weft_units::{Span, Time};
 
 use super::MaxPass;
 use crate::credits::assembly::Assembly;
 use crate::credits::pacer::{Pacer, least_gap_bytes, ticks};
 use crate::credits::sender::SUBFLOW_STOP;
-use crate::{Delivery, FlowSize, Outbox, ReceiverStats};
+use crate::{Arrived, Delivery, FlowSize, Outbox, Ports, ReceiverStats};
 
 /// Credits over one path.
 #[derive(Debug, Clone)]
@@ -65,19 +65,19 @@ impl Receiver {
     pub(super) fn receives(
         &mut self,
         protocol: &MaxPass,
-        packet: &Packet,
-        out: &mut impl Outbox,
+        arrived: Arrived<'_>,
+        out: &mut impl Ports,
     ) -> Delivery {
-        match packet.kind {
-            Kind::Data => return self.on_data(protocol, packet, out),
+        match arrived.packet.kind {
+            Kind::Data => return self.on_data(protocol, arrived, out),
             Kind::CreditRequest if !self.crediting => self.on_request(protocol, out),
-            Kind::CreditStop => self.on_stop(protocol, packet, out),
+            Kind::CreditStop => self.on_stop(protocol, arrived, out),
             _ => {}
         }
         Delivery::Ongoing
     }
 
-    pub(super) fn wakes(&mut self, protocol: &MaxPass, out: &mut impl Outbox) {
+    pub(super) fn wakes(&mut self, protocol: &MaxPass, out: &mut impl Ports) {
         if self.stop.is_some_and(|stop| stop.answer_at <= out.now()) {
             self.answer(protocol, out);
         }
@@ -86,7 +86,7 @@ impl Receiver {
         }
     }
 
-    fn on_request(&mut self, protocol: &MaxPass, out: &mut impl Outbox) {
+    fn on_request(&mut self, protocol: &MaxPass, out: &mut impl Ports) {
         if self.subflows.is_empty() {
             let new = Subflow { pacer: Pacer::new(&protocol.terms), next_at: Time::NEVER, answered: false };
             self.subflows = vec![new; usize::from(out.ports())];
@@ -112,7 +112,7 @@ impl Receiver {
     }
 
     /// Sends what credits are due, and sees to it that the next one follows.
-    fn send_credits(&mut self, protocol: &MaxPass, out: &mut impl Outbox) {
+    fn send_credits(&mut self, protocol: &MaxPass, out: &mut impl Ports) {
         let used = self.subflows.iter().filter(|subflow| subflow.is_used()).count() as u32;
         for port in 0..self.subflows.len() {
             if self.subflows[port].next_at > out.now() {
@@ -138,14 +138,14 @@ impl Receiver {
         pacer.decreases() >= rounds || pacer.is_silent(rounds, now)
     }
 
-    fn send_credit(&mut self, protocol: &MaxPass, port: usize, out: &mut impl Outbox) {
+    fn send_credit(&mut self, protocol: &MaxPass, port: usize, out: &mut impl Ports) {
         let has_hole = self.assembly.has_hole(out.now(), self.patience());
         let acknowledges = (self.assembly.expected, has_hole);
         let subflow = &mut self.subflows[port];
-        subflow.next_at = subflow.pacer.send(&protocol.terms, port as u8, acknowledges, out);
+        subflow.next_at = subflow.pacer.send(&protocol.terms, acknowledges, &mut out.by(port as u8));
     }
 
-    fn arm(&self, out: &mut impl Outbox) {
+    fn arm(&self, out: &mut impl Ports) {
         let credit = self.subflows.iter().map(|subflow| subflow.next_at).min();
         let answer = self.stop.map_or(Time::NEVER, |stop| stop.answer_at);
         out.wake_at(credit.unwrap_or(Time::NEVER).min(answer));
@@ -160,9 +160,9 @@ impl Receiver {
         self.subflows.iter().map(|subflow| subflow.pacer.rtt()).max().unwrap_or_default()
     }
 
-    fn on_data(&mut self, protocol: &MaxPass, data: &Packet, out: &mut impl Outbox) -> Delivery {
+    fn on_data(&mut self, protocol: &MaxPass, arrived: Arrived<'_>, out: &mut impl Ports) -> Delivery {
         let now = out.now();
-        let port = usize::from(out.port_of(data));
+        let (data, port) = (arrived.packet, usize::from(arrived.port));
         if let Some(subflow) = self.subflows.get_mut(port) {
             subflow.answered |= subflow.pacer.note_echo(data.sent, out);
             if data.flags.has(SUBFLOW_STOP) {
@@ -188,7 +188,7 @@ impl Receiver {
 
     /// Keeps the paths with the smallest round-trip times, once it knows them.
     #[cold]
-    fn choose(&mut self, protocol: &MaxPass, since: Time, out: &mut impl Outbox) {
+    fn choose(&mut self, protocol: &MaxPass, since: Time, out: &mut impl Ports) {
         let now = out.now();
         let measured = |(port, subflow): (usize, &Subflow)| {
             (subflow.answered && subflow.is_used()).then(|| (subflow.pacer.rtt(), port))
@@ -211,7 +211,7 @@ impl Receiver {
         }
     }
 
-    fn on_stop(&mut self, protocol: &MaxPass, packet: &Packet, out: &mut impl Outbox) {
+    fn on_stop(&mut self, protocol: &MaxPass, arrived: Arrived<'_>, out: &mut impl Ports) {
         self.crediting = false;
         self.probing = None;
         for subflow in &mut self.subflows {
@@ -220,7 +220,7 @@ impl Receiver {
         }
         let patience = if self.assembly.is_complete() { Span::ZERO } else { self.patience() };
         let answer_at = out.now().saturating_add(patience);
-        self.stop = Some(Stop { port: out.port_of(packet), sent: packet.sent, answer_at });
+        self.stop = Some(Stop { port: arrived.port, sent: arrived.packet.sent, answer_at });
         if patience.is_zero() {
             self.answer(protocol, out);
         } else {
@@ -229,10 +229,10 @@ impl Receiver {
     }
 
     /// Answers the credit stop.
-    fn answer(&mut self, protocol: &MaxPass, out: &mut impl Outbox) {
+    fn answer(&mut self, protocol: &MaxPass, out: &mut impl Ports) {
         if let Some(stop) = self.stop.take() {
             self.arm(out);
-            out.send_by(stop.port, protocol.terms.signal(Kind::Ack, self.assembly.expected, stop.sent));
+            out.by(stop.port).send(protocol.terms.signal(Kind::Ack, self.assembly.expected, stop.sent));
         }
     }
 

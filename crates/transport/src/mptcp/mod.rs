@@ -30,7 +30,10 @@ pub use receiver::Receiver;
 pub use sender::Sender;
 use weft_packet::{Packet, SackBlock};
 
-use crate::{Delivery, FlowSize, Outbox, Protocol, ReceiverStats, SenderState, SenderStats, Tcp};
+use crate::{
+    Arrived, Delivery, FiveTuples, FlowSize, Multipath, Ports, Protocol, ReceiverStats, Segmentation,
+    SenderState, SenderStats, Tcp,
+};
 
 /// MPTCP with checked parameters: made by [`MptcpConfig::build`], shared by all flows.
 #[derive(Debug, Clone)]
@@ -63,16 +66,8 @@ impl Protocol for Mptcp {
     type Sender = Sender;
     type Receiver = Receiver;
 
-    fn subflows(&self) -> u32 {
-        u32::from(self.subflows)
-    }
-
-    fn flow_size(&self, bytes: u64) -> FlowSize {
-        self.tcp.flow_size(bytes)
-    }
-
-    fn segment_wire_bytes(&self, size: FlowSize, segment: u32) -> u16 {
-        self.tcp.segment_wire_bytes(size, segment)
+    fn segmentation(&self) -> Segmentation {
+        self.tcp.segmentation()
     }
 
     fn handshake_wire_bytes(&self) -> Option<(u16, u16)> {
@@ -87,31 +82,47 @@ impl Protocol for Mptcp {
         Receiver::new(self, size)
     }
 
-    fn start(&self, sender: &mut Sender, out: &mut impl Outbox) {
-        sender.start(self, out);
-    }
-
-    fn sender_receives(&self, sender: &mut Sender, packet: &Packet, out: &mut impl Outbox) -> SenderState {
-        sender.receives(self, *packet, out)
-    }
-
-    fn sender_wakes(&self, sender: &mut Sender, out: &mut impl Outbox) -> SenderState {
-        sender.wakes(self, out)
-    }
-
-    fn receiver_receives(&self, receiver: &mut Receiver, packet: &Packet, out: &mut impl Outbox) -> Delivery {
-        receiver.receives(self, packet, out)
-    }
-
-    fn receiver_wakes(&self, receiver: &mut Receiver, out: &mut impl Outbox) -> Delivery {
-        receiver.wakes(self, out)
-    }
-
     fn sender_stats(&self, sender: &Sender) -> SenderStats {
         sender.stats()
     }
 
     fn receiver_stats(&self, receiver: &Receiver) -> ReceiverStats {
         receiver.stats()
+    }
+}
+
+impl Multipath for Mptcp {
+    fn five_tuples(&self) -> FiveTuples {
+        FiveTuples::Subflows(self.subflows)
+    }
+
+    fn start(&self, sender: &mut Sender, out: &mut impl Ports) {
+        sender.start(self, out);
+    }
+
+    fn sender_receives(
+        &self,
+        sender: &mut Sender,
+        arrived: Arrived<'_>,
+        out: &mut impl Ports,
+    ) -> SenderState {
+        sender.receives(self, arrived, out)
+    }
+
+    fn sender_wakes(&self, sender: &mut Sender, out: &mut impl Ports) -> SenderState {
+        sender.wakes(self, out)
+    }
+
+    fn receiver_receives(
+        &self,
+        receiver: &mut Receiver,
+        arrived: Arrived<'_>,
+        out: &mut impl Ports,
+    ) -> Delivery {
+        receiver.receives(self, arrived, out)
+    }
+
+    fn receiver_wakes(&self, receiver: &mut Receiver, out: &mut impl Ports) -> Delivery {
+        receiver.wakes(self, out)
     }
 }

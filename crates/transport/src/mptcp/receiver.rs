@@ -1,12 +1,12 @@
 //! The receiving end: a TCP receiver for each subflow, and the flow's segments put in order.
 
-use weft_packet::{Kind, Packet};
+use weft_packet::Kind;
 use weft_units::{Rate, Stream, Time};
 
 use super::{DATA_ACK, Mptcp, data_ack};
 use crate::tcp;
 use crate::tcp::segments::SegmentSet;
-use crate::{Delivery, FlowSize, Outbox, Outgoing, Protocol, ReceiverStats};
+use crate::{Arrived, Delivery, FlowSize, Outbox, Outgoing, Ports, Protocol, ReceiverStats};
 
 /// The receiving end of a flow.
 #[derive(Debug, Clone)]
@@ -57,16 +57,16 @@ impl Receiver {
         Self { subflows: vec![subflow; usize::from(mptcp.subflows)], flow }
     }
 
-    pub(super) fn receives(&mut self, mptcp: &Mptcp, packet: &Packet, out: &mut impl Outbox) -> Delivery {
-        let (index, segment) = out.mapping(packet);
+    pub(super) fn receives(&mut self, mptcp: &Mptcp, arrived: Arrived<'_>, out: &mut impl Ports) -> Delivery {
+        let Arrived { packet, port, segment } = arrived;
         let arriving = (packet.kind == Kind::Data).then_some((packet.seq, segment));
-        self.with(mptcp, usize::from(index), arriving, out, |tcp, way| {
+        self.with(mptcp, usize::from(port), arriving, out, |tcp, way| {
             tcp.receives_for(&mptcp.tcp, packet, way, Way::take);
         })
     }
 
     /// The timers of subflows are due.
-    pub(super) fn wakes(&mut self, mptcp: &Mptcp, out: &mut impl Outbox) -> Delivery {
+    pub(super) fn wakes(&mut self, mptcp: &Mptcp, out: &mut impl Ports) -> Delivery {
         let mut delivery = Delivery::Ongoing;
         for index in 0..self.subflows.len() {
             let subflow = &mut self.subflows[index];
@@ -85,7 +85,7 @@ impl Receiver {
     }
 
     /// Lets a subflow act, for the segment that arrives if there is one.
-    fn with<O: Outbox>(
+    fn with<O: Ports>(
         &mut self,
         mptcp: &Mptcp,
         index: usize,
@@ -149,7 +149,7 @@ impl<O> Way<'_, O> {
     }
 }
 
-impl<O: Outbox> Outbox for Way<'_, O> {
+impl<O: Ports> Outbox for Way<'_, O> {
     fn now(&self) -> Time {
         self.out.now()
     }
@@ -158,7 +158,7 @@ impl<O: Outbox> Outbox for Way<'_, O> {
         if packet.kind == Kind::Ack {
             packet.sack[DATA_ACK] = data_ack(self.flow.expected);
         }
-        self.out.send_on(self.index, 0, packet);
+        self.out.by(self.index).send(packet);
     }
 
     fn wake_at(&mut self, at: Time) {

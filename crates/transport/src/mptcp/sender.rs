@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 
-use weft_packet::{Kind, Packet, PacketFlags};
+use weft_packet::{Kind, PacketFlags};
 use weft_units::{Rate, Span, Stream, Time};
 
 use super::data::Data;
 use super::{Mptcp, Scheduler, take_data_ack};
 use crate::congestion::{Coupled, Growth, Share};
-use crate::{FlowSize, Outbox, Outgoing, Protocol, Resend, SenderState, SenderStats, tcp};
+use crate::{
+    Arrived, FlowSize, Outbox, Outgoing, Ports, Protocol, Resend, SenderState, SenderStats, SinglePath, tcp,
+};
 
 /// The sending end of a flow.
 #[derive(Debug, Clone)]
@@ -70,13 +72,17 @@ impl Sender {
         }
     }
 
-    pub(super) fn start(&mut self, mptcp: &Mptcp, out: &mut impl Outbox) {
+    pub(super) fn start(&mut self, mptcp: &Mptcp, out: &mut impl Ports) {
         self.with(mptcp, 0, out, |tcp, out| mptcp.tcp.start(tcp, out));
     }
 
-    pub(super) fn receives(&mut self, mptcp: &Mptcp, packet: Packet, out: &mut impl Outbox) -> SenderState {
-        let (index, _) = out.mapping(&packet);
-        let mut packet = packet;
+    pub(super) fn receives(
+        &mut self,
+        mptcp: &Mptcp,
+        arrived: Arrived<'_>,
+        out: &mut impl Ports,
+    ) -> SenderState {
+        let (index, mut packet) = (arrived.port, *arrived.packet);
         if packet.kind == Kind::Ack {
             self.data.acknowledge(take_data_ack(&mut packet));
             if self.data.is_delivered() {
@@ -96,7 +102,7 @@ impl Sender {
     }
 
     /// The timers of subflows are due.
-    pub(super) fn wakes(&mut self, mptcp: &Mptcp, out: &mut impl Outbox) -> SenderState {
+    pub(super) fn wakes(&mut self, mptcp: &Mptcp, out: &mut impl Ports) -> SenderState {
         for index in 0..self.subflows.len() {
             let subflow = &mut self.subflows[index];
             if subflow.deadline > out.now() {
@@ -127,7 +133,7 @@ impl Sender {
     }
 
     /// Lets every subflow in use that has room take what there is to take.
-    fn push(&mut self, mptcp: &Mptcp, out: &mut impl Outbox) {
+    fn push(&mut self, mptcp: &Mptcp, out: &mut impl Ports) {
         let mut order: Vec<u8> = (0..self.open).collect();
         if mptcp.scheduler == Scheduler::LowestRtt {
             // Those that were never measured come last.
@@ -149,7 +155,7 @@ impl Sender {
     }
 
     /// Lets a subflow act, with all that it may take at hand.
-    fn with<O: Outbox>(
+    fn with<O: Ports>(
         &mut self,
         mptcp: &Mptcp,
         index: u8,
@@ -220,14 +226,14 @@ struct Way<'a, O> {
     deadline: &'a mut Time,
 }
 
-impl<O: Outbox> Outbox for Way<'_, O> {
+impl<O: Ports> Outbox for Way<'_, O> {
     fn now(&self) -> Time {
         self.out.now()
     }
 
     fn send(&mut self, mut packet: Outgoing) {
         if packet.kind != Kind::Data {
-            return self.out.send_on(self.index, 0, packet);
+            return self.out.by(self.index).send(packet);
         }
         let place = (packet.seq - self.base) as usize;
         if place == self.carried.len() {
@@ -237,11 +243,11 @@ impl<O: Outbox> Outbox for Way<'_, O> {
         packet.wire_bytes = self.mptcp.tcp.segment_wire_bytes(self.data.size(), segment);
         let last = segment.saturating_add(1) == self.data.size().segments;
         packet.flags = packet.flags.without(PacketFlags::LAST).with_if(PacketFlags::LAST, last);
-        self.out.send_on(self.index, segment, packet);
+        self.out.send_mapped(self.index, segment, packet);
     }
 
-    fn sends_again(&mut self, segment: u32, cause: Resend) {
-        self.out.sends_again_on(self.index, segment, cause);
+    fn sends_again(&mut self, segment: u32, sent: Time, cause: Resend) {
+        self.out.by(self.index).sends_again(segment, sent, cause);
     }
 
     fn wake_at(&mut self, at: Time) {
@@ -257,6 +263,6 @@ impl<O: Outbox> Outbox for Way<'_, O> {
     }
 
     fn timed_out(&mut self) {
-        self.out.timed_out_on(self.index);
+        self.out.by(self.index).timed_out();
     }
 }

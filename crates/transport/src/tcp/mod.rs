@@ -25,7 +25,9 @@ use weft_packet::Packet;
 use weft_units::Span;
 
 use crate::congestion::Control;
-use crate::{Delivery, FlowSize, Outbox, Protocol, ReceiverStats, SenderState, SenderStats};
+use crate::{
+    Delivery, FlowSize, Outbox, Protocol, ReceiverStats, Segmentation, SenderState, SenderStats, SinglePath,
+};
 
 /// How an end reacts to marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,13 +71,9 @@ impl Protocol for Tcp {
     type Sender = Sender;
     type Receiver = Receiver;
 
-    fn flow_size(&self, bytes: u64) -> FlowSize {
-        FlowSize::of(bytes, self.mss)
-    }
-
-    fn segment_wire_bytes(&self, size: FlowSize, segment: u32) -> u16 {
-        let payload = if segment.saturating_add(1) == size.segments { size.last_payload } else { self.mss };
-        payload + self.header
+    #[inline]
+    fn segmentation(&self) -> Segmentation {
+        Segmentation { mss: self.mss, header: self.header }
     }
 
     fn handshake_wire_bytes(&self) -> Option<(u16, u16)> {
@@ -95,6 +93,16 @@ impl Protocol for Tcp {
         self.reorder_hold.is_zero().then(|| Receiver::finished(size))
     }
 
+    fn sender_stats(&self, sender: &Sender) -> SenderStats {
+        sender.stats()
+    }
+
+    fn receiver_stats(&self, receiver: &Receiver) -> ReceiverStats {
+        receiver.stats()
+    }
+}
+
+impl SinglePath for Tcp {
     fn start(&self, sender: &mut Sender, out: &mut impl Outbox) {
         sender.start(self, out);
     }
@@ -115,13 +123,5 @@ impl Protocol for Tcp {
 
     fn receiver_wakes(&self, receiver: &mut Receiver, out: &mut impl Outbox) -> Delivery {
         receiver.wakes(self, out)
-    }
-
-    fn sender_stats(&self, sender: &Sender) -> SenderStats {
-        sender.stats()
-    }
-
-    fn receiver_stats(&self, receiver: &Receiver) -> ReceiverStats {
-        receiver.stats()
     }
 }

@@ -220,7 +220,8 @@ impl Sender {
         if again {
             self.counts.retransmissions += 1;
             let in_recovery = self.phase == Phase::Recovery;
-            out.sends_again(segment, if in_recovery { Resend::FastRecovery } else { Resend::Timeout });
+            let cause = if in_recovery { Resend::FastRecovery } else { Resend::Timeout };
+            out.sends_again(segment, out.now(), cause);
         } else {
             self.max = segment + 1;
             // RFC 3168 §6.1.2: on the first new segment after the reduction.

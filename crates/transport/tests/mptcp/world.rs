@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weft_packet::{Kind, Packet};
-use weft_transport::{Delivery, FlowSize, Outbox, Outgoing, Protocol, SenderState};
+use weft_transport::{Arrived, Delivery, FlowSize, Multipath, Outbox, Outgoing, Ports, SenderState};
 use weft_units::{Purpose, Rate, Span, Stream, Time};
 
 /// One way.
@@ -21,12 +21,14 @@ pub struct Sent {
     pub packet: Packet,
 }
 
+/// A call of an end, by one of its ports.
 struct Call<'a> {
     now: Time,
-    sent: Vec<(u8, u32, Outgoing)>,
+    ports: u8,
+    port: u8,
+    sent: &'a mut Vec<(u8, u32, Outgoing)>,
     timer: &'a mut Time,
     random: &'a mut Stream,
-    arrived: (u8, u32),
 }
 
 impl Outbox for Call<'_> {
@@ -34,13 +36,7 @@ impl Outbox for Call<'_> {
         self.now
     }
     fn send(&mut self, packet: Outgoing) {
-        self.send_on(0, packet.seq, packet);
-    }
-    fn send_on(&mut self, subflow: u8, segment: u32, packet: Outgoing) {
-        self.sent.push((subflow, segment, packet));
-    }
-    fn mapping(&self, _: &Packet) -> (u8, u32) {
-        self.arrived
+        self.sent.push((self.port, packet.seq, packet));
     }
     fn wake_at(&mut self, at: Time) {
         *self.timer = at;
@@ -53,7 +49,19 @@ impl Outbox for Call<'_> {
     }
 }
 
-pub struct World<'a, P: Protocol> {
+impl Ports for Call<'_> {
+    fn ports(&self) -> u8 {
+        self.ports
+    }
+    fn by(&mut self, port: u8) -> impl Outbox {
+        Call { port, sent: self.sent, timer: self.timer, random: self.random, ..*self }
+    }
+    fn send_mapped(&mut self, port: u8, segment: u32, packet: Outgoing) {
+        self.sent.push((port, segment, packet));
+    }
+}
+
+pub struct World<'a, P: Multipath> {
     protocol: &'a P,
     path: Path<'a>,
     weather: Stream,
@@ -69,7 +77,7 @@ pub struct World<'a, P: Protocol> {
     pub done: bool,
 }
 
-impl<'a, P: Protocol> World<'a, P> {
+impl<'a, P: Multipath> World<'a, P> {
     pub fn new(protocol: &'a P, size: FlowSize, seed: u64, path: Path<'a>) -> Self {
         Self {
             protocol,
@@ -98,7 +106,7 @@ impl<'a, P: Protocol> World<'a, P> {
 
     /// Starts the flow.
     pub fn start(&mut self) {
-        self.call(true, (0, 0), |world, out| {
+        self.call(true, |world, out| {
             world.protocol.start(&mut world.sender, out);
         });
     }
@@ -123,7 +131,7 @@ impl<'a, P: Protocol> World<'a, P> {
         }
         let to_sender = self.timers[0] == self.now;
         self.timers[usize::from(!to_sender)] = Time::NEVER;
-        self.call(to_sender, (0, 0), |world, out| {
+        self.call(to_sender, |world, out| {
             if to_sender {
                 world.protocol.sender_wakes(&mut world.sender, out);
             } else {
@@ -135,24 +143,26 @@ impl<'a, P: Protocol> World<'a, P> {
 
     fn deliver(&mut self, sent: Sent) {
         let to_sender = matches!(sent.packet.kind, Kind::Ack | Kind::SynAck);
-        self.call(to_sender, (sent.subflow, sent.segment), |world, out| {
+        let arrived = Arrived { packet: &sent.packet, port: sent.subflow, segment: sent.segment };
+        self.call(to_sender, |world, out| {
             if to_sender {
-                let state = world.protocol.sender_receives(&mut world.sender, &sent.packet, out);
+                let state = world.protocol.sender_receives(&mut world.sender, arrived, out);
                 world.done |= state == SenderState::Done;
             } else {
-                let delivery = world.protocol.receiver_receives(&mut world.receiver, &sent.packet, out);
+                let delivery = world.protocol.receiver_receives(&mut world.receiver, arrived, out);
                 world.completed += u32::from(delivery == Delivery::Complete);
             }
         });
     }
 
-    fn call(&mut self, sender: bool, arrived: (u8, u32), act: impl FnOnce(&mut Self, &mut Call)) {
+    fn call(&mut self, sender: bool, act: impl FnOnce(&mut Self, &mut Call)) {
         let mut timer = self.timers[usize::from(!sender)];
         let mut random = self.random.clone();
+        let mut sent = Vec::new();
+        let (ports, timer_of, stream) = (self.protocol.five_tuples().subflows(), &mut timer, &mut random);
         let mut call =
-            Call { now: self.now, sent: Vec::new(), timer: &mut timer, random: &mut random, arrived };
+            Call { now: self.now, ports, port: 0, sent: &mut sent, timer: timer_of, random: stream };
         act(self, &mut call);
-        let sent = call.sent;
         self.timers[usize::from(!sender)] = timer;
         self.random = random;
         for (subflow, segment, outgoing) in sent {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weft_packet::{Kind, Packet, PacketFlags};
 use weft_transport::tcp::{DctcpConfig, Receiver, Sender, TcpConfig};
-use weft_transport::{Delivery, FlowSize, Outbox, Outgoing, Protocol, SenderState, Tcp};
+use weft_transport::{Delivery, FlowSize, Outbox, Outgoing, Protocol, SenderState, SinglePath, Tcp};
 use weft_units::{Purpose, Rate, Span, Stream, Time};
 
 /// One way.

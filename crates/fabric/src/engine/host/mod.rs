@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use weft_balance::{EdgeHooks, EdgeScheme};
 use weft_packet::{FlowId, HostId, Kind, Packet};
 use weft_topology::Topology;
-use weft_transport::{Delivery, Protocol, ReceiverOf, SenderOf, SenderState, Transports};
+use weft_transport::{Delivery, Multipath, Protocol, ReceiverOf, SenderOf, SenderState, Transports};
 use weft_units::{Span, Stream, Time};
 
 pub use edge::{Deeds, Edge};
@@ -48,8 +48,6 @@ pub struct Common<'a> {
     pub hooks: EdgeHooks,
     /// Whether packets that come in bring more than their transport's fields, or are shown to the edge scheme.
     pub reads_more: bool,
-    /// Whether packets that go out may carry more than that, or are shown to the edge scheme.
-    pub writes_more: bool,
     /// Whether hosts count what comes to them over each path.
     pub counts_paths: bool,
     /// Explicit routes from rack to rack, as the operator's map has them; empty unless an edge scheme asks.
@@ -119,7 +117,9 @@ impl<T: Transports> Host<T> {
     /// One of its flows starts.
     pub fn start_flow(&mut self, plan: &Plan<'_, T>, flow: FlowId, here: &mut Here<'_, '_, '_>) {
         let mut end = plan.end(flow, Side::Sender, &self.edge.scheme);
-        end.set_ports(plan.ports(flow, here));
+        if let Some(entropies) = plan.entropies(flow, here) {
+            end.set_entropies(&entropies);
+        }
         let state = plan.transport(plan.traffic(flow)).sender(plan.size(flow));
         let number = plan.directory.number(Side::Sender, flow);
         let sender = self.senders.get_or_open(number, |_| Sender { end, state });
@@ -147,10 +147,8 @@ impl<T: Transports> Host<T> {
             }
             Kind::Data => self.receiver(plan, packet.flow, here.nic.now()).end.note_option(&packet, option),
             Kind::CreditRequest => {
-                if let Some(ports) = here.nic.contents_of(&packet) {
-                    self.receiver(plan, packet.flow, here.nic.now())
-                        .end
-                        .set_ports(ports.iter().copied().collect());
+                if let Some(entropies) = here.nic.contents_of(&packet) {
+                    self.receiver(plan, packet.flow, here.nic.now()).end.set_entropies(&entropies);
                 }
             }
             _ => {}
@@ -216,8 +214,9 @@ impl<T: Transports> Host<T> {
             return false;
         };
         let protocol = plan.of(&sender.end);
+        let arrived = sender.end.arrived(packet, protocol.five_tuples());
         let mut out = outbox!(self, sender, here);
-        let state = protocol.sender_receives(&mut sender.state, packet, &mut out);
+        let state = protocol.sender_receives(&mut sender.state, arrived, &mut out);
         state == SenderState::Done && self.finish(plan, number, here)
     }
 
@@ -238,8 +237,9 @@ impl<T: Transports> Host<T> {
             receiver.note_path(packet, now);
         }
         let protocol = plan.of(&receiver.end);
+        let arrived = receiver.end.arrived(packet, protocol.five_tuples());
         let mut out = outbox!(self, receiver, here);
-        let delivery = protocol.receiver_receives(&mut receiver.state, packet, &mut out);
+        let delivery = protocol.receiver_receives(&mut receiver.state, arrived, &mut out);
         if delivery == Delivery::Complete {
             self.complete(plan, number, Some(packet), now);
         }

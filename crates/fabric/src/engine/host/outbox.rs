@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weft_balance::EdgeFlow;
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
-use weft_transport::{Outbox, Outgoing, Resend};
+use weft_transport::{Arrived, FiveTuples, Outbox, Outgoing, Ports, Resend};
 use weft_units::{Rate, Span, Stream, Time, mix64};
 
 use super::edge::Edge;
@@ -74,12 +74,11 @@ impl End {
         false
     }
 
-    /// The end of another subflow of the same flow, with a five-tuple of its own. It has no timer: that is the flow's.
-    fn of_subflow(&self, flow: FlowId, subflow: u32, edge: EdgeFlow) -> Self {
-        let key = u64::from(subflow) << 32 | u64::from(self.entropy);
+    /// The end of another five-tuple of the same flow. It has no timer: that is the flow's.
+    fn beside(&self, flow: FlowId, entropy: u32, edge: EdgeFlow) -> Self {
         Self {
             flow,
-            entropy: (mix64(key) >> 32) as u32,
+            entropy,
             deadline: Time::NEVER,
             pending: Time::NEVER,
             edge_deadline: Time::NEVER,
@@ -118,34 +117,57 @@ impl End {
     }
 }
 
-/// One end of a flow at its host: that of its only five-tuple, or those of all subflows.
+/// How packets tell by which five-tuple of their flow they came.
+#[derive(Clone, Copy)]
+enum Told {
+    /// Each has a flow number of its own, so much on from that of the one before.
+    ByNumber { step: u32 },
+    /// By their entropies.
+    ByEntropy,
+}
+
+/// One end of a flow at its host: those of all its five-tuples, by port.
 pub struct FlowEnd {
-    /// The end of the first subflow, with the flow's own number and the transport's timer.
+    /// That of port 0, with the flow's own number and the transport's timer.
     pub first: End,
     /// The number of its transport.
     pub transport: u8,
-    /// The ends of the other subflows, each `step` on from the number of the one before.
+    told: Told,
+    /// Those of the other ports.
     others: Vec<End>,
-    step: u32,
-    /// The entropies of the ports of the first one, its own first; empty if that is the only one.
-    ports: Box<[u32]>,
-    /// By subflow and its segment: the segment of the flow, as the options of the packets that arrived said.
+    /// By port and its segment: the segment of the flow, as the options of the packets that arrived said.
     carried: Vec<Vec<u32>>,
 }
 
 impl FlowEnd {
-    /// The ends of a flow over this transport with so many subflows, the number of each being `step` on from that of the one before.
-    pub fn new(first: End, transport: u8, (subflows, step): (u32, u32), edge: impl Fn() -> EdgeFlow) -> Self {
-        let number = |subflow: u32| FlowId(first.flow.0 + subflow * step);
-        let others =
-            (1..subflows).map(|subflow| first.of_subflow(number(subflow), subflow, edge())).collect();
-        let carried = if subflows > 1 { vec![Vec::new(); subflows as usize] } else { Vec::new() };
-        Self { first, transport, others, step, ports: Box::default(), carried }
+    /// The end of a flow over this transport, with one five-tuple.
+    pub const fn new(first: End, transport: u8) -> Self {
+        Self { first, transport, told: Told::ByEntropy, others: Vec::new(), carried: Vec::new() }
     }
 
-    /// The flow has these ports from now on.
-    pub fn set_ports(&mut self, ports: Box<[u32]>) {
-        self.ports = ports;
+    /// The flow has so many subflows, the number of each being `step` on from that of the one before.
+    pub fn set_subflows(&mut self, count: u8, step: u32, edge: impl Fn() -> EdgeFlow) {
+        let first = &self.first;
+        let subflow = |port: u32| {
+            let key = u64::from(port) << 32 | u64::from(first.entropy);
+            first.beside(FlowId(first.flow.0 + port * step), (mix64(key) >> 32) as u32, edge())
+        };
+        self.others = (1..u32::from(count)).map(subflow).collect();
+        self.carried = if count > 1 { vec![Vec::new(); usize::from(count)] } else { Vec::new() };
+        self.told = Told::ByNumber { step };
+    }
+
+    /// The flow's ports have these entropies, its own first. No scheme at hosts sees them, other than the first.
+    pub fn set_entropies(&mut self, entropies: &[u32]) {
+        let port = |&entropy: &u32| self.first.beside(self.first.flow, entropy, EdgeFlow::None);
+        self.others = entropies.iter().skip(1).map(port).collect();
+    }
+
+    /// The entropies by which ports are told apart, the flow's own first; nothing if it has one, or is told otherwise.
+    fn entropies(&self) -> Option<Arc<[u32]>> {
+        let named = matches!(self.told, Told::ByEntropy) && !self.others.is_empty();
+        let ends = std::iter::once(&self.first).chain(&self.others);
+        named.then(|| ends.map(|end| end.entropy).collect())
     }
 
     /// The number of the flow.
@@ -160,24 +182,37 @@ impl FlowEnd {
 
     /// The end with this number, which one of them has.
     pub fn numbered(&mut self, flow: FlowId) -> &mut End {
-        self.of(self.subflow_of(flow))
+        self.of(self.port_numbered(flow))
     }
 
     /// Reads the option of a data packet of a subflow. All copies of a segment say the same (RFC 8684 §3.3.1).
     #[cold]
     pub fn note_option(&mut self, packet: &Packet, option: u32) {
-        let subflow = usize::from(self.subflow_of(packet.flow));
-        if let Some(carried) = self.carried.get_mut(subflow) {
+        let port = usize::from(self.port_numbered(packet.flow));
+        if let Some(carried) = self.carried.get_mut(port) {
             let segment = packet.seq as usize;
             carried.resize(carried.len().max(segment + 1), 0);
             carried[segment] = option;
         }
     }
 
-    /// What the option of a data packet said that has arrived.
-    fn option_of(&self, packet: &Packet) -> u32 {
-        let carried = self.carried.get(usize::from(self.subflow_of(packet.flow)));
-        carried.and_then(|carried| carried.get(packet.seq as usize)).copied().unwrap_or(packet.seq)
+    /// What there is to know of a packet that arrived for a transport with these five-tuples.
+    #[inline]
+    pub fn arrived<'p>(&self, packet: &'p Packet, five_tuples: FiveTuples) -> Arrived<'p> {
+        if five_tuples == FiveTuples::One { Arrived::alone(packet) } else { self.arrived_by(packet) }
+    }
+
+    fn arrived_by<'p>(&self, packet: &'p Packet) -> Arrived<'p> {
+        let port = match self.told {
+            Told::ByNumber { .. } => self.port_numbered(packet.flow),
+            Told::ByEntropy => {
+                let other = self.others.iter().position(|end| end.entropy == packet.entropy);
+                other.map_or(0, |other| other as u8 + 1)
+            }
+        };
+        let option = self.carried.get(usize::from(port)).filter(|_| packet.kind == Kind::Data);
+        let segment = option.and_then(|carried| carried.get(packet.seq as usize)).copied();
+        Arrived { packet, port, segment: segment.unwrap_or(packet.seq) }
     }
 
     /// Packets that the edge scheme holds back now.
@@ -185,15 +220,19 @@ impl FlowEnd {
         self.others.iter().chain(std::iter::once(&self.first)).map(|end| end.edge.held()).sum()
     }
 
-    fn of(&mut self, subflow: u8) -> &mut End {
-        match usize::from(subflow).checked_sub(1).and_then(|other| self.others.get_mut(other)) {
+    fn of(&mut self, port: u8) -> &mut End {
+        match usize::from(port).checked_sub(1).and_then(|other| self.others.get_mut(other)) {
             Some(end) => end,
             None => &mut self.first,
         }
     }
 
-    fn subflow_of(&self, flow: FlowId) -> u8 {
-        ((flow.0 - self.first.flow.0) / self.step) as u8
+    /// The port whose five-tuple has this flow number.
+    fn port_numbered(&self, flow: FlowId) -> u8 {
+        match self.told {
+            Told::ByNumber { step } => ((flow.0 - self.first.flow.0) / step) as u8,
+            Told::ByEntropy => 0,
+        }
     }
 }
 
@@ -211,15 +250,15 @@ pub struct HostOutbox<'s, 'h, 'n, 'a> {
     pub here: &'s mut Here<'h, 'n, 'a>,
 }
 
-/// A packet of an end, with this entropy.
+/// A packet of an end.
 #[inline(always)]
 #[allow(clippy::inline_always)]
-fn packet_of(end: &End, entropy: u32, outgoing: Outgoing) -> Packet {
+fn packet_of(end: &End, outgoing: Outgoing) -> Packet {
     let mut packet = Packet::default();
     packet.sent = outgoing.sent;
     packet.flow = end.flow;
     packet.seq = outgoing.seq;
-    packet.entropy = entropy;
+    packet.entropy = end.entropy;
     packet.src = end.host;
     packet.dst = end.peer;
     packet.wire_bytes = outgoing.wire_bytes;
@@ -232,36 +271,38 @@ fn packet_of(end: &End, entropy: u32, outgoing: Outgoing) -> Packet {
 }
 
 impl HostOutbox<'_, '_, '_, '_> {
-    /// Sends a packet of the first five-tuple, with this entropy.
-    #[inline(always)]
-    #[allow(clippy::inline_always)]
-    fn send_first(&mut self, entropy: u32, outgoing: Outgoing) {
-        if self.here.common.writes_more {
-            return self.send_with(0, entropy, outgoing, None);
-        }
-        // Built where it is kept.
-        self.here.nic.send(packet_of(&self.end.first, entropy, outgoing));
-    }
-
-    /// Sends a packet with all that it may carry beyond its transport's fields, by way of the edge scheme if there is one.
+    /// Sends a packet by a port with all that it may carry beyond its transport's fields, by way of the edge scheme if there is
+    /// one.
     #[inline(never)]
-    fn send_with(&mut self, subflow: u8, entropy: u32, outgoing: Outgoing, option: Option<u32>) {
-        let end = self.end.of(subflow);
-        let mut packet = packet_of(end, entropy, outgoing);
+    fn send_by(&mut self, port: u8, outgoing: Outgoing, option: Option<u32>) {
+        let end = self.end.of(port);
+        let mut packet = packet_of(end, outgoing);
         if self.here.common.hooks.sending {
             self.edge.route(end, &mut packet, self.here);
         }
         if let Some(option) = option {
             self.here.nic.send_with_option(packet, option);
-        } else if packet.kind == Kind::CreditRequest && !self.end.ports.is_empty() {
-            self.here.nic.send_with_contents(packet, Arc::from(&*self.end.ports));
+        } else if let Some(entropies) = self.named_by(&packet) {
+            self.here.nic.send_with_contents(packet, entropies);
         } else {
             self.here.nic.send(packet);
         }
     }
 
-    fn note_resend(&mut self, flow: FlowId, segment: u32, sent: Time, cause: Resend) {
+    /// The entropies of the flow's ports, if the packet is to name them.
+    fn named_by(&self, packet: &Packet) -> Option<Arc<[u32]>> {
+        if packet.kind == Kind::CreditRequest { self.end.entropies() } else { None }
+    }
+
+    fn note_resend(&mut self, port: u8, segment: u32, sent: Time, cause: Resend) {
+        let flow = self.end.of(port).flow;
         self.log.resent.push(Resent { flow, segment, sent, cause });
+    }
+
+    fn note_timeout(&mut self, port: u8) {
+        if self.here.common.hooks.sending {
+            self.edge.timed_out(self.end.of(port), self.here);
+        }
     }
 }
 
@@ -271,55 +312,26 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
         self.here.nic.now()
     }
 
-    #[inline]
-    fn send(&mut self, outgoing: Outgoing) {
-        let entropy = self.end.first.entropy;
-        self.send_first(entropy, outgoing);
-    }
-
-    fn ports(&self) -> u8 {
-        self.end.ports.len().max(1) as u8
-    }
-
-    fn port_of(&self, packet: &Packet) -> u8 {
-        self.end.ports.iter().position(|&entropy| entropy == packet.entropy).unwrap_or_default() as u8
-    }
-
-    fn send_by(&mut self, port: u8, outgoing: Outgoing) {
-        let entropy = self.end.ports.get(usize::from(port)).copied();
-        let entropy = entropy.unwrap_or(self.end.first.entropy);
-        self.send_first(entropy, outgoing);
-    }
-
-    fn send_on(&mut self, subflow: u8, segment: u32, outgoing: Outgoing) {
-        let entropy = self.end.of(subflow).entropy;
-        let option = (outgoing.kind == Kind::Data).then_some(segment);
-        self.send_with(subflow, entropy, outgoing, option);
-    }
-
-    fn mapping(&self, packet: &Packet) -> (u8, u32) {
-        let segment = if packet.kind == Kind::Data { self.end.option_of(packet) } else { 0 };
-        (self.end.subflow_of(packet.flow), segment)
-    }
-
-    #[cold]
-    fn sends_again(&mut self, segment: u32, cause: Resend) {
-        self.note_resend(self.end.flow(), segment, self.here.nic.now(), cause);
-    }
-
-    #[cold]
-    fn sends_again_stamped(&mut self, segment: u32, sent: Time, cause: Resend) {
-        self.note_resend(self.end.flow(), segment, sent, cause);
-    }
-
-    #[cold]
-    fn sends_again_on(&mut self, subflow: u8, segment: u32, cause: Resend) {
-        let flow = self.end.of(subflow).flow;
-        self.note_resend(flow, segment, self.here.nic.now(), cause);
-    }
-
     fn link_rate(&self) -> Rate {
         self.here.nic.rate()
+    }
+
+    fn random(&mut self) -> &mut Stream {
+        self.stream
+    }
+
+    #[inline]
+    fn send(&mut self, outgoing: Outgoing) {
+        if self.here.common.hooks.sending {
+            return self.send_by(0, outgoing, None);
+        }
+        // Built where it is kept.
+        self.here.nic.send(packet_of(&self.end.first, outgoing));
+    }
+
+    #[cold]
+    fn sends_again(&mut self, segment: u32, sent: Time, cause: Resend) {
+        self.note_resend(0, segment, sent, cause);
     }
 
     #[inline]
@@ -328,17 +340,58 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
         self.end.first.arm(&mut self.here.nic);
     }
 
+    fn timed_out(&mut self) {
+        self.note_timeout(0);
+    }
+}
+
+impl Ports for HostOutbox<'_, '_, '_, '_> {
+    fn ports(&self) -> u8 {
+        (self.end.others.len() + 1) as u8
+    }
+
+    fn by(&mut self, port: u8) -> impl Outbox {
+        HostPort { out: self, port }
+    }
+
+    fn send_mapped(&mut self, port: u8, segment: u32, outgoing: Outgoing) {
+        self.send_by(port, outgoing, Some(segment));
+    }
+}
+
+/// The way out by one port of the flow.
+struct HostPort<'o, 's, 'h, 'n, 'a> {
+    out: &'o mut HostOutbox<'s, 'h, 'n, 'a>,
+    port: u8,
+}
+
+impl Outbox for HostPort<'_, '_, '_, '_, '_> {
+    fn now(&self) -> Time {
+        self.out.now()
+    }
+
+    fn link_rate(&self) -> Rate {
+        self.out.link_rate()
+    }
+
     fn random(&mut self) -> &mut Stream {
-        self.stream
+        self.out.random()
+    }
+
+    fn send(&mut self, outgoing: Outgoing) {
+        self.out.send_by(self.port, outgoing, None);
+    }
+
+    #[cold]
+    fn sends_again(&mut self, segment: u32, sent: Time, cause: Resend) {
+        self.out.note_resend(self.port, segment, sent, cause);
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.out.wake_at(at);
     }
 
     fn timed_out(&mut self) {
-        self.timed_out_on(0);
-    }
-
-    fn timed_out_on(&mut self, subflow: u8) {
-        if self.here.common.hooks.sending {
-            self.edge.timed_out(self.end.of(subflow), self.here);
-        }
+        self.out.note_timeout(self.port);
     }
 }

@@ -3,7 +3,7 @@
 use weft_balance::EdgeScheme;
 use weft_packet::{FlowId, HostId, PacketFlags};
 use weft_traffic::Flow;
-use weft_transport::{FlowSize, Protocol, Transports};
+use weft_transport::{FiveTuples, FlowSize, Multipath, Protocol, Transports};
 use weft_units::mix64;
 
 use super::Here;
@@ -111,8 +111,11 @@ impl<T: Transports> Plan<'_, T> {
         };
         let class = PacketFlags::of_class(traffic.class);
         let first = End::new(flow, side, hosts, self.entropy(flow), class, scheme.new_flow());
-        let subflows = self.transport(traffic).subflows();
-        FlowEnd::new(first, traffic.transport, (subflows, self.flows.len() as u32), || scheme.new_flow())
+        let mut end = FlowEnd::new(first, traffic.transport);
+        if let FiveTuples::Subflows(count) = self.transport(traffic).five_tuples() {
+            end.set_subflows(count, self.flows.len() as u32, || scheme.new_flow());
+        }
+        end
     }
 
     /// What stands for the flow's five-tuple.
@@ -120,16 +123,18 @@ impl<T: Transports> Plan<'_, T> {
         (mix64(self.hash_key ^ flow.index() as u64) >> 32) as u32
     }
 
-    /// The entropies of a flow's ports, if it has several. A scheme at hosts may change them on the way, so then it has one.
-    pub fn ports(&self, flow: FlowId, here: &Here<'_, '_, '_>) -> Box<[u32]> {
-        let most = self.transport(&self.flows[flow.index()]).ports();
+    /// The entropies of a flow's ports, if they lead over paths of their own. A scheme at hosts may change them on the way, so
+    /// then there is one.
+    pub fn entropies(&self, flow: FlowId, here: &Here<'_, '_, '_>) -> Option<Box<[u32]>> {
+        let own = self.entropy(flow);
+        let flow = &self.flows[flow.index()];
+        let most = self.transport(flow).five_tuples().apart();
         if most == 1 || here.common.hooks.sending {
-            return Box::default();
+            return None;
         }
-        let (flow, own) = (&self.flows[flow.index()], self.entropy(flow));
         let topology = here.common.topology;
         let racks = [flow.src, flow.dst].map(|host| usize::from(topology.rack_of_host[host.index()]));
-        self.switches.apart(topology, here.nic.routes(), racks, own, most)
+        Some(self.switches.apart(topology, here.nic.routes(), racks, own, most))
     }
 
     /// The traffic that a flow or subflow belongs to.

@@ -3,7 +3,7 @@
 use weft_balance::SwitchScheme;
 use weft_topology::Ideal;
 use weft_traffic::Flow;
-use weft_transport::{Protocol, ReceiverOf, SenderOf, Transports};
+use weft_transport::{Multipath, ReceiverOf, SenderOf, Transports};
 
 use super::Engine;
 use crate::engine::host::{HostLog, Plan, Receiver, Sender};
@@ -105,7 +105,7 @@ fn count_credits<T: Transports>(
     counters.count("credits_sent", flows.iter().map(|record| record.receiver.credits_sent).sum());
     counters.count("credits_dropped", packets.credits_dropped);
     counters.count("credits_wasted", wasted + strays);
-    if plan.transports.all().any(|transport| transport.ports() > 1) {
+    if plan.transports.all().any(|transport| transport.five_tuples().apart() > 1) {
         let reselections = flows.iter().map(|record| u64::from(record.receiver.reselections)).sum();
         counters.count("path_reselections", reselections);
     }

@@ -1,68 +1,16 @@
-//! MaxPass, one end at a time.
-#![allow(missing_docs, clippy::unwrap_used)]
+//! MaxPass.
 
-use weft_packet::{Kind, Packet, PacketFlags};
+use weft_packet::{Kind, PacketFlags};
 use weft_transport::maxpass::Receiver;
-use weft_transport::{FlowSize, MaxPass, Outbox, Outgoing, Protocol, SenderState, TransportSpec};
-use weft_units::{Purpose, Rate, Span, Stream, Time};
+use weft_transport::{FlowSize, MaxPass, Multipath, Protocol, SenderState, TransportSpec};
+use weft_units::{Span, Time};
 
-/// A host with four ports.
-struct World {
-    now: Time,
-    sent: Vec<(u8, Outgoing)>,
-    timer: Time,
-    random: Stream,
-}
-
-impl World {
-    fn new() -> Self {
-        let random = Stream::new(1, Purpose::Transport, 0);
-        Self { now: Time::ZERO, sent: Vec::new(), timer: Time::NEVER, random }
-    }
-
-    /// What was sent since the last call, as ports, kinds and numbers.
-    fn kinds(&mut self) -> Vec<(u8, Kind, u32)> {
-        self.sent.drain(..).map(|(port, packet)| (port, packet.kind, packet.seq)).collect()
-    }
-}
-
-impl Outbox for World {
-    fn now(&self) -> Time {
-        self.now
-    }
-    fn send(&mut self, packet: Outgoing) {
-        self.send_by(0, packet);
-    }
-    fn ports(&self) -> u8 {
-        4
-    }
-    fn port_of(&self, packet: &Packet) -> u8 {
-        packet.entropy as u8
-    }
-    fn send_by(&mut self, port: u8, packet: Outgoing) {
-        self.sent.push((port, packet));
-    }
-    fn link_rate(&self) -> Rate {
-        Rate::from_gbps(10)
-    }
-    fn wake_at(&mut self, at: Time) {
-        self.timer = at;
-    }
-    fn random(&mut self) -> &mut Stream {
-        &mut self.random
-    }
-}
+use crate::world::{World, by, packet};
 
 fn protocol(keys: &str) -> MaxPass {
     let spec: TransportSpec = toml::from_str(&format!("name = 'maxpass'\n{keys}")).unwrap();
     let TransportSpec::MaxPass(config) = spec else { unreachable!() };
     config.build().unwrap()
-}
-
-fn packet(kind: Kind, port: u8, seq: u32, sent: Time) -> Packet {
-    let mut packet = Packet::default();
-    (packet.kind, packet.entropy, packet.seq, packet.sent) = (kind, u32::from(port), seq, sent);
-    packet
 }
 
 /// A receiver, and the data that answers its credits.
@@ -82,8 +30,8 @@ impl Session {
         let protocol = protocol(keys);
         let mut receiver = protocol.receiver(FlowSize::endless(1_460));
         let mut world = World::new();
-        let request = packet(Kind::CreditRequest, 0, 0, Time::ZERO);
-        protocol.receiver_receives(&mut receiver, &request, &mut world);
+        let request = packet(Kind::CreditRequest, 0, Time::ZERO);
+        protocol.receiver_receives(&mut receiver, by(0, &request), &mut world);
         Self { protocol, receiver, world, under_way: Vec::new(), segment: 0, stopped: Vec::new() }
     }
 
@@ -121,9 +69,9 @@ impl Session {
     }
 
     fn data(&mut self, port: u8, stamp: Time) {
-        let mut data = packet(Kind::Data, port, self.segment, stamp);
+        let mut data = packet(Kind::Data, self.segment, stamp);
         data.flags = PacketFlags::default().with_if(PacketFlags::CWR, self.stopped.contains(&port));
-        self.protocol.receiver_receives(&mut self.receiver, &data, &mut self.world);
+        self.protocol.receiver_receives(&mut self.receiver, by(port, &data), &mut self.world);
         self.segment += 1;
     }
 
@@ -258,18 +206,18 @@ fn a_sender_answers_by_the_port_of_the_credit_and_stops_subflows_near_the_end() 
     world.sent.clear();
     let mut flags = Vec::new();
     for (number, port) in [3, 1, 2, 1].into_iter().enumerate() {
-        let credit = packet(Kind::Credit, port, 0, Time::from_ps(number as u64));
-        protocol.sender_receives(&mut sender, &credit, &mut world);
-        let (by, data) = world.sent[0];
-        assert_eq!((by, data.kind, data.seq, data.sent), (port, Kind::Data, number as u32, credit.sent));
+        let credit = packet(Kind::Credit, 0, Time::from_ps(number as u64));
+        protocol.sender_receives(&mut sender, by(port, &credit), &mut world);
+        let (back_by, data) = world.sent[0];
+        assert_eq!((back_by, data.kind, data.seq, data.sent), (port, Kind::Data, number as u32, credit.sent));
         flags.push(data.flags.has(PacketFlags::CWR));
         world.sent.drain(..1);
     }
     // One is left to send after the third, which came first; the fourth came by another port.
     assert_eq!(flags, [false, false, false, true]);
-    assert_eq!(world.kinds(), [(0, Kind::CreditStop, 0)]);
-    let answer = packet(Kind::Ack, 0, 4, Time::ZERO);
-    assert_eq!(protocol.sender_receives(&mut sender, &answer, &mut world), SenderState::Done);
+    assert_eq!(world.told(), [(0, Kind::CreditStop, 0)]);
+    let answer = packet(Kind::Ack, 4, Time::ZERO);
+    assert_eq!(protocol.sender_receives(&mut sender, by(0, &answer), &mut world), SenderState::Done);
 }
 
 /// A receiver of three segments that has the first two, of which one came by port 0 after 20 us.
@@ -277,12 +225,13 @@ fn two_of_three() -> (MaxPass, Receiver, World) {
     let protocol = protocol("keep = 4");
     let mut receiver = protocol.receiver(FlowSize::of(3 * 1_460, 1_460));
     let mut world = World::new();
-    protocol.receiver_receives(&mut receiver, &packet(Kind::CreditRequest, 0, 0, Time::ZERO), &mut world);
+    let request = packet(Kind::CreditRequest, 0, Time::ZERO);
+    protocol.receiver_receives(&mut receiver, by(0, &request), &mut world);
     let credit = world.sent[0].1.sent;
     world.now = Time::ZERO + Span::from_us(20);
     for segment in 0..2 {
-        let data = packet(Kind::Data, 0, segment, credit);
-        protocol.receiver_receives(&mut receiver, &data, &mut world);
+        let data = packet(Kind::Data, segment, credit);
+        protocol.receiver_receives(&mut receiver, by(0, &data), &mut world);
     }
     world.sent.clear();
     (protocol, receiver, world)
@@ -290,20 +239,20 @@ fn two_of_three() -> (MaxPass, Receiver, World) {
 
 #[test]
 fn a_stop_that_overtook_data_is_answered_with_the_data_or_a_round_trip_later() {
-    let stop = packet(Kind::CreditStop, 2, 0, Time::ZERO);
+    let stop = packet(Kind::CreditStop, 0, Time::ZERO);
     let (protocol, mut receiver, mut world) = two_of_three();
-    protocol.receiver_receives(&mut receiver, &stop, &mut world);
+    protocol.receiver_receives(&mut receiver, by(2, &stop), &mut world);
     assert!(world.sent.is_empty());
     world.now += Span::from_us(3);
-    protocol.receiver_receives(&mut receiver, &packet(Kind::Data, 1, 2, Time::ZERO), &mut world);
-    assert_eq!(world.kinds(), [(2, Kind::Ack, 3)]);
+    protocol.receiver_receives(&mut receiver, by(1, &packet(Kind::Data, 2, Time::ZERO)), &mut world);
+    assert_eq!(world.told(), [(2, Kind::Ack, 3)]);
 
     let (protocol, mut receiver, mut world) = two_of_three();
-    protocol.receiver_receives(&mut receiver, &stop, &mut world);
+    protocol.receiver_receives(&mut receiver, by(2, &stop), &mut world);
     assert_eq!(world.timer.since(world.now), Span::from_us(20));
     world.now = world.timer;
     protocol.receiver_wakes(&mut receiver, &mut world);
-    assert_eq!(world.kinds(), [(2, Kind::Ack, 2)]);
+    assert_eq!(world.told(), [(2, Kind::Ack, 2)]);
     assert_eq!(world.timer, Time::NEVER, "no credit follows");
 }
 

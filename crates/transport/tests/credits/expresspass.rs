@@ -1,58 +1,16 @@
-//! ExpressPass, one end at a time.
-#![allow(missing_docs, clippy::unwrap_used)]
+//! ExpressPass.
 
 use std::collections::VecDeque;
 
-use weft_packet::{Kind, Packet};
+use weft_packet::Kind;
 use weft_transport::expresspass::{ExpressPassConfig, Receiver};
-use weft_transport::{ExpressPass, FlowSize, Outbox, Outgoing, Protocol, SenderState, TransportSpec};
-use weft_units::{Purpose, Rate, Span, Stream, Time};
+use weft_transport::{ExpressPass, FlowSize, Protocol, SenderState, SinglePath, TransportSpec};
+use weft_units::{Span, Time};
 
-struct World {
-    now: Time,
-    sent: Vec<Outgoing>,
-    timer: Time,
-    random: Stream,
-}
-
-impl World {
-    fn new() -> Self {
-        let random = Stream::new(1, Purpose::Transport, 0);
-        Self { now: Time::ZERO, sent: Vec::new(), timer: Time::NEVER, random }
-    }
-
-    /// What was sent since the last call, as kinds and numbers.
-    fn kinds(&mut self) -> Vec<(Kind, u32)> {
-        self.sent.drain(..).map(|packet| (packet.kind, packet.seq)).collect()
-    }
-}
-
-impl Outbox for World {
-    fn now(&self) -> Time {
-        self.now
-    }
-    fn send(&mut self, packet: Outgoing) {
-        self.sent.push(packet);
-    }
-    fn link_rate(&self) -> Rate {
-        Rate::from_gbps(10)
-    }
-    fn wake_at(&mut self, at: Time) {
-        self.timer = at;
-    }
-    fn random(&mut self) -> &mut Stream {
-        &mut self.random
-    }
-}
+use crate::world::{World, packet};
 
 fn protocol() -> ExpressPass {
     ExpressPassConfig::default().build().unwrap()
-}
-
-fn packet(kind: Kind, seq: u32, sent: Time) -> Packet {
-    let mut packet = Packet::default();
-    (packet.kind, packet.seq, packet.sent) = (kind, seq, sent);
-    packet
 }
 
 /// Credits that a receiver sends in 2 ms if the ones that `dropped` names get lost and data answers the others after 20 us.
@@ -64,7 +22,7 @@ fn credits_in_2_ms(dropped: impl Fn(u64) -> bool) -> u64 {
     let mut answers: VecDeque<(Time, Time)> = VecDeque::new();
     let (mut credits, mut segment) = (0, 0);
     while world.now < Time::ZERO + Span::from_ms(2) {
-        for credit in world.sent.split_off(0) {
+        for (_, credit) in world.sent.split_off(0) {
             assert_eq!((credit.kind, credit.wire_bytes, credit.seq), (Kind::Credit, 84, segment));
             assert_eq!(credit.sent, world.now, "its stamp is when it was sent");
             if !dropped(credits) {
@@ -116,12 +74,12 @@ fn a_sender_sends_one_segment_a_credit_and_stops_behind_the_last() {
     let credit = |number: u64| packet(Kind::Credit, 0, Time::from_ps(number));
     for number in 0..2 {
         protocol.sender_receives(&mut sender, &credit(number), &mut world);
-        assert_eq!(world.sent[0].sent, credit(number).sent, "the credit's stamp is echoed");
-        assert_eq!(world.sent[0].wire_bytes, 1_538);
+        assert_eq!(world.sent[0].1.sent, credit(number).sent, "the credit's stamp is echoed");
+        assert_eq!(world.sent[0].1.wire_bytes, 1_538);
         assert_eq!(world.kinds(), [(Kind::Data, number as u32)]);
     }
     protocol.sender_receives(&mut sender, &credit(2), &mut world);
-    assert_eq!(world.sent[0].wire_bytes, 1_478);
+    assert_eq!(world.sent[0].1.wire_bytes, 1_478);
     assert_eq!(world.kinds(), [(Kind::Data, 2), (Kind::CreditStop, 0)]);
     // Credits that were on their way are wasted.
     protocol.sender_receives(&mut sender, &credit(3), &mut world);

@@ -1,0 +1,92 @@
+//! What an end of a flow does to the world that hosts it, and what reaches it from there.
+
+use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
+use weft_units::{Rate, Stream, Time};
+
+/// A packet as an endpoint hands it over. The world adds who sends to whom, the five-tuple hash and the flow's class.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing {
+    /// What it is.
+    pub kind: Kind,
+    /// ECT, ECE, CWR, retransmission, last segment. The class is added by the world.
+    pub flags: PacketFlags,
+    /// Segment number, or next expected segment.
+    pub seq: u32,
+    /// Bytes on the wire, all headers included.
+    pub wire_bytes: u16,
+    /// Now on data, or the time stamp of the credit that it answers; the echoed time stamp on acknowledgements.
+    pub sent: Time,
+    /// SACK blocks of an acknowledgement; all zero if there are none.
+    pub sack: [SackBlock; Packet::SACK_BLOCKS],
+}
+
+/// What made a sender send a segment again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resend {
+    /// Acknowledgements told of later segments, not of this one.
+    FastRecovery,
+    /// No acknowledgement came in time; also all that is sent again on the way back up.
+    Timeout,
+}
+
+/// What an end of a flow can do to the world, by one five-tuple.
+pub trait Outbox {
+    /// The time now.
+    fn now(&self) -> Time;
+
+    /// The rate of the host's own cable.
+    fn link_rate(&self) -> Rate;
+
+    /// The endpoint's own random stream.
+    fn random(&mut self) -> &mut Stream;
+
+    /// Queues a packet at the endpoint's host.
+    fn send(&mut self, packet: Outgoing);
+
+    /// Says that the data segment that is sent next, with this [`Outgoing::sent`], was sent before. Said of all
+    /// retransmissions of data, so that the world can tell the needed ones from those in vain.
+    fn sends_again(&mut self, segment: u32, sent: Time, cause: Resend) {
+        let _ = (segment, sent, cause);
+    }
+
+    /// Asks for the endpoint's timer at `at`, in place of what was asked before; [`Time::NEVER`] disarms it. Cheap: a
+    /// field is written, no event moves.
+    fn wake_at(&mut self, at: Time);
+
+    /// Tells the host that a retransmission timer expired, before what follows from it is sent. A host that does not
+    /// care need not listen.
+    fn timed_out(&mut self) {}
+}
+
+/// What an end of a flow with several five-tuples can do. Each has a number, its port. What it does as an [`Outbox`] it does by
+/// port 0, which is the flow's own. The timer is the flow's: there is one for all ports.
+pub trait Ports: Outbox {
+    /// How many the flow has: as many as there are, at most those of [`FiveTuples`](crate::FiveTuples).
+    fn ports(&self) -> u8;
+
+    /// The way out by one of them.
+    fn by(&mut self, port: u8) -> impl Outbox;
+
+    /// Sends data by one of them, which carries under its own number this segment of the flow: the packet brings both
+    /// ([`Arrived::segment`]).
+    fn send_mapped(&mut self, port: u8, segment: u32, packet: Outgoing);
+}
+
+/// A packet that reached an end of a flow, which may have several five-tuples.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrived<'p> {
+    /// The packet.
+    pub packet: &'p Packet,
+    /// The port by which it came.
+    pub port: u8,
+    /// The segment of the flow that it carries, if it is data: that of [`Ports::send_mapped`], or else its own number.
+    pub segment: u32,
+}
+
+impl<'p> Arrived<'p> {
+    /// A packet of the flow's own five-tuple, under its own number.
+    #[inline]
+    pub const fn alone(packet: &'p Packet) -> Self {
+        Self { packet, port: 0, segment: packet.seq }
+    }
+}
