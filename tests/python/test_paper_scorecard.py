@@ -1,23 +1,28 @@
 """Scorecards, the guide's parts and the report hold every claim, say what was run, and let no text out of its place."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from papering import grid, paper
 from test_paper_claims import GOOD, LOADS
 from weft.errors import OutputError
-from weft.papers.declared import Paper, load_paper
+from weft.papers.declared import Paper, load_paper, paper_names
 from weft.papers.drawing import draw, write
 from weft.papers.guide import write_parts, write_summary
 from weft.papers.measured import FigureData, RunsUsed
 from weft.papers.scorecard import Scorecard, figure_verdicts, read_scorecard
+from weft.papers.verdict_files import read_card
 from weft.papers.verdicts import Verdict
 from weft.report.paper import is_reproduction, render_papers, write_paper_report
 
+ROOT = Path(__file__).parents[2]
 EVIL = "<script>alert(1)</script> a|b *c* `d` [e](f) <!--slot:data-->"
 
 DECLARED = """
@@ -161,9 +166,8 @@ def test_a_verdict_of_old_stays_with_the_words_of_today(tmp_path: Path) -> None:
 
 
 def test_undecided_claims_are_counted(card: Scorecard) -> None:
-    open_one = replace(
-        card.entries[0], verdict=Verdict.NOT_REPRODUCED, data={**card.entries[0].data, "undecided": True}
-    )
+    judged = msgspec.structs.replace(card.entries[0].judged, verdict=Verdict.NOT_REPRODUCED, undecided=True)
+    open_one = replace(card.entries[0], judged=judged)
     assert replace(card, entries=[open_one]).summary() == "1 claim: 1 not reproduced (1 undecided)."
 
 
@@ -262,15 +266,63 @@ def test_the_report_needs_no_network_and_lets_no_text_become_markup(tmp_path: Pa
     assert all((source or "").startswith("data:") for source in sources)
 
 
-@pytest.mark.parametrize(
-    ("content", "said"), [("{}", "has no 'claims'"), ("{", "cannot be read"), ("3", "cannot be read")]
-)
+def spoiled(text: str, place: Sequence[str | int], value: Any) -> str:
+    """JSON with another value at a place; with none, for None."""
+    found = inner = json.loads(text)
+    *way, last = place
+    for step in way:
+        inner = inner[step]
+    if value is None:
+        del inner[last]
+    else:
+        inner[last] = value
+    return json.dumps(found)
+
+
+@pytest.mark.parametrize(("content", "said"), [("{}", "scale is missing"), ("{", "not valid JSON"), ("3", "Expected")])
 def test_damaged_verdicts_are_answered_with_their_file(tmp_path: Path, content: str, said: str) -> None:
     one = declared(tmp_path)
     place = run(one, tmp_path / "out")
     (place / "meet" / "6" / "verdicts.json").write_text(content)
     with pytest.raises(OutputError, match=rf"verdicts\.json: {said}"):
         read_scorecard(one, place)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        (["claims", 0, "undecided"], None, r"claims\[0\]\.undecided is missing"),
+        (["claims", 0, "measured", "text"], None, r"claims\[0\]\.measured\.text is missing"),
+        (["claims", 0, "verdict"], "splendid", r"claims\[0\]\.verdict: Invalid enum value 'splendid'"),
+        (["unfinished"], None, "unfinished is missing"),
+        (["seeds"], "3", "seeds: Expected `int`, got `str`"),
+    ],
+)
+def test_a_key_that_a_verdict_lacks_is_named_and_not_made_up(
+    tmp_path: Path, key: Sequence[str | int], value: Any, said: str
+) -> None:
+    one = declared(tmp_path)
+    place = run(one, tmp_path / "out")
+    file = place / "meet" / "6" / "verdicts.json"
+    file.write_text(spoiled(file.read_text(), key, value))
+    with pytest.raises(OutputError, match=rf"verdicts\.json: {said}"):
+        read_scorecard(one, place)
+
+
+@pytest.mark.parametrize("key", [["undecided"], ["label"], ["counts"], ["figures", "6", "runs"]])
+def test_a_sum_over_papers_names_the_key_that_a_scorecard_lacks(tmp_path: Path, key: Sequence[str]) -> None:
+    one = declared(tmp_path)
+    write_parts(one, [run(one, tmp_path / "out")], tmp_path / "guide")
+    file = tmp_path / "guide" / "meet" / "scorecard.json"
+    file.write_text(spoiled(file.read_text(), key, None))
+    with pytest.raises(OutputError, match=rf"scorecard\.json: .*{key[-1]} is missing"):
+        write_summary(tmp_path / "guide")
+
+
+def test_the_scorecards_of_the_guide_can_be_read() -> None:
+    cards = [read_card(path) for path in sorted((ROOT / "docs/papers").glob("*/scorecard.json"))]
+    assert [card.paper for card in cards] == sorted(paper_names())
+    assert all(sum(card.counts.values()) > 0 and card.figures for card in cards)
 
 
 def test_a_directory_without_figures_is_answered(tmp_path: Path) -> None:

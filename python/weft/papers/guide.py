@@ -1,14 +1,14 @@
 """What the guide shows of a paper: its scorecard and its figures, as parts of a page, made from results."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from weft.output import write_file
 from weft.papers.declared import FigureSpec, Paper
 from weft.papers.pictures import alternative, figure_claims, small_png
 from weft.papers.scorecard import SIGNS, Scorecard, as_markdown, figure_folder, read_scorecard
+from weft.papers.verdict_files import KeptCard, read_card
 from weft.papers.verdicts import Verdict
 
 __all__ = ["write_parts", "write_summary"]
@@ -37,21 +37,22 @@ def write_parts(paper: Paper, directories: Sequence[Path], target: Path) -> Scor
 
 
 def write_summary(target: Path) -> None:
-    """Write `target/summary.md`: a row for each paper whose scorecard is there, and the sum of all."""
-    cards = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(target.glob("*/scorecard.json"))]
+    """Write `target/summary.md`: a row for each paper whose scorecard is there, and the sum of all.
+
+    Raises `OutputError` for a scorecard that cannot be read or lacks a key.
+    """
+    cards = [read_card(path) for path in sorted(target.glob("*/scorecard.json"))]
     lines = [
         "| paper | figures at its scale | claims | "
         + " | ".join(f"{sign} {verdict}" for verdict, sign in SIGNS.items())
         + " |",
         "|---|" + "---:|" * (2 + len(SIGNS)),
     ]
-    rows = [
-        (_linked(card, target), _at_paper_scale([card]), card["counts"], card.get("undecided", 0)) for card in cards
-    ]
-    total = {verdict: sum(row[2].get(verdict, 0) for row in rows) for verdict in SIGNS}
+    rows = [(_linked(card, target), _at_paper_scale([card]), Counter(card.counts), card.undecided) for card in cards]
+    total = sum((counts for _, _, counts, _ in rows), Counter[Verdict]())
     everything = ("all", _at_paper_scale(cards), total, sum(row[3] for row in rows))
     for name, at_scale, counts, undecided in [*rows, everything]:
-        numbers = {verdict: counts.get(verdict, 0) for verdict in SIGNS}
+        numbers = {verdict: counts[verdict] for verdict in SIGNS}
         cells = [
             f"{number} ({undecided} undecided)" if verdict is Verdict.NOT_REPRODUCED and undecided else str(number)
             for verdict, number in numbers.items()
@@ -76,13 +77,13 @@ def _part(paper: Paper, figure: FigureSpec, card: Scorecard, *, made: bool) -> s
     return "\n".join(lines)
 
 
-def _at_paper_scale(cards: Sequence[Mapping[str, Any]]) -> str:
+def _at_paper_scale(cards: Sequence[KeptCard]) -> str:
     """`6 of 10`: of the figures that need runs, those made at the paper's scale."""
-    scales = [figure["scale"] for card in cards for figure in card["figures"].values() if figure["runs"]]
+    scales = [figure.scale for card in cards for figure in card.figures.values() if figure.runs]
     return f"{scales.count('paper')} of {len(scales)}"
 
 
-def _linked(card: Mapping[str, Any], target: Path) -> str:
+def _linked(card: KeptCard, target: Path) -> str:
     """Name a paper, with a link if it has a page."""
-    page, name = f"{card['paper']}.md", str(card.get("label", card["paper"].upper()))
-    return f"[{name}]({page})" if (target / page).exists() else name
+    page = f"{card.paper}.md"
+    return f"[{card.label}]({page})" if (target / page).exists() else card.label

@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from weft import _core
-from weft.errors import OutputError
 from weft.papers.claims import Claim, load_claims
 from weft.papers.declared import FigureSpec, Paper
 from weft.papers.drawing.note import numbers_of
@@ -23,11 +24,11 @@ from weft.papers.drawing.views import field_name, unit_of
 from weft.papers.effects import Words
 from weft.papers.measured import FigureData, RunsUsed
 from weft.papers.special import find_special
-from weft.papers.verdicts import Judgement, Verdict, judge, not_run, untestable
+from weft.papers.verdict_files import VERDICTS, ClaimVerdict, FigureRuns, FigureVerdicts, read_verdicts
+from weft.papers.verdicts import Verdict, judge, not_run, untestable
 
 __all__ = [
     "SIGNS",
-    "VERDICTS",
     "Entry",
     "Scorecard",
     "as_markdown",
@@ -35,11 +36,6 @@ __all__ = [
     "figure_verdicts",
     "read_scorecard",
 ]
-
-VERDICTS = "verdicts.json"
-"""What `figure_verdicts` gives, beside a figure."""
-
-_KEPT = ("scale", "runs", "failed", "seeds", "declared_seeds", "flows", "points", "text")
 
 SIGNS: Mapping[Verdict, str] = {
     Verdict.REPRODUCED: "✓",
@@ -59,12 +55,22 @@ class Entry:
     """One claim and its verdict."""
 
     claim: Claim
-    verdict: Verdict
-    measured: str
-    """With interval and unit; empty where nothing was measured."""
-    sentence: str
-    data: Mapping[str, Any]
-    """All of it, ready for JSON."""
+    judged: ClaimVerdict
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is said of it."""
+        return self.judged.verdict
+
+    @property
+    def measured(self) -> str:
+        """With interval and unit; empty where nothing was measured."""
+        return self.judged.measured.text if self.judged.measured is not None else ""
+
+    @property
+    def sentence(self) -> str:
+        """Why the verdict is what it is."""
+        return self.judged.sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +79,8 @@ class Scorecard:
 
     paper: Paper
     entries: Sequence[Entry]
-    figures: Mapping[str, Mapping[str, Any]]
-    """What was run for each figure that was made: scale, runs, seeds, flows, points."""
+    figures: Mapping[str, FigureRuns]
+    """What was run for each figure that was made."""
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
@@ -85,7 +91,7 @@ class Scorecard:
     @property
     def scales(self) -> Sequence[str]:
         """The scales at which figures were run, each once."""
-        return sorted({str(figure["scale"]) for figure in self.figures.values()})
+        return sorted({figure.scale for figure in self.figures.values()})
 
     @property
     def commands(self) -> Sequence[str]:
@@ -110,8 +116,8 @@ class Scorecard:
             "commands": list(self.commands),
             "counts": {str(verdict): number for verdict, number in self.counts.items()},
             "undecided": self.undecided,
-            "figures": dict(self.figures),
-            "claims": [dict(entry.data) for entry in self.entries],
+            "figures": msgspec.to_builtins(self.figures),
+            "claims": [msgspec.to_builtins(entry.judged) for entry in self.entries],
         }
 
     def json(self) -> str:
@@ -134,7 +140,7 @@ class Scorecard:
     @property
     def undecided(self) -> int:
         """How many claims are not reproduced only because their interval is too wide to tell."""
-        return sum(bool(entry.data.get("undecided")) for entry in self.entries)
+        return sum(entry.judged.undecided for entry in self.entries)
 
     def _of_these(self, verdict: Verdict) -> str:
         return f" ({self.undecided} undecided)" if verdict is Verdict.NOT_REPRODUCED and self.undecided else ""
@@ -145,7 +151,7 @@ class Scorecard:
         lines = [f"Made by Weft {_core.version()} with {' and '.join(f'`{command}`' for command in self.commands)}."]
         runs: dict[str, list[str]] = {}
         for name, figure in self.figures.items():
-            runs.setdefault(figure["text"], []).append(self.paper.figures[name].heading)
+            runs.setdefault(figure.text, []).append(self.paper.figures[name].heading)
         lines += ["", *(f"- {_listed(headings)}: {text}" for text, headings in runs.items())]
         return lines
 
@@ -154,12 +160,8 @@ def figure_verdicts(paper: Paper, figure: FigureSpec, data: FigureData) -> dict[
     """Judge all claims that a figure tests; what stands beside it in `verdicts.json`."""
     claims = [claim for claim in load_claims(paper) if claim.figure == figure.name]
     words = Words(partial(Paper.label, paper), [panel.x_label or field_name(panel.x) for panel in figure.panels])
-    return {
-        "figure": figure.key,
-        "version": _core.version(),
-        **_run(data.runs),
-        "claims": [_as_dict(judge(claim, data, unit=_unit(claim, figure), words=words)) for claim in claims],
-    }
+    told = [ClaimVerdict.of(judge(claim, data, unit=_unit(claim, figure), words=words)) for claim in claims]
+    return _with_runs(figure, data.runs, told).to_dict()
 
 
 def read_scorecard(paper: Paper, *directories: Path) -> Scorecard:
@@ -167,25 +169,14 @@ def read_scorecard(paper: Paper, *directories: Path) -> Scorecard:
 
     A figure that is in several directories is taken from the first.
     """
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, FigureVerdicts] = {}
     for name in paper.figures:
         folder = figure_folder(paper, name, *directories)
         if folder is not None:
-            found[name] = _read_verdicts(folder / VERDICTS)
-    by_id = {own["id"]: own for verdicts in found.values() for own in verdicts["claims"]}
+            found[name] = read_verdicts(folder / VERDICTS)
+    by_id = {own.id: own for verdicts in found.values() for own in verdicts.claims}
     entries = [_entry(claim, by_id.get(claim.id)) for claim in load_claims(paper)]
-    return Scorecard(paper, entries, {name: {key: verdicts[key] for key in _KEPT} for name, verdicts in found.items()})
-
-
-def _read_verdicts(path: Path) -> dict[str, Any]:
-    try:
-        verdicts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        missing = [key for key in ("claims", *_KEPT) if key not in verdicts]
-    except (OSError, ValueError, TypeError) as error:
-        raise OutputError(f"{path}: cannot be read: {error}") from None
-    if missing:
-        raise OutputError(f"{path}: has no {missing[0]!r}; another version wrote it: make the figure again")
-    return verdicts
+    return Scorecard(paper, entries, {name: verdicts.run for name, verdicts in found.items()})
 
 
 def figure_folder(paper: Paper, name: str, *directories: Path) -> Path | None:
@@ -206,28 +197,31 @@ def _unit(claim: Claim, figure: FigureSpec) -> DrawnUnit:
     return next(iter(units)) if len(units) == 1 else "ratio"
 
 
-def _run(runs: RunsUsed) -> dict[str, Any]:
+def _with_runs(figure: FigureSpec, runs: RunsUsed, claims: Sequence[ClaimVerdict]) -> FigureVerdicts:
     many = f"{runs.runs:,} run{'s' * (runs.runs != 1)}" if runs.runs else "no run of the simulator"
     text = f"{many} ({numbers_of(runs)})" if runs.runs else many
     failed = f"; {runs.failed} failed" if runs.failed else ""
     failed += f"; {runs.unfinished:,} flows did not finish" if runs.unfinished else ""
-    return {
-        "scale": runs.scale,
-        "runs": runs.runs,
-        "failed": runs.failed,
-        "unfinished": runs.unfinished,
-        "seeds": runs.seeds,
-        "declared_seeds": runs.declared_seeds,
-        "flows": list(runs.flows),
-        "points": dict(runs.points),
-        "text": f"{runs.scale} scale, {text}{failed}",
-    }
+    return FigureVerdicts(
+        figure=figure.key,
+        version=_core.version(),
+        scale=runs.scale,
+        runs=runs.runs,
+        failed=runs.failed,
+        unfinished=runs.unfinished,
+        seeds=runs.seeds,
+        declared_seeds=runs.declared_seeds,
+        flows=runs.flows,
+        points=runs.points,
+        text=f"{runs.scale} scale, {text}{failed}",
+        claims=claims,
+    )
 
 
-def _options(figure: Mapping[str, Any]) -> str:
+def _options(figure: FigureRuns) -> str:
     """The options of the command that makes a figure as it was made."""
-    fewer = figure["seeds"] < figure["declared_seeds"]
-    return f"--scale {figure['scale']}" + (f" --seeds {figure['seeds']}" if fewer else "")
+    fewer = figure.seeds < figure.declared_seeds
+    return f"--scale {figure.scale}" + (f" --seeds {figure.seeds}" if fewer else "")
 
 
 def _listed(headings: Sequence[str]) -> str:
@@ -239,37 +233,11 @@ def _listed(headings: Sequence[str]) -> str:
     return ", ".join(shown)
 
 
-def _as_dict(judgement: Judgement) -> dict[str, Any]:
-    claim, value = judgement.claim, judgement.measured
-    return {
-        "id": claim.id,
-        "text": claim.text,
-        "place": claim.place,
-        "figure": claim.figure,
-        "verdict": str(judgement.verdict),
-        "measured": None
-        if value is None
-        else {
-            "mean": value.mean,
-            "half_width": value.half_width,
-            "seeds": value.runs,
-            "unit": judgement.unit,
-            "text": judgement.measured_text,
-        },
-        "points": list(judgement.points),
-        "sentence": judgement.sentence,
-        "undecided": judgement.undecided,
-        "note": claim.note,
-    }
-
-
-def _entry(claim: Claim, found: Mapping[str, Any] | None) -> Entry:
+def _entry(claim: Claim, found: ClaimVerdict | None) -> Entry:
     if found is None:
-        found = _as_dict(untestable(claim) if claim.rule is None else not_run(claim))
+        found = ClaimVerdict.of(untestable(claim) if claim.rule is None else not_run(claim))
     # The words of the claim are those of its file, also where the verdict was written before they were changed.
-    data = {**found, "text": claim.text, "place": claim.place, "note": claim.note}
-    measured = data["measured"]["text"] if data["measured"] else ""
-    return Entry(claim, Verdict(data["verdict"]), measured, data["sentence"], data)
+    return Entry(claim, msgspec.structs.replace(found, text=claim.text, place=claim.place, note=claim.note))
 
 
 def _row(entry: Entry) -> str:

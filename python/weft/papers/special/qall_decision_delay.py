@@ -37,10 +37,12 @@ def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figu
 
 def delays_us(counters: Mapping[str, int]) -> tuple[float | None, float | None]:
     """Work out both times from a scheme's counters, in microseconds; None for what it does not count."""
-    clones = counters.get("clones", 0) - counters.get("clones_lost", 0)
-    known = counters["decision_delay_ns"] / clones / 1e3 if clones and "decision_delay_ns" in counters else None
-    informed = counters.get("decisions", 0) - counters.get("uninformed_decisions", 0)
-    age = counters["state_age_ns"] / informed / 1e3 if informed and "state_age_ns" in counters else None
+    if "decision_delay_ns" not in counters:
+        return None, None
+    clones = counters["clones"] - counters["clones_lost"]
+    informed = counters["decisions"] - counters["uninformed_decisions"]
+    known = counters["decision_delay_ns"] / clones / 1e3 if clones else None
+    age = counters["state_age_ns"] / informed / 1e3 if informed else None
     return known, age
 
 

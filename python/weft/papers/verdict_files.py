@@ -1,0 +1,146 @@
+"""What stands in `verdicts.json` beside a figure, and in the `scorecard.json` of a paper.
+
+A key that is missing, or has a value of another type, is an error that names file and key. One that is not declared
+belongs to a later version, and is passed over.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from weft.decoding import read_json
+from weft.papers.drawing.view import DrawnUnit
+from weft.papers.verdicts import Judgement, Verdict
+
+__all__ = [
+    "VERDICTS",
+    "ClaimVerdict",
+    "FigureRuns",
+    "FigureVerdicts",
+    "KeptCard",
+    "Measured",
+    "read_card",
+    "read_verdicts",
+]
+
+VERDICTS = "verdicts.json"
+"""The name of a `FigureVerdicts`, beside its figure."""
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """What was measured for a claim: a mean over seeds with its 95 % interval."""
+
+    mean: float
+    half_width: float | None
+    """None where there was one seed."""
+    seeds: int
+    unit: DrawnUnit
+    text: str
+    """With interval and unit, as it is shown."""
+
+
+class ClaimVerdict(msgspec.Struct, frozen=True):
+    """A claim and its verdict."""
+
+    id: str
+    text: str
+    place: str
+    figure: str | None
+    """The figure that tests it; None where none can."""
+    verdict: Verdict
+    measured: Measured | None
+    points: Sequence[str]
+    """The comparisons that it rests on, in words."""
+    sentence: str
+    """Why the verdict is what it is."""
+    undecided: bool
+    """Whether it is not reproduced because the interval is too wide to tell."""
+    note: str
+
+    @classmethod
+    def of(cls, judgement: Judgement) -> "ClaimVerdict":
+        """Write a judgement down."""
+        claim, value = judgement.claim, judgement.measured
+        measured = None
+        if value is not None:
+            measured = Measured(value.mean, value.half_width, value.runs, judgement.unit, judgement.measured_text)
+        return cls(
+            id=claim.id,
+            text=claim.text,
+            place=claim.place,
+            figure=claim.figure,
+            verdict=judgement.verdict,
+            measured=measured,
+            points=judgement.points,
+            sentence=judgement.sentence,
+            undecided=judgement.undecided,
+            note=claim.note,
+        )
+
+
+class FigureRuns(msgspec.Struct, frozen=True):
+    """What was run for a figure."""
+
+    scale: str
+    runs: int
+    failed: int
+    seeds: int
+    declared_seeds: int
+    """As many as the scale has; more than were run if only some were asked for."""
+    flows: Sequence[int]
+    """Numbers of flows of its runs, each once, in order."""
+    points: Mapping[str, int]
+    """For each varied field, how many values of it there are."""
+    text: str
+    """All of it in words."""
+
+
+class FigureVerdicts(FigureRuns, frozen=True, kw_only=True):
+    """A figure with the verdicts on the claims that it tests."""
+
+    figure: str
+    version: str
+    unfinished: int
+    """Flows that its runs left unfinished."""
+    claims: Sequence[ClaimVerdict]
+
+    @property
+    def run(self) -> FigureRuns:
+        """What was run for it."""
+        return FigureRuns(**{name: getattr(self, name) for name in FigureRuns.__struct_fields__})
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        first = ("figure", "version", "scale", "runs", "failed", "unfinished")
+        return {name: found[name] for name in first} | found
+
+
+class _CardRuns(msgspec.Struct, frozen=True):
+    """What a sum over papers needs of a figure."""
+
+    scale: str
+    runs: int
+
+
+class KeptCard(msgspec.Struct, frozen=True):
+    """What a sum over papers needs of a `scorecard.json`."""
+
+    paper: str
+    label: str
+    counts: Mapping[Verdict, int]
+    """How many claims have each verdict; those that no claim has are left out."""
+    undecided: int
+    figures: Mapping[str, _CardRuns]
+
+
+def read_verdicts(path: Path) -> FigureVerdicts:
+    """Read the verdicts beside a figure; raises `OutputError`, which says what to do."""
+    return read_json(path, FigureVerdicts)
+
+
+def read_card(path: Path) -> KeptCard:
+    """Read what a sum over papers needs of a `scorecard.json`; raises `OutputError`."""
+    return read_json(path, KeptCard)
