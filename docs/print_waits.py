@@ -9,6 +9,8 @@ from pathlib import Path
 
 import polars as pl
 
+from weft.catalog import entry
+
 WAITS = ("wait_host_us", "wait_leaf_us", "wait_spine_us", "wait_last_us")
 COLUMNS = ("fct_us", *WAITS, "out_of_order_share", "resent_share")
 POINT = ("workload", "load", "scheme", "flows")
@@ -33,7 +35,8 @@ def of_run(run: Path) -> list[dict[str, object]]:
     if "workload" not in traffic or spec["fabric"].get("spines") != 9 or traffic["load_of"] != "leaf-uplinks":
         return []
     every = pl.read_parquet(run / "flows.parquet").filter(pl.col("class") == "unknown")
-    is_short = pl.col("size_bytes") < 100_000
+    below = entry("bins", "lbt").raw["bounds"][0]["up_to_bytes"]
+    is_short = pl.col("size_bytes") <= below
     found = []
     for name, flows in (("short", every.filter(is_short)), ("long", every.filter(~is_short))):
         received = pl.col("segments_received").sum()

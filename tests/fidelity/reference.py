@@ -14,17 +14,12 @@ from rich.console import Console
 from rich.table import Table
 
 import weft
+from weft.summary import BINS, LIMITS, BinName
 
 HERE = Path(__file__).parent
 SEEDS = range(1, 11)
 MEAN_BOUND = 0.10
 P99_BOUND = 0.20
-BINS = {
-    "all": pl.lit(True),
-    "< 100 KB": pl.col("size_bytes") < 100_000,
-    "100 KB to 10 MB": pl.col("size_bytes").is_between(100_000, 10_000_000),
-    "> 10 MB": pl.col("size_bytes") > 10_000_000,
-}
 SCHEMES: dict[str, dict[str, object]] = {
     "ecmp": {"balancer.name": "ecmp"},
     "letflow": {"balancer.name": "letflow", "balancer.gap": "500us"},
@@ -68,12 +63,20 @@ def differences(scheme: str) -> list[Difference]:
         runs = list(pool.map(partial(fct, scheme), SEEDS))
     ns3 = reference().select("size_bytes", fct_us=pl.col(f"ns3_fct_us_{scheme}"))
     found = []
-    for name, flows in BINS.items():
+    for name, title in BINS.items():
+        flows = group(name)
         weft_us = sum(mean(run.filter(flows)) for run in runs) / len(runs)
-        found.append(Difference(scheme, f"mean, {name}", weft_us, mean(ns3.filter(flows)), MEAN_BOUND))
+        found.append(Difference(scheme, f"mean, {title}", weft_us, mean(ns3.filter(flows)), MEAN_BOUND))
     weft_us = sum(p99(run) for run in runs) / len(runs)
-    found.append(Difference(scheme, "p99, all", weft_us, p99(ns3), P99_BOUND))
+    found.append(Difference(scheme, "p99, all flows", weft_us, p99(ns3), P99_BOUND))
     return found
+
+
+def group(name: BinName) -> pl.Expr:
+    """Which flows are of a group of sizes."""
+    low, high = LIMITS[name]
+    size = pl.col("size_bytes")
+    return size >= low if high is None else size.is_between(low, high)
 
 
 def mean(flows: pl.DataFrame) -> float:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.catalog import Entry, workloads
+from weft.catalog import Entry, entry, workloads
 from weft.errors import SpecError
 from weft.papers.declared import FigureSpec, load_paper
 from weft.papers.measured import RunsUsed
@@ -34,15 +34,15 @@ def test_bytes_above_a_size_leave_out_the_atom_at_it(size: float, share: float) 
     assert byte_share_above(KNOTS, size) == pytest.approx(share)
 
 
-@pytest.mark.parametrize("entry", workloads(), ids=lambda entry: str(entry.name))
-def test_shares_agree_with_the_cores(entry: Entry) -> None:
-    knots = entry.raw["knots"]
-    assert flow_share_up_to(knots, 1e5) == pytest.approx(entry.raw["share_of_flows_up_to_100_kb"])
-    assert byte_share_above(knots, 1e6) == pytest.approx(entry.raw["share_of_bytes_above_1_mb"], abs=1e-12)
+@pytest.mark.parametrize("workload", workloads(), ids=lambda one: str(one.name))
+def test_shares_agree_with_the_cores(workload: Entry) -> None:
+    knots = workload.raw["knots"]
+    assert flow_share_up_to(knots, 1e5) == pytest.approx(workload.raw["share_of_flows_up_to_100_kb"])
+    assert byte_share_above(knots, 1e6) == pytest.approx(workload.raw["share_of_bytes_above_1_mb"], abs=1e-12)
 
 
 def test_curves_rise_to_one_and_ranges_add_up() -> None:
-    data = make(context(workloads=["web-search", "data-mining", "enterprise-meet"]))
+    data = make(context(workloads=["web-search", "data-mining", "enterprise-meet"], bins="maxpass"))
     for (name,), curve in data.curves.group_by("contender", maintain_order=True):
         values, shares = curve.get_column("value"), curve.get_column("share")
         assert values.is_sorted() and shares.is_sorted(), name
@@ -61,4 +61,25 @@ def test_a_list_of_workloads_is_asked_for(options: dict[str, object]) -> None:
 
 def test_an_unknown_workload_is_answered_with_the_nearest() -> None:
     with pytest.raises(SpecError, match="web-search"):
-        make(context(workloads=["web-serch"]))
+        make(context(workloads=["web-serch"], bins="maxpass"))
+
+
+def test_ranges_are_those_of_the_core_and_their_bounds_belong_to_one_range_alone() -> None:
+    data = make(context(workloads=["web-search"], bins="tr"))
+    shares = dict(
+        data.rows.filter(data.rows.get_column("measure") != "mean size (bytes)").select("measure", "value").rows()
+    )
+    knots = entry("workloads", "web-search").raw["knots"]
+    names = entry("bins", "tr").raw["ranges"].split(", ")
+    assert list(shares) == [f"{kind} {name}" for kind in ("flows", "bytes") for name in names]
+    assert shares["flows ≤ 100 KB"] == pytest.approx(flow_share_up_to(knots, 1e5))
+    assert shares["bytes > 1 MB"] == pytest.approx(byte_share_above(knots, 1e6))
+
+
+@pytest.mark.parametrize(
+    ("bins", "said"), [(None, "expected the name"), (["0-1"], "expected the name"), ("trr", "'tr'")]
+)
+def test_a_set_of_ranges_is_asked_for_by_name(bins: object, said: str) -> None:
+    options = {} if bins is None else {"bins": bins}
+    with pytest.raises(SpecError, match=said):
+        make(context(workloads=["web-search"], **options))

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use weft_transport::TransportSpec;
 
+use crate::bins::SizeRange;
 use crate::results::output::file_of;
 use crate::results::rows::TABLES;
 use crate::results::table::Column;
@@ -68,31 +69,39 @@ fn presets() -> Result<Value, SpecError> {
 
 fn bins() -> Result<Value, SpecError> {
     let entries = crate::bins::bin_sets()?.into_iter().map(|set| {
-        let labels: Vec<_> = set.ranges.into_iter().map(|range| range.label).collect();
+        let labels: Vec<_> = set.ranges.iter().map(|range| range.label.as_str()).collect();
+        let bounds: Vec<_> = set.ranges.iter().map(bounds).collect();
         json!({
             "name": set.name,
             "title": set.title,
             "source": set.source,
             "ranges": labels.join(", "),
+            "bounds": bounds,
             "parameters": [],
         })
     });
     Ok(entries.collect())
 }
 
-/// The groups of flow sizes that every summary has; no end is null.
+/// The groups of flow sizes that every summary has.
 fn groups() -> Value {
     let entries = crate::bins::groups().into_iter().map(|(name, range)| {
-        json!({
-            "name": name,
-            "title": range.label,
-            "source": "every summary",
-            "from_bytes": range.from,
-            "up_to_bytes": (range.up_to < u64::MAX).then_some(range.up_to),
-            "parameters": [],
-        })
+        let mut entry = bounds(&range);
+        entry["name"] = name.into();
+        entry["source"] = "every summary".into();
+        entry["parameters"] = json!([]);
+        entry
     });
     entries.collect()
+}
+
+/// A range with its smallest and its largest size, both in it; no end is null.
+fn bounds(range: &SizeRange) -> Value {
+    json!({
+        "title": range.label,
+        "from_bytes": range.from,
+        "up_to_bytes": (range.up_to < u64::MAX).then_some(range.up_to),
+    })
 }
 
 fn tables() -> Value {

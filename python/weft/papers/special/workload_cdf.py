@@ -1,7 +1,7 @@
 """Distributions of flow sizes, as the simulations draw from them: no run is needed.
 
-Option `workloads`: the names of those to show. Rows: of each workload the mean size, and the shares of flows and of
-bytes in four ranges of sizes.
+Options: `workloads`, the names of those to show; `bins`, the set of ranges of sizes (`weft bins`) by which their
+numbers are told. Rows: of each workload the mean size, and the shares of flows and of bytes in each range.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,12 +24,6 @@ __all__ = ["byte_share_above", "draw", "flow_share_up_to", "make"]
 Knots = Sequence[tuple[float, float]]
 """Size in bytes and the share of the flows that have at most this size, linear in between."""
 
-_RANGES: Mapping[str, tuple[float, float]] = {
-    "up to 10 KB": (0.0, 1e4),
-    "10 KB to 100 KB": (1e4, 1e5),
-    "100 KB to 1 MB": (1e5, 1e6),
-    "above 1 MB": (1e6, float("inf")),
-}
 _STEPS = 24
 """Points from one knot to the next: on a logarithmic axis the straight line between them is a curve."""
 
@@ -39,12 +33,15 @@ def make(context: SpecialContext) -> FigureData:
     names = context.options.get("workloads", [])
     if not isinstance(names, list) or not names:
         raise SpecError(f"{context.figure.key}: options.workloads: expected a list of workloads, not {names!r}")
+    ranges = _ranges(context)
     rows: list[tuple[object, ...]] = []
     curves: list[tuple[object, ...]] = []
     for name in names:
         raw = entry("workloads", name).raw
         knots = [(float(size), float(share)) for size, share in raw["knots"]]
-        rows += [(0, name, "", None, 1, measure, value) for measure, value in _numbers(knots, raw["mean_bytes"])]
+        rows += [
+            (0, name, "", None, 1, measure, value) for measure, value in _numbers(knots, raw["mean_bytes"], ranges)
+        ]
         curves += [(0, name, "", POOLED, order, *point) for order, point in enumerate(_points(knots))]
     return figure_data(rows, context.runs, curves)
 
@@ -89,11 +86,23 @@ def byte_share_above(knots: Knots, size: float) -> float:
     return above / every
 
 
-def _numbers(knots: Knots, mean_bytes: float) -> list[tuple[str, float]]:
+def _ranges(context: SpecialContext) -> dict[str, tuple[float, float]]:
+    """The ranges by name: above one size, up to another."""
+    name = context.options.get("bins")
+    if not isinstance(name, str):
+        raise SpecError(f"{context.figure.key}: options.bins: expected the name of a set of ranges, not {name!r}")
+    # Sizes are whole numbers of bytes.
+    return {
+        one["title"]: (one["from_bytes"] - 1.0, float("inf") if one["up_to_bytes"] is None else one["up_to_bytes"])
+        for one in entry("bins", name).raw["bounds"]
+    }
+
+
+def _numbers(knots: Knots, mean_bytes: float, ranges: Mapping[str, tuple[float, float]]) -> list[tuple[str, float]]:
     found = [("mean size (bytes)", mean_bytes)]
-    for name, (low, high) in _RANGES.items():
-        found.append((f"flows {name}", flow_share_up_to(knots, high) - (flow_share_up_to(knots, low) if low else 0.0)))
-    for name, (low, high) in _RANGES.items():
+    for name, (low, high) in ranges.items():
+        found.append((f"flows {name}", flow_share_up_to(knots, high) - flow_share_up_to(knots, low)))
+    for name, (low, high) in ranges.items():
         found.append((f"bytes {name}", byte_share_above(knots, low) - byte_share_above(knots, high)))
     return found
 
