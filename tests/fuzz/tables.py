@@ -43,8 +43,8 @@ def parts_of_a_time_add_up(result: Result, _spec: Mapping[str, Any]) -> Iterator
 def a_packet_waits_no_longer_than_its_flow_takes(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
     """The mean wait of a finished flow's packets, over all tiers, is no longer than the flow took.
 
-    Of a segment that came twice, one copy may be under way when its flow is over, for another made it superfluous: such a
-    flow's packets wait no longer than from its start to the end of the run.
+    Of a segment that came twice, one copy may be under way when its flow is over, for another made it superfluous: the
+    packets of such a flow wait no longer than from its start to the end of the run.
     """
     waits = [name for name in result.flows.columns if name.startswith("wait_")]
     flows = result.flows.filter(pl.col("fct_us").is_not_null() & (pl.col("segments_received") > 0))
