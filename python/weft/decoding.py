@@ -1,6 +1,7 @@
 """Reading JSON strictly: a key that is missing, or has a value of another type, is an error that says where."""
 
 import re
+import threading
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +12,9 @@ from weft.errors import OutputError
 __all__ = ["convert", "decode", "read_json"]
 
 T = TypeVar("T")
+
+_LEARNED: set[type[Any]] = set()
+_LEARNING = threading.Lock()
 
 
 def read_json(path: Path, kind: type[T]) -> T:
@@ -24,6 +28,7 @@ def read_json(path: Path, kind: type[T]) -> T:
 
 def decode(content: str | bytes, kind: type[T], name: str) -> T:
     """Read JSON; `name` is what an error calls it, most often its file. Raises `OutputError`."""
+    _learn(kind)
     try:
         return msgspec.json.decode(content, type=kind)
     except msgspec.ValidationError as error:
@@ -36,10 +41,23 @@ def decode(content: str | bytes, kind: type[T], name: str) -> T:
 
 def convert(raw: Any, kind: type[T], name: str) -> T:
     """Take what was read from JSON already for what it is to be; errors as of `decode`."""
+    _learn(kind)
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
         raise OutputError(f"{name}: {_told(error)}") from None
+
+
+def _learn(kind: type[Any]) -> None:
+    """Let the library see a type before it is used: two threads that use it for the first time at once end the process.
+
+    The library keeps what it knows of a type while it is still finding it out, and another thread follows pointers
+    that are not set yet (msgspec 0.22).
+    """
+    if kind not in _LEARNED:
+        with _LEARNING:
+            msgspec.json.Decoder(kind)
+            _LEARNED.add(kind)
 
 
 def _told(error: msgspec.ValidationError) -> str:

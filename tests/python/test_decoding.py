@@ -1,6 +1,8 @@
 """What Python reads of results is whole, or answered with the file and the key."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -75,3 +77,24 @@ def test_any_other_content_is_answered_with_the_file(
     (place / name).write_bytes(content)
     with pytest.raises(OutputError, match=name):
         render_directory(place)
+
+
+def test_threads_that_read_a_kind_for_the_first_time_at_once_do_not_end_the_process() -> None:
+    script = """
+import sys, threading, msgspec
+from weft.decoding import decode
+sys.setswitchinterval(1e-6)
+for _ in range(40):
+    parts = [msgspec.defstruct(f"Part{i}", [(f"a{j}", int) for j in range(10)]) for i in range(20)]
+    kind = msgspec.defstruct("Whole", [(f"x{i}", part) for i, part in enumerate(parts)])
+    text = msgspec.json.encode({f"x{i}": {f"a{j}": 1 for j in range(10)} for i in range(20)})
+    begin = threading.Barrier(4)
+    def read():
+        begin.wait()
+        decode(text, kind, "it")
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0 and done.stderr == ""
