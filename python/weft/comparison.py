@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -14,11 +14,16 @@ import msgspec
 from weft import _core
 from weft.decoding import read_json
 from weft.errors import OutputError, SpecError
-from weft.jobs import Job, JobsCallback, default_jobs, run_jobs
 from weft.load_sharing import LoadSharing
 from weft.metrics import ALL_METRICS, Metric, bin_metrics, estimates
-from weft.output import check_target, staged_directory, write_file
-from weft.simulation import Overrides, Result, load, override_pairs
+from weft.output import staged_directory, write_file
+from weft.runs.cluster import Cluster
+from weft.runs.execution import Executor
+from weft.runs.progress import JobsCallback, RunWatch
+from weft.runs.run import Outcome, Run, resolved_run
+from weft.runs.store import Stored, named_store, place_of_store
+from weft.schemas import TABLES
+from weft.simulation import Overrides, Result, load
 from weft.spec import SpecLike, load_spec
 from weft.statistics import Estimate
 from weft.summary import Summary
@@ -38,6 +43,8 @@ class Comparison:
 
     runs: Sequence[Result]
     """Every run: all seeds of the first scheme, then of the second, and so on."""
+    kept: int = field(default=0, kw_only=True)
+    """How many of the runs were there before the command that returned this."""
     command: str | None = field(default=None, kw_only=True)
     """The command line that makes this comparison, if it came from one."""
     path: Path | None = field(default=None, kw_only=True)
@@ -241,8 +248,10 @@ def compare(
     set: Overrides = (),  # noqa: A002 - the same word as on the command line
     seeds: int | Sequence[int] | None = None,
     jobs: int | None = None,
+    cluster: Cluster | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
+    store: str | os.PathLike[str] | None = None,
     progress: JobsCallback | None = None,
     command: str | None = None,
 ) -> Comparison:
@@ -250,30 +259,72 @@ def compare(
 
     A scheme is a name (`"letflow"`), a name with parameters (`"letflow:gap=100us"`) or a class that follows
     `weft.SwitchBalancer` or `weft.SwitchFactory`. `seeds` is a number of seeds (5 means 1 to 5) or the seeds
-    themselves; without it the spec's own seed is used. With `out`, everything is written to that directory. Raises
-    `SpecError` for a bad spec before anything runs, `OutputError` if the directory exists (without `force`) or cannot
-    be written.
+    themselves; without it the spec's own seed is used. With `out`, everything is written to that directory, and runs
+    are kept in a store as they end (`store`, by default `.weft` beside the directory): a comparison that was stopped
+    goes on where it was, and runs that another command did are not done again. `jobs` is how many run at a time on
+    this machine; `cluster` is the address of a Dask scheduler, or a `Batch`, to run them elsewhere.
+
+    Raises `SpecError` for a bad spec before anything runs, `OutputError` if the directory exists (without `force`) or
+    cannot be written, and `ClusterError`.
     """
-    plan = _plan(schemes, spec, set, seeds)
-    workers = default_jobs() if jobs is None else jobs
-    if workers < 1:
-        raise SpecError(f"jobs: at least one run at a time is needed, not {workers}")
+    kept_in = named_store(store) if out is None else place_of_store(out, store)
+    if cluster is not None and kept_in is None:
+        raise SpecError("runs of a cluster come back as files: say where to with --out or --store")
+    executor = Executor(kept_in, jobs=jobs, cluster=cluster)
+    runs = _plan(schemes, spec, set, seeds, tables=() if kept_in is None else TABLES)
     if out is None:
-        results = run_jobs(plan, workers=workers, keep=_labelled, progress=progress)
-        return Comparison(results, command=command)
-    target = Path(out)
-    check_target(target, force=force)
-    with staged_directory(target, force=force) as staging:
-
-        def keep(job: Job, result: Result) -> Result:
-            labelled = _labelled(job, result)
-            place = result.write(staging / run_directory(labelled.summary))
-            return Result(labelled.summary, result.spec, path=place)
-
+        with executor:
+            work = _Work(runs, executor, progress, None)
+            return Comparison(work.do(), kept=work.kept, command=command)
+    with staged_directory(Path(out), force=force) as staging, executor:
         (staging / "runs").mkdir()
-        results = run_jobs(plan, workers=workers, keep=keep, progress=progress)
-        Comparison(results, command=command)._write_rest(staging)
-    return load_comparison(target)
+        work = _Work(runs, executor, progress, staging)
+        Comparison(work.do(), command=command)._write_rest(staging)
+    return replace(load_comparison(out), kept=work.kept)
+
+
+class _Work:
+    """The runs of a comparison: those that were done before, and those to do."""
+
+    def __init__(
+        self, runs: Sequence[Run], executor: Executor, progress: JobsCallback | None, directory: Path | None
+    ) -> None:
+        self._runs, self._executor, self._directory = runs, executor, directory
+        self._watch = None if progress is None else RunWatch(progress)
+        self._results: dict[int, Result] = {}
+        self.kept = 0
+
+    def do(self) -> list[Result]:
+        """Do the runs that are not there, and return all; the first error stops them. Each is in the directory."""
+        todo: list[Run] = []
+        for run in self._runs:
+            if (stored := self._executor.find(run)) is not None:
+                self._take(run, stored.result, 0.0)
+            else:
+                todo.append(run)
+        self.kept = len(self._runs) - len(todo)
+        self._executor.do(todo, self._done, None if self._watch is None else self._watch.running)
+        return [self._results[run.index] for run in self._runs]
+
+    def _done(self, run: Run, outcome: Outcome, stored: Stored | None) -> None:
+        if outcome.cause is not None:
+            raise outcome.cause
+        result = stored.result if stored is not None else outcome.result
+        if result is None:
+            raise SpecError(f"{run.name}: {outcome.error}")
+        self._take(run, result, outcome.provenance.took_s)
+
+    def _take(self, run: Run, result: Result, took_s: float) -> None:
+        # As the comparison names it.
+        summary = msgspec.structs.replace(result.summary, label=run.labels["scheme"])
+        path = result.path
+        if self._directory is not None:
+            path = result.write(self._directory / run_directory(summary))
+        # What is on disk need not be held in memory.
+        core = result.core if path is None else None
+        self._results[run.index] = Result(summary, result.spec, core=core, path=path)
+        if self._watch is not None:
+            self._watch.done(run, summary, took_s)
 
 
 class _Run(Summary, frozen=True, kw_only=True, omit_defaults=True):
@@ -300,26 +351,31 @@ def load_comparison(directory: str | os.PathLike[str]) -> Comparison:
     return Comparison(runs, command=document.command, path=path)
 
 
-def _labelled(job: Job, result: Result) -> Result:
-    """Name a result as the comparison names it."""
-    summary = msgspec.structs.replace(result.summary, label=job.variant.label)
-    return Result(summary, result.spec, core=result.core)
-
-
 def _plan(
-    schemes: Iterable[SchemeLike], spec: SpecLike, overrides: Overrides, seeds: int | Sequence[int] | None
-) -> list[Job]:
-    """Lay out the runs and let the core check each contender's spec before anything runs."""
+    schemes: Iterable[SchemeLike],
+    spec: SpecLike,
+    overrides: Overrides,
+    seeds: int | Sequence[int] | None,
+    *,
+    tables: Sequence[str],
+) -> list[Run]:
+    """Lay out the runs; the core checks each of them before anything runs."""
     text = load_spec(spec)
-    shared = tuple(override_pairs(overrides))
-    jobs: list[Job] = []
+    runs: list[Run] = []
     for variant in parse_variants(schemes):
-        _core.resolve(
-            text.text, base_dir=text.base_dir, overrides=shared, origin=text.origin, contender=variant.contender
-        )
         for seed in _seeds(seeds):
-            jobs.append(Job(len(jobs), variant, seed, text, shared))
-    return jobs
+            run = resolved_run(
+                text,
+                len(runs),
+                {"scheme": variant.label},
+                overrides=overrides,
+                seed=seed,
+                contender=variant.contender,
+                tables=tables,
+            )
+            labels = {**run.labels, "seed": str(run.seed)}
+            runs.append(replace(run, labels=labels, factory=variant.factory))
+    return runs
 
 
 def _seeds(seeds: int | Sequence[int] | None) -> Sequence[int | None]:

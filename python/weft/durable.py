@@ -5,6 +5,7 @@ nothing half written.
 """
 
 import contextlib
+import errno
 import fcntl
 import logging
 import os
@@ -14,16 +15,19 @@ from collections.abc import Iterator, Mapping, Set
 from hashlib import file_digest, sha256
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 from weft.errors import OutputError
 
-__all__ = ["DurableDirectory", "damaged", "digest"]
+__all__ = ["DurableDirectory", "copy_file", "damaged", "digest", "goes_on", "sync", "write_file"]
 
 _LOG = logging.getLogger(__name__)
 
 _LOCK = ".lock"
 _PARTS = ".part"
+
+_CANNOT_SHARE = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
+"""What the system says where it cannot copy by itself: between file systems, or on some of them."""
 
 
 class DurableDirectory:
@@ -81,29 +85,29 @@ class DurableDirectory:
         """Write a file below the directory, whole or not at all; replaces an older one."""
         self._make(target.parent)
         part = self.path / _PARTS / "file"
-        with part.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
+        write_file(part, content)
+        self._enter(part, target)
+
+    def put_copy(self, target: Path, source: Path) -> None:
+        """Copy a file to a place below the directory, whole or not at all; replaces an older one."""
+        self._make(target.parent)
+        part = self.path / _PARTS / "file"
+        copy_file(source, part)
+        self._enter(part, target)
+
+    def _enter(self, part: Path, target: Path) -> None:
         part.replace(target)
-        _sync(target.parent)
+        sync(target.parent)
 
     def take_away(self, target: Path) -> None:
         """Remove a file, if it is there."""
         if target.exists():
             target.unlink()
-            _sync(target.parent)
+            sync(target.parent)
 
-    @contextlib.contextmanager
-    def explained(self) -> Iterator[None]:
+    def explained(self) -> contextlib.AbstractContextManager[None]:
         """Turn what the system says into a message that says what to do."""
-        try:
-            yield
-        except OSError as error:
-            raise OutputError(
-                f"{self.path}: cannot be written: {error.strerror or error}; runs that are finished are kept, and "
-                "the same command goes on from there"
-            ) from error
+        return goes_on(self.path)
 
     def _make(self, directory: Path) -> None:
         if directory in self._known or directory == self.path:
@@ -111,7 +115,7 @@ class DurableDirectory:
         self._make(directory.parent)
         if not directory.is_dir():
             directory.mkdir()
-            _sync(directory.parent)
+            sync(directory.parent)
         self._known.add(directory)
 
     def _check_contents(self) -> None:
@@ -138,13 +142,62 @@ class DurableDirectory:
         return handle
 
 
+@contextlib.contextmanager
+def goes_on(path: Path) -> Iterator[None]:
+    """Turn what the system says of a place where runs are kept into a message that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"{path}: cannot be written: {error.strerror or error}; runs that are finished are kept, and "
+            "the same command goes on from there"
+        ) from error
+
+
+def write_file(target: Path, content: bytes) -> None:
+    """Write a file and bring it to the disk."""
+    with target.open("wb") as stream:
+        stream.write(content)
+        _bring(stream)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file and bring it to the disk. A file system that can share what is equal does."""
+    with source.open("rb") as reader, target.open("wb") as writer:
+        try:
+            left = os.fstat(reader.fileno()).st_size
+            while left and (copied := os.copy_file_range(reader.fileno(), writer.fileno(), left)):
+                left -= copied
+        except (AttributeError, OSError) as error:  # not every system has it
+            if isinstance(error, OSError) and error.errno not in _CANNOT_SHARE:
+                raise
+            reader.seek(0)
+            writer.seek(0)
+            shutil.copyfileobj(reader, writer)
+        _bring(writer)
+
+
+def _bring(stream: BinaryIO) -> None:
+    stream.flush()
+    os.fsync(stream.fileno())
+
+
+def sync(directory: Path) -> None:
+    """Bring the names in a directory to the disk."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def digest(content: bytes) -> str:
     """Return what a file with this content must have: its SHA-256."""
     return sha256(content).hexdigest()
 
 
-def damaged(files: Mapping[Path, str]) -> bool:
-    """Whether a file is not there, or not what its digest says; the first one is said in a line.
+def damaged(files: Mapping[Path, str], then: str = "its run is done again") -> bool:
+    """Whether a file is not there, or not what its digest says; the first one is said in a line, and what follows.
 
     Disks and copies flip bits: a file of the right size is not yet the one that was written.
     """
@@ -153,20 +206,12 @@ def damaged(files: Mapping[Path, str]) -> bool:
             with file.open("rb") as stream:
                 found = file_digest(stream, "sha256").hexdigest()
         except OSError as error:
-            _LOG.warning("%s: %s; its run is done again", file, error.strerror or error)
+            _LOG.warning("%s: %s; %s", file, error.strerror or error, then)
             return True
         if found != expected:
-            _LOG.warning("%s: is damaged; its run is done again", file)
+            _LOG.warning("%s: is damaged; %s", file, then)
             return True
     return False
-
-
-def _sync(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _remove(path: Path) -> None:

@@ -1,5 +1,6 @@
 """Running one spec, and what comes out of it."""
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -10,6 +11,7 @@ from weft import _core
 from weft.balancer import Balancer
 from weft.errors import OutputError, unreadable
 from weft.load_sharing import LoadSharing, load_sharing
+from weft.schemas import TABLES
 from weft.spec import SpecLike, SpecText, check_text, load_spec, to_toml_value
 from weft.summary import Summary
 
@@ -101,17 +103,29 @@ class Result:
         return self._frame("scheme")
 
     def write(self, directory: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write the result directory; raises `OutputError` if it exists (unless `force`) or cannot be written."""
+        """Write a result directory; raises `OutputError` if it exists (unless `force`) or cannot be written."""
         from weft.output import staged_directory
 
         target = Path(directory)
-        if self.core is None:
-            raise OutputError(f"this result is already on disk, in {self.path}")
         with staged_directory(target, force=force) as staging:
-            staging.rmdir()  # the core wants to make it
-            self.core.write(str(staging))
+            if self.core is not None:
+                staging.rmdir()  # the core wants to make it
+                self.core.write(str(staging))
+            else:
+                self._copy(staging)
         self.path = target
         return target
+
+    def _copy(self, directory: Path) -> None:
+        """Write a result that is only on disk to another place there."""
+        from weft.durable import copy_file, write_file
+
+        assert self.path is not None
+        for name in TABLES:
+            copy_file(self.path / f"{name}.parquet", directory / f"{name}.parquet")
+        write_file(directory / "spec.toml", self.spec.encode())
+        summary = json.dumps(self.summary.raw, indent=2, ensure_ascii=False)
+        write_file(directory / "summary.json", f"{summary}\n".encode())
 
     def plot_fct(self) -> "Figure":
         """Draw flow completion time by size bin."""

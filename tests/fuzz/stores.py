@@ -100,16 +100,22 @@ def _fill_the_disk(folder: Path, random: Random) -> None:
 
 
 def _flip_a_bit(folder: Path, random: Random) -> None:
-    """Do to a table what a bad disk does."""
-    if tables := sorted(folder.rglob("out/**/run.parquet")):
-        table = random.choice(tables)
+    """Do to a file what a bad disk does."""
+    if (table := _any_file(folder, random)) is not None:
         content = bytearray(table.read_bytes())
         content[random.randrange(len(content))] ^= 1 << random.randrange(8)
         table.write_bytes(content)
 
 
+def _any_file(folder: Path, random: Random) -> Path | None:
+    """A file of the sweep's directory, or of the store that it is a view of."""
+    own = sorted(folder.rglob("out/**/run.parquet"))
+    shared = [file for file in sorted(folder.glob(".weft/??/*/*")) if file.stat().st_size]
+    places = [files for files in (own, shared) if files]
+    return random.choice(random.choice(places)) if places else None
+
+
 def _cut_a_file(folder: Path, random: Random) -> None:
-    """Do to a table what a lost machine does."""
-    if tables := sorted(folder.rglob("out/**/run.parquet")):
-        table = random.choice(tables)
+    """Do to a file what a lost machine does."""
+    if (table := _any_file(folder, random)) is not None:
         os.truncate(table, random.randrange(table.stat().st_size))

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import weft
-from weft.jobs import RunProgress
+from weft.runs.progress import RunProgress
 
 
 def test_a_run_gives_typed_statistics_and_tables(small: dict[str, int]) -> None:

@@ -83,7 +83,7 @@ def test_compare_writes_everything_it_promises(weft_command: Weft, small_options
     assert outcome.code == 0, outcome.stderr
     assert "lowest mean FCT" in outcome.stdout
     out = tmp_path / "deep" / "out"
-    assert [path.name for path in out.parent.iterdir()] == ["out"]
+    assert sorted(path.name for path in out.parent.iterdir()) == [".weft", "out"]
     files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
     figures = {f"figures/{name}.{kind}" for name in ("fct-by-size", "slowdown-cdf", "waits") for kind in ("png", "pdf")}
     runs = {
@@ -107,7 +107,7 @@ def test_an_existing_directory_needs_force(weft_command: Weft, small_options: li
     assert refused.code == 2 and "--force" in refused.stderr
     assert (tmp_path / "out" / "compare.json").read_bytes() == before
     assert weft_command(*command, "--force").code == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".weft", "out"]
 
 
 @pytest.mark.parametrize("command", [("run",), ("compare", "--schemes", "ecmp")])
@@ -149,7 +149,9 @@ def test_a_place_that_cannot_be_written_to_is_named(
     assert_refused(outcome, tmp_path, "/proc/weft")
 
 
-def test_a_full_disk_leaves_nothing(weft_command: Weft, small_options: list[str], tmp_path: Path) -> None:
+def test_a_full_disk_leaves_nothing_but_a_store_without_runs(
+    weft_command: Weft, small_options: list[str], tmp_path: Path
+) -> None:
     # A limit on file size makes every larger write fail, as a full disk does.
     script = (
         "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
@@ -161,10 +163,13 @@ def test_a_full_disk_leaves_nothing(weft_command: Weft, small_options: list[str]
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
     assert "cannot be written" in done.stderr and "Traceback" not in done.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == [".weft"]
+    assert not list(tmp_path.rglob("provenance.json")) and not list((tmp_path / ".weft/.part").iterdir())
 
 
-def test_ctrl_c_stops_within_seconds_and_leaves_nothing(small_options: list[str], tmp_path: Path) -> None:
+def test_ctrl_c_stops_within_seconds_and_leaves_nothing_but_a_store_without_runs(
+    small_options: list[str], tmp_path: Path
+) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "weft", "compare", "--schemes", "ecmp,rps", "--flows", "3000000", "--out", "out"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -179,7 +184,8 @@ def test_ctrl_c_stops_within_seconds_and_leaves_nothing(small_options: list[str]
     assert process.returncode == 130, stderr
     assert time.monotonic() - asked < 10
     assert stdout == "" and stderr.strip().endswith("stopped")
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == [".weft"]
+    assert not list(tmp_path.rglob("provenance.json")) and not list((tmp_path / ".weft/.part").iterdir())
 
 
 def test_explain_tells_settings_from_defaults(weft_command: Weft, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import weft
 from conftest import Weft
-from tiny_paper import TINY, runs_done, tree, write_tiny
+from tiny_paper import TINY, runs_done, stored_runs, tree, write_tiny
 from weft.errors import OutputError, SpecError
 from weft.papers.declared import load_paper
 from weft.papers.drawing.note import note_below, numbers_of
@@ -115,7 +115,7 @@ def test_measures_side_by_side_have_their_labels(made: Reproduction) -> None:
 
 def test_runs_that_figures_share_are_done_once(made: Reproduction) -> None:
     assert made.runs == 9 == runs_done(made.path) and made.kept == 0
-    stored = weft.load(next((made.path / "runs").glob("*/flows.parquet")).parent)
+    stored = weft.load(next(place for place in stored_runs(made.path) if (place / "flows.parquet").exists()))
     assert stored.flows.height == 30, "a run of the store is a result directory"
 
 
@@ -160,7 +160,7 @@ def test_flows_that_did_not_finish_are_told(tmp_path: Path) -> None:
     text = TINY.replace("spec = { fabric", 'spec = { run = { time_limit = "50us" }, fabric')
     folder = write_tiny(tmp_path / "papers", text)
     made = make_figures("tiny", ["1"], folder=folder, out=tmp_path / "out")
-    runs = [json.loads(path.read_text()) for path in (made.path / "runs").glob("*/summary.json")]
+    runs = [json.loads((path / "summary.json").read_text()) for path in stored_runs(made.path)]
     unfinished = sum(run["unfinished"] for run in runs)
     assert unfinished > 0 and data_of(made, "1").runs.unfinished == unfinished
     assert f"; {unfinished} flows did not finish" in made.scorecards[0].markdown()
@@ -177,7 +177,7 @@ def test_a_run_that_fails_is_told_and_leaves_a_gap(tmp_path: Path, monkeypatch: 
 
     folder, out = write_tiny(tmp_path / "papers"), tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr("weft.sweeps.run.run_text", fails_once)
+        patch.setattr("weft.runs.run.run_text", fails_once)
         broken = make_figures("tiny", ["1"], folder=folder, out=out)
     (name,) = broken.failed
     assert "contender = ecmp" in name and "seed = 2" in name and "no more paper" in broken.failed[name]

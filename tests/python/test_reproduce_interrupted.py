@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import flip_a_bit
-from tiny_paper import TINY, runs_done, tree, write_tiny
+from tiny_paper import TINY, runs_done, stored_runs, tree, write_tiny
 from weft.errors import OutputError
 from weft.papers.reproduction import make_figures
 from weft.papers.store import Store
@@ -32,7 +32,7 @@ def test_a_killed_reproduction_goes_on_and_ends_with_the_same_bytes(tmp_path: Pa
     process.wait()
     there = runs_done(out)
     assert 4 <= there < RUNS, "it was to be killed in the middle"
-    undisturbed = tree(make_figures("tiny", folder=folder, out=tmp_path / "undisturbed").path)
+    undisturbed = tree(make_figures("tiny", folder=folder, out=tmp_path / "undisturbed", store=tmp_path / "own").path)
     for name, digest in tree(out).items():
         if name in undisturbed:
             assert digest == undisturbed[name], "what has its name is whole"
@@ -43,14 +43,17 @@ def test_a_killed_reproduction_goes_on_and_ends_with_the_same_bytes(tmp_path: Pa
 
 def test_the_bytes_do_not_depend_on_how_many_runs_go_on_at_a_time(tmp_path: Path) -> None:
     folder = write_tiny(tmp_path / "papers")
-    one, four = (make_figures("tiny", folder=folder, out=tmp_path / str(jobs), jobs=jobs).path for jobs in (1, 4))
+    one, four = (
+        make_figures("tiny", folder=folder, out=tmp_path / str(jobs), jobs=jobs, store=tmp_path / f"store{jobs}").path
+        for jobs in (1, 4)
+    )
     assert tree(one) == tree(four)
 
 
 def test_a_damaged_run_is_done_again(tmp_path: Path) -> None:
     folder, out = write_tiny(tmp_path / "papers"), tmp_path / "out"
     before = tree(make_figures("tiny", folder=folder, out=out).path)
-    places = sorted((out / "runs").iterdir())
+    places = stored_runs(out)
     (places[0] / "summary.json").write_bytes(b"{")
     (places[1] / "provenance.json").unlink()
     (places[2] / "provenance.json").write_bytes(b"{")
@@ -61,8 +64,8 @@ def test_a_damaged_run_is_done_again(tmp_path: Path) -> None:
 def test_a_run_with_a_flipped_bit_is_told_and_done_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder, out = write_tiny(tmp_path / "papers"), tmp_path / "out"
     before = tree(make_figures("tiny", folder=folder, out=out).path)
-    places = sorted((out / "runs").iterdir())
-    with_table = next((out / "runs").rglob("*.parquet"))
+    places = stored_runs(out)
+    with_table = next(file for place in places for file in place.glob("*.parquet"))
     others = [place for place in places if place != with_table.parent]
     names = ("summary.json", "spec.toml", "provenance.json")
     damaged = [with_table, *(place / name for place, name in zip(others, names, strict=False))]

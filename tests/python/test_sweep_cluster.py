@@ -1,4 +1,4 @@
-"""Sweeps on a cluster: a real Dask scheduler with workers in processes of their own, one of which is killed."""
+"""Runs on a cluster: a real Dask scheduler with workers in processes of their own, one of which is killed."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,12 @@ import pytest
 import weft
 from conftest import Weft
 from sweeping import POINTS, SPEC, rows_done, tree
-from weft.sweeps.cluster import Batch, connected
+from tiny_paper import write_tiny
+from weft import _core
+from weft.papers.reproduction import make_figures
+from weft.runs.cluster import Batch, connected
+from weft.runs.run import resolved_run, simulate_far
+from weft.spec import SpecText
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install 'weft[cluster]'")
 pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip install 'weft[cluster]'")
@@ -23,6 +29,12 @@ pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip
 # Long enough runs that a worker is lost in the middle of one.
 LONGER = ("--set", "traffic.flows=300", "--seeds", "2")
 LONGER_POINTS = 2 * 3 * 2
+
+TINY_SPEC = {
+    "fabric": {"leaves": 2, "spines": 2, "hosts_per_leaf": 2},
+    "traffic": {"workload": "web-search", "flows": 30, "load": 0.3},
+}
+"""What runs of the tiny paper are, at its first load."""
 
 
 @pytest.fixture
@@ -83,9 +95,38 @@ def test_a_lost_worker_changes_nothing(
     by_process = dict(weft.load_sweep(out).provenance.group_by("process").len().iter_rows())
     assert set(by_process) == {worker.pid for worker in workers}, "both worked"
     assert by_process[workers[0].pid] < by_process[workers[1].pid]
-    here = weft_command("sweep", "my.toml", *LONGER, "--out", "here")
+    here = weft_command("sweep", "my.toml", *LONGER, "--out", "here", "--store", "own")
     assert here.code == 0
     assert tree(out) == tree(tmp_path / "here")
+
+
+def test_a_comparison_runs_on_a_cluster_and_a_reproduction_finds_its_runs(
+    tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
+) -> None:
+    address, workers = cluster
+    compared = weft.compare(["ecmp"], spec=TINY_SPEC, seeds=2, cluster=address, store=tmp_path / ".weft")
+    assert [run.flows.height for run in compared.runs] == [30, 30]
+    records = [json.loads(file.read_bytes()) for file in (tmp_path / ".weft").glob("??/*/provenance.json")]
+    assert {record["record"]["provenance"]["process"] for record in records} <= {worker.pid for worker in workers}
+    folder = write_tiny(tmp_path / "papers")
+    made = make_figures("tiny", ["1"], folder=folder, out=tmp_path / "out", cluster=address)
+    assert (made.runs, made.kept) == (8, 2) and made.ok
+
+
+def test_workers_with_other_results_are_refused_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: tuple[str, list[subprocess.Popen[bytes]]]
+) -> None:
+    theirs = _core.results_version()
+    monkeypatch.setattr(_core, "results_version", lambda: "0123456789abcdef")
+    with pytest.raises(weft.ClusterError, match=f"a weft with the results {theirs}, and this one has 0123456789abcdef"):
+        weft.sweep(SPEC, tmp_path / "out", cluster=cluster[0])
+    assert rows_done(tmp_path / "out") == 0
+
+
+def test_a_worker_with_other_results_that_comes_later_fails_its_runs() -> None:
+    run = replace(resolved_run(SpecText(""), 0, {}), results_version="0123456789abcdef")
+    outcome = simulate_far(run)
+    assert "this run is of" in (outcome.error or "") and outcome.measured is None
 
 
 def worker_of_any(out: Path, process: int) -> int:
@@ -122,11 +163,11 @@ def test_batch_jobs_are_asked_for_and_do_the_runs(tmp_path: Path, monkeypatch: p
     assert "#SBATCH -p short" in written and "--cpus-per-task=1" in written
     assert rows_done(tmp_path / "out") == POINTS
     monkeypatch.chdir(tmp_path)
-    assert tree(tmp_path / "out") == tree(weft.sweep("my.toml", "here").path)
+    assert tree(tmp_path / "out") == tree(weft.sweep("my.toml", "here", store="own").path)
 
 
 def test_a_cluster_that_cannot_be_had_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.sweeps.cluster._SECONDS_TO_CONNECT", 0.5)
+    monkeypatch.setattr("weft.runs.cluster._SECONDS_TO_CONNECT", 0.5)
     with pytest.raises(weft.ClusterError, match="no Dask scheduler answers there"):
         weft.sweep(SPEC, tmp_path / "out", cluster="tcp://127.0.0.1:1")
     monkeypatch.setenv("PATH", str(tmp_path))

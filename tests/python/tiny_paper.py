@@ -96,5 +96,10 @@ def tree(directory: Path) -> dict[str, str]:
     return {name: digest for name, digest in found.items() if not name.endswith(("provenance.json", ".lock"))}
 
 
+def stored_runs(directory: Path) -> list[Path]:
+    """The runs in the store beside a directory, those that are there as a whole."""
+    return sorted(file.parent for file in (directory.parent / ".weft").glob("??/*/provenance.json"))
+
+
 def runs_done(directory: Path) -> int:
-    return sum(1 for _ in (directory / "runs").glob("*/provenance.json"))
+    return len(stored_runs(directory))

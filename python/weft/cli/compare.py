@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from weft.cli import options
+from weft.cli.cluster import chosen_cluster
 from weft.cli.console import answers, data, log, print_json
 from weft.cli.progress import show_progress
 from weft.cli.tables import print_comparison
@@ -52,9 +53,18 @@ def compare(
     out: options.Out = None,
     force: options.Force = False,
     json: options.Json = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time. Default: one per CPU.")] = None,
+    jobs: options.Jobs = None,
+    store: options.Store = None,
+    scheduler: options.Scheduler = None,
+    slurm: options.Slurm = False,
+    pbs: options.Pbs = False,
+    workers: options.Workers = 1,
+    batch: options.BatchJob = None,
 ) -> None:
     """Run several schemes on exactly the same flows; say which wins, by how much, and why.
+
+    Runs are kept as they end, if there is an `--out` or a `--store`: the same command goes on where it was stopped, and
+    what another command ran is not run again.
 
     With `--out`, the directory gets every run, `compare.json`, the table as CSV and Parquet, figures as PNG and
     PDF, and `report.html`, one file to open in a browser or to send to somebody. With `--sample-every` there are
@@ -87,6 +97,7 @@ def compare(
     metrics = METRICS if columns is None else chosen(split_schemes(columns))
     overrides = [(key, value) for key, value in shortcuts.items() if value is not None]
     text, names = _subject(spec, preset, schemes)
+    cluster = chosen_cluster(scheduler, slurm=slurm, pbs=pbs, workers=workers, batch=batch)
     wanted = parse_seeds(seeds) if seeds is not None else None
     with show_progress(len(names) * len(wanted or (0,))) as show:
         result = comparison.compare(
@@ -95,8 +106,10 @@ def compare(
             set=[*overrides, *parse_assignments(set_ or [])],
             seeds=wanted,
             jobs=jobs,
+            cluster=cluster,
             out=out,
             force=force,
+            store=store,
             progress=show,
             command=shlex.join(["weft", *sys.argv[1:]]),
         )
@@ -104,6 +117,8 @@ def compare(
         print_json(result.to_dict())
     else:
         print_comparison(data(), result, metrics)
+    if result.kept:
+        log().print(f"{len(result.runs):,} runs, {result.kept:,} of them there before")
     if out is not None:
         log().print(f"written to {out}; open {out / 'report.html'} in a browser")
 

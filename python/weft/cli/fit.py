@@ -140,7 +140,7 @@ def _sources(spec: Path | None, preset: str | None, set_: list[str], seed: int |
 
 
 def _watch(show: "Callable[[Any], None]") -> "Callable[[str, int], Callable[[Progress], None]]":
-    from weft.jobs import RunProgress
+    from weft.runs.progress import RunProgress
 
     started = 0
 

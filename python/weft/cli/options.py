@@ -5,7 +5,25 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-__all__ = ["Bins", "Force", "Json", "Out", "Preset", "SampleEvery", "Seed", "Set", "SpecFile", "TraceFlows"]
+__all__ = [
+    "BatchJob",
+    "Bins",
+    "Force",
+    "Jobs",
+    "Json",
+    "Out",
+    "Pbs",
+    "Preset",
+    "SampleEvery",
+    "Scheduler",
+    "Seed",
+    "Set",
+    "Slurm",
+    "SpecFile",
+    "Store",
+    "TraceFlows",
+    "Workers",
+]
 
 SpecFile: TypeAlias = Annotated[
     Path | None, typer.Argument(help="Spec file (TOML). Without it, every setting has its default.", show_default=False)
@@ -52,4 +70,29 @@ TraceFlows: TypeAlias = Annotated[
         help="Note which links the N largest flows take, for the replay in the report; needs --sample-every.",
         show_default=False,
     ),
+]
+Store: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="DIR",
+        help="Where runs are kept, for all commands. Default: $WEFT_STORE, or .weft beside --out.",
+        show_default=False,
+    ),
+]
+Jobs: TypeAlias = Annotated[
+    int | None, typer.Option("--jobs", min=1, help="Runs at a time on this machine. Default: one per CPU.")
+]
+Scheduler: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--scheduler", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler: tcp://host:8786."),
+]
+Slurm: TypeAlias = Annotated[bool, typer.Option("--slurm", help="Run in batch jobs of SLURM, by dask-jobqueue.")]
+Pbs: TypeAlias = Annotated[bool, typer.Option("--pbs", help="Run in batch jobs of PBS, by dask-jobqueue.")]
+Workers: TypeAlias = Annotated[
+    int, typer.Option("--workers", min=1, help="With --slurm or --pbs: batch jobs to ask for.")
+]
+BatchJob: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--batch", metavar="KEY=VALUE", help="With --slurm or --pbs: what a job gets, e.g. --batch cores=8."),
 ]

@@ -10,8 +10,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tas
 from rich.text import Text
 
 from weft.cli.console import log
-from weft.jobs import JobsCallback, RunProgress
 from weft.quantity import count, time_us
+from weft.runs.progress import JobsCallback, RunProgress
 
 __all__ = ["clock", "show_progress"]
 

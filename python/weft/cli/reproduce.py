@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from weft.cli import options
+from weft.cli.cluster import chosen_cluster
 from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
 from weft.cli.sweep_progress import show_sweep
 from weft.errors import SpecError
@@ -41,22 +42,28 @@ def reproduce(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Where runs and figures go. Default: out/reproduce-SCALE."),
+        typer.Option("--out", "-o", metavar="DIR", help="Where figures go. Default: out/reproduce-SCALE."),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time. Default: one per CPU.")] = None,
-    force: Annotated[bool, typer.Option("--force", "-f", help="Do runs again that are in --out.")] = False,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Do runs again that are there.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List figures and tables, and how long they take.")] = False,
     write_times: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write what the figures took on two cores to this file.", hidden=True),
     ] = None,
     json: options.Json = False,
+    jobs: options.Jobs = None,
+    store: options.Store = None,
+    scheduler: options.Scheduler = None,
+    slurm: options.Slurm = False,
+    pbs: options.Pbs = False,
+    workers: options.Workers = 1,
+    batch: options.BatchJob = None,
 ) -> None:
     """Make figures and tables of the papers again, with a verdict on each claim that they test.
 
-    Each figure is a declared experiment. Runs that figures share are done once; those that are in --out, from the
-    same resolved spec and version, are not done again: what was stopped or killed goes on with the same command.
-    A run that fails is recorded; the rest go on, and the exit code is 3.
+    Each figure is a declared experiment. Runs that figures share are done once; those that are there, from the same
+    resolved spec and version of the results, are not done again: what was stopped or killed goes on with the same
+    command. A run that fails is recorded; the rest go on, and the exit code is 3.
 
     **Examples**
 
@@ -76,11 +83,21 @@ def reproduce(
         return
     if paper is None:
         raise SpecError("which paper? Name one, or all; weft reproduce --list shows every figure")
+    cluster = chosen_cluster(scheduler, slurm=slurm, pbs=pbs, workers=workers, batch=batch)
     known = read_times(write_times) if write_times is not None else {}
     with show_sweep("runs") as show:
         watch = Shown(show)
         result = make(
-            paper, *names, scale=cast("Scale", scale), seeds=seeds, out=out, jobs=jobs, force=force, watch=watch
+            paper,
+            *names,
+            scale=cast("Scale", scale),
+            seeds=seeds,
+            out=out,
+            jobs=jobs,
+            cluster=cluster,
+            force=force,
+            store=store,
+            watch=watch,
         )
     if write_times is not None:
         from weft.output import write_file

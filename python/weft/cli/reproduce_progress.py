@@ -4,7 +4,7 @@ from weft.cli.progress import clock
 from weft.cli.sweep_progress import ShownSweep
 from weft.papers.making import Made
 from weft.papers.reproduction import Watcher
-from weft.sweeps.progress import SweepProgress
+from weft.runs.progress import SweepProgress
 
 __all__ = ["Shown", "many"]
 

@@ -43,8 +43,8 @@ def run(
     """
     from weft._core import Progress
     from weft.catalog import preset as find_preset
-    from weft.jobs import RunProgress
     from weft.output import check_target
+    from weft.runs.progress import RunProgress
     from weft.simulation import run_text
     from weft.spec import load_spec, parse_assignments
 

@@ -1,11 +1,12 @@
 """`weft sweep`: every combination of the fields of a spec that are lists."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from weft.cli import options
+from weft.cli.cluster import chosen_cluster
 from weft.cli.compare import parse_seeds, split_schemes
 from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
 from weft.cli.sweep_progress import show_sweep
@@ -14,7 +15,6 @@ from weft.errors import SpecError
 
 if TYPE_CHECKING:
     from weft.sweeps import Sweep
-    from weft.sweeps.cluster import Cluster
 
 __all__ = ["register"]
 
@@ -35,7 +35,10 @@ def sweep(
     ] = None,
     schemes: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="Sweep the load balancer; parameters after colons: letflow:gap=100us."),
+        typer.Option(
+            metavar="A,B,...",
+            help="Sweep the load balancer, the transport, or both, as for weft compare: letflow:gap=100us, mptcp+ecmp.",
+        ),
     ] = None,
     seeds: Annotated[
         str | None, typer.Option(help="Sweep the seed: how many (5 means 1 to 5), or which: 3,7,9 or 10-19.")
@@ -53,26 +56,20 @@ def sweep(
     ] = None,
     force: Annotated[bool, typer.Option("--force", "-f", help="Begin anew: remove what is in --out.")] = False,
     json: options.Json = False,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs at a time on this machine. Default: one per CPU.")
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster of this scheduler: tcp://host:8786.")
-    ] = None,
-    slurm: Annotated[bool, typer.Option("--slurm", help="Run in batch jobs of SLURM, by dask-jobqueue.")] = False,
-    pbs: Annotated[bool, typer.Option("--pbs", help="Run in batch jobs of PBS, by dask-jobqueue.")] = False,
-    workers: Annotated[int, typer.Option(min=1, help="With --slurm or --pbs: batch jobs to ask for.")] = 1,
-    batch: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="With --slurm or --pbs: what a job gets, e.g. --batch cores=8."),
-    ] = None,
+    jobs: options.Jobs = None,
+    store: options.Store = None,
+    scheduler: options.Scheduler = None,
+    slurm: options.Slurm = False,
+    pbs: options.Pbs = False,
+    workers: options.Workers = 1,
+    batch: options.BatchJob = None,
 ) -> None:
     """Run every combination of the fields of a spec that are lists.
 
     Any field may be a list: `load = [0.2, 0.4]`. A field that is a list by itself is swept by a list of lists, and
     the load balancer by several `[[balancer]]` tables. All combinations are checked before the first run.
 
-    A run that is in the directory already, from the same resolved spec and version, is not run again: a sweep that
+    A run that is there already, from the same resolved spec and version of the results, is not run again: a sweep that
     was stopped, killed or ran out of disk goes on with the same command. A run that fails is recorded; the rest go
     on, and the exit code is 3.
 
@@ -90,7 +87,7 @@ def sweep(
 
     metrics = METRICS if columns is None else chosen(split_schemes(columns))
     text, names = _subject(spec, preset, schemes)
-    cluster = _cluster(scheduler, slurm=slurm, pbs=pbs, workers=workers, batch=batch)
+    cluster = chosen_cluster(scheduler, slurm=slurm, pbs=pbs, workers=workers, batch=batch)
     target = out if out is not None else Path("out") / (spec.stem if spec is not None else preset or "sweep")
     with show_sweep() as show:
         result = run_sweep(
@@ -102,6 +99,7 @@ def sweep(
             set=parse_assignments(set_ or []),
             jobs=jobs,
             cluster=cluster,
+            store=store,
             force=force,
             progress=show,
         )
@@ -123,28 +121,6 @@ def _subject(spec: Path | None, preset: str | None, schemes: str | None) -> tupl
         raise SpecError(f"--preset {preset} stands in place of a spec: give it or {spec}, not both")
     found = find_preset(preset)
     return found.spec, names if names is not None else list(found.schemes)
-
-
-def _cluster(
-    scheduler: str | None, *, slurm: bool, pbs: bool, workers: int, batch: list[str] | None
-) -> "Cluster | None":
-    from weft.sweeps.cluster import Batch
-
-    if (scheduler is not None) + slurm + pbs > 1:
-        raise SpecError("--scheduler, --slurm and --pbs are three ways to one cluster: give one of them")
-    if not slurm and not pbs:
-        if workers != 1 or batch:
-            raise SpecError(f"{'--batch' if batch else '--workers'} is about batch jobs: it needs --slurm or --pbs")
-        return scheduler
-    system: Literal["slurm", "pbs"] = "slurm" if slurm else "pbs"
-    return Batch(system, workers, dict(_batch_option(text) for text in batch or []))
-
-
-def _batch_option(text: str) -> tuple[str, Any]:
-    key, separator, value = (part.strip() for part in text.partition("="))
-    if not separator or not key or not value:
-        raise SpecError(f"--batch {text!r}: expected key=value, for example --batch cores=8")
-    return key, int(value) if value.isdecimal() else value
 
 
 def _close(result: "Sweep") -> None:

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from weft.cli.console import log
 from weft.cli.progress import clock
-from weft.sweeps.progress import SweepProgress
+from weft.runs.progress import SweepProgress
 
 __all__ = ["ShownSweep", "show_sweep"]
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from weft.papers.declared import Scale
     from weft.papers.reproduction import Reproduction, Watcher
+    from weft.runs.cluster import Cluster
 
 __all__ = ["reproduce"]
 
@@ -18,18 +19,32 @@ def reproduce(
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     force: bool = False,
+    cluster: "Cluster | None" = None,
+    store: str | os.PathLike[str] | None = None,
     watch: "Watcher | None" = None,
 ) -> "Reproduction":
     """Make figures of a paper again, or all of them: runs, drawings, data and verdicts.
 
     `paper` is "meet", "tr", "qall", "lbt", "maxpass" or "all"; `figures` are names as in `weft reproduce --list`, by
     default all of the paper. With `seeds`, no more than the first so many seeds of each experiment are run, and the
-    figures and verdicts say so. Runs that are in `out` (`out/reproduce-quick` or `-paper` unless told) are not done
-    again, unless `force` says so; a run that fails does not stop the rest. `watch` is told how far it has come.
+    figures and verdicts say so. `out` is `out/reproduce-quick` or `-paper` unless told. Runs that are in the store
+    (`store`, by default `.weft` beside `out`) are not done again, unless `force` says so; a run that fails does not
+    stop the rest. `cluster` is as for `weft.sweep`; `watch` is told how far it has come.
 
     Raises `SpecError` for an unknown name, before anything is run, and `OutputError` if `out` holds something else, is
     in use, or cannot be written.
     """
     from weft.papers.reproduction import make_figures
 
-    return make_figures(paper, figures, scale=scale, seeds=seeds, out=out, jobs=jobs, force=force, watch=watch)
+    return make_figures(
+        paper,
+        figures,
+        scale=scale,
+        seeds=seeds,
+        out=out,
+        jobs=jobs,
+        cluster=cluster,
+        force=force,
+        store=store,
+        watch=watch,
+    )

@@ -10,7 +10,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft import _core
 from weft.errors import OutputError, SpecError, Stopped
 from weft.papers.declared import FigureSpec, Paper, Scale
 from weft.papers.drawing import draw, note_below, write
@@ -20,10 +19,10 @@ from weft.papers.runs import Case, Plan, cases_of_experiment
 from weft.papers.scorecard import figure_verdicts
 from weft.papers.special import SpecialContext, find_special
 from weft.papers.store import INPUTS, Store
+from weft.runs.execution import Executor
+from weft.runs.run import Run, resolved_run
 from weft.simulation import Result
 from weft.spec import SpecText
-from weft.sweeps.run import Run
-from weft.sweeps.threads import run_in_threads
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,7 +58,7 @@ class Maker:
 
     store: Store
     scale: Scale
-    jobs: int
+    executor: Executor
     kept: frozenset[str] = frozenset()
     """Runs that were there before."""
     _cpu_s: float = 0.0
@@ -71,7 +70,7 @@ class Maker:
         clock = time.thread_time if figure.special is None else time.process_time
         began = clock()
         self._cpu_s, self._simulating_s = 0.0, 0.0
-        result = lru_cache(_RUNS_HELD)(lambda case: self.store.result(plan.run(case).id))
+        result = lru_cache(_RUNS_HELD)(lambda case: self._result(plan.run(case)))
         runs = self._runs_used(paper, plan, cases)
         place = f"{paper.name}/{figure.name}"
         self.store.remove(f"{place}/verdicts.json")  # written last: until then, the figure is not there
@@ -96,7 +95,7 @@ class Maker:
             paper=paper,
             figure=figure,
             scale=self.scale,
-            jobs=self.jobs,
+            jobs=self.executor.workers,
             cases={
                 name: list(cases_of_experiment(paper.experiments[name].at(self.scale))) for name in figure.experiments
             },
@@ -108,8 +107,9 @@ class Maker:
         return find_special(figure.special).make(context)
 
     def _runs_used(self, paper: Paper, plan: Plan, cases: Sequence[Case]) -> RunsUsed:
-        ids = list(dict.fromkeys(plan.run(case).id for case in cases))
-        records = [record for run_id in ids if (record := self.store.record(run_id)) is not None]
+        own = {run.id: run for run in map(plan.run, cases)}
+        stored = [found for run in own.values() if (found := self.store.get(run)) is not None]
+        summaries = [found.result.summary for found in stored]
         points: dict[str, set[str]] = {}
         for case in cases:
             for key, label in case.labels:
@@ -117,33 +117,34 @@ class Maker:
         experiments = {case.experiment: paper.experiments[case.experiment].at(self.scale) for case in cases}
         return RunsUsed(
             scale=self.scale,
-            runs=len(ids),
-            reused=sum(run_id in self.kept for run_id in ids),
-            failed=sum(record["status"] != "done" for record in records),
-            unfinished=sum(self.store.unfinished(run_id) for run_id in ids),
-            cpu_s=sum(record["measured"].get("cpu_s", 0.0) for record in records),
+            runs=len(own),
+            reused=sum(run_id in self.kept for run_id in own),
+            failed=sum(map(self.store.failed, own.values())),
+            unfinished=sum(summary.unfinished for summary in summaries),
+            cpu_s=sum(found.record.measured.cpu_s for found in stored),
             seeds=max((len(experiment.seeds_run) for experiment in experiments.values()), default=1),
             declared_seeds=max((experiment.seeds for experiment in experiments.values()), default=1),
-            flows=tuple(sorted({record["flows"] for record in records if record["flows"] is not None})),
+            flows=tuple(sorted({summary.flows for summary in summaries})),
             points={key: len(labels) for key, labels in points.items()},
         )
 
     def _simulate(self, specs: Sequence[SpecText], tables: Iterable[str]) -> list[Result | None]:
         """Do the runs of a special figure that no experiment declares."""
         began = time.process_time()
-        runs = [self._resolved(number, spec, tuple(sorted(tables))) for number, spec in enumerate(specs)]
-        todo = {run.id: self.store.with_known_tables(run) for run in runs if not self.store.is_done(run)}
-        run_in_threads(list(todo.values()), workers=self.jobs, done=self.store.commit)
-        for run in {run.id: run for run in runs}.values():
-            record = self.store.record(run.id)
-            self._cpu_s += record["measured"].get("cpu_s", 0.0) if record is not None else 0.0
+        kept = tuple(sorted(tables))
+        runs = [resolved_run(spec, number, {"run": str(number)}, tables=kept) for number, spec in enumerate(specs)]
+        once = {run.id: run for run in runs}
+        there = {run_id: stored for run_id, run in once.items() if (stored := self.executor.find(run)) is not None}
+        for stored in there.values():
+            self.store.found(stored)
+        self.executor.do([run for run in once.values() if run.id not in there], self.store.note)
+        self._cpu_s += sum(found.record.measured.cpu_s for run in once.values() if (found := self.store.get(run)))
         self._simulating_s += time.process_time() - began
-        return [self.store.result(run.id) for run in runs]
+        return [self._result(run) for run in runs]
 
-    def _resolved(self, number: int, spec: SpecText, tables: Sequence[str]) -> Run:
-        answer = json.loads(_core.resolve(spec.text, base_dir=spec.base_dir, origin=spec.origin))
-        text = SpecText(answer["toml"], origin="resolved spec")
-        return Run(number, {"run": str(number)}, "", text, answer["spec_hash"], _core.version(), tables)
+    def _result(self, run: Run) -> Result | None:
+        stored = self.store.get(run)
+        return None if stored is None else stored.result
 
     def _keep(self, name: str, text: str) -> Path:
         """Keep a file that a spec of a special figure names; returns its place."""

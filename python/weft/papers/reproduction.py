@@ -8,16 +8,17 @@ from typing import Any
 
 from weft import _core
 from weft.errors import SpecError
-from weft.jobs import default_jobs
 from weft.papers.declared import DATA, SCALES, FigureSpec, Paper, Scale, load_paper, paper_names
 from weft.papers.making import Made, Maker
 from weft.papers.reading import nearest
 from weft.papers.runs import Case, Plan, cases_of_figure, needed_tables
 from weft.papers.scorecard import Scorecard, read_scorecard
 from weft.papers.store import Store
-from weft.sweeps.progress import SweepProgress, Tracker
-from weft.sweeps.run import Outcome, Run
-from weft.sweeps.threads import run_in_threads
+from weft.runs.cluster import Cluster
+from weft.runs.execution import Executor
+from weft.runs.progress import SweepProgress, Tracker
+from weft.runs.run import Outcome, Run
+from weft.runs.store import Stored, place_of_store
 
 __all__ = ["ALL", "Planned", "Reproduction", "Watcher", "make_figures", "planned"]
 
@@ -97,20 +98,20 @@ def make_figures(
     seeds: int | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
+    cluster: Cluster | None = None,
     force: bool = False,
+    store: str | os.PathLike[str] | None = None,
     folder: str | os.PathLike[str] = DATA,
     watch: Watcher | None = None,
 ) -> Reproduction:
     """Do what `weft.reproduce` says, with the papers whose declarations are in `folder`."""
-    workers = default_jobs() if jobs is None else jobs
-    if workers < 1:
-        raise SpecError(f"jobs: at least one run at a time is needed, not {workers}")
+    target = Path(out) if out is not None else Path("out") / f"reproduce-{scale}"
+    executor = Executor(place_of_store(target, store), jobs=jobs, cluster=cluster)
     chosen = planned(paper, figures, scale=scale, seeds=seeds, folder=folder)
     feasible = [one for one in chosen if one.figure.reason is None]
     runs = _runs(feasible)
-    target = Path(out) if out is not None else Path("out") / f"reproduce-{scale}"
-    with Store(target, paper_names(Path(folder))) as store:
-        work = _Work(store, feasible, runs, workers, force=force)
+    with Store(target, paper_names(Path(folder))) as view, executor:
+        work = _Work(view, feasible, runs, executor, force=force)
         results = work.do(watch, scale)
         return Reproduction(
             path=target,
@@ -120,7 +121,7 @@ def make_figures(
             runs=len(work.runs),
             kept=len(work.kept),
             failed=work.failed,
-            scorecards=_scorecards(store, chosen),
+            scorecards=_scorecards(view, chosen),
         )
 
 
@@ -157,11 +158,14 @@ class _Work:
     """The runs of some figures, and the figures as their runs are done."""
 
     def __init__(
-        self, store: Store, figures: Sequence[Planned], runs: Mapping[str, Run], workers: int, *, force: bool
+        self, store: Store, figures: Sequence[Planned], runs: Mapping[str, Run], executor: Executor, *, force: bool
     ) -> None:
-        self._store, self._figures, self._workers = store, figures, workers
+        self._store, self._figures, self._executor = store, figures, executor
         self.runs = runs
-        self.kept = frozenset(key for key, run in self.runs.items() if not force and store.is_done(run))
+        there = [] if force else [stored for run in runs.values() if (stored := executor.find(run)) is not None]
+        for stored in there:
+            store.found(stored)
+        self.kept = frozenset(stored.run.id for stored in there)
         self.failed: dict[str, str] = {}
         self._made: dict[str, Made] = {}
 
@@ -169,8 +173,8 @@ class _Work:
         """Do the runs in the order of the figures; make each figure once its runs are done, special ones last."""
         told = watch or Watcher()
         told.begins(len(self._figures), len(self.runs), len(self.kept))
-        maker = Maker(self._store, scale, self._workers, self.kept)
-        todo = [self._store.with_known_tables(run) for key, run in self.runs.items() if key not in self.kept]
+        maker = Maker(self._store, scale, self._executor, self.kept)
+        todo = [run for key, run in self.runs.items() if key not in self.kept]
         tracker = Tracker(len(self.runs), len(self.kept), told.run)
         waiting = {one.figure.key: {one.plan.run(case).id for case in one.cases} - self.kept for one in self._figures}
 
@@ -179,8 +183,8 @@ class _Work:
                 self._made[one.figure.key] = maker.make(one.figure, one.paper, one.plan, one.cases)
                 told.made(self._made[one.figure.key])
 
-        def keep(run: Run, outcome: Outcome) -> None:
-            self._store.commit(run, outcome)
+        def keep(run: Run, outcome: Outcome, stored: Stored | None) -> None:
+            self._store.note(run, outcome, stored)
             if outcome.error is not None:
                 self.failed[run.name] = outcome.error
             for needed in waiting.values():
@@ -189,7 +193,7 @@ class _Work:
             # One figure at a time: the others wait while the cores have runs to do.
             make(one for one in self._left() if not waiting[one.figure.key] and one.figure.special is None)
 
-        run_in_threads(todo, workers=self._workers, done=keep, share=tracker.running if watch else None)
+        self._executor.do(todo, keep, watch=tracker.running if watch else None)
         while rest := self._left():
             make(iter(rest))
         return [self._made[one.figure.key] for one in self._figures]

@@ -1,23 +1,21 @@
 """From an experiment to its runs: every contender at every place of the grid, with every seed, resolved.
 
-A run is addressed as those of a sweep are, by the hash of its resolved spec and the version: figures and papers whose
-experiments meet in a run share it.
+A run is addressed as those of all commands are, by the hash of its resolved spec and the version of the results:
+figures and papers whose experiments meet in a run share it.
 """
 
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from weft import _core
 from weft.catalog import preset
 from weft.errors import SpecError, retold
 from weft.papers.declared import Experiment, FigureSpec, Measure, PanelSpec, Paper, Scale
 from weft.papers.views import VIEWS
+from weft.runs.run import Run, resolved_run
 from weft.spec import SpecText, load_spec, to_toml_value
 from weft.sweeps.grid import SEED
-from weft.sweeps.run import Run
 
 __all__ = ["Case", "Plan", "cases_of_experiment", "cases_of_figure", "cases_of_panel", "needed_tables"]
 
@@ -116,14 +114,10 @@ class Plan:
         labels = {"experiment": f"{self.paper.name} {case.experiment}", "contender": case.contender}
         labels |= dict(case.labels) | {"seed": str(case.seed)}
         try:
-            answer = json.loads(
-                _core.resolve(base.text, base_dir=base.base_dir, overrides=overrides, origin=base.origin)
-            )
+            return resolved_run(base, 0, labels, overrides=overrides, tables=())
         except SpecError as error:
             where = ", ".join(f"{key} = {label}" for key, label in labels.items())
             raise retold(error, origin=error.origin, where=f" (at {self.scale} scale, {where})") from None
-        text = SpecText(answer["toml"], origin="resolved spec")
-        return Run(0, labels, "", text, answer["spec_hash"], _core.version(), tables=())
 
     def _base(self, experiment: Experiment) -> SpecText:
         """Return the spec of an experiment: the preset's, with the tables that the experiment has in its place."""

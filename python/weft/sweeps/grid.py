@@ -19,7 +19,7 @@ from weft.simulation import Overrides, override_pairs
 from weft.spec import SpecText, parse_document, to_toml_value
 from weft.variant import Variant, parse_variants
 
-__all__ = ["SEED", "Axis", "Grid", "Vary", "parse_vary", "read_grid"]
+__all__ = ["SEED", "Axis", "Grid", "Vary", "parse_vary", "partitions", "read_grid"]
 
 SEED = "run.seed"
 
@@ -49,10 +49,6 @@ class Axis:
     labels: tuple[str, ...]
     contenders: bool = False
     """Whether the values are contenders, as on the command line: each takes the place of one table, or of two."""
-
-    def partition(self, place: int) -> str:
-        """Name the directory of a value: `traffic.load=0.2`."""
-        return f"{self.key}={quote(self.labels[place], safe='')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +115,11 @@ def read_grid(
     if points > MOST_POINTS:
         raise SpecError(f"{spec.origin}: {points:,} points: a sweep has at most {MOST_POINTS:,}")
     return Grid(spec, tuple(sets), tuple(axes.values()))
+
+
+def partitions(labels: Mapping[str, str]) -> str:
+    """Name the directories of a point below each data set: `traffic.load=0.2/run.seed=1`."""
+    return "/".join(f"{key}={quote(label, safe='')}" for key, label in labels.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from weft.metrics import ALL_METRICS, estimates
 from weft.statistics import Estimate
 from weft.summary import Summary
 from weft.sweeps.grid import SEED
-from weft.sweeps.run import RUNS
-from weft.sweeps.store import DATA, PROVENANCE, TABLE, read_manifest, read_provenance
+from weft.sweeps.provenance import PROVENANCE, Row, read_provenance
+from weft.sweeps.store import DATA, RUNS, TABLE, read_manifest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -160,7 +160,7 @@ def load_sweep(directory: str | os.PathLike[str]) -> Sweep:
     path = Path(directory)
     swept = read_manifest(path)
     provenance = read_provenance(path)
-    rows = {row["point"]: row for row in provenance.values()}
+    rows = {row.point: row for row in provenance.values()}
     runs = []
     for values in itertools.product(*swept.values()):
         labels = dict(zip(swept, values, strict=True))
@@ -184,12 +184,11 @@ def _summaries(path: Path) -> dict[str, str]:
         raise OutputError(f"{path / RUNS}: cannot be read: {error}") from None
 
 
-def _run(labels: Mapping[str, str], row: Mapping[str, Any], summaries: Mapping[str, str]) -> SweepRun:
-    if row["status"] != "done" or row["run"] not in summaries:
-        return SweepRun(labels, None, row["error"] or "its row in the table of runs is missing")
-    measured = {key: row[key] for key in ("cpu_s", "wall_s", "packet_hops_per_cpu_s", "memory_bytes")}
-    name = f"{RUNS}: summary of {row['run']}"
-    return SweepRun(labels, Summary.read(decode(summaries[row["run"]], dict[str, Any], name) | measured, name), None)
+def _run(labels: Mapping[str, str], row: Row, summaries: Mapping[str, str]) -> SweepRun:
+    if row.status != "done" or row.run not in summaries:
+        return SweepRun(labels, None, row.error or "its row in the table of runs is missing")
+    name = f"{RUNS}: summary of {row.run}"
+    return SweepRun(labels, Summary.read(decode(summaries[row.run], dict[str, Any], name) | row.measured, name), None)
 
 
 def table_files(sweep: Sweep) -> dict[str, bytes]:

@@ -1,12 +1,11 @@
-"""The directory of a sweep: files that are whole or not there, one writer at a time, and what is done already.
+"""The directory of a sweep: a view of runs in the store, whole by itself; one writer at a time.
 
-A run counts as done once its row of provenance is there, which is written last and taken away first, and as long as
-every table is what its SHA-256 in that row says.
+A run counts as there once its row of provenance is, which is written last and taken away first, and as long as every
+table is what its SHA-256 in that row says. Its tables are copies of those in the store.
 """
 
 import contextlib
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -17,22 +16,23 @@ import msgspec
 
 from weft.decoding import read_json
 from weft.durable import DurableDirectory, damaged, digest
-from weft.errors import OutputError, unreadable
+from weft.errors import OutputError
+from weft.metrics import ALL_METRICS
+from weft.runs.run import Outcome, Run
+from weft.runs.store import Stored
 from weft.schemas import TABLES
-from weft.sweeps.grid import Grid
-from weft.sweeps.run import RUNS, Outcome, Run
+from weft.sweeps.grid import Grid, partitions
+from weft.sweeps.provenance import FILE, PROVENANCE, Row, readable_provenance, row_of, row_text
 
-__all__ = ["DATA", "MANIFEST", "PROVENANCE", "TABLE", "Store", "read_manifest", "read_provenance"]
+__all__ = ["DATA", "MANIFEST", "RUNS", "TABLE", "Store", "read_manifest"]
 
-PROVENANCE = "provenance"
 MANIFEST = "sweep.json"
 TABLE = "table"
+RUNS = "runs"
+"""The data set with a row per run."""
 DATA = (RUNS, *TABLES)
 """The Parquet data sets that are partitioned by the swept fields, but for the provenance."""
 
-_LOG = logging.getLogger(__name__)
-
-_FILE = "run.parquet"
 _OWN = {MANIFEST, PROVENANCE, *DATA, f"{TABLE}.csv", f"{TABLE}.parquet", "report.html"}
 
 
@@ -44,7 +44,7 @@ class Store:
         self._runs = runs
         self._swept = {axis.key: list(axis.labels) for axis in grid.axes}
         self._force = force
-        self._found: dict[str, dict[str, Any]] = {}
+        self._found: dict[str, Row] = {}
         self._files = DurableDirectory(directory, MANIFEST, _OWN, "sweep")
 
     def __enter__(self) -> Self:
@@ -75,47 +75,50 @@ class Store:
                 f"{self.path}: holds a sweep of {', '.join(swept) or 'nothing'}, and this is one of "
                 f"{', '.join(self._swept) or 'nothing'}; choose another --out, or --force to begin anew"
             )
-        here = {run.directory for run in self._runs}
-        self._found = self._rows()
+        here = {partitions(run.labels) for run in self._runs}
+        self._found = readable_provenance(self.path)
         for place, row in self._found.items():
             if place not in here:
-                point = row["point"] or "a run of nothing swept"
+                point = row.point or "a run of nothing swept"
                 raise OutputError(
                     f"{self.path}: holds {point}, which is not part of this sweep; "
                     "choose another --out, or --force to begin anew"
                 )
 
     def done(self) -> set[int]:
-        """Return the indices of the runs that are there, whole, from this spec and this version."""
-        found = self._found
-        return {run.index for run in self._runs if self._is_done(run, found.get(run.directory))}
+        """Return the indices of the runs that are there, whole, from this spec and this version of the results."""
+        return {run.index for run in self._runs if self._is_done(run, self._found.get(partitions(run.labels)))}
 
-    def _rows(self) -> dict[str, dict[str, Any]]:
-        """Read the provenance; a row that is damaged is said, and passed over: its run is to be done again."""
-        try:
-            return read_provenance(self.path)
-        except OutputError:
-            return _readable_rows(self.path / PROVENANCE)
-
-    def _is_done(self, run: Run, row: Mapping[str, Any] | None) -> bool:
-        if row is None or row["run"] != run.id or row["status"] != "done":
+    def _is_done(self, run: Run, row: Row | None) -> bool:
+        if row is None or row.run != run.id or row.status != "done" or len(row.tables) != len(row.table_sha256):
             return False
-        tables, digests = row["tables"], row.get("table_sha256") or ()  # none were written by earlier versions
-        if len(tables) != len(digests):
-            return False
-        places = [self._place(name, run) for name in tables]
-        return not damaged(dict(zip(places, digests, strict=True)))
+        places = [self._place(name, run) for name in row.tables]
+        return not damaged(dict(zip(places, row.table_sha256, strict=True)), "the files of its run are written again")
 
-    def commit(self, run: Run, outcome: Outcome) -> None:
-        """Write what a run left behind; whatever interrupts this, the run is then there as a whole or not at all."""
+    def commit(self, run: Run, stored: Stored) -> None:
+        """Write the files of a run; whatever interrupts this, they are then there as a whole or not at all."""
+        record = stored.record
+        row = _row(stored)
+        tables = {name: record.files[stored.table(name).name] for name in TABLES if record.rows[name]}
+        with self._files.explained():
+            self._files.take_away(self._place(PROVENANCE, run))
+            self._files.put(self._place(RUNS, run), row)
+            for name in TABLES:
+                if name in tables:
+                    self._files.put_copy(self._place(name, run), stored.table(name))
+                else:
+                    self._files.take_away(self._place(name, run))
+            whole = row_of(run, record.provenance, measured=record.measured, tables={RUNS: digest(row)} | tables)
+            self._files.put(self._place(PROVENANCE, run), row_text(whole))
+
+    def fail(self, run: Run, outcome: Outcome) -> None:
+        """Record that a run failed, and take away what was there of it."""
         with self._files.explained():
             self._files.take_away(self._place(PROVENANCE, run))
             for name in DATA:
-                if name in outcome.tables:
-                    self._files.put(self._place(name, run), outcome.tables[name])
-                else:
-                    self._files.take_away(self._place(name, run))
-            self._files.put(self._place(PROVENANCE, run), _provenance_row(run, outcome))
+                self._files.take_away(self._place(name, run))
+            failed = row_of(run, outcome.provenance, error=outcome.error)
+            self._files.put(self._place(PROVENANCE, run), row_text(failed))
 
     def write(self, files: Mapping[str, bytes]) -> None:
         """Write files of the whole sweep, such as its table."""
@@ -124,40 +127,7 @@ class Store:
                 self._files.put(self.path / name, content)
 
     def _place(self, table: str, run: Run) -> Path:
-        return self.path / table / run.directory / _FILE
-
-
-def read_provenance(directory: Path) -> dict[str, dict[str, Any]]:
-    """Read the rows of provenance, each by the directories of its point."""
-    import polars as pl
-
-    place = directory / PROVENANCE
-    if next(place.rglob(_FILE), None) is None:
-        return {}
-    try:
-        frame = pl.scan_parquet(place / f"**/{_FILE}", hive_partitioning=False, include_file_paths="path").collect()
-    except unreadable() as error:
-        raise OutputError(f"{place}: cannot be read: {error}") from None
-    return {_point(Path(row["path"]), place): row for row in frame.to_dicts()}
-
-
-def _readable_rows(place: Path) -> dict[str, dict[str, Any]]:
-    import polars as pl
-
-    damage: tuple[type[BaseException], ...] = (ValueError, *unreadable())
-    found: dict[str, dict[str, Any]] = {}
-    for file in sorted(place.rglob(_FILE)):
-        try:
-            (row,) = pl.read_parquet(file).to_dicts()
-            found[_point(file, place)] = row
-        except damage:
-            _LOG.warning("%s: is damaged; its run is done again", file)
-    return found
-
-
-def _point(file: Path, place: Path) -> str:
-    """Return the directories of the point that a file is of."""
-    return str(file.parent.relative_to(place)).removeprefix(".")
+        return self.path / table / partitions(run.labels) / FILE
 
 
 def read_manifest(directory: Path) -> dict[str, list[str]]:
@@ -174,35 +144,16 @@ class _Manifest(msgspec.Struct, frozen=True):
     swept: dict[str, list[str]]
 
 
-def _provenance_row(run: Run, outcome: Outcome) -> bytes:
+def _row(stored: Stored) -> bytes:
+    """Make the table of runs for one run: a row with every metric, and the summary as JSON."""
     import polars as pl
 
-    row = dict(outcome.provenance) | {
-        "point": run.name if run.labels else "",
-        "seed": _seed(run),
-        "status": "done" if outcome.error is None else "failed",
-        "error": outcome.error,
-        "tables": list(outcome.tables),
-        "table_sha256": [digest(content) for content in outcome.tables.values()],
-    }
-    schema: dict[str, Any] = {
-        **dict.fromkeys(("run", "status", "error", "point", "version", "spec_hash"), pl.String),
-        "seed": pl.Int64,
-        "host": pl.String,
-        "process": pl.Int64,
-        "started": pl.Datetime("us", "UTC"),
-        **dict.fromkeys(("took_s", "cpu_s", "wall_s", "packet_hops_per_cpu_s"), pl.Float64),
-        "memory_bytes": pl.Int64,
-        "tables": pl.List(pl.String),
-        "table_sha256": pl.List(pl.String),
-        "spec": pl.String,
-    }
+    summary = stored.result.summary
+    names = {"run": stored.run.id, "scheme": summary.scheme, "seed": summary.seed, "flows": summary.flows}
+    metrics = {metric.key: metric.read(summary) for metric in ALL_METRICS}
+    schema: dict[str, Any] = {"run": pl.String, "scheme": pl.String, "seed": pl.Int64, "flows": pl.Int64}
+    schema |= dict.fromkeys(metrics, pl.Float64) | {"summary": pl.String}
     stream = BytesIO()
-    pl.DataFrame([{key: row.get(key) for key in schema}], schema=schema).write_parquet(stream)
+    frame = pl.DataFrame([names | metrics | {"summary": stored.summary}], schema=schema)
+    frame.write_parquet(stream, compression="zstd")
     return stream.getvalue()
-
-
-def _seed(run: Run) -> int:
-    import tomllib
-
-    return int(tomllib.loads(run.spec.text)["run"]["seed"])

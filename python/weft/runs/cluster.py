@@ -1,6 +1,6 @@
-"""Doing the runs of a sweep on a Dask cluster: one that is there, or one made of batch jobs.
+"""Doing runs on a Dask cluster: one that is there, or one made of batch jobs.
 
-Workers only simulate. What comes out travels to the process that runs the sweep, which alone writes: no file system
+Workers only simulate. What comes out travels to the process that asked for it, which alone writes: no file system
 needs to be shared, but for files that the spec names.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from weft import _core
 from weft.errors import ClusterError
-from weft.sweeps.run import Outcome, Run, failure, simulate
+from weft.runs.run import Outcome, Run, failure, simulate_far
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -96,13 +96,19 @@ def _submitted(batch: Batch) -> Iterator[Any]:
 
 
 def _check_workers(client: "Client") -> None:
-    """Refuse workers without this version of Weft before anything is run; those that come later fail their runs."""
-    answers = client.run(_core.version, on_error="return")
+    """Refuse workers that would give other results before anything is run; those that come later fail their runs."""
+    own = _core.results_version()
+    answers = client.run(_results_here, on_error="return")
     for address, answer in answers.items():
         if isinstance(answer, Exception):
             raise ClusterError(f"the worker at {address} cannot use weft: {answer}")
-        if answer != _core.version():
-            raise ClusterError(f"the worker at {address} has weft {answer}, and this is {_core.version()}")
+        if answer != own:
+            raise ClusterError(f"the worker at {address} has a weft with the results {answer}, and this one has {own}")
+
+
+def _results_here() -> str:
+    """Return the version of the results of the Weft that is installed where this is called."""
+    return _core.results_version()
 
 
 def run_on_cluster(client: "Client", runs: Sequence[Run], *, done: Callable[[Run, Outcome], None]) -> None:
@@ -113,7 +119,7 @@ def run_on_cluster(client: "Client", runs: Sequence[Run], *, done: Callable[[Run
     from distributed import CancelledError, KilledWorker, as_completed
 
     mine = uuid.uuid4().hex[:8]
-    waiting = {client.submit(simulate, run, key=f"weft-{run.id}-{mine}", pure=False): run for run in runs}
+    waiting = {client.submit(simulate_far, run, key=f"weft-{run.id}-{mine}", pure=False): run for run in runs}
     try:
         for future in as_completed(list(waiting), loop=client.loop):
             run = waiting.pop(future)

@@ -1,4 +1,4 @@
-"""How far a sweep has come, over all of its runs."""
+"""How far runs have come: each of them, and all of a command."""
 
 import threading
 import time
@@ -6,9 +6,77 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from weft.sweeps.run import Outcome, Run
+from weft._core import Progress
+from weft.runs.run import Outcome, Run
+from weft.summary import Summary
 
-__all__ = ["SweepCallback", "SweepProgress", "Tracker"]
+__all__ = ["JobsCallback", "RunProgress", "RunWatch", "SweepCallback", "SweepProgress", "Tracker"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """How far one run of several has come."""
+
+    index: int
+    """Position among the runs, from 0."""
+    label: str
+    seed: int | None
+    simulated_us: float
+    flows_finished: int
+    flows_total: int
+    packet_hops: int
+    elapsed_s: float
+    """Wall time since the run started."""
+    done: bool = False
+
+    @property
+    def fraction(self) -> float:
+        """Share of the flows that have finished, 0 to 1."""
+        return self.flows_finished / self.flows_total if self.flows_total else float(self.done)
+
+
+JobsCallback: TypeAlias = Callable[[RunProgress], None]
+"""Called about five times a second for each run on this machine, from that run's thread, and when one is done."""
+
+
+class RunWatch:
+    """Tells a callback how far each of several runs is."""
+
+    def __init__(self, callback: JobsCallback) -> None:
+        self._callback = callback
+        self._began: dict[int, float] = {}
+
+    def running(self, run: Run, state: Progress) -> None:
+        """Tell how far a run is."""
+        began = self._began.setdefault(run.index, time.monotonic())
+        self._callback(
+            RunProgress(
+                index=run.index,
+                label=run.labels["scheme"],
+                seed=run.seed,
+                simulated_us=state.simulated_us,
+                flows_finished=state.flows_finished,
+                flows_total=state.flows_total,
+                packet_hops=state.packet_hops,
+                elapsed_s=time.monotonic() - began,
+            )
+        )
+
+    def done(self, run: Run, summary: Summary, elapsed_s: float) -> None:
+        """Tell that a run is done, and what it took."""
+        self._callback(
+            RunProgress(
+                index=run.index,
+                label=run.labels["scheme"],
+                seed=run.seed,
+                simulated_us=summary.simulated_us,
+                flows_finished=summary.flows - summary.unfinished,
+                flows_total=summary.flows,
+                packet_hops=summary.packet_hops,
+                elapsed_s=elapsed_s,
+                done=True,
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +116,12 @@ class Tracker:
         self._start = time.monotonic()
         self._lock = threading.Lock()
 
-    def running(self, run: Run, share: float) -> None:
+    def running(self, run: Run, state: Progress) -> None:
         """Note what share of a run is done."""
+        if not state.flows_total:
+            return
         with self._lock:
-            self._running[run.index] = share
+            self._running[run.index] = state.flows_finished / state.flows_total
             self._tell(run, "running")
 
     def done(self, run: Run, outcome: Outcome) -> None:

@@ -1,16 +1,16 @@
-"""Doing the runs of a sweep on this machine, in threads: the core does not hold Python's lock."""
+"""Doing runs on this machine, in threads: the core does not hold Python's lock."""
 
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from weft.sweeps.run import Outcome, Run, Share, simulate
+from weft.runs.run import Outcome, Run, Watch, simulate
 
 __all__ = ["run_in_threads"]
 
 
 def run_in_threads(
-    runs: Sequence[Run], *, workers: int, done: Callable[[Run, Outcome], None], share: Share | None = None
+    runs: Sequence[Run], *, workers: int, done: Callable[[Run, Outcome], None], watch: Watch | None = None
 ) -> None:
     """Do all runs, at most `workers` at a time; `done` takes each as it comes, one at a time, in this thread.
 
@@ -24,7 +24,7 @@ def run_in_threads(
             while True:
                 # No more than are needed to keep the threads busy: outcomes that wait to be written take memory.
                 while len(waiting) < 2 * workers and (run := next(rest, None)) is not None:
-                    waiting[pool.submit(simulate, run, share, stop)] = run
+                    waiting[pool.submit(simulate, run, watch, stop)] = run
                 if not waiting:
                     return
                 # A wait without a time limit would keep Ctrl-C from being seen on some platforms.

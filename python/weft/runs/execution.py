@@ -1,0 +1,78 @@
+"""Doing runs, for every command: on this machine or on a Dask cluster, each kept in the store as it ends."""
+
+import contextlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+from weft.errors import SpecError
+from weft.runs.cluster import Cluster, connected, run_on_cluster
+from weft.runs.run import Outcome, Run, Watch
+from weft.runs.store import RunStore, Stored
+from weft.runs.threads import run_in_threads
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["Done", "Executor"]
+
+Done: TypeAlias = Callable[[Run, Outcome, Stored | None], None]
+"""Takes each run as it ends, one at a time, in the thread that asked for them; and the run in the store, if it is."""
+
+
+class Executor:
+    """Finds runs that were done before, and does the others. Use it in a `with` block."""
+
+    def __init__(self, store: Path | None, *, jobs: int | None = None, cluster: Cluster | None = None) -> None:
+        """Take where runs are kept, how many may go on at a time, and a cluster if they are to be done there.
+
+        `jobs` is for this machine: one for each CPU unless told. Raises `SpecError` for less than one.
+        """
+        self.workers = _default_jobs() if jobs is None else jobs
+        if self.workers < 1:
+            raise SpecError(f"jobs: at least one run at a time is needed, not {self.workers}")
+        self._store = None if store is None else RunStore(store)
+        self._cluster = cluster
+        self._client: Client | None = None
+        self._open = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        if self._store is not None:
+            self._open.enter_context(self._store)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.__exit__(kind, error, trace)
+
+    def find(self, run: Run) -> Stored | None:
+        """Return a run that was done before, with all the tables that are wanted of it; None if it is to be done."""
+        return None if self._store is None else self._store.get(run)
+
+    def do(self, runs: Sequence[Run], done: Done, watch: Watch | None = None) -> None:
+        """Do all runs. Each is kept in the store before `done` takes it.
+
+        `watch` is told how far runs are, of those on this machine. An error of `done`, or Ctrl-C, stops the rest.
+        """
+
+        def keep(run: Run, outcome: Outcome) -> None:
+            done(run, outcome, None if self._store is None else self._store.keep(run, outcome))
+
+        if not runs:
+            return
+        if self._cluster is None:
+            run_in_threads(runs, workers=self.workers, done=keep, watch=watch)
+            return
+        if any(run.factory is not None for run in runs):
+            raise SpecError("a load balancer that is written in Python runs on this machine only, not on a cluster")
+        if self._client is None:
+            self._client = self._open.enter_context(connected(self._cluster))
+        run_on_cluster(self._client, runs, done=keep)
+
+
+def _default_jobs() -> int:
+    """Return how many runs to do at a time: one for each CPU that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
