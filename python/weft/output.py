@@ -1,7 +1,9 @@
 """Result directories and files that are either complete or not there."""
 
 import contextlib
+import fcntl
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -52,22 +54,51 @@ def _check_replaceable(target: Path) -> None:
 
 @contextlib.contextmanager
 def staged_directory(target: Path, *, force: bool) -> Iterator[Path]:
-    """Yield an empty directory beside `target`; rename it to `target` if the block ends well, else remove it."""
+    """Yield an empty directory beside `target`; rename it to `target` if the block ends well, else remove it.
+
+    What processes left there that were killed is removed, too.
+    """
     check_target(target, force=force)
     target = target.absolute()
     # Known before anything is made: a signal may come between any two steps.
     missing = _missing_parents(target.parent)
     staging = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        stack.callback(_remove_empty, missing)
+        stack.callback(shutil.rmtree, staging, ignore_errors=True)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _remove_dead(target)
+            stack.callback(os.close, _make_own(staging))
+            yield staging
+            _swap(staging, target)
+        except OSError as error:
+            raise _cannot_write(target, error) from error
+
+
+def _make_own(staging: Path) -> int:
+    """Make a directory, and lock it: the system lets go of the lock when the process ends, however it ends."""
+    while True:
         staging.mkdir()
-        yield staging
-        _swap(staging, target)
-    except OSError as error:
-        raise _cannot_write(target, error) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-        _remove_empty(missing)
+        handle = os.open(staging, os.O_RDONLY)
+        with contextlib.suppress(OSError):  # some network file systems lock no directories: then it is left if killed
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if staging.exists():  # nobody took it for one of a dead process before it was locked
+            return handle
+        os.close(handle)
+
+
+def _remove_dead(target: Path) -> None:
+    """Remove directories in the making that nobody holds any more."""
+    name = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.part")
+    for left in [path for path in target.parent.iterdir() if name.fullmatch(path.name) and path.is_dir()]:
+        with contextlib.suppress(OSError):
+            handle = os.open(left, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(handle)
 
 
 def write_file(target: Path, text: str) -> None:

@@ -109,8 +109,11 @@ class Result:
         target = Path(directory)
         with staged_directory(target, force=force) as staging:
             if self.core is not None:
-                staging.rmdir()  # the core wants to make it
-                self.core.write(str(staging))
+                made = staging / "made"  # the core wants to make it
+                self.core.write(str(made))
+                for file in made.iterdir():
+                    file.rename(staging / file.name)
+                made.rmdir()
             else:
                 self._copy(staging)
         self.path = target

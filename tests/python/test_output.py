@@ -1,5 +1,7 @@
 """Result directories are whole or absent, and nothing else is ever deleted."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,3 +85,27 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
 def test_a_file_in_a_missing_folder_is_an_output_error(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
         write_file(tmp_path / "missing" / "r.html", "x")
+
+
+def test_what_a_killed_process_left_is_removed_and_what_a_living_one_makes_is_not(tmp_path: Path) -> None:
+    script = (
+        "import sys, time\nfrom pathlib import Path\nfrom weft.output import staged_directory\n"
+        "with staged_directory(Path(sys.argv[1]), force=False) as staging:\n"
+        "    (staging / 'x').write_text('1')\n"
+        "    print(staging.name, flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    target, other = tmp_path / "out", tmp_path / ".out.mine.part"
+    other.mkdir()
+    command = [sys.executable, "-c", script, str(target)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        left = tmp_path / process.stdout.readline().strip()
+        with staged_directory(target, force=False):
+            assert (left / "x").is_file(), "its process lives"
+        process.kill()
+    assert left.is_dir()
+    with staged_directory(target, force=True) as staging:
+        (staging / "summary.json").write_text("{}", encoding="utf-8")
+        assert not left.exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [other.name, "out"]

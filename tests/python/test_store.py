@@ -18,7 +18,7 @@ from weft import _core
 from weft.errors import OutputError
 from weft.papers.reproduction import make_figures
 from weft.runs.record import Record, read_record, record_text
-from weft.runs.run import resolved_run, simulate
+from weft.runs.run import Outcome, Run, resolved_run, simulate
 from weft.runs.store import ENVIRONMENT, RunStore, named_store, place_of_store
 from weft.spec import SpecText
 
@@ -56,6 +56,23 @@ def test_a_reproduction_finds_the_runs_of_a_comparison_and_of_a_sweep(tmp_path: 
     made = make_figures("tiny", ["1"], folder=folder, out=tmp_path / "out")
     assert (made.runs, made.kept) == (8, 4) and made.ok
     assert weft.compare(["ecmp"], spec=spec, set={"traffic.load": 0.3}, seeds=2, store=tmp_path / ".weft").kept == 2
+
+
+def test_two_names_of_one_run_are_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from weft.runs import threads
+
+    done: list[str] = []
+
+    def counted(run: Run, *rest: Any) -> Outcome:
+        done.append(run.id)
+        return simulate(run, *rest)
+
+    monkeypatch.setattr(threads, "simulate", counted)
+    for folder in (None, tmp_path):
+        found = weft.compare(["ecmp", "ecmp:hash=per-switch"], set=SMALL, store=folder)
+        assert list(found.groups) == ["ecmp", "ecmp:hash=per-switch"]
+        assert found.runs[0].flows.equals(found.runs[1].flows)
+    assert len(done) == 2 and len(set(done)) == 1
 
 
 def test_a_run_from_the_store_is_the_run_itself(tmp_path: Path) -> None:
@@ -250,7 +267,7 @@ def test_several_processes_may_put_the_same_runs_into_a_store(tmp_path: Path) ->
 
 def test_a_process_reads_a_run_while_others_write_it_again(tmp_path: Path) -> None:
     script = (
-        "import sys\nfrom pathlib import Path\nfrom weft.runs.run import resolved_run, simulate\n"
+        "import sys\nfrom pathlib import Path\nfrom weft.runs.run import Outcome, Run, resolved_run, simulate\n"
         "from weft.runs.store import RunStore\nfrom weft.spec import SpecText\n"
         f"run = resolved_run(SpecText(''), 0, {{}}, overrides={SMALL!r})\n"
         "with RunStore(Path(sys.argv[1])) as store:\n"

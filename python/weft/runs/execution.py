@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
@@ -53,24 +54,31 @@ class Executor:
         return None if self._store is None else self._store.get(run)
 
     def do(self, runs: Sequence[Run], done: Done, watch: Watch | None = None) -> None:
-        """Do all runs. Each is kept in the store before `done` takes it.
+        """Do all runs, those with one address once. Each is kept in the store before `done` takes it.
 
         `watch` is told how far runs are, of those on this machine. An error of `done`, or Ctrl-C, stops the rest.
         """
+        alike: dict[tuple[str, int | None], list[Run]] = {}
+        for run in runs:
+            alike.setdefault((run.id, None if run.factory is None else run.index), []).append(run)
+        once = [same[0] for same in alike.values()]
+        groups = {same[0].index: same for same in alike.values()}
 
         def keep(run: Run, outcome: Outcome) -> None:
-            done(run, outcome, None if self._store is None else self._store.keep(run, outcome))
+            stored = None if self._store is None else self._store.keep(run, outcome)
+            for one in groups[run.index]:
+                done(one, outcome, None if stored is None else replace(stored, run=one))
 
-        if not runs:
+        if not once:
             return
         if self._cluster is None:
-            run_in_threads(runs, workers=self.workers, done=keep, watch=watch)
+            run_in_threads(once, workers=self.workers, done=keep, watch=watch)
             return
         if any(run.factory is not None for run in runs):
             raise SpecError("a load balancer that is written in Python runs on this machine only, not on a cluster")
         if self._client is None:
             self._client = self._open.enter_context(connected(self._cluster))
-        run_on_cluster(self._client, runs, done=keep)
+        run_on_cluster(self._client, once, done=keep)
 
 
 def _default_jobs() -> int:
