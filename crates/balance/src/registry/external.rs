@@ -1,0 +1,41 @@
+//! Switch schemes from outside this crate.
+
+use weft_packet::Packet;
+
+use crate::{Arrival, NextHops, PortId, Queued, SwitchContext, SwitchHooks};
+
+/// A switch scheme from outside this crate, for prototypes: called through a pointer, once a packet.
+pub trait ExternalSwitch: Send {
+    /// The optional calls that it wants, asked for once.
+    fn hooks(&self) -> SwitchHooks {
+        SwitchHooks::default()
+    }
+
+    /// As [`crate::SwitchBalancer::choose`].
+    fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize;
+
+    /// As [`crate::SwitchBalancer::start`].
+    fn start(&mut self, _cx: &mut dyn SwitchContext) {}
+
+    /// As [`crate::SwitchBalancer::arriving`].
+    fn arriving(&mut self, _cx: &mut dyn SwitchContext, _packet: &mut Packet, _port: PortId) -> Arrival {
+        Arrival::Forward
+    }
+
+    /// As [`crate::SwitchBalancer::timer`].
+    fn timer(&mut self, _cx: &mut dyn SwitchContext, _token: u32) {}
+
+    /// As [`crate::SwitchBalancer::queued`].
+    fn queued(&mut self, _cx: &mut dyn SwitchContext, _packet: &mut Packet, _queued: Queued) {}
+
+    /// As [`crate::SwitchBalancer::port_changed`].
+    fn port_changed(&mut self, _cx: &mut dyn SwitchContext, _port: PortId) {}
+
+    /// As [`crate::SwitchBalancer::state_bytes`]; 0 if it is not known.
+    fn state_bytes(&self) -> u64 {
+        0
+    }
+
+    /// As [`crate::SwitchBalancer::counters`].
+    fn counters(&self, _count: &mut dyn FnMut(&'static str, u64)) {}
+}

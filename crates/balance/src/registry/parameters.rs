@@ -1,0 +1,65 @@
+//! What the parameters of every scheme can do: be checked, by themselves and on a fabric, and read their files.
+
+use thiserror::Error;
+use weft_units::{Mistake, Span};
+
+/// A parameter with a value that cannot be meant.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{key} is {found}: {allowed}")]
+pub struct ParameterError {
+    /// The parameter.
+    pub key: &'static str,
+    /// Its value.
+    pub found: String,
+    /// What is allowed.
+    pub allowed: &'static str,
+}
+
+impl From<ParameterError> for Mistake {
+    fn from(error: ParameterError) -> Self {
+        let ParameterError { key, found, allowed } = error;
+        Self::at(key, format!(" is {found}: {allowed}")).found(found).allowed(allowed)
+    }
+}
+
+/// Refuses a table of flows or flowlets that is no power of two, or too large.
+pub(crate) fn check_table_size(entries: u32) -> Result<(), ParameterError> {
+    if entries.is_power_of_two() && entries <= 1 << 24 {
+        return Ok(());
+    }
+    let allowed = "a power of two, 1 to 16777216";
+    Err(ParameterError { key: "entries", found: entries.to_string(), allowed })
+}
+
+/// What every scheme's `Params` can do.
+pub(crate) trait Parameters {
+    /// Refuses values that cannot be meant.
+    fn validate(&self) -> Result<(), ParameterError> {
+        Ok(())
+    }
+
+    /// Reads the files that parameters name, whose paths are absolute by now.
+    fn load(&mut self) -> Result<(), ParameterError> {
+        Ok(())
+    }
+
+    /// Refuses values that cannot be meant on this fabric.
+    fn fits(&self, _fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
+        Ok(())
+    }
+}
+
+/// What parameters of a scheme must go with. What takes long to find is found when it is asked for.
+pub trait FabricFacts {
+    /// How many hosts there are.
+    fn hosts(&self) -> u32;
+
+    /// How many ports to other switches the edge switch has that has most.
+    fn uplinks(&self) -> u32;
+
+    /// The longest round trip of the idle fabric between two racks: see [`crate::HostInfo::base_rtts`]. Zero if there are no two.
+    fn base_rtt(&self) -> Span;
+
+    /// The most explicit routes that lead from one rack to another. 1 if there is never a choice.
+    fn routes(&self) -> u16;
+}

@@ -1,0 +1,126 @@
+//! What a spec says of schemes: their names and parameters, and the scheme that follows from these.
+
+/// The name of a scheme: its module's name, or the one that it is given.
+macro_rules! scheme_name {
+    ($module:ident) => {
+        stringify!($module)
+    };
+    ($module:ident $name:literal) => {
+        $name
+    };
+}
+
+/// `BalancerSpec`, with a variant for each line of the registry, and the list of them all.
+macro_rules! balancer_spec {
+    (
+        switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_title:literal, $switch_source:literal;)* }
+        edge { $($edge_module:ident: $Edge:ident, $edge_title:literal, $edge_source:literal;)* }
+    ) => {
+        /// The load balancer of a run, with its parameters.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "name", rename_all = "lowercase")]
+        pub enum BalancerSpec {
+            $(#[doc = $switch_title] $(#[serde(rename = $switch_name)])? $Switch(switch::$switch_module::Params),)*
+            $(#[doc = $edge_title] $Edge(edge::$edge_module::Params),)*
+        }
+
+        impl BalancerSpec {
+            /// The scheme's name.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$Switch(_) => spec::scheme_name!($switch_module $($switch_name)?),)*
+                    $(Self::$Edge(_) => stringify!($edge_module),)*
+                }
+            }
+
+            /// Refuses parameters that cannot be meant.
+            ///
+            /// # Errors
+            /// The first such parameter.
+            pub fn validate(&self) -> Result<(), ParameterError> {
+                match self {
+                    $(Self::$Switch(params) => params.validate(),)*
+                    $(Self::$Edge(params) => params.validate(),)*
+                }
+            }
+
+            /// Refuses parameters that cannot be meant on this fabric.
+            ///
+            /// # Errors
+            /// The first such parameter.
+            pub fn fits(&self, fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
+                match self {
+                    $(Self::$Switch(params) => params.fits(fabric),)*
+                    $(Self::$Edge(params) => params.fits(fabric),)*
+                }
+            }
+
+            /// Reads the files that parameters name, whose paths are absolute by now.
+            ///
+            /// # Errors
+            /// The first that cannot be read, or does not hold what it should.
+            pub fn load(&mut self) -> Result<(), ParameterError> {
+                match self {
+                    $(Self::$Switch(params) => params.load(),)*
+                    $(Self::$Edge(params) => params.load(),)*
+                }
+            }
+
+            /// The scheme at one switch. Edge schemes run over ECMP.
+            pub fn switch_scheme(&self, info: &SwitchInfo<'_>) -> SwitchScheme {
+                match self {
+                    $(Self::$Switch(params) => {
+                        SwitchScheme::$Switch(switch::$switch_module::$Switch::new(params, info))
+                    })*
+                    $(Self::$Edge(_) => SwitchScheme::Ecmp(switch::ecmp::Ecmp::new(&Default::default(), info)),)*
+                }
+            }
+
+            /// The scheme at one host.
+            pub fn edge_scheme(&self, info: &HostInfo<'_>) -> EdgeScheme {
+                match self {
+                    $(Self::$Edge(params) => EdgeScheme::$Edge(edge::$edge_module::$Edge::new(params, info)),)*
+                    _ => EdgeScheme::None,
+                }
+            }
+
+            /// The optional calls that it wants at switches.
+            pub fn switch_hooks(&self) -> SwitchHooks {
+                match self {
+                    $(Self::$Switch(_) => switch::$switch_module::$Switch::HOOKS,)*
+                    _ => SwitchHooks::default(),
+                }
+            }
+
+            /// The optional calls that it wants at hosts.
+            pub fn edge_hooks(&self) -> EdgeHooks {
+                match self {
+                    $(Self::$Edge(params) => edge::$edge_module::$Edge::hooks(params),)*
+                    _ => EdgeHooks::default(),
+                }
+            }
+        }
+
+        /// Every scheme, in the order of the registry.
+        pub fn balancers() -> Vec<BalancerInfo> {
+            vec![
+                $(BalancerInfo {
+                    name: spec::scheme_name!($switch_module $($switch_name)?),
+                    title: $switch_title,
+                    source: $switch_source,
+                    place: "switch",
+                    parameters: schemars::schema_for!(switch::$switch_module::Params).to_value(),
+                },)*
+                $(BalancerInfo {
+                    name: stringify!($edge_module),
+                    title: $edge_title,
+                    source: $edge_source,
+                    place: "edge",
+                    parameters: schemars::schema_for!(edge::$edge_module::Params).to_value(),
+                },)*
+            ]
+        }
+    };
+}
+
+pub(super) use {balancer_spec, scheme_name};

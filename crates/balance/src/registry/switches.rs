@@ -1,0 +1,108 @@
+//! Calls to the scheme of a switch, whichever it is: a match, not a pointer.
+
+/// `SwitchScheme`, with a variant for each switch scheme of the registry.
+macro_rules! switch_schemes {
+    (
+        switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_title:literal, $switch_source:literal;)* }
+        edge $edge_schemes:tt
+    ) => {
+        /// A switch scheme, whichever it is.
+        #[allow(missing_docs, clippy::large_enum_variant)]
+        pub enum SwitchScheme {
+            $($Switch(switch::$switch_module::$Switch),)*
+            External(Box<dyn ExternalSwitch>),
+        }
+
+        impl SwitchScheme {
+            /// The optional calls that a scheme from outside wants; none for the others, whose [`BalancerSpec`] says so.
+            pub fn external_hooks(&self) -> SwitchHooks {
+                match self {
+                    Self::External(scheme) => scheme.hooks(),
+                    _ => SwitchHooks::default(),
+                }
+            }
+
+            /// As [`SwitchBalancer::choose`].
+            #[inline]
+            pub fn choose(
+                &mut self,
+                cx: &mut impl SwitchContext,
+                packet: &mut Packet,
+                hops: &NextHops<'_>,
+            ) -> usize {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.choose(cx, packet, hops),)*
+                    Self::External(scheme) => scheme.choose(cx, packet, hops),
+                }
+            }
+
+            /// As [`SwitchBalancer::foretell`].
+            pub fn foretell(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.foretell(entropy, hops),)*
+                    Self::External(_) => None,
+                }
+            }
+
+            /// As [`SwitchBalancer::start`].
+            pub fn start(&mut self, cx: &mut impl SwitchContext) {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.start(cx),)*
+                    Self::External(scheme) => scheme.start(cx),
+                }
+            }
+
+            /// As [`SwitchBalancer::arriving`].
+            #[inline]
+            pub fn arriving(&mut self, cx: &mut impl SwitchContext, packet: &mut Packet, port: PortId) -> Arrival {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.arriving(cx, packet, port),)*
+                    Self::External(scheme) => scheme.arriving(cx, packet, port),
+                }
+            }
+
+            /// As [`SwitchBalancer::timer`].
+            pub fn timer(&mut self, cx: &mut impl SwitchContext, token: u32) {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.timer(cx, token),)*
+                    Self::External(scheme) => scheme.timer(cx, token),
+                }
+            }
+
+            /// As [`SwitchBalancer::queued`].
+            #[inline]
+            pub fn queued(&mut self, cx: &mut impl SwitchContext, packet: &mut Packet, queued: Queued) {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.queued(cx, packet, queued),)*
+                    Self::External(scheme) => scheme.queued(cx, packet, queued),
+                }
+            }
+
+            /// As [`SwitchBalancer::port_changed`].
+            pub fn port_changed(&mut self, cx: &mut impl SwitchContext, port: PortId) {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.port_changed(cx, port),)*
+                    Self::External(scheme) => scheme.port_changed(cx, port),
+                }
+            }
+
+            /// As [`SwitchBalancer::state_bytes`].
+            pub fn state_bytes(&self) -> u64 {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.state_bytes(),)*
+                    Self::External(scheme) => scheme.state_bytes(),
+                }
+            }
+
+            /// As [`SwitchBalancer::counters`].
+            pub fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.counters(count),)*
+                    Self::External(scheme) => scheme.counters(count),
+                }
+            }
+        }
+    };
+}
+
+pub(super) use switch_schemes;
