@@ -54,18 +54,21 @@ fn mean(values: &[f64]) -> f64 {
 
 /// A flow leaves a bad path; new flows avoid one that is not good. The first probe after the cut finds it (500 us), and its
 /// report follows within 134 us: two intervals. Empty, a slow path looks as good as any to 64 bytes, so it is tried again and
-/// again, but it is given less than what it can carry: 1 of 4.9 Gbit/s.
+/// again, but it is given less than what it can carry: 1 of 4.9 Gbit/s. ECMP knows nothing of paths: without the cut it gives
+/// this one half of some 570 flows, to four standard deviations (8 %), and with it the same flows, more than it can carry.
 #[test]
 fn two_probe_intervals_after_a_path_fell_to_a_tenth_it_gets_less_than_it_can_carry() {
     let fault = "[[fault]]\nlink = 'spine1>leaf1'\nat = '10ms'\nrate = '1Gbps'";
-    let fabric = fabric(&format!("{TWO_SPINES}{fault}"));
-    let share = |balancer| {
-        let results = sampled(&fabric, balancer).flows(&load(0, 40_000));
-        mean(&shares_by_ms(&fabric, &results)[12..=40])
+    let (whole, falling) = (fabric(TWO_SPINES), fabric(&format!("{TWO_SPINES}{fault}")));
+    let share = |fabric: &Fabric, balancer| {
+        let results = sampled(fabric, balancer).flows(&load(0, 40_000));
+        mean(&shares_by_ms(fabric, &results)[12..=40])
     };
-    let (ecmp, hermes) = (share(ECMP), share(HERMES));
-    assert!(ecmp > 0.35, "ECMP: {ecmp:.3}");
+    let [blind, ecmp, hermes] = [(&whole, ECMP), (&falling, ECMP), (&falling, HERMES)]
+        .map(|(fabric, balancer)| share(fabric, balancer));
+    assert!((0.42..0.58).contains(&blind), "ECMP, before the cut: {blind:.3}");
     assert!(hermes < 0.2, "Hermes: {hermes:.3}");
+    assert!(ecmp > 0.2, "ECMP: {ecmp:.3}");
 }
 
 /// 375 KB at 1 Gbit/s are a round trip of 3 ms at most. An estimate keeps 46 % beside a new one (half, 8 periods of 60 us

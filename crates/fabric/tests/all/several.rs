@@ -71,7 +71,8 @@ fn two_subflows_take_of_a_shared_bottleneck_what_a_tcp_beside_them_takes() {
     // With x of the window on one subflow, 1 - x on the other, a share q = x^2 + (1-x)^2 of TCP's decrease meets OLIA's growth
     // of q and LIA's of max(x, 1-x), in parts of TCP's (RFC 6356 §3). So OLIA takes what TCP takes, and LIA
     // sqrt(max(x, 1-x) / q) of it: as much where x is 1/2 or 1, up to 9.9 % more in between. Uncoupled, each subflow is a TCP.
-    // Bounds are these, and three standard deviations on either side.
+    // Bounds are these, and three standard deviations on either side. A dozen segments fill the link for a round trip without a
+    // queue, a quarter of what the windows hold: it idles only while they grow, for some milliseconds of 20 s.
     let noise = 3.0 * 0.012;
     let bottleneck = "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 2\nhost_rate = \"10Gbps\"\n\
                       fabric_rate = \"1Gbps\"\nhost_delay = \"12us\"\nfabric_delay = \"12us\"\n[switch_queue]\nbuffer = \"unlimited\"\n\
@@ -84,7 +85,7 @@ fn two_subflows_take_of_a_shared_bottleneck_what_a_tcp_beside_them_takes() {
         let run = Run { time_limit: Span::from_s(20), ..Run::new(&fabric, &several, ECMP) };
         let results = run.flows(&[endless(0, 0), endless(1, 1)]);
         let shared = results.links[link_named(&fabric, "leaf0>spine0")].bytes as f64 * 8.0 / 20e9;
-        assert!(shared > 0.9, "{coupling}: the link is busy for {shared} of the time");
+        assert!(shared > 0.99, "{coupling}: the link is busy for {shared} of the time");
         let [tcp, mptcp] = [0, 1].map(|flow: usize| results.flows[flow].receiver.segments_received as f64);
         mptcp / tcp
     };

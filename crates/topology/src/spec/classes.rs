@@ -55,6 +55,8 @@ impl Held {
 }
 
 /// One class of a port: a queue of its own.
+// `buffer`, `mark` and `red` stand here and in `QueueTable`: with `#[serde(flatten)]` a table no longer refuses unknown keys, and
+// errors below it lose their path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassTable {
