@@ -57,7 +57,8 @@ def _columns(table: Table) -> Iterator[str]:
     yield "| column | type | unit | meaning | null if |"
     yield "|---|---|---|---|---|"
     for column in table["columns"]:
-        cells = (f"`{column['name']}`", column["type"], column["unit"], column["doc"], column["null"] or "")
+        meaning = f"{column['doc']}; only {column['only']}" if column["only"] else column["doc"]
+        cells = (f"`{column['name']}`", column["type"], column["unit"], meaning, column["null"] or "")
         yield f"| {' | '.join(' '.join(cell.split()) for cell in cells)} |"
 
 

@@ -65,7 +65,8 @@ def catalog(kind: str) -> str:
     Kinds: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "groups",
     "tables".
     Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit", "default", "doc", "source"}]}`, and what
-    else is known of its kind: of a table `"columns": [{"name", "type", "unit", "null", "doc"}]` and `"asked_by"`.
+    else is known of its kind: of a table `"columns": [{"name", "type", "unit", "null", "only", "doc"}]`
+    and `"asked_by"`; `only` says with what the table has a column that is not always there.
     """
 
 def contenders(texts: collections.abc.Sequence[tuple[str, bool]]) -> str:

@@ -15,7 +15,7 @@ TABLES: tuple[str, ...] = tuple(table.name for table in entries("tables"))
 
 
 def empty_table(name: str) -> "pl.DataFrame":
-    """Return the table of this name without rows."""
+    """Return the table of this name without rows: with the columns that it always has."""
     import polars as pl
 
     return pl.DataFrame(schema=_schemas()[name])
@@ -34,6 +34,6 @@ def _schemas() -> dict[str, dict[str, Any]]:
         "text": pl.String,
     }
     return {
-        table.name: {column["name"]: kinds[column["type"]] for column in table.raw["columns"]}
+        table.name: {column["name"]: kinds[column["type"]] for column in table.raw["columns"] if column["only"] is None}
         for table in entries("tables")
     }

@@ -4,6 +4,7 @@ import pytest
 
 import weft
 from conftest import Weft
+from weft.catalog import entries
 from weft.schemas import TABLES, empty_table
 
 
@@ -15,6 +16,20 @@ def test_tables_of_a_run_have_the_declared_columns(small: dict[str, int]) -> Non
     for name in TABLES:
         table = pl.DataFrame(core.table(name))
         assert table.height and table.schema == empty_table(name).schema, name
+
+
+def test_a_column_that_is_not_always_there_is_declared_with_what_it_comes(small: dict[str, int]) -> None:
+    declared = {column["name"]: column["only"] for table in entries("tables") for column in table.raw["columns"]}
+    assert "several transports" in declared["transport"]
+    assert "transport" not in empty_table("flows").columns
+    several = {
+        "transport": [{"name": "dctcp"}, {"name": "tcp"}],
+        "traffic.classes": {"short_below": "20KB", "transport": {"long": "tcp"}},
+    }
+    flows = weft.run("", set={**small, **several}).flows
+    assert [name for name in flows.columns if name not in empty_table("flows").columns] == ["transport"]
+    assert flows.columns[-1] == "transport"
+    assert set(flows["transport"]) == {"dctcp", "tcp"}
 
 
 def test_a_wrong_table_is_answered_with_all_that_there_are(small: dict[str, int]) -> None:

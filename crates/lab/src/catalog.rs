@@ -111,6 +111,7 @@ fn tables() -> Value {
             "type": column.kind.name(),
             "unit": column.unit,
             "null": column.null,
+            "only": column.only,
             "doc": column.doc(),
         })
     };

@@ -7,14 +7,29 @@ use weft_units::{Bytes, Rate, Span, Time};
 
 use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, SampleRow, TraceRow};
 
-/// A row a flow, in the order of the traffic.
-pub(crate) fn flow_rows(traffic: &Traffic, records: &[FlowRecord], end: Time) -> Vec<FlowRow> {
+/// A row a flow, in the order of the traffic. `labels` are those of several transports, by number; none of one alone.
+pub(crate) fn flow_rows(
+    traffic: &Traffic,
+    labels: &[String],
+    records: &[FlowRecord],
+    end: Time,
+) -> Vec<FlowRow> {
     let numbered = traffic.flows.iter().zip(records).enumerate();
     let deadline = |id: usize| traffic.deadlines.get(id).copied().flatten();
-    numbered.map(|(id, (flow, record))| flow_row(id as u32, flow, record, deadline(id), end)).collect()
+    let label = |flow: &Flow| labels.get(usize::from(flow.transport)).cloned();
+    let rows = numbered
+        .map(|(id, (flow, record))| flow_row(id as u32, flow, label(flow), record, deadline(id), end));
+    rows.collect()
 }
 
-fn flow_row(id: u32, flow: &Flow, record: &FlowRecord, deadline: Option<Span>, end: Time) -> FlowRow {
+fn flow_row(
+    id: u32,
+    flow: &Flow,
+    transport: Option<String>,
+    record: &FlowRecord,
+    deadline: Option<Span>,
+    end: Time,
+) -> FlowRow {
     let since_start = |time: Option<Time>| time.map(|time| time.since(flow.start).as_us());
     let fct_us = since_start(record.delivered);
     let ideal_fct_us = (!record.ideal.is_zero()).then(|| record.ideal.as_us());
@@ -74,6 +89,7 @@ fn flow_row(id: u32, flow: &Flow, record: &FlowRecord, deadline: Option<Span>, e
         stalled_by_reordering_us: record.receiver.stalls.by_reordering.as_us(),
         stalled_by_loss_us: record.receiver.stalls.by_loss.as_us(),
         timed_out_us: record.sender.timed_out.as_us(),
+        transport,
     }
 }
 

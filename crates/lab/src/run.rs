@@ -22,7 +22,6 @@ use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, S
 use crate::results::spread::Spread;
 use crate::results::summary::{Summary, Totals};
 use crate::results::table::Row;
-use crate::results::transports::name_transports;
 use crate::rows::{
     counter_rows, delivery_rows, flow_rows, link_names, link_rows, path_rows, sample_rows, trace_rows,
 };
@@ -226,7 +225,8 @@ impl Prepared {
         external: Option<&str>,
         elapsed: Elapsed,
     ) -> Result<Outcome, RunError> {
-        let flows = flow_rows(&self.traffic, &results.flows, results.end);
+        let spec = &self.resolved.spec;
+        let flows = flow_rows(&self.traffic, &spec.transport.labels(), &results.flows, results.end);
         let links = link_rows(&self.fabric.topology, results);
         let names = link_names(&self.fabric.topology);
         let samples = sample_rows(&self.fabric.topology, &names, results);
@@ -234,7 +234,6 @@ impl Prepared {
         let traces = trace_rows(&names, &results.traces, results.end);
         let counters = counter_rows(&results.scheme);
         let totals = totals(results, self.traffic.flows.len(), elapsed);
-        let spec = &self.resolved.spec;
         let scheme = external.unwrap_or_else(|| spec.balancer.name());
         let mut text = self.resolved.toml.clone();
         if external.is_some() {
@@ -251,7 +250,7 @@ impl Prepared {
         Ok(Outcome {
             spec: text,
             summary,
-            flows: name_transports(FlowRow::table(&flows)?, &self.traffic.flows, &spec.transport.labels())?,
+            flows: FlowRow::table(&flows)?,
             links: LinkRow::table(&links)?,
             samples: SampleRow::table(&samples)?,
             deliveries: DeliveryRow::table(&delivery_rows(results))?,

@@ -190,7 +190,8 @@ fn schema() -> PyResult<String> {
 /// Kinds: "schemes", "transports", "workloads", "fabrics", "presets", "models", "bins", "groups",
 /// "tables".
 /// Each entry: `{"name", "title", "source", "parameters": [{"key", "type", "unit", "default", "doc", "source"}]}`, and what
-/// else is known of its kind: of a table `"columns": [{"name", "type", "unit", "null", "doc"}]` and `"asked_by"`.
+/// else is known of its kind: of a table `"columns": [{"name", "type", "unit", "null", "only", "doc"}]`
+/// and `"asked_by"`; `only` says with what the table has a column that is not always there.
 #[pyfunction]
 #[pyo3(signature = (kind: "str") -> "str")]
 fn catalog(kind: &str) -> PyResult<String> {

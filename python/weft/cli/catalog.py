@@ -97,5 +97,6 @@ def _print_columns(console: Console, columns: list[dict[str, Any]]) -> None:
     for column in columns:
         kind = " ".join(filter(None, (column["type"], f"({column['unit']})" if column["unit"] else "")))
         name = Text(column["name"], style="bold").append(f"\n{kind}", style="not bold dim")
-        table.add_row(name, Text(_LINK.sub(r"\1", column["doc"])), Text(column["null"] or ""))
+        meaning = f"{column['doc']}; only {column['only']}" if column["only"] else column["doc"]
+        table.add_row(name, Text(_LINK.sub(r"\1", meaning)), Text(column["null"] or ""))
     console.print(table)

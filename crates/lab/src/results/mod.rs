@@ -9,4 +9,3 @@ pub mod spread;
 pub mod stats;
 pub mod summary;
 pub mod table;
-pub(crate) mod transports;

@@ -112,6 +112,8 @@ table! {
     stalled_by_loss_us: f64, "µs";
     /// how long the retransmission timers ran that expired, those of the handshake too
     timed_out_us: f64, "µs";
+    /// label of the transport that carried it
+    transport: Option<String>, "", only "with [several transports](transport.md#several-transports-in-one-run)";
 }
 
 table! {
@@ -290,9 +292,9 @@ mod tests {
         fn check<R: Row + Default>() {
             let (none, one) = (R::table(&[]).unwrap(), R::table(&[R::default()]).unwrap());
             assert_eq!((none.num_rows(), one.num_rows(), none.schema()), (0, 1, one.schema()));
-            for (column, (field, values)) in
-                R::TABLE.columns.iter().zip(one.schema().fields().iter().zip(one.columns()))
-            {
+            let always = R::TABLE.columns.iter().filter(|column| column.only.is_none());
+            assert_eq!(always.clone().count(), one.num_columns());
+            for (column, (field, values)) in always.zip(one.schema().fields().iter().zip(one.columns())) {
                 assert_eq!((column.name, &column.kind.arrow()), (field.name().as_str(), field.data_type()));
                 assert_eq!(column.null.is_some(), values.null_count() == 1, "{}", column.name);
             }
@@ -305,6 +307,20 @@ mod tests {
         check::<TraceRow<'_>>();
         check::<CounterRow>();
         check::<ObservationRow>();
+    }
+
+    #[test]
+    fn flows_have_a_column_of_transports_if_there_are_several() {
+        let row = |transport: Option<&str>| FlowRow {
+            transport: transport.map(str::to_owned),
+            ..FlowRow::default()
+        };
+        let name = |table: &RecordBatch| table.schema().fields().last().unwrap().name().clone();
+        let alone = FlowRow::table(&[row(None), row(None)]).unwrap();
+        let several = FlowRow::table(&[row(Some("web")), row(Some("bulk"))]).unwrap();
+        assert_eq!((name(&alone), name(&several)), ("timed_out_us".to_owned(), "transport".to_owned()));
+        assert_eq!(several.num_columns(), alone.num_columns() + 1);
+        assert!(!several.schema().fields().last().unwrap().is_nullable());
     }
 
     #[test]

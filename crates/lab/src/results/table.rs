@@ -32,6 +32,9 @@ pub struct Column {
     pub unit: &'static str,
     /// When it has no value; none if it always has one.
     pub null: Option<&'static str>,
+    /// With what the table has it, behind the word "only"; none if it always has it. A table has such a column if any row
+    /// has a value there.
+    pub only: Option<&'static str>,
     doc: &'static str,
 }
 
@@ -59,9 +62,10 @@ impl Column {
         kind: Kind,
         unit: &'static str,
         null: Option<&'static str>,
+        only: Option<&'static str>,
         doc: &'static str,
     ) -> Self {
-        Self { name, kind, unit, null, doc }
+        Self { name, kind, unit, null, only, doc }
     }
 
     /// What it means; Markdown.
@@ -97,13 +101,22 @@ impl Kind {
 }
 
 impl Table {
-    /// The table of these columns of values.
+    /// The table of these columns of values, without those that it has only sometimes and that are empty here.
     ///
     /// # Errors
     /// Columns of another number, type or length than the declared ones: a defect of Weft.
     pub(super) fn batch(&self, values: Vec<ArrayRef>) -> Result<RecordBatch, ArrowError> {
+        let is_here = |(column, values): &(&Column, ArrayRef)| {
+            column.only.is_none() || values.null_count() < values.len()
+        };
         let field = |column: &Column| Field::new(column.name, column.kind.arrow(), column.null.is_some());
-        let fields: Vec<Field> = self.columns.iter().map(field).collect();
+        let (fields, values): (Vec<Field>, Vec<ArrayRef>) = self
+            .columns
+            .iter()
+            .zip(values)
+            .filter(is_here)
+            .map(|(column, values)| (field(column), values))
+            .unzip();
         RecordBatch::try_new(Arc::new(Schema::new(fields)), values)
     }
 }
@@ -178,6 +191,14 @@ impl Cell for String {
     }
 }
 
+impl Cell for Option<String> {
+    const KIND: Kind = Kind::Text;
+
+    fn column<'r>(values: impl Iterator<Item = &'r Self>) -> ArrayRef {
+        Arc::new(values.map(Option::as_deref).collect::<StringArray>())
+    }
+}
+
 impl Cell for &str {
     const KIND: Kind = Kind::Text;
 
@@ -193,14 +214,14 @@ impl Cell for &str {
 ///
 /// The name of the table stands behind that of the struct, then what a row stands for, then the key of the spec that asks
 /// for it, if any. Each field is a column: its doc comment is what the guide says, behind its type stands its unit, and then
-/// when it has no value, if that can be.
+/// when it has no value, if that can be, or with what the table has it, if it is not always there.
 macro_rules! table {
     (
         $(#[$doc:meta])+
         $Row:ident $(<$life:lifetime>)? is $name:literal, $row:literal $(, asked by $key:literal)?;
         $(
             $(#[doc = $text:literal])+
-            $field:ident: $type:ty, $unit:literal $(, null $null:literal)?;
+            $field:ident: $type:ty, $unit:literal $(, null $null:literal)? $(, only $only:literal)?;
         )+
     ) => {
         $(#[$doc])+
@@ -222,6 +243,7 @@ macro_rules! table {
                     <$type as Cell>::KIND,
                     $unit,
                     table!(@optional $($null)?),
+                    table!(@optional $($only)?),
                     concat!($($text),+),
                 )),+],
             };
