@@ -23,6 +23,8 @@ def spoiled(document: Mapping[str, Any], random: Random) -> tuple[str, str]:
     spec = copy.deepcopy(dict(document))
     section = random.choice(_SECTIONS)
     table = spec.setdefault(section, {})
+    if isinstance(table, list):
+        table = random.choice(table)
     key = random.choice([*table, "x"])
     match random.randrange(6):
         case 0:

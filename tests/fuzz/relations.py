@@ -82,6 +82,29 @@ def with_one_path_all_schemes_are_alike(result: Result, document: Document, run:
     yield from _same_flows(result, plain, ("id", "start_us", "fct_us", "segments_sent", "retransmissions", "timeouts"))
 
 
+def one_transport_under_two_labels_is_one(_result: Result, document: Document, run: Run) -> Iterator[Doubt]:
+    """Labels move no packet: a transport beside itself, each for the flows of a class, is that transport alone."""
+    transport, traffic = document["transport"], document["traffic"]
+    if isinstance(transport, list):
+        return
+    classes = {"short_below": "20KB"} | dict(traffic.get("classes", {}))
+    named = classes | {"transport": {"short": "one", "long": "two"}}
+    alone = {**document, "traffic": {**traffic, "classes": classes}}
+    twice = {
+        **document,
+        "traffic": {**traffic, "classes": named},
+        "transport": [{**transport, "label": label} for label in ("one", "two")],
+    }
+    yield from _same_flows(run(to_toml(alone)), run(to_toml(twice)))
+
+
+def the_order_of_other_transports_changes_nothing(result: Result, document: Document, run: Run) -> Iterator[Doubt]:
+    """The first of several carries what names none; in which order the others stand says nothing."""
+    first, *others = _transports(document)
+    if len(others) > 1:
+        yield from _same_flows(result, run(to_toml({**document, "transport": [first, *reversed(others)]})))
+
+
 RELATIONS: Mapping[str, Callable[[Result, Document, Run], Iterator[Doubt]]] = {
     relation.__name__: relation
     for relation in (
@@ -90,6 +113,8 @@ RELATIONS: Mapping[str, Callable[[Result, Document, Run], Iterator[Doubt]]] = {
         nothing_but_time_is_longer_at_a_tenth_of_the_rate,
         a_rack_without_traffic_changes_nothing,
         with_one_path_all_schemes_are_alike,
+        one_transport_under_two_labels_is_one,
+        the_order_of_other_transports_changes_nothing,
     )
 }
 
@@ -102,6 +127,11 @@ def _same_flows(own: Result, other: Result, names: tuple[str, ...] | None = None
             where = "" if apart is None else f" of flow {apart}: {left[name][apart]} and {right[name][apart]}"
             yield f"{name}{where}"
             return
+
+
+def _transports(document: Document) -> list[Document]:
+    transport = document["transport"]
+    return transport if isinstance(transport, list) else [transport]
 
 
 def _one_path(fabric: Document) -> bool:

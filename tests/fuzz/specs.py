@@ -21,8 +21,12 @@ SLOWED = {"flows.csv": "flows-slow.csv", "graph.toml": "graph-slow.toml"}
 """Files of flows and of a fabric, and the same with times ten times as long and rates a tenth."""
 TRACE = "flows.csv"
 
-Path_: TypeAlias = tuple[str, ...]
+Path_: TypeAlias = tuple[str | int, ...]
 Tweak: TypeAlias = tuple[Path_, Any]
+
+_SEVERAL = 0.2
+"""The share of cases with several transports."""
+_CLASSES = ("short", "long", "best-effort", "unknown")
 
 _FABRICS: Sequence[Mapping[str, Any]] = (
     {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
@@ -87,6 +91,12 @@ class Case:
         return document(self.base, self.tweaks)
 
     @property
+    def pair(self) -> tuple[str, str]:
+        """The scheme, and the transport: the first one of several."""
+        transport = self.base["transport"]
+        return self.base["balancer"]["name"], (transport[0] if isinstance(transport, list) else transport)["name"]
+
+    @property
     def toml(self) -> str:
         """The whole spec as a file."""
         return to_toml(self.document)
@@ -96,9 +106,9 @@ def document(base: Mapping[str, Any], tweaks: Sequence[Tweak]) -> dict[str, Any]
     """Apply changes to a spec."""
     found = copy.deepcopy(dict(base))
     for path, value in tweaks:
-        table = found
+        table: Any = found
         for part in path[:-1]:
-            table = table.setdefault(part, {})
+            table = table[part] if isinstance(part, int) else table.setdefault(part, {})
         table[path[-1]] = value
         if path == ("traffic", "workload"):
             table.pop("size", None)
@@ -146,12 +156,37 @@ class Maker:
             "fabric": fabric_node, "transport": transport, "balancer": scheme,
             "run": self._space.variants("run")[0], "traffic": self._space.variants("traffic")[0],
         }  # fmt: skip
-        tweaks = [tweak for section, node in nodes.items() for tweak in self._tweaks(section, node, base, random)]
+        tweaks = [tweak for section, node in nodes.items() for tweak in self._tweaks(section, node, random)]
+        # From a stream of its own: what else a case is does not depend on it.
+        company = Random(f"{number}, in company")
+        if company.random() < _SEVERAL:
+            tweaks = [*self._in_company(base, tweaks, company)]
         return self._accepted(base, tweaks, random)
 
-    def _tweaks(
-        self, section: str, node: Mapping[str, Any], base: Mapping[str, Any], random: Random
-    ) -> Iterator[Tweak]:
+    def _in_company(self, base: dict[str, Any], tweaks: Sequence[Tweak], random: Random) -> Iterator[Tweak]:
+        """Put other transports beside the one of a case, each for the flows of a class."""
+        others = random.choices(self._transports, k=random.randint(1, len(_CLASSES) - 1))
+        labelled = [{"label": f"t{place + 1}"} | _smallest(node) for place, node in enumerate(others)]
+        own = base["transport"]["name"]
+        base["transport"] = [base["transport"], *labelled]
+        labels = [own, *(table["label"] for table in labelled)]
+        classes = random.sample(_CLASSES, len(labels))
+        base["traffic"]["classes"] = {
+            "short_below": random.choice(("10KB", "100KB")), "best_effort": random.choice((0.0, 0.3)),
+            "transport": dict(zip(classes, labels, strict=True)),
+        }  # fmt: skip
+        for table in base["traffic"].get("incast", ()):
+            table["transport"] = random.choice(labels)
+        for path, value in tweaks:
+            if path[0] == "transport":
+                yield ("transport", 0, *path[1:]), value
+            elif path != ("traffic", "classes"):
+                yield path, value
+        for place, node in enumerate(others):
+            for path, value in self._tweaks("transport", node, random):
+                yield ("transport", place + 1, *path[1:]), value
+
+    def _tweaks(self, section: str, node: Mapping[str, Any], random: Random) -> Iterator[Tweak]:
         share = random.choice((0.0, 0.1, 0.3, 0.6))
         for key, inner in node["properties"].items():
             if random.random() < share and key not in ("kind", "name", "seed", "trace"):

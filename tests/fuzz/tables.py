@@ -11,6 +11,7 @@ __all__ = ["mistakes"]
 
 Check: TypeAlias = Callable[[Result, Mapping[str, Any]], Iterator[str]]
 
+_BY_CREDIT = ("expresspass", "maxpass")
 _ROUNDING = 1e-6
 """Times are whole picoseconds, told in microseconds: what differs by less comes of adding them up."""
 
@@ -136,6 +137,37 @@ def the_summary_is_that_of_the_flows(result: Result, _spec: Mapping[str, Any]) -
             yield f"{name} is {raw[name]} in the summary, {value} in the tables"
 
 
+def a_flow_has_the_transport_that_the_spec_gives_it(result: Result, spec: Mapping[str, Any]) -> Iterator[str]:
+    """Each flow's is one of the labels, and that of its class where no other table names one; one alone is not told."""
+    flows, transports = result.flows, _transports(spec)
+    if not transports:
+        if "transport" in flows.columns:
+            yield "a column transport in a run with one"
+        return
+    yield from _rows(flows.filter(~pl.col("transport").is_in(list(transports))).select("id", "transport"))
+    traffic = spec["traffic"]
+    if any("transport" in table for table in (*traffic.get("incast", ()), *traffic.get("long_lived", ()))):
+        return
+    named = (traffic.get("classes") or {}).get("transport") or {}
+    given = pl.col("class").replace_strict(named, default=next(iter(transports)), return_dtype=pl.String)
+    yield from _rows(flows.filter(pl.col("transport") != given).select("id", "class", "transport"))
+
+
+def each_transport_counts_what_it_does(result: Result, spec: Mapping[str, Any]) -> Iterator[str]:
+    """Of several, those with credits have no windows to reduce, and send a segment a credit."""
+    by_credit = [label for label, name in _transports(spec).items() if name in _BY_CREDIT]
+    if not _transports(spec):
+        return
+    flows = result.flows.filter(pl.col("transport").is_in(by_credit))
+    windows = ("fast_recoveries", "duplicate_acks", "marked_acks")
+    yield from _rows(flows.filter(pl.any_horizontal(pl.col(windows) > 0)).select("id", "transport", *windows))
+    counters = dict(result.scheme.select("name", "value").iter_rows())
+    sent = counters.get("credits_sent", 0)
+    used = int(flows["segments_sent"].sum()) + counters.get("credits_wasted", 0) + counters.get("credits_dropped", 0)
+    if used > sent:
+        yield f"{sent} credits were sent, and {used} used, wasted or dropped"
+
+
 _CHECKS: tuple[Check, ...] = (
     finished_flows_are_delivered,
     parts_of_a_time_add_up,
@@ -146,7 +178,15 @@ _CHECKS: tuple[Check, ...] = (
     samples_add_up_to_links,
     deliveries_are_payload_of_flows,
     the_summary_is_that_of_the_flows,
+    a_flow_has_the_transport_that_the_spec_gives_it,
+    each_transport_counts_what_it_does,
 )
+
+
+def _transports(spec: Mapping[str, Any]) -> dict[str, str]:
+    """The names of several transports by label, the first one first; none of one alone."""
+    tables = spec.get("transport", {})
+    return {table.get("label") or table["name"]: table["name"] for table in tables} if isinstance(tables, list) else {}
 
 
 def _changes_rates(spec: Mapping[str, Any]) -> bool:

@@ -37,7 +37,7 @@ def judge_one(number: int, seconds: float) -> dict[str, Any]:
 def _judged(maker: Maker, judge: Judge, number: int) -> Iterator[dict[str, Any]]:
     case = maker.case(number)
     before = judge.runs
-    told: dict[str, Any] = {"case": number, "pair": [case.base["balancer"]["name"], case.base["transport"]["name"]]}
+    told: dict[str, Any] = {"case": number, "pair": list(case.pair)}
     try:
         problems = judge.problems(case, number)
     except TooLong as error:

@@ -38,6 +38,51 @@ def test_a_run_has_no_mistakes() -> None:
     assert mistakes(result, {"fabric": {}}) == []
 
 
+SEVERAL = {
+    **SMALL,
+    "traffic.classes": {"short_below": "20KB", "transport": {"short": "quick", "long": "bulk"}},
+    "transport": [{"label": "quick", "name": "dctcp"}, {"label": "bulk", "name": "expresspass"}],
+}
+SPEC_OF_SEVERAL = {"fabric": {}, "traffic": {"classes": SEVERAL["traffic.classes"]}, "transport": SEVERAL["transport"]}
+SEVERAL_DAMAGED = {
+    "a_flow_has_the_transport_that_the_spec_gives_it": [
+        ("flows", {"transport": pl.lit("slow")}),
+        ("flows", {"transport": pl.lit("quick")}),
+    ],
+    "each_transport_counts_what_it_does": [
+        ("flows", {"marked_acks": pl.lit(1)}),
+        ("scheme", {"value": pl.when(pl.col("name") == "credits_sent").then(1).otherwise(pl.col("value"))}),
+    ],
+}
+
+
+def test_a_run_with_several_transports_has_no_mistakes() -> None:
+    assert mistakes(weft.run({}, set=SEVERAL), SPEC_OF_SEVERAL) == []
+
+
+@pytest.mark.parametrize("check", SEVERAL_DAMAGED)
+def test_each_check_of_several_transports_notices_a_table_that_is_wrong(check: str) -> None:
+    for table, damage in SEVERAL_DAMAGED[check]:
+        result = weft.run({}, set=SEVERAL)
+        result._frames[table] = getattr(result, table).with_columns(**damage)
+        told = {told.split(":", 1)[0] for told in mistakes(result, SPEC_OF_SEVERAL)}
+        assert check in told, (table, damage)
+
+
+def test_a_transport_that_is_told_and_was_alone_is_a_mistake() -> None:
+    result = small_run()
+    result._frames["flows"] = result.flows.with_columns(transport=pl.lit("dctcp"))
+    assert [told for told in mistakes(result, {"fabric": {}}) if "a column transport" in told]
+
+
+def test_some_cases_have_several_transports_and_every_transport_is_among_them(tmp_path: Path) -> None:
+    maker = Maker(tmp_path)
+    cases = [case.document["transport"] for case in map(maker.case, range(60))]
+    several = [tables for tables in cases if isinstance(tables, list)]
+    assert 0 < len(several) < len(cases)
+    assert {table["name"] for tables in several for table in tables} == {entry.name for entry in weft.transports()}
+
+
 @pytest.mark.parametrize("check", DAMAGES)
 def test_each_check_notices_a_table_that_is_wrong(check: str) -> None:
     result = small_run()
@@ -65,8 +110,9 @@ def test_every_parameter_of_every_scheme_and_transport_is_drawn(tmp_path: Path) 
     drawn: dict[str, set[str]] = {}
     for number in range(760):
         document = maker.case(number).document
-        for section in ("balancer", "transport"):
-            drawn.setdefault(document[section]["name"], set()).update(document[section])
+        transport = document["transport"]
+        for table in (document["balancer"], *(transport if isinstance(transport, list) else [transport])):
+            drawn.setdefault(table["name"], set()).update(table)
     for section in ("BalancerSpec", "TransportsSpec"):
         # Last stands the list of several transports.
         for node in (kind for kind in schema["$defs"][section]["oneOf"] if "properties" in kind):

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use arrow_array::cast::AsArray;
 use schemars::schema_for;
 use serde_json::Value;
 use weft_balance::balancers;
@@ -45,6 +46,35 @@ fn every_transport_has_a_pin() {
         &TransportSpec::list().iter().map(|info| info.name).collect::<Vec<_>>(),
         "/transport/name",
     );
+}
+
+/// The names of the transports of a spec that has several; none of a spec with one.
+fn in_company(spec: &Value) -> Vec<String> {
+    let tables = spec.pointer("/transport").and_then(Value::as_array).cloned().unwrap_or_default();
+    tables.iter().filter_map(|table| Some(table.get("name")?.as_str()?.to_owned())).collect()
+}
+
+#[test]
+fn every_transport_has_a_pin_beside_others() {
+    let pinned: BTreeSet<String> = specs().iter().flat_map(in_company).collect();
+    let all = TransportSpec::list();
+    let missing: Vec<_> = all.iter().map(|info| info.name).filter(|&name| !pinned.contains(name)).collect();
+    assert!(missing.is_empty(), "transports {missing:?} beside others: no pin. {ADVICE}");
+}
+
+#[test]
+fn every_pin_with_several_transports_has_flows_of_each() {
+    for pin in Pins::read().pins {
+        let resolved = Resolved::new(&pin.source()).unwrap_or_else(|error| panic!("{}: {error}", pin.name));
+        let labels: BTreeSet<String> = resolved.spec.transport.labels().into_iter().collect();
+        if labels.is_empty() {
+            continue;
+        }
+        let outcome = pin.run();
+        let carriers = outcome.flows.column_by_name("transport").expect("several").as_string::<i32>();
+        let found: BTreeSet<String> = carriers.iter().flatten().map(str::to_owned).collect();
+        assert_eq!(found, labels, "{}", pin.name);
+    }
 }
 
 #[test]
