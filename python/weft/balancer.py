@@ -100,8 +100,8 @@ class PortView(Protocol):
         """Time that the port needs to send what is queued, in picoseconds."""
 
     @property
-    def class_backlog_bytes(self) -> int:
-        """Bytes queued in the packet's own class, with what is in service: `backlog_bytes` where there is one queue."""
+    def ahead_bytes(self) -> int:
+        """Bytes that the port would send before this packet: `backlog_bytes` where there is one queue."""
 
     @property
     def wait_ps(self) -> int:

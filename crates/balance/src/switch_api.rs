@@ -65,13 +65,14 @@ pub trait SwitchContext {
 
     /// How long it is until the port would send this packet, if it were queued now and nothing else came. On a port with one
     /// queue that is [`Self::drain_time`]. With strict priority it is what waits in the packet's class and those before it;
-    /// with weights, what waits in its class, and of each other class as much as is sent meanwhile.
+    /// with weights, what waits in its class, and of each other class as much as is sent meanwhile. A credit goes behind
+    /// other credits, when its tokens are there.
     fn drain_time_for(&self, port: PortId, _packet: &Packet) -> Span {
         self.drain_time(port)
     }
 
-    /// Bytes queued in the packet's own class, with what is left of the packet in service. On a port with one queue that is
-    /// [`Self::backlog_bytes`].
+    /// What the port would send before this packet, in bytes, what is left of the packet in service included: the queue that
+    /// it would stand in, whatever the classes. On a port with one queue that is [`Self::backlog_bytes`].
     fn backlog_bytes_for(&self, port: PortId, _packet: &Packet) -> u64 {
         self.backlog_bytes(port)
     }

@@ -159,16 +159,18 @@ impl Drill {
 #[inline]
 fn shortest<C: SwitchContext + ?Sized>(
     cx: &mut C,
+    packet: &Packet,
     hops: &NextHops<'_>,
     samples: usize,
     remembered: Option<PortId>,
 ) -> usize {
     let shorter = |cx: &C, best: (usize, u64), index: usize| {
-        let load = cx.backlog_bytes(hops.ports[index]);
+        let load = cx.backlog_bytes_for(hops.ports[index], packet);
         if load < best.1 { (index, load) } else { best }
     };
     let known = remembered.and_then(|port| hops.index_of(port));
-    let mut best = known.map_or((0, u64::MAX), |index| (index, cx.backlog_bytes(hops.ports[index])));
+    let mut best =
+        known.map_or((0, u64::MAX), |index| (index, cx.backlog_bytes_for(hops.ports[index], packet)));
     let choices = hops.ports.len();
     if samples == 2 && choices >= 2 {
         // The default, without a list of what is taken: a third of the time.
@@ -186,6 +188,7 @@ fn shortest<C: SwitchContext + ?Sized>(
 /// As [`shortest`], with several remembered ports, which are replaced.
 fn shortest_of_many<C: SwitchContext + ?Sized>(
     cx: &mut C,
+    packet: &Packet,
     hops: &NextHops<'_>,
     samples: usize,
     memory: &mut [u16],
@@ -193,13 +196,13 @@ fn shortest_of_many<C: SwitchContext + ?Sized>(
     let mut best = Best::new(memory.len());
     for &port in memory.iter() {
         if let Some(index) = hops.index_of(PortId(port)) {
-            best.offer(index as u16, cx.backlog_bytes(PortId(port)));
+            best.offer(index as u16, cx.backlog_bytes_for(PortId(port), packet));
         }
     }
     let mut draws = Draws::new();
     for _ in 0..samples.min(hops.ports.len()) {
         let index = draws.next(cx.random(), hops.ports.len());
-        best.offer(index, cx.backlog_bytes(hops.ports[usize::from(index)]));
+        best.offer(index, cx.backlog_bytes_for(hops.ports[usize::from(index)], packet));
     }
     memory.fill(Drill::NOTHING);
     for (slot, &index) in memory.iter_mut().zip(&best.index[..best.len]) {
@@ -226,19 +229,19 @@ impl SwitchBalancer for Drill {
     fn choose<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,
-        _: &mut Packet,
+        packet: &mut Packet,
         hops: &NextHops<'_>,
     ) -> usize {
         let first = if self.per_rack { usize::from(hops.rack) * self.remembered } else { 0 };
         let memory = &mut self.memory[first..first + self.remembered];
         match memory {
-            [] => shortest(cx, hops, self.samples, None),
+            [] => shortest(cx, packet, hops, self.samples, None),
             [port] => {
-                let index = shortest(cx, hops, self.samples, Some(PortId(*port)));
+                let index = shortest(cx, packet, hops, self.samples, Some(PortId(*port)));
                 *port = hops.ports[index].0;
                 index
             }
-            ports => shortest_of_many(cx, hops, self.samples, ports),
+            ports => shortest_of_many(cx, packet, hops, self.samples, ports),
         }
     }
 
@@ -250,7 +253,9 @@ impl SwitchBalancer for Drill {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{CHI_SQUARE_7, FakeSwitch, Group, RACKS, chi_square, packet};
+    use weft_packet::{Class, PacketFlags};
+
+    use crate::testing::{CHI_SQUARE_7, FakeSwitch, Group, RACKS, chi_square, packet, with};
 
     use super::*;
 
@@ -295,6 +300,20 @@ mod tests {
         for shortest in 0..8u16 {
             switch.backlogs = (0..8).map(|port| if port == shortest { 10 } else { 11 }).collect();
             assert_eq!(choose(&mut scheme, &mut switch, &group), shortest);
+        }
+    }
+
+    #[test]
+    fn a_packet_takes_the_queue_that_is_shortest_for_its_class() {
+        let (mut switch, group) = (FakeSwitch::new(8, 1), Group::of(0..8));
+        // Low priority waits on all ports but 7; high priority, on all but 2.
+        switch.backlogs = vec![9_000, 9_000, 9_000, 9_000, 9_000, 9_000, 9_000, 1_500];
+        switch.ahead.insert(Class::Short, vec![1_500, 1_500, 0, 1_500, 1_500, 1_500, 1_500, 1_500]);
+        for mut scheme in [drill(16, 0, Memory::Switch), drill(16, 2, Memory::Rack)] {
+            for (class, shortest) in [(Class::Short, 2), (Class::Long, 7)] {
+                let mut packet = with(packet(1), |packet| packet.flags = PacketFlags::of_class(class));
+                assert_eq!(scheme.choose(&mut switch, &mut packet, &group.hops()), shortest);
+            }
         }
     }
 
@@ -357,8 +376,9 @@ mod tests {
             switch.backlogs[(step % 8) as usize] = step * step % 7 * 1_500;
             let samples = (step % 3 + 1) as usize;
             let remembered = (memory[0] != Drill::NOTHING).then_some(PortId(memory[0]));
-            let one = shortest(&mut switch.clone(), &group.hops(), samples, remembered);
-            let many = shortest_of_many(&mut switch, &group.hops(), samples, &mut memory);
+            let packet = packet(0);
+            let one = shortest(&mut switch.clone(), &packet, &group.hops(), samples, remembered);
+            let many = shortest_of_many(&mut switch, &packet, &group.hops(), samples, &mut memory);
             assert_eq!((one, memory[0]), (many, group.ports[many].0));
         }
     }

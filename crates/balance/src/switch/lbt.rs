@@ -174,11 +174,11 @@ fn uplinks(info: &SwitchInfo<'_>) -> Box<[PortId]> {
 
 /// The index of the shortest queue. Of equally short ones, the first from a random place on, so that switches that start
 /// empty do not all begin at one spine.
-fn shortest<C: SwitchContext + ?Sized>(cx: &mut C, hops: &NextHops<'_>) -> usize {
+fn shortest<C: SwitchContext + ?Sized>(cx: &mut C, packet: &Packet, hops: &NextHops<'_>) -> usize {
     let count = hops.ports.len();
     let start = cx.random().below(count as u32) as usize;
     let places = (start..count).chain(0..start);
-    places.min_by_key(|&index| cx.backlog_bytes(hops.ports[index])).unwrap_or(0)
+    places.min_by_key(|&index| cx.backlog_bytes_for(hops.ports[index], packet)).unwrap_or(0)
 }
 
 /// Where a packet goes whose queue is not below the threshold, and whether every other queue is not either.
@@ -187,6 +187,7 @@ fn shortest<C: SwitchContext + ?Sized>(cx: &mut C, hops: &NextHops<'_>) -> usize
 /// place on; `current` before any other.
 fn longest<C: SwitchContext + ?Sized>(
     cx: &mut C,
+    packet: &Packet,
     hops: &NextHops<'_>,
     current: Option<usize>,
     threshold: u64,
@@ -196,7 +197,7 @@ fn longest<C: SwitchContext + ?Sized>(
     let mut within: Option<(u64, usize)> = None;
     let mut any: Option<(u64, usize)> = None;
     for index in current.into_iter().chain(start..count).chain(0..start) {
-        let backlog = cx.backlog_bytes(hops.ports[index]);
+        let backlog = cx.backlog_bytes_for(hops.ports[index], packet);
         if backlog < threshold && within.is_none_or(|(best, _)| backlog > best) {
             within = Some((backlog, index));
         }
@@ -243,17 +244,18 @@ impl Lbt {
     fn under_threshold<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,
+        packet: &Packet,
         hops: &NextHops<'_>,
         current: Option<usize>,
         class: usize,
     ) -> usize {
         let threshold = self.thresholds[class - LONG];
         if let Some(index) = current
-            && cx.backlog_bytes(hops.ports[index]) < threshold
+            && cx.backlog_bytes_for(hops.ports[index], packet) < threshold
         {
             return index;
         }
-        let (index, overflow) = longest(cx, hops, current, threshold);
+        let (index, overflow) = longest(cx, packet, hops, current, threshold);
         self.counts.overflows += u64::from(overflow);
         self.counts.moves[class - LONG] += u64::from(current.is_some_and(|current| current != index));
         index
@@ -304,8 +306,8 @@ impl SwitchBalancer for Lbt {
         let class = if packet.kind == Kind::Data { self.count(&mut entry, packet) } else { SHORT };
         let index = match (class, current) {
             (SHORT, Some(index)) => index,
-            (SHORT, None) => shortest(cx, hops),
-            _ => self.under_threshold(cx, hops, current, class),
+            (SHORT, None) => shortest(cx, packet, hops),
+            _ => self.under_threshold(cx, packet, hops, current, class),
         };
         self.entries[place] = [self.period, entry.bytes, u32::from(hops.ports[index].0) + 1];
         index

@@ -179,16 +179,17 @@ impl Tr {
     fn time_to_next_leaf<C: SwitchContext + ?Sized>(
         &self,
         cx: &C,
-        bytes: u16,
+        packet: &Packet,
         rack: u16,
         port: PortId,
     ) -> Time {
+        let bytes = packet.wire_bytes;
         let near = &self.ports[port.index()];
         let far = &self.far[usize::from(rack) * self.ports.len() + port.index()];
         let now = cx.now();
         let spine_queue = if now <= far.until { far.queue } else { Span::ZERO };
         let cables = near.delay + far.delay;
-        let leaf = cx.drain_time(port) + near.per_byte.service(bytes);
+        let leaf = cx.drain_time_for(port, packet) + near.per_byte.service(bytes);
         now.saturating_add(cables)
             .saturating_add(leaf)
             .saturating_add(spine_queue + far.per_byte.service(bytes))
@@ -212,7 +213,7 @@ impl Tr {
         let mut latest = (Time::ZERO, index);
         for _ in 0..choices {
             let port = hops.ports[index];
-            let mut at = self.time_to_next_leaf(cx, packet.wire_bytes, hops.rack, port);
+            let mut at = self.time_to_next_leaf(cx, packet, hops.rack, port);
             let follows = last.port == Some(port);
             if follows {
                 // Two queues, each first in first out: behind the last packet, whatever the estimate says.
@@ -282,8 +283,8 @@ impl Tr {
     fn acknowledgement<C: SwitchContext + ?Sized>(&mut self, cx: &C, packet: &mut Packet, port: PortId) {
         let Peer::Switch { tier, .. } = self.ports[port.index()].peer else { return };
         match self.rack {
-            // The port that the acknowledgement came in by is the one that the data takes.
-            None if tier == 0 => packet.scheme = self.code(cx.backlog_bytes(port)),
+            // The port that the acknowledgement came in by is the one that the data takes, in the same class.
+            None if tier == 0 => packet.scheme = self.code(cx.backlog_bytes_for(port, packet)),
             Some(own) if own == cx.rack_of(packet.dst) => {
                 let until = cx.now().saturating_add(self.believe);
                 if let Some(far) = self.far(cx.rack_of(packet.src), port) {

@@ -32,11 +32,12 @@
 //!     fn choose<C: SwitchContext + ?Sized>(
 //!         &mut self,
 //!         cx: &mut C,
-//!         _: &mut Packet,
+//!         packet: &mut Packet,
 //!         hops: &NextHops<'_>,
 //!     ) -> usize {
 //!         self.choices += 1;
-//!         (0..hops.ports.len()).min_by_key(|&index| cx.drain_time(hops.ports[index])).unwrap_or(0)
+//!         let wait = |index: &usize| cx.drain_time_for(hops.ports[*index], packet);
+//!         (0..hops.ports.len()).min_by_key(wait).unwrap_or(0)
 //!     }
 //!
 //!     fn timer<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, token: u32) {

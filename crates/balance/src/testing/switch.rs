@@ -1,6 +1,8 @@
 //! The switch of the test world.
 
-use weft_packet::{HostId, Packet};
+use std::collections::BTreeMap;
+
+use weft_packet::{Class, HostId, Packet};
 use weft_units::{Bytes, Purpose, Rate, Span, Stream, Time};
 
 use super::{HOSTS_PER_RACK, RACKS, take_earliest};
@@ -13,6 +15,9 @@ pub struct FakeSwitch {
     pub now: Time,
     /// Bytes queued on each port, what is left of the packet in service included.
     pub backlogs: Vec<u64>,
+    /// Bytes that each port would send before a packet of a class, if its ports have several classes; a class that is not
+    /// here finds `backlogs`.
+    pub ahead: BTreeMap<Class, Vec<u64>>,
     /// The rate of each port; not zero.
     pub rates: Vec<Rate>,
     /// Bytes that each port was given to send so far.
@@ -40,6 +45,7 @@ impl FakeSwitch {
         Self {
             now: Time::ZERO,
             backlogs: vec![0; ports],
+            ahead: BTreeMap::new(),
             rates: vec![Rate::from_gbps(10); ports],
             sent: vec![0; ports],
             up: vec![true; ports],
@@ -96,6 +102,14 @@ impl SwitchContext for FakeSwitch {
 
     fn backlog_bytes(&self, port: PortId) -> u64 {
         self.backlogs[port.index()]
+    }
+
+    fn drain_time_for(&self, port: PortId, packet: &Packet) -> Span {
+        self.rates[port.index()].service(Bytes::new(self.backlog_bytes_for(port, packet)))
+    }
+
+    fn backlog_bytes_for(&self, port: PortId, packet: &Packet) -> u64 {
+        self.ahead.get(&packet.flags.class()).unwrap_or(&self.backlogs)[port.index()]
     }
 
     fn rate(&self, port: PortId) -> Rate {

@@ -174,16 +174,25 @@ impl ScheduledPort {
         std::mem::replace(&mut self.peak_bytes, backlog_bytes)
     }
 
-    /// How long it is until a packet that comes now would be sent, in ps, if nothing else comes.
+    /// How long all that takes to send, in ps, that would be sent before a packet that comes now, if nothing else comes.
     pub fn ahead_of_ps(&self, packet: &Packet, now: u64) -> u64 {
-        let class = self.sorting.class_of(packet);
-        let ahead = self.scheduler.ahead_of(class, |class| self.classes[class].drains_ps());
-        self.rest_ps(now).saturating_add(ahead)
+        let own = self.sorting.class_of(packet);
+        // What is held back goes at its own pace, and only its own class waits for it.
+        let waiting = |class: usize| {
+            let queue = &self.classes[class];
+            if class == own { queue.waiting_ps } else { queue.drains_ps() }
+        };
+        self.rest_ps(now).saturating_add(self.scheduler.ahead_of(own, waiting))
     }
 
-    /// What a packet's own class holds, with what is left of the packet in service, in ps.
-    pub fn class_backlog_ps(&self, packet: &Packet, now: u64) -> u64 {
-        self.rest_ps(now) + self.classes[self.sorting.class_of(packet)].waiting_ps
+    /// How long it is until a packet that comes now would be sent, in ps, if nothing else comes.
+    pub fn wait_of_ps(&self, packet: &Packet, now: u64, profile: &Profile) -> u64 {
+        let queue = &self.classes[self.sorting.class_of(packet)];
+        let held = queue.bucket.as_ref().map_or(0, |bucket| {
+            let before = profile.bytes_in(queue.waiting_ps);
+            bucket.ready_behind(profile, now, before, packet.wire_bytes).saturating_sub(now)
+        });
+        self.ahead_of_ps(packet, now).max(held)
     }
 }
 

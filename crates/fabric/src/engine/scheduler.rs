@@ -119,17 +119,29 @@ impl TokenBucket {
 
     /// When it has enough for a packet of `wire_bytes`, in ps.
     pub fn ready_at(&self, profile: &Profile, wire_bytes: u16) -> u64 {
+        self.filled_at(profile, (self.full_at, self.part), wire_bytes)
+    }
+
+    /// When it would have enough for a packet of `wire_bytes` that comes `now`, in ps: behind packets of `before` bytes that
+    /// wait for theirs.
+    pub fn ready_behind(&self, profile: &Profile, now: u64, before: u64, wire_bytes: u16) -> u64 {
+        let later = self.fills_until(profile, now, before);
+        self.filled_at(profile, later, wire_bytes)
+    }
+
+    /// When it has enough for a packet of `wire_bytes`, in ps, if it is full again at this time and part of a credit.
+    fn filled_at(&self, profile: &Profile, (full_at, full_part): (u64, u32), wire_bytes: u16) -> u64 {
         let (credit, pair) = (u32::from(self.rules.credit_bytes), self.pair_ps(profile));
         // Tokens are what the bucket holds less what fills until it is full.
         let spare = u32::from(self.rules.burst_bytes.saturating_sub(wire_bytes));
-        // It is there so many credits before `full_at`, and the time for a part of one later.
-        let (credits, part) = match spare.checked_sub(self.part) {
+        // It is there so many credits before it is full, and the time for a part of one later.
+        let (credits, part) = match spare.checked_sub(full_part) {
             Some(earlier) if earlier % credit == 0 => (earlier / credit, 0),
             Some(earlier) => (earlier / credit + 1, credit - earlier % credit),
-            None => (0, self.part - spare),
+            None => (0, full_part - spare),
         };
         let later = if part == 0 { 0 } else { Self::part_ps(profile, pair, part, credit) };
-        self.full_at.saturating_add(later).saturating_sub(pair * u64::from(credits))
+        full_at.saturating_add(later).saturating_sub(pair * u64::from(credits))
     }
 
     /// How long `part` of the bytes of a credit take to fill, in whole byte times of the link, in ps.
@@ -141,16 +153,19 @@ impl TokenBucket {
 
     /// A packet of `wire_bytes` leaves at `now`.
     pub fn take(&mut self, profile: &Profile, now: u64, wire_bytes: u16) {
+        (self.full_at, self.part) = self.fills_until(profile, now, wire_bytes.into());
+    }
+
+    /// When it is full again if packets of so many bytes leave `now`: a time in ps, and part of a credit.
+    fn fills_until(&self, profile: &Profile, now: u64, bytes: u64) -> (u64, u32) {
         let (credit, pair) = (u32::from(self.rules.credit_bytes), self.pair_ps(profile));
         let is_full = now.checked_sub(self.full_at).is_some_and(|since| {
             u128::from(since) * u128::from(credit) >= u128::from(pair * u64::from(self.part))
         });
-        if is_full {
-            (self.full_at, self.part) = (now, 0);
-        }
-        let part = self.part + u32::from(wire_bytes);
-        self.full_at = self.full_at.saturating_add(pair.saturating_mul(u64::from(part / credit)));
-        self.part = part % credit;
+        let (full_at, part) = if is_full { (now, 0) } else { (self.full_at, self.part) };
+        let part = u64::from(part) + bytes;
+        let whole = pair.saturating_mul(part / u64::from(credit));
+        (full_at.saturating_add(whole), (part % u64::from(credit)) as u32)
     }
 
     /// How long the tokens for one credit take to fill, in ps.

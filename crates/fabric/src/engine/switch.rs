@@ -48,8 +48,9 @@ pub fn switch_schemes(
         .collect()
 }
 
-/// A switch as its scheme sees it.
-struct SwitchView<'a> {
+/// A switch as its scheme sees it. `CLASSES` says whether any port of the network has several classes: a scheme that asks
+/// for the queue of a packet pays for them only then.
+struct SwitchView<'a, const CLASSES: bool> {
     now: Time,
     topology: &'a Topology,
     /// Of all switches; this one's ports begin at `first`.
@@ -77,7 +78,7 @@ impl Deeds {
     }
 }
 
-impl SwitchView<'_> {
+impl<const CLASSES: bool> SwitchView<'_, CLASSES> {
     #[inline]
     fn link(&self, port: PortId) -> &Link {
         &self.links[self.first + port.index()]
@@ -91,11 +92,11 @@ impl SwitchView<'_> {
     /// The port, if it has several classes.
     #[inline]
     fn scheduled(&self, port: PortId) -> Option<&ScheduledPort> {
-        self.scheduled.get(self.first + port.index()).and_then(Option::as_deref)
+        if CLASSES { self.scheduled.get(self.first + port.index()).and_then(Option::as_deref) } else { None }
     }
 }
 
-impl SwitchContext for SwitchView<'_> {
+impl<const CLASSES: bool> SwitchContext for SwitchView<'_, CLASSES> {
     #[inline]
     fn now(&self) -> Time {
         self.now
@@ -114,7 +115,9 @@ impl SwitchContext for SwitchView<'_> {
     #[inline]
     fn drain_time_for(&self, port: PortId, packet: &Packet) -> Span {
         match self.scheduled(port) {
-            Some(scheduled) => Span::from_ps(scheduled.ahead_of_ps(packet, self.now.as_ps())),
+            Some(scheduled) => {
+                Span::from_ps(scheduled.wait_of_ps(packet, self.now.as_ps(), self.profile(port)))
+            }
             None => self.drain_time(port),
         }
     }
@@ -122,9 +125,7 @@ impl SwitchContext for SwitchView<'_> {
     #[inline]
     fn backlog_bytes_for(&self, port: PortId, packet: &Packet) -> u64 {
         match self.scheduled(port) {
-            Some(scheduled) => {
-                self.profile(port).bytes_in(scheduled.class_backlog_ps(packet, self.now.as_ps()))
-            }
+            Some(scheduled) => self.profile(port).bytes_in(scheduled.ahead_of_ps(packet, self.now.as_ps())),
             None => self.backlog_bytes(port),
         }
     }
@@ -166,8 +167,11 @@ impl SwitchContext for SwitchView<'_> {
 /// Calls the scheme of a switch, whose ports begin at link `$first`, with a view of it. A macro, for the view borrows the network field by field. What the scheme
 /// asked for is to be done afterwards, by [`Network::do_deeds`].
 macro_rules! call_scheme {
-    ($network:expr, $switch:expr, $first:expr, |$scheme:ident, $view:ident, $pool:ident| $call:expr) => {{
-        let mut view = SwitchView {
+    ($network:expr, $switch:expr, $first:expr, |$scheme:ident, $view:ident, $pool:ident| $call:expr) => {
+        call_scheme!($network, $switch, $first, true, |$scheme, $view, $pool| $call)
+    };
+    ($network:expr, $switch:expr, $first:expr, $classes:literal, |$scheme:ident, $view:ident, $pool:ident| $call:expr) => {{
+        let mut view = SwitchView::<$classes> {
             now: $network.now,
             topology: $network.topology,
             links: &$network.links,
@@ -209,20 +213,44 @@ impl Network<'_> {
         let prescribed = self.pool[index].route.next_hop(ports.len());
         let choice = if let Some(choice) = prescribed {
             choice
-        } else {
+        } else if self.scheduled.is_empty() {
             let hops = NextHops { ports, weights, rack };
-            call_scheme!(self, switch, first, |scheme, view, pool| scheme.choose(
+            call_scheme!(self, switch, first, false, |scheme, view, pool| scheme.choose(
                 view,
                 &mut pool[index],
                 &hops
             ))
+        } else {
+            let choice = self.choose_by_class(at, group, rack, index);
+            let port = self.routes.group(group).0[choice];
+            return self.chosen(switch, port, index);
         };
         let port = ports[choice];
+        self.chosen(switch, port, index)
+    }
+
+    /// A packet goes by this port: that is noted, and done what its scheme asked for.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn chosen(&mut self, switch: usize, port: PortId, index: PacketIndex) -> PortId {
         self.pool[index].note_choice(port, self.trail_base);
         if !self.deeds.is_empty() {
             self.do_deeds(switch);
         }
         port
+    }
+
+    /// What the scheme chooses where ports have several classes.
+    #[inline(never)]
+    fn choose_by_class(&mut self, at: FarEnd, group: u32, rack: u16, index: PacketIndex) -> usize {
+        let (ports, weights) = self.routes.group(group);
+        let hops = NextHops { ports, weights, rack };
+        let (switch, first) = (at.switch as usize, at.first_link as usize);
+        call_scheme!(self, switch, first, true, |scheme, view, pool| scheme.choose(
+            view,
+            &mut pool[index],
+            &hops
+        ))
     }
 
     /// Shows a packet that came in by `link` to the scheme. False if it ends here, as schemes' own packets always do.

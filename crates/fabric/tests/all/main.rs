@@ -3,6 +3,7 @@
 
 mod admitted;
 mod balancing;
+mod classes;
 mod clove;
 mod common;
 mod conga;

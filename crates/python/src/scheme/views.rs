@@ -97,8 +97,8 @@ pub struct PortView {
     backlog_bytes: u64,
     /// Time that the port needs to send what is queued, in picoseconds.
     drain_ps: u64,
-    /// Bytes queued in the packet's own class, with what is in service: `backlog_bytes` where there is one queue.
-    class_backlog_bytes: u64,
+    /// Bytes that the port would send before this packet: `backlog_bytes` where there is one queue.
+    ahead_bytes: u64,
     /// Time until the port would send this packet, in picoseconds: `drain_ps` where there is one queue.
     wait_ps: u64,
     /// Rate of the link now, in bits per second.
@@ -116,7 +116,7 @@ impl PortView {
     pub fn all(cx: &dyn SwitchContext, hops: &NextHops<'_>, packet: &Packet) -> Vec<Self> {
         let view = |(&port, &weight): (&PortId, &u32)| Self {
             weight,
-            class_backlog_bytes: cx.backlog_bytes_for(port, packet),
+            ahead_bytes: cx.backlog_bytes_for(port, packet),
             wait_ps: cx.drain_time_for(port, packet).as_ps(),
             ..Self::of(cx, port)
         };
@@ -128,7 +128,7 @@ impl PortView {
             index: port.0,
             backlog_bytes: cx.backlog_bytes(port),
             drain_ps: cx.drain_time(port).as_ps(),
-            class_backlog_bytes: cx.backlog_bytes(port),
+            ahead_bytes: cx.backlog_bytes(port),
             wait_ps: cx.drain_time(port).as_ps(),
             rate_bps: cx.rate(port).as_bps(),
             bytes_sent: cx.bytes_sent(port),

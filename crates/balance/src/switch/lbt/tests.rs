@@ -54,6 +54,17 @@ fn a_short_flow_takes_the_shortest_queue_and_stays_there_whatever_comes() {
 }
 
 #[test]
+fn queues_are_those_that_a_packet_of_its_class_would_stand_in() {
+    let (mut scheme, mut switch, group) = (lbt(&small(), 4), FakeSwitch::new(4, 1), Group::of(0..4));
+    switch.backlogs = vec![3_000, 1_500, 40, 9_000];
+    switch.ahead.insert(Class::Short, vec![3_000, 0, 40, 9_000]);
+    switch.ahead.insert(Class::BestEffort, vec![0, 0, 0, 1_500]);
+    let short = |packet: &mut Packet| packet.flags = PacketFlags::of_class(Class::Short);
+    assert_eq!(port(&mut scheme, &mut switch, &group, with(packet(1), short)), 1, "the shortest");
+    assert_eq!(port(&mut scheme, &mut switch, &group, best_effort(2)), 3, "the longest below the threshold");
+}
+
+#[test]
 fn a_flow_is_long_with_the_packet_that_passes_the_limit() {
     let (mut scheme, mut switch, group) = (lbt(&small(), 4), FakeSwitch::new(4, 1), Group::of(0..4));
     let first = port(&mut scheme, &mut switch, &group, packet(1));

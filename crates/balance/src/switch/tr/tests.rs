@@ -1,6 +1,6 @@
 //! The decision against tables worked out by hand.
 
-use weft_packet::HostId;
+use weft_packet::{Class, HostId, PacketFlags};
 
 use crate::testing::{FakeSwitch, Group, HOSTS_PER_RACK, RACKS, packet, with};
 
@@ -47,7 +47,7 @@ impl World {
     }
 
     fn time_to_next_leaf_ns(&self, port: u16) -> u64 {
-        let at = self.scheme.time_to_next_leaf(&self.switch, 1_500, 1, PortId(port));
+        let at = self.scheme.time_to_next_leaf(&self.switch, &packet(1), 1, PortId(port));
         at.since(self.switch.now).as_ps() / 1_000
     }
 }
@@ -78,6 +78,30 @@ fn the_time_to_the_next_leaf_is_equation_1() {
     assert_eq!(world.time_to_next_leaf_ns(1), 1_000 + 7_000 + 1_200 + 12_000);
     world.ack(1, 4);
     assert_eq!(world.time_to_next_leaf_ns(1), 1_000 + 7_000 + 1_200 + 12_000 + 375_000);
+}
+
+#[test]
+fn both_queues_are_those_of_the_packets_class() {
+    let short = |packet: &mut Packet| packet.flags = PacketFlags::of_class(Class::Short);
+    let mut world = World::new(&Params::default());
+    world.switch.backlogs[0] = 15_000;
+    world.switch.ahead.insert(Class::Short, vec![1_500; 4]);
+    let short_data = with(packet(1), short);
+    let at = world.scheme.time_to_next_leaf(&world.switch, &short_data, 1, PortId(0));
+    assert_eq!(at.since(world.switch.now), Span::from_ns(2_000 + 2 * 1_200 + 1_200));
+    assert_eq!(world.time_to_next_leaf_ns(0), 2_000 + 2 * 1_200 + 12_000, "the others wait longer");
+    // The spine says what data of that class would stand behind: 46,875 bytes are code 4, 375,000 more than 31 can say.
+    let (mut scheme, mut spine) = spine();
+    spine.backlogs = vec![375_000; 4];
+    spine.ahead.insert(Class::Short, vec![46_875; 4]);
+    for (change, code) in [(short as fn(&mut Packet), 4), (|_| {}, 31)] {
+        let mut ack = with(packet(1), |packet| {
+            change(packet);
+            packet.kind = Kind::Ack;
+        });
+        scheme.arriving(&mut spine, &mut ack, PortId(2));
+        assert_eq!(ack.scheme, code);
+    }
 }
 
 #[test]

@@ -286,18 +286,53 @@ fn credits_go_before_all_classes_and_the_classes_share_the_rest() {
     assert_conserved(&network);
 }
 
+/// How long host 0's port says that a packet would wait, and what it would send before it in bytes.
+fn foretold(network: &Network<'_>, packet: &Packet) -> (u64, u64) {
+    let (now, profile) = (network.now.as_ps(), &network.profiles[network.links[0].profile]);
+    let port = network.scheduled[0].as_deref().expect("classes");
+    (port.wait_of_ps(packet, now, profile), profile.bytes_in(port.ahead_of_ps(packet, now)))
+}
+
+/// When a packet that comes now leaves host 0, if nothing else comes: since now.
+fn waits(network: &mut Network<'_>, packet: Packet) -> u64 {
+    let now = network.now.as_ps();
+    network.send(packet);
+    let seen = departures(network, u64::MAX);
+    let left = seen.iter().find(|&&(.., number)| number == packet.seq);
+    left.expect("it leaves").0 - now
+}
+
 #[test]
-fn what_is_ahead_of_a_packet_and_in_its_class_is_what_schemes_are_told() {
+fn a_packet_waits_as_long_as_schemes_are_told_if_nothing_else_comes() {
     let holds = ["holds = ['short']", "holds = ['long', 'unknown', 'best-effort']"];
     let fabric = rack_with_classes("strict", &holds);
-    let mut network = network(&fabric, &[]);
-    (0..3).for_each(|number| network.send(of_class(Class::Long, 1_538, number)));
-    network.send(of_class(Class::Short, 1_538, 3));
-    let port = network.scheduled[0].as_deref().expect("classes");
-    let ahead = [Class::Short, Class::Long].map(|class| port.ahead_of_ps(&of_class(class, 1_538, 9), 0));
-    assert_eq!(ahead, [2 * FRAME, 4 * FRAME]);
-    let backlog =
-        [Class::Short, Class::Long].map(|class| port.class_backlog_ps(&of_class(class, 1_538, 9), 0));
-    assert_eq!(backlog, [2 * FRAME, 3 * FRAME]);
-    assert_eq!(network.links[0].busy_until, 4 * FRAME);
+    for (class, waits_for) in [(Class::Short, 2), (Class::Long, 4)] {
+        let mut network = network(&fabric, &[]);
+        (0..3).for_each(|number| network.send(of_class(Class::Long, 1_538, number)));
+        network.send(of_class(Class::Short, 1_538, 3));
+        assert_eq!(network.links[0].busy_until, 4 * FRAME, "all classes together");
+        let own = of_class(class, 1_538, 9);
+        assert_eq!(foretold(&network, &own), (waits_for * FRAME, waits_for * 1_538));
+        assert_eq!(waits(&mut network, own), waits_for * FRAME);
+    }
+}
+
+#[test]
+fn a_credit_waits_behind_credits_for_its_tokens_as_schemes_are_told() {
+    let fabric = fabric(RACK);
+    for sizes in [&[84; 8][..], &[80, 92, 76, 84, 91], &[]] {
+        // Three times 90 bytes fill in 3.2 periods: the bucket is not yet full again, or just so, or was full for long.
+        for later in [3 * PERIOD, 7 * PERIOD / 2, 20 * PERIOD] {
+            let mut network = with_credits(&fabric, &[]);
+            (0..3).for_each(|number| network.send(packet(Kind::Credit, 90, number)));
+            departures(&mut network, u64::MAX);
+            network.now = Time::from_ps(later);
+            for (&size, number) in sizes.iter().zip(3..) {
+                network.send(packet(Kind::Credit, size, number));
+            }
+            let own = packet(Kind::Credit, 88, 99);
+            let (wait, _) = foretold(&network, &own);
+            assert_eq!(wait, waits(&mut network, own), "{sizes:?} at {later}");
+        }
+    }
 }
