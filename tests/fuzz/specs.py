@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeAlias
 
+from fuzz.classes import classes_of_ports
 from fuzz.space import OMIT, Space
 from weft import _core
 from weft.catalog import entries
@@ -157,10 +158,11 @@ class Maker:
             "run": self._space.variants("run")[0], "traffic": self._space.variants("traffic")[0],
         }  # fmt: skip
         tweaks = [tweak for section, node in nodes.items() for tweak in self._tweaks(section, node, random)]
-        # From a stream of its own: what else a case is does not depend on it.
+        # From streams of their own: what else a case is does not depend on them.
         company = Random(f"{number}, in company")
         if company.random() < _SEVERAL:
             tweaks = [*self._in_company(base, tweaks, company)]
+        tweaks += classes_of_ports(self._space, fabric_node, Random(f"{number}, in classes"))
         return self._accepted(base, tweaks, random)
 
     def _in_company(self, base: dict[str, Any], tweaks: Sequence[Tweak], random: Random) -> Iterator[Tweak]:

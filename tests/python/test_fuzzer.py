@@ -121,6 +121,19 @@ def test_every_parameter_of_every_scheme_and_transport_is_drawn(tmp_path: Path) 
             assert not missing, f"{name}: {missing}"
 
 
+def test_ports_of_several_classes_are_drawn_with_each_scheduler_and_every_key_of_a_class(tmp_path: Path) -> None:
+    maker = Maker(tmp_path)
+    queues = [
+        queue
+        for number in range(400)
+        for name in ("switch_queue", "host_queue")
+        if "class" in (queue := maker.case(number).document["fabric"].get(name, {}))
+    ]
+    assert {queue["scheduler"] for queue in queues} == {"strict", "weighted"}
+    known = set(json.loads(_core.schema())["$defs"]["ClassTable"]["properties"])
+    assert {key for queue in queues for table in queue["class"] for key in table} == known
+
+
 def test_a_failure_is_made_as_small_as_what_fails() -> None:
     tweaks = [(("traffic", "flows"), 3), (("fabric", "fault"), [{"loss": 0.1, "at": "1us"}, {"down": True}])]
     case = Case({"traffic": {}, "fabric": {}}, tweaks)

@@ -1,0 +1,68 @@
+"""Ports with several classes: the keys of a class fit together, so they are not drawn one by one."""
+
+import re
+from collections.abc import Iterator, Mapping
+from random import Random
+from typing import Any
+
+from fuzz.space import Space
+
+__all__ = ["classes_of_ports"]
+
+_FLOWS = ("unknown", "short", "long", "best-effort")
+_SCHEMES = "schemes"
+_MOST_WEIGHT = 1_000
+_SIZE = re.compile(r"^(\d+)B$")
+_A_PACKET = 9_000
+
+
+def classes_of_ports(space: Space, fabric: Mapping[str, Any], random: Random) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Draw classes for the ports of some specs, and flows that are in them."""
+    if random.random() >= 0.2:
+        return
+    queues = random.choice((("switch_queue",), ("switch_queue",), ("host_queue",), ("switch_queue", "host_queue")))
+    for queue in queues:
+        yield ("fabric", queue), _queue(space, space.node(fabric["properties"][queue]), random)
+    yield ("traffic", "classes", "short_below"), f"{random.choice((2, 10, 40))}KB"
+    yield ("traffic", "classes", "best_effort"), random.choice((0.0, 0.2, 0.5))
+
+
+def _queue(space: Space, node: Mapping[str, Any], random: Random) -> dict[str, Any]:
+    """Draw a port: every class of flows is in one of its classes, and packets of schemes in none or one."""
+    held = list(_FLOWS)
+    random.shuffle(held)
+    cuts = sorted(random.sample(range(1, len(held)), random.randint(1, len(held) - 1)))
+    parts = [held[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(held)], strict=True)]
+    # With other packets, alone, or where it is not said.
+    match random.choice(("with others", "alone", "unsaid")):
+        case "with others":
+            random.choice(parts).append(_SCHEMES)
+        case "alone":
+            parts.insert(random.randint(0, len(parts)), [_SCHEMES])
+    scheduler = random.choice(("strict", "weighted"))
+    table = space.node(node["properties"]["class"])["items"]
+    one = {**space.node(table), "required": ()}
+    classes = []
+    for part in parts:
+        drawn = space.table(one, random, share=0.3) | {"holds": part}
+        drawn.pop("weight", None)
+        if scheduler == "weighted" and random.random() < 0.7:
+            drawn["weight"] = random.choice((1, 2, 5, random.randint(1, _MOST_WEIGHT)))
+        classes.append(_fitting(drawn, random))
+    rest = {**node, "properties": {key: value for key, value in node["properties"].items() if key != "class"}}
+    return _fitting(space.table(rest, random, share=0.3), random) | {"scheduler": scheduler, "class": classes}
+
+
+def _fitting(queue: dict[str, Any], random: Random) -> dict[str, Any]:
+    """Leave room for a packet, leave out `mark` where there is RED, and give RED thresholds in order."""
+    if (size := _SIZE.match(queue.get("buffer", ""))) and int(size[1]) < _A_PACKET:
+        queue["buffer"] = f"{int(size[1]) + _A_PACKET}B"
+    if "red" in queue:
+        queue.pop("mark", None)
+        low = random.randint(1, 60_000)
+        queue["red"] |= {
+            "min": f"{low}B",
+            "max": f"{low + random.randint(1, 60_000)}B",
+            "probability": random.choice((0.01, 0.1, 1.0)),
+        }
+    return queue
