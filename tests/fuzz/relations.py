@@ -65,9 +65,14 @@ def nothing_but_time_is_longer_at_a_tenth_of_the_rate(result: Result, _document:
 
 
 def a_rack_without_traffic_changes_nothing(result: Result, document: Document, run: Run) -> Iterator[Doubt]:
-    """In a fabric of one path, another rack that neither sends nor receives is not noticed."""
+    """In a fabric of one path, another rack that neither sends nor receives is not noticed.
+
+    Unless the scheme sends packets of its own: those of the idle rack's switches take their place on links, too.
+    """
     fabric, traffic = document["fabric"], document["traffic"]
     if not _one_path(fabric) or "trace" not in traffic or fabric.get("fault") or "red" in str(fabric):
+        return
+    if _sends(result):
         return
     more = copy.deepcopy(dict(document))
     more["fabric"]["leaves"] = fabric["leaves"] + 1

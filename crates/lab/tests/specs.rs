@@ -95,6 +95,27 @@ fn every_mistake_gets_one_message_with_key_value_and_what_is_allowed() {
 }
 
 #[test]
+fn a_text_that_its_type_refuses_says_what_is_allowed_apart_from_the_sentence() {
+    let table = [
+        (
+            "fabric.host_rate",
+            "ten".to_owned(),
+            "a number and a unit (Tbps, Gbps, Mbps, Kbps, bps), as in \"10Gbps\"",
+        ),
+        (
+            "fabric.switch_queue.buffer",
+            "lots".to_owned(),
+            "a size (\"375KB\"), a number of packets (\"250packets\") or \"unlimited\"",
+        ),
+    ];
+    for (key, value, allowed) in table {
+        let error = refusal(&small(&[(key, &value)]));
+        assert_eq!(error.mistake.path.as_deref(), Some(key));
+        assert_eq!(error.mistake.allowed.as_deref(), Some(allowed), "{error}");
+    }
+}
+
+#[test]
 fn a_mistake_in_a_file_is_found_by_its_line() {
     let mut source = SpecSource::from_text(SMALL.replace("leaves = 4", "leafs = 4"));
     source.origin = "my.toml".to_owned();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{Error, Visitor};
+use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{FabricShape, TrafficError};
@@ -60,17 +60,20 @@ impl<'de> Deserialize<'de> for HostRange {
                 f.write_str("a host's number, or a range such as \"0-15\"")
             }
             fn visit_u64<E: Error>(self, host: u64) -> Result<HostRange, E> {
-                let too_large =
-                    || E::custom(format!("there is no host {host}; the last is at most {}", u16::MAX));
-                let host = u16::try_from(host).map_err(|_| too_large())?;
+                let said = || format!("there is no host {host}; the last is at most {}", u16::MAX);
+                let refused = || E::invalid_value(Unexpected::Other(&said()), &self);
+                let host = u16::try_from(host).map_err(|_| refused())?;
                 Ok(HostRange { first: host, last: host })
             }
             fn visit_i64<E: Error>(self, host: i64) -> Result<HostRange, E> {
-                let host = u64::try_from(host).map_err(|_| E::custom(format!("there is no host {host}")))?;
-                self.visit_u64(host)
+                let said = format!("there is no host {host}");
+                match u64::try_from(host) {
+                    Ok(host) => self.visit_u64(host),
+                    Err(_) => Err(E::invalid_value(Unexpected::Other(&said), &self)),
+                }
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<HostRange, E> {
-                text.parse().map_err(E::custom)
+                text.parse().map_err(|error: String| E::invalid_value(Unexpected::Other(&error), &self))
             }
         }
         deserializer.deserialize_any(Range)

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 /// A text that is not the quantity it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{found:?} is not a {quantity}: {reason}; write a number and a unit ({units}), as in {example:?}")]
+#[error("{found:?} is not a {quantity}: {reason}; write {}", self.allowed())]
 pub struct QuantityError {
     /// The text as it was found.
     pub found: String,
@@ -16,6 +16,19 @@ pub struct QuantityError {
     pub units: String,
     /// A correct example.
     pub example: &'static str,
+}
+
+impl QuantityError {
+    /// What may stand there.
+    pub fn allowed(&self) -> String {
+        format!("a number and a unit ({}), as in {:?}", self.units, self.example)
+    }
+
+    /// The same as an error of serde's, which knows what is allowed apart from the sentence.
+    pub fn refused<E: serde::de::Error>(&self) -> E {
+        let (said, allowed) = (self.to_string(), self.allowed());
+        E::invalid_value(serde::de::Unexpected::Other(&said), &allowed.as_str())
+    }
 }
 
 /// One kind of quantity: its name, an example, and each unit with its size in the base unit.
@@ -123,7 +136,7 @@ macro_rules! text_form {
                         write!(f, "a {} with its unit, as in {:?}", quantity.name, quantity.example)
                     }
                     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
-                        text.parse().map_err(E::custom)
+                        text.parse().map_err(|error: crate::QuantityError| error.refused())
                     }
                 }
                 deserializer.deserialize_any(Text)

@@ -114,6 +114,7 @@ fn explain(value: &Value, mut path: KeyPath, fault: &Fault) -> Misfit {
             let expected = plain(expected);
             unfitting(value, &path, &format!("expected {expected}")).allowed(expected)
         }
+        Fault::Refused { said, allowed } => unfitting(value, &path, said).allowed(allowed),
         Fault::Said(text) => unfitting(value, &path, text),
     };
     Misfit { path, missing: None, mistake: Box::new(mistake) }

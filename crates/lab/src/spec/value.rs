@@ -19,6 +19,8 @@ pub(super) enum Fault {
     MissingField(&'static str),
     /// A value of another type, or out of range: what was expected.
     Unfitting(String),
+    /// A text that its type refuses: what it says of it, and what is allowed.
+    Refused { said: String, allowed: String },
     /// What a type of Weft says of its own text.
     Said(String),
 }
@@ -30,7 +32,7 @@ impl Display for Fault {
             Self::UnknownVariant { found, .. } => write!(f, "unknown name {found:?}"),
             Self::MissingField(field) => write!(f, "{field} is missing"),
             Self::Unfitting(expected) => write!(f, "expected {expected}"),
-            Self::Said(text) => f.write_str(text),
+            Self::Refused { said: text, .. } | Self::Said(text) => f.write_str(text),
         }
     }
 }
@@ -46,8 +48,11 @@ impl de::Error for Fault {
         Self::Unfitting(expected.to_string())
     }
 
-    fn invalid_value(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::Unfitting(expected.to_string())
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        match found {
+            Unexpected::Other(said) => Self::Refused { said: said.to_owned(), allowed: expected.to_string() },
+            _ => Self::Unfitting(expected.to_string()),
+        }
     }
 
     fn unknown_variant(found: &str, known: &'static [&'static str]) -> Self {

@@ -96,7 +96,10 @@ macro_rules! text_form {
                         f.write_str($expecting)
                     }
                     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
-                        text.parse().map_err(|reason| E::custom(format!("{reason}; allowed is {}", $expecting)))
+                        text.parse().map_err(|reason| {
+                            let said = format!("{reason}; allowed is {}", $expecting);
+                            E::invalid_value(serde::de::Unexpected::Other(&said), &$expecting)
+                        })
                     }
                 }
                 deserializer.deserialize_any(Text)
