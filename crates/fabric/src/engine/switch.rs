@@ -69,12 +69,14 @@ struct SwitchView<'a, const CLASSES: bool> {
 pub struct Deeds {
     packets: Vec<(PortId, Packet)>,
     timers: Vec<(Span, u32)>,
+    /// Whether there is anything: asked after each decision.
+    any: bool,
 }
 
 impl Deeds {
     #[inline]
-    fn is_empty(&self) -> bool {
-        self.packets.is_empty() && self.timers.is_empty()
+    const fn is_empty(&self) -> bool {
+        !self.any
     }
 }
 
@@ -157,10 +159,12 @@ impl<const CLASSES: bool> SwitchContext for SwitchView<'_, CLASSES> {
 
     fn send(&mut self, port: PortId, packet: Packet) {
         self.deeds.packets.push((port, packet));
+        self.deeds.any = true;
     }
 
     fn set_timer(&mut self, delay: Span, token: u32) {
         self.deeds.timers.push((delay, token));
+        self.deeds.any = true;
     }
 }
 
@@ -313,6 +317,6 @@ impl Network<'_> {
             packet.kind = Kind::Control;
             self.send_control((first + port.index()) as u32, packet);
         }
-        self.deeds = deeds;
+        self.deeds = Deeds { any: false, ..deeds };
     }
 }
