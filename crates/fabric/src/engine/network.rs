@@ -309,21 +309,21 @@ impl<'a> Network<'a> {
         }
         book(state, packet, &mut self.counts, backlog);
         state.busy_until = now + backlog + service;
-        let mut arrive = state.busy_until + profile.delay_ps;
-        let tail = state.tail;
+        let arrive = state.busy_until + profile.delay_ps;
+        packet.arrive = Time::from_ps(arrive);
+        let tail = std::mem::replace(&mut state.tail, index);
         if tail == NO_PACKET {
-            packet.arrive = Time::from_ps(arrive);
             state.head = index;
-            state.tail = index;
             state.head_arrive = arrive;
             self.events.push_link(state, link);
         } else {
-            // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
-            state.tail = index;
             let ahead = &mut self.pool[tail];
             ahead.next = index;
-            arrive = arrive.max(ahead.arrive.as_ps());
-            self.pool[index].arrive = Time::from_ps(arrive);
+            // A link whose delay changes is special: here FIFO holds by itself.
+            debug_assert!(
+                ahead.arrive.as_ps() <= arrive,
+                "packets arrive in the order in which they were queued"
+            );
         }
         if SHOWN && self.departures_are_seen {
             self.tell_of_queued(link, index, backlog);
