@@ -148,16 +148,18 @@ def to_toml_value(value: object, key: str) -> str:
 def _plain(value: Any, path: tuple[str, ...]) -> Any:
     """Return a value of types that TOML has; None within tables is left out."""
     match value:
-        case str() | os.PathLike():
-            text = os.fspath(value)
-            check_text(text)
-            return text
+        # What is found most comes first: to ask whether something is a path takes longer than all the rest.
+        case str():
+            check_text(value)
+            return value
         case bool() | int() | float():
             return value
         case list() | tuple():
             return [_plain(item, path) for item in value]
-        case Mapping():
+        case dict() | Mapping():
             return {_key(key): _plain(item, (*path, key)) for key, item in value.items() if item is not None}
+        case os.PathLike():
+            return _plain(os.fspath(value), path)
         case _:
             raise SpecError(f"{'.'.join(path)}: a {type(value).__name__} cannot stand in a spec")
 

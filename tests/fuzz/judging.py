@@ -46,11 +46,11 @@ class Judge:
 
     def _problems(self, document: Mapping[str, Any], toml: str, random: Random, only: str | None) -> list[str]:
         try:
-            resolved(toml, self._folder)
+            spec = resolved(toml, self._folder)["spec"]
         except SpecError as error:
             return [] if "\n" not in str(error) else [f"message: {error}"]
         result = self._run(toml)
-        found = mistakes(result, resolved(toml, self._folder)["spec"])
+        found = mistakes(result, spec)
         chosen = random.sample(sorted(RELATIONS), _RELATIONS_OF_A_CASE) if only is None else [only]
         for name in chosen:
             if name in RELATIONS:

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from random import Random
 from typing import Any, TypeAlias
@@ -86,7 +87,7 @@ class Case:
     base: Mapping[str, Any]
     tweaks: Sequence[Tweak]
 
-    @property
+    @cached_property
     def document(self) -> dict[str, Any]:
         """The whole spec."""
         return document(self.base, self.tweaks)
@@ -97,7 +98,7 @@ class Case:
         transport = self.base["transport"]
         return self.base["balancer"]["name"], (transport[0] if isinstance(transport, list) else transport)["name"]
 
-    @property
+    @cached_property
     def toml(self) -> str:
         """The whole spec as a file."""
         return to_toml(self.document)
