@@ -72,7 +72,8 @@ def a_rack_without_traffic_changes_nothing(result: Result, document: Document, r
     fabric, traffic = document["fabric"], document["traffic"]
     if not _one_path(fabric) or "trace" not in traffic or fabric.get("fault") or "red" in str(fabric):
         return
-    if _sends(result):
+    # Who is drawn for a flow that no trace names depends on how many hosts there are.
+    if _sends(result) or traffic.get("long_lived") or traffic.get("incast"):
         return
     more = copy.deepcopy(dict(document))
     more["fabric"]["leaves"] = fabric["leaves"] + 1
