@@ -63,6 +63,7 @@ impl Network<'_> {
     /// The link is down: what is queued or on the wire is lost.
     fn lose_all(&mut self, link: u32) {
         let now = self.now.as_ps();
+        self.drops[link as usize].never_sent_bytes += self.backlog_bytes(link as usize);
         let members = self.take_members(link);
         let state = &mut self.links[link as usize];
         (state.head, state.tail, state.busy_until) = (NO_PACKET, NO_PACKET, now);

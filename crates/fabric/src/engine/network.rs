@@ -25,6 +25,8 @@ pub struct LinkDrops {
     pub marked: u64,
     /// Credits dropped, for whatever reason: not counted in `dropped`.
     pub credits: u64,
+    /// Bytes that it was given to send and never sent: they waited when the link went down.
+    pub never_sent_bytes: u64,
 }
 
 /// Packets in the whole fabric, from the beginning.
@@ -410,16 +412,22 @@ impl<'a> Network<'a> {
     /// What samples want to know of a link: bytes that are queued now, with what is left of the packet in service, and the
     /// most that were queued since this was last asked.
     pub fn take_backlogs(&mut self, link: usize) -> (u64, u64) {
-        let (now, state) = (self.now.as_ps(), &self.links[link]);
-        let profile = &self.profiles[state.profile];
+        let bytes = self.backlog_bytes(link);
         if let Some(port) = self.scheduled.get_mut(link).and_then(Option::as_deref_mut) {
-            let bytes = port.backlog_bytes(now, profile);
             return (bytes, port.take_peak(bytes));
         }
-        // A link that is sampled has special rules from the beginning.
-        let special = &mut self.specials[state.special as usize];
-        let bytes = special.backlog_bytes(now, state.backlog_ps(now), profile);
-        (bytes, special.take_peak(bytes))
+        (bytes, self.specials[self.links[link].special as usize].take_peak(bytes))
+    }
+
+    /// Bytes that are queued now, with what is left of the packet in service, on a link that has rules of its own: as those do
+    /// that are sampled, or will change.
+    pub(super) fn backlog_bytes(&mut self, link: usize) -> u64 {
+        let (now, state) = (self.now.as_ps(), &self.links[link]);
+        let profile = &self.profiles[state.profile];
+        match self.scheduled.get(link).and_then(Option::as_deref) {
+            Some(port) => port.backlog_bytes(now, profile),
+            None => self.specials[state.special as usize].backlog_bytes(now, state.backlog_ps(now), profile),
+        }
     }
 
     /// Whether no packet is on a link, and none is being sent that the wire will lose.

@@ -77,6 +77,8 @@ pub struct LinkTotals {
     pub marked: u64,
     /// Credits dropped here: not counted in `dropped`.
     pub credits_dropped: u64,
+    /// Bytes that it was given to send and never sent: they waited when the link went down.
+    pub never_sent_bytes: u64,
 }
 
 /// A number that a scheme counted, summed over all nodes.

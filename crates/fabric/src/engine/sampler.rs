@@ -119,9 +119,9 @@ impl<'a> Sampler<'a> {
         self.last_look = at;
         for (link, before) in self.before.iter_mut().enumerate() {
             let (backlog_bytes, largest_backlog_bytes) = network.take_backlogs(link);
-            // What a link lost when it went down counts as sent, once.
-            let sent = network.links[link].bytes.saturating_sub(backlog_bytes).max(before.sent_bytes);
             let drops = network.drops()[link];
+            let unsent = backlog_bytes + drops.never_sent_bytes;
+            let sent = network.links[link].bytes.saturating_sub(unsent).max(before.sent_bytes);
             let sample = LinkSample {
                 at,
                 link: link as u32,

@@ -22,13 +22,14 @@ fn twenty_flows() -> Vec<Flow> {
     (0..20).map(|index| flow(index * 30, (index % 2) as u16, 2, 100_000)).collect()
 }
 
-/// Sums over samples are the totals; what is on the links at the end has not been sent.
+/// Sums over samples are the totals; what is on the links at the end, or was when they went down, has not been sent.
 fn assert_sums_are_totals(results: &Results) {
     for (link, totals) in results.links.iter().enumerate() {
         let sum = |field: fn(&LinkSample) -> u64| of_link(results, link).map(field).sum::<u64>();
         let last = of_link(results, link).last().filter(|sample| sample.at == results.end);
         let left = last.map_or(0, |sample| sample.backlog_bytes);
-        assert_eq!(sum(|sample| sample.sent_bytes) + left, totals.bytes, "link {link}");
+        let unsent = left + totals.never_sent_bytes;
+        assert_eq!(sum(|sample| sample.sent_bytes) + unsent, totals.bytes, "link {link}");
         assert_eq!(sum(|sample| u64::from(sample.dropped)), totals.dropped, "link {link}");
         assert_eq!(sum(|sample| u64::from(sample.marked)), totals.marked, "link {link}");
     }
@@ -185,6 +186,24 @@ fn no_link_sends_more_than_it_can_and_no_backlog_is_above_the_largest_with_credi
                 "{overhead} {transport} {sample:?}"
             );
         }
+    }
+}
+
+#[test]
+fn what_waits_when_a_link_goes_down_was_not_sent() {
+    let fault = "fault = [{ link = 'spine0-leaf1', at = '105us', down = true }]";
+    for transport in [DCTCP, "name = 'expresspass'"] {
+        let fabric = fabric(&format!("{}\n{fault}", crate::common::SMALL));
+        let every = Span::from_us(2);
+        let run = Run { sample_every: Some(every), ..Run::new(&fabric, transport, ECMP) };
+        // Both hosts of the first rack send at once, most of it over one spine or the other.
+        let flows: Vec<Flow> = (0..20).map(|index| flow(0, (index % 2) as u16, 2, 100_000 + index)).collect();
+        let results = run.flows(&flows);
+        assert_sums_are_totals(&results);
+        let lost: u64 = results.links.iter().map(|link| link.never_sent_bytes).sum();
+        assert!(lost > 0 || transport != DCTCP, "packets waited when the link went down");
+        // 10 Gbit/s for 2 us: 2,500 bytes, to the nearest byte at both ends.
+        assert!(results.samples.links.iter().all(|sample| sample.sent_bytes <= 2_501), "{transport}");
     }
 }
 

@@ -120,6 +120,7 @@ fn links(network: &Network<'_>) -> Vec<LinkTotals> {
             dropped: drops.dropped,
             marked: drops.marked,
             credits_dropped: drops.credits,
+            never_sent_bytes: drops.never_sent_bytes,
         })
         .collect()
 }
