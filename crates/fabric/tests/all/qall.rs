@@ -135,7 +135,7 @@ struct Watched {
 impl ExternalSwitch for Watched {
     fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize {
         let index = self.scheme.choose(cx, packet, hops);
-        // Schemes from outside are asked for choices only; a packet is queued right after the choice, and never refused.
+        // Told here in place of by the hook: no packet is refused, so each is queued right after the choice.
         let port = hops.ports[index];
         let queued = Queued {
             port,
