@@ -70,7 +70,7 @@ def _cases(first: int, specs: int | None, jobs: int, seconds: float) -> int:
     print(
         f"{cases:,} specs ({runs:,} runs, {len(pairs):,} pairs of a load balancer and a transport) in "
         f"{time.monotonic() - began:.0f} s: {failed:,} failed, {known:,} by a known defect, "
-        f"{long:,} took longer than {seconds:g} s"
+        f"{long:,} took longer than {seconds:g} CPU-seconds"
     )
     for kind, number in kinds.most_common():
         print(f"  {number:,} {kind}")
