@@ -9,12 +9,14 @@ mod fat_tree;
 mod graph;
 mod ideal;
 mod leaf_spine;
+mod parts;
 mod plan;
 mod routes;
 pub mod spec;
 mod topology;
 
 pub use ideal::{FlowPackets, Ideal};
+pub use parts::{Cut, Part, Parts, Whole};
 pub use routes::{LinkKnowledge, RouteEntry, Routes};
 pub use spec::{Fabric, FabricError, FabricInfo, FabricSpec, fabrics};
 pub use topology::{

@@ -93,6 +93,43 @@ impl Routes {
         (&self.ports[members.clone()], &self.weights[members])
     }
 
+    /// The tables of some switches, in their order: the first of them is switch 0 there.
+    #[must_use]
+    pub fn rows(&self, switches: &[u32]) -> Self {
+        let mut rows = Self {
+            racks: self.racks,
+            table: Vec::with_capacity(switches.len() * self.racks),
+            group_base: Vec::with_capacity(switches.len()),
+            groups: Vec::new(),
+            ports: Vec::new(),
+            weights: Vec::new(),
+        };
+        for &switch in switches {
+            let switch = switch as usize;
+            rows.table.extend_from_slice(&self.table[switch * self.racks..(switch + 1) * self.racks]);
+            rows.group_base.push(rows.groups.len() as u32);
+            let last = self.group_base.get(switch + 1).map_or(self.groups.len(), |&next| next as usize);
+            for group in self.group_base[switch]..last as u32 {
+                let (ports, weights) = self.group(group);
+                rows.groups.push((rows.ports.len() as u32, ports.len() as u32));
+                rows.ports.extend_from_slice(ports);
+                rows.weights.extend_from_slice(weights);
+            }
+        }
+        rows
+    }
+
+    /// Adds the table of a switch of which only the ports from `first` on are there, `count` of them: they are numbered from 0,
+    /// and no way leads over the others. Where a rack has several ways, none of them is there.
+    pub fn push_some_ports(&mut self, all: &Self, switch: u32, first: u16, count: u16) {
+        let entry = |rack: usize| match all.entry(switch as usize, rack) {
+            RouteEntry::Port(port) if (first..first + count).contains(&port.0) => port.0 - first,
+            _ => Self::NONE,
+        };
+        self.table.extend((0..self.racks).map(entry));
+        self.group_base.push(self.groups.len() as u32);
+    }
+
     /// Bytes of memory that the tables take.
     pub fn memory_bytes(&self) -> usize {
         self.table.capacity() * size_of::<u16>()

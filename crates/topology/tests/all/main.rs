@@ -6,4 +6,5 @@ mod faults;
 mod graph;
 mod ideal;
 mod leaf_spine;
+mod parts;
 mod spec;
