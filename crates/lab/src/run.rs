@@ -194,6 +194,8 @@ impl Prepared {
             time_limit: spec.run.time_limit,
             sample_every: spec.run.sample_every,
             observe_every,
+            groups: 1,
+            threads: 1,
             paths_of: spec.run.paths_of.map(Bytes::as_u64),
             trace_flows: spec.run.trace_flows.map(usize::from).zip(spec.run.sample_every),
         };

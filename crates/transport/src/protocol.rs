@@ -180,11 +180,11 @@ impl FiveTuples {
 
 /// A transport: what its flows and packets are like, and the state of their two ends. The configuration is shared by all
 /// flows; the ends are small and plain. How the ends behave is [`SinglePath`] or [`Multipath`].
-pub trait Protocol {
+pub trait Protocol: Send + Sync {
     /// One per flow that is sending.
-    type Sender;
+    type Sender: Send;
     /// One per flow that is receiving.
-    type Receiver;
+    type Receiver: Send;
 
     /// How it cuts flows into segments.
     fn segmentation(&self) -> Segmentation;

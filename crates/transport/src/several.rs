@@ -4,7 +4,7 @@ use crate::registry::AnyProtocol;
 use crate::{Multipath, Protocol};
 
 /// The transports of a run, by number. One alone has every number, so that a run with one does not ask which.
-pub trait Transports {
+pub trait Transports: Send + Sync {
     /// What each of them is.
     type Protocol: Multipath;
 

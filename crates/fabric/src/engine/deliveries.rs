@@ -50,8 +50,11 @@ impl<'a> Deliveries<'a> {
     }
 
     /// Sums up what each host got by now.
-    pub fn sum_up<T: Transports>(&mut self, plan: &Plan<'_, T>, hosts: &[Host<T>]) {
-        for (host, total) in hosts.iter().zip(self.total.chunks_exact_mut(KINDS)) {
+    pub fn sum_up<'h, T: Transports>(&mut self, plan: &Plan<'_, T>, hosts: impl Iterator<Item = &'h Host<T>>)
+    where
+        T: 'h,
+    {
+        for (host, total) in hosts.zip(self.total.chunks_exact_mut(KINDS)) {
             total.copy_from_slice(&host.log().closed_bytes);
             for receiver in host.receivers() {
                 let stats = plan.of(&receiver.end).receiver_stats(&receiver.state);

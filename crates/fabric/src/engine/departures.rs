@@ -14,7 +14,7 @@ impl Network<'_> {
     /// packet.
     pub fn observe(&mut self, window: Span, max_wire_bytes: u16) {
         self.departures_are_seen = true;
-        let buffers = self.topology.links.iter().map(|link| link.buffer(max_wire_bytes));
+        let buffers = self.site.specs().map(|spec| spec.buffer(max_wire_bytes));
         self.observer = Some(Observer::new(window, buffers));
     }
 
@@ -45,9 +45,8 @@ impl Network<'_> {
     }
 
     fn show(&mut self, link: u32, index: PacketIndex, leaves: Time, sent_before: u64, found_ps: u64) {
-        let from = self.topology.links[link as usize].from.0 as usize;
-        let Some(switch) = from.checked_sub(self.topology.hosts) else { return };
-        let port = PortId((link - self.topology.first_link[from]) as u16);
+        let Some((switch, port)) = self.site.port_of(link) else { return };
+        let port = PortId(port);
         let found_bytes = self.profiles[self.links[link as usize].profile].bytes_in(found_ps);
         let queued = Queued { port, leaves, found_bytes, sent_before };
         if let Some(observer) = &mut self.observer {
@@ -60,8 +59,8 @@ impl Network<'_> {
 
     /// Shows the tracer a packet that a switch put into a queue, or wanted to.
     pub(super) fn trace_offered(&mut self, link: u32, index: PacketIndex) {
-        if let Some(tracer) = self.tracer.as_mut().filter(|_| link as usize >= self.topology.hosts) {
-            tracer.note(&self.pool[index], link, self.now);
+        if let Some(tracer) = self.tracer.as_mut().filter(|_| link as usize >= self.site.hosts().len()) {
+            tracer.note(&self.pool[index], self.site.number(link), self.now);
         }
     }
 

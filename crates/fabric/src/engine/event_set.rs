@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use weft_units::Time;
+use weft_units::{Span, Time};
 
 use super::link::Link;
 
@@ -66,6 +66,8 @@ impl EventKind {
 
 impl EventKey {
     const KIND_SHIFT: u32 = 56;
+    /// Before any other of its instant.
+    pub const FIRST: Self = Self(0);
     const NODE_SHIFT: u32 = 32;
 
     /// The event of this kind for the entity with this number.
@@ -109,16 +111,14 @@ impl EventKey {
 pub enum Next {
     /// The packet at the head of this link reaches the far end.
     Arrival(u32),
+    /// A packet that was sent in another part reaches the far end of its link: its place in the mail.
+    Mail(u32),
     /// Anything else.
     Timer(EventKey),
 }
 
-impl Next {
-    #[inline]
-    fn of(key: EventKey) -> Self {
-        if key.kind() == EventKind::Arrival { Self::Arrival(key.entity()) } else { Self::Timer(key) }
-    }
-}
+/// A packet from another part: when it arrives, by which link as the fabric numbers them, and its place in the mail.
+pub type Posted = (u64, u32, u32);
 
 /// No link.
 const NONE: u32 = u32::MAX;
@@ -141,13 +141,21 @@ pub struct EventSet {
     batch: Vec<(u64, u32)>,
     next: usize,
     heap: BinaryHeap<Reverse<(u64, EventKey)>>,
-    /// Time of the heap's top, or `u64::MAX`.
-    heap_time: u64,
+    /// What comes by mail, sorted; what is before `next_mail` is done.
+    mail: Vec<Posted>,
+    next_mail: usize,
+    /// Nothing from here on is taken out.
+    limit: (u64, EventKey),
+    /// The least time of the heap, the mail and the limit: an arrival before it comes first.
+    stop: u64,
+    /// The fabric's numbers of links, which order events; empty where links have no others.
+    numbers: Vec<u32>,
 }
 
 impl EventSet {
-    /// An empty set that is fast for events up to `horizon_ps` ahead.
-    pub fn new(horizon_ps: u64) -> Self {
+    /// An empty set that is fast for events up to `horizon_ps` ahead. `numbers` are the fabric's numbers of links; empty where they
+    /// have no others.
+    pub fn new(horizon_ps: u64, numbers: Vec<u32>) -> Self {
         let width = (horizon_ps / (SLOTS as u64 - 1) + 1).next_power_of_two();
         Self {
             shift: width.trailing_zeros(),
@@ -158,14 +166,57 @@ impl EventSet {
             batch: Vec::with_capacity(64),
             next: 0,
             heap: BinaryHeap::new(),
-            heap_time: u64::MAX,
+            mail: Vec::new(),
+            next_mail: 0,
+            limit: (u64::MAX, EventKey(u64::MAX)),
+            stop: u64::MAX,
+            numbers,
         }
     }
 
     /// Adds a timer.
     pub fn push_timer(&mut self, at: Time, key: EventKey) {
         self.heap.push(Reverse((at.as_ps(), key)));
-        self.heap_time = self.heap_time.min(at.as_ps());
+        self.stop = self.stop.min(at.as_ps());
+    }
+
+    /// Takes out nothing from this instant and key on, until there is another limit.
+    pub fn set_limit(&mut self, at: Time, key: EventKey) {
+        self.limit = (at.as_ps(), key);
+        self.find_stop();
+    }
+
+    /// Takes out nothing after this instant.
+    pub fn end_at(&mut self, at: Time) {
+        self.set_limit(at.saturating_add(Span::from_ps(1)), EventKey::new(EventKind::Arrival, 0));
+    }
+
+    /// Pieces of mail that have not been taken out.
+    pub fn mail_left(&self) -> usize {
+        self.mail.len() - self.next_mail
+    }
+
+    /// Adds what came by mail. All that came before has been taken out.
+    pub fn post(&mut self, mail: impl Iterator<Item = Posted>) {
+        debug_assert_eq!(self.next_mail, self.mail.len(), "mail of a window is taken out in that window");
+        self.mail.clear();
+        self.next_mail = 0;
+        self.mail.extend(mail);
+        self.mail.sort_unstable();
+        self.find_stop();
+    }
+
+    /// Takes back the mail that has not been taken out: its places, in order of time.
+    pub fn take_back_mail(&mut self) -> Vec<u32> {
+        let left = self.mail.drain(self.next_mail..).map(|mail| mail.2).collect();
+        self.find_stop();
+        left
+    }
+
+    fn find_stop(&mut self) {
+        let timer = self.heap.peek().map_or(u64::MAX, |top| top.0.0);
+        let mail = self.mail.get(self.next_mail).map_or(u64::MAX, |mail| mail.0);
+        self.stop = timer.min(mail).min(self.limit.0);
     }
 
     /// Adds the link with this number, whose head arrives at `entry.head_arrive`, which must not be in the past.
@@ -189,7 +240,7 @@ impl EventSet {
     #[cold]
     fn push_link_elsewhere(&mut self, time: u64, slot: u64, link: u32) {
         if slot > self.loaded {
-            self.push_timer(Time::from_ps(time), EventKey::new(EventKind::Arrival, link));
+            self.push_timer(Time::from_ps(time), EventKey::new(EventKind::Arrival, self.number_of(link)));
             return;
         }
         let rest = &self.batch[self.next..];
@@ -197,28 +248,29 @@ impl EventSet {
         self.batch.insert(at, (time, link));
     }
 
-    /// Takes the next event, if there is one. Inlined by force, once a transport: as a call it takes more instructions a hop.
+    /// Takes the next event, if there is one before the limit. Inlined by force, once a transport: as a call it takes more
+    /// instructions a hop.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn pop(&mut self, links: &mut [Link]) -> Option<(Time, Next)> {
         loop {
             if let Some(&(time, link)) = self.batch.get(self.next) {
-                if time < self.heap_time || (time == self.heap_time && self.link_is_first(link)) {
+                if time < self.stop {
                     self.next += 1;
                     return Some((Time::from_ps(time), Next::Arrival(link)));
                 }
-                return self.pop_heap();
+                return self.pop_first(Some((time, link)));
             }
             let slot = match self.next_slot() {
-                Some(slot) if self.heap_time >= slot << self.shift => slot,
-                _ => return self.pop_heap(),
+                Some(slot) if self.stop >= slot << self.shift => slot,
+                _ => return self.pop_first(None),
             };
             let index = slot as usize % SLOTS;
             let link = std::mem::replace(&mut self.slots[index], NONE);
             self.clear_occupied(index);
             self.loaded = slot;
             let entry = &links[link as usize];
-            if entry.wheel_next == NONE && entry.head_arrive < self.heap_time {
+            if entry.wheel_next == NONE && entry.head_arrive < self.stop {
                 return Some((Time::from_ps(entry.head_arrive), Next::Arrival(link)));
             }
             self.load(links, link);
@@ -227,24 +279,84 @@ impl EventSet {
 
     /// When the next timer is due; none if no timer is pending.
     pub fn next_timer(&self) -> Option<Time> {
-        (self.heap_time < u64::MAX).then_some(Time::from_ps(self.heap_time))
+        self.heap.peek().map(|top| Time::from_ps(top.0.0))
     }
 
-    /// Whether an arrival on `link` comes before the heap's top at the same time.
+    /// Takes whatever comes first, if that is before the limit: `arrival`, which is the batch's next, mail, or a timer.
     #[cold]
-    fn link_is_first(&self, link: u32) -> bool {
-        self.heap.peek().is_none_or(|top| EventKey::new(EventKind::Arrival, link) < top.0.1)
-    }
-
-    #[cold]
-    fn pop_heap(&mut self) -> Option<(Time, Next)> {
-        let Reverse((time, key)) = self.heap.pop()?;
-        self.heap_time = self.heap.peek().map_or(u64::MAX, |top| top.0.0);
+    fn pop_first(&mut self, arrival: Option<(u64, u32)>) -> Option<(Time, Next)> {
+        let by_link = |link| EventKey::new(EventKind::Arrival, link);
+        let of_batch = arrival.map(|(time, link)| (time, by_link(self.number_of(link))));
+        let of_mail = self.mail.get(self.next_mail).map(|&(time, link, _)| (time, by_link(link)));
+        let of_heap = self.heap.peek().map(|top| top.0);
+        let first = [of_batch, of_mail, of_heap].into_iter().flatten().min();
+        let (time, key) = first.filter(|first| *first < self.limit)?;
+        if let Some((_, link)) = arrival.filter(|_| of_batch == first) {
+            self.next += 1;
+            return Some((Time::from_ps(time), Next::Arrival(link)));
+        }
+        let next = if of_mail == first {
+            self.next_mail += 1;
+            Next::Mail(self.mail[self.next_mail - 1].2)
+        } else {
+            self.heap.pop();
+            self.what(key)
+        };
+        self.find_stop();
         if self.next == self.batch.len() {
             // Nothing is pending up to this time: what is pushed from now on for its slot belongs to the batch.
             self.loaded = self.loaded.max(time >> self.shift);
         }
-        Some((Time::from_ps(time), Next::of(key)))
+        Some((Time::from_ps(time), next))
+    }
+
+    /// The next event's time and key, whatever the limit; none if nothing is pending.
+    pub fn peek(&mut self, links: &[Link]) -> Option<(Time, EventKey)> {
+        let mail = self
+            .mail
+            .get(self.next_mail)
+            .map(|&(time, link, _)| (time, EventKey::new(EventKind::Arrival, link)));
+        let timer = self.heap.peek().map(|top| top.0);
+        let other = [mail, timer].into_iter().flatten().min();
+        if self.next == self.batch.len() {
+            let before = |slot: &u64| other.is_none_or(|(time, _)| slot << self.shift <= time);
+            if let Some(slot) = self.next_slot().filter(before) {
+                let index = slot as usize % SLOTS;
+                let link = std::mem::replace(&mut self.slots[index], NONE);
+                self.clear_occupied(index);
+                self.loaded = slot;
+                self.load(links, link);
+            }
+        }
+        let arrival = self.batch.get(self.next);
+        let arrival =
+            arrival.map(|&(time, link)| (time, EventKey::new(EventKind::Arrival, self.number_of(link))));
+        [arrival, other].into_iter().flatten().min().map(|(time, key)| (Time::from_ps(time), key))
+    }
+
+    /// What an entry of the heap stands for.
+    fn what(&self, key: EventKey) -> Next {
+        match key.kind() {
+            EventKind::Arrival => {
+                let place = self.numbers.binary_search(&key.entity()).map(|place| place as u32);
+                Next::Arrival(if self.numbers.is_empty() { key.entity() } else { place.unwrap_or(NONE) })
+            }
+            _ => Next::Timer(key),
+        }
+    }
+
+    /// The fabric's number of a link.
+    fn number_of(&self, link: u32) -> u32 {
+        self.numbers.get(link as usize).copied().unwrap_or(link)
+    }
+
+    /// The time of the next event, or of the slot of the wheel that it is in; none if nothing is pending. The limit is none of it.
+    pub fn next_time(&self) -> Option<Time> {
+        let batch = self.batch.get(self.next).map(|event| event.0);
+        let wheel = if batch.is_some() { batch } else { self.next_slot().map(|slot| slot << self.shift) };
+        let mail = self.mail.get(self.next_mail).map(|mail| mail.0);
+        let timer = self.heap.peek().map(|top| top.0.0);
+        [wheel, mail, timer].into_iter().flatten().min().map(Time::from_ps)
     }
 
     /// The first slot after the loaded one that holds something.
@@ -295,9 +407,9 @@ impl EventSet {
 
     /// Takes a link out again, wherever it is. Slow: for faults.
     pub fn remove_link(&mut self, links: &mut [Link], link: u32) {
-        let key = EventKey::new(EventKind::Arrival, link);
+        let key = EventKey::new(EventKind::Arrival, self.number_of(link));
         self.heap.retain(|entry| entry.0.1 != key);
-        self.heap_time = self.heap.peek().map_or(u64::MAX, |top| top.0.0);
+        self.find_stop();
         if let Some(at) = self.batch[self.next..].iter().position(|&(_, queued)| queued == link) {
             self.batch.remove(self.next + at);
         }
@@ -350,7 +462,7 @@ mod tests {
     #[test]
     fn links_come_before_timers_at_one_instant() {
         let mut links = links(2);
-        let mut events = EventSet::new(1_000);
+        let mut events = EventSet::new(1_000, Vec::new());
         events.push_timer(Time::from_ps(500), EventKey::new(EventKind::FlowStart, 0));
         for link in [1, 0] {
             links[link as usize].head_arrive = 500;
@@ -364,6 +476,7 @@ mod tests {
     fn key_of(next: Next) -> EventKey {
         match next {
             Next::Arrival(link) => EventKey::new(EventKind::Arrival, link),
+            Next::Mail(place) => EventKey::new(EventKind::Arrival, 1_000 + place),
             Next::Timer(key) => key,
         }
     }
@@ -376,7 +489,7 @@ mod tests {
             steps in prop::collection::vec((0u32..40, 0u64..300_000, any::<bool>(), 0u32..10), 1..400),
         ) {
             let mut links = links(40);
-            let mut events = EventSet::new(horizon);
+            let mut events = EventSet::new(horizon, Vec::new());
             let mut expected = std::collections::BTreeSet::new();
             let mut now = 0;
             for (index, (link, delay, timer, pops)) in steps.into_iter().enumerate() {
@@ -405,6 +518,62 @@ mod tests {
                 prop_assert_eq!(events.pop(&mut links).map(|(time, next)| (time.as_ps(), key_of(next))), Some(event));
             }
             prop_assert_eq!(events.pop(&mut links), None);
+        }
+
+        /// In windows, with mail from elsewhere, events come out in the one order, and none of a later window.
+        #[test]
+        fn windows_hold_their_events_in_order(
+            width in 50u64..5_000,
+            horizon in 1u64..20_000,
+            windows in prop::collection::vec(
+                prop::collection::vec((0u32..20, 0u64..15_000, 0u8..3), 0..12), 1..60),
+        ) {
+            // Links have every other number of the fabric, so that mail comes between them.
+            let mut links = links(20);
+            let mut events = EventSet::new(horizon, (0..20).map(|link| 2 * link).collect());
+            let mut expected = std::collections::BTreeSet::new();
+            let mut under_way = Vec::new();
+            for (window, steps) in windows.iter().enumerate() {
+                let (begin, end) = (window as u64 * width, (window as u64 + 1) * width);
+                events.set_limit(Time::from_ps(begin), EventKey(0));
+                prop_assert_eq!(events.pop(&mut links), None, "the window before is done");
+                for &(number, delay, kind) in steps {
+                    let at = begin + delay;
+                    let arrival = EventKey::new(EventKind::Arrival, 2 * number);
+                    match kind {
+                        0 if !expected.iter().any(|entry: &(u64, EventKey)| entry.1 == arrival) => {
+                            links[number as usize].head_arrive = at;
+                            events.push_link(&mut links[number as usize], number);
+                            expected.insert((at, arrival));
+                        }
+                        1 => {
+                            let key = EventKey::new(EventKind::Sender, number);
+                            if expected.insert((at, key)) {
+                                events.push_timer(Time::from_ps(at), key);
+                            }
+                        }
+                        _ => under_way.push((at, 2 * number + 1, number)),
+                    }
+                }
+                under_way.sort_unstable();
+                under_way.dedup_by_key(|mail: &mut Posted| (mail.0, mail.1));
+                let due = under_way.partition_point(|mail| mail.0 < end);
+                events.post(under_way.drain(..due).inspect(|mail| {
+                    expected.insert((mail.0, EventKey::new(EventKind::Arrival, mail.1)));
+                }));
+                events.set_limit(Time::from_ps(end), EventKey(0));
+                while let Some((time, next)) = events.pop(&mut links) {
+                    let key = match next {
+                        Next::Arrival(link) => EventKey::new(EventKind::Arrival, 2 * link),
+                        Next::Mail(place) => EventKey::new(EventKind::Arrival, 2 * place + 1),
+                        Next::Timer(key) => key,
+                    };
+                    prop_assert!(time.as_ps() < end);
+                    prop_assert_eq!(Some((time.as_ps(), key)), expected.pop_first());
+                }
+                prop_assert!(expected.first().is_none_or(|event| event.0 >= end));
+                prop_assert!(events.next_time().is_none_or(|time| time.as_ps() <= expected.first().map_or(0, |event| event.0)));
+            }
         }
     }
 }

@@ -1,39 +1,41 @@
 //! Links that change their condition while packets are on them.
 
-use weft_packet::Kind;
-use weft_topology::{Condition, FaultEvent, Routes};
+use std::sync::Arc;
+
+use weft_packet::{Kind, Packet};
+use weft_topology::Condition;
 use weft_units::Time;
 
 use super::link::Profile;
+use super::mail::Beside;
 use super::network::Network;
 use super::pool::{NO_PACKET, PacketIndex};
 use super::special::{RunFacts, Special};
+use super::tables::Tables;
 
 impl Network<'_> {
     /// A link changes its condition. What is on it when it goes down is lost. When its rate or delay changes, the packet
     /// in service and those on the wire keep their schedule, and what is queued behind follows the new one, in order.
-    pub fn apply_fault(&mut self, fault: &FaultEvent) {
-        self.apply_condition(fault.link, fault.condition);
-        self.local_up[fault.link as usize] = fault.condition.up;
-        self.tell_of_change(fault.link);
+    ///
+    /// `posted` is what left this part by the link and has not arrived, by arrival.
+    pub fn change(&mut self, link: u32, condition: Condition, posted: Vec<(Packet, Option<Beside>)>) {
+        self.recall(link, posted);
+        self.apply_condition(link, condition);
+        self.post_again(link);
+        self.local_up[link as usize] = condition.up;
+        self.tell_of_change(link);
     }
 
-    /// All switches know by now what became of this link.
-    pub fn learn_fault(&mut self, fault: &FaultEvent) {
-        let link = fault.link as usize;
-        self.known.up[link] = fault.condition.up;
-        self.known.rate[link] = fault.condition.rate;
-    }
-
-    /// Works out the tables anew, from what each switch knows now.
-    pub fn recompute_routes(&mut self) {
-        self.routes = Routes::compute(self.topology, &self.known, &self.local_up);
+    /// Other tables are in force from now on.
+    pub fn set_tables(&mut self, tables: Arc<Tables>) {
+        self.routes = self.site.rows(&tables.routes);
+        self.tables = tables;
     }
 
     /// Puts a link into this condition.
     pub(super) fn apply_condition(&mut self, link: u32, condition: Condition) {
         let index = link as usize;
-        let spec = &self.topology.links[index];
+        let spec = self.site.spec(link);
         let profile = Profile::new(spec, &condition, self.topology.overhead_bytes);
         self.links[index].profile = self.profiles.number_of(profile);
         if let Some(special) = self.specials.get_mut(self.links[index].special as usize) {
@@ -53,7 +55,8 @@ impl Network<'_> {
         let index = link as usize;
         let run =
             RunFacts { peaks: self.peaks, seed: self.seed, has_overhead: self.topology.overhead_bytes > 0 };
-        if let Some(special) = Special::of(link, &self.topology.links[index], self.changes[index], run) {
+        let (number, spec) = (self.site.number(link), self.site.spec(link));
+        if let Some(special) = Special::of(number, spec, self.changes[index], run) {
             let state = &mut self.links[index];
             (state.is_special, state.special) = (true, self.specials.len() as u32);
             self.specials.push(special);
@@ -110,7 +113,7 @@ impl Network<'_> {
     }
 
     /// The packets on a link, from the one that arrives first; the link's event is taken out.
-    fn take_members(&mut self, link: u32) -> Vec<PacketIndex> {
+    pub(super) fn take_members(&mut self, link: u32) -> Vec<PacketIndex> {
         let state = &self.links[link as usize];
         if state.head == NO_PACKET {
             return Vec::new();

@@ -1,19 +1,25 @@
 //! Links, switches and the packets on them: everything but the endpoints.
 
+use std::sync::Arc;
+
 use weft_balance::{EdgeHooks, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{Kind, Packet, PacketFlags, Route};
-use weft_topology::{FaultEvent, LinkKnowledge, RouteEntry, Routes, Topology};
+use weft_topology::{FaultEvent, RouteEntry, Routes, Topology};
 use weft_units::{Purpose, Rate, Stream, Time};
 
 use super::admission::Verdict;
 use super::copies::Dropped;
 use super::event_set::EventSet;
 use super::link::{FarEnd, Link, Profiles};
+use super::mail::Outbox;
 use super::observer::Observer;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
+use super::post::{Addresses, PostOffice};
 use super::scheduled_port::ScheduledPort;
+use super::site::Site;
 use super::special::{Peaks, Queued, Special};
-use super::switch::{Deeds, racks_of_switches, switch_schemes};
+use super::switch::{Deeds, switch_schemes};
+use super::tables::Tables;
 use super::tracer::Tracer;
 
 /// What happened to packets on a link, apart from being sent.
@@ -27,6 +33,19 @@ pub struct LinkDrops {
     pub credits: u64,
     /// Bytes that it was given to send and never sent: they waited when the link went down.
     pub never_sent_bytes: u64,
+}
+
+/// What samples want to know of a link.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkLook {
+    /// Bytes that it was given to send.
+    pub bytes: u64,
+    /// What happened to packets.
+    pub drops: LinkDrops,
+    /// Its rate now.
+    pub rate: Rate,
+    /// Bytes that are queued now, and the most since somebody last looked.
+    pub backlogs: (u64, u64),
 }
 
 /// Packets in the whole fabric, from the beginning.
@@ -48,6 +67,20 @@ pub struct PacketCounts {
     pub control_bytes: u64,
 }
 
+impl PacketCounts {
+    /// Adds those of another part.
+    pub fn add(&mut self, other: &Self) {
+        let Self { sent, delivered, dropped, unroutable, credits_dropped, hops, control_bytes } = *other;
+        self.sent += sent;
+        self.delivered += delivered;
+        self.dropped += dropped;
+        self.unroutable += unroutable;
+        self.credits_dropped += credits_dropped;
+        self.hops += hops;
+        self.control_bytes += control_bytes;
+    }
+}
+
 /// Everything but the endpoints.
 pub struct Network<'a> {
     /// The time now.
@@ -65,14 +98,18 @@ pub struct Network<'a> {
     pub(super) drops: Vec<LinkDrops>,
     pub(super) pool: Pool,
     pub(super) topology: &'a Topology,
-    /// The tables in force.
-    pub routes: Routes,
+    /// Which part of it this is.
+    pub(super) site: Site<'a>,
+    /// The tables in force of the switches that are here.
+    pub(super) routes: Routes,
+    /// Those of all switches.
+    pub(super) tables: Arc<Tables>,
     /// The scheme at each switch.
     pub schemes: Vec<SwitchScheme>,
     pub(super) hooks: SwitchHooks,
     /// Whether switches answer when a hop limit expires.
     pub(super) traces: bool,
-    /// The tables that explicit routes go by, if they mean the same paths throughout the run.
+    /// The tables of the switches that are here that explicit routes go by, if they mean the same paths throughout the run.
     pinned: Option<Routes>,
     /// Somebody wants to see what switches queue: the scheme, the observer or the tracer.
     pub(super) departures_are_seen: bool,
@@ -85,14 +122,14 @@ pub struct Network<'a> {
     pub(super) deeds: Deeds,
     /// Whether each link works, as its own switch sees it at once.
     pub(super) local_up: Vec<bool>,
-    /// What all switches know.
-    pub(super) known: LinkKnowledge,
     /// Whether faults change each link's condition during the run.
     pub(super) changes: Vec<bool>,
     pub(super) peaks: Peaks,
     pub(super) seed: u64,
     /// The largest packet.
     pub(super) max_wire_bytes: u16,
+    /// How packets go to other parts; none if this is all of the fabric.
+    pub(super) office: Option<PostOffice>,
     /// The data packets that were dropped, by time.
     pub dropped: Vec<Dropped>,
     /// See [`Packet::note_choice`].
@@ -104,7 +141,8 @@ pub struct Network<'a> {
 impl<'a> Network<'a> {
     /// An idle network. `max_wire_bytes` is the largest packet; `scheme` makes the scheme of each switch.
     pub fn new(
-        topology: &'a Topology,
+        site: Site<'a>,
+        tables: Arc<Tables>,
         faults: &[FaultEvent],
         seed: u64,
         peaks: Peaks,
@@ -112,72 +150,93 @@ impl<'a> Network<'a> {
         (hooks, edge_hooks): (SwitchHooks, EdgeHooks),
         scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
     ) -> Self {
-        let known = LinkKnowledge::at_start(topology);
-        let mut changes = vec![false; topology.links.len()];
-        for fault in faults {
-            changes[fault.link as usize] = true;
+        let topology = site.fabric;
+        let mut changes = vec![false; site.link_count()];
+        for link in faults.iter().filter_map(|fault| site.link(fault.link)) {
+            changes[link as usize] = true;
         }
-        let rack_of_switch = racks_of_switches(topology);
-        let schemes = switch_schemes(topology, seed, max_wire_bytes, scheme);
+        let schemes = switch_schemes(topology, site.switches(), seed, max_wire_bytes, scheme);
+        let streams =
+            site.switches().iter().map(|&switch| Stream::new(seed, Purpose::SwitchBalancer, switch.into()));
         let hooks = schemes.iter().fold(hooks, |hooks, scheme| hooks.or(scheme.external_hooks()));
         let mut network = Self {
             now: Time::ZERO,
-            events: EventSet::new(0),
-            links: Vec::with_capacity(topology.links.len()),
+            events: EventSet::new(0, Vec::new()),
+            links: Vec::with_capacity(site.link_count()),
             profiles: Profiles::default(),
             specials: Vec::new(),
             scheduled: Vec::new(),
             has_credits: false,
-            drops: vec![LinkDrops::default(); topology.links.len()],
+            drops: vec![LinkDrops::default(); site.link_count()],
             pool: Pool::default(),
             topology,
-            routes: Routes::compute(topology, &known, &known.up),
+            routes: site.rows(&tables.routes),
             schemes,
             hooks: SwitchHooks { arriving: hooks.arriving || edge_hooks.traces, ..hooks },
             traces: edge_hooks.traces,
-            pinned: edge_hooks.pinned.then(|| Routes::at_start(&topology.at_its_best(faults))),
+            pinned: tables.pinned.as_deref().map(|routes| site.rows(routes)),
+            tables,
             departures_are_seen: hooks.queued,
             observer: None,
             tracer: None,
             deeds: Deeds::default(),
-            streams: (0..topology.switches)
-                .map(|switch| Stream::new(seed, Purpose::SwitchBalancer, switch as u64))
-                .collect(),
-            local_up: known.up.clone(),
-            known,
+            streams: streams.collect(),
+            local_up: site.specs().map(|spec| spec.condition.up).collect(),
             changes,
             peaks,
             seed,
             max_wire_bytes,
             dropped: Vec::new(),
             trail_base: topology.trail_base(),
+            site,
+            office: None,
             counts: PacketCounts::default(),
         };
-        for (index, spec) in topology.links.iter().enumerate() {
-            let far_end = match (spec.to.0 as usize).checked_sub(topology.hosts) {
-                None => FarEnd::AT_HOST,
-                Some(switch) => FarEnd {
-                    switch: switch as u32,
-                    first_link: topology.first_link[spec.to.0 as usize],
-                    rack: rack_of_switch[switch],
-                },
-            };
+        for link in 0..network.site.link_count() as u32 {
+            let site = &network.site;
+            let far_end = site.leads_to(link);
+            let spec = site.spec(link);
             network.links.push(Link::idle(far_end, 0, spec.tier as u8));
-            network.install(index as u32);
-            network.apply_condition(index as u32, spec.condition);
+            network.install(link);
+            network.apply_condition(link, spec.condition);
         }
         network.open_ports(None);
         let horizon = network.profiles.iter().map(|profile| profile.transit(max_wire_bytes)).max();
-        network.events = EventSet::new(horizon.unwrap_or_default().as_ps());
+        network.events = EventSet::new(horizon.unwrap_or_default().as_ps(), network.site.numbers());
         network
+    }
+
+    /// Makes it the part with this number of a fabric that is cut.
+    pub fn join(&mut self, own: u32, addresses: Arc<Addresses>) {
+        let crosses = |link: u32| self.site.may_leave(link).then_some(Time::ZERO);
+        let latest: Vec<Option<Time>> = (0..self.site.link_count() as u32).map(crosses).collect();
+        for (link, crosses) in self.links.iter_mut().zip(&latest) {
+            link.is_special |= crosses.is_some();
+        }
+        self.office = Some(PostOffice { own, addresses, latest, outbox: Outbox::default() });
+    }
+
+    /// An idle network that is all of a fabric.
+    #[cfg(test)]
+    pub fn of_all(
+        topology: &'a Topology,
+        faults: &[FaultEvent],
+        seed: u64,
+        peaks: Peaks,
+        max_wire_bytes: u16,
+        hooks: (SwitchHooks, EdgeHooks),
+        scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
+    ) -> Self {
+        let pinned = hooks.1.pinned.then(|| Arc::new(Routes::at_start(&topology.at_its_best(faults))));
+        let tables = super::tables::Knowledge::at_start(topology).tables(topology, pinned);
+        Self::new(Site::whole(topology), tables, faults, seed, peaks, max_wire_bytes, hooks, scheme)
     }
 
     /// Puts a packet into its host's output queue.
     #[inline]
     pub fn send(&mut self, packet: Packet) {
         self.counts.sent += 1;
-        // A host has one cable, and hosts are the first nodes: the link's number is the host's.
-        let link = u32::from(packet.src.0);
+        let link = self.site.cable(packet.src);
         let index = self.pool.insert(packet);
         self.enqueue::<false>(link, index);
     }
@@ -185,7 +244,7 @@ impl<'a> Network<'a> {
     /// The same with an option word that travels with the packet.
     pub fn send_with_option(&mut self, packet: Packet, option: u32) {
         self.counts.sent += 1;
-        let link = u32::from(packet.src.0);
+        let link = self.site.cable(packet.src);
         let index = self.pool.insert(packet);
         self.pool.set_option(index, option);
         self.enqueue::<false>(link, index);
@@ -201,7 +260,7 @@ impl<'a> Network<'a> {
         if at.switch == FarEnd::HOST {
             return Some(index);
         }
-        if !self.hooks.arriving || self.passes(at.switch as usize, link, index) {
+        if !self.hooks.arriving || self.passes(at.switch as usize, self.site.number(link), index) {
             self.forward(at, index);
         } else {
             self.consume(index);
@@ -238,14 +297,14 @@ impl<'a> Network<'a> {
     /// A packet is at a switch: to the next link, or nowhere. Inlined by force, as [`Self::arrive`] is.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn forward(&mut self, at: FarEnd, index: PacketIndex) {
+    pub(super) fn forward(&mut self, at: FarEnd, index: PacketIndex) {
         let packet = &mut self.pool[index];
         let rack = self.topology.rack_of_host[packet.dst.index()];
         let (switch, first) = (at.switch as usize, at.first_link);
         let link = if rack == at.rack {
-            self.topology.link_to_host[packet.dst.index()]
+            self.site.last_hop(packet.dst)
         } else if self.pinned.is_some() && packet.route != Route::ANY {
-            match self.pinned_link(switch, rack, index) {
+            match self.pinned_link(at, rack, index) {
                 Some(link) => link,
                 None => return self.drop_unroutable(index),
             }
@@ -261,9 +320,9 @@ impl<'a> Network<'a> {
 
     /// The link that a packet's explicit route takes out of a switch by the pinned tables, or `None` if they know none.
     #[cold]
-    fn pinned_link(&mut self, switch: usize, rack: u16, index: PacketIndex) -> Option<u32> {
+    fn pinned_link(&mut self, at: FarEnd, rack: u16, index: PacketIndex) -> Option<u32> {
         let tables = self.pinned.as_ref()?;
-        let port = match tables.entry(switch, rack as usize) {
+        let port = match tables.entry(at.switch as usize, rack as usize) {
             RouteEntry::Port(port) => port,
             RouteEntry::Group(group) => {
                 let ports = tables.group(group).0;
@@ -274,12 +333,12 @@ impl<'a> Network<'a> {
             }
             RouteEntry::None => return None,
         };
-        Some(self.topology.first_link[self.topology.hosts + switch] + u32::from(port.0))
+        Some(at.first_link + u32::from(port.0))
     }
 
     /// The tables that explicit routes go by.
     pub fn explicit_routes(&self) -> &Routes {
-        self.pinned.as_ref().unwrap_or(&self.routes)
+        self.tables.explicit()
     }
 
     /// Queues a packet of a scheme on a link.
@@ -340,22 +399,29 @@ impl<'a> Network<'a> {
         }
         let now = self.now.as_ps();
         let state = &mut self.links[link as usize];
-        let (profile, special) = (&self.profiles[state.profile], &mut self.specials[state.special as usize]);
+        let profile = &self.profiles[state.profile];
+        // A link to another part may have no rules of its own.
+        let mut special = self.specials.get_mut(state.special as usize);
         let packet = &mut self.pool[index];
         let service = profile.service_ps(packet.wire_bytes);
         let backlog = state.backlog_ps(now);
         let verdict = match profile.thresholds.judge(backlog, service) {
             Verdict::Drop => Verdict::Drop,
-            by_bytes => by_bytes.max(special.judge(packet, now, || profile.bytes_in(backlog))),
+            by_bytes => special.as_mut().map_or(by_bytes, |special| {
+                by_bytes.max(special.judge(packet, now, || profile.bytes_in(backlog)))
+            }),
         };
         match verdict {
             Verdict::Drop => return self.refuse(link, index),
             Verdict::Mark => mark(packet, &mut self.drops[link as usize]),
             Verdict::Take => {}
         }
-        let arrives = !special.vanishes(packet);
+        let arrives = special.as_mut().is_none_or(|special| !special.vanishes(packet));
         let depart_ps = now + backlog + service;
-        special.push(Queued { since_ps: now, depart_ps, wire_bytes: packet.wire_bytes, arrives }, profile);
+        if let Some(special) = special {
+            special
+                .push(Queued { since_ps: now, depart_ps, wire_bytes: packet.wire_bytes, arrives }, profile);
+        }
         book(state, packet, &mut self.counts, backlog);
         state.busy_until = depart_ps;
         let arrive = depart_ps + profile.delay_ps;
@@ -409,9 +475,19 @@ impl<'a> Network<'a> {
         self.profiles[self.links[link].profile].rate
     }
 
-    /// What samples want to know of a link: bytes that are queued now, with what is left of the packet in service, and the
+    /// What samples want to know of a link.
+    pub fn look(&mut self, link: usize) -> LinkLook {
+        LinkLook {
+            bytes: self.links[link].bytes,
+            drops: self.drops[link],
+            rate: self.rate(link),
+            backlogs: self.take_backlogs(link),
+        }
+    }
+
+    /// The backlogs of a link: bytes that are queued now, with what is left of the packet in service, and the
     /// most that were queued since this was last asked.
-    pub fn take_backlogs(&mut self, link: usize) -> (u64, u64) {
+    pub(super) fn take_backlogs(&mut self, link: usize) -> (u64, u64) {
         let bytes = self.backlog_bytes(link);
         if let Some(port) = self.scheduled.get_mut(link).and_then(Option::as_deref_mut) {
             return (bytes, port.take_peak(bytes));

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use weft_packet::Packet;
-use weft_topology::Topology;
+use weft_topology::{Routes, Topology};
 use weft_traffic::Flow;
-
-use super::network::Network;
 
 /// What came to a rack from another one over one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +50,7 @@ impl PathMeter {
 
     /// Every path between racks that sent anything, those that carried nothing included; by racks, in no other order that
     /// means anything. How many paths there are follows from the routes at the end of the run.
-    pub fn into_totals(self, network: &Network<'_>) -> Vec<PathTotal> {
+    pub fn into_totals(self, topology: &Topology, routes: &Routes) -> Vec<PathTotal> {
         let mut totals: Vec<PathTotal> = Vec::new();
         let mut pairs: Vec<(u16, u16)> = self.bytes.keys().map(|&(from, to, _)| (from, to)).collect();
         pairs.dedup();
@@ -61,7 +59,7 @@ impl PathMeter {
             let before = totals.len();
             totals.extend(used.map(|(_, &bytes)| PathTotal { src_rack, dst_rack, bytes }));
             let (from, to) = (usize::from(src_rack), usize::from(dst_rack));
-            let paths = network.routes.routes_to(network.topology, from, to) as usize;
+            let paths = routes.routes_to(topology, from, to) as usize;
             let unused = paths.saturating_sub(totals.len() - before);
             totals.extend((0..unused).map(|_| PathTotal { src_rack, dst_rack, bytes: 0 }));
         }

@@ -54,6 +54,11 @@ impl Pool {
         self.options.get(index as usize).copied().unwrap_or_default()
     }
 
+    /// Whether any packet was ever given an option word.
+    pub fn has_options(&self) -> bool {
+        !self.options.is_empty()
+    }
+
     /// What packets carry beside their 64 bytes.
     pub const fn contents(&mut self) -> &mut Contents {
         &mut self.contents

@@ -3,6 +3,8 @@
 //! A sender that knows the switches' hash function and its parameters can work out which way a five-tuple goes, and choose
 //! its ports accordingly. MaxPass assumes that it does (§III.B).
 
+use std::sync::{Mutex, PoisonError};
+
 use weft_balance::{NextHops, SwitchScheme};
 use weft_topology::{RouteEntry, Routes, Topology};
 use weft_units::mix64;
@@ -15,13 +17,14 @@ const TRIES_PER_PATH: u32 = 32;
 /// meets. Empty where hosts do not know it.
 #[derive(Default)]
 pub struct SwitchConfigs {
-    schemes: Vec<SwitchScheme>,
+    /// Behind a lock: schemes may go from one thread to another, but only one may look at them at a time.
+    schemes: Mutex<Vec<SwitchScheme>>,
 }
 
 impl SwitchConfigs {
     /// Switches whose schemes were made like these.
     pub const fn new(schemes: Vec<SwitchScheme>) -> Self {
-        Self { schemes }
+        Self { schemes: Mutex::new(schemes) }
     }
 
     /// The entropies of a flow's ports, from one rack to another by these routes: its own, then those of as many others, up to
@@ -36,7 +39,8 @@ impl SwitchConfigs {
     ) -> Box<[u32]> {
         let there_are = routes.routes_to(topology, from, to);
         let wanted = there_are.min(u32::from(most));
-        let path = |entropy| self.path(topology, routes, [from, to], entropy);
+        let schemes = self.schemes.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = |entropy| path(&schemes, topology, routes, [from, to], entropy);
         let Some(first) = (wanted > 1).then(|| path(own)).flatten() else {
             return Box::default();
         };
@@ -54,33 +58,33 @@ impl SwitchConfigs {
         }
         if ports.len() > 1 { ports.into() } else { Box::default() }
     }
+}
 
-    /// The choices on the way of a five-tuple as the digits of one number, or `None` if they depend on more than the hash.
-    fn path(
-        &self,
-        topology: &Topology,
-        routes: &Routes,
-        [from, to]: [usize; 2],
-        entropy: u32,
-    ) -> Option<u64> {
-        let (mut switch, end) = (topology.switch_of_rack[from], topology.switch_of_rack[to]);
-        let (mut digits, mut base) = (0u64, 1u64);
-        while switch != end {
-            let port = match routes.entry(switch as usize, to) {
-                RouteEntry::None => return None,
-                RouteEntry::Port(port) => port,
-                RouteEntry::Group(group) => {
-                    let (ports, weights) = routes.group(group);
-                    let hops = NextHops { ports, weights, rack: to as u16 };
-                    let choice = self.schemes.get(switch as usize)?.foretell(entropy, &hops)?;
-                    digits = digits.wrapping_add(base.wrapping_mul(choice as u64));
-                    base = base.wrapping_mul(ports.len() as u64);
-                    ports[choice]
-                }
-            };
-            let link = topology.first_link[topology.hosts + switch as usize] + u32::from(port.0);
-            switch = topology.links[link as usize].to.0 - topology.hosts as u32;
-        }
-        Some(digits)
+/// The choices on the way of a five-tuple as the digits of one number, or `None` if they depend on more than the hash.
+fn path(
+    schemes: &[SwitchScheme],
+    topology: &Topology,
+    routes: &Routes,
+    [from, to]: [usize; 2],
+    entropy: u32,
+) -> Option<u64> {
+    let (mut switch, end) = (topology.switch_of_rack[from], topology.switch_of_rack[to]);
+    let (mut digits, mut base) = (0u64, 1u64);
+    while switch != end {
+        let port = match routes.entry(switch as usize, to) {
+            RouteEntry::None => return None,
+            RouteEntry::Port(port) => port,
+            RouteEntry::Group(group) => {
+                let (ports, weights) = routes.group(group);
+                let hops = NextHops { ports, weights, rack: to as u16 };
+                let choice = schemes.get(switch as usize)?.foretell(entropy, &hops)?;
+                digits = digits.wrapping_add(base.wrapping_mul(choice as u64));
+                base = base.wrapping_mul(ports.len() as u64);
+                ports[choice]
+            }
+        };
+        let link = topology.first_link[topology.hosts + switch as usize] + u32::from(port.0);
+        switch = topology.links[link as usize].to.0 - topology.hosts as u32;
     }
+    Some(digits)
 }

@@ -1,331 +1,209 @@
 //! The engine of a simulation: flows start, packets move, flows end.
+//!
+//! The fabric is one group, or several that work window by window: see [`super::group`]. What concerns the whole fabric at an
+//! instant (a fault, what is learned of it, a sample) stands in an agenda, and the groups work up to it.
 
+mod begin;
+mod crew;
+mod days;
 mod outcome;
 
-use weft_balance::{EdgeHooks, SwitchHooks, SwitchInfo};
-use weft_packet::{FlowId, HostId};
-use weft_topology::FaultEvent;
-use weft_traffic::Flow;
-use weft_transport::{FiveTuples, Multipath, Protocol, Transports};
-use weft_units::{Purpose, Span, Stream, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::event_set::{EventKey, EventKind, Next};
-use super::host::{
-    Common, Deeds, Directory, Edge, Here, Host, HostLog, Nic, PacketSizes, Plan, Side, edge_schemes,
-    route_counts,
-};
-use super::network::Network;
-use super::paths::PathMeter;
-use super::pool::PacketIndex;
-use super::ports::SwitchConfigs;
+use weft_topology::{FaultEvent, Routes, Topology};
+use weft_traffic::Flow;
+use weft_transport::Transports;
+use weft_units::{Span, Time};
+
+use super::event_set::{EventKey, EventKind};
+use super::group::Group;
+use super::host::{Plan, route_counts};
 use super::sampler::Sampler;
-use super::simulation::{Ending, Progress, SimulationInput, Status};
-use super::special::Peaks;
-use super::switch::switch_schemes;
-use super::tracer::Tracer;
+use super::simulation::{Ending, Progress, Status};
+use super::tables::Knowledge;
+use crew::locked;
+use days::Days;
 
 /// A run over one transport or several, from its first event to its last.
 pub struct Engine<'a, T: Transports> {
-    network: Network<'a>,
-    hosts: Vec<Host<T>>,
+    topology: &'a Topology,
+    groups: Vec<Mutex<Group<'a, T>>>,
+    /// How the groups work together; none if there is one group.
+    days: Option<Days>,
     plan: Plan<'a, T>,
-    common: Common<'a>,
+    /// What concerns the whole fabric.
+    agenda: BinaryHeap<Reverse<(Time, EventKey)>>,
+    knowledge: Knowledge,
+    pinned: Option<Arc<Routes>>,
     faults: &'a [FaultEvent],
     reroute_after: Span,
-    next_flow: usize,
-    finished: usize,
     finite: usize,
     /// Nothing happens after this instant: the time limit, or when the last flow that can end has ended.
     last_instant: Time,
     ending: Option<Ending>,
-    /// Events that were no packet's arrival.
+    /// Items of the agenda that were seen to.
     timers: u64,
     sampler: Option<Sampler<'a>>,
+    /// By link of the fabric: its group, and its number there.
+    places: Vec<(u32, u32)>,
 }
 
-/// One host and what a call there can reach.
-macro_rules! at_host {
-    ($engine:ident, $host:expr, |$node:ident, $plan:ident, $here:ident| $call:expr) => {{
-        let ($plan, host) = (&$engine.plan, $host);
-        let $here = &mut Here { nic: Nic::new(&mut $engine.network, host), common: &mut $engine.common };
-        let $node = &mut $engine.hosts[host.index()];
-        $call
-    }};
+/// What a lock holds that nobody else can reach.
+fn inner<V>(lock: &mut Mutex<V>) -> &mut V {
+    lock.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a, T: Transports> Engine<'a, T> {
-    /// A run that has not begun.
-    pub fn new(transports: T, input: SimulationInput<'a>) -> Self {
-        let SimulationInput { topology, balancer, seed, faults, flows, .. } = input;
-        let is_external = input.external.is_some();
-        let (hooks, edge_hooks) = if is_external {
-            (SwitchHooks::default(), EdgeHooks::default())
-        } else {
-            (balancer.switch_hooks(), balancer.edge_hooks())
-        };
-        let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
-        let sizes = PacketSizes::of_all(&transports);
-        let most = |of: fn(FiveTuples) -> u8| {
-            transports.all().map(|transport| of(transport.five_tuples())).max().unwrap_or(1)
-        };
-        let (subflows, apart) = (most(FiveTuples::subflows), most(FiveTuples::apart));
-        // What a scheme from outside does is not known beforehand.
-        let switches = if apart > 1 && !is_external {
-            SwitchConfigs::new(switch_schemes(topology, seed, sizes.full_bytes, &mut own))
-        } else {
-            SwitchConfigs::default()
-        };
-        let scheme = input.external.unwrap_or(&mut own);
-        let peaks = input.sample_every.map_or(Peaks::NotKept, |_| Peaks::Kept);
-        let mut network =
-            Network::new(topology, faults, seed, peaks, sizes.full_bytes, (hooks, edge_hooks), scheme);
-        if let Some(rules) = transports.all().find_map(Protocol::credit_ports) {
-            network.open_credit_ports(&rules);
-        }
-        if let Some(window) = input.observe_every {
-            network.observe(window, sizes.full_bytes);
-        }
-        if let Some((count, every)) = input.trace_flows {
-            network.trace(Tracer::new(count, flows, every));
-        }
-        let common = Common {
-            topology,
-            sizes,
-            hooks: edge_hooks,
-            reads_more: edge_hooks.receiving || subflows > 1 || apart > 1,
-            counts_paths: input.paths_of.is_some(),
-            routes: if edge_hooks.sending {
-                route_counts(topology, network.explicit_routes())
-            } else {
-                Vec::new()
-            },
-            deeds: Deeds::default(),
-        };
-        let plan = Plan {
-            transports,
-            flows,
-            directory: Directory::new(topology.hosts, flows, usize::from(subflows)),
-            hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
-            switches,
-        };
-        let paths = input.paths_of.map(PathMeter::new);
-        let schemes = edge_schemes(topology, faults, balancer, edge_hooks, (sizes, &common.routes), seed);
-        let hosts = schemes.into_iter().enumerate().map(|(host, scheme)| {
-            let stream = |purpose| Stream::new(seed, purpose, host as u64);
-            let edge = Edge { scheme, stream: stream(Purpose::EdgeBalancer) };
-            let log = HostLog { paths: paths.clone(), ..HostLog::default() };
-            Host::new(HostId(host as u16), &plan.directory, edge, stream(Purpose::Transport), log)
-        });
-        let mut engine = Self {
-            hosts: hosts.collect(),
-            network,
-            common,
-            faults,
-            reroute_after: input.reroute_after,
-            next_flow: 0,
-            finished: 0,
-            finite: flows.iter().filter(|flow| !flow.background).count(),
-            last_instant: last_start(flows).saturating_add(input.time_limit),
-            ending: None,
-            timers: 0,
-            sampler: input.sample_every.map(|every| Sampler::new(every, topology, flows)),
-            plan,
-        };
-        engine.prepare();
-        engine
-    }
-
-    /// Lets schemes begin, and arms the first events.
-    fn prepare(&mut self) {
-        self.network.start_schemes();
-        if self.common.hooks.sending {
-            for host in 0..self.hosts.len() {
-                at_host!(self, HostId(host as u16), |host, _plan, here| host.start_scheme(here));
-            }
-        }
-        for (index, fault) in self.faults.iter().enumerate() {
-            self.network.events.push_timer(fault.at, EventKey::new(EventKind::Fault, index as u32));
-        }
-        if let Some(flow) = self.plan.flows.first() {
-            self.network.events.push_timer(flow.start, EventKey::new(EventKind::FlowStart, 0));
-        }
-        self.sample();
-    }
-
-    /// Processes up to `max_events` events. By itself it compiles to less than inside its caller.
-    #[inline(never)]
+    /// Processes up to `max_events` events, or somewhat more.
     pub fn advance(&mut self, max_events: u64) -> Status {
         if let Some(ending) = self.ending {
             return Status::Finished(ending);
         }
-        for _ in 0..max_events {
-            let Some((time, event)) = self.network.events.pop(&mut self.network.links) else {
-                return self.end(Ending::Idle);
-            };
-            if time > self.last_instant {
-                return self.end(Ending::TimeLimit);
+        let mut left = max_events;
+        loop {
+            let item = self.agenda.peek().map(|item| item.0).filter(|&(at, _)| at <= self.last_instant);
+            let after_end = (self.last_instant.saturating_add(Span::from_ps(1)), EventKey::FIRST);
+            left = left.saturating_sub(self.work(item.unwrap_or(after_end), left));
+            if left == 0 {
+                return Status::Running;
             }
-            debug_assert!(time >= self.network.now, "time goes on");
-            self.network.now = time;
-            match event {
-                Next::Arrival(link) => {
-                    if let Some(index) = self.network.arrive(link) {
-                        self.receive(index);
-                    }
+            // The run may have ended before its next item.
+            match item.filter(|&(at, _)| at <= self.last_instant) {
+                Some((at, key)) => {
+                    self.agenda.pop();
+                    left -= 1;
+                    self.see_to(at, key);
                 }
-                Next::Timer(key) => self.timer(key),
+                None => return self.end(),
             }
         }
-        Status::Running
     }
 
-    /// The run is over: because every flow has ended, or else for this reason.
-    #[cold]
-    fn end(&mut self, otherwise: Ending) -> Status {
-        let ending = if self.is_done() { Ending::AllDone } else { otherwise };
-        if ending == Ending::TimeLimit {
-            self.network.now = self.last_instant;
+    /// Lets the groups work up to here, or for so many events. Returns how many it did.
+    fn work(&mut self, limit: (Time, EventKey), budget: u64) -> u64 {
+        if self.days.is_some() {
+            return self.work_by_day(limit, budget);
         }
+        let Some(group) = self.groups.first_mut().map(inner) else { return 0 };
+        group.network.events.set_limit(limit.0, limit.1);
+        let done = group.advance(&self.plan, budget);
+        if self.is_done() {
+            self.last_instant = self.now();
+        }
+        done
+    }
+
+    /// The run is over: because every flow has ended, or else because nothing is left, or for lack of time.
+    #[cold]
+    fn end(&mut self) -> Status {
+        let ending = if self.is_done() {
+            Ending::AllDone
+        } else if self.agenda.is_empty() && self.groups_mut().all(|group| group.is_idle()) {
+            Ending::Idle
+        } else {
+            let last = self.last_instant;
+            self.groups_mut().for_each(|group| group.network.now = last);
+            Ending::TimeLimit
+        };
         self.ending = Some(ending);
         Status::Finished(ending)
     }
 
+    fn groups_mut(&mut self) -> impl Iterator<Item = &mut Group<'a, T>> {
+        self.groups.iter_mut().map(inner)
+    }
+
     /// Whether every flow that can end has ended. Never, where none can.
-    const fn is_done(&self) -> bool {
-        self.finite > 0 && self.finished == self.finite
+    fn is_done(&mut self) -> bool {
+        self.finite > 0 && self.groups_mut().map(|group| group.finished).sum::<usize>() == self.finite
     }
 
-    /// A packet reached its host.
-    #[inline]
-    fn receive(&mut self, index: PacketIndex) {
-        if self.common.reads_more {
-            return self.read(index);
-        }
-        let packet = self.network.consume(index);
-        if at_host!(self, packet.dst, |host, plan, here| host.deliver(plan, &packet, here)) {
-            self.flow_ended();
-        }
+    /// The latest time that any group has reached.
+    fn now(&mut self) -> Time {
+        self.groups_mut().map(|group| group.network.now).max().unwrap_or(Time::ZERO)
     }
 
-    /// The same, where packets may bring more than their transport's fields, or are shown to edge schemes.
-    #[inline(never)]
-    fn read(&mut self, index: PacketIndex) {
-        let option = self.network.pool.option(index);
-        let packet = self.network.consume(index);
-        if at_host!(self, packet.dst, |host, plan, here| host.read(plan, packet, option, here)) {
-            self.flow_ended();
-        }
-    }
-
-    /// A flow ended. With the last one ends the run: what else happens at this instant still does.
+    /// Something that concerns the whole fabric is due.
     #[cold]
-    fn flow_ended(&mut self) {
-        self.finished += 1;
-        if self.is_done() {
-            self.last_instant = self.network.now;
-        }
-    }
-
-    #[cold]
-    fn timer(&mut self, key: EventKey) {
+    fn see_to(&mut self, at: Time, key: EventKey) {
         self.timers += 1;
-        let now = self.network.now;
-        let (kind, entity) = (key.kind(), key.entity());
-        let flow = FlowId(entity);
-        let ended = match kind {
-            EventKind::Sender => {
-                let host = self.plan.host(flow, Side::Sender);
-                at_host!(self, host, |host, plan, here| host.wake_sender(plan, flow, here))
-            }
-            EventKind::Receiver => {
-                let host = self.plan.host(flow, Side::Receiver);
-                at_host!(self, host, |host, plan, here| host.wake_receiver(plan, flow, here));
-                false
-            }
-            EventKind::EdgeSender | EventKind::EdgeReceiver => {
-                let side = if kind == EventKind::EdgeSender { Side::Sender } else { Side::Receiver };
-                let host = self.plan.host(flow, side);
-                at_host!(self, host, |host, plan, here| host.edge_timer(plan, side, flow, here))
-            }
-            EventKind::Host => {
-                let host = HostId(key.node() as u16);
-                at_host!(self, host, |host, _plan, here| host.scheme_timer(entity, here));
-                false
-            }
-            EventKind::Arrival => false,
+        if self.days.is_some() {
+            self.take_in_mail();
+        }
+        self.groups_mut().for_each(|group| group.network.now = at);
+        let number = key.entity();
+        match key.kind() {
             EventKind::Fault => {
-                self.network.apply_fault(&self.faults[entity as usize]);
-                let learned = now.saturating_add(self.reroute_after);
-                self.network.events.push_timer(learned, EventKey::new(EventKind::Reroute, entity));
-                self.routes_changed(entity);
-                false
+                let fault = &self.faults[number as usize];
+                self.change(fault);
+                self.knowledge.see(fault);
+                let learned = at.saturating_add(self.reroute_after);
+                self.agenda.push(Reverse((learned, EventKey::new(EventKind::Reroute, number))));
+                self.routes_changed(number);
             }
             EventKind::Reroute => {
-                self.network.learn_fault(&self.faults[entity as usize]);
-                self.routes_changed(entity);
-                false
+                self.knowledge.learn(&self.faults[number as usize]);
+                self.routes_changed(number);
             }
-            EventKind::FlowStart => {
-                self.start_flow();
-                false
-            }
-            EventKind::Sample => {
-                self.sample();
-                false
-            }
-            EventKind::Switch => {
-                self.network.wake_scheme(key.node() as usize, entity);
-                false
-            }
-            EventKind::Port => {
-                self.network.wake_port(entity);
-                false
-            }
-        };
-        if ended {
-            self.flow_ended();
+            _ => self.sample(at),
         }
     }
 
-    /// The next flow starts.
-    fn start_flow(&mut self) {
-        let flow = FlowId(self.next_flow as u32);
-        self.next_flow += 1;
-        if let Some(next) = self.plan.flows.get(self.next_flow) {
-            let key = EventKey::new(EventKind::FlowStart, self.next_flow as u32);
-            self.network.events.push_timer(next.start, key);
-        }
-        let host = self.plan.flows[flow.index()].src;
-        at_host!(self, host, |host, plan, here| host.start_flow(plan, flow, here));
+    /// A link changes its condition. What was posted over it to another group comes back first, and is posted again.
+    fn change(&mut self, fault: &FaultEvent) {
+        let (group, link) = self.places[fault.link as usize];
+        let posted = self.recall(fault);
+        let Some(group) = self.groups.get_mut(group as usize).map(inner) else { return };
+        let mut outbox = self.days.as_mut().map(|days| &mut days.outboxes[0]);
+        outbox.iter_mut().for_each(|outbox| group.lend(outbox));
+        group.network.change(link, fault.condition, posted);
+        outbox.iter_mut().for_each(|outbox| group.lend(outbox));
+        self.carry();
     }
 
-    fn sample(&mut self) {
-        if let Some(sampler) = &mut self.sampler {
-            sampler.deliveries.sum_up(&self.plan, &self.hosts);
-            let again = sampler.look(&mut self.network);
-            self.network.events.push_timer(again, EventKey::new(EventKind::Sample, 0));
-        }
+    fn sample(&mut self, at: Time) {
+        let Some(sampler) = &mut self.sampler else { return };
+        sampler.deliveries.sum_up(&self.plan, self.groups.iter_mut().flat_map(|group| &inner(group).hosts));
+        let groups = || self.groups.iter().map(|group| locked(group));
+        let is_empty = groups().all(|group| group.network.is_empty() && group.awaits_no_mail());
+        let timers = groups().filter_map(|group| group.network.events.next_timer()).min();
+        let next = timers.into_iter().chain(self.agenda.peek().map(|item| item.0.0)).min();
+        let (groups, places) = (&mut self.groups, &self.places);
+        let again = sampler.look(at, is_empty.then_some(next), &mut |link| {
+            let (group, link) = places[link];
+            inner(&mut groups[group as usize]).network.look(link as usize)
+        });
+        self.agenda.push(Reverse((again, EventKey::new(EventKind::Sample, 0))));
     }
 
     /// Recomputes the routes, once for all faults of one instant: with the last of them.
     fn routes_changed(&mut self, fault: u32) {
         let fault = fault as usize;
-        if self.faults.get(fault + 1).is_none_or(|next| next.at != self.faults[fault].at) {
-            self.network.recompute_routes();
-            if self.common.hooks.sending {
-                self.common.routes = route_counts(self.common.topology, self.network.explicit_routes());
+        if self.faults.get(fault + 1).is_some_and(|next| next.at == self.faults[fault].at) {
+            return;
+        }
+        let tables = self.knowledge.tables(self.topology, self.pinned.clone());
+        let asks = self.groups_mut().any(|group| group.common.hooks.sending);
+        let counts: Option<Arc<[u16]>> = asks.then(|| route_counts(self.topology, tables.explicit()).into());
+        for group in self.groups_mut() {
+            group.network.set_tables(Arc::clone(&tables));
+            if let Some(counts) = &counts {
+                group.common.routes = Arc::clone(counts);
             }
         }
     }
 
     /// How far the run is.
     pub fn progress(&self) -> Progress {
+        let groups = || self.groups.iter().map(locked);
         Progress {
-            now: self.network.now,
+            now: groups().map(|group| group.network.now).max().unwrap_or(Time::ZERO),
             last_start: last_start(self.plan.flows),
-            flows_finished: self.finished,
+            flows_finished: groups().map(|group| group.finished).sum(),
             flows_total: self.finite,
-            packet_hops: self.network.counts.hops,
+            packet_hops: groups().map(|group| group.network.counts.hops).sum(),
         }
     }
 }

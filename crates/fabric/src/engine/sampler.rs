@@ -8,7 +8,7 @@ use weft_traffic::Flow;
 use weft_units::{Rate, Span, Time};
 
 use super::deliveries::{Deliveries, Delivery};
-use super::network::{LinkDrops, Network};
+use super::network::{LinkDrops, LinkLook};
 
 /// More rows than this, of links or of deliveries, are merged by two intervals. At 56 bytes a row: 112 MB.
 pub const MOST_ROWS: usize = 2_000_000;
@@ -87,47 +87,50 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Looks at all links now. Returns when to look again.
-    pub fn look(&mut self, network: &mut Network<'_>) -> Time {
-        self.note(network);
-        let is_even = (network.now.as_ps() / self.every.as_ps()).is_multiple_of(2);
+    /// Looks at all links at this instant, by `look`. Returns when to look again. `idle` is given if nothing is queued or under
+    /// way: then it is when the next timer is due, if there is one.
+    pub fn look(
+        &mut self,
+        at: Time,
+        idle: Option<Option<Time>>,
+        look: &mut dyn FnMut(usize) -> LinkLook,
+    ) -> Time {
+        self.note(at, look);
+        let is_even = (at.as_ps() / self.every.as_ps()).is_multiple_of(2);
         if is_even && self.links.len().max(self.deliveries.rows.len()) > MOST_ROWS {
             self.every = self.every + self.every;
             merge_pairs(&mut self.links, self.every);
             merge_pairs(&mut self.deliveries.rows, self.every);
         }
-        self.next_look(network)
+        self.next_look(at, idle)
     }
 
     /// An interval from now on; later, if nothing is queued or under way: up to the next timer nothing will be. Then the
     /// last look before that timer, or at the same time, sees what all those before it would have seen.
-    fn next_look(&self, network: &Network<'_>) -> Time {
-        let next = network.now.saturating_add(self.every);
-        if !network.is_empty() {
-            return next;
-        }
+    fn next_look(&self, at: Time, idle: Option<Option<Time>>) -> Time {
+        let next = at.saturating_add(self.every);
+        let Some(next_timer) = idle else { return next };
         let every = self.every.as_ps();
-        let idle_until = network.events.next_timer().map_or(u64::MAX, Time::as_ps);
+        let idle_until = next_timer.map_or(u64::MAX, Time::as_ps);
         next.max(Time::from_ps(idle_until / every * every))
     }
 
-    fn note(&mut self, network: &mut Network<'_>) {
-        let at = network.now;
+    fn note(&mut self, at: Time, look: &mut dyn FnMut(usize) -> LinkLook) {
         if at == self.last_look {
             return;
         }
         self.last_look = at;
         for (link, before) in self.before.iter_mut().enumerate() {
-            let (backlog_bytes, largest_backlog_bytes) = network.take_backlogs(link);
-            let drops = network.drops()[link];
+            let LinkLook { bytes, drops, rate, backlogs } = look(link);
+            let (backlog_bytes, largest_backlog_bytes) = backlogs;
             let unsent = backlog_bytes + drops.never_sent_bytes;
-            let sent = network.links[link].bytes.saturating_sub(unsent).max(before.sent_bytes);
+            let sent = bytes.saturating_sub(unsent).max(before.sent_bytes);
             let sample = LinkSample {
                 at,
                 link: link as u32,
                 dropped: capped(drops.dropped - before.drops.dropped),
                 marked: capped(drops.marked - before.drops.marked),
-                rate: network.rate(link),
+                rate,
                 sent_bytes: sent - before.sent_bytes,
                 backlog_bytes,
                 largest_backlog_bytes,
@@ -141,8 +144,8 @@ impl<'a> Sampler<'a> {
     }
 
     /// Looks a last time, at the end of the run, and hands all out.
-    pub fn finish(mut self, network: &mut Network<'_>) -> Samples {
-        self.note(network);
+    pub fn finish(mut self, at: Time, look: &mut dyn FnMut(usize) -> LinkLook) -> Samples {
+        self.note(at, look);
         Samples { every: Some(self.every), links: self.links, deliveries: self.deliveries.rows }
     }
 }

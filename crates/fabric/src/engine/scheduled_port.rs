@@ -206,16 +206,16 @@ impl Network<'_> {
     /// Gives ports their classes, if they have several. Before the first packet.
     pub(super) fn open_ports(&mut self, credits: Option<&CreditPorts>) {
         let topology = self.topology;
-        if credits.is_none() && topology.links.iter().all(|spec| spec.classes.is_none()) {
+        if credits.is_none() && self.site.specs().all(|spec| spec.classes.is_none()) {
             return;
         }
         let largest = u64::from(self.max_wire_bytes) + u64::from(topology.overhead_bytes);
         let port = |(spec, link): (&LinkSpec, u32)| {
-            let run = (self.seed, link, self.rate(link as usize));
+            let run = (self.seed, self.site.number(link), self.rate(link as usize));
             let has_several = credits.is_some() || spec.classes.is_some();
             has_several.then(|| Box::new(ScheduledPort::new(spec, credits, largest, run)))
         };
-        self.scheduled = topology.links.iter().zip(0u32..).map(port).collect();
+        self.scheduled = self.site.specs().zip(0u32..).map(port).collect();
         for (link, port) in self.links.iter_mut().zip(&self.scheduled) {
             link.is_special |= port.is_some();
         }
@@ -323,6 +323,13 @@ impl Network<'_> {
 
     /// A packet goes behind those that are on the wire.
     pub(super) fn put_on_wire(&mut self, link: u32, index: PacketIndex, arrive: u64) {
+        if let Ok(arrive) = self.post(link, index, arrive) {
+            self.put_on_list(link, index, arrive);
+        }
+    }
+
+    /// The same for one that stays in this part.
+    pub(super) fn put_on_list(&mut self, link: u32, index: PacketIndex, arrive: u64) {
         let state = &mut self.links[link as usize];
         if state.tail == NO_PACKET {
             self.pool[index].arrive = Time::from_ps(arrive);

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 use weft_balance::{BalancerSpec, ParameterError, SwitchInfo, SwitchScheme};
-use weft_topology::{FaultEvent, Topology};
+use weft_topology::{Cut, FaultEvent, Parts, Topology};
 use weft_traffic::Flow;
 use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};
 use weft_units::{Mistake, Span, Time};
@@ -31,6 +31,11 @@ pub struct SimulationInput<'a> {
     pub seed: u64,
     /// Simulated time that is allowed after the last flow started.
     pub time_limit: Span,
+    /// Into how many groups of nodes the fabric may be cut; at most so many as it has pieces without its highest switches. With
+    /// 1 it stays whole. Results do not depend on it.
+    pub groups: usize,
+    /// How many threads work on the groups; at least 1. Results do not depend on it.
+    pub threads: usize,
     /// How often to look at all links and receivers; not zero.
     pub sample_every: Option<Span>,
     /// Watch the queues of switches' ports over windows of this length; not zero.
@@ -98,6 +103,17 @@ pub fn check_parameters(
 }
 
 impl SimulationInput<'_> {
+    /// The parts in which to work; none if the fabric is to stay whole.
+    pub(super) fn parts(&self) -> Option<Parts> {
+        let watches = self.observe_every.is_some() || self.trace_flows.is_some();
+        if self.groups < 2 || self.external.is_some() || watches {
+            return None;
+        }
+        let hooks = (self.balancer.switch_hooks(), self.balancer.edge_hooks());
+        let looks = hooks.0.arriving || hooks.0.queued || hooks.1.traces;
+        Parts::of(self.topology, self.faults, Cut { may_split: !looks, most: self.groups }).ok()
+    }
+
     /// Refuses parameters that cannot be meant on this fabric; those of a load balancer from outside are not known.
     ///
     /// # Errors

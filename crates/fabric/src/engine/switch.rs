@@ -20,16 +20,19 @@ pub fn racks_of_switches(topology: &Topology) -> Vec<u16> {
     racks
 }
 
-/// The scheme of each switch, as `make` makes it. `max_wire_bytes` is the largest packet.
+/// The scheme of each of these switches, as `make` makes it. `max_wire_bytes` is the largest packet.
 pub fn switch_schemes(
     topology: &Topology,
+    switches: &[u32],
     seed: u64,
     max_wire_bytes: u16,
     make: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
 ) -> Vec<SwitchScheme> {
-    let racks = racks_of_switches(topology).into_iter().enumerate();
-    racks
-        .map(|(switch, rack)| {
+    let racks = racks_of_switches(topology);
+    switches
+        .iter()
+        .map(|&switch| {
+            let (switch, rack) = (switch as usize, racks[switch as usize]);
             let node = topology.hosts + switch;
             let ports = topology.first_link[node] as usize..topology.first_link[node + 1] as usize;
             let ports = &topology.links[ports];
@@ -195,13 +198,12 @@ impl Network<'_> {
     /// The links of a switch's ports.
     #[inline]
     pub(super) fn ports(&self, switch: usize) -> std::ops::Range<usize> {
-        let node = self.topology.hosts + switch;
-        self.topology.first_link[node] as usize..self.topology.first_link[node + 1] as usize
+        self.site.ports(switch)
     }
 
     /// Lets every scheme begin.
     pub fn start_schemes(&mut self) {
-        for switch in 0..self.topology.switches {
+        for switch in 0..self.schemes.len() {
             let first = self.ports(switch).start;
             call_scheme!(self, switch, first, |scheme, view, _pool| scheme.start(view));
             self.do_deeds(switch);
@@ -258,9 +260,12 @@ impl Network<'_> {
     }
 
     /// Shows a packet that came in by `link` to the scheme. False if it ends here, as schemes' own packets always do.
-    pub(super) fn passes(&mut self, switch: usize, link: u32, index: PacketIndex) -> bool {
+    /// `number` is the fabric's number of the link.
+    pub(super) fn passes(&mut self, switch: usize, number: u32, index: PacketIndex) -> bool {
         let first = self.ports(switch).start;
-        let port = PortId((self.topology.reverse[link as usize] as usize - first) as u16);
+        let back = self.topology.reverse[number as usize];
+        let node = self.topology.hosts + self.site.switches()[switch] as usize;
+        let port = PortId((back - self.topology.first_link[node]) as u16);
         if self.traces && self.expires(switch, port.0, index) {
             return false;
         }
@@ -286,13 +291,8 @@ impl Network<'_> {
 
     /// Tells the scheme at the near end of a link that the link's condition is another one.
     pub(super) fn tell_of_change(&mut self, link: u32) {
-        let Some(switch) =
-            (self.topology.links[link as usize].from.0 as usize).checked_sub(self.topology.hosts)
-        else {
-            return;
-        };
-        let first = self.ports(switch).start;
-        let port = PortId((link as usize - first) as u16);
+        let Some((switch, port)) = self.site.port_of(link) else { return };
+        let (first, port) = (self.ports(switch).start, PortId(port));
         call_scheme!(self, switch, first, |scheme, view, _pool| scheme.port_changed(view, port));
         self.do_deeds(switch);
     }

@@ -103,6 +103,8 @@ impl<'a> Run<'a> {
             external: make.as_mut().map(|make| make as Make<'_>),
             seed: self.seed,
             time_limit: self.time_limit,
+            groups: 1,
+            threads: 1,
             sample_every: self.sample_every,
             observe_every: self.observe_every,
             paths_of: self.paths_of,

@@ -23,6 +23,8 @@ fn a_run_that_is_over_stays_over_and_its_clock_stands() {
         external: None,
         seed: 1,
         time_limit: Span::from_ms(1),
+        groups: 1,
+        threads: 1,
         sample_every: None,
         observe_every: None,
         paths_of: None,

@@ -185,6 +185,8 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         external: None,
         seed: 1,
         time_limit: Span::from_ms(100),
+        groups: 1,
+        threads: 1,
         sample_every: None,
         observe_every: None,
         paths_of: None,

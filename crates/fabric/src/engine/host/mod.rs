@@ -18,6 +18,7 @@ mod outbox;
 mod plan;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use weft_balance::{EdgeHooks, EdgeScheme};
 use weft_packet::{FlowId, HostId, Kind, Packet};
@@ -51,9 +52,11 @@ pub struct Common<'a> {
     /// Whether hosts count what comes to them over each path.
     pub counts_paths: bool,
     /// Explicit routes from rack to rack, as the operator's map has them; empty unless an edge scheme asks.
-    pub routes: Vec<u16>,
+    pub routes: Arc<[u16]>,
     /// Where an edge scheme leaves what it wants done.
     pub deeds: Deeds,
+    /// Flows of which a receiver here has everything.
+    pub delivered: usize,
 }
 
 /// A call at one host: all that it can reach beside the host itself.
@@ -241,6 +244,7 @@ impl<T: Transports> Host<T> {
         let mut out = outbox!(self, receiver, here);
         let delivery = protocol.receiver_receives(&mut receiver.state, arrived, &mut out);
         if delivery == Delivery::Complete {
+            here.common.delivered += 1;
             self.complete(plan, number, Some(packet), now);
         }
     }
@@ -273,6 +277,7 @@ impl<T: Transports> Host<T> {
         let protocol = plan.of(&receiver.end);
         let mut out = outbox!(self, receiver, here);
         if protocol.receiver_wakes(&mut receiver.state, &mut out) == Delivery::Complete {
+            here.common.delivered += 1;
             self.complete(plan, number, None, here.nic.now());
         }
     }

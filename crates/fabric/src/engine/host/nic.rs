@@ -70,8 +70,7 @@ impl<'n, 'a> Nic<'n, 'a> {
 
     /// The rate of the host's cable now.
     pub fn rate(&self) -> Rate {
-        // A host has one cable, and hosts are the first nodes: the link's number is the host's.
-        self.network.rate(self.host.index())
+        self.network.rate(self.network.site.cable(self.host) as usize)
     }
 
     /// Arms a timer of one of this host's flows.
@@ -90,7 +89,7 @@ impl<'n, 'a> Nic<'n, 'a> {
     }
 
     /// The tables in force, as the operator's map has them.
-    pub const fn routes(&self) -> &Routes {
-        &self.network.routes
+    pub fn routes(&self) -> &Routes {
+        &self.network.tables.routes
     }
 }

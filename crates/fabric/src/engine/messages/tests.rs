@@ -8,6 +8,7 @@ use weft_units::Time;
 use super::*;
 use crate::engine::event_set::Next;
 use crate::engine::special::Peaks;
+use crate::engine::tables::Knowledge;
 
 const SMALL: &str = "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n";
 const FAT_TREE: &str = "kind = 'fat-tree'\nk = 4\n";
@@ -21,7 +22,7 @@ fn fabric(text: &str) -> Fabric {
 fn network<'a>(fabric: &'a Fabric, faults: &[FaultEvent], hooks: EdgeHooks) -> Network<'a> {
     let ecmp: BalancerSpec = toml::from_str("name = 'ecmp'").expect("a scheme");
     let mut scheme = |info: &weft_balance::SwitchInfo<'_>| ecmp.switch_scheme(info);
-    Network::new(
+    Network::of_all(
         &fabric.topology,
         faults,
         1,
@@ -134,11 +135,13 @@ fn a_pinned_route_over_a_dead_link_drops_and_keeps_its_meaning_for_the_others() 
     for (pinned, arriving) in [(true, 1), (false, 2)] {
         let mut network = network(&fabric, &fabric.faults, EdgeHooks { pinned, ..PINNED });
         network.now = Time::from_ps(1_000_000);
+        let mut knowledge = Knowledge::at_start(&fabric.topology);
         for fault in &fabric.faults {
-            network.apply_fault(fault);
-            network.learn_fault(fault);
+            network.change(fault.link, fault.condition, Vec::new());
+            knowledge.see(fault);
+            knowledge.learn(fault);
         }
-        network.recompute_routes();
+        network.set_tables(knowledge.tables(&fabric.topology, network.tables.pinned.clone()));
         for label in 0..2 {
             network.send_message(HostId(0), Message { route: Route::label(label), ..to(2) });
         }

@@ -1,83 +1,161 @@
 //! The end of a simulation: what it leaves behind.
 
+use std::sync::{Arc, PoisonError};
+
 use weft_balance::SwitchScheme;
-use weft_topology::Ideal;
+use weft_topology::{Ideal, Routes, Topology};
 use weft_traffic::Flow;
 use weft_transport::{Multipath, ReceiverOf, SenderOf, Transports};
+use weft_units::Time;
 
-use super::Engine;
-use crate::engine::host::{HostLog, Plan, Receiver, Sender};
+use super::{Engine, inner};
+use crate::engine::group::Group;
+use crate::engine::host::{Host, HostLog, Plan, Receiver, Sender};
 use crate::engine::merge::flow_records;
-use crate::engine::network::{Network, PacketCounts};
+use crate::engine::network::PacketCounts;
+
 use crate::engine::paths::{PathMeter, PathTotal};
 use crate::engine::results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
+use crate::engine::sampler::Samples;
 
 impl<T: Transports> Engine<'_, T> {
     /// What the run leaves behind, finished or not.
     pub fn into_results(mut self) -> Results {
-        let samples = self.sampler.take().map(|mut sampler| {
-            sampler.deliveries.sum_up(&self.plan, &self.hosts);
-            sampler.finish(&mut self.network)
-        });
-        let memory = self.memory();
+        if self.days.is_some() {
+            self.take_in_mail();
+        }
+        let end = self.now();
+        let samples = self.last_samples(end);
+        let Self { topology, groups, plan, faults, places, timers, .. } = self;
+        let groups: Vec<Group<'_, T>> = groups
+            .into_iter()
+            .map(|group| group.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect();
+        let memory = memory(&groups);
         let mut counters = Counters::default();
-        self.count_schemes(&mut counters);
-        let state_bytes = self.state_bytes();
-        let Self { hosts, plan, mut network, common, faults, timers, .. } = self;
-        let mut logs: Vec<HostLog> = hosts.into_iter().map(|host| host.into_log(&plan)).collect();
-        let paths = paths(&mut logs, &network);
+        count_schemes(&groups, &mut counters);
+        let state_bytes = state_bytes(&groups);
+        let links = links(&groups, &places);
+        let packets = packet_counts(&groups);
+        let in_flight = groups.iter().map(Group::in_flight).sum();
+        let timers = timers + groups.iter().map(|group| group.timers).sum::<u64>();
+        let has_credit_ports = groups.iter().any(|group| group.network.has_credit_ports());
+        let largest_packet_bytes = groups.first().map_or(0, |group| group.common.sizes.full_bytes);
+        let tables = groups.first().map(|group| Arc::clone(&group.network.tables));
+        let (mut logs, mut dropped) = (Vec::new(), Vec::new());
+        let (mut observations, mut traces) = (Vec::new(), Vec::new());
+        for group in groups {
+            let Group { hosts, mut network, .. } = group;
+            logs.extend(hosts.into_iter().map(|host| host.into_log(&plan)));
+            dropped.append(&mut network.dropped);
+            // Whoever observes or traces has one group.
+            observations.append(&mut network.observations());
+            traces.append(&mut network.traces());
+        }
+        let paths = tables.map(|tables| paths(&mut logs, topology, &tables.routes)).unwrap_or_default();
         let strays = logs.iter().map(|log| log.stray_credits).sum();
-        let ideal = Ideal::new(common.topology.at_its_best(faults));
-        let flows = flow_records(&plan, ideal, logs, &network.dropped);
-        if network.has_credit_ports() {
-            count_credits(&mut counters, &plan, &flows, &network.counts, strays);
+        let ideal = Ideal::new(topology.at_its_best(faults));
+        let flows = flow_records(&plan, ideal, logs, &dropped);
+        if has_credit_ports {
+            count_credits(&mut counters, &plan, &flows, &packets, strays);
         }
         for (name, value) in state_bytes {
             counters.count(name, value);
         }
         Results {
-            links: links(&network),
+            links,
             samples: samples.unwrap_or_default(),
-            observations: network.observations(),
+            observations,
             paths,
-            traces: network.traces(),
-            largest_packet_bytes: common.sizes.full_bytes,
+            traces,
+            largest_packet_bytes,
             scheme: counters.0,
-            packets: network.counts,
-            in_flight: network.in_flight(),
-            events: network.counts.hops + timers,
-            end: network.now,
+            packets,
+            in_flight,
+            events: packets.hops + timers,
+            end,
             memory,
             flows,
         }
     }
 
-    /// What schemes counted.
-    fn count_schemes(&self, counters: &mut Counters) {
-        let mut count = |name: &'static str, value: u64| counters.count(name, value);
-        self.network.schemes.iter().for_each(|scheme| scheme.counters(&mut count));
-        self.hosts.iter().for_each(|host| host.scheme().counters(&mut count));
+    fn last_samples(&mut self, end: Time) -> Option<Samples> {
+        let mut sampler = self.sampler.take()?;
+        sampler.deliveries.sum_up(&self.plan, self.groups.iter_mut().flat_map(|group| &inner(group).hosts));
+        self.groups_mut().for_each(|group| group.network.now = end);
+        let (groups, places) = (&mut self.groups, &self.places);
+        Some(sampler.finish(end, &mut |link| {
+            let (group, link) = places[link];
+            inner(&mut groups[group as usize]).network.look(link as usize)
+        }))
     }
+}
 
-    /// The most state that any node keeps.
-    fn state_bytes(&self) -> [(&'static str, u64); 2] {
-        let per_switch = self.network.schemes.iter().map(SwitchScheme::state_bytes).max();
-        let per_host = self.hosts.iter().map(|host| host.scheme().state_bytes()).max();
-        [
-            ("state_bytes_per_switch", per_switch.unwrap_or_default()),
-            ("state_bytes_per_host", per_host.unwrap_or_default()),
-        ]
+/// What schemes counted: those of switches in the order of the fabric, then those of hosts.
+fn count_schemes<T: Transports>(groups: &[Group<'_, T>], counters: &mut Counters) {
+    let mut count = |name: &'static str, value: u64| counters.count(name, value);
+    let of_group = |group: &'_ Group<'_, T>| -> Vec<(u32, usize)> {
+        group.network.site.switches().iter().copied().zip(0..).collect()
+    };
+    let mut switches: Vec<(u32, usize, usize)> = Vec::new();
+    for (number, group) in groups.iter().enumerate() {
+        switches.extend(of_group(group).into_iter().map(|(switch, place)| (switch, number, place)));
     }
+    switches.sort_unstable();
+    for (_, group, place) in switches {
+        groups[group].network.schemes[place].counters(&mut count);
+    }
+    hosts(groups).for_each(|host| host.scheme().counters(&mut count));
+}
 
-    fn memory(&self) -> MemoryUse {
-        let ends = size_of::<Option<Sender<SenderOf<T>>>>() + size_of::<Option<Receiver<ReceiverOf<T>>>>();
-        MemoryUse {
-            fabric: self.network.memory_bytes(),
-            per_active_flow: ends,
-            peak_active_flows: self.hosts.iter().map(crate::engine::host::Host::peak_flows).sum(),
-            per_flow: size_of::<Flow>() + size_of::<FlowRecord>() + 4 * size_of::<u32>(),
+fn hosts<'g, 'a, T: Transports>(
+    groups: &'g [Group<'a, T>],
+) -> impl Iterator<Item = &'g Host<T>> + use<'g, 'a, T> {
+    groups.iter().flat_map(|group| &group.hosts)
+}
+
+/// The most state that any node keeps.
+fn state_bytes<T: Transports>(groups: &[Group<'_, T>]) -> [(&'static str, u64); 2] {
+    let switches = groups.iter().flat_map(|group| &group.network.schemes);
+    let per_switch = switches.map(SwitchScheme::state_bytes).max();
+    let per_host = hosts(groups).map(|host| host.scheme().state_bytes()).max();
+    [
+        ("state_bytes_per_switch", per_switch.unwrap_or_default()),
+        ("state_bytes_per_host", per_host.unwrap_or_default()),
+    ]
+}
+
+fn memory<T: Transports>(groups: &[Group<'_, T>]) -> MemoryUse {
+    let ends = size_of::<Option<Sender<SenderOf<T>>>>() + size_of::<Option<Receiver<ReceiverOf<T>>>>();
+    MemoryUse {
+        fabric: groups.iter().map(|group| group.network.memory_bytes()).sum(),
+        per_active_flow: ends,
+        peak_active_flows: hosts(groups).map(Host::peak_flows).sum(),
+        per_flow: size_of::<Flow>() + size_of::<FlowRecord>() + 4 * size_of::<u32>(),
+    }
+}
+
+fn packet_counts<T: Transports>(groups: &[Group<'_, T>]) -> PacketCounts {
+    let mut sum = PacketCounts::default();
+    groups.iter().for_each(|group| sum.add(&group.network.counts));
+    sum
+}
+
+/// What each link did, in the order of the fabric: of each, its group and its number there.
+fn links<T: Transports>(groups: &[Group<'_, T>], places: &[(u32, u32)]) -> Vec<LinkTotals> {
+    let total = |&(group, link): &(u32, u32)| {
+        let network = &groups[group as usize].network;
+        let (state, drops) = (&network.links[link as usize], network.drops()[link as usize]);
+        LinkTotals {
+            packets: state.packets,
+            bytes: state.bytes,
+            dropped: drops.dropped,
+            marked: drops.marked,
+            credits_dropped: drops.credits,
+            never_sent_bytes: drops.never_sent_bytes,
         }
-    }
+    };
+    places.iter().map(total).collect()
 }
 
 /// What was counted, by name, in the order in which names came up.
@@ -111,26 +189,12 @@ fn count_credits<T: Transports>(
     }
 }
 
-fn links(network: &Network<'_>) -> Vec<LinkTotals> {
-    let links = network.links.iter().zip(network.drops());
-    links
-        .map(|(link, drops)| LinkTotals {
-            packets: link.packets,
-            bytes: link.bytes,
-            dropped: drops.dropped,
-            marked: drops.marked,
-            credits_dropped: drops.credits,
-            never_sent_bytes: drops.never_sent_bytes,
-        })
-        .collect()
-}
-
 /// What each path carried, as the hosts at its ends counted it; empty unless asked for.
-fn paths(logs: &mut [HostLog], network: &Network<'_>) -> Vec<PathTotal> {
+fn paths(logs: &mut [HostLog], topology: &Topology, routes: &Routes) -> Vec<PathTotal> {
     let meters = logs.iter_mut().filter_map(|log| log.paths.take());
     let together = meters.reduce(|mut sum: PathMeter, meter| {
         sum.absorb(meter);
         sum
     });
-    together.map(|paths| paths.into_totals(network)).unwrap_or_default()
+    together.map(|paths| paths.into_totals(topology, routes)).unwrap_or_default()
 }

@@ -27,7 +27,7 @@ fn network<'a>(fabric: &'a Fabric, faults: &[FaultEvent]) -> Network<'a> {
     let ecmp: BalancerSpec = toml::from_str("name = 'ecmp'").expect("a scheme");
     let mut scheme = |info: &weft_balance::SwitchInfo<'_>| ecmp.switch_scheme(info);
     let hooks = (SwitchHooks::default(), EdgeHooks::default());
-    Network::new(&fabric.topology, faults, 1, Peaks::NotKept, 1_538, hooks, &mut scheme)
+    Network::of_all(&fabric.topology, faults, 1, Peaks::NotKept, 1_538, hooks, &mut scheme)
 }
 
 fn with_credits<'a>(fabric: &'a Fabric, faults: &[FaultEvent]) -> Network<'a> {
@@ -59,6 +59,7 @@ fn departures(network: &mut Network<'_>, until: u64) -> Vec<(u64, Kind, u32)> {
                 arrive(network, 0);
             }
             Next::Arrival(link) => arrive(network, link),
+            Next::Mail(_) => panic!("there are no other parts"),
             Next::Timer(key) => network.wake_port(key.entity()),
         }
     }
@@ -157,13 +158,13 @@ fn what_waits_when_the_link_goes_down_is_lost_and_what_comes_later_enters_when_i
     (0..8).for_each(|number| network.send(packet(Kind::Credit, 84, number)));
     departures(&mut network, 1_900_000);
     network.now = fabric.faults[0].at;
-    network.apply_fault(&fabric.faults[0]);
+    network.change(fabric.faults[0].link, fabric.faults[0].condition, Vec::new());
     network.send(packet(Kind::Credit, 84, 8));
     assert_eq!(network.links[0].head, NO_PACKET);
     assert_conserved(&network);
     departures(&mut network, 8_900_000);
     network.now = fabric.faults[1].at;
-    network.apply_fault(&fabric.faults[1]);
+    network.change(fabric.faults[1].link, fabric.faults[1].condition, Vec::new());
     network.send(packet(Kind::Credit, 84, 9));
     let seen = departures(&mut network, u64::MAX);
     assert_eq!(seen, [(9_000_000, Kind::Credit, 9)]);
@@ -177,7 +178,7 @@ fn a_change_of_rate_reaches_what_waits() {
     let mut network = with_credits(&fabric, &fabric.faults);
     (0..3).for_each(|number| network.send(packet(Kind::Data, 1_538, number)));
     network.now = fabric.faults[0].at;
-    network.apply_fault(&fabric.faults[0]);
+    network.change(fabric.faults[0].link, fabric.faults[0].condition, Vec::new());
     // The frame in service keeps its end; the other two take twice as long.
     assert_eq!(network.links[0].busy_until, FRAME + 4 * FRAME);
 }

@@ -1,0 +1,311 @@
+//! A part of the fabric and the hosts in it, while a run goes on: all that one window of one part needs.
+
+use std::ops::Range;
+
+use weft_packet::{FlowId, HostId, Packet};
+use weft_traffic::Flow;
+use weft_transport::Transports;
+use weft_units::Time;
+
+use super::event_set::{EventKey, EventKind, Next};
+use super::host::{Common, Here, Host, Nic, Plan, Side};
+use super::mail::{Bag, Beside, Mailbox, Outbox};
+use super::network::Network;
+use super::pool::PacketIndex;
+
+/// The flows that start at the hosts of a group, in their order.
+pub enum Starts {
+    /// All flows.
+    All,
+    /// These.
+    Some(Vec<u32>),
+}
+
+impl Starts {
+    /// Those that start at these hosts.
+    pub fn of_hosts(flows: &[Flow], hosts: &Range<u32>) -> Self {
+        let starts_here = |flow: &Flow| hosts.contains(&u32::from(flow.src.0));
+        Self::Some(
+            (0u32..).zip(flows).filter(|(_, flow)| starts_here(flow)).map(|(number, _)| number).collect(),
+        )
+    }
+
+    fn get(&self, place: usize, flows: usize) -> Option<u32> {
+        match self {
+            Self::All => (place < flows).then_some(place as u32),
+            Self::Some(starts) => starts.get(place).copied(),
+        }
+    }
+}
+
+/// A part of the fabric, with its hosts.
+pub struct Group<'a, T: Transports> {
+    pub network: Network<'a>,
+    pub hosts: Vec<Host<T>>,
+    pub common: Common<'a>,
+    starts: Starts,
+    next_start: usize,
+    /// Flows that ended here.
+    pub finished: usize,
+    /// With that many flows ended here the run is over: where this is the only group.
+    pub last: usize,
+    /// Events that were no packet's arrival.
+    pub timers: u64,
+    /// What has come from other groups, and of today what has been looked at.
+    pub mailbox: Option<Mailbox>,
+    bag: Bag,
+}
+
+/// One host and what a call there can reach.
+macro_rules! at_host {
+    ($group:ident, $plan:ident, $host:expr, |$node:ident, $here:ident| $call:expr) => {{
+        let host = $host;
+        let place = $group.network.site.cable(host) as usize;
+        let $here = &mut Here { nic: Nic::new(&mut $group.network, host), common: &mut $group.common };
+        let $node = &mut $group.hosts[place];
+        $call
+    }};
+}
+
+impl<'a, T: Transports> Group<'a, T> {
+    /// A group in which nothing has happened yet.
+    pub fn new(
+        network: Network<'a>,
+        hosts: Vec<Host<T>>,
+        common: Common<'a>,
+        starts: Starts,
+        last: usize,
+        mailbox: Option<Mailbox>,
+    ) -> Self {
+        Self {
+            network,
+            hosts,
+            common,
+            starts,
+            next_start: 0,
+            finished: 0,
+            last,
+            timers: 0,
+            mailbox,
+            bag: Bag::default(),
+        }
+    }
+
+    /// Lets schemes begin, and arms the first events.
+    pub fn prepare(&mut self, plan: &Plan<'a, T>) {
+        self.network.start_schemes();
+        if self.common.hooks.sending {
+            for host in self.network.site.hosts() {
+                at_host!(self, plan, HostId(host as u16), |host, here| host.start_scheme(here));
+            }
+        }
+        self.arm_next_start(plan);
+    }
+
+    /// Works up to `budget` events before the limit of the event set. Returns how many it did. By itself it compiles to less
+    /// than inside its caller.
+    #[inline(never)]
+    pub fn advance(&mut self, plan: &Plan<'a, T>, budget: u64) -> u64 {
+        for done in 0..budget {
+            let Some((time, event)) = self.network.events.pop(&mut self.network.links) else {
+                return done;
+            };
+            debug_assert!(time >= self.network.now, "time goes on");
+            self.network.now = time;
+            match event {
+                Next::Arrival(link) => {
+                    if let Some(index) = self.network.arrive(link) {
+                        self.receive(plan, index);
+                    }
+                }
+                Next::Mail(place) => {
+                    let (packet, beside) = self.bag.open(place);
+                    self.network.arrive_by_mail(packet, beside);
+                }
+                Next::Timer(key) => self.timer(plan, key),
+            }
+        }
+        budget
+    }
+
+    /// Takes in the mail of a day, if that has not happened.
+    pub fn begin_day(&mut self, day: u64) {
+        let Some(mailbox) = &mut self.mailbox else { return };
+        if mailbox.has_handed_out(day) {
+            return;
+        }
+        self.bag.clear();
+        mailbox.hand_out(day, &mut self.bag);
+        let posted = (0u32..).zip(self.bag.packets());
+        self.network.events.post(posted.map(|(place, packet)| (packet.arrive.as_ps(), packet.next, place)));
+    }
+
+    /// Puts the mail of a day back that has begun, as far as it has not arrived.
+    pub fn put_mail_back(&mut self, day: u64) {
+        let Some(mailbox) = self.mailbox.as_mut().filter(|mailbox| mailbox.has_handed_out(day)) else {
+            return;
+        };
+        let mut left = Bag::default();
+        for place in self.network.events.take_back_mail() {
+            let (packet, beside) = self.bag.open(place);
+            left.push(packet, beside);
+        }
+        mailbox.take_in_again(day, &mut left);
+    }
+
+    /// Takes back what was posted to this group over a link, by arrival. None of it is of a day that has begun.
+    pub fn take_back(&mut self, link: u32) -> Vec<(Packet, Option<Beside>)> {
+        self.mailbox.as_mut().map(|mailbox| mailbox.take_back(link)).unwrap_or_default()
+    }
+
+    /// Works up to the limit; what leaves goes into this outbox. Returns how many events that were.
+    pub fn work(
+        &mut self,
+        plan: &Plan<'a, T>,
+        limit: (Time, EventKey),
+        budget: u64,
+        outbox: &mut Outbox,
+    ) -> u64 {
+        self.lend(outbox);
+        self.network.events.set_limit(limit.0, limit.1);
+        let done = self.advance(plan, budget);
+        self.lend(outbox);
+        done
+    }
+
+    /// Exchanges the outbox for this one.
+    pub const fn lend(&mut self, outbox: &mut Outbox) {
+        if let Some(office) = &mut self.network.office {
+            std::mem::swap(&mut office.outbox, outbox);
+        }
+    }
+
+    /// The time of what comes next here, or one before it; none if nothing will ever come.
+    pub fn next_time(&self) -> Option<Time> {
+        let mail = self.mailbox.as_ref().and_then(Mailbox::next_time);
+        [self.network.events.next_time(), mail].into_iter().flatten().min()
+    }
+
+    /// What comes next here, whatever the limit, on the day that has begun.
+    pub fn peek(&mut self) -> Option<(Time, EventKey)> {
+        self.network.events.peek(&self.network.links)
+    }
+
+    /// Takes in mail from other groups.
+    pub fn put(&mut self, bag: &mut Bag) {
+        if let Some(mailbox) = &mut self.mailbox {
+            bag.empty(|packet, beside| mailbox.put(packet, beside));
+        }
+    }
+
+    /// How many packets are on their way here.
+    fn mail(&self) -> usize {
+        self.network.events.mail_left() + self.mailbox.as_ref().map_or(0, Mailbox::len)
+    }
+
+    /// Whether no mail is on its way here.
+    pub fn awaits_no_mail(&self) -> bool {
+        self.mail() == 0
+    }
+
+    /// Whether nothing will ever happen here again.
+    pub fn is_idle(&self) -> bool {
+        self.network.events.next_time().is_none() && self.awaits_no_mail()
+    }
+
+    /// Packets that are in this group's links, or on their way here.
+    pub fn in_flight(&self) -> u64 {
+        self.network.in_flight() + self.mail() as u64
+    }
+
+    /// A packet reached its host.
+    #[inline]
+    fn receive(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
+        if self.common.reads_more {
+            return self.read(plan, index);
+        }
+        let packet = self.network.consume(index);
+        if at_host!(self, plan, packet.dst, |host, here| host.deliver(plan, &packet, here)) {
+            self.flow_ended();
+        }
+    }
+
+    /// The same, where packets may bring more than their transport's fields, or are shown to edge schemes.
+    #[inline(never)]
+    fn read(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
+        let option = self.network.pool.option(index);
+        let packet = self.network.consume(index);
+        if at_host!(self, plan, packet.dst, |host, here| host.read(plan, packet, option, here)) {
+            self.flow_ended();
+        }
+    }
+
+    /// A flow ended. With the last one ends the run: what else happens at this instant still does.
+    #[cold]
+    fn flow_ended(&mut self) {
+        self.finished += 1;
+        if self.finished == self.last {
+            self.network.events.end_at(self.network.now);
+        }
+    }
+
+    #[cold]
+    fn timer(&mut self, plan: &Plan<'a, T>, key: EventKey) {
+        self.timers += 1;
+        let (kind, entity) = (key.kind(), key.entity());
+        let flow = FlowId(entity);
+        let ended = match kind {
+            EventKind::Sender => {
+                let host = plan.host(flow, Side::Sender);
+                at_host!(self, plan, host, |host, here| host.wake_sender(plan, flow, here))
+            }
+            EventKind::Receiver => {
+                let host = plan.host(flow, Side::Receiver);
+                at_host!(self, plan, host, |host, here| host.wake_receiver(plan, flow, here));
+                false
+            }
+            EventKind::EdgeSender | EventKind::EdgeReceiver => {
+                let side = if kind == EventKind::EdgeSender { Side::Sender } else { Side::Receiver };
+                let host = plan.host(flow, side);
+                at_host!(self, plan, host, |host, here| host.edge_timer(plan, side, flow, here))
+            }
+            EventKind::Host => {
+                let host = HostId(key.node() as u16);
+                at_host!(self, plan, host, |host, here| host.scheme_timer(entity, here));
+                false
+            }
+            EventKind::FlowStart => {
+                self.start_flow(plan, flow);
+                false
+            }
+            EventKind::Switch => {
+                self.network.wake_scheme(key.node() as usize, entity);
+                false
+            }
+            EventKind::Port => {
+                self.network.wake_port(entity);
+                false
+            }
+            // Whole runs see to these: see `Agenda`.
+            EventKind::Arrival | EventKind::Fault | EventKind::Reroute | EventKind::Sample => false,
+        };
+        if ended {
+            self.flow_ended();
+        }
+    }
+
+    /// A flow starts.
+    fn start_flow(&mut self, plan: &Plan<'a, T>, flow: FlowId) {
+        self.next_start += 1;
+        self.arm_next_start(plan);
+        let host = plan.flows[flow.index()].src;
+        at_host!(self, plan, host, |host, here| host.start_flow(plan, flow, here));
+    }
+
+    fn arm_next_start(&mut self, plan: &Plan<'a, T>) {
+        if let Some(next) = self.starts.get(self.next_start, plan.flows.len()) {
+            let at = plan.flows[next as usize].start;
+            self.network.events.push_timer(at, EventKey::new(EventKind::FlowStart, next));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What goes to another part of the fabric, and what comes from one.
+
+use weft_packet::Packet;
+use weft_topology::{Parts, Topology};
+use weft_units::Time;
+
+use super::mail::{Beside, Outbox};
+use super::network::Network;
+use super::pool::PacketIndex;
+
+/// Which part packets go to that leave theirs.
+#[derive(Debug)]
+pub struct Addresses {
+    /// Whether the highest switches are split: then the destination decides.
+    is_split: bool,
+    /// By rack, and by switch that is whole.
+    of_rack: Vec<u32>,
+    of_switch: Vec<u32>,
+}
+
+impl Addresses {
+    /// Of a fabric in these parts.
+    pub fn new(topology: &Topology, parts: &Parts) -> Self {
+        let mut of_switch = vec![0; topology.switches];
+        for (number, part) in parts.parts.iter().enumerate() {
+            part.switches.iter().for_each(|&switch| of_switch[switch as usize] = number as u32);
+        }
+        let of_rack = topology.switch_of_rack.iter().map(|&switch| of_switch[switch as usize]).collect();
+        Self { is_split: !parts.split.is_empty(), of_rack, of_switch }
+    }
+
+    /// The part that a packet comes to at the far end of a link that may lead to another part: it leads to a switch.
+    #[inline]
+    fn part(&self, topology: &Topology, number: u32, packet: &Packet) -> u32 {
+        if self.is_split {
+            self.of_rack[usize::from(topology.rack_of_host[packet.dst.index()])]
+        } else {
+            self.of_switch[topology.links[number as usize].to.0 as usize - topology.hosts]
+        }
+    }
+}
+
+/// The post office of a part: what leaves it.
+pub struct PostOffice {
+    /// The part's number.
+    pub own: u32,
+    /// Which part is whose.
+    pub addresses: std::sync::Arc<Addresses>,
+    /// By link: if it may lead to another part, when the last packet arrives that was put on it.
+    pub latest: Vec<Option<Time>>,
+    /// What is to be carried to other parts.
+    pub outbox: Outbox,
+}
+
+impl Network<'_> {
+    /// A packet is on its way over a link, to arrive at this time or, behind another one, later. True if it leaves this part by
+    /// that; otherwise it goes on here, at the time that is returned.
+    #[inline]
+    pub(super) fn post(&mut self, link: u32, index: PacketIndex, at_ps: u64) -> Result<u64, ()> {
+        let Some(office) = &mut self.office else { return Ok(at_ps) };
+        let Some(latest) = &mut office.latest[link as usize] else { return Ok(at_ps) };
+        *latest = Time::from_ps(at_ps).max(*latest);
+        let arrive = *latest;
+        let number = self.site.number(link);
+        let packet = &mut self.pool[index];
+        let part = office.addresses.part(self.topology, number, packet);
+        if part == office.own {
+            return Ok(arrive.as_ps());
+        }
+        (packet.arrive, packet.next) = (arrive, number);
+        self.send_away(part, index);
+        Err(())
+    }
+
+    fn send_away(&mut self, part: u32, index: PacketIndex) {
+        let Some(office) = &mut self.office else { return };
+        let option = self.pool.option(index);
+        let packet = self.pool.remove(index);
+        let contents = self.pool.contents().take(&packet);
+        let beside = (option > 0 || contents.is_some()).then_some(Beside { option, contents });
+        office.outbox.post(part, packet, beside);
+    }
+
+    /// A packet comes from another part.
+    #[inline]
+    pub fn arrive_by_mail(&mut self, packet: Packet, beside: Option<Beside>) {
+        let number = packet.next;
+        let index = self.take_in(packet, beside);
+        self.counts.hops += 1;
+        let to = self.topology.links[number as usize].to.0 - self.topology.hosts as u32;
+        let Some(at) = self.site.far_end(to) else { return };
+        if self.hooks.arriving && !self.passes(at.switch as usize, number, index) {
+            self.consume(index);
+            return;
+        }
+        self.forward(at, index);
+    }
+
+    /// Puts a packet from another part into the pool, with what travels beside it.
+    fn take_in(&mut self, mut packet: Packet, beside: Option<Beside>) -> PacketIndex {
+        let option = beside.as_ref().map_or(0, |beside| beside.option);
+        if let Some(contents) = beside.and_then(|beside| beside.contents) {
+            let mut body = packet.message_body();
+            body.contents = Some(self.pool.contents().keep(contents));
+            packet.set_message_body(body);
+        }
+        let index = self.pool.insert(packet);
+        if option > 0 || self.pool.has_options() {
+            self.pool.set_option(index, option);
+        }
+        index
+    }
+
+    /// Puts packets back on the link by which they left this part, in the order in which they arrive: the link changes its
+    /// condition. A link that changes leads to one part.
+    pub(super) fn recall(&mut self, link: u32, posted: Vec<(Packet, Option<Beside>)>) {
+        let mut members: Vec<PacketIndex> = Vec::with_capacity(posted.len());
+        for (packet, beside) in posted {
+            let index = self.take_in(packet, beside);
+            if let Some(&ahead) = members.last() {
+                self.pool[ahead].next = index;
+            }
+            members.push(index);
+        }
+        let (Some(&head), Some(&tail)) = (members.first(), members.last()) else { return };
+        let state = &mut self.links[link as usize];
+        (state.head, state.tail) = (head, tail);
+        state.head_arrive = self.pool[head].arrive.as_ps();
+        self.events.push_link(state, link);
+    }
+
+    /// Posts again what is on a link that leads to another part, when its condition has changed.
+    pub(super) fn post_again(&mut self, link: u32) {
+        let is_crossing = |office: &mut super::post::PostOffice| office.latest[link as usize].is_some();
+        if !self.office.as_mut().is_some_and(is_crossing) {
+            return;
+        }
+        let members = self.take_members(link);
+        let state = &mut self.links[link as usize];
+        (state.head, state.tail) = (super::pool::NO_PACKET, super::pool::NO_PACKET);
+        if let Some(office) = &mut self.office {
+            office.latest[link as usize] = Some(Time::ZERO);
+        }
+        for index in members {
+            let arrive = self.pool[index].arrive.as_ps();
+            // What goes to this part went on here before the change, too.
+            if let Ok(arrive) = self.post(link, index, arrive) {
+                self.put_on_list(link, index, arrive);
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Which part of a fabric a network is, and what its links, switches and hosts are called there.
+//!
+//! A network that is the whole fabric calls everything as the fabric does. A part numbers its own links and switches from
+//! 0, in the order of the fabric's numbers, so that the order of events is the same.
+
+use std::ops::Range;
+
+use weft_packet::HostId;
+use weft_topology::{LinkSpec, Part, Routes, Topology};
+
+use super::link::FarEnd;
+use super::switch::racks_of_switches;
+
+/// The ports of a highest switch that was split that lead to one part.
+#[derive(Debug, Clone, Copy)]
+struct Split {
+    /// The switch, as the fabric numbers it.
+    switch: u32,
+    /// The first of the ports, and how many they are.
+    first_port: u16,
+    count: u16,
+    /// The first of them as a link here.
+    first_link: u32,
+}
+
+/// A part of a fabric, or all of it.
+pub struct Site<'a> {
+    /// The fabric.
+    pub fabric: &'a Topology,
+    hosts: Range<u32>,
+    /// The fabric's numbers, by those here.
+    links: Vec<u32>,
+    switches: Vec<u32>,
+    /// The first port of each switch, as a link here. Ports of a switch are neighbours.
+    first_ports: Vec<u32>,
+    /// By host from the first one on: the link to it.
+    last_hops: Vec<u32>,
+    /// What there is of highest switches that were split: they are numbered behind the others.
+    split: Vec<Split>,
+    rack_of_switch: Vec<u16>,
+}
+
+impl<'a> Site<'a> {
+    /// All of a fabric.
+    pub fn whole(fabric: &'a Topology) -> Self {
+        Self {
+            fabric,
+            hosts: 0..fabric.hosts as u32,
+            links: (0..fabric.links.len() as u32).collect(),
+            switches: (0..fabric.switches as u32).collect(),
+            first_ports: fabric.first_link[fabric.hosts..].to_vec(),
+            last_hops: fabric.link_to_host.clone(),
+            split: Vec::new(),
+            rack_of_switch: racks_of_switches(fabric),
+        }
+    }
+
+    /// A part of a fabric. `split` are the highest switches that were split.
+    pub fn part(fabric: &'a Topology, part: &Part, split: Range<u32>) -> Self {
+        let here = |link: u32| part.links.partition_point(|&other| other < link) as u32;
+        let ports = |switch: u32| {
+            let node = fabric.hosts + switch as usize;
+            fabric.first_link[node]..fabric.first_link[node + 1]
+        };
+        let split = split.map(|switch| {
+            let Range { start, end } = ports(switch);
+            let (first_link, behind) = (here(start), here(end));
+            // Its ports that lead here are neighbours.
+            let first_port =
+                part.links.get(first_link as usize).map_or(0, |&link| link.saturating_sub(start));
+            Split { switch, first_port: first_port as u16, count: (behind - first_link) as u16, first_link }
+        });
+        let hosts = part.hosts.start as usize..part.hosts.end as usize;
+        let of_switch = racks_of_switches(fabric);
+        Self {
+            fabric,
+            hosts: part.hosts.clone(),
+            first_ports: part.switches.iter().map(|&switch| here(ports(switch).start)).collect(),
+            last_hops: fabric.link_to_host[hosts].iter().map(|&link| here(link)).collect(),
+            split: split.collect(),
+            rack_of_switch: part.switches.iter().map(|&switch| of_switch[switch as usize]).collect(),
+            links: part.links.clone(),
+            switches: part.switches.clone(),
+        }
+    }
+
+    /// The tables of its switches, those that were split behind the others.
+    pub fn rows(&self, all: &Routes) -> Routes {
+        let mut rows = all.rows(&self.switches);
+        for split in &self.split {
+            rows.push_some_ports(all, split.switch, split.first_port, split.count);
+        }
+        rows
+    }
+
+    /// Whether it is the whole fabric.
+    pub fn is_whole(&self) -> bool {
+        self.links.len() == self.fabric.links.len()
+    }
+
+    /// How many links it has.
+    pub fn link_count(&self) -> usize {
+        self.links.len()
+    }
+
+    /// The fabric's numbers of its links; empty if they are the same.
+    pub fn numbers(&self) -> Vec<u32> {
+        if self.is_whole() { Vec::new() } else { self.links.clone() }
+    }
+
+    /// The fabric's number of a link.
+    pub fn number(&self, link: u32) -> u32 {
+        self.links[link as usize]
+    }
+
+    /// The number here of a link of the fabric, if it is one of this part.
+    pub fn link(&self, number: u32) -> Option<u32> {
+        self.links.binary_search(&number).ok().map(|link| link as u32)
+    }
+
+    /// What a link is made of.
+    pub fn spec(&self, link: u32) -> &'a LinkSpec {
+        &self.fabric.links[self.links[link as usize] as usize]
+    }
+
+    /// What all links are made of, in their order.
+    pub fn specs(&self) -> impl Iterator<Item = &'a LinkSpec> + use<'a, '_> {
+        self.links.iter().map(|&number| &self.fabric.links[number as usize])
+    }
+
+    /// The fabric's numbers of its switches, in their order.
+    pub fn switches(&self) -> &[u32] {
+        &self.switches
+    }
+
+    /// The links of a switch's ports.
+    #[inline]
+    pub fn ports(&self, switch: usize) -> Range<usize> {
+        let node = self.fabric.hosts + self.switches[switch] as usize;
+        let count = (self.fabric.first_link[node + 1] - self.fabric.first_link[node]) as usize;
+        let first = self.first_ports[switch] as usize;
+        first..first + count
+    }
+
+    /// The first of a host's own links, which is its cable.
+    #[inline]
+    pub fn cable(&self, host: HostId) -> u32 {
+        u32::from(host.0) - self.hosts.start
+    }
+
+    /// The link to a host of this part.
+    #[inline]
+    pub fn last_hop(&self, host: HostId) -> u32 {
+        self.last_hops[(u32::from(host.0) - self.hosts.start) as usize]
+    }
+
+    /// Its hosts, as the fabric numbers them.
+    pub fn hosts(&self) -> Range<u32> {
+        self.hosts.clone()
+    }
+
+    /// Where a link leads. What is in another part is of no meaning here: what goes there goes by mail.
+    pub fn leads_to(&self, link: u32) -> FarEnd {
+        let to = self.spec(link).to.0.checked_sub(self.fabric.hosts as u32);
+        to.and_then(|switch| self.far_end(switch)).unwrap_or(FarEnd::AT_HOST)
+    }
+
+    /// What a packet needs of a switch of the fabric where it arrives, if that is here: all of it, or some ports.
+    #[inline]
+    pub fn far_end(&self, switch: u32) -> Option<FarEnd> {
+        if let Some(split) = self.split.first().filter(|first| first.switch <= switch) {
+            let place = (switch - split.switch) as usize;
+            let first_link = self.split[place].first_link;
+            return Some(FarEnd { switch: (self.switches.len() + place) as u32, first_link, rack: u16::MAX });
+        }
+        let here = self.switches.binary_search(&switch).ok()?;
+        let (first_link, rack) = (self.first_ports[here], self.rack_of_switch[here]);
+        Some(FarEnd { switch: here as u32, first_link, rack })
+    }
+
+    /// Whether packets that a link carries may leave this part by it.
+    pub fn may_leave(&self, link: u32) -> bool {
+        let Some(to) = self.spec(link).to.0.checked_sub(self.fabric.hosts as u32) else { return false };
+        self.split.first().is_some_and(|first| first.switch <= to)
+            || self.switches.binary_search(&to).is_err()
+    }
+
+    /// The switch that sends on a link, and its port's number; none for a host's cable.
+    pub fn port_of(&self, link: u32) -> Option<(usize, u16)> {
+        let number = self.number(link);
+        let from = self.fabric.links[number as usize].from.0 as usize;
+        let switch = from.checked_sub(self.fabric.hosts)?;
+        let here = self.switches.binary_search(&(switch as u32)).ok()?;
+        Some((here, (number - self.fabric.first_link[from]) as u16))
+    }
+}
