@@ -134,7 +134,8 @@ impl Pieces {
             [spec.from, spec.to].into_iter().any(|node| self.is_highest(topology, node.0 as usize))
         };
         let stays = topology.links.iter().all(|link| link.condition.up)
-            && faults.iter().all(|fault| !touches(fault.link as usize));
+            // Where a link is down, even the highest switches may know several ways around.
+            && faults.iter().all(|fault| fault.condition.up && !touches(fault.link as usize));
         let routes = Routes::at_start(topology);
         // So that a part's links are in the order of its nodes.
         let is_last = topology.tier_of_switch.is_sorted_by_key(|&tier| tier == self.highest);

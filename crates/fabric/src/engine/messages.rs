@@ -82,7 +82,8 @@ impl Network<'_> {
         (answer.seq, answer.sent) = (packet.seq, packet.sent);
         answer.set_message_body(MessageBody {
             hop_limit: 0,
-            expired: Some((switch as u32, port)),
+            // As the fabric numbers it, for whoever asked may be in another part.
+            expired: Some((self.site.switches()[switch], port)),
             contents: None,
         });
         let dropped = self.pool[index];

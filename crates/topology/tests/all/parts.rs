@@ -57,7 +57,8 @@ fn spines_belong_to_one_part_where_they_choose_or_somebody_looks() {
     let straight = "kind = 'leaf-spine'\nleaves = 3\nspines = 2\nhosts_per_leaf = 1\n";
     let parallel = format!("{straight}links_per_pair = 2");
     let failing = format!("{straight}[[fault]]\nlink = 'leaf0-spine1'\nat = '1ms'\ndown = true");
-    for (keys, may_split) in [(straight, false), (&parallel, true), (&failing, true)] {
+    let changing = format!("{straight}[[fault]]\nlink = 'leaf0-spine1'\nat = '1ms'\ndelay = '5us'");
+    for (keys, may_split) in [(straight, false), (&parallel, true), (&failing, true), (&changing, true)] {
         let fabric = fabric(keys);
         let parts = cut(&fabric, may_split).unwrap_or_else(|why| panic!("{keys}: {why}"));
         assert_whole(&fabric, &parts);
@@ -76,6 +77,16 @@ fn a_pod_of_a_fat_tree_is_a_part() {
     assert_eq!(parts.parts[2].hosts, 8..12);
     // Per pod: 4 hosts, 2 edge and 2 aggregation switches with 4 ports each, and a port of each of 4 cores.
     assert!(parts.parts.iter().all(|part| part.links.len() == 4 + 16 + 4));
+}
+
+#[test]
+fn a_link_that_fails_below_the_highest_switches_gives_them_other_ways() {
+    let keys = "kind = 'fat-tree'\nk = 4\n[[fault]]\nlink = 'edge0-agg0'\nat = '1ms'\ndown = true";
+    let fabric = fabric(keys);
+    let parts = cut(&fabric, true).unwrap();
+    assert_whole(&fabric, &parts);
+    assert!(parts.split.is_empty());
+    assert!(parts.parts.iter().all(|part| part.switches.len() == 4 + 1), "cores go by turns");
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Several threads that work day by day on the same groups.
 //!
-//! One thread leads: it says how far to work, works itself, and waits until the others are done. Each thread begins with its own
-//! share of the groups, which stay in its cache, and then helps with those of others. What is sent goes into the slot
-//! of the group that it is for, and is found there when the next day begins: so nobody waits for anybody in between, and
-//! who worked on what leaves no trace.
+//! One thread leads: it says how far to work, works itself, and waits until all groups are done. Each thread takes the groups of its
+//! own share first, which stay in its cache, and then those that are left of the others': so a thread whose core is
+//! taken away holds up the group that it works on, and no other. What is sent goes into the slot of the group that it is
+//! for, and is found there when the next day begins. Who worked on what leaves no trace.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -69,7 +70,7 @@ impl Window {
     }
 }
 
-/// What threads report at the end of a window.
+/// What came of a window, or of a share of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Report {
     /// Events that were done.
@@ -82,38 +83,57 @@ pub struct Report {
 
 impl Report {
     /// Of nobody.
-    pub const NONE: Self = Self { done: 0, delivered: 0, next: None };
+    const NONE: Self = Self { done: 0, delivered: 0, next: None };
 
     /// Adds another one.
-    pub fn add(&mut self, other: Self) {
+    fn add(&mut self, other: Self) {
         self.done += other.done;
         self.delivered += other.delivered;
         self.next = [self.next, other.next].into_iter().flatten().min();
     }
 }
 
-/// A thread's own place on the board, in cache lines of its own.
-#[derive(Debug, Default)]
+/// The groups of one thread's share that nobody has taken yet: the number of the window above, of the next group below. In cache
+/// lines of its own.
+#[derive(Debug)]
 #[repr(align(128))]
-struct Place {
-    /// How many of its share have been taken.
-    taken: AtomicUsize,
-    report: Mutex<Option<Report>>,
+struct Share {
+    next: AtomicU64,
+    groups: Range<usize>,
+}
+
+impl Share {
+    const NUMBER_SHIFT: u32 = 32;
+
+    /// Offers all of it, in the window with this number.
+    fn offer(&self, window: u64) {
+        self.next.store(window << Self::NUMBER_SHIFT, Ordering::Release);
+    }
+
+    /// Takes a group. It is of the window that goes on, which cannot end before the group is done.
+    fn take(&self) -> Option<usize> {
+        let place = self.next.fetch_add(1, Ordering::AcqRel) as u32 as usize;
+        (place < self.groups.len()).then(|| self.groups.start + place)
+    }
 }
 
 /// What the threads of a run share while they work.
 pub struct Board<'r, 'a, T: Transports> {
-    pub groups: &'r [Mutex<Group<'a, T>>],
-    pub slots: &'r [Slot],
-    pub plan: &'r Plan<'a, T>,
-    window: Mutex<Option<Window>>,
+    groups: &'r [Mutex<Group<'a, T>>],
+    slots: &'r [Slot],
+    plan: &'r Plan<'a, T>,
+    shares: Vec<Share>,
+    /// The window that goes on.
+    window: Mutex<Window>,
     /// How many windows have begun.
     begun: AtomicU64,
-    /// How many of the others have not done their work in this window.
-    working: AtomicUsize,
+    /// How many groups are done in this window, and what came of it.
+    finished: AtomicUsize,
+    report: Mutex<Report>,
+    /// There will be no more windows.
+    is_over: AtomicBool,
     /// Somebody panicked.
     failed: AtomicBool,
-    places: Vec<Place>,
 }
 
 /// Says that a thread is gone, when it goes by a panic.
@@ -135,42 +155,46 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
         plan: &'r Plan<'a, T>,
         threads: usize,
     ) -> Self {
+        let first = |thread: usize| thread * groups.len() / threads;
+        // Nothing is there to be taken before the first window.
+        let share = |thread| Share {
+            next: AtomicU64::new(u32::MAX.into()),
+            groups: first(thread)..first(thread + 1),
+        };
         Self {
             groups,
             slots,
             plan,
-            window: Mutex::new(None),
+            shares: (0..threads).map(share).collect(),
+            window: Mutex::new(Window { day: 0, limit: (Time::ZERO, EventKey::FIRST) }),
             begun: AtomicU64::new(0),
-            working: AtomicUsize::new(0),
+            finished: AtomicUsize::new(0),
+            report: Mutex::new(Report::NONE),
+            is_over: AtomicBool::new(false),
             failed: AtomicBool::new(false),
-            places: (0..threads).map(|_| Place::default()).collect(),
         }
     }
 
-    /// The leader's turn: all groups work up to the end of a window.
+    /// The leader's turn: all groups work up to the end of a window. Others who sleep are not waited for.
     ///
     /// # Panics
     /// If another thread did.
     pub fn lead(&self, window: Window, outbox: &mut Outbox) -> Report {
         let _alarm = Alarm(&self.failed);
-        for place in &self.places {
-            place.taken.store(0, Ordering::Relaxed);
-        }
-        self.working.store(self.places.len() - 1, Ordering::Relaxed);
-        *locked(&self.window) = Some(window);
-        self.begun.fetch_add(1, Ordering::Release);
-        let mut sum = self.work(0, window, outbox);
-        self.wait(|| self.working.load(Ordering::Acquire) == 0);
-        for place in &self.places[1..] {
-            sum.add(locked(&place.report).take().unwrap_or(Report::NONE));
-        }
-        sum
+        *locked(&self.window) = window;
+        *locked(&self.report) = Report::NONE;
+        self.finished.store(0, Ordering::Relaxed);
+        let number = self.begun.load(Ordering::Relaxed) + 1;
+        self.shares.iter().for_each(|share| share.offer(number));
+        self.begun.store(number, Ordering::Release);
+        self.work(0, outbox);
+        self.wait(|| self.finished.load(Ordering::Acquire) == self.groups.len());
+        *locked(&self.report)
     }
 
     /// Lets the others go.
     pub fn dismiss(&self) {
-        *locked(&self.window) = None;
-        self.begun.fetch_add(1, Ordering::Release);
+        self.is_over.store(true, Ordering::Release);
     }
 
     /// Follows the leader until he lets go.
@@ -178,12 +202,13 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
         let _alarm = Alarm(&self.failed);
         let mut seen = 0;
         loop {
-            self.wait(|| self.begun.load(Ordering::Acquire) > seen);
-            seen += 1;
-            let Some(window) = *locked(&self.window) else { return };
-            let report = self.work(thread, window, outbox);
-            *locked(&self.places[thread].report) = Some(report);
-            self.working.fetch_sub(1, Ordering::Release);
+            let begun = || self.begun.load(Ordering::Acquire);
+            self.wait(|| begun() > seen || self.is_over.load(Ordering::Acquire));
+            if self.is_over.load(Ordering::Acquire) {
+                return;
+            }
+            seen = begun();
+            self.work(thread, outbox);
         }
     }
 
@@ -197,24 +222,25 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
     }
 
     /// Works on groups until none is left: first on those of this thread's share, then on those of others.
-    fn work(&self, thread: usize, window: Window, outbox: &mut Outbox) -> Report {
-        let threads = self.places.len();
-        let mut sum = Report::NONE;
-        for owner in (thread..threads).chain(0..thread) {
-            let share = |thread: usize| thread * self.groups.len() / threads;
-            let (first, end) = (share(owner), share(owner + 1));
-            loop {
-                let group = first + self.places[owner].taken.fetch_add(1, Ordering::Relaxed);
-                if group >= end {
-                    break;
-                }
+    fn work(&self, thread: usize, outbox: &mut Outbox) {
+        let (mut sum, mut groups) = (Report::NONE, 0);
+        let mut window = None;
+        for owner in (thread..self.shares.len()).chain(0..thread) {
+            while let Some(group) = self.shares[owner].take() {
+                // While a group is taken and not done the window stays.
+                let window = *window.get_or_insert_with(|| *locked(&self.window));
                 sum.add(self.work_on(group, window, outbox));
+                groups += 1;
             }
+        }
+        if groups == 0 {
+            return;
         }
         let earliest = outbox.take_earliest_ps();
         sum.add(Report { next: (earliest < u64::MAX).then(|| Time::from_ps(earliest)), ..Report::NONE });
         outbox.send(|part, bag| self.slots[part as usize].put(thread, bag));
-        sum
+        locked(&self.report).add(sum);
+        self.finished.fetch_add(groups, Ordering::Release);
     }
 
     fn work_on(&self, number: usize, window: Window, outbox: &mut Outbox) -> Report {
