@@ -121,13 +121,23 @@ pub struct SwitchHooks {
     pub arriving: bool,
     /// [`SwitchBalancer::queued`], for every packet of hosts that a port's queue takes.
     pub queued: bool,
+    /// [`SwitchBalancer::start`] and [`SwitchBalancer::timer`] do something also at a switch that passes every packet on by the one
+    /// way that there is.
+    pub timers: bool,
 }
 
 impl SwitchHooks {
+    /// None of them.
+    pub const NONE: Self = Self { arriving: false, queued: false, timers: false };
+
     /// What either of the two wants.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
-        Self { arriving: self.arriving || other.arriving, queued: self.queued || other.queued }
+        Self {
+            arriving: self.arriving || other.arriving,
+            queued: self.queued || other.queued,
+            timers: self.timers || other.timers,
+        }
     }
 }
 
@@ -146,7 +156,7 @@ pub trait SwitchBalancer: Sized {
     type Params;
 
     /// The optional calls that it wants.
-    const HOOKS: SwitchHooks = SwitchHooks { arriving: false, queued: false };
+    const HOOKS: SwitchHooks = SwitchHooks::NONE;
 
     /// The scheme at one switch.
     fn new(params: &Self::Params, info: &SwitchInfo<'_>) -> Self;

@@ -196,6 +196,7 @@ impl Prepared {
             observe_every,
             groups: 1,
             threads: 1,
+            share_from: weft_fabric::SHARE_FROM,
             paths_of: spec.run.paths_of.map(Bytes::as_u64),
             trace_flows: spec.run.trace_flows.map(usize::from).zip(spec.run.sample_every),
         };

@@ -77,8 +77,9 @@ impl Parts {
             return Err(Whole::NoDelay);
         }
         let switches = topology.switches as u32;
-        let highest = topology.tier_of_switch.iter().filter(|&&tier| tier == pieces.highest).count() as u32;
-        let split = if is_split { switches - highest..switches } else { switches..switches };
+        // They are split only where they are the last ones.
+        let first = topology.tier_of_switch.partition_point(|&tier| tier < pieces.highest) as u32;
+        let split = if is_split { first..switches } else { switches..switches };
         Ok(Self { parts, split, lookahead })
     }
 

@@ -171,7 +171,7 @@ impl Conga {
 impl SwitchBalancer for Conga {
     type Params = Params;
 
-    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, queued: true };
+    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, queued: true, ..SwitchHooks::NONE };
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         let mut uplinks = 0;

@@ -190,7 +190,7 @@ impl Hula {
 impl SwitchBalancer for Hula {
     type Params = Params;
 
-    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, queued: true };
+    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, queued: true, timers: true };
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         Self {

@@ -18,7 +18,7 @@ use weft_units::{Bytes, Purpose, Span, Stream, mix64};
 
 use crate::model::lbt::{Bounds, ClassLoad, Load, Model};
 use crate::registry::{Parameters, check_table_size};
-use crate::{NextHops, ParameterError, Peer, PortId, SwitchBalancer, SwitchContext, SwitchInfo};
+use crate::{NextHops, ParameterError, Peer, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo};
 
 /// Parameters of LBT.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -264,6 +264,8 @@ impl Lbt {
 
 impl SwitchBalancer for Lbt {
     type Params = Params;
+
+    const HOOKS: SwitchHooks = SwitchHooks { timers: true, ..SwitchHooks::NONE };
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         let bounds =

@@ -166,7 +166,7 @@ impl Qall {
 impl SwitchBalancer for Qall {
     type Params = Params;
 
-    const HOOKS: SwitchHooks = SwitchHooks { arriving: false, queued: true };
+    const HOOKS: SwitchHooks = SwitchHooks { queued: true, ..SwitchHooks::NONE };
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         let &Params { rising, falling, .. } = params;

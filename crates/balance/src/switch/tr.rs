@@ -300,7 +300,7 @@ impl Tr {
 impl SwitchBalancer for Tr {
     type Params = Params;
 
-    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, queued: false };
+    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, timers: true, ..SwitchHooks::NONE };
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         let near = |port: usize| {

@@ -50,10 +50,11 @@ impl<'a> Deliveries<'a> {
     }
 
     /// Sums up what each host got by now.
-    pub fn sum_up<'h, T: Transports>(&mut self, plan: &Plan<'_, T>, hosts: impl Iterator<Item = &'h Host<T>>)
-    where
-        T: 'h,
-    {
+    pub fn sum_up<'h, T: Transports + 'h>(
+        &mut self,
+        plan: &Plan<'_, T>,
+        hosts: impl Iterator<Item = &'h Host<T>>,
+    ) {
         for (host, total) in hosts.zip(self.total.chunks_exact_mut(KINDS)) {
             total.copy_from_slice(&host.log().closed_bytes);
             for receiver in host.receivers() {

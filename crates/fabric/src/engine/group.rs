@@ -166,16 +166,20 @@ impl<'a, T: Transports> Group<'a, T> {
         budget: u64,
         outbox: &mut Outbox,
     ) -> u64 {
-        self.lend(outbox);
         self.network.events.set_limit(limit.0, limit.1);
-        let done = self.advance(plan, budget);
-        self.lend(outbox);
-        done
+        self.with_outbox(Some(outbox), |group| group.advance(plan, budget))
     }
 
-    /// Exchanges the outbox for this one.
-    pub const fn lend(&mut self, outbox: &mut Outbox) {
-        if let Some(office) = &mut self.network.office {
+    /// Does something; what leaves the group by it goes into this outbox.
+    pub fn with_outbox<R>(&mut self, mut outbox: Option<&mut Outbox>, act: impl FnOnce(&mut Self) -> R) -> R {
+        self.exchange(outbox.as_deref_mut());
+        let result = act(self);
+        self.exchange(outbox);
+        result
+    }
+
+    const fn exchange(&mut self, outbox: Option<&mut Outbox>) {
+        if let (Some(office), Some(outbox)) = (&mut self.network.office, outbox) {
             std::mem::swap(&mut office.outbox, outbox);
         }
     }

@@ -203,7 +203,9 @@ impl Mailbox {
             // The days of the new page wait with the pages again.
             let opened = self.all_of_days();
             self.today = day;
-            opened.into_iter().for_each(|(packet, beside)| self.put(packet, beside));
+            for (packet, beside) in opened {
+                self.put(packet, beside);
+            }
         }
         self.today = day;
         bag.empty(|packet, beside| self.put(packet, beside));

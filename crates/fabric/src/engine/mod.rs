@@ -37,6 +37,8 @@ pub use observer::Observation;
 pub use paths::PathTotal;
 pub use results::{FlowRecord, LinkTotals, MemoryUse, Results, Retransmissions, SchemeCounter};
 pub use sampler::{LinkSample, MOST_ROWS, Samples};
-pub use simulation::{Ending, InputError, Progress, Simulation, SimulationInput, Status, check_parameters};
+pub use simulation::{
+    Ending, InputError, Progress, SHARE_FROM, Simulation, SimulationInput, Status, check_parameters,
+};
 pub use spent::Spent;
 pub use tracer::FlowTrace;

@@ -138,18 +138,30 @@ pub struct Network<'a> {
     pub counts: PacketCounts,
 }
 
+/// What the networks of all parts have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct NetworkFacts<'f> {
+    /// How links change.
+    pub faults: &'f [FaultEvent],
+    /// The seed.
+    pub seed: u64,
+    /// Whether somebody asks for the peaks of queues.
+    pub peaks: Peaks,
+    /// The largest packet.
+    pub max_wire_bytes: u16,
+    /// What the scheme wants to see.
+    pub hooks: (SwitchHooks, EdgeHooks),
+}
+
 impl<'a> Network<'a> {
-    /// An idle network. `max_wire_bytes` is the largest packet; `scheme` makes the scheme of each switch.
+    /// An idle network. `scheme` makes the scheme of each switch.
     pub fn new(
         site: Site<'a>,
         tables: Arc<Tables>,
-        faults: &[FaultEvent],
-        seed: u64,
-        peaks: Peaks,
-        max_wire_bytes: u16,
-        (hooks, edge_hooks): (SwitchHooks, EdgeHooks),
+        facts: NetworkFacts<'_>,
         scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
     ) -> Self {
+        let NetworkFacts { faults, seed, peaks, max_wire_bytes, hooks: (hooks, edge_hooks) } = facts;
         let topology = site.fabric;
         let mut changes = vec![false; site.link_count()];
         for link in faults.iter().filter_map(|fault| site.link(fault.link)) {
@@ -229,7 +241,8 @@ impl<'a> Network<'a> {
     ) -> Self {
         let pinned = hooks.1.pinned.then(|| Arc::new(Routes::at_start(&topology.at_its_best(faults))));
         let tables = super::tables::Knowledge::at_start(topology).tables(topology, pinned);
-        Self::new(Site::whole(topology), tables, faults, seed, peaks, max_wire_bytes, hooks, scheme)
+        let facts = NetworkFacts { faults, seed, peaks, max_wire_bytes, hooks };
+        Self::new(Site::whole(topology), tables, facts, scheme)
     }
 
     /// Puts a packet into its host's output queue.

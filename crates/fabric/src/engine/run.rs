@@ -20,7 +20,7 @@ use weft_units::{Span, Time};
 use super::event_set::{EventKey, EventKind};
 use super::group::Group;
 use super::host::{Plan, route_counts};
-use super::sampler::Sampler;
+use super::sampler::{Rest, Sampler};
 use super::simulation::{Ending, Progress, Status};
 use super::tables::Knowledge;
 use crew::locked;
@@ -156,10 +156,8 @@ impl<'a, T: Transports> Engine<'a, T> {
         let (group, link) = self.places[fault.link as usize];
         let posted = self.recall(fault);
         let Some(group) = self.groups.get_mut(group as usize).map(inner) else { return };
-        let mut outbox = self.days.as_mut().map(|days| &mut days.outboxes[0]);
-        outbox.iter_mut().for_each(|outbox| group.lend(outbox));
-        group.network.change(link, fault.condition, posted);
-        outbox.iter_mut().for_each(|outbox| group.lend(outbox));
+        let outbox = self.days.as_mut().map(|days| &mut days.outboxes[0]);
+        group.with_outbox(outbox, |group| group.network.change(link, fault.condition, posted));
         self.carry();
     }
 
@@ -171,7 +169,8 @@ impl<'a, T: Transports> Engine<'a, T> {
         let timers = groups().filter_map(|group| group.network.events.next_timer()).min();
         let next = timers.into_iter().chain(self.agenda.peek().map(|item| item.0.0)).min();
         let (groups, places) = (&mut self.groups, &self.places);
-        let again = sampler.look(at, is_empty.then_some(next), &mut |link| {
+        let rest = if is_empty { Rest::Until(next) } else { Rest::None };
+        let again = sampler.look(at, rest, &mut |link| {
             let (group, link) = places[link];
             inner(&mut groups[group as usize]).network.look(link as usize)
         });

@@ -65,6 +65,15 @@ struct Before {
     drops: LinkDrops,
 }
 
+/// Whether the fabric rests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// Something is queued or under way.
+    None,
+    /// Nothing is, up to the next timer, if there is one.
+    Until(Option<Time>),
+}
+
 /// What was seen so far.
 pub struct Sampler<'a> {
     every: Span,
@@ -87,14 +96,8 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Looks at all links at this instant, by `look`. Returns when to look again. `idle` is given if nothing is queued or under
-    /// way: then it is when the next timer is due, if there is one.
-    pub fn look(
-        &mut self,
-        at: Time,
-        idle: Option<Option<Time>>,
-        look: &mut dyn FnMut(usize) -> LinkLook,
-    ) -> Time {
+    /// Looks at all links at this instant, by `look`. Returns when to look again.
+    pub fn look(&mut self, at: Time, rest: Rest, look: &mut dyn FnMut(usize) -> LinkLook) -> Time {
         self.note(at, look);
         let is_even = (at.as_ps() / self.every.as_ps()).is_multiple_of(2);
         if is_even && self.links.len().max(self.deliveries.rows.len()) > MOST_ROWS {
@@ -102,14 +105,14 @@ impl<'a> Sampler<'a> {
             merge_pairs(&mut self.links, self.every);
             merge_pairs(&mut self.deliveries.rows, self.every);
         }
-        self.next_look(at, idle)
+        self.next_look(at, rest)
     }
 
     /// An interval from now on; later, if nothing is queued or under way: up to the next timer nothing will be. Then the
     /// last look before that timer, or at the same time, sees what all those before it would have seen.
-    fn next_look(&self, at: Time, idle: Option<Option<Time>>) -> Time {
+    fn next_look(&self, at: Time, rest: Rest) -> Time {
         let next = at.saturating_add(self.every);
-        let Some(next_timer) = idle else { return next };
+        let Rest::Until(next_timer) = rest else { return next };
         let every = self.every.as_ps();
         let idle_until = next_timer.map_or(u64::MAX, Time::as_ps);
         next.max(Time::from_ps(idle_until / every * every))

@@ -36,6 +36,9 @@ pub struct SimulationInput<'a> {
     pub groups: usize,
     /// How many threads work on the groups; at least 1. Results do not depend on it.
     pub threads: usize,
+    /// Threads share the work of a window if there were at least so many events in the one before: below, sharing costs more than it
+    /// saves. Results do not depend on it.
+    pub share_from: u64,
     /// How often to look at all links and receivers; not zero.
     pub sample_every: Option<Span>,
     /// Watch the queues of switches' ports over windows of this length; not zero.
@@ -45,6 +48,9 @@ pub struct SimulationInput<'a> {
     /// Note which links the so many largest flows take, by intervals of this length; not zero.
     pub trace_flows: Option<(usize, Span)>,
 }
+
+/// The least events in a window from which on sharing them pays: see [`SimulationInput::share_from`].
+pub const SHARE_FROM: u64 = 128;
 
 /// An input that cannot be meant.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -110,7 +116,7 @@ impl SimulationInput<'_> {
             return None;
         }
         let hooks = (self.balancer.switch_hooks(), self.balancer.edge_hooks());
-        let looks = hooks.0.arriving || hooks.0.queued || hooks.1.traces;
+        let looks = hooks.0.arriving || hooks.0.queued || hooks.0.timers || hooks.1.traces;
         Parts::of(self.topology, self.faults, Cut { may_split: !looks, most: self.groups }).ok()
     }
 

@@ -64,6 +64,9 @@ pub struct Run<'a> {
     pub observe_every: Option<Span>,
     pub paths_of: Option<u64>,
     pub trace_flows: Option<(usize, Span)>,
+    /// Into how many groups of nodes the fabric may be cut, and how many threads work on them.
+    pub groups: usize,
+    pub threads: usize,
 }
 
 impl<'a> Run<'a> {
@@ -78,6 +81,8 @@ impl<'a> Run<'a> {
             observe_every: None,
             paths_of: None,
             trace_flows: None,
+            groups: 1,
+            threads: 1,
         }
     }
 
@@ -103,8 +108,9 @@ impl<'a> Run<'a> {
             external: make.as_mut().map(|make| make as Make<'_>),
             seed: self.seed,
             time_limit: self.time_limit,
-            groups: 1,
-            threads: 1,
+            groups: self.groups,
+            threads: self.threads,
+            share_from: 0,
             sample_every: self.sample_every,
             observe_every: self.observe_every,
             paths_of: self.paths_of,

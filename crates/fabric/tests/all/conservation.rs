@@ -1,8 +1,9 @@
 //! Whatever the fabric, the faults, the transport and the scheme: no packet is lost sight of, no flow beats its ideal,
-//! and a second run is the same run.
+//! and a second run, in any number of groups of nodes and on any number of threads, is the same run.
 
 use proptest::prelude::*;
 use weft_balance::balancers;
+use weft_fabric::Results;
 use weft_packet::Class;
 use weft_topology::fabrics;
 use weft_traffic::Flow;
@@ -163,12 +164,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(800))]
 
     #[test]
-    fn every_packet_is_accounted_for_and_every_run_repeats(
+    fn every_packet_is_accounted_for_and_groups_and_threads_leave_no_trace(
         fabric_text in any_fabric(),
         faults in any_fault(),
         raw in any_flows(),
         transport in any_transport(),
         balancer in any_balancer(),
+        sample_every in prop::sample::select(vec![None, Some(Span::from_us(7))]),
+        groups in 1usize..9,
+        threads in prop::sample::select(vec![1, 1, 1, 1, 1, 1, 1, 1, 1, 2]),
     ) {
         let fabric = fabric(&format!("{fabric_text}{faults}"));
         let hosts = fabric.topology.hosts as u16;
@@ -181,7 +185,8 @@ proptest! {
             })
             .collect();
         flows.sort_by_key(|flow| flow.start);
-        let run = Run { time_limit: Span::from_ms(300), ..Run::new(&fabric, &transport, &balancer) };
+        let time_limit = Span::from_ms(300);
+        let run = Run { time_limit, sample_every, ..Run::new(&fabric, &transport, &balancer) };
         let results = run.flows(&flows);
         for (record, flow) in results.flows.iter().zip(&flows) {
             if let Some(delivered) = record.delivered {
@@ -190,6 +195,8 @@ proptest! {
             }
             prop_assert!(record.acknowledged.is_none() || record.acknowledged >= record.delivered);
         }
-        prop_assert_eq!(run.flows(&flows), results);
+        let again = Run { groups, threads, ..run }.flows(&flows);
+        // Every part keeps its own pool and tables.
+        prop_assert_eq!(Results { memory: results.memory, ..again }, results);
     }
 }

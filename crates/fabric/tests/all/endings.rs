@@ -25,6 +25,7 @@ fn a_run_that_is_over_stays_over_and_its_clock_stands() {
         time_limit: Span::from_ms(1),
         groups: 1,
         threads: 1,
+        share_from: weft_fabric::SHARE_FROM,
         sample_every: None,
         observe_every: None,
         paths_of: None,

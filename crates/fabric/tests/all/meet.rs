@@ -187,6 +187,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         time_limit: Span::from_ms(100),
         groups: 1,
         threads: 1,
+        share_from: weft_fabric::SHARE_FROM,
         sample_every: None,
         observe_every: None,
         paths_of: None,

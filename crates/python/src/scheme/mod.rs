@@ -223,7 +223,7 @@ fn kept(name: String) -> &'static str {
 impl ExternalSwitch for PythonSwitch {
     fn hooks(&self) -> SwitchHooks {
         let Some((calls, _)) = &self.made else { return SwitchHooks::default() };
-        SwitchHooks { arriving: calls.arriving.is_some(), queued: calls.queued.is_some() }
+        SwitchHooks { arriving: calls.arriving.is_some(), queued: calls.queued.is_some(), timers: true }
     }
 
     fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize {

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex};
 
-use weft_balance::{EdgeHooks, EdgeScheme, SwitchHooks, SwitchInfo};
+use weft_balance::{EdgeHooks, EdgeScheme, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::HostId;
-use weft_topology::{Parts, Routes};
+use weft_topology::{Parts, Routes, Topology};
 use weft_transport::{FiveTuples, Multipath, Protocol, Transports};
-use weft_units::{Purpose, Stream, Time};
+use weft_units::{Purpose, Span, Stream, Time};
 
 use super::days::Days;
 use super::{Engine, inner, last_start};
@@ -17,7 +17,7 @@ use crate::engine::host::{
     Common, Deeds, Directory, Edge, Host, HostLog, PacketSizes, Plan, edge_schemes, route_counts,
 };
 use crate::engine::mail::Mailbox;
-use crate::engine::network::Network;
+use crate::engine::network::{Network, NetworkFacts};
 use crate::engine::paths::PathMeter;
 use crate::engine::ports::SwitchConfigs;
 use crate::engine::post::Addresses;
@@ -26,7 +26,7 @@ use crate::engine::simulation::SimulationInput;
 use crate::engine::site::Site;
 use crate::engine::special::Peaks;
 use crate::engine::switch::switch_schemes;
-use crate::engine::tables::Knowledge;
+use crate::engine::tables::{Knowledge, Tables};
 use crate::engine::tracer::Tracer;
 
 impl<'a, T: Transports> Engine<'a, T> {
@@ -74,7 +74,6 @@ impl<'a, T: Transports> Engine<'a, T> {
             deeds: Deeds::default(),
             delivered: 0,
         };
-        let credits = transports.all().find_map(Protocol::credit_ports);
         let plan = Plan {
             transports,
             flows,
@@ -82,66 +81,33 @@ impl<'a, T: Transports> Engine<'a, T> {
             hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
             switches,
         };
-        let paths = input.paths_of.map(PathMeter::new);
         let schemes = edge_schemes(topology, faults, balancer, edge_hooks, (sizes, &routes), seed);
-        let mut schemes = schemes.into_iter();
-        let host = |number: u32, scheme: EdgeScheme| {
-            let stream = |purpose| Stream::new(seed, purpose, u64::from(number));
-            let edge = Edge { scheme, stream: stream(Purpose::EdgeBalancer) };
-            let log = HostLog { paths: paths.clone(), ..HostLog::default() };
-            Host::new(HostId(number as u16), &plan.directory, edge, stream(Purpose::Transport), log)
-        };
         let finite = flows.iter().filter(|flow| !flow.background).count();
-        let sites: Vec<Site<'a>> = match &parts {
-            None => vec![Site::whole(topology)],
-            Some(parts) => {
-                parts.parts.iter().map(|part| Site::part(topology, part, parts.split.clone())).collect()
-            }
+        let mut maker = Maker {
+            plan: &plan,
+            facts: NetworkFacts { faults, seed, peaks, max_wire_bytes: sizes.full_bytes, hooks },
+            tables,
+            parts: parts.as_ref().map(|parts| (Arc::new(Addresses::new(topology, parts)), parts.lookahead)),
+            common: &common,
+            edge_schemes: schemes.into_iter(),
+            switch_scheme: scheme,
+            paths: input.paths_of.map(PathMeter::new),
+            observe_every: input.observe_every,
+            trace_flows: input.trace_flows,
+            finite,
         };
-        let addresses = parts.as_ref().map(|parts| Arc::new(Addresses::new(topology, parts)));
         let mut places = vec![(0, 0); topology.links.len()];
-        let mut groups = Vec::with_capacity(sites.len());
-        for (number, site) in sites.into_iter().enumerate() {
-            for link in 0..site.link_count() as u32 {
-                places[site.number(link) as usize] = (number as u32, link);
-            }
-            let hosts: Vec<Host<T>> = site
-                .hosts()
-                .zip(schemes.by_ref().take(site.hosts().len()))
-                .map(|(number, scheme)| host(number, scheme))
-                .collect();
-            let starts = match &parts {
-                None => Starts::All,
-                Some(_) => Starts::of_hosts(flows, &site.hosts()),
-            };
-            let mut network = Network::new(
-                site,
-                Arc::clone(&tables),
-                faults,
-                seed,
-                peaks,
-                sizes.full_bytes,
-                hooks,
-                &mut *scheme,
-            );
-            if let Some(rules) = &credits {
-                network.open_credit_ports(rules);
-            }
-            if let Some(addresses) = &addresses {
-                network.join(number as u32, Arc::clone(addresses));
-            }
-            if let Some(window) = input.observe_every {
-                network.observe(window, sizes.full_bytes);
-            }
-            if let Some((count, every)) = input.trace_flows {
-                network.trace(Tracer::new(count, flows, every));
-            }
-            let last = if parts.is_none() && finite > 0 { finite } else { usize::MAX };
-            let mailbox = parts.as_ref().map(|parts: &Parts| Mailbox::new(parts.lookahead));
-            groups.push(Mutex::new(Group::new(network, hosts, common(), starts, last, mailbox)));
-        }
+        let groups: Vec<Mutex<Group<'a, T>>> = (0..)
+            .zip(sites(topology, parts.as_ref()))
+            .map(|(number, site)| {
+                for link in 0..site.link_count() as u32 {
+                    places[site.number(link) as usize] = (number, link);
+                }
+                Mutex::new(maker.group(number, site))
+            })
+            .collect();
         let threads = input.threads.clamp(1, groups.len());
-        let days = parts.map(|parts| Days::new(parts.lookahead, groups.len(), threads));
+        let days = parts.map(|parts| Days::new(parts.lookahead, groups.len(), threads, input.share_from));
         let mut engine = Self {
             topology,
             groups,
@@ -166,15 +132,77 @@ impl<'a, T: Transports> Engine<'a, T> {
     /// Lets schemes begin, and arms the first events.
     fn prepare(&mut self) {
         for group in self.groups.iter_mut().map(inner) {
-            let mut outbox = self.days.as_mut().map(|days| &mut days.outboxes[0]);
-            outbox.iter_mut().for_each(|outbox| group.lend(outbox));
-            group.prepare(&self.plan);
-            outbox.iter_mut().for_each(|outbox| group.lend(outbox));
+            let outbox = self.days.as_mut().map(|days| &mut days.outboxes[0]);
+            group.with_outbox(outbox, |group| group.prepare(&self.plan));
         }
         self.carry();
         for (index, fault) in self.faults.iter().enumerate() {
             self.agenda.push(Reverse((fault.at, EventKey::new(EventKind::Fault, index as u32))));
         }
         self.sample(Time::ZERO);
+    }
+}
+
+/// All of a fabric, or its parts.
+fn sites<'a>(topology: &'a Topology, parts: Option<&Parts>) -> Vec<Site<'a>> {
+    match parts {
+        None => vec![Site::whole(topology)],
+        Some(parts) => {
+            parts.parts.iter().map(|part| Site::part(topology, part, parts.split.clone())).collect()
+        }
+    }
+}
+
+/// Makes groups, in the order of their hosts.
+struct Maker<'m, 'a, T: Transports> {
+    plan: &'m Plan<'a, T>,
+    facts: NetworkFacts<'m>,
+    tables: Arc<Tables>,
+    /// Which part is whose, and how long a day is; none if there is one group.
+    parts: Option<(Arc<Addresses>, Span)>,
+    common: &'m dyn Fn() -> Common<'a>,
+    /// Those of the hosts that have none yet.
+    edge_schemes: std::vec::IntoIter<EdgeScheme>,
+    switch_scheme: &'m mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
+    paths: Option<PathMeter>,
+    observe_every: Option<Span>,
+    trace_flows: Option<(usize, Span)>,
+    finite: usize,
+}
+
+impl<'a, T: Transports> Maker<'_, 'a, T> {
+    fn group(&mut self, number: u32, site: Site<'a>) -> Group<'a, T> {
+        let flows = self.plan.flows;
+        let hosts = site.hosts();
+        let starts = if self.parts.is_none() { Starts::All } else { Starts::of_hosts(flows, &hosts) };
+        let hosts = hosts.map(|host| self.host(host)).collect();
+        let last = if self.parts.is_none() && self.finite > 0 { self.finite } else { usize::MAX };
+        let mailbox = self.parts.as_ref().map(|&(_, day)| Mailbox::new(day));
+        Group::new(self.network(number, site), hosts, (self.common)(), starts, last, mailbox)
+    }
+
+    fn host(&mut self, number: u32) -> Host<T> {
+        let stream = |purpose| Stream::new(self.facts.seed, purpose, u64::from(number));
+        let scheme = self.edge_schemes.next().unwrap_or(EdgeScheme::None);
+        let edge = Edge { scheme, stream: stream(Purpose::EdgeBalancer) };
+        let log = HostLog { paths: self.paths.clone(), ..HostLog::default() };
+        Host::new(HostId(number as u16), &self.plan.directory, edge, stream(Purpose::Transport), log)
+    }
+
+    fn network(&mut self, number: u32, site: Site<'a>) -> Network<'a> {
+        let mut network = Network::new(site, Arc::clone(&self.tables), self.facts, self.switch_scheme);
+        if let Some(rules) = self.plan.transports.all().find_map(Protocol::credit_ports) {
+            network.open_credit_ports(&rules);
+        }
+        if let Some((addresses, _)) = &self.parts {
+            network.join(number, Arc::clone(addresses));
+        }
+        if let Some(window) = self.observe_every {
+            network.observe(window, self.facts.max_wire_bytes);
+        }
+        if let Some((count, every)) = self.trace_flows {
+            network.trace(Tracer::new(count, self.plan.flows, every));
+        }
+        network
     }
 }

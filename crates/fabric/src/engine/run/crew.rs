@@ -175,6 +175,16 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
         }
     }
 
+    /// The leader does all of a window himself: there is too little to do.
+    pub fn lead_alone(&self, window: Window, outbox: &mut Outbox) -> Report {
+        let mut sum = Report::NONE;
+        for group in 0..self.groups.len() {
+            sum.add(self.work_on(group, window, outbox));
+        }
+        sum.add(self.send(0, outbox));
+        sum
+    }
+
     /// The leader's turn: all groups work up to the end of a window. Others who sleep are not waited for.
     ///
     /// # Panics
@@ -236,11 +246,16 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
         if groups == 0 {
             return;
         }
-        let earliest = outbox.take_earliest_ps();
-        sum.add(Report { next: (earliest < u64::MAX).then(|| Time::from_ps(earliest)), ..Report::NONE });
-        outbox.send(|part, bag| self.slots[part as usize].put(thread, bag));
+        sum.add(self.send(thread, outbox));
         locked(&self.report).add(sum);
         self.finished.fetch_add(groups, Ordering::Release);
+    }
+
+    /// Puts what a thread posted into the slots of the groups that it is for. Says when the first of it arrives.
+    fn send(&self, thread: usize, outbox: &mut Outbox) -> Report {
+        let earliest = outbox.take_earliest_ps();
+        outbox.send(|part, bag| self.slots[part as usize].put(thread, bag));
+        Report { next: (earliest < u64::MAX).then(|| Time::from_ps(earliest)), ..Report::NONE }
     }
 
     fn work_on(&self, number: usize, window: Window, outbox: &mut Outbox) -> Report {

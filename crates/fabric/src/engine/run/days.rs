@@ -21,6 +21,8 @@ pub(super) struct Days {
     pub slots: Vec<Slot>,
     /// One for each thread.
     pub outboxes: Vec<Outbox>,
+    /// With fewer events in the window before, one thread works alone.
+    pub share_from: u64,
 }
 
 /// What came of some work.
@@ -33,11 +35,12 @@ struct Work {
 
 impl Days {
     /// Of so many groups and threads, of which there is at least one.
-    pub fn new(length: Span, groups: usize, threads: usize) -> Self {
+    pub fn new(length: Span, groups: usize, threads: usize, share_from: u64) -> Self {
         Self {
             length,
             slots: (0..groups).map(|_| Slot::new(threads)).collect(),
             outboxes: (0..threads).map(|_| Outbox::new(groups)).collect(),
+            share_from,
         }
     }
 }
@@ -84,14 +87,18 @@ impl<T: Transports> Engine<'_, T> {
         let mut work = Work { done: 0, is_over: true };
         let Some(days) = &mut self.days else { return work };
         let finite = if self.finite == 0 { usize::MAX } else { self.finite };
-        let Days { slots, outboxes, length } = days;
+        let Days { slots, outboxes, length, share_from } = days;
+        let (threads, share_from, mut before) = (outboxes.len(), *share_from, *share_from);
         let board = Board::new(&self.groups, slots, &self.plan, outboxes.len());
         let mut lead = |outbox: &mut Outbox| {
             let mut next = Some(next);
             while let Some(begin) = next.filter(|&next| (next, EventKey::FIRST) < limit) {
                 let window = Window::of_day(begin, *length, limit);
-                let report = board.lead(window, outbox);
-                work.done += report.done;
+                // One window has about as many events as the one before.
+                let shares = threads > 1 && before >= share_from;
+                let report =
+                    if shares { board.lead(window, outbox) } else { board.lead_alone(window, outbox) };
+                (before, work.done) = (report.done, work.done + report.done);
                 // What is left at the limit's own instant is not before it.
                 work.is_over = window.limit == limit;
                 if work.is_over || report.delivered >= finite || work.done >= budget {

@@ -137,7 +137,9 @@ fn memory<T: Transports>(groups: &[Group<'_, T>]) -> MemoryUse {
 
 fn packet_counts<T: Transports>(groups: &[Group<'_, T>]) -> PacketCounts {
     let mut sum = PacketCounts::default();
-    groups.iter().for_each(|group| sum.add(&group.network.counts));
+    for group in groups {
+        sum.add(&group.network.counts);
+    }
     sum
 }
 
