@@ -6,7 +6,8 @@
 mod engine;
 
 pub use engine::{
-    Delivery, Ending, FlowRecord, FlowTrace, InputError, LinkDrops, LinkSample, LinkTotals, MOST_ROWS,
-    MemoryUse, Observation, PacketCounts, PathTotal, Progress, Results, Retransmissions, SHARE_FROM, Samples,
-    SchemeCounter, Simulation, SimulationInput, Spent, Status, check_parameters,
+    Around, Cooperation, Delivery, Ending, FlowRecord, FlowTrace, InputError, LinkDrops, LinkSample,
+    LinkTotals, MOST_ROWS, MemoryUse, Observation, PacketCounts, PathTotal, Progress, Results,
+    Retransmissions, SHARE_FROM, Samples, SchemeCounter, Simulation, SimulationInput, Spent, Status,
+    Undivided, check_parameters,
 };

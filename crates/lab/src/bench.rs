@@ -1,9 +1,12 @@
 //! How fast the core is, and what it holds: one run of a known size.
 
+use std::num::NonZeroUsize;
+
 use serde::Serialize;
 use weft_fabric::Results;
 use weft_topology::{Tier, Topology};
 
+use crate::cores::Cores;
 use crate::run::{Observer, Prepared, RunError, memory_bytes, scheme_counter};
 use crate::spec::{SpecError, SpecSource};
 
@@ -105,7 +108,7 @@ pub fn bench(
 ) -> Result<Bench, RunError> {
     let source = bench_spec(hosts, scheme, None, seed)?.with("transport.name", transport);
     let prepared = Prepared::new(&source)?;
-    let (results, elapsed) = prepared.simulate(observer, None, None)?;
+    let (results, elapsed) = prepared.simulate(observer, None, None, Cores::UpTo(NonZeroUsize::MIN))?;
     let Shape { leaves, spines, hosts_per_leaf } = Shape::of(hosts)?;
     let flows = prepared.traffic.flows.len();
     Ok(Bench {

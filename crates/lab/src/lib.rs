@@ -9,6 +9,7 @@ pub mod bench;
 pub mod bins;
 pub mod catalog;
 pub mod clock;
+pub mod cores;
 pub mod model;
 pub mod observe;
 pub mod presets;
@@ -20,6 +21,7 @@ mod warnings;
 
 pub use bins::{BinSet, bin_sets};
 pub use catalog::catalog;
+pub use cores::{Cores, Decision};
 pub use model::work_out;
 pub use presets::{Preset, presets};
 pub use results::fingerprint::fingerprint;

@@ -1,10 +1,13 @@
 //! What ports of switches did in windows of time, in the terms in which QALL's index is fitted (QALL §III-B).
 
+use std::num::NonZeroUsize;
+
 use arrow_array::RecordBatch;
 use weft_fabric::Observation;
 use weft_topology::Tier;
 use weft_units::{Bytes, Span};
 
+use crate::cores::Cores;
 use crate::results::rows::ObservationRow;
 use crate::results::table::Row;
 use crate::rows::tier_name;
@@ -42,7 +45,8 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::run`].
     pub fn observe(&self, observer: Observer<'_>, windows: Windows) -> Result<RecordBatch, RunError> {
-        let (results, _) = self.simulate(observer, None, Some(windows.window))?;
+        let (results, _) =
+            self.simulate(observer, None, Some(windows.window), Cores::UpTo(NonZeroUsize::MIN))?;
         let rows: Vec<_> = results.observations.iter().filter_map(|seen| self.row(seen, windows)).collect();
         Ok(ObservationRow::table(&rows)?)
     }

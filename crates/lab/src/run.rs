@@ -9,13 +9,15 @@ use arrow_schema::ArrowError;
 use thiserror::Error;
 use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
 use weft_fabric::{
-    InputError, MOST_ROWS, Progress, Results, Simulation, SimulationInput, Status, check_parameters,
+    InputError, MOST_ROWS, Progress, Results, SHARE_FROM, Simulation, SimulationInput, Status,
+    check_parameters,
 };
 use weft_topology::Fabric;
 use weft_traffic::Traffic;
 use weft_units::{Bytes, Span};
 
-use crate::clock::Stopwatch;
+use crate::clock::{OtherThreads, Stopwatch};
+use crate::cores::{Cores, Decision, decide};
 use crate::results::output::{OutputError, SPEC, SUMMARY, file_of, write_directory};
 use crate::results::parquet::to_parquet;
 use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, SampleRow, TABLES, TraceRow};
@@ -120,6 +122,8 @@ pub(crate) struct Elapsed {
 
 /// Events between two looks at the clock: some milliseconds.
 const CHUNK_EVENTS: u64 = 20_000;
+/// The same for each of several threads, which begin and end with a chunk: that takes some ten microseconds.
+const CHUNK_EVENTS_OF_THREAD: u64 = 200_000;
 /// Time between two reports to the observer.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
 
@@ -160,13 +164,23 @@ impl Prepared {
         Ok(json)
     }
 
-    /// Runs to the end. `external` takes the place of the spec's load balancer.
+    /// On how many threads a run on these cores works, in how many groups of nodes, and why.
+    pub fn decision(&self, cores: Cores) -> Decision {
+        decide(self.resolved.spec.run.threads, cores, &self.input(None, None))
+    }
+
+    /// Runs to the end, on these cores; results do not depend on them. `external` takes the place of the spec's load balancer.
     ///
     /// # Errors
     /// A transport that the spec got wrong, or an observer that stopped the run.
-    pub fn run(&self, observer: Observer<'_>, external: Option<External<'_>>) -> Result<Outcome, RunError> {
+    pub fn run(
+        &self,
+        observer: Observer<'_>,
+        external: Option<External<'_>>,
+        cores: Cores,
+    ) -> Result<Outcome, RunError> {
         let mut external = external;
-        let (results, elapsed) = self.simulate(observer, external.as_mut(), None)?;
+        let (results, elapsed) = self.simulate(observer, external.as_mut(), None, cores)?;
         let name = external.as_ref().map(|external| external.name.as_str());
         self.outcome(&results, name, elapsed)
     }
@@ -178,48 +192,66 @@ impl Prepared {
         observer: Observer<'_>,
         external: Option<&mut External<'_>>,
         observe_every: Option<Span>,
+        cores: Cores,
     ) -> Result<(Results, Elapsed), RunError> {
         let mut make =
             external.map(|external| |info: &SwitchInfo<'_>| SwitchScheme::External((external.make)(info)));
+        let input = self.input(make.as_mut().map(|make| make as _), observe_every);
+        let Decision { groups, threads, .. } = decide(self.resolved.spec.run.threads, cores, &input);
+        let share_from = if matches!(cores, Cores::Exactly { .. }) { 0 } else { SHARE_FROM };
+        let others = OtherThreads::default();
+        let around = |work: &mut dyn FnMut()| others.measure(work);
+        let input = SimulationInput { groups, threads, share_from, around: Some(&around), ..input };
+        let wrong = |error: InputError| self.resolved.error(error);
+        let mut simulation = Simulation::new(input).map_err(wrong)?;
+        let chunk = if threads == 1 { CHUNK_EVENTS } else { CHUNK_EVENTS_OF_THREAD * threads as u64 };
+        let watch = Stopwatch::start();
+        let cpu_s = || watch.cpu_s() + others.cpu_s();
+        let mut next_report = Instant::now() + REPORT_EVERY;
+        while simulation.advance(chunk) == Status::Running {
+            if Instant::now() < next_report {
+                continue;
+            }
+            let report = Report { progress: simulation.progress(), cpu_s: cpu_s() };
+            if observer(&report).is_break() {
+                return Err(RunError::Stopped);
+            }
+            next_report = Instant::now() + REPORT_EVERY;
+        }
+        let report = Report { progress: simulation.progress(), cpu_s: cpu_s() };
+        if observer(&report).is_break() {
+            return Err(RunError::Stopped);
+        }
+        let elapsed = Elapsed { cpu_s: cpu_s(), wall_s: watch.wall_s() };
+        Ok((simulation.into_results(), elapsed))
+    }
+
+    /// What the engine is given: the whole fabric, for one thread.
+    fn input<'a>(
+        &'a self,
+        external: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme>,
+        observe_every: Option<Span>,
+    ) -> SimulationInput<'a> {
         let spec = &self.resolved.spec;
-        let input = SimulationInput {
+        SimulationInput {
             topology: &self.fabric.topology,
             faults: &self.fabric.faults,
             reroute_after: self.fabric.reroute_after,
             flows: &self.traffic.flows,
             transport: &spec.transport,
             balancer: &spec.balancer,
-            external: make.as_mut().map(|make| make as &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme),
+            external,
             seed: spec.run.seed,
             time_limit: spec.run.time_limit,
             sample_every: spec.run.sample_every,
             observe_every,
             groups: 1,
             threads: 1,
-            share_from: weft_fabric::SHARE_FROM,
+            share_from: SHARE_FROM,
+            around: None,
             paths_of: spec.run.paths_of.map(Bytes::as_u64),
             trace_flows: spec.run.trace_flows.map(usize::from).zip(spec.run.sample_every),
-        };
-        let wrong = |error: InputError| self.resolved.error(error);
-        let mut simulation = Simulation::new(input).map_err(wrong)?;
-        let watch = Stopwatch::start();
-        let mut next_report = Instant::now() + REPORT_EVERY;
-        while simulation.advance(CHUNK_EVENTS) == Status::Running {
-            if Instant::now() < next_report {
-                continue;
-            }
-            let report = Report { progress: simulation.progress(), cpu_s: watch.cpu_s() };
-            if observer(&report).is_break() {
-                return Err(RunError::Stopped);
-            }
-            next_report = Instant::now() + REPORT_EVERY;
         }
-        let report = Report { progress: simulation.progress(), cpu_s: watch.cpu_s() };
-        if observer(&report).is_break() {
-            return Err(RunError::Stopped);
-        }
-        let elapsed = Elapsed { cpu_s: watch.cpu_s(), wall_s: watch.wall_s() };
-        Ok((simulation.into_results(), elapsed))
     }
 
     fn outcome(

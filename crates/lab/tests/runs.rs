@@ -11,7 +11,7 @@ use arrow_array::types::{Float64Type, UInt64Type};
 use common::{run, small};
 use weft_lab::results::output::files;
 use weft_lab::results::parquet::to_parquet;
-use weft_lab::{Prepared, Resolved, RunError, SpecSource, fingerprint};
+use weft_lab::{Cores, Prepared, Resolved, RunError, SpecSource, fingerprint};
 
 #[test]
 fn one_spec_and_seed_give_the_same_bytes_whatever_the_run_took() {
@@ -33,6 +33,18 @@ fn a_resolved_spec_resolves_to_itself_and_gives_the_same_result() {
     assert_eq!(again.hash, resolved.hash);
     let (first, second) = (run(&source), run(&SpecSource::from_text(resolved.toml)));
     assert_eq!(fingerprint(&first.flows), fingerprint(&second.flows));
+}
+
+#[test]
+fn how_many_threads_work_is_in_the_resolved_spec_and_neither_in_its_hash_nor_in_what_is_kept() {
+    let plain = Resolved::new(&small(&[])).unwrap();
+    let source = small(&[("run.threads", "2")]);
+    let asked = Resolved::new(&source).unwrap();
+    assert!(asked.toml.contains("threads = 2"), "{}", asked.toml);
+    assert_eq!((&asked.hash, &asked.result_toml), (&plain.hash, &plain.toml));
+    assert_eq!(Resolved::new(&small(&[("run.threads", "automatic")])).unwrap().toml, plain.toml);
+    let (one, two) = (run(&small(&[])), run(&source));
+    assert_eq!((two.summary.spec_hash, two.flows), (one.summary.spec_hash, one.flows));
 }
 
 #[test]
@@ -89,7 +101,7 @@ fn flows_that_a_time_limit_cuts_off_are_unfinished_and_not_averaged() {
 #[test]
 fn an_observer_stops_a_run() {
     let prepared = Prepared::new(&small(&[])).unwrap();
-    let stopped = prepared.run(&mut |_| ControlFlow::Break(()), None);
+    let stopped = prepared.run(&mut |_| ControlFlow::Break(()), None, Cores::All);
     assert!(matches!(stopped, Err(RunError::Stopped)));
 }
 

@@ -55,11 +55,14 @@ fn every_value_says_who_gave_it_and_what_it_means() {
 #[test]
 fn every_mistake_gets_one_message_with_key_value_and_what_is_allowed() {
     // A change to the small spec, and what the message must hold.
-    let table: [(&str, &str, &[&str]); 25] = [
+    let table: [(&str, &str, &[&str]); 28] = [
         ("run.seed", "-1", &["run.seed = -1", "whole number, 0 or more"]),
         ("run.sed", "1", &["run.sed is not a key", "did you mean \"seed\""]),
         ("run.time_limit", "10", &["run.time_limit = 10", "a time with its unit"]),
         ("run.time_limit", "0s", &["run.time_limit is 0", "more than 0"]),
+        ("run.threads", "0", &["run.threads = 0", "\"automatic\", or a whole number from 1 to 1024"]),
+        ("run.threads", "2000", &["run.threads = 2000", "from 1 to 1024"]),
+        ("run.threads", "auto", &["run.threads = \"auto\"", "\"automatic\""]),
         ("fabrik.leaves", "4", &["fabrik is not a key", "did you mean \"fabric\""]),
         ("fabric.kind", "leafspine", &["fabric.kind = \"leafspine\"", "did you mean \"leaf-spine\""]),
         ("fabric.leafs", "4", &["fabric.leafs is not a key", "did you mean \"leaves\""]),

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use weft_balance::{ExternalSwitch, SwitchInfo};
 use weft_lab::observe::Windows;
-use weft_lab::{Contender, External, Prepared, Report, RunError, SpecSource, check_contenders};
+use weft_lab::{Contender, Cores, External, Prepared, Report, RunError, SpecSource, check_contenders};
 
 use error::{SpecError, guarded, run_error, spec_error};
 use progress::{Failure, Progress, tell};
@@ -121,12 +121,14 @@ fn run(
         py.detach(|| {
             let prepared = Prepared::new(&source)?;
             let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
-            let Some((name, balancer)) = balancer else { return prepared.run(&mut observer, None) };
+            let Some((name, balancer)) = balancer else {
+                return prepared.run(&mut observer, None, Cores::All);
+            };
             let racks: Racks = prepared.fabric.topology.rack_of_host.as_slice().into();
             let mut make = |info: &SwitchInfo<'_>| -> Box<dyn ExternalSwitch> {
                 Box::new(balancer.at(info, &racks, &failure))
             };
-            prepared.run(&mut observer, Some(External { name, make: &mut make }))
+            prepared.run(&mut observer, Some(External { name, make: &mut make }), Cores::All)
         })
         .map_err(|error: RunError| run_error(&error))
     });

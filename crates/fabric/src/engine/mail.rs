@@ -93,12 +93,19 @@ pub struct Outbox {
     used: Vec<u32>,
     /// When the first packet arrives that was posted since this was last asked, in ps.
     earliest_ps: u64,
+    /// Packets that have been handed out.
+    sent: u64,
 }
 
 impl Outbox {
     /// Nothing, for so many parts.
     pub fn new(parts: usize) -> Self {
-        Self { bags: (0..parts).map(|_| Bag::default()).collect(), used: Vec::new(), earliest_ps: u64::MAX }
+        Self {
+            bags: (0..parts).map(|_| Bag::default()).collect(),
+            used: Vec::new(),
+            earliest_ps: u64::MAX,
+            sent: 0,
+        }
     }
 
     /// Puts in a packet for a part.
@@ -120,8 +127,15 @@ impl Outbox {
     /// Hands out what is there for each part. What is taken of a bag is gone, and all of it is to be taken.
     pub fn send(&mut self, mut deliver: impl FnMut(u32, &mut Bag)) {
         for part in self.used.drain(..) {
-            deliver(part, &mut self.bags[part as usize]);
+            let bag = &mut self.bags[part as usize];
+            self.sent += bag.len() as u64;
+            deliver(part, bag);
         }
+    }
+
+    /// How many packets have been handed out.
+    pub const fn sent(&self) -> u64 {
+        self.sent
     }
 }
 

@@ -35,10 +35,11 @@ pub use deliveries::Delivery;
 pub use network::{LinkDrops, PacketCounts};
 pub use observer::Observation;
 pub use paths::PathTotal;
-pub use results::{FlowRecord, LinkTotals, MemoryUse, Results, Retransmissions, SchemeCounter};
+pub use results::{Cooperation, FlowRecord, LinkTotals, MemoryUse, Results, Retransmissions, SchemeCounter};
 pub use sampler::{LinkSample, MOST_ROWS, Samples};
 pub use simulation::{
-    Ending, InputError, Progress, SHARE_FROM, Simulation, SimulationInput, Status, check_parameters,
+    Around, Ending, InputError, Progress, SHARE_FROM, Simulation, SimulationInput, Status, Undivided,
+    check_parameters,
 };
 pub use spent::Spent;
 pub use tracer::FlowTrace;

@@ -103,6 +103,19 @@ pub struct MemoryUse {
     pub per_flow: usize,
 }
 
+/// How groups of nodes worked together. Like memory, it says how the run was done and not what came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cooperation {
+    /// Into how many groups the fabric was cut; 1 if it stayed whole.
+    pub groups: usize,
+    /// How many threads worked on them.
+    pub threads: usize,
+    /// How often the groups worked up to an instant without each other; 0 with one group.
+    pub windows: u64,
+    /// Packets that went from one group to another.
+    pub crossings: u64,
+}
+
 /// What a run leaves behind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
@@ -133,4 +146,6 @@ pub struct Results {
     pub end: Time,
     /// Memory.
     pub memory: MemoryUse,
+    /// How groups worked together.
+    pub cooperation: Cooperation,
 }

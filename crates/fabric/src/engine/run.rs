@@ -21,7 +21,7 @@ use super::event_set::{EventKey, EventKind};
 use super::group::Group;
 use super::host::{Plan, route_counts};
 use super::sampler::{Rest, Sampler};
-use super::simulation::{Ending, Progress, Status};
+use super::simulation::{Around, Ending, Progress, Status};
 use super::tables::Knowledge;
 use crew::locked;
 use days::Days;
@@ -48,6 +48,8 @@ pub struct Engine<'a, T: Transports> {
     sampler: Option<Sampler<'a>>,
     /// By link of the fabric: its group, and its number there.
     places: Vec<(u32, u32)>,
+    /// Measures what further threads take.
+    around: Option<Around<'a>>,
 }
 
 /// What a lock holds that nobody else can reach.

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 use weft_balance::{BalancerSpec, ParameterError, SwitchInfo, SwitchScheme};
-use weft_topology::{Cut, FaultEvent, Parts, Topology};
+use weft_topology::{Cut, FaultEvent, Parts, Topology, Whole};
 use weft_traffic::Flow;
 use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};
 use weft_units::{Mistake, Span, Time};
@@ -39,6 +39,8 @@ pub struct SimulationInput<'a> {
     /// Threads share the work of a window if there were at least so many events in the one before: below, sharing costs more than it
     /// saves. Results do not depend on it.
     pub share_from: u64,
+    /// What each thread but the caller's calls with its work, which must be called once: to measure what it takes.
+    pub around: Option<Around<'a>>,
     /// How often to look at all links and receivers; not zero.
     pub sample_every: Option<Span>,
     /// Watch the queues of switches' ports over windows of this length; not zero.
@@ -51,6 +53,29 @@ pub struct SimulationInput<'a> {
 
 /// The least events in a window from which on sharing them pays: see [`SimulationInput::share_from`].
 pub const SHARE_FROM: u64 = 128;
+
+/// Calls what it is given, once, and may look at a clock before and after.
+pub type Around<'a> = &'a (dyn Fn(&mut dyn FnMut()) + Sync);
+
+/// Why a run works on the whole fabric at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Undivided {
+    /// One group, or less, was asked for.
+    #[error("one group of nodes was asked for")]
+    OneGroup,
+    /// What a scheme from outside does is not known, nor where it may be called.
+    #[error("a load balancer from outside works on the whole fabric")]
+    External,
+    /// Ports are observed, in one order for the whole fabric.
+    #[error("an observer of ports sees the whole fabric")]
+    Observed,
+    /// Flows are traced, in one order for the whole fabric.
+    #[error("run.trace_flows follows flows through the whole fabric")]
+    Traced,
+    /// The fabric cannot be cut.
+    #[error(transparent)]
+    Whole(#[from] Whole),
+}
 
 /// An input that cannot be meant.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -109,15 +134,39 @@ pub fn check_parameters(
 }
 
 impl SimulationInput<'_> {
-    /// The parts in which to work; none if the fabric is to stay whole.
-    pub(super) fn parts(&self) -> Option<Parts> {
-        let watches = self.observe_every.is_some() || self.trace_flows.is_some();
-        if self.groups < 2 || self.external.is_some() || watches {
-            return None;
+    /// The parts in which the run works: of each, a group.
+    ///
+    /// # Errors
+    /// Why the fabric stays whole.
+    pub(super) fn parts(&self) -> Result<Parts, Undivided> {
+        self.parts_of(self.groups)
+    }
+
+    /// The parts in which the run would work in as many groups as it can.
+    ///
+    /// # Errors
+    /// Why it can work in one only.
+    pub fn most_parts(&self) -> Result<Parts, Undivided> {
+        self.parts_of(usize::MAX)
+    }
+
+    /// Here alone is decided whether a run may work in groups.
+    fn parts_of(&self, groups: usize) -> Result<Parts, Undivided> {
+        if self.external.is_some() {
+            return Err(Undivided::External);
+        }
+        if self.observe_every.is_some() {
+            return Err(Undivided::Observed);
+        }
+        if self.trace_flows.is_some() {
+            return Err(Undivided::Traced);
+        }
+        if groups < 2 {
+            return Err(Undivided::OneGroup);
         }
         let hooks = (self.balancer.switch_hooks(), self.balancer.edge_hooks());
         let looks = hooks.0.arriving || hooks.0.queued || hooks.0.timers || hooks.1.traces;
-        Parts::of(self.topology, self.faults, Cut { may_split: !looks, most: self.groups }).ok()
+        Ok(Parts::of(self.topology, self.faults, Cut { may_split: !looks, most: groups })?)
     }
 
     /// Refuses parameters that cannot be meant on this fabric; those of a load balancer from outside are not known.

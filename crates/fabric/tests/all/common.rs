@@ -111,6 +111,7 @@ impl<'a> Run<'a> {
             groups: self.groups,
             threads: self.threads,
             share_from: 0,
+            around: None,
             sample_every: self.sample_every,
             observe_every: self.observe_every,
             paths_of: self.paths_of,

@@ -1,11 +1,12 @@
 //! Runs the benchmark with 128 hosts for a given number of flows, with any key of its spec changed, and prints the
 //! packet-hops: small and deterministic, for counting instructions.
 
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-use weft_lab::Prepared;
 use weft_lab::bench::bench_spec;
+use weft_lab::{Cores, Prepared};
 
 const HOSTS: u32 = 128;
 const USAGE: &str =
@@ -35,7 +36,8 @@ fn packet_hops() -> Result<u64, String> {
         source = source.with(key, value);
     }
     let prepared = Prepared::new(&source).map_err(|error| error.to_string())?;
-    let outcome =
-        prepared.run(&mut |_| ControlFlow::Continue(()), None).map_err(|error| error.to_string())?;
+    let outcome = prepared
+        .run(&mut |_| ControlFlow::Continue(()), None, Cores::UpTo(NonZeroUsize::MIN))
+        .map_err(|error| error.to_string())?;
     Ok(outcome.summary.totals.packet_hops)
 }

@@ -8,6 +8,7 @@ mod model;
 mod path;
 mod resolve;
 pub(crate) mod schema;
+mod threads;
 mod value;
 
 pub use contender::{Contender, Named, Part, check_contenders, slug};
@@ -16,6 +17,7 @@ pub use error::{SpecError, nearest};
 pub use model::{RunSpec, Spec};
 pub use resolve::{Origin, Resolved};
 pub use schema::schema;
+pub use threads::Threads;
 
 pub(crate) use decode::decode;
 pub(crate) use document::parse_value;

@@ -8,6 +8,7 @@ use weft_traffic::TrafficSpec;
 use weft_transport::TransportsSpec;
 use weft_units::{Bytes, Mistake, Span};
 
+use super::threads::Threads;
 use crate::bins::{SizeRange, parse_bins};
 
 /// One run: a fabric, the traffic on it, a transport and a load balancer.
@@ -38,6 +39,10 @@ pub struct RunSpec {
     /// Simulated time that the run may take after the last flow has started. Flows that are not finished then stay
     /// unfinished: they are counted, and are part of no average.
     pub time_limit: Span,
+    /// How many threads work on the run: 1 to 1,024, or `"automatic"`, which is as many as there are cores for it, where that pays.
+    /// No result depends on it: it is no part of the spec's hash, and the store of runs leaves it out.
+    #[serde(skip_serializing_if = "Threads::is_automatic")]
+    pub threads: Threads,
     /// How often to look at all links and receivers, for the tables `samples` and `deliveries`: what each link sent and
     /// held, what each receiver got. Default: never; then it costs nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,6 +66,7 @@ impl Default for RunSpec {
         Self {
             seed: 1,
             time_limit: Span::from_s(10),
+            threads: Threads::Automatic,
             sample_every: None,
             paths_of: None,
             trace_flows: None,

@@ -11,9 +11,10 @@ use weft_units::{Mistake, read_regular_file};
 use super::decode::{Misfit, decode};
 use super::document::{Document, SpecSource};
 use super::error::SpecError;
-use super::model::Spec;
+use super::model::{RunSpec, Spec};
 use super::path::{KeyPath, Step, children};
 use super::schema;
+use super::threads::Threads;
 
 /// A spec with every default written out.
 #[derive(Debug, Clone)]
@@ -22,6 +23,8 @@ pub struct Resolved {
     pub spec: Spec,
     /// The spec as TOML, ready to be run again. Its first lines name the version and the hash.
     pub toml: String,
+    /// The same without what no result depends on, which is what the hash is of: how many threads work.
+    pub result_toml: String,
     /// 128 bits of the SHA-256 of the spec and of the files that it names, in hexadecimal. It does not depend on where
     /// those files are.
     pub hash: String,
@@ -64,10 +67,14 @@ impl Resolved {
         read.and_then(|()| spec.check()).map_err(|mistake| document.error(mistake))?;
         let value = Value::try_from(&spec).map_err(|error| unwritable(&error))?;
         let body = toml::to_string(&spec).map_err(|error| unwritable(&error))?;
-        let hash = hash(&value, &files);
-        let toml = format!("# Weft {}, spec {hash}\n\n{body}", crate::VERSION);
+        let bare = bare(&spec);
+        let bare_value = Value::try_from(&bare).map_err(|error| unwritable(&error))?;
+        let bare_body = toml::to_string(&bare).map_err(|error| unwritable(&error))?;
+        let hash = hash(&bare_value, &files);
+        let headed = |body: &str| format!("# Weft {}, spec {hash}\n\n{body}", crate::VERSION);
+        let (toml, result_toml) = (headed(&body), headed(&bare_body));
         let origins = origins(&value, &document);
-        Ok(Self { spec, toml, hash, origins, source: source.clone() })
+        Ok(Self { spec, toml, result_toml, hash, origins, source: source.clone() })
     }
 
     /// The error that a mistake is, with the place of its key.
@@ -78,18 +85,25 @@ impl Resolved {
         }
     }
 
-    /// `{"spec", "origins", "toml", "spec_hash", "version", "results_version"}`.
+    /// `{"spec", "origins", "toml", "result_toml", "spec_hash", "version", "results_version"}`.
     pub(crate) fn to_json(&self) -> Result<serde_json::Value, SpecError> {
         let spec = serde_json::to_value(&self.spec).map_err(|error| unwritable(&error))?;
         Ok(serde_json::json!({
             "spec": spec,
             "origins": self.origins,
             "toml": self.toml,
+            "result_toml": self.result_toml,
             "spec_hash": self.hash,
             "version": crate::VERSION,
             "results_version": crate::RESULTS_VERSION,
         }))
     }
+}
+
+/// What of a spec its results depend on.
+fn bare(spec: &Spec) -> Spec {
+    let run = RunSpec { threads: Threads::Automatic, ..spec.run.clone() };
+    Spec { run, ..spec.clone() }
 }
 
 fn unwritable(error: &dyn std::fmt::Display) -> SpecError {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use weft_lab::{Outcome, Prepared, SpecSource};
+use weft_lab::{Cores, Outcome, Prepared, SpecSource};
 
 /// Four racks of four hosts, forty short flows: milliseconds of CPU time.
 pub const SMALL: &str = "
@@ -25,6 +25,11 @@ pub fn small(changes: &[(&str, &str)]) -> SpecSource {
 
 /// Runs a spec that is good to its end.
 pub fn run(source: &SpecSource) -> Outcome {
+    run_on(source, Cores::All)
+}
+
+/// The same, on these cores.
+pub fn run_on(source: &SpecSource, cores: Cores) -> Outcome {
     let prepared = Prepared::new(source).unwrap_or_else(|error| panic!("{error}"));
-    prepared.run(&mut |_| ControlFlow::Continue(()), None).unwrap_or_else(|error| panic!("{error}"))
+    prepared.run(&mut |_| ControlFlow::Continue(()), None, cores).unwrap_or_else(|error| panic!("{error}"))
 }

@@ -110,6 +110,21 @@ fn every_setting_of_a_run_has_a_pin() {
 }
 
 #[test]
+fn a_pin_that_says_how_many_threads_work_has_the_hashes_of_the_one_that_does_not() {
+    let pins = Pins::read().pins;
+    let how = |change: &String| change.starts_with("run.threads=");
+    let mut compared = 0;
+    for pin in pins.iter().filter(|pin| pin.set.iter().any(how)) {
+        let rest: Vec<_> = pin.set.iter().filter(|change| !how(change)).collect();
+        let same = pins.iter().find(|other| other.set.iter().eq(rest.iter().copied()));
+        let same = same.unwrap_or_else(|| panic!("{}: no pin has the rest of its changes", pin.name));
+        assert_eq!(pin.tables, same.tables, "{} and {}", pin.name, same.name);
+        compared += 1;
+    }
+    assert!(compared > 0, "{ADVICE}");
+}
+
+#[test]
 fn every_table_has_rows_in_some_pin() {
     let pins = Pins::read().pins;
     let mut empty: BTreeSet<&str> = tables().collect();

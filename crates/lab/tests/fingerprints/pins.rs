@@ -36,7 +36,7 @@ pub struct Pin {
     pub observe: Option<[String; 2]>,
     /// The hash of each table, by name.
     #[serde(default)]
-    tables: BTreeMap<String, String>,
+    pub tables: BTreeMap<String, String>,
 }
 
 /// The names of the tables that a run leaves behind, in the order of its files.

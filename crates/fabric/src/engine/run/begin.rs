@@ -53,7 +53,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         } else {
             SwitchConfigs::default()
         };
-        let parts = input.parts();
+        let parts = input.parts().ok();
         let scheme = input.external.unwrap_or(&mut own);
         let peaks = input.sample_every.map_or(Peaks::NotKept, |_| Peaks::Kept);
         let knowledge = Knowledge::at_start(topology);
@@ -124,6 +124,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             timers: 0,
             sampler: input.sample_every.map(|every| Sampler::new(every, topology, flows)),
             places,
+            around: input.around,
         };
         engine.prepare();
         engine

@@ -23,6 +23,8 @@ pub(super) struct Days {
     pub outboxes: Vec<Outbox>,
     /// With fewer events in the window before, one thread works alone.
     pub share_from: u64,
+    /// How many windows there were.
+    pub windows: u64,
 }
 
 /// What came of some work.
@@ -41,6 +43,7 @@ impl Days {
             slots: (0..groups).map(|_| Slot::new(threads)).collect(),
             outboxes: (0..threads).map(|_| Outbox::new(groups)).collect(),
             share_from,
+            windows: 0,
         }
     }
 }
@@ -87,8 +90,9 @@ impl<T: Transports> Engine<'_, T> {
         let mut work = Work { done: 0, is_over: true };
         let Some(days) = &mut self.days else { return work };
         let finite = if self.finite == 0 { usize::MAX } else { self.finite };
-        let Days { slots, outboxes, length, share_from } = days;
+        let Days { slots, outboxes, length, share_from, windows } = days;
         let (threads, share_from, mut before) = (outboxes.len(), *share_from, *share_from);
+        let around = self.around;
         let board = Board::new(&self.groups, slots, &self.plan, outboxes.len());
         let mut lead = |outbox: &mut Outbox| {
             let mut next = Some(next);
@@ -99,6 +103,7 @@ impl<T: Transports> Engine<'_, T> {
                 let report =
                     if shares { board.lead(window, outbox) } else { board.lead_alone(window, outbox) };
                 (before, work.done) = (report.done, work.done + report.done);
+                *windows += 1;
                 // What is left at the limit's own instant is not before it.
                 work.is_over = window.limit == limit;
                 if work.is_over || report.delivered >= finite || work.done >= budget {
@@ -112,7 +117,10 @@ impl<T: Transports> Engine<'_, T> {
             std::thread::scope(|scope| {
                 for (outbox, thread) in others.iter_mut().zip(1..) {
                     let board = &board;
-                    scope.spawn(move || board.follow(thread, outbox));
+                    scope.spawn(move || match around {
+                        Some(around) => around(&mut || board.follow(thread, outbox)),
+                        None => board.follow(thread, outbox),
+                    });
                 }
                 lead(own);
                 board.dismiss();
@@ -124,7 +132,8 @@ impl<T: Transports> Engine<'_, T> {
     /// All groups work up to the end of a day, event by event in the one order, so that the run can end at an instant.
     fn work_in_order(&mut self, next: Time, limit: (Time, EventKey)) -> Work {
         let mut work = Work { done: 0, is_over: true };
-        let Some(days) = &self.days else { return work };
+        let Some(days) = &mut self.days else { return work };
+        days.windows += 1;
         let last = limit;
         let Window { day, mut limit } = Window::of_day(next, days.length, limit);
         work.is_over = limit == last;

@@ -11,11 +11,12 @@ use weft_units::Time;
 use super::{Engine, inner};
 use crate::engine::group::Group;
 use crate::engine::host::{Host, HostLog, Plan, Receiver, Sender};
+use crate::engine::mail::Outbox;
 use crate::engine::merge::flow_records;
 use crate::engine::network::PacketCounts;
 
 use crate::engine::paths::{PathMeter, PathTotal};
-use crate::engine::results::{FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
+use crate::engine::results::{Cooperation, FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
 use crate::engine::sampler::Samples;
 
 impl<T: Transports> Engine<'_, T> {
@@ -26,6 +27,7 @@ impl<T: Transports> Engine<'_, T> {
         }
         let end = self.now();
         let samples = self.last_samples(end);
+        let cooperation = self.cooperation();
         let Self { topology, groups, plan, faults, places, timers, .. } = self;
         let groups: Vec<Group<'_, T>> = groups
             .into_iter()
@@ -75,8 +77,19 @@ impl<T: Transports> Engine<'_, T> {
             events: packets.hops + timers,
             end,
             memory,
+            cooperation,
             flows,
         }
+    }
+
+    fn cooperation(&self) -> Cooperation {
+        let alone = Cooperation { groups: 1, threads: 1, ..Cooperation::default() };
+        self.days.as_ref().map_or(alone, |days| Cooperation {
+            groups: self.groups.len(),
+            threads: days.outboxes.len(),
+            windows: days.windows,
+            crossings: days.outboxes.iter().map(Outbox::sent).sum(),
+        })
     }
 
     fn last_samples(&mut self, end: Time) -> Option<Samples> {

@@ -1,0 +1,243 @@
+//! On how many threads a run works, and in how many groups of nodes: decided here, once, for every run.
+//!
+//! No result depends on it.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+
+use weft_fabric::{SimulationInput, Undivided};
+use weft_units::Span;
+
+use crate::spec::Threads;
+
+/// A fabric of so many hosts works in groups even on one thread: as a whole it does not fit into a core's cache.
+pub const HOSTS_FOR_GROUPS: usize = 4_096;
+/// With fewer hosts, threads that are not asked for wait for each other more than they work.
+pub const HOSTS_FOR_THREADS: usize = 64;
+/// With less time in which groups need nothing of each other, so do they.
+pub const LOOKAHEAD_FOR_THREADS: Span = Span::from_ns(50);
+/// How many groups there are for each thread, so that none waits long for the one with the most work.
+pub const GROUPS_PER_THREAD: usize = 4;
+
+/// What a run may work on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cores {
+    /// All that the process may use; `run.threads` decides before that.
+    All,
+    /// At most so many, whatever `run.threads` says.
+    UpTo(NonZeroUsize),
+    /// Exactly so, as far as the run may work in groups, and in each window, however little there is to do: for tests.
+    Exactly {
+        /// Groups of nodes, at most.
+        groups: usize,
+        /// Threads.
+        threads: NonZeroUsize,
+    },
+}
+
+/// On how many threads a run works, in how many groups, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// Threads; no more than there are groups.
+    pub threads: usize,
+    /// Groups of nodes; 1 if the fabric is whole.
+    pub groups: usize,
+    /// Why, in words.
+    pub reason: String,
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { threads, groups, reason } = self;
+        write!(f, "{threads} thread{}", if *threads == 1 { "" } else { "s" })?;
+        if *groups > 1 {
+            write!(f, " on {groups} groups of nodes")?;
+        }
+        write!(f, ": {reason}")
+    }
+}
+
+/// What a fabric offers.
+#[derive(Debug, Clone, Copy)]
+struct Offer {
+    hosts: usize,
+    /// Into how many groups it can be cut.
+    pieces: usize,
+    lookahead: Span,
+}
+
+/// Decides for a run whose spec asks for these threads. What the input says of groups and threads does not matter.
+pub fn decide(asked: Threads, cores: Cores, input: &SimulationInput<'_>) -> Decision {
+    let hosts = input.topology.hosts;
+    match input.most_parts() {
+        Err(reason) => whole(&reason),
+        Ok(parts) => {
+            Offer { hosts, pieces: parts.parts.len(), lookahead: parts.lookahead }.decide(asked, cores)
+        }
+    }
+}
+
+fn whole(reason: &Undivided) -> Decision {
+    Decision { threads: 1, groups: 1, reason: reason.to_string() }
+}
+
+impl Offer {
+    fn decide(self, asked: Threads, cores: Cores) -> Decision {
+        let most = match cores {
+            Cores::All => usize::MAX,
+            Cores::UpTo(most) => most.get(),
+            Cores::Exactly { groups, threads } => {
+                let groups = groups.clamp(1, self.pieces);
+                let reason = "as it was asked for".to_owned();
+                return Decision { threads: threads.get().min(groups), groups, reason };
+            }
+        };
+        let capped = |threads: usize| (threads.min(most), threads > most);
+        match asked {
+            Threads::Fixed(count) => match capped(usize::from(count.get())) {
+                (threads, false) => self.on(threads, "as run.threads says"),
+                (threads, true) => {
+                    self.on(threads, &format!("run.threads is {count}, for {}", of_cores(threads)))
+                }
+            },
+            Threads::Automatic => self.automatic(capped(available()).0),
+        }
+    }
+
+    /// What is best with so many cores.
+    fn automatic(self, cores: usize) -> Decision {
+        if self.hosts < HOSTS_FOR_THREADS {
+            let reason =
+                format!("with fewer than {HOSTS_FOR_THREADS} hosts, threads would wait more than work");
+            return Decision { threads: 1, groups: 1, reason };
+        }
+        if self.lookahead < LOOKAHEAD_FOR_THREADS {
+            let reason = format!(
+                "groups of nodes need nothing of each other for {} only, which is less than {LOOKAHEAD_FOR_THREADS}",
+                self.lookahead
+            );
+            return Decision { threads: 1, groups: 1, reason };
+        }
+        self.on(cores, &of_cores(cores))
+    }
+
+    /// So many threads, or as many as there are pieces.
+    fn on(self, threads: usize, why: &str) -> Decision {
+        let threads = threads.clamp(1, self.pieces);
+        let alone = |more: &str| format!("{why}, {more}");
+        if threads > 1 {
+            let groups = self.pieces.min(GROUPS_PER_THREAD * threads);
+            let reason = alone(&format!("and groups need nothing of each other for {}", self.lookahead));
+            return Decision { threads, groups, reason };
+        }
+        if self.hosts < HOSTS_FOR_GROUPS {
+            return Decision {
+                threads,
+                groups: 1,
+                reason: alone("and the fabric as a whole fits into its cache"),
+            };
+        }
+        Decision {
+            threads,
+            groups: self.pieces,
+            reason: alone("and one group after the other fits into its cache"),
+        }
+    }
+}
+
+fn of_cores(count: usize) -> String {
+    if count == 1 { "1 core".to_owned() } else { format!("{count} cores") }
+}
+
+/// How many cores this process may use; 1 if nobody knows.
+fn available() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Prepared, SpecSource};
+
+    const fn offer(hosts: usize, pieces: usize) -> Offer {
+        Offer { hosts, pieces, lookahead: Span::from_us(1) }
+    }
+
+    fn cores(count: usize) -> Cores {
+        Cores::UpTo(NonZeroUsize::new(count).unwrap())
+    }
+
+    fn threads_and_groups(decision: &Decision) -> (usize, usize) {
+        (decision.threads, decision.groups)
+    }
+
+    #[test]
+    fn one_thread_works_on_the_whole_of_a_small_fabric_and_on_one_piece_after_the_other_of_a_large_one() {
+        for (hosts, expected) in [(4_095, (1, 1)), (4_096, (1, 32))] {
+            let decision = offer(hosts, 32).decide(Threads::fixed(1).unwrap(), Cores::All);
+            assert_eq!(threads_and_groups(&decision), expected, "{decision}");
+        }
+    }
+
+    #[test]
+    fn threads_get_four_groups_each_as_far_as_there_are_pieces() {
+        for (pieces, threads, expected) in [(64, 2, (2, 8)), (64, 8, (8, 32)), (5, 2, (2, 5)), (3, 8, (3, 3))]
+        {
+            let decision = offer(1_024, pieces).decide(Threads::fixed(threads).unwrap(), Cores::All);
+            assert_eq!(threads_and_groups(&decision), expected, "{decision}");
+        }
+    }
+
+    #[test]
+    fn without_a_number_small_fabrics_and_short_links_have_one_thread() {
+        let short = Offer { lookahead: Span::from_ns(49), ..offer(10_000, 8) };
+        for (offer, expected) in [
+            (offer(63, 8), "1 thread: with fewer than 64 hosts, threads would wait more than work"),
+            (
+                short,
+                "1 thread: groups of nodes need nothing of each other for 49ns only, which is less than 50ns",
+            ),
+            (
+                offer(64, 8),
+                "2 threads on 8 groups of nodes: 2 cores, and groups need nothing of each other for 1us",
+            ),
+        ] {
+            assert_eq!(offer.decide(Threads::Automatic, cores(2)).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn no_run_works_on_more_cores_than_it_is_given() {
+        let asked = Threads::fixed(8).unwrap();
+        assert_eq!(offer(128, 8).decide(asked, cores(2)).threads, 2);
+        assert_eq!(offer(128, 8).decide(Threads::Automatic, cores(3)).threads, 3);
+        assert_eq!(
+            offer(128, 8).decide(asked, Cores::All).threads,
+            8,
+            "what is asked for wins over what there is"
+        );
+    }
+
+    #[test]
+    fn what_cannot_run_in_groups_says_why() {
+        let decision = |keys: &[(&str, &str)]| {
+            let text = "[traffic]\nload = 0.4\nflows = 20\nworkload = 'web-search'\n[run]\nthreads = 2\n";
+            let source =
+                keys.iter().fold(SpecSource::from_text(text), |source, (key, value)| source.with(key, value));
+            Prepared::new(&source).unwrap().decision(Cores::All).to_string()
+        };
+        assert!(
+            decision(&[]).starts_with("2 threads on 8 groups of nodes: as run.threads says"),
+            "{}",
+            decision(&[])
+        );
+        assert_eq!(
+            decision(&[("run.trace_flows", "3"), ("run.sample_every", "1ms")]),
+            "1 thread: run.trace_flows follows flows through the whole fabric"
+        );
+        assert_eq!(
+            decision(&[("fabric", "{ kind = 'leaf-spine', leaves = 1 }"), ("traffic.pairs", "any")]),
+            "1 thread: without its highest switches the fabric is still in one piece"
+        );
+    }
+}
