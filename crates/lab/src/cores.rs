@@ -22,7 +22,7 @@ pub const GROUPS_PER_THREAD: usize = 4;
 /// What a run may work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cores {
-    /// All that the process may use; `run.threads` decides before that.
+    /// All that the process may use; as many threads as `run.threads` says, if it says so.
     All,
     /// At most so many, whatever `run.threads` says.
     UpTo(NonZeroUsize),
@@ -83,24 +83,23 @@ fn whole(reason: &Undivided) -> Decision {
 
 impl Offer {
     fn decide(self, asked: Threads, cores: Cores) -> Decision {
-        let most = match cores {
-            Cores::All => usize::MAX,
-            Cores::UpTo(most) => most.get(),
+        let (most, free) = match cores {
+            Cores::All => (usize::MAX, available()),
+            Cores::UpTo(most) => (most.get(), most.get()),
             Cores::Exactly { groups, threads } => {
                 let groups = groups.clamp(1, self.pieces);
                 let reason = "as it was asked for".to_owned();
                 return Decision { threads: threads.get().min(groups), groups, reason };
             }
         };
-        let capped = |threads: usize| (threads.min(most), threads > most);
         match asked {
-            Threads::Fixed(count) => match capped(usize::from(count.get())) {
-                (threads, false) => self.on(threads, "as run.threads says"),
-                (threads, true) => {
-                    self.on(threads, &format!("run.threads is {count}, for {}", of_cores(threads)))
-                }
-            },
-            Threads::Automatic => self.automatic(capped(available()).0),
+            Threads::Fixed(count) if usize::from(count.get()) <= most => {
+                self.on(count.get().into(), "as run.threads says")
+            }
+            Threads::Fixed(count) => {
+                self.on(most, &format!("run.threads is {count}, for {}", of_cores(most)))
+            }
+            Threads::Automatic => self.automatic(free),
         }
     }
 
@@ -236,7 +235,7 @@ mod tests {
             "1 thread: run.trace_flows follows flows through the whole fabric"
         );
         assert_eq!(
-            decision(&[("fabric", "{ kind = 'leaf-spine', leaves = 1 }"), ("traffic.pairs", "any")]),
+            decision(&[("fabric", "{ kind = 'leaf-spine', leaves = 1 }"), ("traffic.pairs", "anywhere")]),
             "1 thread: without its highest switches the fabric is still in one piece"
         );
     }
