@@ -12,6 +12,8 @@ use std::collections::BinaryHeap;
 use weft_units::{Span, Time};
 
 use super::link::Link;
+use super::mail::Posted;
+use super::pool::PacketIndex;
 
 /// Who an event is for. The number orders events at the same instant: never renumber, only append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,14 +113,11 @@ impl EventKey {
 pub enum Next {
     /// The packet at the head of this link reaches the far end.
     Arrival(u32),
-    /// A packet that was sent in another part reaches the far end of its link: its place in the mail.
-    Mail(u32),
+    /// This packet, which was sent in another part, reaches the far end of this link, as the fabric numbers it.
+    Mail(PacketIndex, u32),
     /// Anything else.
     Timer(EventKey),
 }
-
-/// A packet from another part: when it arrives, by which link as the fabric numbers them, and its place in the mail.
-pub type Posted = (u64, u32, u32);
 
 /// No link.
 const NONE: u32 = u32::MAX;
@@ -148,6 +147,8 @@ pub struct EventSet {
     limit: (u64, EventKey),
     /// The least time of the heap, the mail and the limit: an arrival before it comes first.
     stop: u64,
+    /// The same without the mail.
+    stop_but_mail: u64,
     /// The fabric's numbers of links, which order events; empty where links have no others.
     numbers: Vec<u32>,
 }
@@ -170,6 +171,7 @@ impl EventSet {
             next_mail: 0,
             limit: (u64::MAX, EventKey(u64::MAX)),
             stop: u64::MAX,
+            stop_but_mail: u64::MAX,
             numbers,
         }
     }
@@ -178,6 +180,7 @@ impl EventSet {
     pub fn push_timer(&mut self, at: Time, key: EventKey) {
         self.heap.push(Reverse((at.as_ps(), key)));
         self.stop = self.stop.min(at.as_ps());
+        self.stop_but_mail = self.stop_but_mail.min(at.as_ps());
     }
 
     /// Takes out nothing from this instant and key on, until there is another limit.
@@ -191,24 +194,19 @@ impl EventSet {
         self.set_limit(at.saturating_add(Span::from_ps(1)), EventKey::new(EventKind::Arrival, 0));
     }
 
-    /// Pieces of mail that have not been taken out.
-    pub fn mail_left(&self) -> usize {
-        self.mail.len() - self.next_mail
-    }
-
-    /// Adds what came by mail. All that came before has been taken out.
-    pub fn post(&mut self, mail: impl Iterator<Item = Posted>) {
+    /// Adds what came by mail, and hands back what room it had for the mail before. All of that has been taken out.
+    pub fn post(&mut self, mail: &mut Vec<Posted>) {
         debug_assert_eq!(self.next_mail, self.mail.len(), "mail of a window is taken out in that window");
-        self.mail.clear();
+        std::mem::swap(&mut self.mail, mail);
         self.next_mail = 0;
-        self.mail.extend(mail);
-        self.mail.sort_unstable();
+        // Stable: what comes by one link at one instant stays in the order in which it was sent.
+        self.mail.sort_by_key(|&(time, link, _)| (time, link));
         self.find_stop();
     }
 
-    /// Takes back the mail that has not been taken out: its places, in order of time.
-    pub fn take_back_mail(&mut self) -> Vec<u32> {
-        let left = self.mail.drain(self.next_mail..).map(|mail| mail.2).collect();
+    /// Takes back the mail that has not been taken out, in order of time.
+    pub fn take_back_mail(&mut self) -> Vec<Posted> {
+        let left = self.mail.drain(self.next_mail..).collect();
         self.find_stop();
         left
     }
@@ -216,7 +214,8 @@ impl EventSet {
     fn find_stop(&mut self) {
         let timer = self.heap.peek().map_or(u64::MAX, |top| top.0.0);
         let mail = self.mail.get(self.next_mail).map_or(u64::MAX, |mail| mail.0);
-        self.stop = timer.min(mail).min(self.limit.0);
+        self.stop_but_mail = timer.min(self.limit.0);
+        self.stop = mail.min(self.stop_but_mail);
     }
 
     /// Adds the link with this number, whose head arrives at `entry.head_arrive`, which must not be in the past.
@@ -283,8 +282,26 @@ impl EventSet {
     }
 
     /// Takes whatever comes first, if that is before the limit: `arrival`, which is the batch's next, mail, or a timer.
-    #[cold]
+    #[inline(never)]
     fn pop_first(&mut self, arrival: Option<(u64, u32)>) -> Option<(Time, Next)> {
+        let others = arrival.map_or(self.stop_but_mail, |(time, _)| time.min(self.stop_but_mail));
+        if let Some(&(time, link, index)) = self.mail.get(self.next_mail)
+            && time < others
+        {
+            self.next_mail += 1;
+            let next = self.mail.get(self.next_mail).map_or(u64::MAX, |mail| mail.0);
+            self.stop = next.min(self.stop_but_mail);
+            if arrival.is_none() {
+                self.loaded = self.loaded.max(time >> self.shift);
+            }
+            return Some((Time::from_ps(time), Next::Mail(index, link)));
+        }
+        self.pop_first_of_several(arrival)
+    }
+
+    /// The same where several may be at one instant, or a timer or the limit is first.
+    #[cold]
+    fn pop_first_of_several(&mut self, arrival: Option<(u64, u32)>) -> Option<(Time, Next)> {
         let by_link = |link| EventKey::new(EventKind::Arrival, link);
         let of_batch = arrival.map(|(time, link)| (time, by_link(self.number_of(link))));
         let of_mail = self.mail.get(self.next_mail).map(|&(time, link, _)| (time, by_link(link)));
@@ -297,7 +314,8 @@ impl EventSet {
         }
         let next = if of_mail == first {
             self.next_mail += 1;
-            Next::Mail(self.mail[self.next_mail - 1].2)
+            let (_, link, index) = self.mail[self.next_mail - 1];
+            Next::Mail(index, link)
         } else {
             self.heap.pop();
             self.what(key)
@@ -476,7 +494,7 @@ mod tests {
     fn key_of(next: Next) -> EventKey {
         match next {
             Next::Arrival(link) => EventKey::new(EventKind::Arrival, link),
-            Next::Mail(place) => EventKey::new(EventKind::Arrival, 1_000 + place),
+            Next::Mail(place, _) => EventKey::new(EventKind::Arrival, 1_000 + place),
             Next::Timer(key) => key,
         }
     }
@@ -558,14 +576,14 @@ mod tests {
                 under_way.sort_unstable();
                 under_way.dedup_by_key(|mail: &mut Posted| (mail.0, mail.1));
                 let due = under_way.partition_point(|mail| mail.0 < end);
-                events.post(under_way.drain(..due).inspect(|mail| {
-                    expected.insert((mail.0, EventKey::new(EventKind::Arrival, mail.1)));
-                }));
+                let mut mail: Vec<Posted> = under_way.drain(..due).collect();
+                expected.extend(mail.iter().map(|mail| (mail.0, EventKey::new(EventKind::Arrival, mail.1))));
+                events.post(&mut mail);
                 events.set_limit(Time::from_ps(end), EventKey(0));
                 while let Some((time, next)) = events.pop(&mut links) {
                     let key = match next {
                         Next::Arrival(link) => EventKey::new(EventKind::Arrival, 2 * link),
-                        Next::Mail(place) => EventKey::new(EventKind::Arrival, 2 * place + 1),
+                        Next::Mail(_, link) => EventKey::new(EventKind::Arrival, link),
                         Next::Timer(key) => key,
                     };
                     prop_assert!(time.as_ps() < end);

@@ -9,7 +9,7 @@ use weft_units::Time;
 
 use super::event_set::{EventKey, EventKind, Next};
 use super::host::{Common, Here, Host, Nic, Plan, Side};
-use super::mail::{Bag, Beside, Mailbox, Outbox};
+use super::mail::{Bag, Beside, Mailbox, Outbox, Posted};
 use super::network::Network;
 use super::pool::PacketIndex;
 
@@ -53,7 +53,8 @@ pub struct Group<'a, T: Transports> {
     pub timers: u64,
     /// What has come from other groups, and of today what has been looked at.
     pub mailbox: Option<Mailbox>,
-    bag: Bag,
+    /// Room for the mail of a day.
+    mail: Vec<Posted>,
 }
 
 /// One host and what a call there can reach.
@@ -87,7 +88,7 @@ impl<'a, T: Transports> Group<'a, T> {
             last,
             timers: 0,
             mailbox,
-            bag: Bag::default(),
+            mail: Vec::new(),
         }
     }
 
@@ -118,10 +119,7 @@ impl<'a, T: Transports> Group<'a, T> {
                         self.receive(plan, index);
                     }
                 }
-                Next::Mail(place) => {
-                    let (packet, beside) = self.bag.open(place);
-                    self.network.arrive_by_mail(packet, beside);
-                }
+                Next::Mail(index, link) => self.network.arrive_by_mail(index, link),
                 Next::Timer(key) => self.timer(plan, key),
             }
         }
@@ -134,10 +132,8 @@ impl<'a, T: Transports> Group<'a, T> {
         if mailbox.has_handed_out(day) {
             return;
         }
-        self.bag.clear();
-        mailbox.hand_out(day, &mut self.bag);
-        let posted = (0u32..).zip(self.bag.packets());
-        self.network.events.post(posted.map(|(place, packet)| (packet.arrive.as_ps(), packet.next, place)));
+        mailbox.hand_out(day, &mut self.mail);
+        self.network.events.post(&mut self.mail);
     }
 
     /// Puts the mail of a day back that has begun, as far as it has not arrived.
@@ -145,17 +141,13 @@ impl<'a, T: Transports> Group<'a, T> {
         let Some(mailbox) = self.mailbox.as_mut().filter(|mailbox| mailbox.has_handed_out(day)) else {
             return;
         };
-        let mut left = Bag::default();
-        for place in self.network.events.take_back_mail() {
-            let (packet, beside) = self.bag.open(place);
-            left.push(packet, beside);
-        }
-        mailbox.take_in_again(day, &mut left);
+        mailbox.take_in_again(day, self.network.events.take_back_mail());
     }
 
     /// Takes back what was posted to this group over a link, by arrival. None of it is of a day that has begun.
     pub fn take_back(&mut self, link: u32) -> Vec<(Packet, Option<Beside>)> {
-        self.mailbox.as_mut().map(|mailbox| mailbox.take_back(link)).unwrap_or_default()
+        let posted = self.mailbox.as_mut().map(|mailbox| mailbox.take_back(link)).unwrap_or_default();
+        posted.into_iter().map(|(_, _, index)| self.network.take_out(index)).collect()
     }
 
     /// Works up to the limit; what leaves goes into this outbox. Returns how many events that were.
@@ -197,29 +189,15 @@ impl<'a, T: Transports> Group<'a, T> {
 
     /// Takes in mail from other groups.
     pub fn put(&mut self, bag: &mut Bag) {
-        if let Some(mailbox) = &mut self.mailbox {
-            bag.empty(|packet, beside| mailbox.put(packet, beside));
-        }
-    }
-
-    /// How many packets are on their way here.
-    fn mail(&self) -> usize {
-        self.network.events.mail_left() + self.mailbox.as_ref().map_or(0, Mailbox::len)
-    }
-
-    /// Whether no mail is on its way here.
-    pub fn awaits_no_mail(&self) -> bool {
-        self.mail() == 0
+        let (Some(mailbox), network) = (&mut self.mailbox, &mut self.network) else { return };
+        bag.empty(|packet, beside| {
+            mailbox.put((packet.arrive.as_ps(), packet.next, network.take_in(packet, beside)));
+        });
     }
 
     /// Whether nothing will ever happen here again.
     pub fn is_idle(&self) -> bool {
-        self.network.events.next_time().is_none() && self.awaits_no_mail()
-    }
-
-    /// Packets that are in this group's links, or on their way here.
-    pub fn in_flight(&self) -> u64 {
-        self.network.in_flight() + self.mail() as u64
+        self.next_time().is_none()
     }
 
     /// A packet reached its host.

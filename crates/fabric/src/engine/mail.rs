@@ -8,6 +8,8 @@ use std::sync::Arc;
 use weft_packet::Packet;
 use weft_units::{Span, Time};
 
+use super::pool::PacketIndex;
+
 /// What travels beside a packet.
 #[derive(Debug, Clone, Default)]
 pub struct Beside {
@@ -41,37 +43,19 @@ impl Bag {
         self.packets.is_empty()
     }
 
-    /// How many packets are in it.
-    pub const fn len(&self) -> usize {
-        self.packets.len()
-    }
-
-    /// The packets, by place.
-    pub fn packets(&self) -> &[Packet] {
-        &self.packets
-    }
-
-    /// A packet and what travels beside it. That is taken out.
-    #[inline]
-    pub fn open(&mut self, place: u32) -> (Packet, Option<Beside>) {
-        let found = self.beside.binary_search_by_key(&place, |of| of.0);
-        let beside = found.ok().map(|found| std::mem::take(&mut self.beside[found].1));
-        (self.packets[place as usize], beside)
-    }
-
     /// Empties it, and hands out each packet with what travels beside it, in order.
-    pub fn empty(&mut self, mut take: impl FnMut(Packet, Option<Beside>)) {
-        let mut beside = self.beside.drain(..).peekable();
-        for (place, packet) in (0u32..).zip(self.packets.drain(..)) {
-            let own = beside.next_if(|of| of.0 == place);
-            take(packet, own.map(|of| of.1));
+    #[inline]
+    pub fn empty(&mut self, mut take: impl FnMut(&Packet, Option<Beside>)) {
+        if self.beside.is_empty() {
+            self.packets.iter().for_each(|packet| take(packet, None));
+        } else {
+            let mut beside = self.beside.drain(..).peekable();
+            for (place, packet) in (0u32..).zip(&self.packets) {
+                let own = beside.next_if(|of| of.0 == place);
+                take(packet, own.map(|of| of.1));
+            }
         }
-    }
-
-    /// Throws away what is in it.
-    pub fn clear(&mut self) {
         self.packets.clear();
-        self.beside.clear();
     }
 
     /// Puts what is in another one behind what is in this one.
@@ -139,69 +123,84 @@ impl Outbox {
     }
 }
 
-/// Days in a page, and pages ahead that have a bag of their own.
+/// A packet from another part: when it arrives, in ps, by which link as the fabric numbers them, and its place in the pool.
+pub type Posted = (u64, u32, PacketIndex);
+
+/// Days in a page, and pages ahead that have a list of their own.
 const PAGE: u64 = 64;
 
 /// The mail that one part has still to receive: by day as far as the page of today goes, by page for the pages that follow, and
-/// what is further ahead.
+/// what is further ahead. Mail that comes by one link stays in the order in which it was put in.
 #[derive(Debug)]
 pub struct Mailbox {
     day_ps: u64,
-    days: Box<[Bag]>,
-    pages: Box<[Bag]>,
+    days: Box<[Vec<Posted>]>,
+    pages: Box<[Vec<Posted>]>,
     /// Which days and pages hold something.
     days_used: u64,
     pages_used: u64,
-    far: Bag,
+    far: Vec<Posted>,
     /// The first page of which `far` holds something.
     far_page: u64,
     /// Days before this one have been handed out.
     today: u64,
+    /// Room that lists had which hold nothing now: the last one is used first, and still warm.
+    spare: Vec<Vec<Posted>>,
 }
 
 impl Mailbox {
     /// Empty, with days of this length, which is not zero.
     pub fn new(day: Span) -> Self {
-        let bags = || (0..PAGE).map(|_| Bag::default()).collect();
+        let lists = || (0..PAGE).map(|_| Vec::new()).collect();
         Self {
             day_ps: day.as_ps(),
-            days: bags(),
-            pages: bags(),
+            days: lists(),
+            pages: lists(),
             days_used: 0,
             pages_used: 0,
-            far: Bag::default(),
+            far: Vec::new(),
             far_page: u64::MAX,
             today: 0,
+            spare: Vec::new(),
         }
     }
 
-    /// Takes in a packet, for a day that has not been handed out.
+    /// Takes in a piece of mail, for a day that has not been handed out.
     #[inline]
-    pub fn put(&mut self, packet: Packet, beside: Option<Beside>) {
-        let day = packet.arrive.as_ps() / self.day_ps;
+    pub fn put(&mut self, posted: Posted) {
+        let day = posted.0 / self.day_ps;
         debug_assert!(day >= self.today, "mail comes before its day begins");
         let (page, ahead) = (day / PAGE, day / PAGE - self.today / PAGE);
-        if ahead == 0 {
-            self.days_used |= 1 << (day % PAGE);
-            self.days[(day % PAGE) as usize].push(packet, beside);
+        let (used, list, place) = if ahead == 0 {
+            (&mut self.days_used, &mut self.days, day % PAGE)
         } else if ahead < PAGE {
-            self.pages_used |= 1 << (page % PAGE);
-            self.pages[(page % PAGE) as usize].push(packet, beside);
+            (&mut self.pages_used, &mut self.pages, page % PAGE)
         } else {
             self.far_page = self.far_page.min(page);
-            self.far.push(packet, beside);
+            return self.far.push(posted);
+        };
+        let list = &mut list[place as usize];
+        if *used >> place & 1 == 0 {
+            *used |= 1 << place;
+            *list = self.spare.pop().unwrap_or_default();
         }
+        list.push(posted);
     }
 
-    /// Hands out the mail of a day, in no order, into `bag`, which is empty. The days before it hold none, unless they were
+    /// Hands out the mail of a day, in no order, in place of what is in `mail`. The days before it hold none, unless they were
     /// handed out. Nothing if the day has been handed out.
-    pub fn hand_out(&mut self, day: u64, bag: &mut Bag) {
+    pub fn hand_out(&mut self, day: u64, mail: &mut Vec<Posted>) {
+        mail.clear();
         if day < self.today {
             return;
         }
         self.turn_to(day);
-        self.days_used &= !(1 << (day % PAGE));
-        std::mem::swap(bag, &mut self.days[(day % PAGE) as usize]);
+        let place = day % PAGE;
+        if self.days_used >> place & 1 == 1 {
+            self.days_used &= !(1 << place);
+            let own = std::mem::take(&mut self.days[place as usize]);
+            self.spare.push(std::mem::replace(mail, own));
+        }
         self.turn_to(day + 1);
     }
 
@@ -211,49 +210,52 @@ impl Mailbox {
     }
 
     /// Takes mail of the last day back that was handed out, and will hand it out again.
-    pub fn take_in_again(&mut self, day: u64, bag: &mut Bag) {
+    pub fn take_in_again(&mut self, day: u64, mail: Vec<Posted>) {
         debug_assert!(day + 1 == self.today, "only the day before can be had again");
-        if day / PAGE != self.today / PAGE {
-            // The days of the new page wait with the pages again.
-            let opened = self.all_of_days();
-            self.today = day;
-            for (packet, beside) in opened {
-                self.put(packet, beside);
-            }
-        }
+        // The days of a new page wait with the pages again.
+        let opened = if day / PAGE == self.today / PAGE { Vec::new() } else { self.take_days() };
         self.today = day;
-        bag.empty(|packet, beside| self.put(packet, beside));
+        for posted in opened.into_iter().chain(mail) {
+            self.put(posted);
+        }
     }
 
-    fn all_of_days(&mut self) -> Vec<(Packet, Option<Beside>)> {
-        let mut all = Vec::new();
+    fn take_days(&mut self) -> Vec<Posted> {
         self.days_used = 0;
-        self.days.iter_mut().for_each(|bag| bag.empty(|packet, beside| all.push((packet, beside))));
-        all
+        self.days.iter_mut().flat_map(std::mem::take).collect()
     }
 
     /// Makes this day today. With a new page its days are sorted out, and so are pages that were too far ahead.
+    #[inline]
     fn turn_to(&mut self, day: u64) {
         let (before, page) = (self.today / PAGE, day / PAGE);
         self.today = day;
-        if page == before {
-            return;
+        if page != before {
+            self.open(page);
         }
+    }
+
+    fn open(&mut self, page: u64) {
         if self.far_page < page + PAGE {
             self.far_page = u64::MAX;
-            let mut far = std::mem::take(&mut self.far);
-            far.empty(|packet, beside| self.put(packet, beside));
+            for posted in std::mem::take(&mut self.far) {
+                self.put(posted);
+            }
         }
-        if self.pages_used >> (page % PAGE) & 1 == 1 {
-            self.pages_used &= !(1 << (page % PAGE));
-            let mut opened = std::mem::take(&mut self.pages[(page % PAGE) as usize]);
-            opened.empty(|packet, beside| self.put(packet, beside));
-            self.pages[(page % PAGE) as usize] = opened;
+        let place = page % PAGE;
+        if self.pages_used >> place & 1 == 1 {
+            self.pages_used &= !(1 << place);
+            let mut opened = std::mem::take(&mut self.pages[place as usize]);
+            for posted in opened.drain(..) {
+                self.put(posted);
+            }
+            self.spare.push(opened);
         }
     }
 
     /// The first day for which there may be mail: none before it; none if there is no mail.
-    pub fn next_day(&self) -> Option<u64> {
+    #[inline]
+    fn next_day(&self) -> Option<u64> {
         let (page, place) = (self.today / PAGE, self.today % PAGE);
         let days = self.days_used >> place;
         if days > 0 {
@@ -265,28 +267,18 @@ impl Mailbox {
     }
 
     /// When the first packet arrives, or an instant before; none if there is no mail.
+    #[inline]
     pub fn next_time(&self) -> Option<Time> {
         self.next_day().map(|day| Time::from_ps(day * self.day_ps))
     }
 
-    /// How many packets wait.
-    pub fn len(&self) -> usize {
-        let bags = self.days.iter().chain(&self.pages).chain(std::iter::once(&self.far));
-        bags.map(Bag::len).sum()
-    }
-
     /// Takes out what comes by a link, by arrival: the link changes its condition.
-    pub fn take_back(&mut self, link: u32) -> Vec<(Packet, Option<Beside>)> {
-        let (mut taken, mut kept) = (Vec::new(), Bag::default());
-        let bags = self.days.iter_mut().chain(&mut self.pages).chain(std::iter::once(&mut self.far));
-        for bag in bags {
-            bag.empty(|packet, beside| {
-                if packet.next == link { taken.push((packet, beside)) } else { kept.push(packet, beside) }
-            });
-            bag.append(&mut kept);
-        }
+    pub fn take_back(&mut self, link: u32) -> Vec<Posted> {
+        let lists = self.days.iter_mut().chain(&mut self.pages).chain(std::iter::once(&mut self.far));
+        let mut taken: Vec<Posted> =
+            lists.flat_map(|list| list.extract_if(.., |posted| posted.1 == link)).collect();
         // Stable: packets that arrive at one instant stay in the order in which they were posted.
-        taken.sort_by_key(|(packet, _)| packet.arrive);
+        taken.sort_by_key(|posted| posted.0);
         taken
     }
 }

@@ -14,7 +14,7 @@ use super::link::{FarEnd, Link, Profiles};
 use super::mail::Outbox;
 use super::observer::Observer;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
-use super::post::{Addresses, PostOffice};
+use super::post::{Addresses, PostOffice, STAYS};
 use super::scheduled_port::ScheduledPort;
 use super::site::Site;
 use super::special::{Peaks, Queued, Special};
@@ -220,10 +220,10 @@ impl<'a> Network<'a> {
 
     /// Makes it the part with this number of a fabric that is cut.
     pub fn join(&mut self, own: u32, addresses: Arc<Addresses>) {
-        let crosses = |link: u32| self.site.may_leave(link).then_some(Time::ZERO);
-        let latest: Vec<Option<Time>> = (0..self.site.link_count() as u32).map(crosses).collect();
-        for (link, crosses) in self.links.iter_mut().zip(&latest) {
-            link.is_special |= crosses.is_some();
+        let latest = |link: u32| if self.site.may_leave(link) { 0 } else { STAYS };
+        let latest: Vec<u64> = (0..self.site.link_count() as u32).map(latest).collect();
+        for (link, &latest) in self.links.iter_mut().zip(&latest) {
+            link.is_special |= latest != STAYS;
         }
         self.office = Some(PostOffice { own, addresses, latest, outbox: Outbox::default() });
     }

@@ -6,7 +6,7 @@ use weft_units::Time;
 
 use super::mail::{Beside, Outbox};
 use super::network::Network;
-use super::pool::PacketIndex;
+use super::pool::{NO_PACKET, PacketIndex, Pool};
 
 /// Which part packets go to that leave theirs.
 #[derive(Debug)]
@@ -40,14 +40,26 @@ impl Addresses {
     }
 }
 
+/// Of a link that leads to no other part.
+pub const STAYS: u64 = u64::MAX;
+
+/// Takes a packet out of a pool, with what travels beside it.
+#[inline]
+fn take_out(pool: &mut Pool, index: PacketIndex) -> (Packet, Option<Beside>) {
+    let option = pool.option(index);
+    let packet = pool.remove(index);
+    let contents = pool.contents().take(&packet);
+    (packet, (option > 0 || contents.is_some()).then_some(Beside { option, contents }))
+}
+
 /// The post office of a part: what leaves it.
 pub struct PostOffice {
     /// The part's number.
     pub own: u32,
     /// Which part is whose.
     pub addresses: std::sync::Arc<Addresses>,
-    /// By link: if it may lead to another part, when the last packet arrives that was put on it.
-    pub latest: Vec<Option<Time>>,
+    /// By link: when the last packet arrives that was put on it, in ps; [`STAYS`] if it leads to no other part.
+    pub latest: Vec<u64>,
     /// What is to be carried to other parts.
     pub outbox: Outbox,
 }
@@ -58,34 +70,32 @@ impl Network<'_> {
     #[inline]
     pub(super) fn post(&mut self, link: u32, index: PacketIndex, at_ps: u64) -> Result<u64, ()> {
         let Some(office) = &mut self.office else { return Ok(at_ps) };
-        let Some(latest) = &mut office.latest[link as usize] else { return Ok(at_ps) };
-        *latest = Time::from_ps(at_ps).max(*latest);
+        let latest = &mut office.latest[link as usize];
+        if *latest == STAYS {
+            return Ok(at_ps);
+        }
+        *latest = at_ps.max(*latest);
         let arrive = *latest;
         let number = self.site.number(link);
         let packet = &mut self.pool[index];
         let part = office.addresses.part(self.topology, number, packet);
         if part == office.own {
-            return Ok(arrive.as_ps());
+            return Ok(arrive);
         }
-        (packet.arrive, packet.next) = (arrive, number);
-        self.send_away(part, index);
+        (packet.arrive, packet.next) = (Time::from_ps(arrive), number);
+        let (packet, beside) = take_out(&mut self.pool, index);
+        office.outbox.post(part, packet, beside);
         Err(())
     }
 
-    fn send_away(&mut self, part: u32, index: PacketIndex) {
-        let Some(office) = &mut self.office else { return };
-        let option = self.pool.option(index);
-        let packet = self.pool.remove(index);
-        let contents = self.pool.contents().take(&packet);
-        let beside = (option > 0 || contents.is_some()).then_some(Beside { option, contents });
-        office.outbox.post(part, packet, beside);
+    /// Takes a packet out, with what travels beside it.
+    pub fn take_out(&mut self, index: PacketIndex) -> (Packet, Option<Beside>) {
+        take_out(&mut self.pool, index)
     }
 
-    /// A packet comes from another part.
+    /// A packet that was sent in another part reaches the far end of a link, as the fabric numbers it.
     #[inline]
-    pub fn arrive_by_mail(&mut self, packet: Packet, beside: Option<Beside>) {
-        let number = packet.next;
-        let index = self.take_in(packet, beside);
+    pub fn arrive_by_mail(&mut self, index: PacketIndex, number: u32) {
         self.counts.hops += 1;
         let to = self.topology.links[number as usize].to.0 - self.topology.hosts as u32;
         let Some(at) = self.site.far_end(to) else { return };
@@ -97,18 +107,23 @@ impl Network<'_> {
     }
 
     /// Puts a packet from another part into the pool, with what travels beside it.
-    fn take_in(&mut self, mut packet: Packet, beside: Option<Beside>) -> PacketIndex {
-        let option = beside.as_ref().map_or(0, |beside| beside.option);
-        if let Some(contents) = beside.and_then(|beside| beside.contents) {
-            let mut body = packet.message_body();
-            body.contents = Some(self.pool.contents().keep(contents));
-            packet.set_message_body(body);
-        }
-        let index = self.pool.insert(packet);
-        if option > 0 || self.pool.has_options() {
-            self.pool.set_option(index, option);
+    #[inline]
+    pub fn take_in(&mut self, packet: &Packet, beside: Option<Beside>) -> PacketIndex {
+        let index = self.pool.insert(*packet);
+        if beside.is_some() || self.pool.has_options() {
+            self.keep(index, beside.unwrap_or_default());
         }
         index
+    }
+
+    #[cold]
+    fn keep(&mut self, index: PacketIndex, beside: Beside) {
+        self.pool.set_option(index, beside.option);
+        if let Some(contents) = beside.contents {
+            let mut body = self.pool[index].message_body();
+            body.contents = Some(self.pool.contents().keep(contents));
+            self.pool[index].set_message_body(body);
+        }
     }
 
     /// Puts packets back on the link by which they left this part, in the order in which they arrive: the link changes its
@@ -116,7 +131,7 @@ impl Network<'_> {
     pub(super) fn recall(&mut self, link: u32, posted: Vec<(Packet, Option<Beside>)>) {
         let mut members: Vec<PacketIndex> = Vec::with_capacity(posted.len());
         for (packet, beside) in posted {
-            let index = self.take_in(packet, beside);
+            let index = self.take_in(&packet, beside);
             if let Some(&ahead) = members.last() {
                 self.pool[ahead].next = index;
             }
@@ -131,16 +146,13 @@ impl Network<'_> {
 
     /// Posts again what is on a link that leads to another part, when its condition has changed.
     pub(super) fn post_again(&mut self, link: u32) {
-        let is_crossing = |office: &mut super::post::PostOffice| office.latest[link as usize].is_some();
-        if !self.office.as_mut().is_some_and(is_crossing) {
-            return;
+        match &mut self.office {
+            Some(office) if office.latest[link as usize] != STAYS => office.latest[link as usize] = 0,
+            _ => return,
         }
         let members = self.take_members(link);
         let state = &mut self.links[link as usize];
-        (state.head, state.tail) = (super::pool::NO_PACKET, super::pool::NO_PACKET);
-        if let Some(office) = &mut self.office {
-            office.latest[link as usize] = Some(Time::ZERO);
-        }
+        (state.head, state.tail) = (NO_PACKET, NO_PACKET);
         for index in members {
             let arrive = self.pool[index].arrive.as_ps();
             // What goes to this part went on here before the change, too.

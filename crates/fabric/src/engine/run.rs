@@ -167,7 +167,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         let Some(sampler) = &mut self.sampler else { return };
         sampler.deliveries.sum_up(&self.plan, self.groups.iter_mut().flat_map(|group| &inner(group).hosts));
         let groups = || self.groups.iter().map(|group| locked(group));
-        let is_empty = groups().all(|group| group.network.is_empty() && group.awaits_no_mail());
+        let is_empty = groups().all(|group| group.network.is_empty());
         let timers = groups().filter_map(|group| group.network.events.next_timer()).min();
         let next = timers.into_iter().chain(self.agenda.peek().map(|item| item.0.0)).min();
         let (groups, places) = (&mut self.groups, &self.places);

@@ -1,5 +1,5 @@
 //! Whatever the fabric, the faults, the transport and the scheme: no packet is lost sight of, no flow beats its ideal,
-//! and a second run, in any number of groups of nodes and on any number of threads, is the same run.
+//! and a second run, in any number of groups of nodes, is the same run.
 
 use proptest::prelude::*;
 use weft_balance::balancers;
@@ -164,7 +164,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(800))]
 
     #[test]
-    fn every_packet_is_accounted_for_and_groups_and_threads_leave_no_trace(
+    fn every_packet_is_accounted_for_and_groups_leave_no_trace(
         fabric_text in any_fabric(),
         faults in any_fault(),
         raw in any_flows(),
@@ -172,7 +172,6 @@ proptest! {
         balancer in any_balancer(),
         sample_every in prop::sample::select(vec![None, Some(Span::from_us(7))]),
         groups in 1usize..9,
-        threads in prop::sample::select(vec![1, 1, 1, 1, 1, 1, 1, 1, 1, 2]),
     ) {
         let fabric = fabric(&format!("{fabric_text}{faults}"));
         let hosts = fabric.topology.hosts as u16;
@@ -195,7 +194,7 @@ proptest! {
             }
             prop_assert!(record.acknowledged.is_none() || record.acknowledged >= record.delivered);
         }
-        let again = Run { groups, threads, ..run }.flows(&flows);
+        let again = Run { groups, ..run }.flows(&flows);
         // Every part keeps its own pool and tables.
         prop_assert_eq!(Results { memory: results.memory, ..again }, results);
     }

@@ -20,19 +20,19 @@ fn contents(bag: &mut Bag) -> Vec<(u64, Option<u32>)> {
 }
 
 /// Hands out days up to the first with mail, and its mail.
-fn next_mail(mailbox: &mut Mailbox) -> Option<(u64, Bag)> {
+fn next_mail(mailbox: &mut Mailbox) -> Option<(u64, Vec<Posted>)> {
     loop {
         let day = mailbox.next_day()?;
-        let mut bag = Bag::default();
-        mailbox.hand_out(day, &mut bag);
-        if !bag.is_empty() {
-            return Some((day, bag));
+        let mut mail = Vec::new();
+        mailbox.hand_out(day, &mut mail);
+        if !mail.is_empty() {
+            return Some((day, mail));
         }
     }
 }
 
 proptest! {
-    /// Each packet is handed out on its day, once, with what travels beside it, however far ahead it was posted.
+    /// Each piece is handed out on its day, once, however far ahead it was posted, and in order if it came by one link.
     #[test]
     fn mail_is_handed_out_on_its_day(
         delays in prop::collection::vec(prop_oneof![0u64..2_000, 0u64..2_000_000], 1..200),
@@ -40,50 +40,73 @@ proptest! {
         return_every in 2usize..9,
     ) {
         let mut mailbox = Mailbox::new(Span::from_ps(day));
-        let mut expected: Vec<(u64, Option<u32>)> = Vec::new();
+        let mut expected: Vec<Posted> = Vec::new();
         for (number, delay) in delays.iter().enumerate() {
-            let at = mailbox.today * day + delay;
-            mailbox.put(packet(at, number as u32), beside(number as u32));
-            expected.push((at, beside(number as u32).map(|beside| beside.option)));
-            prop_assert_eq!(mailbox.len(), expected.len());
+            let posted = (mailbox.today * day + delay, 0, number as PacketIndex);
+            mailbox.put(posted);
+            expected.push(posted);
             if number % 3 == 0 {
-                let first = expected.iter().map(|(at, _)| at / day).min().unwrap();
+                let first = expected.iter().map(|(at, ..)| at / day).min().unwrap();
                 prop_assert!(mailbox.next_day().unwrap() <= first);
-                let (today, mut bag) = next_mail(&mut mailbox).unwrap();
+                let (today, mut mail) = next_mail(&mut mailbox).unwrap();
                 prop_assert_eq!(today, first);
                 if number.is_multiple_of(return_every) {
-                    mailbox.take_in_again(today, &mut bag);
-                    prop_assert_eq!(mailbox.len(), expected.len());
+                    mailbox.take_in_again(today, mail);
                     let again = next_mail(&mut mailbox).unwrap();
                     prop_assert_eq!(again.0, today);
-                    bag = again.1;
+                    mail = again.1;
                 }
-                let mut due: Vec<_> = expected.extract_if(.., |(at, _)| *at / day == today).collect();
-                due.sort_unstable();
-                let mut found = contents(&mut bag);
-                found.sort_unstable();
-                prop_assert_eq!(found, due);
+                let due: Vec<_> = expected.extract_if(.., |(at, ..)| *at / day == today).collect();
+                mail.sort_unstable_by_key(|&(.., number)| number);
+                prop_assert_eq!(mail, due);
             }
         }
-        while let Some((today, mut bag)) = next_mail(&mut mailbox) {
-            let due = expected.extract_if(.., |(at, _)| *at / day == today).count();
-            prop_assert_eq!(contents(&mut bag).len(), due);
+        while let Some((today, mail)) = next_mail(&mut mailbox) {
+            let due = expected.extract_if(.., |(at, ..)| *at / day == today).count();
+            prop_assert_eq!(mail.len(), due);
         }
         prop_assert!(expected.is_empty() && mailbox.next_day().is_none());
     }
 
     #[test]
+    fn mail_for_one_instant_stays_in_the_order_in_which_it_was_put_in(
+        days in prop::collection::vec(0u64..9_000, 1..60),
+        between in 0u64..70,
+    ) {
+        let mut mailbox = Mailbox::new(Span::from_ps(1));
+        let mut number = 0;
+        for &day in &days {
+            for _ in 0..3 {
+                mailbox.put((mailbox.today + day, 0, number));
+                number += 1;
+            }
+            let today = mailbox.today;
+            if mailbox.next_day().is_some_and(|next| next >= today + between) {
+                mailbox.hand_out(today + between, &mut Vec::new());
+            }
+        }
+        while let Some((_, mail)) = next_mail(&mut mailbox) {
+            prop_assert!(mail.is_sorted_by_key(|&(.., number)| number));
+        }
+    }
+
+    #[test]
     fn what_comes_by_a_link_is_taken_back_in_order(arrivals in prop::collection::vec(0u64..100_000, 0..100)) {
         let mut mailbox = Mailbox::new(Span::from_ps(7));
-        for (number, &at) in arrivals.iter().enumerate() {
-            mailbox.put(packet(at, number as u32 % 3), beside(number as u32));
+        for (number, &at) in (0u32..).zip(&arrivals) {
+            mailbox.put((at, number % 3, number));
         }
-        let mut own: Vec<_> = (0..).zip(&arrivals).filter(|(number, _)| number % 3 == 1).collect();
-        own.sort_by_key(|&(_, at)| at);
-        let taken = mailbox.take_back(1);
-        prop_assert_eq!(taken.len(), own.len());
-        prop_assert!(taken.iter().zip(own).all(|((packet, _), (_, &at))| packet.arrive.as_ps() == at));
-        prop_assert_eq!(mailbox.len(), arrivals.len() - taken.len());
+        let mut own: Vec<Posted> =
+            (0u32..).zip(&arrivals).map(|(number, &at)| (at, number % 3, number)).collect();
+        own.retain(|posted| posted.1 == 1);
+        own.sort_by_key(|posted| posted.0);
+        let count = own.len();
+        prop_assert_eq!(mailbox.take_back(1), own);
+        let mut left = 0;
+        while let Some((_, mail)) = next_mail(&mut mailbox) {
+            left += mail.len();
+        }
+        prop_assert_eq!(left, arrivals.len() - count);
     }
 }
 
@@ -110,7 +133,6 @@ fn a_bag_keeps_what_travels_beside_its_packets() {
     other.push(packet(4, 0), None);
     one.append(&mut other);
     assert!(other.is_empty());
-    assert_eq!(one.open(2).1.map(|beside| beside.option), Some(9));
-    assert!(one.open(3).1.is_none());
-    assert_eq!(contents(&mut one).iter().map(|of| of.0).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    assert_eq!(contents(&mut one), [(1, None), (2, Some(6)), (3, Some(9)), (4, None)]);
+    assert!(one.is_empty());
 }

@@ -39,7 +39,7 @@ impl<T: Transports> Engine<'_, T> {
         let state_bytes = state_bytes(&groups);
         let links = links(&groups, &places);
         let packets = packet_counts(&groups);
-        let in_flight = groups.iter().map(Group::in_flight).sum();
+        let in_flight = groups.iter().map(|group| group.network.in_flight()).sum();
         let timers = timers + groups.iter().map(|group| group.timers).sum::<u64>();
         let has_credit_ports = groups.iter().any(|group| group.network.has_credit_ports());
         let largest_packet_bytes = groups.first().map_or(0, |group| group.common.sizes.full_bytes);

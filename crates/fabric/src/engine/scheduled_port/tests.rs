@@ -59,7 +59,7 @@ fn departures(network: &mut Network<'_>, until: u64) -> Vec<(u64, Kind, u32)> {
                 arrive(network, 0);
             }
             Next::Arrival(link) => arrive(network, link),
-            Next::Mail(_) => panic!("there are no other parts"),
+            Next::Mail(..) => panic!("there are no other parts"),
             Next::Timer(key) => network.wake_port(key.entity()),
         }
     }
