@@ -43,6 +43,11 @@ impl Bag {
         self.packets.is_empty()
     }
 
+    /// How many packets are in it.
+    pub const fn len(&self) -> usize {
+        self.packets.len()
+    }
+
     /// Empties it, and hands out each packet with what travels beside it, in order.
     #[inline]
     pub fn empty(&mut self, mut take: impl FnMut(&Packet, Option<Beside>)) {
