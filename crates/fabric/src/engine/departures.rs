@@ -7,7 +7,7 @@ use weft_units::{Span, Time};
 use super::network::Network;
 use super::observer::{Observation, Observer};
 use super::pool::PacketIndex;
-use super::tracer::{FlowTrace, Tracer};
+use super::tracer::Tracer;
 
 impl Network<'_> {
     /// Watches the queues of switches' ports from now on, over windows of this length. `max_wire_bytes` is the largest
@@ -22,11 +22,6 @@ impl Network<'_> {
     pub fn trace(&mut self, tracer: Tracer) {
         self.departures_are_seen = true;
         self.tracer = Some(tracer);
-    }
-
-    /// What was traced; empty unless asked for.
-    pub fn traces(&mut self) -> Vec<FlowTrace> {
-        self.tracer.take().map(Tracer::into_traces).unwrap_or_default()
     }
 
     /// A port with one queue took a packet, which found a backlog of `backlog_ps`, and counts it already.

@@ -69,9 +69,6 @@ pub enum Undivided {
     /// Ports are observed, in one order for the whole fabric.
     #[error("an observer of ports sees the whole fabric")]
     Observed,
-    /// Flows are traced, in one order for the whole fabric.
-    #[error("run.trace_flows follows flows through the whole fabric")]
-    Traced,
     /// The fabric cannot be cut.
     #[error(transparent)]
     Whole(#[from] Whole),
@@ -157,9 +154,6 @@ impl SimulationInput<'_> {
         }
         if self.observe_every.is_some() {
             return Err(Undivided::Observed);
-        }
-        if self.trace_flows.is_some() {
-            return Err(Undivided::Traced);
         }
         if groups < 2 {
             return Err(Undivided::OneGroup);

@@ -63,6 +63,14 @@ impl Tracer {
         }
     }
 
+    /// The same by intervals of this length, which is the tracer's own, doubled some times.
+    fn seen_every(mut self, every: Span) -> Self {
+        while self.every < every {
+            self.merge();
+        }
+        self
+    }
+
     /// Makes one interval of every two.
     fn merge(&mut self) {
         self.every = self.every.saturating_mul(2);
@@ -71,11 +79,21 @@ impl Tracer {
         }
     }
 
-    /// What was seen, by time, flow and link.
-    pub fn into_traces(self) -> Vec<FlowTrace> {
-        let every = self.every;
+    /// What was seen by the tracers of all parts, by time, flow and link: as one would have seen it who sees all of the fabric.
+    pub fn into_traces(tracers: Vec<Self>) -> Vec<FlowTrace> {
+        let Some(every) = tracers.iter().map(|tracer| tracer.every).max() else { return Vec::new() };
+        let together = tracers.into_iter().map(|tracer| tracer.seen_every(every)).reduce(|mut sum, other| {
+            sum.packets.extend(other.packets);
+            sum
+        });
+        let Some(mut sum) = together else { return Vec::new() };
+        // Rows only become more as time goes on: so it does not matter when they are found to be too many.
+        while sum.packets.len() > MOST_ROWS {
+            sum.merge();
+        }
+        let every = sum.every;
         let end = |interval: u64| Time::ZERO + every.saturating_mul(interval + 1);
-        let rows = self.packets.into_iter().map(|((interval, flow, link), packets)| FlowTrace {
+        let rows = sum.packets.into_iter().map(|((interval, flow, link), packets)| FlowTrace {
             at: end(interval),
             interval: every,
             flow,
@@ -128,11 +146,13 @@ mod tests {
         }
         tracer.merge();
         tracer.note(&packet(0, Kind::Data), 8, Time::ZERO + Span::from_us(20));
-        let found: Vec<_> = tracer
-            .into_traces()
+        let mut of_another_part = Tracer::new(1, &flows, Span::from_us(10));
+        of_another_part.note(&packet(0, Kind::Data), 9, Time::ZERO + Span::from_us(19));
+        let found: Vec<_> = Tracer::into_traces(vec![tracer, of_another_part])
             .iter()
             .map(|row| (row.at.as_us(), row.interval.as_us(), row.flow, row.link, row.packets))
             .collect();
-        assert_eq!(found, [(20.0, 20.0, 0, 7, 3), (20.0, 20.0, 0, 8, 1), (40.0, 20.0, 0, 8, 1)]);
+        let of_one = [(20.0, 20.0, 0, 7, 3), (20.0, 20.0, 0, 8, 1)];
+        assert_eq!(found, [&of_one[..], &[(20.0, 20.0, 0, 9, 1), (40.0, 20.0, 0, 8, 1)]].concat());
     }
 }

@@ -12,12 +12,19 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod coverage;
+mod groups;
 mod pins;
 
+use std::num::NonZeroUsize;
+
 use pins::Pins;
+use weft_lab::Cores;
 
 /// Asks for the hashes to be written, not compared.
 const WRITE: &str = "WEFT_WRITE_PINS";
+
+/// One group and one thread.
+const WHOLE: Cores = Cores::Exactly { groups: 1, threads: NonZeroUsize::MIN };
 
 #[test]
 fn the_tables_of_pinned_specs_have_not_moved() {
@@ -26,7 +33,7 @@ fn the_tables_of_pinned_specs_have_not_moved() {
         pins.found().write();
         panic!("the pins were written anew: look at the difference, and run again without {WRITE}");
     }
-    let moved: Vec<String> = pins.pins.iter().flat_map(pins::Pin::moved).collect();
+    let moved: Vec<String> = pins.pins.iter().flat_map(|pin| pin.moved(WHOLE)).collect();
     assert!(
         moved.is_empty(),
         "results moved, or have no pin yet ({WRITE}=1 writes them):\n{}",

@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 use weft_lab::observe::Windows;
 use weft_lab::results::rows::TABLES;
-use weft_lab::{Outcome, Prepared, SpecSource, fingerprint};
+use weft_lab::{Cores, Outcome, Prepared, SpecSource, fingerprint};
 
-use crate::common::{run, small};
+use crate::common::{run, run_on, small};
 
 /// The data file, as it stands.
 pub struct Pins {
@@ -90,9 +91,19 @@ impl Pin {
         run(&self.source())
     }
 
+    /// Whether its run works in groups if it is asked to.
+    pub fn works_in_groups(&self) -> bool {
+        let prepared = Prepared::new(&self.source()).unwrap_or_else(|error| panic!("{error}"));
+        prepared.decision(Cores::Exactly { groups: 2, threads: NonZeroUsize::MIN }).groups > 1
+    }
+
     /// The hash of every table of its run.
     fn found(&self) -> BTreeMap<String, String> {
-        let outcome = self.run();
+        self.found_on(Cores::All)
+    }
+
+    fn found_on(&self, cores: Cores) -> BTreeMap<String, String> {
+        let outcome = run_on(&self.source(), cores);
         let hash = |name: &'static str| {
             let table = outcome.table(name).unwrap_or_else(|error| panic!("{error}"));
             (name.to_owned(), fingerprint(table))
@@ -109,8 +120,8 @@ impl Pin {
     }
 
     /// A line for each table that is not as pinned, or has no pin.
-    pub fn moved(&self) -> Vec<String> {
-        let found = self.found();
+    pub fn moved(&self, cores: Cores) -> Vec<String> {
+        let found = self.found_on(cores);
         let names: BTreeSet<&String> = found.keys().chain(self.tables.keys()).collect();
         let differs = names.into_iter().filter(|name| found.get(*name) != self.tables.get(*name));
         let line = |name: &String| {

@@ -18,6 +18,7 @@ use crate::engine::network::PacketCounts;
 use crate::engine::paths::{PathMeter, PathTotal};
 use crate::engine::results::{Cooperation, FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
 use crate::engine::sampler::Samples;
+use crate::engine::tracer::Tracer;
 
 impl<T: Transports> Engine<'_, T> {
     /// What the run leaves behind, finished or not.
@@ -45,14 +46,14 @@ impl<T: Transports> Engine<'_, T> {
         let largest_packet_bytes = groups.first().map_or(0, |group| group.common.sizes.full_bytes);
         let tables = groups.first().map(|group| Arc::clone(&group.network.tables));
         let (mut logs, mut dropped) = (Vec::new(), Vec::new());
-        let (mut observations, mut traces) = (Vec::new(), Vec::new());
+        let (mut observations, mut tracers) = (Vec::new(), Vec::new());
         for group in groups {
             let Group { hosts, mut network, .. } = group;
             logs.extend(hosts.into_iter().map(|host| host.into_log(&plan)));
             dropped.append(&mut network.dropped);
-            // Whoever observes or traces has one group.
+            // Whoever observes has one group.
             observations.append(&mut network.observations());
-            traces.append(&mut network.traces());
+            tracers.extend(network.tracer.take());
         }
         let paths = tables.map(|tables| paths(&mut logs, topology, &tables.routes)).unwrap_or_default();
         let strays = logs.iter().map(|log| log.stray_credits).sum();
@@ -69,7 +70,7 @@ impl<T: Transports> Engine<'_, T> {
             samples: samples.unwrap_or_default(),
             observations,
             paths,
-            traces,
+            traces: Tracer::into_traces(tracers),
             largest_packet_bytes,
             scheme: counters.0,
             packets,
