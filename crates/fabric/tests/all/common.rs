@@ -164,3 +164,8 @@ pub fn mean_fct_us(results: &Results, flows: &[Flow]) -> f64 {
 pub fn counter(results: &Results, name: &str) -> u64 {
     results.scheme.iter().find(|counter| counter.name == name).unwrap().value
 }
+
+/// What came of a run, without how it was done: memory, groups and threads are as in `other`.
+pub fn done_as(results: Results, other: &Results) -> Results {
+    Results { memory: other.memory, cooperation: other.cooperation, ..results }
+}

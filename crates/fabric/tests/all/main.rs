@@ -31,5 +31,6 @@ mod scaling;
 mod several;
 mod spent;
 mod symmetric;
+mod threads;
 mod tr;
 mod traces;
