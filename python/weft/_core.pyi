@@ -52,11 +52,12 @@ class Table:
     def __len__(self, /) -> int: ...
     def __repr__(self, /) -> str: ...
 
-def bench(hosts: int, scheme: str, *, transport: str = "dctcp", seed: int = 1) -> str:
-    """Measure the speed of the core on a fabric of `hosts` hosts.
+def bench(hosts: int, scheme: str, *, transport: str = "dctcp", seed: int = 1, threads: int = 1) -> str:
+    """Measure the speed of the core on a fabric of `hosts` hosts, on so many threads: 1 to 1024.
 
     JSON text `{"hosts", "fabric", "scheme", "transport", "flows", "active_flows", "packet_hops", "events", "cpu_s", "wall_s",
-    "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host", "memory_bytes_per_active_flow", "peak_rss_bytes"}`.
+    "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host", "memory_bytes_per_active_flow", "peak_rss_bytes",
+    "threads", "groups", "windows", "crossings", "result"}`; `result` is a fingerprint of all tables.
     """
 
 def catalog(kind: str) -> str:
@@ -109,12 +110,15 @@ def resolve(
     seed: int | None = None,
     origin: str = ...,
     contender: str | None = None,
+    jobs: int | None = None,
 ) -> str:
     """Resolve a spec (TOML text).
 
-    JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "toml", "spec_hash"}`. `origin` is what error messages
-    call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
+    JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "toml", "result_toml", "spec_hash", "cores"}`. `origin` is
+    what error messages call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
     `contender` stands in place of the spec's transport, load balancer, or both. What passes can be run.
+    `result_toml` is the spec without what no result depends on. With `jobs`, `cores` says on how many threads a run on so many
+    cores works, and why: `{"threads", "groups", "reason", "text"}`; it is null without.
     """
 
 def results_version() -> str:
@@ -130,9 +134,11 @@ def run(
     python_balancer: object | None = None,
     origin: str = ...,
     contender: str | None = None,
+    jobs: int | None = None,
 ) -> RunResult:
     """Run a spec (TOML text). Releases the GIL.
 
+    `jobs` is on how many cores at most it works: at least 1, all that there are unless told. Results do not depend on it.
     `progress` is called about five times a second; an exception that it raises ends the run and is raised here. So
     does one that `python_balancer` raises, or a signal such as Ctrl-C. The rest is as for `resolve`.
     """

@@ -261,8 +261,9 @@ def compare(
     `weft.SwitchBalancer` or `weft.SwitchFactory`. `seeds` is a number of seeds (5 means 1 to 5) or the seeds
     themselves; without it the spec's own seed is used. With `out`, everything is written to that directory, and runs
     are kept in a store as they end (`store`, by default `.weft` beside the directory): a comparison that was stopped
-    goes on where it was, and runs that another command did are not done again. `jobs` is how many run at a time on
-    this machine; `cluster` is the address of a Dask scheduler, or a `Batch`, to run them elsewhere.
+    goes on where it was, and runs that another command did are not done again. `jobs` is how many cores of this
+    machine to use in all, one for each run, or several if there are fewer runs; `cluster` is the address of a Dask
+    scheduler, or a `Batch`, to run them elsewhere.
 
     Raises `SpecError` for a bad spec before anything runs, `OutputError` if the directory exists (without `force`) or
     cannot be written, and `ClusterError`.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from weft import _core
 from weft.balancer import Balancer
-from weft.errors import OutputError, unreadable
+from weft.errors import OutputError, SpecError, unreadable
 from weft.load_sharing import LoadSharing, load_sharing
 from weft.schemas import TABLES
 from weft.spec import SpecLike, SpecText, check_text, load_spec, to_toml_value
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from weft.series import Series
 
-__all__ = ["Overrides", "ProgressCallback", "Result", "load", "run", "run_text"]
+__all__ = ["Overrides", "ProgressCallback", "Result", "checked_jobs", "load", "run", "run_text"]
 
 Overrides: TypeAlias = Mapping[str, object] | Sequence[tuple[str, str]]
 """Keys of the spec and the values that replace the spec's own: `{"fabric.leaves": 4}`."""
@@ -167,13 +167,17 @@ def run(
     seed: int | None = None,
     balancer: Balancer | None = None,
     progress: ProgressCallback | None = None,
+    jobs: int | None = None,
 ) -> Result:
     """Run one spec to its end.
 
     `spec` is a path, TOML text or nested dictionaries; `set` replaces single keys of it, `seed` its seed and
-    `balancer` its load balancer. Raises `SpecError` when something in the spec is wrong.
+    `balancer` its load balancer. `jobs` is how many cores of this machine it may use: all unless told; no result
+    depends on it. Raises `SpecError` when something in the spec is wrong.
     """
-    return run_text(load_spec(spec), overrides=set, seed=seed, balancer=balancer, progress=progress)
+    return run_text(
+        load_spec(spec), overrides=set, seed=seed, balancer=balancer, progress=progress, jobs=checked_jobs(jobs)
+    )
 
 
 def run_text(
@@ -184,6 +188,7 @@ def run_text(
     contender: str | None = None,
     balancer: Balancer | None = None,
     progress: ProgressCallback | None = None,
+    jobs: int | None = None,
 ) -> Result:
     """Run a spec that is already text."""
     core = _core.run(
@@ -195,8 +200,16 @@ def run_text(
         contender=contender,
         progress=progress,
         python_balancer=balancer,
+        jobs=jobs,
     )
     return Result(Summary.parse(core.summary), core.spec, core=core)
+
+
+def checked_jobs(jobs: int | None) -> int | None:
+    """Return a number of cores to use as it is; raises `SpecError` for less than one."""
+    if jobs is not None and jobs < 1:
+        raise SpecError(f"jobs: at least one core is needed, not {jobs}")
+    return jobs
 
 
 def load(directory: str | os.PathLike[str]) -> Result:

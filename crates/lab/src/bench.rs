@@ -1,7 +1,5 @@
 //! How fast the core is, and what it holds: one run of a known size.
 
-use std::num::NonZeroUsize;
-
 use serde::Serialize;
 use weft_fabric::Results;
 use weft_topology::{Tier, Topology};
@@ -50,6 +48,31 @@ pub struct Bench {
     pub state_bytes_per_host: u64,
     /// The most memory that the process ever held, from Linux; null elsewhere.
     pub peak_rss_bytes: Option<u64>,
+    /// Threads that worked; no more than there are groups.
+    pub threads: usize,
+    /// Groups of nodes; 1 if the fabric was whole.
+    pub groups: usize,
+    /// How often all groups worked up to an instant without each other; 0 with one group.
+    pub windows: u64,
+    /// Packets that went from one group to another.
+    pub crossings: u64,
+    /// A fingerprint of all tables, in hexadecimal.
+    pub result: String,
+}
+
+/// What to measure.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// Hosts in the fabric.
+    pub hosts: u32,
+    /// The load balancer.
+    pub scheme: &'a str,
+    /// The transport.
+    pub transport: &'a str,
+    /// The seed.
+    pub seed: u64,
+    /// Threads to work on, 1 to 1,024.
+    pub threads: u64,
 }
 
 /// The shape of the fabric of a benchmark: racks as large as in a two to one oversubscribed fabric with as many spines
@@ -98,17 +121,13 @@ pub fn bench_spec(hosts: u32, scheme: &str, flows: Option<u32>, seed: u64) -> Re
 /// Runs the benchmark with so many hosts, over any transport.
 ///
 /// # Errors
-/// A number of hosts that no fabric has, an unknown scheme or transport, or an observer that stopped it.
-pub fn bench(
-    hosts: u32,
-    scheme: &str,
-    transport: &str,
-    seed: u64,
-    observer: Observer<'_>,
-) -> Result<Bench, RunError> {
+/// A number of hosts that no fabric has or of threads that no run has, an unknown scheme or transport, or an observer that
+/// stopped it.
+pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunError> {
+    let Subject { hosts, scheme, transport, seed, threads } = subject;
     let source = bench_spec(hosts, scheme, None, seed)?.with("transport.name", transport);
-    let prepared = Prepared::new(&source)?;
-    let (results, elapsed) = prepared.simulate(observer, None, None, Cores::UpTo(NonZeroUsize::MIN))?;
+    let prepared = Prepared::new(&source.with("run.threads", &threads.to_string()))?;
+    let (results, elapsed) = prepared.simulate(observer, None, None, Cores::All)?;
     let Shape { leaves, spines, hosts_per_leaf } = Shape::of(hosts)?;
     let flows = prepared.traffic.flows.len();
     Ok(Bench {
@@ -130,6 +149,11 @@ pub fn bench(
         state_bytes_per_switch: scheme_counter(&results, "state_bytes_per_switch"),
         state_bytes_per_host: scheme_counter(&results, "state_bytes_per_host"),
         peak_rss_bytes: peak_rss_bytes(),
+        threads: results.cooperation.threads,
+        groups: results.cooperation.groups,
+        windows: results.cooperation.windows,
+        crossings: results.cooperation.crossings,
+        result: prepared.outcome(&results, None, elapsed)?.fingerprint(),
     })
 }
 

@@ -46,6 +46,16 @@ pub struct Decision {
     pub reason: String,
 }
 
+impl Decision {
+    /// `{"threads", "groups", "reason", "text"}`: `text` is all of it in words.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        let Self { threads, groups, reason } = self;
+        serde_json::json!({
+            "threads": threads, "groups": groups, "reason": reason, "text": self.to_string(),
+        })
+    }
+}
+
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { threads, groups, reason } = self;

@@ -18,6 +18,7 @@ use weft_units::{Bytes, Span};
 
 use crate::clock::{OtherThreads, Stopwatch};
 use crate::cores::{Cores, Decision, decide};
+use crate::results::fingerprint::{combined, fingerprint};
 use crate::results::output::{OutputError, SPEC, SUMMARY, file_of, write_directory};
 use crate::results::parquet::to_parquet;
 use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, SampleRow, TABLES, TraceRow};
@@ -154,13 +155,15 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// The answer of `weft explain`: `{"spec", "origins", "toml", "spec_hash", "version", "warnings"}`.
+    /// The answer of `weft explain`: `{"spec", "origins", "toml", "result_toml", "spec_hash", "version", "warnings", "cores"}`.
+    /// `cores` is how a run works on these, `{"threads", "groups", "reason", "text"}`; null without any.
     ///
     /// # Errors
     /// None in practice: every spec can be written as JSON.
-    pub fn explain(&self) -> Result<serde_json::Value, SpecError> {
+    pub fn explain(&self, cores: Option<Cores>) -> Result<serde_json::Value, SpecError> {
         let mut json = self.resolved.to_json()?;
         json["warnings"] = self.fabric.warnings.as_slice().into();
+        json["cores"] = cores.map(|cores| self.decision(cores).to_json()).into();
         Ok(json)
     }
 
@@ -254,7 +257,7 @@ impl Prepared {
         }
     }
 
-    fn outcome(
+    pub(crate) fn outcome(
         &self,
         results: &Results,
         external: Option<&str>,
@@ -357,6 +360,11 @@ impl Outcome {
             (TraceRow::TABLE.name, &self.traces),
             (CounterRow::TABLE.name, &self.scheme),
         ]
+    }
+
+    /// A short name for the content of all its tables: see [`crate::fingerprint`].
+    pub fn fingerprint(&self) -> String {
+        combined(self.tables().map(|(_, table)| fingerprint(table)))
     }
 
     /// The table with this name.

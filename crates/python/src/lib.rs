@@ -12,10 +12,12 @@ mod progress;
 mod result;
 mod scheme;
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use weft_balance::{ExternalSwitch, SwitchInfo};
+use weft_lab::bench::Subject;
 use weft_lab::observe::Windows;
 use weft_lab::{Contender, Cores, External, Prepared, Report, RunError, SpecSource, check_contenders};
 
@@ -65,15 +67,18 @@ fn contenders(texts: Vec<(String, bool)>) -> PyResult<String> {
 
 /// Resolve a spec (TOML text).
 ///
-/// JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "toml", "spec_hash"}`. `origin` is what error messages
-/// call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
+/// JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "toml", "result_toml", "spec_hash", "cores"}`. `origin` is
+/// what error messages call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
 /// `contender` stands in place of the spec's transport, load balancer, or both. What passes can be run.
+/// `result_toml` is the spec without what no result depends on. With `jobs`, `cores` says on how many threads a run on so many
+/// cores works, and why: `{"threads", "groups", "reason", "text"}`; it is null without.
 #[pyfunction]
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
-    origin: "str" = "spec".to_owned(), contender: "str | None" = None,
+    origin: "str" = "spec".to_owned(), contender: "str | None" = None, jobs: "int | None" = None,
 ) -> "str")]
+#[allow(clippy::too_many_arguments)]
 fn resolve(
     py: Python<'_>,
     spec: String,
@@ -82,16 +87,19 @@ fn resolve(
     seed: Option<Bound<'_, PyAny>>,
     origin: String,
     contender: Option<&str>,
+    jobs: Option<NonZeroUsize>,
 ) -> PyResult<String> {
     let source = source(spec, base_dir, overrides, seed, origin, contender)?;
     guarded(|| {
-        let resolved = py.detach(|| Prepared::new(&source).and_then(|prepared| prepared.explain()));
+        let cores = jobs.map(Cores::UpTo);
+        let resolved = py.detach(|| Prepared::new(&source).and_then(|prepared| prepared.explain(cores)));
         resolved.map(|json| json.to_string()).map_err(|error| spec_error(&error))
     })
 }
 
 /// Run a spec (TOML text). Releases the GIL.
 ///
+/// `jobs` is on how many cores at most it works: at least 1, all that there are unless told. Results do not depend on it.
 /// `progress` is called about five times a second; an exception that it raises ends the run and is raised here. So
 /// does one that `python_balancer` raises, or a signal such as Ctrl-C. The rest is as for `resolve`.
 #[pyfunction]
@@ -99,7 +107,7 @@ fn resolve(
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
     progress: "collections.abc.Callable[[Progress], None] | None" = None, python_balancer: "object | None" = None,
-    origin: "str" = "spec".to_owned(), contender: "str | None" = None,
+    origin: "str" = "spec".to_owned(), contender: "str | None" = None, jobs: "int | None" = None,
 ) -> "RunResult")]
 #[allow(clippy::too_many_arguments)]
 fn run(
@@ -112,7 +120,9 @@ fn run(
     python_balancer: Option<Bound<'_, PyAny>>,
     origin: String,
     contender: Option<&str>,
+    jobs: Option<NonZeroUsize>,
 ) -> PyResult<RunResult> {
+    let cores = jobs.map_or(Cores::All, Cores::UpTo);
     let source = source(spec, base_dir, overrides, seed, origin, contender)?;
     let balancer = python_balancer.map(|balancer| PythonBalancer::new(&balancer)).transpose()?;
     let progress = progress.map(Bound::unbind);
@@ -122,13 +132,13 @@ fn run(
             let prepared = Prepared::new(&source)?;
             let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
             let Some((name, balancer)) = balancer else {
-                return prepared.run(&mut observer, None, Cores::All);
+                return prepared.run(&mut observer, None, cores);
             };
             let racks: Racks = prepared.fabric.topology.rack_of_host.as_slice().into();
             let mut make = |info: &SwitchInfo<'_>| -> Box<dyn ExternalSwitch> {
                 Box::new(balancer.at(info, &racks, &failure))
             };
-            prepared.run(&mut observer, Some(External { name, make: &mut make }), Cores::All)
+            prepared.run(&mut observer, Some(External { name, make: &mut make }), cores)
         })
         .map_err(|error: RunError| run_error(&error))
     });
@@ -213,20 +223,29 @@ fn model(name: &str, inputs: Overrides) -> PyResult<String> {
     })
 }
 
-/// Measure the speed of the core on a fabric of `hosts` hosts.
+/// Measure the speed of the core on a fabric of `hosts` hosts, on so many threads: 1 to 1024.
 ///
 /// JSON text `{"hosts", "fabric", "scheme", "transport", "flows", "active_flows", "packet_hops", "events", "cpu_s", "wall_s",
-/// "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host", "memory_bytes_per_active_flow", "peak_rss_bytes"}`.
+/// "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host", "memory_bytes_per_active_flow", "peak_rss_bytes",
+/// "threads", "groups", "windows", "crossings", "result"}`; `result` is a fingerprint of all tables.
 #[pyfunction]
 #[pyo3(
     name = "bench",
-    signature = (hosts: "int", scheme: "str", *, transport: "str" = "dctcp", seed: "int" = 1) -> "str"
+    signature = (hosts: "int", scheme: "str", *, transport: "str" = "dctcp", seed: "int" = 1, threads: "int" = 1) -> "str"
 )]
-fn measure(py: Python<'_>, hosts: u32, scheme: &str, transport: &str, seed: u64) -> PyResult<String> {
+fn measure(
+    py: Python<'_>,
+    hosts: u32,
+    scheme: &str,
+    transport: &str,
+    seed: u64,
+    threads: u64,
+) -> PyResult<String> {
+    let subject = Subject { hosts, scheme, transport, seed, threads };
     let failure = Failure::default();
     let measured = guarded(|| {
         let mut observer = |report: &Report| tell(report, None, &failure);
-        let measured = py.detach(|| weft_lab::bench::bench(hosts, scheme, transport, seed, &mut observer));
+        let measured = py.detach(|| weft_lab::bench::bench(subject, &mut observer));
         measured.map_err(|error| run_error(&error))
     });
     if let Some(error) = failure.get(py) {

@@ -26,6 +26,15 @@ def bench(
     schemes: Annotated[str, typer.Option(help="Schemes to measure.")] = "ecmp,letflow",
     transport: Annotated[str, typer.Option(help="The transport.")] = "dctcp",
     all_schemes: Annotated[bool, typer.Option("--all-schemes", help="Measure every scheme there is.")] = False,
+    threads: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,...",
+            help="Measure each of these numbers of threads instead, and the speed-up over the first: 1,2.",
+            show_default=False,
+        ),
+    ] = None,
+    repeat: Annotated[int, typer.Option(min=1, metavar="N", help="With --threads: runs of each number, by turns.")] = 3,
     json: options.Json = False,
 ) -> None:
     """Measure the speed of the core on this machine, in packet-hops per CPU-second, and its memory.
@@ -33,20 +42,33 @@ def bench(
     If ECMP is among the schemes, the table says how much more CPU time each takes for a packet that has a choice of
     ways. Measure it on an idle machine: the difference of two runs is small.
 
+    With `--threads`, each run is done on each number of threads: wall-clock time and CPU time, what share of
+    packet-hops goes from one group of nodes to another, and a check that all give the same results.
+
     **Examples**
 
     - `weft bench`
     - `weft bench --hosts 1024 --schemes ecmp,drill --json`
     - `weft bench --hosts 128 --all-schemes`
     - `weft bench --hosts 128 --schemes ecmp --transport mptcp`
+    - `weft bench --threads 1,2 --schemes ecmp`
     """
     from weft import _core
     from weft.catalog import entries, entry
+    from weft.cli.bench_threads import measure_threads, print_threads
 
     carrier = entry("transports", transport).name
-    sizes = [_size(part) for part in split_schemes(hosts)]
+    sizes = _numbers(hosts, "--hosts", "hosts, such as 128,1024")
     chosen = entries("schemes") if all_schemes else [entry("schemes", name) for name in split_schemes(schemes)]
     names = [scheme.name for scheme in chosen]
+    if threads is not None:
+        numbers = _numbers(threads, "--threads", "threads, such as 1,2")
+        compared = measure_threads(sizes, names, carrier, numbers, repeat)
+        if json:
+            print_json(compared)
+        else:
+            print_threads(data(), compared, repeat)
+        return
     rows: list[dict[str, Any]] = []
     for size in sizes:
         for name in names:
@@ -92,7 +114,11 @@ def _decision_ns(row: dict[str, Any], rows: list[dict[str, Any]]) -> float | Non
     return 1e9 * more_s * float(row["packet_hops"]) / float(row["decisions"])
 
 
-def _size(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise SpecError(f"--hosts: expected numbers of hosts, such as 128,1024, not {text!r}")
-    return int(text)
+def _numbers(text: str, option: str, of_what: str) -> list[int]:
+    """Read different whole numbers from 1, with commas between them."""
+    parts = split_schemes(text)
+    numbers = [int(part) for part in parts if part.isdecimal()]
+    if not parts or len(set(numbers)) < len(parts) or 0 in numbers:
+        wrong = next((part for part in parts if not part.isdecimal() or int(part) == 0), text)
+        raise SpecError(f"{option}: expected different numbers of {of_what}, not {wrong!r}")
+    return numbers

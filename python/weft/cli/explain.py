@@ -22,10 +22,12 @@ def explain(
     set_: options.Set = None,
     seed: options.Seed = None,
     json: options.Json = False,
+    jobs: options.Jobs = None,
 ) -> None:
     """Show every setting that a run would use, its value and where the value came from.
 
-    Nothing is run. What stands in the spec is told apart from `--set` and from defaults.
+    Nothing is run. What stands in the spec is told apart from `--set` and from defaults. The last line says on how many
+    threads the run would work, and why.
 
     **Examples**
 
@@ -33,6 +35,7 @@ def explain(
     - `weft explain my.toml --set balancer.name=presto`
     """
     from weft import _core
+    from weft.runs.execution import own_cores
     from weft.spec import load_spec, parse_assignments
 
     text = load_spec(spec if spec is not None else "")
@@ -43,6 +46,7 @@ def explain(
             overrides=parse_assignments(set_ or []),
             seed=seed,
             origin=text.origin,
+            jobs=own_cores() if jobs is None else jobs,
         )
     )
     if json:
@@ -55,3 +59,4 @@ def explain(
         style = "dim" if item["origin"] == "default" else ""
         table.add_row(Text(item["key"]), Text(shown), Text(item["origin"], style=style))
     data().print(table)
+    data().print(Text(resolved["cores"]["text"]))

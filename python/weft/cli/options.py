@@ -81,7 +81,14 @@ Store: TypeAlias = Annotated[
     ),
 ]
 Jobs: TypeAlias = Annotated[
-    int | None, typer.Option("--jobs", min=1, help="Runs at a time on this machine. Default: one per CPU.")
+    int | None,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        min=1,
+        help="Cores of this machine to use in all: one for each run; several, if there are fewer runs. Default: all.",
+        show_default=False,
+    ),
 ]
 Scheduler: TypeAlias = Annotated[
     str | None,

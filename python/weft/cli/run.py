@@ -29,6 +29,7 @@ def run(
     out: options.Out = None,
     force: options.Force = False,
     json: options.Json = False,
+    jobs: options.Jobs = None,
 ) -> None:
     """Run one simulation and print what came out.
 
@@ -75,7 +76,7 @@ def run(
                 )
             )
 
-        result = run_text(text, overrides=overrides, seed=seed, progress=tell)
+        result = run_text(text, overrides=overrides, seed=seed, progress=tell, jobs=jobs)
         if out is not None:
             result.write(out, force=force)
     if json:

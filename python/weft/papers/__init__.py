@@ -29,7 +29,7 @@ def reproduce(
     default all of the paper. With `seeds`, no more than the first so many seeds of each experiment are run, and the
     figures and verdicts say so. `out` is `out/reproduce-quick` or `-paper` unless told. Runs that are in the store
     (`store`, by default `.weft` beside `out`) are not done again, unless `force` says so; a run that fails does not
-    stop the rest. `cluster` is as for `weft.sweep`; `watch` is told how far it has come.
+    stop the rest. `jobs` and `cluster` are as for `weft.sweep`; `watch` is told how far it has come.
 
     Raises `SpecError` for an unknown name, before anything is run, and `OutputError` if `out` holds something else, is
     in use, or cannot be written.

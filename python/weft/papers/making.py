@@ -95,7 +95,7 @@ class Maker:
             paper=paper,
             figure=figure,
             scale=self.scale,
-            jobs=self.executor.workers,
+            jobs=self.executor.cores,
             cases={
                 name: list(cases_of_experiment(paper.experiments[name].at(self.scale))) for name in figure.experiments
             },

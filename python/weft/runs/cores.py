@@ -11,7 +11,7 @@ __all__ = ["CoreShares"]
 
 
 class CoreShares:
-    """Gives each run that begins its share of the cores: of those that are free, what falls to each run that has not begun.
+    """Gives each run that begins its share of the cores that are free: what falls to each run that has not begun.
 
     Many runs have a core each; few have several; the last one has all that are free.
     """

@@ -13,11 +13,12 @@ from weft.runs.cluster import Cluster, connected, run_on_cluster
 from weft.runs.run import Outcome, Run, Watch
 from weft.runs.store import RunStore, Stored
 from weft.runs.threads import run_in_threads
+from weft.simulation import checked_jobs
 
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Done", "Executor"]
+__all__ = ["Done", "Executor", "own_cores"]
 
 Done: TypeAlias = Callable[[Run, Outcome, Stored | None], None]
 """Takes each run as it ends, one at a time, in the thread that asked for them; and the run in the store, if it is."""
@@ -27,13 +28,11 @@ class Executor:
     """Finds runs that were done before, and does the others. Use it in a `with` block."""
 
     def __init__(self, store: Path | None, *, jobs: int | None = None, cluster: Cluster | None = None) -> None:
-        """Take where runs are kept, how many may go on at a time, and a cluster if they are to be done there.
+        """Take where runs are kept, how many cores they may use, and a cluster if they are to be done there.
 
-        `jobs` is for this machine: one for each CPU unless told. Raises `SpecError` for less than one.
+        `jobs` is for this machine: all its cores unless told. Raises `SpecError` for less than one.
         """
-        self.workers = _default_jobs() if jobs is None else jobs
-        if self.workers < 1:
-            raise SpecError(f"jobs: at least one run at a time is needed, not {self.workers}")
+        self.cores = checked_jobs(jobs) or own_cores()
         self._store = None if store is None else RunStore(store)
         self._cluster = cluster
         self._client: Client | None = None
@@ -72,7 +71,7 @@ class Executor:
         if not once:
             return
         if self._cluster is None:
-            run_in_threads(once, workers=self.workers, done=keep, watch=watch)
+            run_in_threads(once, cores=self.cores, done=keep, watch=watch)
             return
         if any(run.factory is not None for run in runs):
             raise SpecError("a load balancer that is written in Python runs on this machine only, not on a cluster")
@@ -81,6 +80,6 @@ class Executor:
         run_on_cluster(self._client, once, done=keep)
 
 
-def _default_jobs() -> int:
-    """Return how many runs to do at a time: one for each CPU that this process may use."""
+def own_cores() -> int:
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

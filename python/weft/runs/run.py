@@ -49,6 +49,8 @@ class Run:
     """Of the build that planned the run: no other may do it."""
     tables: Sequence[str] = TABLES
     """Those to keep."""
+    threads: int | None = None
+    """How many threads are to work on it, if its spec said so: `spec` does not, since no result depends on it."""
     factory: Callable[[], Balancer] | None = None
     """Makes the load balancer, if it is written in Python: then the spec does not decide the result."""
 
@@ -87,12 +89,13 @@ def resolved_run(
     return Run(
         index=index,
         labels=labels,
-        spec=SpecText(answer["toml"], origin="resolved spec"),
+        spec=SpecText(answer["result_toml"], origin="resolved spec"),
         spec_hash=answer["spec_hash"],
         seed=answer["spec"]["run"]["seed"],
         version=_core.version(),
         results_version=_core.results_version(),
         tables=tables,
+        threads=answer["spec"]["run"].get("threads"),
     )
 
 
@@ -141,8 +144,8 @@ class Outcome:
     """The run itself, if it was done in this process."""
 
 
-def simulate(run: Run, watch: Watch | None = None, stop: threading.Event | None = None) -> Outcome:
-    """Do a run; what goes wrong in it is part of the outcome. Raises `Stopped` once `stop` is set."""
+def simulate(run: Run, watch: Watch | None = None, stop: threading.Event | None = None, cores: int = 1) -> Outcome:
+    """Do a run on so many cores; what goes wrong in it is part of the outcome. Raises `Stopped` once `stop` is set."""
     began, start = datetime.now(UTC), time.monotonic()
 
     def provenance() -> Provenance:
@@ -157,7 +160,7 @@ def simulate(run: Run, watch: Watch | None = None, stop: threading.Event | None 
     try:
         if stop is not None and stop.is_set():
             raise Stopped
-        result = _done(run, tell)
+        result = _done(run, tell, cores)
         frames = {name: _table(result, name) for name in run.tables}
         tables = {name: _parquet(frame) for name, frame in frames.items()}
         raw = result.summary.raw
@@ -178,8 +181,8 @@ def simulate(run: Run, watch: Watch | None = None, stop: threading.Event | None 
 
 
 def simulate_far(run: Run) -> Outcome:
-    """Do a run in a process that only sends back what is to be kept."""
-    return replace(simulate(run), result=None, cause=None)
+    """Do a run in a process that only sends back what is to be kept; on one core, unless its spec asks for more."""
+    return replace(simulate(run, cores=run.threads or 1), result=None, cause=None)
 
 
 def failure(run: Run, message: str) -> Outcome:
@@ -187,7 +190,7 @@ def failure(run: Run, message: str) -> Outcome:
     return Outcome(_provenance(run, datetime.now(UTC), 0.0, None, None), message)
 
 
-def _done(run: Run, tell: Callable[[_core.Progress], None]) -> Result:
+def _done(run: Run, tell: Callable[[_core.Progress], None], cores: int) -> Result:
     """Do a run, if that is the run that was planned."""
     if _core.results_version() != run.results_version:
         raise SpecError(
@@ -195,7 +198,8 @@ def _done(run: Run, tell: Callable[[_core.Progress], None]) -> Result:
             f"this run is of {run.version} with the results {run.results_version}"
         )
     balancer = None if run.factory is None else run.factory()
-    result = run_text(run.spec, balancer=balancer, progress=tell)
+    threads = {} if run.threads is None else {"run.threads": run.threads}
+    result = run_text(run.spec, overrides=threads, balancer=balancer, progress=tell, jobs=cores)
     if result.summary.spec_hash != run.spec_hash:
         raise SpecError("a file that the spec names is not here what it was when the runs were planned")
     return result

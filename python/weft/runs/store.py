@@ -1,8 +1,9 @@
 """The store of runs: each under its address, for every command that needs it.
 
 A run is addressed by what decides its result: the hash of its resolved spec (and of the files that it names), and the
-version of the results. What one command ran, another finds: `compare`, `sweep` and `reproduce` make their directories
-of it. A load balancer that is written in Python is in no spec, so its runs are not kept.
+version of the results. How many threads work on it (`run.threads`) is no part of that, nor of the spec that is kept.
+What one command ran, another finds: `compare`, `sweep` and `reproduce` make their directories of it. A load balancer
+that is written in Python is in no spec, so its runs are not kept.
 
 An entry is a result directory with its record, which is written last: it is there as a whole or not at all. Each of its
 files has its place by one rename and, under one address, always the same content, so several processes may write to a

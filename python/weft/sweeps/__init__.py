@@ -38,8 +38,9 @@ def sweep(
     `vary` sweeps fields beside those of the spec, `schemes` its load balancer, its transport, or both (as for
     `compare`), `seeds` its seed (5 means 1 to 5). Runs that are in the directory or the store already, from the same
     resolved spec and version of the results, are not run again; `store` is where runs are kept (default: `.weft` beside
-    the directory). A run that fails is recorded and does not stop the rest: see `Sweep.failed`. `jobs` is how many run
-    at a time on this machine; `cluster` is the address of a Dask scheduler, or a `Batch`, to run them elsewhere.
+    the directory). A run that fails is recorded and does not stop the rest: see `Sweep.failed`. `jobs` is how many
+    cores of this machine to use in all, as for `compare`; `cluster` is the address of a Dask scheduler, or a `Batch`,
+    to run them elsewhere.
 
     Raises `SpecError` for a mistake at any point before anything is run, `OutputError` if the directory is no
     earlier sweep of the same fields (`force` begins anew), is in use, or cannot be written, and `ClusterError`.
@@ -47,7 +48,7 @@ def sweep(
     executor = Executor(place_of_store(out, store), jobs=jobs, cluster=cluster)
     names = None if schemes is None else list(schemes)
     grid = read_grid(load_spec(spec), set, vary or {}, _seeds(seeds), names)
-    runs = plan(grid, executor.workers)
+    runs = plan(grid, executor.cores)
     with Store(Path(out), grid, runs, force=force) as view, executor:
         there = view.done()
         for run in () if force else [run for run in runs if run.index not in there]:

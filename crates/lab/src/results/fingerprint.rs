@@ -23,6 +23,13 @@ pub fn fingerprint(table: &RecordBatch) -> String {
     hex(&hash.finalize()[..8])
 }
 
+/// One fingerprint of several, in their order.
+pub(crate) fn combined(fingerprints: impl IntoIterator<Item = String>) -> String {
+    let mut hash = Sha256::new();
+    fingerprints.into_iter().for_each(|fingerprint| hash.update(fingerprint));
+    hex(&hash.finalize()[..8])
+}
+
 fn update(hash: &mut Sha256, column: &dyn Array, row: usize) {
     match column.data_type() {
         DataType::UInt16 => hash.update(column.as_primitive::<UInt16Type>().value(row).to_le_bytes()),

@@ -87,7 +87,7 @@ impl JsonSchema for Threads {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "anyOf": [
-                { "type": "string", "const": Self::AUTOMATIC },
+                { "type": "string", "enum": [Self::AUTOMATIC] },
                 { "type": "integer", "minimum": 1, "maximum": Self::MOST },
             ]
         })

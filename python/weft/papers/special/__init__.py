@@ -47,7 +47,7 @@ class SpecialContext:
     figure: FigureSpec
     scale: Scale
     jobs: int
-    """How many runs may go on at a time."""
+    """How many cores may be used."""
     cases: Mapping[str, Sequence[Case]]
     """For each of the figure's `experiments`, the places of its grid at this scale."""
     result: Callable[[Case], Result | None]

@@ -1,0 +1,132 @@
+"""Threads and cores: how a run is done, never what comes of it; and one number of cores, shared among all runs."""
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft
+from conftest import Weft
+from weft import _core
+from weft.cli.bench_threads import measure_threads
+from weft.errors import Stopped
+from weft.runs.cores import CoreShares
+from weft.runs.run import Run, resolved_run
+from weft.spec import SpecText
+
+CUT = {"fabric.leaves": 4, "fabric.spines": 2, "fabric.hosts_per_leaf": 4, "traffic.flows": 60}
+
+
+def run_with(threads: int | None = None) -> Run:
+    overrides = {} if threads is None else {"run.threads": threads}
+    return resolved_run(SpecText(""), 0, {}, overrides=overrides)
+
+
+def shares_of(cores: int, *runs: Run) -> list[int]:
+    """What runs get that begin one after the other, none of which ends."""
+    shares = CoreShares(cores, len(runs))
+    return [shares.share(run).__enter__() for run in runs]
+
+
+def test_a_run_on_threads_has_the_tables_of_one_without_and_says_so_in_its_spec() -> None:
+    one, two = weft.run("", set=CUT, jobs=1), weft.run("", set={**CUT, "run.threads": 2})
+    for name in ("flows", "links", "scheme"):
+        assert getattr(two, name).equals(getattr(one, name)), name
+    assert "threads = 2" in two.spec and "threads" not in one.spec
+    assert two.summary.spec_hash == one.summary.spec_hash
+
+
+def test_a_stored_run_is_found_whatever_threads_it_had_and_keeps_none(tmp_path: Path) -> None:
+    first = weft.compare(["ecmp"], set={**CUT, "run.threads": 2}, store=tmp_path, out=tmp_path / "one")
+    again = weft.compare(["ecmp"], set=CUT, store=tmp_path, out=tmp_path / "two")
+    assert (first.kept, again.kept) == (0, 1)
+    specs = list(tmp_path.rglob("spec.toml"))
+    assert specs and not any("threads" in spec.read_text(encoding="utf-8") for spec in specs)
+
+
+def test_threads_may_be_swept_and_give_one_result(tmp_path: Path) -> None:
+    sweep = weft.sweep("", tmp_path / "out", set=CUT, vary={"run.threads": [1, 2, 3]})
+    assert len(sweep.runs) == 3 and not sweep.failed
+    assert sweep.table["mean_fct_us"].n_unique() == 1
+
+
+def test_many_runs_have_a_core_each_few_have_several_and_none_is_left_over() -> None:
+    run = run_with()
+    assert shares_of(8, run) == [8]
+    assert shares_of(8, *[run] * 3) == [2, 3, 3]
+    assert shares_of(2, *[run] * 2) == [1, 1]
+
+
+def test_a_run_that_says_how_many_threads_it_wants_holds_so_many_cores_at_most_all() -> None:
+    assert shares_of(8, run_with(3), run_with()) == [3, 5]
+    assert shares_of(2, run_with(16)) == [2]
+
+
+def test_the_last_run_begins_when_a_core_is_free_and_one_that_is_stopped_never_does() -> None:
+    run, stop = run_with(), threading.Event()
+    shares = CoreShares(1, 3)
+    with shares.share(run):
+        later = threading.Timer(0.1, stop.set)
+        later.start()
+        with pytest.raises(Stopped), shares.share(run, stop):
+            pytest.fail("there is no core")
+    with shares.share(run) as share:
+        assert share == 1
+
+
+def test_explain_says_on_how_many_threads_a_run_works_and_why(weft_command: Weft) -> None:
+    def said(*arguments: str) -> str:
+        return weft_command("explain", *arguments).stdout.strip().splitlines()[-1]
+
+    assert said("--jobs", "2").startswith("2 threads on 8 groups of nodes: 2 cores, and groups")
+    assert said("--jobs", "1").startswith("1 thread: 1 core, ")
+    traced = said("--set", "run.trace_flows=3", "--set", "run.sample_every=1ms", "--set", "run.threads=2")
+    assert traced == "1 thread: run.trace_flows follows flows through the whole fabric"
+    assert weft_command("explain", "--jobs", "2", "--json").json()["cores"]["groups"] == 8
+
+
+def test_less_than_one_core_is_refused(weft_command: Weft) -> None:
+    for command in ("run", "explain"):
+        outcome = weft_command(command, "--jobs", 0)
+        assert outcome.code == 2 and "--jobs" in outcome.stderr
+    with pytest.raises(weft.SpecError, match="at least one core"):
+        weft.run("", jobs=0)
+    with pytest.raises(weft.SpecError, match="at least one core"):
+        weft.compare(["ecmp"], jobs=0)
+
+
+def test_bench_compares_numbers_of_threads(weft_command: Weft) -> None:
+    options = ("bench", "--hosts", "32", "--schemes", "ecmp", "--threads", "1,2", "--repeat", "1")
+    one, two = weft_command(*options, "--json").json()
+    assert (one["threads"], one["groups"], one["windows"], one["speed_up"]) == (1, 1, 0, 1.0)
+    assert two["threads"] == 2 and two["groups"] > 1 and two["windows"] > 0
+    assert 0.0 < two["crossing_share"] < 1.0 and two["events_per_window"] > 0.0
+    assert one["result"] == two["result"] and two["speed_up"] == one["wall_s"] / two["wall_s"]
+    shown = weft_command(*options)
+    assert "speed-up" in shown.stdout and "the same" in shown.stdout
+    wrong = weft_command("bench", "--threads", "0,2")
+    assert wrong.code == 2 and "--threads" in wrong.stderr
+
+
+def test_bench_fails_if_results_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = _core.bench
+
+    def wrong(hosts: int, scheme: str, *, transport: str = "dctcp", seed: int = 1, threads: int = 1) -> str:
+        row: dict[str, Any] = json.loads(real(hosts, scheme, transport=transport, seed=seed, threads=1))
+        return json.dumps(row | {"result": str(threads)})
+
+    monkeypatch.setattr(_core, "bench", wrong)
+    with pytest.raises(RuntimeError, match="must not depend on threads"):
+        measure_threads([4], ["ecmp"], "dctcp", [1, 2], 1)
+
+
+def test_cpu_time_is_that_of_all_threads() -> None:
+    row = json.loads(_core.bench(128, "ecmp", threads=2))
+    start = time.process_time()
+    row = json.loads(_core.bench(128, "ecmp", threads=2))
+    # The process does more than the event loop, and nothing else.
+    assert row["cpu_s"] <= time.process_time() - start
+    assert row["threads"] == 2 and row["cpu_s"] > 0.6 * row["wall_s"]
