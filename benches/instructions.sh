@@ -4,6 +4,7 @@
 #
 #   benches/instructions.sh            compare with benches/instructions.toml; fails when a scheme takes over 5 % more
 #   benches/instructions.sh --write    measure and write benches/instructions.toml
+#   benches/instructions.sh --schemes  measure every scheme and write benches/schemes.md: takes some minutes
 #
 # Needs cargo and valgrind.
 set -euo pipefail
@@ -40,6 +41,19 @@ measure() {
     printf "%.1f\n", (m[1] - f[1]) / (m[2] - f[2])
   }'
 }
+
+if [[ "${1:-}" == --schemes ]]; then
+  "$binary" --schemes | while read -r scheme; do
+    found=$(measure "$scheme")
+    echo "$scheme $found"
+  done >"$scratch/found"
+  awk '$1 == "ecmp" { ecmp = $2 } { found[$1] = $2 } END {
+    for (scheme in found) printf "| %s | %.0f | %.2f |\n", scheme, found[scheme], found[scheme] / ecmp
+  }' "$scratch/found" | sort -t '|' -k 3n >"$scratch/rows"
+  { echo "| scheme | instructions a packet-hop | of ECMP |"; echo "|---|---|---|"; cat "$scratch/rows"; } >benches/schemes.md
+  cat benches/schemes.md
+  exit 0
+fi
 
 if [[ "${1:-}" == --write ]]; then
   echo "# Instructions per packet-hop: 128 hosts, web search at load 0.6, DCTCP. Written by benches/instructions.sh --write." \

@@ -23,5 +23,7 @@ pub use registry::{
     BalancerInfo, BalancerSpec, EdgeFlow, EdgeScheme, ExternalSwitch, FabricFacts, ParameterError,
     SwitchScheme, balancers,
 };
-pub use switch_api::{Arrival, NextHops, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo};
+pub use switch_api::{
+    Arrival, NextHops, Ports, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+};
 pub use weft_packet::{Peer, PortId};

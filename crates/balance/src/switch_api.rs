@@ -1,6 +1,6 @@
 //! What a scheme at a switch sees and does.
 
-use weft_packet::{HostId, Packet, Peer, PortId};
+use weft_packet::{HostId, Kinds, Packet, Peer, PortId};
 use weft_units::{Bytes, Rate, Span, Stream, Time};
 
 /// The next hops that routing allows for a packet: equally short, and not known to be down.
@@ -114,13 +114,28 @@ pub struct Queued {
     pub sent_before: u64,
 }
 
+/// Ports of a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Ports {
+    /// None.
+    #[default]
+    None,
+    /// Those that lead to other switches.
+    ToSwitches,
+    /// All, those to hosts included.
+    All,
+}
+
 /// Which optional calls a scheme wants. What it does not ask for costs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SwitchHooks {
-    /// [`SwitchBalancer::arriving`], for every packet that the switch receives.
-    pub arriving: bool,
-    /// [`SwitchBalancer::queued`], for every packet of hosts that a port's queue takes.
-    pub queued: bool,
+    /// [`SwitchBalancer::arriving`], for packets of these kinds that the switch receives. One who sends packets of its own
+    /// wants [`Kind::Control`](weft_packet::Kind::Control): what nobody asks for is forwarded.
+    pub arriving: Kinds,
+    /// By which ports they come in that [`SwitchBalancer::arriving`] is called for.
+    pub arriving_by: Ports,
+    /// [`SwitchBalancer::queued`], for every packet of hosts that the queue of one of these ports takes.
+    pub queued: Ports,
     /// [`SwitchBalancer::start`] and [`SwitchBalancer::timer`] do something also at a switch that passes every packet on by the one
     /// way that there is.
     pub timers: bool,
@@ -128,14 +143,16 @@ pub struct SwitchHooks {
 
 impl SwitchHooks {
     /// None of them.
-    pub const NONE: Self = Self { arriving: false, queued: false, timers: false };
+    pub const NONE: Self =
+        Self { arriving: Kinds::NONE, arriving_by: Ports::None, queued: Ports::None, timers: false };
 
     /// What either of the two wants.
     #[must_use]
-    pub const fn or(self, other: Self) -> Self {
+    pub fn or(self, other: Self) -> Self {
         Self {
-            arriving: self.arriving || other.arriving,
-            queued: self.queued || other.queued,
+            arriving: self.arriving.or(other.arriving),
+            arriving_by: self.arriving_by.max(other.arriving_by),
+            queued: self.queued.max(other.queued),
             timers: self.timers || other.timers,
         }
     }
@@ -172,7 +189,7 @@ pub trait SwitchBalancer: Sized {
     /// The run begins: time to set timers.
     fn start<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C) {}
 
-    /// A packet came in by `port`. It may be changed, or end here. A packet that a neighbour's scheme sent ends here
+    /// A packet of a kind that [`Self::HOOKS`] names came in by `port`, which is one of those. It may be changed, or end here. A packet that a neighbour's scheme sent ends here
     /// in any case: to pass it on, send it again.
     fn arriving<C: SwitchContext + ?Sized>(
         &mut self,
@@ -186,7 +203,7 @@ pub trait SwitchBalancer: Sized {
     /// A timer is due.
     fn timer<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C, _token: u32) {}
 
-    /// A port's queue took a packet of a host, chosen or not: it will leave, whether or not the wire loses it. What the
+    /// The queue of a port that [`Self::HOOKS`] names took a packet of a host, chosen or not: it will leave, whether or not the wire loses it. What the
     /// queue refuses is never told of. The packet's header may be changed still.
     ///
     /// The call comes as soon as it is known when the packet leaves. On a port with one queue that is when the packet is

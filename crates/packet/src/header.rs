@@ -50,6 +50,48 @@ impl Kind {
     }
 }
 
+/// A set of kinds of packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Kinds(u16);
+
+impl Kinds {
+    /// No packet.
+    pub const NONE: Self = Self(0);
+    /// Every packet.
+    pub const ALL: Self = Self(u16::MAX);
+
+    /// These.
+    #[must_use]
+    pub const fn of(kinds: &[Kind]) -> Self {
+        let (mut set, mut place) = (0, 0);
+        while place < kinds.len() {
+            set |= 1 << kinds[place] as u8;
+            place += 1;
+        }
+        Self(set)
+    }
+
+    /// What is in either of the two.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether packets of this kind are in it.
+    #[inline]
+    #[must_use]
+    pub const fn has(self, kind: Kind) -> bool {
+        self.0 >> kind as u8 & 1 != 0
+    }
+
+    /// Whether it is empty.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
 /// What the application says of a flow. Schemes may read it where their paper allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[repr(u8)]

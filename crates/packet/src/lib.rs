@@ -8,5 +8,5 @@
 mod header;
 mod place;
 
-pub use header::{Class, FlowId, Kind, MessageBody, Packet, PacketFlags, Route, SackBlock};
+pub use header::{Class, FlowId, Kind, Kinds, MessageBody, Packet, PacketFlags, Route, SackBlock};
 pub use place::{HostId, Peer, PortId};

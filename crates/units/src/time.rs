@@ -46,6 +46,15 @@ impl Time {
         Span(self.0.saturating_sub(earlier.0))
     }
 
+    /// The time since `earlier`; `None` if that is later.
+    #[must_use]
+    pub const fn checked_since(self, earlier: Self) -> Option<Span> {
+        match self.0.checked_sub(earlier.0) {
+            Some(ps) => Some(Span(ps)),
+            None => None,
+        }
+    }
+
     /// This instant and `span`, or [`Time::NEVER`] when that is beyond the end of time.
     #[must_use]
     pub const fn saturating_add(self, span: Span) -> Self {

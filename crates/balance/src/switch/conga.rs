@@ -10,7 +10,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_packet::Packet;
+use weft_packet::{Kinds, Packet};
 use weft_units::Span;
 
 use self::header::Header;
@@ -20,8 +20,8 @@ use super::flowlets::{self, Flowlets};
 use crate::flowlet::{Chosen, Detection};
 use crate::registry::Parameters;
 use crate::{
-    Arrival, FabricFacts, NextHops, ParameterError, Peer, PortId, Queued, SwitchBalancer, SwitchContext,
-    SwitchHooks, SwitchInfo,
+    Arrival, FabricFacts, NextHops, ParameterError, Peer, PortId, Ports, Queued, SwitchBalancer,
+    SwitchContext, SwitchHooks, SwitchInfo,
 };
 
 mod header;
@@ -171,7 +171,12 @@ impl Conga {
 impl SwitchBalancer for Conga {
     type Params = Params;
 
-    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, queued: true, ..SwitchHooks::NONE };
+    const HOOKS: SwitchHooks = SwitchHooks {
+        arriving: Kinds::ALL,
+        arriving_by: Ports::ToSwitches,
+        queued: Ports::ToSwitches,
+        ..SwitchHooks::NONE
+    };
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         let mut uplinks = 0;

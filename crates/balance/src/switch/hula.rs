@@ -6,7 +6,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_packet::{Kind, Packet};
+use weft_packet::{Kind, Kinds, Packet};
 use weft_units::{Rate, Span, Time};
 
 use super::ecmp::Ecmp;
@@ -14,8 +14,8 @@ use super::flowlets::{self, Flowlets};
 use crate::flowlet::Timer;
 use crate::registry::Parameters;
 use crate::{
-    Arrival, NextHops, ParameterError, Peer, PortId, Queued, SwitchBalancer, SwitchContext, SwitchHooks,
-    SwitchInfo,
+    Arrival, NextHops, ParameterError, Peer, PortId, Ports, Queued, SwitchBalancer, SwitchContext,
+    SwitchHooks, SwitchInfo,
 };
 
 #[cfg(test)]
@@ -190,7 +190,12 @@ impl Hula {
 impl SwitchBalancer for Hula {
     type Params = Params;
 
-    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, queued: true, timers: true };
+    const HOOKS: SwitchHooks = SwitchHooks {
+        arriving: Kinds::of(&[Kind::Control]),
+        arriving_by: Ports::ToSwitches,
+        queued: Ports::ToSwitches,
+        timers: true,
+    };
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         Self {

@@ -28,7 +28,8 @@ use super::flowlets::Flowlets;
 use crate::flowlet::Timer;
 use crate::registry::Parameters;
 use crate::{
-    NextHops, ParameterError, Peer, PortId, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+    NextHops, ParameterError, Peer, PortId, Ports, Queued, SwitchBalancer, SwitchContext, SwitchHooks,
+    SwitchInfo,
 };
 
 with_shared_parameters! {
@@ -166,7 +167,7 @@ impl Qall {
 impl SwitchBalancer for Qall {
     type Params = Params;
 
-    const HOOKS: SwitchHooks = SwitchHooks { queued: true, ..SwitchHooks::NONE };
+    const HOOKS: SwitchHooks = SwitchHooks { queued: Ports::ToSwitches, ..SwitchHooks::NONE };
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         let &Params { rising, falling, .. } = params;

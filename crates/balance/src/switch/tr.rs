@@ -10,17 +10,20 @@
 mod flows;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_packet::{FlowId, Kind, Packet};
-use weft_units::{Bytes, PicosPerByte, Rate, Span, Time};
+use weft_packet::{FlowId, Kind, Kinds, Packet};
+use weft_units::{Bytes, Rate, Span, Time};
 
-use self::flows::Flows;
+use self::flows::{Flows, Last};
+use self::ways::{Ways, WaysOf};
 use super::ecmp::{self, Ecmp};
 use crate::registry::{Parameters, check_table_size};
 use crate::{
-    Arrival, NextHops, ParameterError, Peer, PortId, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+    Arrival, NextHops, ParameterError, Peer, PortId, Ports, SwitchBalancer, SwitchContext, SwitchHooks,
+    SwitchInfo,
 };
 
 /// Parameters of TR.
@@ -114,23 +117,9 @@ impl Word {
 struct Near {
     delay: Span,
     rate: Rate,
-    per_byte: PicosPerByte,
     peer: Peer,
     /// At a spine: the rack at the far end, once it has said so.
     rack: Option<u16>,
-}
-
-/// What a leaf knows of the way from the far end of a port to a rack.
-#[derive(Debug, Clone, Copy)]
-struct Far {
-    delay: Span,
-    per_byte: PicosPerByte,
-    /// The time that a step of the code takes to drain.
-    step: Span,
-    /// The time that the spine's queue would have taken to drain when it was last heard of.
-    queue: Span,
-    /// When what was heard is no longer believed.
-    until: Time,
 }
 
 /// TR at one switch.
@@ -139,8 +128,7 @@ pub struct Tr {
     ports: Box<[Near]>,
     /// The rack of a leaf; all else is for leaves only.
     rack: Option<u16>,
-    /// By rack and port.
-    far: Box<[Far]>,
+    ways: Ways,
     flows: Flows,
     believe: Span,
     /// Bytes that the codes divide, and how many bits they have.
@@ -154,6 +142,26 @@ pub struct Tr {
     reroutes: u64,
 }
 
+/// The uplink that would have a packet at the next leaf last, the first one of such by turns, and after what time. Where the
+/// flow's last uplink is gone and every other is faster, it is the one that overtakes by least.
+#[cold]
+fn latest<C: SwitchContext + ?Sized>(
+    cx: &C,
+    packet: &Packet,
+    ways: &WaysOf<'_>,
+    first: &[PortId],
+    before: &[PortId],
+) -> (Span, PortId) {
+    let mut latest = (Span::ZERO, first[0]);
+    for &port in first.iter().chain(before) {
+        let takes = cx.drain_time_for(port, packet) + ways.time_beyond_queue(port);
+        if takes > latest.0 {
+            latest = (takes, port);
+        }
+    }
+    latest
+}
+
 impl Tr {
     /// The code of a queue: its length in steps of a 2^bits-th of the buffer, rounded down (TR §TNL calculation).
     #[inline]
@@ -162,83 +170,57 @@ impl Tr {
         ((backlog_bytes << self.code_bits) / self.spine_buffer).min(steps) as u32
     }
 
-    /// The time that a step of the code takes at this rate. A code stands for that many steps: the shortest queue that
-    /// has it.
-    fn step(spine_buffer: u64, code_bits: u8, rate: Rate) -> Span {
-        rate.service(Bytes::new(spine_buffer)) / (1 << code_bits)
-    }
-
+    /// The uplink of a packet whose sender hangs here, and when it would be at the next leaf (TR Alg. 1). `LONG` says whether
+    /// its flow is long.
     #[inline]
-    fn far(&mut self, rack: u16, port: PortId) -> Option<&mut Far> {
-        self.far.get_mut(usize::from(rack) * self.ports.len() + port.index())
-    }
-
-    /// When the last byte of a packet that comes now would reach the destination leaf by `port` (TR eq. 1). The packet
-    /// itself counts in both queues: it arrives when it has been sent, not when those before it have.
-    #[inline]
-    fn time_to_next_leaf<C: SwitchContext + ?Sized>(
-        &self,
-        cx: &C,
-        packet: &Packet,
-        rack: u16,
-        port: PortId,
-    ) -> Time {
-        let bytes = packet.wire_bytes;
-        let near = &self.ports[port.index()];
-        let far = &self.far[usize::from(rack) * self.ports.len() + port.index()];
-        let now = cx.now();
-        let spine_queue = if now <= far.until { far.queue } else { Span::ZERO };
-        let cables = near.delay + far.delay;
-        let leaf = cx.drain_time_for(port, packet) + near.per_byte.service(bytes);
-        now.saturating_add(cables)
-            .saturating_add(leaf)
-            .saturating_add(spine_queue + far.per_byte.service(bytes))
-    }
-
-    /// The uplink of a packet whose sender hangs here, and when it would be at the next leaf (TR Alg. 1).
-    #[inline]
-    fn uplink<C: SwitchContext + ?Sized>(
+    fn uplink<const LONG: bool, C: SwitchContext + ?Sized>(
         &mut self,
         cx: &C,
         packet: &Packet,
         hops: &NextHops<'_>,
-        slot: usize,
-        long: bool,
-    ) -> (usize, Time) {
-        let choices = hops.ports.len();
-        let last = self.flows.last(slot);
-        let mut index = self.turn as usize % choices;
-        self.turn = self.turn.wrapping_add(1);
-        let mut best: Option<(u32, Time, usize)> = None;
-        let mut latest = (Time::ZERO, index);
-        for _ in 0..choices {
-            let port = hops.ports[index];
-            let mut at = self.time_to_next_leaf(cx, packet, hops.rack, port);
-            let follows = last.port == Some(port);
-            if follows {
-                // Two queues, each first in first out: behind the last packet, whatever the estimate says.
-                at = at.max(last.tnl);
-            }
-            if follows || at > last.tnl {
-                // TR Alg. 1: a long flow looks at the number of short flows first; a short one at the time alone.
-                let shorts = if long { self.flows.active_shorts(port) } else { 0 };
-                if best.is_none_or(|(fewest, earliest, _)| (shorts, at) < (fewest, earliest)) {
-                    best = Some((shorts, at, index));
+        last: Last,
+    ) -> (PortId, Time) {
+        let now = cx.now();
+        let ways = self.ways.to(hops.rack, now, packet.wire_bytes);
+        let shorts = self.flows.active_shorts();
+        // Times are from now on. Whatever comes at this one or before would overtake; nothing, if the last packet has arrived.
+        let sooner_than = last.tnl.saturating_add(Span::from_ps(1)).since(now);
+        let follows = last.port.map_or(u32::MAX, |port| u32::from(port.0));
+        let (mut fewest, mut soonest, mut best) = (u32::MAX, Span::MAX, hops.ports[0]);
+        let mut excluded = 0;
+        // Equal ones take turns.
+        let (before, first) = hops.ports.split_at(self.turn as usize % hops.ports.len());
+        for ports in [first, before] {
+            for &port in ports {
+                let mut takes = cx.drain_time_for(port, packet) + ways.time_beyond_queue(port);
+                if takes < sooner_than {
+                    if u32::from(port.0) != follows {
+                        excluded += 1;
+                        continue;
+                    }
+                    // Two queues, each first in first out: behind the last packet, whatever the estimate says.
+                    takes = last.tnl.since(now);
                 }
-            } else {
-                self.excluded += 1;
+                // TR Alg. 1: a long flow looks at the number of short flows first; a short one at the time alone.
+                if LONG {
+                    let shorts = shorts[port.index()];
+                    if shorts > fewest || (shorts == fewest && takes >= soonest) {
+                        continue;
+                    }
+                    fewest = shorts;
+                } else if takes >= soonest {
+                    continue;
+                }
+                (soonest, best) = (takes, port);
             }
-            if at > latest.0 {
-                latest = (at, index);
-            }
-            index = if index + 1 == choices { 0 } else { index + 1 };
         }
-        if let Some((_, at, index)) = best {
-            return (index, at);
+        if excluded == hops.ports.len() {
+            self.empty_sets += 1;
+            (soonest, best) = latest(cx, packet, &ways, first, before);
         }
-        // The last packet's uplink is gone and every other is faster: the one that overtakes by least.
-        self.empty_sets += 1;
-        (latest.1, latest.0)
+        self.excluded += excluded as u64;
+        self.turn = self.turn.wrapping_add(1);
+        (best, now.saturating_add(soonest))
     }
 
     /// A leaf said that its rack is behind `port` of this spine: everyone who must know learns what the cables are.
@@ -260,11 +242,8 @@ impl Tr {
     /// A spine said how it reaches a rack.
     fn learn(&mut self, packet: &Packet, rack: u16, port: PortId) {
         let rate = Rate::from_bps(u64::from(packet.entropy.max(1)) * 1_000_000);
-        let step = Self::step(self.spine_buffer, self.code_bits, rate);
-        if let Some(far) = self.far(rack, port) {
-            far.delay = Span::from_ps(u64::from(packet.flow.0) << 32 | u64::from(packet.seq));
-            (far.per_byte, far.step) = (rate.ps_per_byte(), step);
-        }
+        let far = Span::from_ps(u64::from(packet.flow.0) << 32 | u64::from(packet.seq));
+        self.ways.learn(rack, port, self.ports[port.index()].delay, far, rate);
     }
 
     /// A packet of a neighbour's TR.
@@ -287,9 +266,7 @@ impl Tr {
             None if tier == 0 => packet.scheme = self.code(cx.backlog_bytes_for(port, packet)),
             Some(own) if own == cx.rack_of(packet.dst) => {
                 let until = cx.now().saturating_add(self.believe);
-                if let Some(far) = self.far(cx.rack_of(packet.src), port) {
-                    (far.queue, far.until) = (far.step * u64::from(packet.scheme & 0xffff), until);
-                }
+                self.ways.hear(cx.rack_of(packet.src), port, packet.scheme & 0xffff, until);
                 packet.scheme = 0;
             }
             _ => {}
@@ -300,28 +277,25 @@ impl Tr {
 impl SwitchBalancer for Tr {
     type Params = Params;
 
-    const HOOKS: SwitchHooks = SwitchHooks { arriving: true, timers: true, ..SwitchHooks::NONE };
+    const HOOKS: SwitchHooks = SwitchHooks {
+        arriving: Kinds::of(&[Kind::Ack, Kind::SynAck, Kind::Control]),
+        arriving_by: Ports::ToSwitches,
+        timers: true,
+        ..SwitchHooks::NONE
+    };
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         let near = |port: usize| {
             // A dead cable may have no rate at all.
             let rate = Rate::from_bps(info.port_rates[port].as_bps().max(1_000_000));
             let (delay, peer) = (info.port_delays[port], info.port_peers[port]);
-            Near { delay, rate, per_byte: rate.ps_per_byte(), peer, rack: None }
+            Near { delay, rate, peer, rack: None }
         };
         let ports: Box<[Near]> = (0..info.port_rates.len()).map(near).collect();
         let leaf = info.rack.is_some();
-        // Until a spine says otherwise, its cable is as this one.
-        let guess = |near: &Near| Far {
-            delay: near.delay,
-            per_byte: near.per_byte,
-            step: Self::step(params.spine_buffer.as_u64(), params.code_bits, near.rate),
-            queue: Span::ZERO,
-            until: Time::ZERO,
-        };
         let racks = if leaf { info.racks } else { 0 };
         Self {
-            far: (0..racks).flat_map(|_| ports.iter().map(guess)).collect(),
+            ways: Ways::new(params, &ports, racks),
             flows: Flows::new(params, info, if leaf { params.entries as usize } else { 0 }),
             ports,
             rack: info.rack,
@@ -375,17 +349,21 @@ impl SwitchBalancer for Tr {
         }
         let now = cx.now();
         let (slot, long) = self.flows.arrive(now, packet);
-        let (index, at) = self.uplink(cx, packet, hops, slot, long);
-        let port = hops.ports[index];
-        self.reroutes += u64::from(self.flows.last(slot).port.is_some_and(|last| last != port));
+        let last = self.flows.last(slot);
+        let (port, at) = if long {
+            self.uplink::<true, C>(cx, packet, hops, last)
+        } else {
+            self.uplink::<false, C>(cx, packet, hops, last)
+        };
+        self.reroutes += u64::from(last.port.is_some_and(|last| last != port));
         self.flows.leave(slot, now, port, at, matches!(packet.kind, Kind::Data | Kind::Syn) && !long);
-        index
+        hops.index_of(port).unwrap_or_default()
     }
 
     /// What [`Flows`] keeps; a delay, a rate, a code and a time (24 bytes) by rack and port; by port a counter, and the
     /// delay and the rate of the cable (4 and 16 bytes).
     fn state_bytes(&self) -> u64 {
-        self.flows.state_bytes() + self.far.len() as u64 * 24 + self.ports.len() as u64 * 20
+        self.flows.state_bytes() + self.ways.len() as u64 * 24 + self.ports.len() as u64 * 20
     }
 
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {

@@ -1,7 +1,8 @@
 //! Who is shown the packets that switches queue: the scheme, the observer and the tracer, if they want to.
 
-use weft_balance::{PortId, Queued};
+use weft_balance::{Ports, Queued};
 use weft_packet::Kind;
+use weft_topology::Tier;
 use weft_units::{Span, Time};
 
 use super::network::Network;
@@ -9,18 +10,34 @@ use super::observer::{Observation, Observer};
 use super::pool::PacketIndex;
 use super::tracer::Tracer;
 
+/// Whether a switch's port in this tier is one of these.
+#[inline]
+const fn is_among(tier: u8, ports: Ports) -> bool {
+    match ports {
+        Ports::None => false,
+        Ports::ToSwitches => tier != Tier::Last as u8,
+        Ports::All => true,
+    }
+}
+
 impl Network<'_> {
+    /// Whether somebody wants to see what the queue of a switch's port in this tier takes.
+    #[inline]
+    pub(super) const fn sees(&self, tier: u8) -> bool {
+        is_among(tier, self.seen)
+    }
+
     /// Watches the queues of switches' ports from now on, over windows of this length. `max_wire_bytes` is the largest
     /// packet.
     pub fn observe(&mut self, window: Span, max_wire_bytes: u16) {
-        self.departures_are_seen = true;
+        self.seen = Ports::All;
         let buffers = self.site.specs().map(|spec| spec.buffer(max_wire_bytes));
         self.observer = Some(Observer::new(window, buffers));
     }
 
     /// Watches the packets of some flows from now on.
     pub fn trace(&mut self, tracer: Tracer) {
-        self.departures_are_seen = true;
+        self.seen = Ports::All;
         self.tracer = Some(tracer);
     }
 
@@ -41,13 +58,12 @@ impl Network<'_> {
 
     fn show(&mut self, link: u32, index: PacketIndex, leaves: Time, sent_before: u64, found_ps: u64) {
         let Some((switch, port)) = self.site.port_of(link) else { return };
-        let port = PortId(port);
         let found_bytes = self.profiles[self.links[link as usize].profile].bytes_in(found_ps);
         let queued = Queued { port, leaves, found_bytes, sent_before };
         if let Some(observer) = &mut self.observer {
             observer.note(link, &queued, self.pool[index].wire_bytes);
         }
-        if self.hooks.queued {
+        if is_among(self.links[link as usize].tier, self.hooks.queued) {
             self.tell_scheme(switch, index, queued);
         }
     }

@@ -63,6 +63,7 @@ impl Network<'_> {
 
     /// Counts a hop of a packet that came to a switch by its port `port`. True if the hop limit expired: then the answer
     /// is on its way back by that port, and the packet ends here.
+    #[cold]
     pub(super) fn expires(&mut self, switch: usize, port: u16, index: PacketIndex) -> bool {
         let packet = &mut self.pool[index];
         let mut body = packet.message_body();

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use weft_balance::{EdgeHooks, SwitchHooks, SwitchInfo, SwitchScheme};
-use weft_packet::{Kind, Packet, PacketFlags, Route};
-use weft_topology::{FaultEvent, RouteEntry, Routes, Topology};
+use weft_balance::{EdgeHooks, Ports, SwitchHooks, SwitchInfo, SwitchScheme};
+use weft_packet::{Kind, Kinds, Packet, PacketFlags, Route};
+use weft_topology::{FaultEvent, RouteEntry, Routes, Tier, Topology};
 use weft_units::{Purpose, Rate, Stream, Time};
 
 use super::admission::Verdict;
@@ -81,6 +81,10 @@ impl PacketCounts {
     }
 }
 
+/// What switches must be shown that answer traces.
+const TRACES: SwitchHooks =
+    SwitchHooks { arriving: Kinds::of(&[Kind::Message]), arriving_by: Ports::All, ..SwitchHooks::NONE };
+
 /// Everything but the endpoints.
 pub struct Network<'a> {
     /// The time now.
@@ -111,8 +115,8 @@ pub struct Network<'a> {
     pub(super) traces: bool,
     /// The tables of the switches that are here that explicit routes go by, if they mean the same paths throughout the run.
     pinned: Option<Routes>,
-    /// Somebody wants to see what switches queue: the scheme, the observer or the tracer.
-    pub(super) departures_are_seen: bool,
+    /// Of which ports of switches somebody wants to see what they queue: the scheme, the observer or the tracer.
+    pub(super) seen: Ports,
     /// Watches the queues of switches' ports, if asked for.
     pub(super) observer: Option<Observer>,
     /// Watches the packets of some flows, if asked for.
@@ -171,6 +175,7 @@ impl<'a> Network<'a> {
         let streams =
             site.switches().iter().map(|&switch| Stream::new(seed, Purpose::SwitchBalancer, switch.into()));
         let hooks = schemes.iter().fold(hooks, |hooks, scheme| hooks.or(scheme.external_hooks()));
+        let traced = if edge_hooks.traces { TRACES } else { SwitchHooks::NONE };
         let mut network = Self {
             now: Time::ZERO,
             events: EventSet::new(0, Vec::new()),
@@ -184,11 +189,11 @@ impl<'a> Network<'a> {
             topology,
             routes: site.rows(&tables.routes),
             schemes,
-            hooks: SwitchHooks { arriving: hooks.arriving || edge_hooks.traces, ..hooks },
+            hooks: hooks.or(traced),
             traces: edge_hooks.traces,
             pinned: tables.pinned.as_deref().map(|routes| site.rows(routes)),
             tables,
-            departures_are_seen: hooks.queued,
+            seen: hooks.queued,
             observer: None,
             tracer: None,
             deeds: Deeds::default(),
@@ -273,12 +278,24 @@ impl<'a> Network<'a> {
         if at.switch == FarEnd::HOST {
             return Some(index);
         }
-        if !self.hooks.arriving || self.passes(at.switch as usize, self.site.number(link), index) {
+        if !self.shows(index) || !self.shows_from(link) || self.passes(at, self.site.enters_by(link), index) {
             self.forward(at, index);
         } else {
             self.consume(index);
         }
         None
+    }
+
+    /// Whether packets that arrive at a switch by this link may be shown around there.
+    #[inline]
+    fn shows_from(&self, link: u32) -> bool {
+        self.hooks.arriving_by == Ports::All || self.links[link as usize].tier != Tier::Host as u8
+    }
+
+    /// Whether a packet that arrives at a switch, from another one at least, is shown around there.
+    #[inline]
+    pub(super) fn shows(&self, index: PacketIndex) -> bool {
+        !self.hooks.arriving.is_empty() && self.hooks.arriving.has(self.pool[index].kind)
     }
 
     /// A packet ends at the node that it was for.
@@ -382,6 +399,7 @@ impl<'a> Network<'a> {
             Verdict::Take => {}
         }
         book(state, packet, &mut self.counts, backlog);
+        let tier = state.tier;
         state.busy_until = now + backlog + service;
         let arrive = state.busy_until + profile.delay_ps;
         packet.arrive = Time::from_ps(arrive);
@@ -399,7 +417,7 @@ impl<'a> Network<'a> {
                 "packets arrive in the order in which they were queued"
             );
         }
-        if SHOWN && self.departures_are_seen {
+        if SHOWN && self.sees(tier) {
             self.tell_of_queued(link, index, backlog);
         }
     }
@@ -436,9 +454,10 @@ impl<'a> Network<'a> {
                 .push(Queued { since_ps: now, depart_ps, wire_bytes: packet.wire_bytes, arrives }, profile);
         }
         book(state, packet, &mut self.counts, backlog);
+        let tier = state.tier;
         state.busy_until = depart_ps;
         let arrive = depart_ps + profile.delay_ps;
-        if SHOWN && self.departures_are_seen {
+        if SHOWN && self.sees(tier) {
             self.tell_of_queued(link, index, backlog);
         }
         if arrives {

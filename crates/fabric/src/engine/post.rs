@@ -7,6 +7,7 @@ use weft_units::Time;
 use super::mail::{Beside, Outbox};
 use super::network::Network;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
+use super::site::entry_port;
 
 /// Which part packets go to that leave theirs.
 #[derive(Debug)]
@@ -99,7 +100,7 @@ impl Network<'_> {
         self.counts.hops += 1;
         let to = self.topology.links[number as usize].to.0 - self.topology.hosts as u32;
         let Some(at) = self.site.far_end(to) else { return };
-        if self.hooks.arriving && !self.passes(at.switch as usize, number, index) {
+        if self.shows(index) && !self.passes(at, entry_port(self.topology, number), index) {
             self.consume(index);
             return;
         }

@@ -309,7 +309,7 @@ impl Network<'_> {
         if packet.kind == Kind::Data {
             packet.add_wait_ps(state.tier as usize, now - packet.arrive.as_ps());
         }
-        if self.departures_are_seen {
+        if self.sees(self.links[link as usize].tier) {
             self.tell_of_service(link, taken.index, sent_before, taken.found_ps);
         }
         let special = self.specials.get_mut(self.links[at].special as usize);

@@ -1,7 +1,7 @@
 //! A simulation: what it depends on, how far it is, and what it leaves behind.
 
 use thiserror::Error;
-use weft_balance::{BalancerSpec, ParameterError, SwitchInfo, SwitchScheme};
+use weft_balance::{BalancerSpec, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_topology::{Cut, FaultEvent, Parts, Topology, Whole};
 use weft_traffic::Flow;
 use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};
@@ -159,7 +159,7 @@ impl SimulationInput<'_> {
             return Err(Undivided::OneGroup);
         }
         let hooks = (self.balancer.switch_hooks(), self.balancer.edge_hooks());
-        let looks = hooks.0.arriving || hooks.0.queued || hooks.0.timers || hooks.1.traces;
+        let looks = hooks.0 != SwitchHooks::NONE || hooks.1.traces;
         Ok(Parts::of(self.topology, self.faults, Cut { may_split: !looks, most: groups })?)
     }
 

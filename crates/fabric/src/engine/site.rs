@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use weft_packet::HostId;
+use weft_packet::{HostId, PortId};
 use weft_topology::{LinkSpec, Part, Routes, Topology};
 
 use super::link::FarEnd;
@@ -23,6 +23,36 @@ struct Split {
     first_link: u32,
 }
 
+/// The ports at the two ends of a link.
+#[derive(Debug, Clone, Copy)]
+struct Ends {
+    /// The switch that sends on it, as a switch here; [`Ends::NO_SWITCH`] for a host, and for a highest switch that was split.
+    from: u32,
+    /// The port by which it leaves its near end, and the one by which it enters its far end.
+    leaves_by: PortId,
+    enters_by: PortId,
+}
+
+impl Ends {
+    const NO_SWITCH: u32 = u32::MAX;
+
+    fn of(fabric: &Topology, number: u32, here: impl Fn(u32) -> Option<u32>) -> Self {
+        let from = fabric.links[number as usize].from.0;
+        let switch = from.checked_sub(fabric.hosts as u32).and_then(here);
+        Self {
+            from: switch.unwrap_or(Self::NO_SWITCH),
+            leaves_by: PortId((number - fabric.first_link[from as usize]) as u16),
+            enters_by: entry_port(fabric, number),
+        }
+    }
+}
+
+/// The port by which a packet on this link of a fabric enters the node at the far end.
+pub fn entry_port(fabric: &Topology, number: u32) -> PortId {
+    let far = fabric.links[number as usize].to.0 as usize;
+    PortId((fabric.reverse[number as usize] - fabric.first_link[far]) as u16)
+}
+
 /// A part of a fabric, or all of it.
 pub struct Site<'a> {
     /// The fabric.
@@ -38,6 +68,8 @@ pub struct Site<'a> {
     /// What there is of highest switches that were split: they are numbered behind the others.
     split: Vec<Split>,
     rack_of_switch: Vec<u16>,
+    /// By link.
+    ends: Vec<Ends>,
 }
 
 impl<'a> Site<'a> {
@@ -52,6 +84,7 @@ impl<'a> Site<'a> {
             last_hops: fabric.link_to_host.clone(),
             split: Vec::new(),
             rack_of_switch: racks_of_switches(fabric),
+            ends: (0..fabric.links.len() as u32).map(|link| Ends::of(fabric, link, Some)).collect(),
         }
     }
 
@@ -72,7 +105,9 @@ impl<'a> Site<'a> {
         });
         let hosts = part.hosts.start as usize..part.hosts.end as usize;
         let of_switch = racks_of_switches(fabric);
+        let switch_here = |switch: u32| part.switches.binary_search(&switch).ok().map(|place| place as u32);
         Self {
+            ends: part.links.iter().map(|&link| Ends::of(fabric, link, switch_here)).collect(),
             fabric,
             hosts: part.hosts.clone(),
             first_ports: part.switches.iter().map(|&switch| here(ports(switch).start)).collect(),
@@ -186,11 +221,15 @@ impl<'a> Site<'a> {
     }
 
     /// The switch that sends on a link, and its port's number; none for a host's cable.
-    pub fn port_of(&self, link: u32) -> Option<(usize, u16)> {
-        let number = self.number(link);
-        let from = self.fabric.links[number as usize].from.0 as usize;
-        let switch = from.checked_sub(self.fabric.hosts)?;
-        let here = self.switches.binary_search(&(switch as u32)).ok()?;
-        Some((here, (number - self.fabric.first_link[from]) as u16))
+    #[inline]
+    pub fn port_of(&self, link: u32) -> Option<(usize, PortId)> {
+        let ends = &self.ends[link as usize];
+        (ends.from != Ends::NO_SWITCH).then_some((ends.from as usize, ends.leaves_by))
+    }
+
+    /// The port by which a packet on a link enters the switch, or the host, at the far end.
+    #[inline]
+    pub fn enters_by(&self, link: u32) -> PortId {
+        self.ends[link as usize].enters_by
     }
 }

@@ -259,21 +259,25 @@ impl Network<'_> {
         ))
     }
 
-    /// Shows a packet that came in by `link` to the scheme. False if it ends here, as schemes' own packets always do.
-    /// `number` is the fabric's number of the link.
-    pub(super) fn passes(&mut self, switch: usize, number: u32, index: PacketIndex) -> bool {
-        let first = self.ports(switch).start;
-        let back = self.topology.reverse[number as usize];
-        let node = self.topology.hosts + self.site.switches()[switch] as usize;
-        let port = PortId((back - self.topology.first_link[node]) as u16);
+    /// Shows a packet that came in by `port` to the scheme. False if it ends here, as schemes' own packets always do.
+    pub(super) fn passes(&mut self, at: FarEnd, port: PortId, index: PacketIndex) -> bool {
+        let (switch, first) = (at.switch as usize, at.first_link as usize);
         if self.traces && self.expires(switch, port.0, index) {
             return false;
         }
-        let arrival = call_scheme!(self, switch, first, |scheme, view, pool| scheme.arriving(
-            view,
-            &mut pool[index],
-            port
-        ));
+        let arrival = if self.scheduled.is_empty() {
+            call_scheme!(self, switch, first, false, |scheme, view, pool| scheme.arriving(
+                view,
+                &mut pool[index],
+                port
+            ))
+        } else {
+            call_scheme!(self, switch, first, true, |scheme, view, pool| scheme.arriving(
+                view,
+                &mut pool[index],
+                port
+            ))
+        };
         if !self.deeds.is_empty() {
             self.do_deeds(switch);
         }
@@ -292,7 +296,7 @@ impl Network<'_> {
     /// Tells the scheme at the near end of a link that the link's condition is another one.
     pub(super) fn tell_of_change(&mut self, link: u32) {
         let Some((switch, port)) = self.site.port_of(link) else { return };
-        let (first, port) = (self.ports(switch).start, PortId(port));
+        let first = self.ports(switch).start;
         call_scheme!(self, switch, first, |scheme, view, _pool| scheme.port_changed(view, port));
         self.do_deeds(switch);
     }

@@ -13,6 +13,7 @@ mod expresspass;
 mod faults;
 mod hedera;
 mod hermes;
+mod hooks;
 mod hula;
 mod latency;
 mod lbt;

@@ -1,5 +1,5 @@
 //! Runs the benchmark with 128 hosts for a given number of flows, with any key of its spec changed, and prints the
-//! packet-hops: small and deterministic, for counting instructions.
+//! packet-hops: small and deterministic, for counting instructions. With `--schemes` it prints the names of all schemes.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -9,10 +9,13 @@ use weft_lab::bench::bench_spec;
 use weft_lab::{Cores, Prepared};
 
 const HOSTS: u32 = 128;
-const USAGE: &str =
-    "usage: weft-hops FLOWS SCHEME [KEY=VALUE ...], as in: weft-hops 200 ecmp transport.name=tcp";
+const USAGE: &str = "usage: weft-hops FLOWS SCHEME [KEY=VALUE ...], as in: weft-hops 200 ecmp transport.name=tcp; or weft-hops --schemes";
 
 fn main() -> ExitCode {
+    if std::env::args().skip(1).eq(["--schemes"]) {
+        weft_balance::balancers().iter().for_each(|scheme| println!("{}", scheme.name));
+        return ExitCode::SUCCESS;
+    }
     match packet_hops() {
         Ok(hops) => {
             println!("{hops}");

@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use weft_balance::{
-    Arrival, ExternalSwitch, NextHops, PortId, Queued, SwitchContext, SwitchHooks, SwitchInfo,
+    Arrival, ExternalSwitch, NextHops, PortId, Ports, Queued, SwitchContext, SwitchHooks, SwitchInfo,
 };
-use weft_packet::Packet;
+use weft_packet::{Kinds, Packet};
 
 use crate::progress::Failure;
 use views::{InfoView, PacketView, PortView, SwitchView};
@@ -223,7 +223,12 @@ fn kept(name: String) -> &'static str {
 impl ExternalSwitch for PythonSwitch {
     fn hooks(&self) -> SwitchHooks {
         let Some((calls, _)) = &self.made else { return SwitchHooks::default() };
-        SwitchHooks { arriving: calls.arriving.is_some(), queued: calls.queued.is_some(), timers: true }
+        SwitchHooks {
+            arriving: if calls.arriving.is_some() { Kinds::ALL } else { Kinds::NONE },
+            arriving_by: Ports::All,
+            queued: if calls.queued.is_some() { Ports::All } else { Ports::None },
+            timers: true,
+        }
     }
 
     fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize {

@@ -66,19 +66,16 @@ impl Flows {
 
     /// A packet arrived: its flow's entry, with the packet's bytes counted, and whether the flow is long. Flows that
     /// have become inactive stop counting first (TR §Counting the number of short flows).
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     pub fn arrive(&mut self, now: Time, packet: &Packet) -> (usize, bool) {
         self.retire(now);
         let hash = mix64(self.seed ^ u64::from(packet.entropy));
         let slot = (hash as usize) & (self.table.len() - 1);
         let tag = (hash >> 56) as u8;
-        let flow = self.table[slot];
-        if flow.port != 0 && flow.tag != tag && now.since(flow.seen) <= self.rtt {
-            // Another flow that is still active: the two share the entry, and keep behind each other.
-            self.shared += 1;
-        } else if flow.port == 0 || flow.tag != tag || packet.kind == Kind::Syn {
-            self.stop_counting(slot);
-            self.table[slot] = Flow { tag, ..Flow::default() };
+        let flow = &self.table[slot];
+        if flow.port == 0 || flow.tag != tag || packet.kind == Kind::Syn {
+            self.take_entry(slot, tag, now);
         }
         // Acknowledgements are routed as packets of a short flow, and are no data sent.
         if matches!(packet.kind, Kind::Ack | Kind::SynAck) {
@@ -87,10 +84,23 @@ impl Flows {
         let flow = &mut self.table[slot];
         flow.sent = flow.sent.saturating_add(packet.wire_bytes.into());
         let long = u64::from(flow.sent) > self.long_after;
-        if long {
+        if long && flow.counted {
             self.stop_counting(slot);
         }
         (slot, long)
+    }
+
+    /// A flow begins, or meets another one in its entry.
+    #[cold]
+    fn take_entry(&mut self, slot: usize, tag: u8, now: Time) {
+        let flow = &self.table[slot];
+        if flow.port != 0 && flow.tag != tag && now.since(flow.seen) <= self.rtt {
+            // Another flow that is still active: the two share the entry, and keep behind each other.
+            self.shared += 1;
+        } else {
+            self.stop_counting(slot);
+            self.table[slot] = Flow { tag, ..Flow::default() };
+        }
     }
 
     /// Where and when the entry's last packet went.
@@ -104,21 +114,22 @@ impl Flows {
     /// from now on is one of that port's active short flows, and of no other's.
     #[inline]
     pub fn leave(&mut self, slot: usize, now: Time, port: PortId, tnl: Time, counts: bool) {
-        let was_counted = self.table[slot].counted;
-        if was_counted {
+        let mut flow = &mut self.table[slot];
+        let is_counted = counts || flow.counted;
+        if flow.counted {
             self.stop_counting(slot);
+            flow = &mut self.table[slot];
         }
-        let flow = &mut self.table[slot];
         (flow.tnl, flow.seen, flow.port) = (tnl, now, port.0 + 1);
-        if counts || was_counted {
+        if is_counted {
             self.start_counting(slot);
         }
     }
 
-    /// Active short flows whose last packet took `port` (TR §Counting: ns).
+    /// By port, the active short flows whose last packet took it (TR §Counting: ns).
     #[inline]
-    pub fn active_shorts(&self, port: PortId) -> u32 {
-        self.shorts[port.index()]
+    pub fn active_shorts(&self) -> &[u32] {
+        &self.shorts
     }
 
     /// Packets that met another active flow in their entry.

@@ -46,9 +46,15 @@ impl World {
         ack
     }
 
-    fn time_to_next_leaf_ns(&self, port: u16) -> u64 {
-        let at = self.scheme.time_to_next_leaf(&self.switch, &packet(1), 1, PortId(port));
-        at.since(self.switch.now).as_ps() / 1_000
+    /// How long a packet would need to rack 1 by a port.
+    fn time_to_next_leaf_of(&mut self, packet: &Packet, port: u16) -> Span {
+        let queue = self.switch.drain_time_for(PortId(port), packet);
+        let ways = self.scheme.ways.to(1, self.switch.now, packet.wire_bytes);
+        queue + ways.time_beyond_queue(PortId(port))
+    }
+
+    fn time_to_next_leaf_ns(&mut self, port: u16) -> u64 {
+        self.time_to_next_leaf_of(&packet(1), port).as_ps() / 1_000
     }
 }
 
@@ -87,8 +93,7 @@ fn both_queues_are_those_of_the_packets_class() {
     world.switch.backlogs[0] = 15_000;
     world.switch.ahead.insert(Class::Short, vec![1_500; 4]);
     let short_data = with(packet(1), short);
-    let at = world.scheme.time_to_next_leaf(&world.switch, &short_data, 1, PortId(0));
-    assert_eq!(at.since(world.switch.now), Span::from_ns(2_000 + 2 * 1_200 + 1_200));
+    assert_eq!(world.time_to_next_leaf_of(&short_data, 0), Span::from_ns(2_000 + 2 * 1_200 + 1_200));
     assert_eq!(world.time_to_next_leaf_ns(0), 2_000 + 2 * 1_200 + 12_000, "the others wait longer");
     // The spine says what data of that class would stand behind: 46,875 bytes are code 4, 375,000 more than 31 can say.
     let (mut scheme, mut spine) = spine();
@@ -229,37 +234,32 @@ fn a_long_flow_takes_the_uplink_with_the_fewest_active_short_flows() {
     for _ in 0..3 {
         world.send(9, 1_500);
     }
-    assert_eq!(
-        (0..4).map(|port| world.scheme.flows.active_shorts(PortId(port))).sum::<u32>(),
-        0,
-        "9 is long"
-    );
+    assert_eq!(world.scheme.flows.active_shorts().iter().sum::<u32>(), 0, "9 is long");
     world.wait_ns(100_000);
     // One short flow each on the ports 0, 1 and 3, and two on 1.
     for (flow, port) in [(1, 0), (2, 1), (3, 1), (4, 3)] {
         world.switch.backlogs = (0..4).map(|other| if other == port { 0 } else { 9_000 }).collect();
         assert_eq!(world.send(flow, 1_500), port);
     }
-    assert_eq!([0, 1, 2, 3].map(|port| world.scheme.flows.active_shorts(PortId(port))), [1, 2, 0, 1]);
+    assert_eq!(world.scheme.flows.active_shorts(), [1, 2, 0, 1]);
     world.switch.backlogs = vec![0, 0, 90_000, 0];
     assert_eq!(world.send(9, 1_500), 2, "longest queue, no short flow");
     // A short flow joins 2: now 0, 2 and 3 have one, and 9 could only follow itself or overtake.
     assert_eq!(world.send(9, 1_500), 2);
     world.wait_ns(200_000);
-    assert_eq!([0, 1, 2, 3].map(|port| world.scheme.flows.active_shorts(PortId(port))), [1, 2, 0, 1]);
+    assert_eq!(world.scheme.flows.active_shorts(), [1, 2, 0, 1]);
     // 200 us is not longer than an RTT; a nanosecond more is, and all ports are alike but for the time.
     world.switch.backlogs = vec![9_000, 9_000, 9_000, 0];
     world.wait_ns(1);
     assert_eq!(world.send(9, 1_500), 3);
-    assert_eq!([0, 1, 2, 3].map(|port| world.scheme.flows.active_shorts(PortId(port))), [0; 4]);
+    assert_eq!(world.scheme.flows.active_shorts(), [0; 4]);
 }
 
 #[test]
 fn short_flows_count_once_leave_when_quiet_or_long_and_come_back() {
     let params = Params { long_after: Bytes::new(6_000), ..Params::default() };
     let mut world = World::new(&params);
-    let total =
-        |world: &World| (0..4).map(|port| world.scheme.flows.active_shorts(PortId(port))).sum::<u32>();
+    let total = |world: &World| world.scheme.flows.active_shorts().iter().sum::<u32>();
     world.send(1, 1_500);
     world.send(1, 1_500);
     assert_eq!(total(&world), 1, "one flow, two packets");
@@ -289,7 +289,7 @@ fn acknowledgements_are_kept_in_order_and_count_nowhere() {
         let index = world.scheme.choose(&mut world.switch, &mut ack, &hops);
         world.switch.backlogs[index] += 64;
     }
-    assert_eq!([0, 1, 2, 3].map(|port| world.scheme.flows.active_shorts(PortId(port))), [0; 4]);
+    assert_eq!(world.scheme.flows.active_shorts(), [0; 4]);
     assert!(!world.scheme.flows.arrive(world.switch.now, &with(packet(1), |p| p.kind = Kind::Ack)).1);
 }
 

@@ -1,0 +1,177 @@
+//! What a leaf knows of the ways to other racks: TR eq. 1 without the leaf's own queue.
+
+use weft_units::{Bytes, PicosPerByte, Rate, Span, Time};
+
+use super::{Near, Params};
+use crate::{Peer, PortId};
+
+/// What a leaf knows of the way by a port to a rack.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    /// Of both cables together.
+    delay: Span,
+    /// Of this leaf's cable, and of the spine's.
+    per_byte: [PicosPerByte; 2],
+    /// The time that a step of the spine's code takes to drain.
+    step: Span,
+    /// The time that the spine's queue would have taken to drain when it was last heard of; nothing if that is no longer
+    /// believed.
+    queue: Span,
+    /// When what was heard is no longer believed.
+    until: Time,
+}
+
+impl Way {
+    /// How long a packet of so many bytes is in service on both cables.
+    #[inline]
+    fn service(&self, wire_bytes: u16) -> Span {
+        let [near, far] = self.per_byte;
+        near.service(wire_bytes) + far.service(wire_bytes)
+    }
+}
+
+/// What the ways to a rack have in common.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    /// The rates of both cables, if those of all ways are alike.
+    per_byte: Option<[PicosPerByte; 2]>,
+    /// Not before this is anything that was heard no longer believed.
+    forget_after: Time,
+}
+
+/// The ways of a leaf to all racks.
+#[derive(Debug, Clone)]
+pub(super) struct Ways {
+    ports: usize,
+    /// By rack and port: both delays, and the spine's queue as far as it is believed. What a decision reads of each uplink.
+    fixed: Box<[Span]>,
+    /// By rack and port.
+    ways: Box<[Way]>,
+    /// By rack.
+    rows: Box<[Row]>,
+    /// Which ports are uplinks.
+    uplinks: Box<[PortId]>,
+    /// The buffer that codes divide, and how many bits they have.
+    spine_buffer: Bytes,
+    code_bits: u8,
+}
+
+/// The ways to a rack, for a packet.
+#[derive(Clone, Copy)]
+pub(super) struct WaysOf<'a> {
+    fixed: &'a [Span],
+    ways: &'a [Way],
+    service: Option<Span>,
+    wire_bytes: u16,
+}
+
+impl WaysOf<'_> {
+    /// How long the last byte of the packet takes to the destination leaf by a port, without what is queued before it here
+    /// (TR eq. 1). The packet itself counts in both queues: it arrives when it has been sent, not when those before it have.
+    #[inline]
+    pub fn time_beyond_queue(&self, port: PortId) -> Span {
+        let service = self.service.unwrap_or_else(|| self.ways[port.index()].service(self.wire_bytes));
+        self.fixed[port.index()] + service
+    }
+}
+
+impl Ways {
+    /// To so many racks. Until a spine says otherwise, its cable is as that of the port.
+    pub fn new(params: &Params, ports: &[Near], racks: u16) -> Self {
+        let racks = usize::from(racks);
+        let guess = |near: &Near| Way {
+            delay: near.delay + near.delay,
+            per_byte: [near.rate.ps_per_byte(); 2],
+            step: step(params.spine_buffer, params.code_bits, near.rate),
+            queue: Span::ZERO,
+            until: Time::ZERO,
+        };
+        let ways: Box<[Way]> = (0..racks).flat_map(|_| ports.iter().map(guess)).collect();
+        let is_uplink = |port: &PortId| matches!(ports[port.index()].peer, Peer::Switch { .. });
+        let mut new = Self {
+            ports: ports.len(),
+            fixed: ways.iter().map(|way| way.delay).collect(),
+            ways,
+            rows: vec![Row { per_byte: None, forget_after: Time::NEVER }; racks].into_boxed_slice(),
+            uplinks: (0..ports.len() as u16).map(PortId).filter(is_uplink).collect(),
+            spine_buffer: params.spine_buffer,
+            code_bits: params.code_bits,
+        };
+        (0..racks).for_each(|rack| new.compare_rates(rack));
+        new
+    }
+
+    fn place(&self, rack: u16, port: PortId) -> Option<usize> {
+        let place = usize::from(rack) * self.ports + port.index();
+        (place < self.ways.len()).then_some(place)
+    }
+
+    /// Whether all ways to a rack are alike.
+    fn compare_rates(&mut self, rack: usize) {
+        let ways = &self.ways[rack * self.ports..][..self.ports];
+        let mut rates = self.uplinks.iter().map(|port| ways[port.index()].per_byte);
+        let first = rates.next();
+        self.rows[rack].per_byte = first.filter(|&first| rates.all(|other| other == first));
+    }
+
+    /// A spine said how long its cable to a rack is, and how fast.
+    pub fn learn(&mut self, rack: u16, port: PortId, near: Span, far: Span, rate: Rate) {
+        let Some(place) = self.place(rack, port) else { return };
+        let way = &mut self.ways[place];
+        (way.delay, way.per_byte[1]) = (near + far, rate.ps_per_byte());
+        way.step = step(self.spine_buffer, self.code_bits, rate);
+        self.fixed[place] = way.delay + way.queue;
+        self.compare_rates(usize::from(rack));
+    }
+
+    /// A spine's queue to a rack had this code: that is believed up to and including `until`.
+    #[inline]
+    pub fn hear(&mut self, rack: u16, port: PortId, code: u32, until: Time) {
+        let Some(place) = self.place(rack, port) else { return };
+        let way = &mut self.ways[place];
+        (way.queue, way.until) = (way.step * u64::from(code), until);
+        self.fixed[place] = way.delay + way.queue;
+        let row = &mut self.rows[usize::from(rack)];
+        row.forget_after = row.forget_after.min(until);
+    }
+
+    /// What is no longer believed of the ways to a rack is forgotten.
+    #[cold]
+    fn forget(&mut self, rack: usize, now: Time) {
+        let places = rack * self.ports..(rack + 1) * self.ports;
+        let mut next = Time::NEVER;
+        for (way, fixed) in self.ways[places.clone()].iter_mut().zip(&mut self.fixed[places]) {
+            if way.until < now {
+                way.queue = Span::ZERO;
+                *fixed = way.delay;
+            } else {
+                next = next.min(way.until);
+            }
+        }
+        self.rows[rack].forget_after = next;
+    }
+
+    /// The ways to a rack for a packet of so many bytes that comes now.
+    #[inline]
+    pub fn to(&mut self, rack: u16, now: Time, wire_bytes: u16) -> WaysOf<'_> {
+        let rack = usize::from(rack);
+        if now > self.rows[rack].forget_after {
+            self.forget(rack, now);
+        }
+        let places = rack * self.ports..(rack + 1) * self.ports;
+        let (fixed, ways) = (&self.fixed[places.clone()], &self.ways[places]);
+        let service = self.rows[rack].per_byte;
+        let service = service.map(|[near, far]| near.service(wire_bytes) + far.service(wire_bytes));
+        WaysOf { fixed, ways, service, wire_bytes }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ways.len()
+    }
+}
+
+/// The time that a step of the code takes at this rate. A code stands for that many steps: the shortest queue that has it.
+fn step(spine_buffer: Bytes, code_bits: u8, rate: Rate) -> Span {
+    rate.service(spine_buffer) / (1 << code_bits)
+}
