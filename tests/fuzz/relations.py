@@ -25,8 +25,10 @@ _PICOSECONDS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
 _BITS = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
 
 
-def the_resolved_spec_gives_the_same_bytes_on_other_threads(result: Result, _document: Document, run: Run) -> Iterator[Doubt]:
-    """What a result says of its spec is all that it needs to come out again: on other threads and in other groups of nodes, too."""
+def the_resolved_spec_gives_the_same_bytes_on_other_threads(
+    result: Result, _document: Document, run: Run
+) -> Iterator[Doubt]:
+    """What a result says of its spec is all that it needs to come out again: on other threads and groups, too."""
     spec = tomllib.loads(result.spec)
     spec["run"]["threads"] = 2 if spec["run"].get("threads") in (None, "automatic", 1) else 1
     again = run(to_toml(spec))
