@@ -13,7 +13,9 @@ const USAGE: &str = "usage: weft-hops FLOWS SCHEME [KEY=VALUE ...], as in: weft-
 
 fn main() -> ExitCode {
     if std::env::args().skip(1).eq(["--schemes"]) {
-        weft_balance::balancers().iter().for_each(|scheme| println!("{}", scheme.name));
+        for scheme in weft_balance::balancers() {
+            println!("{}", scheme.name);
+        }
         return ExitCode::SUCCESS;
     }
     match packet_hops() {

@@ -46,7 +46,7 @@ pub(super) struct Ways {
     /// By rack and port: both delays, and the spine's queue as far as it is believed. What a decision reads of each uplink.
     fixed: Box<[Span]>,
     /// By rack and port.
-    ways: Box<[Way]>,
+    all: Box<[Way]>,
     /// By rack.
     rows: Box<[Row]>,
     /// Which ports are uplinks.
@@ -91,7 +91,7 @@ impl Ways {
         let mut new = Self {
             ports: ports.len(),
             fixed: ways.iter().map(|way| way.delay).collect(),
-            ways,
+            all: ways,
             rows: vec![Row { per_byte: None, forget_after: Time::NEVER }; racks].into_boxed_slice(),
             uplinks: (0..ports.len() as u16).map(PortId).filter(is_uplink).collect(),
             spine_buffer: params.spine_buffer,
@@ -103,12 +103,12 @@ impl Ways {
 
     fn place(&self, rack: u16, port: PortId) -> Option<usize> {
         let place = usize::from(rack) * self.ports + port.index();
-        (place < self.ways.len()).then_some(place)
+        (place < self.all.len()).then_some(place)
     }
 
     /// Whether all ways to a rack are alike.
     fn compare_rates(&mut self, rack: usize) {
-        let ways = &self.ways[rack * self.ports..][..self.ports];
+        let ways = &self.all[rack * self.ports..][..self.ports];
         let mut rates = self.uplinks.iter().map(|port| ways[port.index()].per_byte);
         let first = rates.next();
         self.rows[rack].per_byte = first.filter(|&first| rates.all(|other| other == first));
@@ -117,7 +117,7 @@ impl Ways {
     /// A spine said how long its cable to a rack is, and how fast.
     pub fn learn(&mut self, rack: u16, port: PortId, near: Span, far: Span, rate: Rate) {
         let Some(place) = self.place(rack, port) else { return };
-        let way = &mut self.ways[place];
+        let way = &mut self.all[place];
         (way.delay, way.per_byte[1]) = (near + far, rate.ps_per_byte());
         way.step = step(self.spine_buffer, self.code_bits, rate);
         self.fixed[place] = way.delay + way.queue;
@@ -128,7 +128,7 @@ impl Ways {
     #[inline]
     pub fn hear(&mut self, rack: u16, port: PortId, code: u32, until: Time) {
         let Some(place) = self.place(rack, port) else { return };
-        let way = &mut self.ways[place];
+        let way = &mut self.all[place];
         (way.queue, way.until) = (way.step * u64::from(code), until);
         self.fixed[place] = way.delay + way.queue;
         let row = &mut self.rows[usize::from(rack)];
@@ -140,7 +140,7 @@ impl Ways {
     fn forget(&mut self, rack: usize, now: Time) {
         let places = rack * self.ports..(rack + 1) * self.ports;
         let mut next = Time::NEVER;
-        for (way, fixed) in self.ways[places.clone()].iter_mut().zip(&mut self.fixed[places]) {
+        for (way, fixed) in self.all[places.clone()].iter_mut().zip(&mut self.fixed[places]) {
             if way.until < now {
                 way.queue = Span::ZERO;
                 *fixed = way.delay;
@@ -159,7 +159,7 @@ impl Ways {
             self.forget(rack, now);
         }
         let places = rack * self.ports..(rack + 1) * self.ports;
-        let (fixed, ways) = (&self.fixed[places.clone()], &self.ways[places]);
+        let (fixed, ways) = (&self.fixed[places.clone()], &self.all[places]);
         let service = self.rows[rack].per_byte;
         let service = service.map(|[near, far]| near.service(wire_bytes) + far.service(wire_bytes));
         WaysOf { fixed, ways, service, wire_bytes }
@@ -167,7 +167,7 @@ impl Ways {
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.ways.len()
+        self.all.len()
     }
 }
 
