@@ -83,7 +83,8 @@ def test_explain_says_on_how_many_threads_a_run_works_and_why(weft_command: Weft
 
     assert said("--jobs", "2").startswith("2 threads on 8 groups of nodes: 2 cores, and groups")
     assert said("--jobs", "1").startswith("1 thread: 1 core, ")
-    one_leaf = said("--set", "fabric.leaves=1", "--set", "traffic.pairs=anywhere", "--set", "run.threads=2")
+    within = ("--set", "traffic.pairs=anywhere", "--set", "traffic.load_of=host-links")
+    one_leaf = said("--set", "fabric.leaves=1", *within, "--set", "run.threads=2")
     assert one_leaf == "1 thread: without its highest switches the fabric is still in one piece"
     assert weft_command("explain", "--jobs", "2", "--json").json()["cores"]["groups"] == 8
 

@@ -242,8 +242,9 @@ mod tests {
         );
         let traced = decision(&[("run.trace_flows", "3"), ("run.sample_every", "1ms")]);
         assert!(traced.starts_with("2 threads on 8 groups of nodes: as run.threads says"), "{traced}");
+        let within = [("traffic.pairs", "anywhere"), ("traffic.load_of", "host-links")];
         assert_eq!(
-            decision(&[("fabric", "{ kind = 'leaf-spine', leaves = 1 }"), ("traffic.pairs", "anywhere")]),
+            decision(&[("fabric", "{ kind = 'leaf-spine', leaves = 1 }"), within[0], within[1]]),
             "1 thread: without its highest switches the fabric is still in one piece"
         );
     }
