@@ -2,7 +2,7 @@
 # Instructions per packet-hop, counted by callgrind: the figure does not drift with the machine's mood.
 # Two runs of different length are subtracted, so that set-up is not counted.
 #
-#   benches/instructions.sh            compare with benches/instructions.toml; fails when a scheme takes over 5 % more
+#   benches/instructions.sh            compare with benches/instructions.toml; fails when one takes over 5 % more
 #   benches/instructions.sh --write    measure and write benches/instructions.toml
 #   benches/instructions.sh --schemes  measure every scheme and write benches/schemes.md: takes some minutes
 #
@@ -12,6 +12,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 figures=benches/instructions.toml
 schemes=(ecmp letflow drill)
+# Transports over ECMP with a symmetric hash, which those with credits need; TCP is there to be compared with.
+transports=(tcp expresspass maxpass)
 few=100
 many=300
 tolerance_percent=5
@@ -22,20 +24,21 @@ binary="${CARGO_TARGET_DIR:-target}/profiling/weft-hops"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Prints "instructions hops" of a run with $1 flows and scheme $2.
+# Prints "instructions hops" of a run with $1 flows, and a scheme and keys of the spec as the other arguments say.
 count() {
   local hops instructions
-  hops=$(valgrind --tool=callgrind --callgrind-out-file="$scratch/out" "$binary" "$1" "$2" 2>"$scratch/log") ||
+  hops=$(valgrind --tool=callgrind --callgrind-out-file="$scratch/out" "$binary" "$@" 2>"$scratch/log") ||
     { cat "$scratch/log" >&2; return 1; }
   instructions=$(sed -n 's/^summary: \([0-9]*\).*/\1/p; s/^totals: \([0-9]*\).*/\1/p' "$scratch/out" | tail -n 1)
   echo "$instructions $hops"
 }
 
-# Prints instructions per packet-hop of scheme $1, with one decimal place.
+# Prints instructions per packet-hop of scheme or transport $1, with one decimal place.
 measure() {
-  local few_counts many_counts
-  few_counts=$(count "$few" "$1") || return 1
-  many_counts=$(count "$many" "$1") || return 1
+  local few_counts many_counts run=("$1")
+  [[ " ${transports[*]} " != *" $1 "* ]] || run=(ecmp "transport.name=$1" balancer.hash=symmetric)
+  few_counts=$(count "$few" "${run[@]}") || return 1
+  many_counts=$(count "$many" "${run[@]}") || return 1
   awk -v few="$few_counts" -v many="$many_counts" 'BEGIN {
     split(few, f, " "); split(many, m, " ")
     printf "%.1f\n", (m[1] - f[1]) / (m[2] - f[2])
@@ -56,11 +59,13 @@ if [[ "${1:-}" == --schemes ]]; then
 fi
 
 if [[ "${1:-}" == --write ]]; then
-  echo "# Instructions per packet-hop: 128 hosts, web search at load 0.6, DCTCP. Written by benches/instructions.sh --write." \
-    >"$scratch/figures"
-  for scheme in "${schemes[@]}"; do
-    found=$(measure "$scheme")
-    echo "$scheme = $found" >>"$scratch/figures"
+  {
+    echo "# Instructions per packet-hop: 128 hosts, web search at load 0.6; schemes with DCTCP, transports with symmetric ECMP."
+    echo "# Written by benches/instructions.sh --write."
+  } >"$scratch/figures"
+  for name in "${schemes[@]}" "${transports[@]}"; do
+    found=$(measure "$name")
+    echo "$name = $found" >>"$scratch/figures"
   done
   mv "$scratch/figures" "$figures"
   cat "$figures"
@@ -69,16 +74,16 @@ fi
 
 [[ -f "$figures" ]] || { echo "$figures is missing: run $0 --write" >&2; exit 2; }
 failed=0
-for scheme in "${schemes[@]}"; do
-  committed=$(sed -n "s/^$scheme = \([0-9.]*\)$/\1/p" "$figures")
-  [[ -n "$committed" ]] || { echo "$figures has no figure for $scheme" >&2; exit 2; }
-  found=$(measure "$scheme")
+for name in "${schemes[@]}" "${transports[@]}"; do
+  committed=$(sed -n "s/^$name = \([0-9.]*\)$/\1/p" "$figures")
+  [[ -n "$committed" ]] || { echo "$figures has no figure for $name" >&2; exit 2; }
+  found=$(measure "$name")
   if awk -v found="$found" -v committed="$committed" -v tolerance="$tolerance_percent" \
     'BEGIN { exit !(found > committed * (1 + tolerance / 100)) }'; then
-    echo "$scheme: $found instructions a packet-hop, over $committed by more than $tolerance_percent %"
+    echo "$name: $found instructions a packet-hop, over $committed by more than $tolerance_percent %"
     failed=1
   else
-    echo "$scheme: $found instructions a packet-hop (committed: $committed)"
+    echo "$name: $found instructions a packet-hop (committed: $committed)"
   fi
 done
 exit "$failed"

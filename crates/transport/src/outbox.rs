@@ -1,7 +1,7 @@
 //! What an end of a flow does to the world that hosts it, and what reaches it from there.
 
 use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
-use weft_units::{Rate, Stream, Time};
+use weft_units::{PicosPerByte, Stream, Time};
 
 /// A packet as an endpoint hands it over. The world adds who sends to whom, the five-tuple hash and the flow's class.
 #[derive(Debug, Clone, Copy)]
@@ -34,8 +34,8 @@ pub trait Outbox {
     /// The time now.
     fn now(&self) -> Time;
 
-    /// The rate of the host's own cable.
-    fn link_rate(&self) -> Rate;
+    /// How long a byte takes on the host's own cable.
+    fn link_pace(&self) -> PicosPerByte;
 
     /// The endpoint's own random stream.
     fn random(&mut self) -> &mut Stream;

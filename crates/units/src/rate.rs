@@ -49,9 +49,7 @@ impl Rate {
     /// The time that `bytes` take, rounded up to a picosecond; [`Span::MAX`] if that is longer than any run. `self` must
     /// not be zero.
     pub const fn service(self, bytes: Bytes) -> Span {
-        let scaled = bytes.as_u64() as u128 * self.ps_per_byte().0 as u128;
-        let ps = (scaled + PicosPerByte::ROUND_UP as u128) >> PicosPerByte::FRACTION_BITS;
-        Span::from_ps(if ps > u64::MAX as u128 { u64::MAX } else { ps as u64 })
+        self.ps_per_byte().service_of(bytes)
     }
 }
 
@@ -71,6 +69,15 @@ impl PicosPerByte {
     const fn of(rate: Rate) -> Self {
         let scaled = Self::PS_BITS_PER_S << Self::FRACTION_BITS;
         Self(scaled.div_ceil(rate.0 as u128) as u64)
+    }
+
+    /// The time that `bytes` take, rounded up to a picosecond; [`Span::MAX`] if that is longer than any run. Unlike
+    /// [`Rate::service`], it divides nothing.
+    #[inline]
+    pub const fn service_of(self, bytes: Bytes) -> Span {
+        let scaled = bytes.as_u64() as u128 * self.0 as u128;
+        let ps = (scaled + Self::ROUND_UP as u128) >> Self::FRACTION_BITS;
+        Span::from_ps(if ps > u64::MAX as u128 { u64::MAX } else { ps as u64 })
     }
 
     /// The time that the bytes of one packet take, rounded up to a picosecond. No overflow from 1 Mbit/s on.

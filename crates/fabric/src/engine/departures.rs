@@ -12,7 +12,7 @@ use super::tracer::Tracer;
 
 /// Whether a switch's port in this tier is one of these.
 #[inline]
-const fn is_among(tier: u8, ports: Ports) -> bool {
+pub(super) const fn is_among(tier: u8, ports: Ports) -> bool {
     match ports {
         Ports::None => false,
         Ports::ToSwitches => tier != Tier::Last as u8,

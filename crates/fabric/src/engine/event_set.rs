@@ -1,8 +1,8 @@
 //! The event set: what happens next.
 //!
 //! Arrivals on a link are in order, so only the packet at a link's head is here: at most one entry a link, in a timing
-//! wheel threaded through the links themselves. Timers, and the rare head that is further away than the wheel
-//! reaches, are in a binary heap.
+//! wheel threaded through the links themselves. Timers that are due before it has gone round are in it, too. Those
+//! further away, and the rare head beyond the wheel, are in a binary heap.
 //!
 //! Order is total: by time, then by [`EventKey`] (links before timers, each by number). It is part of every result.
 
@@ -14,6 +14,8 @@ use weft_units::{Span, Time};
 use super::link::Link;
 use super::mail::Posted;
 use super::pool::PacketIndex;
+
+mod near;
 
 /// Who an event is for. The number orders events at the same instant: never renumber, only append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,7 +113,8 @@ impl EventKey {
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// The packet at the head of this link reaches the far end.
+    /// The packet at the head of this link reaches the far end. If there is no link of this number, it is that of a timer
+    /// ([`EventSet::take_timer`]): whoever looks the link up finds that out for nothing.
     Arrival(u32),
     /// This packet, which was sent in another part, reaches the far end of this link, as the fabric numbers it.
     Mail(PacketIndex, u32),
@@ -151,6 +154,8 @@ pub struct EventSet {
     stop_but_mail: u64,
     /// The fabric's numbers of links, which order events; empty where links have no others.
     numbers: Vec<u32>,
+    /// The timers in the wheel.
+    near: near::NearTimers,
 }
 
 impl EventSet {
@@ -173,14 +178,35 @@ impl EventSet {
             stop: u64::MAX,
             stop_but_mail: u64::MAX,
             numbers,
+            near: near::NearTimers::new(),
         }
     }
 
     /// Adds a timer.
+    #[inline]
     pub fn push_timer(&mut self, at: Time, key: EventKey) {
-        self.heap.push(Reverse((at.as_ps(), key)));
-        self.stop = self.stop.min(at.as_ps());
-        self.stop_but_mail = self.stop_but_mail.min(at.as_ps());
+        let time = at.as_ps();
+        let slot = time >> self.shift;
+        if slot.wrapping_sub(self.loaded).wrapping_sub(1) < SLOTS as u64 - 1 {
+            let number = self.near.insert(time, key, self.slots[slot as usize % SLOTS]);
+            self.put_first(slot, number);
+        } else {
+            self.push_far_timer(time, key);
+        }
+    }
+
+    /// Adds a timer that is due beyond the wheel, or in the slot that is being worked on.
+    #[inline(never)]
+    fn push_far_timer(&mut self, time: u64, key: EventKey) {
+        self.heap.push(Reverse((time, key)));
+        self.stop = self.stop.min(time);
+        self.stop_but_mail = self.stop_but_mail.min(time);
+    }
+
+    /// The timer with this number, which [`Self::pop`] gave: it is taken out.
+    #[inline]
+    pub fn take_timer(&mut self, number: u32) -> EventKey {
+        self.near.remove(number)
     }
 
     /// Takes out nothing from this instant and key on, until there is another limit.
@@ -225,24 +251,31 @@ impl EventSet {
         let slot = time >> self.shift;
         let ahead = slot.wrapping_sub(self.loaded);
         if ahead.wrapping_sub(1) < SLOTS as u64 - 1 {
-            let index = slot as usize % SLOTS;
-            entry.wheel_next = self.slots[index];
-            self.slots[index] = link;
-            self.occupied[index / 64] |= 1 << (index % 64);
-            self.occupied_words |= 1 << (index / 64);
+            entry.wheel_next = self.put_first(slot, link);
         } else {
             self.push_link_elsewhere(time, slot, link);
         }
+    }
+
+    /// Puts a link or a timer first into a slot of the wheel. Returns what was first before.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn put_first(&mut self, slot: u64, number: u32) -> u32 {
+        let index = slot as usize % SLOTS;
+        self.occupied[index / 64] |= 1 << (index % 64);
+        self.occupied_words |= 1 << (index / 64);
+        std::mem::replace(&mut self.slots[index], number)
     }
 
     /// The loaded slot or before: into the batch. Beyond the wheel: into the heap.
     #[cold]
     fn push_link_elsewhere(&mut self, time: u64, slot: u64, link: u32) {
         if slot > self.loaded {
-            self.push_timer(Time::from_ps(time), EventKey::new(EventKind::Arrival, self.number_of(link)));
+            self.push_far_timer(time, EventKey::new(EventKind::Arrival, self.number_of(link)));
             return;
         }
         let rest = &self.batch[self.next..];
+        // Timers have higher numbers than links, and come after them.
         let at = self.next + rest.partition_point(|&event| event < (time, link));
         self.batch.insert(at, (time, link));
     }
@@ -268,9 +301,15 @@ impl EventSet {
             let link = std::mem::replace(&mut self.slots[index], NONE);
             self.clear_occupied(index);
             self.loaded = slot;
-            let entry = &links[link as usize];
-            if entry.wheel_next == NONE && entry.head_arrive < self.stop {
-                return Some((Time::from_ps(entry.head_arrive), Next::Arrival(link)));
+            if let Some(entry) = links.get(link as usize) {
+                if entry.wheel_next == NONE && entry.head_arrive < self.stop {
+                    return Some((Time::from_ps(entry.head_arrive), Next::Arrival(link)));
+                }
+            } else {
+                let (time, next) = self.near.entry(link);
+                if next == NONE && time < self.stop {
+                    return Some((Time::from_ps(time), Next::Arrival(link)));
+                }
             }
             self.load(links, link);
         }
@@ -278,7 +317,8 @@ impl EventSet {
 
     /// When the next timer is due; none if no timer is pending.
     pub fn next_timer(&self) -> Option<Time> {
-        self.heap.peek().map(|top| Time::from_ps(top.0.0))
+        let far = self.heap.peek().map(|top| Time::from_ps(top.0.0));
+        [far, self.near.first()].into_iter().flatten().min()
     }
 
     /// Takes whatever comes first, if that is before the limit: `arrival`, which is the batch's next, mail, or a timer.
@@ -303,7 +343,7 @@ impl EventSet {
     #[cold]
     fn pop_first_of_several(&mut self, arrival: Option<(u64, u32)>) -> Option<(Time, Next)> {
         let by_link = |link| EventKey::new(EventKind::Arrival, link);
-        let of_batch = arrival.map(|(time, link)| (time, by_link(self.number_of(link))));
+        let of_batch = arrival.map(|(time, number)| (time, self.key_of(number)));
         let of_mail = self.mail.get(self.next_mail).map(|&(time, link, _)| (time, by_link(link)));
         let of_heap = self.heap.peek().map(|top| top.0);
         let first = [of_batch, of_mail, of_heap].into_iter().flatten().min();
@@ -347,8 +387,7 @@ impl EventSet {
             }
         }
         let arrival = self.batch.get(self.next);
-        let arrival =
-            arrival.map(|&(time, link)| (time, EventKey::new(EventKind::Arrival, self.number_of(link))));
+        let arrival = arrival.map(|&(time, number)| (time, self.key_of(number)));
         [arrival, other].into_iter().flatten().min().map(|(time, key)| (Time::from_ps(time), key))
     }
 
@@ -360,6 +399,15 @@ impl EventSet {
                 Next::Arrival(if self.numbers.is_empty() { key.entity() } else { place.unwrap_or(NONE) })
             }
             _ => Next::Timer(key),
+        }
+    }
+
+    /// The key of what the batch holds by this number.
+    fn key_of(&self, number: u32) -> EventKey {
+        if number >= near::FIRST {
+            self.near.key(number)
+        } else {
+            EventKey::new(EventKind::Arrival, self.number_of(number))
         }
     }
 
@@ -405,13 +453,37 @@ impl EventSet {
     fn load(&mut self, links: &[Link], first: u32) {
         self.batch.clear();
         self.next = 0;
-        let mut link = first;
-        while link != NONE {
-            let entry = &links[link as usize];
-            self.batch.push((entry.head_arrive, link));
-            link = entry.wheel_next;
+        let (mut number, mut timers) = (first, 0);
+        while number != NONE {
+            let (time, next) = if let Some(link) = links.get(number as usize) {
+                (link.head_arrive, link.wheel_next)
+            } else {
+                timers += 1;
+                self.near.entry(number)
+            };
+            self.batch.push((time, number));
+            number = next;
         }
         self.batch.sort_unstable();
+        if timers > 1 {
+            self.sort_timers();
+        }
+    }
+
+    /// Sorts a batch with timers in it: their numbers are in no order.
+    fn sort_timers(&mut self) {
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.sort_unstable_by_key(|&(time, number)| (time, self.key_of(number)));
+        self.batch = batch;
+    }
+
+    /// The time of a link or of a timer, and what follows it in its slot.
+    #[inline]
+    fn entry(&self, links: &[Link], number: u32) -> (u64, u32) {
+        match links.get(number as usize) {
+            Some(link) => (link.head_arrive, link.wheel_next),
+            None => self.near.entry(number),
+        }
     }
 
     #[inline]
@@ -436,13 +508,16 @@ impl EventSet {
         let mut member = self.slots[index];
         while member != NONE {
             members.push(member);
-            member = links[member as usize].wheel_next;
+            member = self.entry(links, member).1;
         }
         members.retain(|&member| member != link);
         self.slots[index] = NONE;
         for &member in members.iter().rev() {
-            links[member as usize].wheel_next = self.slots[index];
-            self.slots[index] = member;
+            let next = std::mem::replace(&mut self.slots[index], member);
+            match links.get_mut(member as usize) {
+                Some(link) => link.wheel_next = next,
+                None => self.near.chain(member, next),
+            }
         }
         if members.is_empty() {
             self.clear_occupied(index);
@@ -451,7 +526,8 @@ impl EventSet {
 
     /// Bytes of memory that it takes.
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + SLOTS * 4 + self.batch.capacity() * 16 + self.heap.capacity() * 16
+        let vectors = self.batch.capacity() * 16 + self.heap.capacity() * 16 + self.near.memory_bytes();
+        size_of::<Self>() + SLOTS * 4 + vectors
     }
 }
 
@@ -459,139 +535,4 @@ impl EventSet {
 mod documented;
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::super::link::FarEnd;
-    use super::*;
-
-    fn links(count: usize) -> Vec<Link> {
-        (0..count).map(|_| Link::idle(FarEnd::AT_HOST, 0, 0)).collect()
-    }
-
-    #[test]
-    fn a_key_says_whose_it_is() {
-        let timer = EventKey::switch_timer(1_279, u32::MAX);
-        assert_eq!((timer.kind(), timer.node(), timer.entity()), (EventKind::Switch, 1_279, u32::MAX));
-        let start = EventKey::new(EventKind::FlowStart, u32::MAX);
-        assert_eq!((start.kind(), start.node(), start.entity()), (EventKind::FlowStart, 0, u32::MAX));
-    }
-
-    #[test]
-    fn links_come_before_timers_at_one_instant() {
-        let mut links = links(2);
-        let mut events = EventSet::new(1_000, Vec::new());
-        events.push_timer(Time::from_ps(500), EventKey::new(EventKind::FlowStart, 0));
-        for link in [1, 0] {
-            links[link as usize].head_arrive = 500;
-            events.push_link(&mut links[link as usize], link);
-        }
-        let order: Vec<_> = std::iter::from_fn(|| events.pop(&mut links)).map(|(_, next)| next).collect();
-        let start = EventKey::new(EventKind::FlowStart, 0);
-        assert_eq!(order, [Next::Arrival(0), Next::Arrival(1), Next::Timer(start)]);
-    }
-
-    fn key_of(next: Next) -> EventKey {
-        match next {
-            Next::Arrival(link) => EventKey::new(EventKind::Arrival, link),
-            Next::Mail(place, _) => EventKey::new(EventKind::Arrival, 1_000 + place),
-            Next::Timer(key) => key,
-        }
-    }
-
-    proptest! {
-        /// Whatever is pushed, taken out and pushed again while time goes on, events come out in the one order.
-        #[test]
-        fn events_come_out_in_order(
-            horizon in 1u64..100_000,
-            steps in prop::collection::vec((0u32..40, 0u64..300_000, any::<bool>(), 0u32..10), 1..400),
-        ) {
-            let mut links = links(40);
-            let mut events = EventSet::new(horizon, Vec::new());
-            let mut expected = std::collections::BTreeSet::new();
-            let mut now = 0;
-            for (index, (link, delay, timer, pops)) in steps.into_iter().enumerate() {
-                let at = now + delay;
-                let arrival = EventKey::new(EventKind::Arrival, link);
-                let queued = expected.iter().find(|entry: &&(u64, EventKey)| entry.1 == arrival).copied();
-                if timer {
-                    let key = EventKey::new(EventKind::Sender, index as u32);
-                    events.push_timer(Time::from_ps(at), key);
-                    expected.insert((at, key));
-                } else if let Some(entry) = queued {
-                    events.remove_link(&mut links, link);
-                    expected.remove(&entry);
-                } else {
-                    links[link as usize].head_arrive = at;
-                    events.push_link(&mut links[link as usize], link);
-                    expected.insert((at, arrival));
-                }
-                for _ in 0..pops {
-                    let popped = events.pop(&mut links).map(|(time, next)| (time.as_ps(), key_of(next)));
-                    prop_assert_eq!(popped, expected.pop_first());
-                    now = popped.map_or(now, |event| event.0);
-                }
-            }
-            while let Some(event) = expected.pop_first() {
-                prop_assert_eq!(events.pop(&mut links).map(|(time, next)| (time.as_ps(), key_of(next))), Some(event));
-            }
-            prop_assert_eq!(events.pop(&mut links), None);
-        }
-
-        /// In windows, with mail from elsewhere, events come out in the one order, and none of a later window.
-        #[test]
-        fn windows_hold_their_events_in_order(
-            width in 50u64..5_000,
-            horizon in 1u64..20_000,
-            windows in prop::collection::vec(
-                prop::collection::vec((0u32..20, 0u64..15_000, 0u8..3), 0..12), 1..60),
-        ) {
-            // Links have every other number of the fabric, so that mail comes between them.
-            let mut links = links(20);
-            let mut events = EventSet::new(horizon, (0..20).map(|link| 2 * link).collect());
-            let mut expected = std::collections::BTreeSet::new();
-            let mut under_way = Vec::new();
-            for (window, steps) in windows.iter().enumerate() {
-                let (begin, end) = (window as u64 * width, (window as u64 + 1) * width);
-                events.set_limit(Time::from_ps(begin), EventKey(0));
-                prop_assert_eq!(events.pop(&mut links), None, "the window before is done");
-                for &(number, delay, kind) in steps {
-                    let at = begin + delay;
-                    let arrival = EventKey::new(EventKind::Arrival, 2 * number);
-                    match kind {
-                        0 if !expected.iter().any(|entry: &(u64, EventKey)| entry.1 == arrival) => {
-                            links[number as usize].head_arrive = at;
-                            events.push_link(&mut links[number as usize], number);
-                            expected.insert((at, arrival));
-                        }
-                        1 => {
-                            let key = EventKey::new(EventKind::Sender, number);
-                            if expected.insert((at, key)) {
-                                events.push_timer(Time::from_ps(at), key);
-                            }
-                        }
-                        _ => under_way.push((at, 2 * number + 1, number)),
-                    }
-                }
-                under_way.sort_unstable();
-                under_way.dedup_by_key(|mail: &mut Posted| (mail.0, mail.1));
-                let due = under_way.partition_point(|mail| mail.0 < end);
-                let mut mail: Vec<Posted> = under_way.drain(..due).collect();
-                expected.extend(mail.iter().map(|mail| (mail.0, EventKey::new(EventKind::Arrival, mail.1))));
-                events.post(&mut mail);
-                events.set_limit(Time::from_ps(end), EventKey(0));
-                while let Some((time, next)) = events.pop(&mut links) {
-                    let key = match next {
-                        Next::Arrival(link) => EventKey::new(EventKind::Arrival, 2 * link),
-                        Next::Mail(_, link) => EventKey::new(EventKind::Arrival, link),
-                        Next::Timer(key) => key,
-                    };
-                    prop_assert!(time.as_ps() < end);
-                    prop_assert_eq!(Some((time.as_ps(), key)), expected.pop_first());
-                }
-                prop_assert!(expected.first().is_none_or(|event| event.0 >= end));
-                prop_assert!(events.next_time().is_none_or(|time| time.as_ps() <= expected.first().map_or(0, |event| event.0)));
-            }
-        }
-    }
-}
+mod tests;

@@ -10,7 +10,7 @@ use weft_units::Time;
 use super::event_set::{EventKey, EventKind, Next};
 use super::host::{Common, Here, Host, Nic, Plan, Side};
 use super::mail::{Bag, Beside, Mailbox, Outbox, Posted};
-use super::network::Network;
+use super::network::{Arrived, Network};
 use super::pool::PacketIndex;
 
 /// The flows that start at the hosts of a group, in their order.
@@ -114,11 +114,14 @@ impl<'a, T: Transports> Group<'a, T> {
             debug_assert!(time >= self.network.now, "time goes on");
             self.network.now = time;
             match event {
-                Next::Arrival(link) => {
-                    if let Some(index) = self.network.arrive(link) {
-                        self.receive(plan, index);
+                Next::Arrival(number) => match self.network.arrive(number) {
+                    Arrived::AtHost(index) => self.receive(plan, index),
+                    Arrived::Gone => {}
+                    Arrived::NoLink => {
+                        let key = self.network.events.take_timer(number);
+                        self.timer(plan, key);
                     }
-                }
+                },
                 Next::Mail(index, link) => self.network.arrive_by_mail(index, link),
                 Next::Timer(key) => self.timer(plan, key),
             }

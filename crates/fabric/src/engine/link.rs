@@ -175,6 +175,12 @@ impl Profile {
         self.ps_per_byte.service(wire_bytes).as_ps() + self.overhead_ps
     }
 
+    /// How long a byte takes, exactly.
+    #[inline]
+    pub const fn pace(&self) -> PicosPerByte {
+        self.ps_per_byte
+    }
+
     /// How long one byte is in service, in ps: rounded up where that is no whole number.
     pub const fn byte_ps(&self) -> u64 {
         self.ps_per_byte.service(1).as_ps()

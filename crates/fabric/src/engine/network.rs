@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weft_balance::{EdgeHooks, Ports, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::{Kind, Kinds, Packet, PacketFlags, Route};
 use weft_topology::{FaultEvent, RouteEntry, Routes, Tier, Topology};
-use weft_units::{Purpose, Rate, Stream, Time};
+use weft_units::{PicosPerByte, Purpose, Rate, Stream, Time};
 
 use super::admission::Verdict;
 use super::copies::Dropped;
@@ -84,6 +84,17 @@ impl PacketCounts {
 /// What switches must be shown that answer traces.
 const TRACES: SwitchHooks =
     SwitchHooks { arriving: Kinds::of(&[Kind::Message]), arriving_by: Ports::All, ..SwitchHooks::NONE };
+
+/// What becomes of what arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrived {
+    /// A packet reached its host, to be consumed.
+    AtHost(PacketIndex),
+    /// It went on, or is no more.
+    Gone,
+    /// There is no such link, but a timer: see [`super::event_set::Next::Arrival`].
+    NoLink,
+}
 
 /// Everything but the endpoints.
 pub struct Network<'a> {
@@ -217,9 +228,9 @@ impl<'a> Network<'a> {
             network.install(link);
             network.apply_condition(link, spec.condition);
         }
-        network.open_ports(None);
         let horizon = network.profiles.iter().map(|profile| profile.transit(max_wire_bytes)).max();
         network.events = EventSet::new(horizon.unwrap_or_default().as_ps(), network.site.numbers());
+        network.open_ports(None);
         network
     }
 
@@ -268,22 +279,21 @@ impl<'a> Network<'a> {
         self.enqueue::<false>(link, index);
     }
 
-    /// The packet at the head of `link` reached the far end. A packet that reached its host is returned, to be consumed.
-    /// Inlined by force: as a call it takes 8 % more instructions a hop.
+    /// The packet at the head of `link` reached the far end. Inlined by force: as a call it takes 8 % more instructions a hop.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    pub fn arrive(&mut self, link: u32) -> Option<PacketIndex> {
-        let (index, at) = self.take_head(link);
+    pub fn arrive(&mut self, link: u32) -> Arrived {
+        let Some((index, at)) = self.take_head(link) else { return Arrived::NoLink };
         self.counts.hops += 1;
         if at.switch == FarEnd::HOST {
-            return Some(index);
+            return Arrived::AtHost(index);
         }
         if !self.shows(index) || !self.shows_from(link) || self.passes(at, self.site.enters_by(link), index) {
             self.forward(at, index);
         } else {
             self.consume(index);
         }
-        None
+        Arrived::Gone
     }
 
     /// Whether packets that arrive at a switch by this link may be shown around there.
@@ -305,11 +315,11 @@ impl<'a> Network<'a> {
         self.pool.remove(index)
     }
 
-    /// Takes the packet that arrives first off a link, and says where it is now. Inlined by force, as [`Self::arrive`] is.
+    /// Takes the packet that arrives first off a link, if there is such a link, and says where it is now. Inlined by force, as [`Self::arrive`] is.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn take_head(&mut self, link: u32) -> (PacketIndex, FarEnd) {
-        let state = &mut self.links[link as usize];
+    fn take_head(&mut self, link: u32) -> Option<(PacketIndex, FarEnd)> {
+        let state = self.links.get_mut(link as usize)?;
         let (head, at) = (state.head, state.far_end());
         if state.tail == head {
             state.head = NO_PACKET;
@@ -321,7 +331,7 @@ impl<'a> Network<'a> {
             self.pool.warm(self.pool[next].next);
             self.events.push_link(state, link);
         }
-        (head, at)
+        Some((head, at))
     }
 
     /// A packet is at a switch: to the next link, or nowhere. Inlined by force, as [`Self::arrive`] is.
@@ -387,7 +397,13 @@ impl<'a> Network<'a> {
         let now = self.now.as_ps();
         let state = &mut self.links[link as usize];
         if state.is_special {
-            return self.enqueue_special::<SHOWN>(link, index);
+            let is_scheduled = self.is_scheduled(link);
+            if is_scheduled {
+                self.offer(link, index);
+            } else {
+                self.enqueue_special::<SHOWN>(link, index);
+            }
+            return;
         }
         let packet = &mut self.pool[index];
         let profile = &self.profiles[state.profile];
@@ -425,9 +441,6 @@ impl<'a> Network<'a> {
     /// The same for a port that is not one queue that its profile describes.
     #[inline(never)]
     fn enqueue_special<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {
-        if self.is_scheduled(link) {
-            return self.offer(link, index);
-        }
         let now = self.now.as_ps();
         let state = &mut self.links[link as usize];
         let profile = &self.profiles[state.profile];
@@ -505,6 +518,11 @@ impl<'a> Network<'a> {
     /// The rate of a link now.
     pub fn rate(&self, link: usize) -> Rate {
         self.profiles[self.links[link].profile].rate
+    }
+
+    /// How long a byte takes on a link now.
+    pub fn pace(&self, link: u32) -> PicosPerByte {
+        self.profiles[self.links[link as usize].profile].pace()
     }
 
     /// What samples want to know of a link.

@@ -4,83 +4,23 @@
 //! event more a packet. A class may be held back by a token bucket: so are the credits of a transport that has any. They
 //! go first once the bucket has enough for one, and all else takes the rest of the link.
 
-use std::collections::VecDeque;
-
 use weft_packet::{Kind, Packet};
 use weft_topology::{ClassSpec, LinkSpec, Scheduling};
 use weft_transport::CreditPorts;
-use weft_units::{Rate, Time};
+use weft_units::Time;
 
 use super::admission::{Admission, Found, Verdict};
-use super::event_set::{EventKey, EventKind};
-use super::link::{Link, Profile};
+use super::departures::is_among;
+use super::event_set::{EventKey, EventKind, EventSet};
+use super::link::{Link, NO_SPECIAL, Profile};
 use super::network::{Network, mark};
 use super::pool::{NO_PACKET, PacketIndex, Pool};
-use super::scheduler::{Rounds, Scheduler, TokenBucket};
-use super::special::Special;
+use super::scheduler::{Rounds, Scheduler};
+use super::special::{Peaks, Special};
 
-/// A packet that waits. Its `arrive` says since when.
-#[derive(Debug, Clone, Copy)]
-struct Waiting {
-    index: PacketIndex,
-    /// What it found: see [`Found::backlog_ps`].
-    found_ps: u64,
-}
+mod class;
 
-/// One class.
-#[derive(Debug)]
-struct ClassQueue {
-    waiting: VecDeque<Waiting>,
-    /// How long they take to send, in ps.
-    waiting_ps: u64,
-    admission: Admission,
-    /// What holds it back.
-    bucket: Option<TokenBucket>,
-}
-
-impl ClassQueue {
-    const fn new(admission: Admission) -> Self {
-        Self { waiting: VecDeque::new(), waiting_ps: 0, admission, bucket: None }
-    }
-
-    /// The class of credits: few wait, none is marked, and no more leave than their share of the link.
-    fn of_credits(rules: &CreditPorts) -> Self {
-        let bucket = Some(TokenBucket::new(*rules));
-        Self { bucket, ..Self::new(Admission::Waiting(rules.queue)) }
-    }
-
-    /// When its first packet may leave, in ps; none if nothing waits.
-    fn ready_at(&self, profile: &Profile, pool: &Pool) -> Option<u64> {
-        let first = self.waiting.front()?;
-        let ready = |bucket: &TokenBucket| bucket.ready_at(profile, pool[first.index].wire_bytes);
-        Some(self.bucket.as_ref().map_or(0, ready))
-    }
-
-    /// What it adds to the drain time of the port: what is held back goes at its own pace, and nobody waits for it.
-    const fn drains_ps(&self) -> u64 {
-        if self.bucket.is_none() { self.waiting_ps } else { 0 }
-    }
-}
-
-/// Which class a packet belongs to.
-#[derive(Debug)]
-struct Sorting {
-    /// Whether the first class is that of credits.
-    has_credits: bool,
-    /// The class of the other packets by that of their flow; at last those of schemes.
-    class_of: [u8; 5],
-}
-
-impl Sorting {
-    fn class_of(&self, packet: &Packet) -> usize {
-        let class = match packet.kind {
-            Kind::Credit if self.has_credits => return 0,
-            kind if kind.is_of_scheme() => self.class_of[4],
-            _ => self.class_of[packet.flags.class() as usize],
-        };
-        usize::from(class) + usize::from(self.has_credits)
-    }
-}
+use class::{ClassQueue, Sorting, Waiting};
 
 /// One port, apart from its [`Link`], whose list holds what is in service or on the wire.
 #[derive(Debug)]
@@ -92,6 +32,8 @@ pub struct ScheduledPort {
     free_at: u64,
     /// The earliest event that is pending for this port, in ps; `u64::MAX` if there is none.
     wakes_at: u64,
+    /// How long that takes to send, in ps, that waits and is not held back.
+    drains_ps: u64,
     /// Bytes that wait, in all classes.
     waiting_bytes: u64,
     /// The size of the packet that went into service last.
@@ -103,17 +45,18 @@ pub struct ScheduledPort {
 impl ScheduledPort {
     /// The port of a link: the classes that the topology gives it, or one, behind a class of credits, if there are any.
     /// `largest` is what the largest packet takes on the wire, in bytes.
-    fn new(spec: &LinkSpec, credits: Option<&CreditPorts>, largest: u64, run: (u64, u32, Rate)) -> Self {
-        let (seed, link, rate) = run;
+    fn new(spec: &LinkSpec, credits: Option<&CreditPorts>, largest: u64, run: (u64, u32, &Profile)) -> Self {
+        let (seed, link, profile) = run;
         let one = [ClassSpec { queue: spec.queue, weight: 1 }];
         let (specs, scheduling, class_of) = match spec.classes.as_deref() {
             Some(spec) => (spec.classes.as_slice(), spec.scheduling, spec.class_of),
             None => (one.as_slice(), Scheduling::Strict, [0; 5]),
         };
         let own = specs.iter().zip(0u64..).map(|(class, number)| {
-            ClassQueue::new(Admission::own(class.queue, rate, seed, number << 32 | u64::from(link)))
+            ClassQueue::new(Admission::own(class.queue, profile.rate, seed, number << 32 | u64::from(link)))
         });
-        let classes: Box<[ClassQueue]> = credits.map(ClassQueue::of_credits).into_iter().chain(own).collect();
+        let of_credits = credits.map(|rules| ClassQueue::of_credits(rules, profile));
+        let classes: Box<[ClassQueue]> = of_credits.into_iter().chain(own).collect();
         let scheduler = match scheduling {
             Scheduling::Strict => Scheduler::STRICT,
             Scheduling::Weighted => {
@@ -127,35 +70,78 @@ impl ScheduledPort {
             sorting: Sorting { has_credits: credits.is_some(), class_of },
             free_at: 0,
             wakes_at: u64::MAX,
+            drains_ps: 0,
             waiting_bytes: 0,
             serving_bytes: 0,
             peak_bytes: 0,
         }
     }
 
-    /// Takes the first packet of a class, which must have one.
+    /// Lets a packet wait in its class.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn push(&mut self, class: usize, waiting: Waiting, wire_bytes: u16, service_ps: u64) {
+        let queue = &mut self.classes[class];
+        queue.push(waiting, wire_bytes, service_ps);
+        if queue.bucket.is_none() {
+            self.drains_ps += service_ps;
+        }
+        self.waiting_bytes += u64::from(wire_bytes);
+    }
+
+    /// Takes the first packet of a class, which must have one, into service.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     fn take(&mut self, class: usize, profile: &Profile, now: u64, pool: &Pool) -> Option<Waiting> {
         let queue = &mut self.classes[class];
-        let taken = queue.waiting.pop_front()?;
+        let taken = queue.first()?;
         let wire_bytes = pool[taken.index].wire_bytes;
-        let service = profile.service_ps(wire_bytes);
-        queue.waiting_ps -= service;
-        if let Some(bucket) = &mut queue.bucket {
-            bucket.take(profile, now, wire_bytes);
+        let service_ps = profile.service_ps(wire_bytes);
+        queue.pop(now, (wire_bytes, service_ps), pool);
+        if queue.bucket.is_none() {
+            self.drains_ps -= service_ps;
         }
-        if queue.waiting.is_empty() {
+        if queue.ready_at == u64::MAX {
             self.scheduler.emptied(class);
         }
         self.waiting_bytes -= u64::from(wire_bytes);
-        self.serving_bytes = wire_bytes;
-        self.free_at = now + service;
+        self.begin_service(now, wire_bytes, service_ps);
         Some(taken)
     }
 
-    /// The next moment when this port may send something, in ps, or `u64::MAX`.
-    fn next_service(&self, profile: &Profile, pool: &Pool) -> u64 {
-        let ready = self.classes.iter().filter_map(|queue| queue.ready_at(profile, pool)).min();
-        ready.map_or(u64::MAX, |ready| self.free_at.max(ready))
+    /// A packet goes into service.
+    #[inline]
+    const fn begin_service(&mut self, now: u64, wire_bytes: u16, service_ps: u64) {
+        self.serving_bytes = wire_bytes;
+        self.free_at = now + service_ps;
+    }
+
+    /// The class that sends next, if any may send now.
+    #[inline]
+    fn next_class(&mut self, now: u64, pool: &Pool, overhead_bytes: u64) -> Option<usize> {
+        let classes = &self.classes;
+        if self.scheduler.is_strict() {
+            return classes.iter().position(|queue| queue.ready_at <= now);
+        }
+        self.scheduler.next(classes.len(), |class| {
+            let first = classes[class].first().filter(|_| classes[class].ready_at <= now)?;
+            Some(u64::from(pool[first.index].wire_bytes) + overhead_bytes)
+        })
+    }
+
+    /// Whether a packet that comes now to the free port may go into service without waiting, ahead of all that waits: that is
+    /// held back, since nothing else waits at a free port.
+    #[inline]
+    fn sends_at_once(&self, class: usize, wire_bytes: u16, now: u64) -> bool {
+        let queue = &self.classes[class];
+        queue.len() == 0 && self.scheduler.is_strict() && queue.may_leave_at(wire_bytes) <= now
+    }
+
+    /// The next moment when this port may send something that waits, in ps, or `u64::MAX`.
+    #[inline]
+    fn next_service(&self) -> u64 {
+        let ready = self.classes.iter().map(|queue| queue.ready_at).fold(u64::MAX, u64::min);
+        if ready == u64::MAX { u64::MAX } else { ready.max(self.free_at) }
     }
 
     /// What is left of the packet in service, in ps.
@@ -190,7 +176,7 @@ impl ScheduledPort {
         let queue = &self.classes[self.sorting.class_of(packet)];
         let held = queue.bucket.as_ref().map_or(0, |bucket| {
             let before = profile.bytes_in(queue.waiting_ps);
-            bucket.ready_behind(profile, now, before, packet.wire_bytes).saturating_sub(now)
+            bucket.ready_behind(now, before, packet.wire_bytes).saturating_sub(now)
         });
         self.ahead_of_ps(packet, now).max(held)
     }
@@ -211,7 +197,8 @@ impl Network<'_> {
         }
         let largest = u64::from(self.max_wire_bytes) + u64::from(topology.overhead_bytes);
         let port = |(spec, link): (&LinkSpec, u32)| {
-            let run = (self.seed, self.site.number(link), self.rate(link as usize));
+            let profile = &self.profiles[self.links[link as usize].profile];
+            let run = (self.seed, self.site.number(link), profile);
             let has_several = credits.is_some() || spec.classes.is_some();
             has_several.then(|| Box::new(ScheduledPort::new(spec, credits, largest, run)))
         };
@@ -231,19 +218,23 @@ impl Network<'_> {
         self.scheduled.get(link as usize).is_some_and(Option::is_some)
     }
 
-    /// A packet comes to a port: into the queue of its class, or dropped.
+    /// A packet comes to a port: into service, into the queue of its class, or dropped.
+    #[inline(never)]
     pub(super) fn offer(&mut self, link: u32, index: PacketIndex) {
         let (now, at) = (self.now.as_ps(), link as usize);
         let state = &mut self.links[at];
         let profile = &self.profiles[state.profile];
         let (Some(port), packet) = (self.scheduled[at].as_deref_mut(), &mut self.pool[index]) else { return };
-        let class = port.sorting.class_of(packet);
-        let (rest_ps, service) = (port.rest_ps(now), profile.service_ps(packet.wire_bytes));
+        // Nobody watches the port, and what it sends arrives, in this part.
+        let is_plain =
+            state.special == NO_SPECIAL && !is_among(state.tier, self.seen) && self.office.is_none();
+        let (class, wire_bytes) = (port.sorting.class_of(packet), packet.wire_bytes);
+        let (rest_ps, service) = (port.rest_ps(now), profile.service_ps(wire_bytes));
         let queue = &mut port.classes[class];
-        let waiting = queue.waiting.len() as u32;
+        let waiting = queue.len() as u32;
         let backlog_ps = rest_ps + queue.waiting_ps;
         let found = Found { backlog_ps, packets: waiting + u32::from(rest_ps > 0), waiting };
-        let is_up = self.specials.get(state.special as usize).is_none_or(Special::is_up);
+        let is_up = is_plain || self.specials.get(state.special as usize).is_none_or(Special::is_up);
         let judge = |admission: &mut Admission| {
             admission.judge(packet, service, found, || profile.bytes_in(backlog_ps))
         };
@@ -252,73 +243,110 @@ impl Network<'_> {
             Verdict::Mark => mark(packet, &mut self.drops[at]),
             Verdict::Take => {}
         }
-        state.bytes += u64::from(packet.wire_bytes);
+        state.bytes += u64::from(wire_bytes);
         state.packets += 1;
-        packet.arrive = self.now;
         if packet.kind.is_of_scheme() {
-            self.counts.control_bytes += u64::from(packet.wire_bytes);
+            self.counts.control_bytes += u64::from(wire_bytes);
         }
-        queue.waiting.push_back(Waiting { index, found_ps: backlog_ps });
-        queue.waiting_ps += service;
-        port.waiting_bytes += u64::from(packet.wire_bytes);
-        port.peak_bytes = port.peak_bytes.max(port.backlog_bytes(now, profile));
+        if !is_plain && self.peaks == Peaks::Kept {
+            let bytes = port.backlog_bytes(now, profile) + u64::from(wire_bytes);
+            port.peak_bytes = port.peak_bytes.max(bytes);
+        }
+        let entering = Waiting { index, found_ps: backlog_ps };
         // What became free at this very instant is served by the event that is pending for it.
         let is_free = port.free_at <= now && port.wakes_at != now;
-        self.trace_offered(link, index);
-        if is_free {
-            self.serve(link);
+        if is_free && port.sends_at_once(class, wire_bytes, now) {
+            port.classes[class].spend(now, wire_bytes);
+            port.begin_service(now, wire_bytes, service);
+            if !is_plain {
+                let sent_before = state.bytes - port.waiting_bytes - u64::from(wire_bytes);
+                return self.send_off_watched(link, entering, sent_before, true);
+            }
+            let arrive = port.free_at + profile.delay_ps;
+            put_behind(state, &mut self.pool, &mut self.events, (link, index, arrive));
+            return settle(state, port, &mut self.events, (link, now));
+        }
+        packet.arrive = self.now;
+        port.push(class, entering, wire_bytes, service);
+        // With strict priority it is held back, as all that waits at a free port; where classes take turns, it may be its turn.
+        if !is_free || port.scheduler.is_strict() {
+            settle(state, port, &mut self.events, (link, now));
+            if !is_plain {
+                self.trace_offered(link, index);
+            }
         } else {
-            self.settle(link);
+            self.trace_offered(link, index);
+            self.serve_by_turns(link);
         }
     }
 
     /// The event of a port is due.
+    #[inline(never)]
     pub fn wake_port(&mut self, link: u32) {
-        let now = self.now.as_ps();
-        let Some(port) = self.scheduled[link as usize].as_deref_mut() else { return };
+        let (now, at) = (self.now.as_ps(), link as usize);
+        let Some(port) = self.scheduled[at].as_deref_mut() else { return };
         if port.wakes_at != now {
             return;
         }
         port.wakes_at = u64::MAX;
         if port.free_at > now {
-            self.settle(link);
+            settle(&mut self.links[at], port, &mut self.events, (link, now));
         } else {
             self.serve(link);
         }
     }
 
+    #[inline(never)]
+    fn serve_by_turns(&mut self, link: u32) {
+        self.serve(link);
+    }
+
     /// The transmitter is free: sends what may go next, if anything.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     fn serve(&mut self, link: u32) {
         let (now, at) = (self.now.as_ps(), link as usize);
-        let state = &self.links[at];
+        let state = &mut self.links[at];
         let profile = &self.profiles[state.profile];
         let Some(port) = self.scheduled[at].as_deref_mut() else { return };
-        let (classes, pool, overhead) = (&port.classes, &self.pool, u64::from(self.topology.overhead_bytes));
-        let ready = |class: usize| {
-            let queue = &classes[class];
-            queue.ready_at(profile, pool).filter(|&ready| ready <= now)?;
-            queue.waiting.front().map(|first| u64::from(pool[first.index].wire_bytes) + overhead)
-        };
-        let next = port.scheduler.next(classes.len(), ready);
         let sent_before = state.bytes - port.waiting_bytes;
+        let next = port.next_class(now, &self.pool, u64::from(self.topology.overhead_bytes));
         let Some(taken) = next.and_then(|class| port.take(class, profile, now, &self.pool)) else {
-            return self.settle(link);
+            return settle(state, port, &mut self.events, (link, now));
         };
-        let arrive = port.free_at + profile.delay_ps;
         let packet = &mut self.pool[taken.index];
         if packet.kind == Kind::Data {
             packet.add_wait_ps(state.tier as usize, now - packet.arrive.as_ps());
         }
-        if self.sees(self.links[link as usize].tier) {
-            self.tell_of_service(link, taken.index, sent_before, taken.found_ps);
+        if state.special != NO_SPECIAL || is_among(state.tier, self.seen) || self.office.is_some() {
+            return self.send_off_watched(link, taken, sent_before, false);
         }
-        let special = self.specials.get_mut(self.links[at].special as usize);
-        if special.is_some_and(|special| special.vanishes(&self.pool[taken.index])) {
-            self.drop_at(link, taken.index);
+        let arrive = port.free_at + profile.delay_ps;
+        put_behind(state, &mut self.pool, &mut self.events, (link, taken.index, arrive));
+        settle(state, port, &mut self.events, (link, now));
+    }
+
+    /// A packet went into service, where somebody wants to see that, the wire may lose it, or lead to another part. `comes` tells
+    /// that it came to the port just now.
+    #[inline(never)]
+    fn send_off_watched(&mut self, link: u32, taken: Waiting, sent_before: u64, comes: bool) {
+        let (index, at) = (taken.index, link as usize);
+        if comes {
+            self.trace_offered(link, index);
+        }
+        if self.sees(self.links[at].tier) {
+            self.tell_of_service(link, index, sent_before, taken.found_ps);
+        }
+        let state = &self.links[at];
+        let free_at = self.scheduled[at].as_deref().map_or(0, |port| port.free_at);
+        let arrive = free_at + self.profiles[state.profile].delay_ps;
+        let special = self.specials.get_mut(state.special as usize);
+        if special.is_some_and(|special| special.vanishes(&self.pool[index])) {
+            self.drop_at(link, index);
         } else {
-            self.put_on_wire(link, taken.index, arrive);
+            self.put_on_wire(link, index, arrive);
         }
-        self.settle(link);
+        self.settle_port(link);
     }
 
     /// A packet goes behind those that are on the wire.
@@ -331,33 +359,14 @@ impl Network<'_> {
     /// The same for one that stays in this part.
     pub(super) fn put_on_list(&mut self, link: u32, index: PacketIndex, arrive: u64) {
         let state = &mut self.links[link as usize];
-        if state.tail == NO_PACKET {
-            self.pool[index].arrive = Time::from_ps(arrive);
-            (state.head, state.tail, state.head_arrive) = (index, index, arrive);
-            self.events.push_link(state, link);
-        } else {
-            // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
-            let ahead = &mut self.pool[state.tail];
-            ahead.next = index;
-            let arrive = arrive.max(ahead.arrive.as_ps());
-            self.pool[index].arrive = Time::from_ps(arrive);
-            state.tail = index;
-        }
+        put_behind(state, &mut self.pool, &mut self.events, (link, index, arrive));
     }
 
-    /// Brings up to date what others read of the port, and makes sure that it wakes when it may send again.
-    fn settle(&mut self, link: u32) {
-        let now = self.now.as_ps();
-        let state: &mut Link = &mut self.links[link as usize];
-        let Some(port) = self.scheduled[link as usize].as_deref_mut() else { return };
-        // Credits that cut in later delay the data behind them: nobody can know that yet.
-        let drains = port.classes.iter().map(ClassQueue::drains_ps).sum::<u64>();
-        state.busy_until = port.free_at.max(now) + drains;
-        let profile = &self.profiles[state.profile];
-        let next = port.next_service(profile, &self.pool).max(now);
-        if next < port.wakes_at {
-            port.wakes_at = next;
-            self.events.push_timer(Time::from_ps(next), EventKey::new(EventKind::Port, link));
+    /// See [`settle`].
+    fn settle_port(&mut self, link: u32) {
+        let (now, at) = (self.now.as_ps(), link as usize);
+        if let Some(port) = self.scheduled[at].as_deref_mut() {
+            settle(&mut self.links[at], port, &mut self.events, (link, now));
         }
     }
 
@@ -365,27 +374,65 @@ impl Network<'_> {
     pub(super) fn requeue(&mut self, link: u32) {
         let profile = &self.profiles[self.links[link as usize].profile];
         let Some(port) = self.scheduled[link as usize].as_deref_mut() else { return };
-        for queue in &mut port.classes {
-            let service = |waiting: &Waiting| profile.service_ps(self.pool[waiting.index].wire_bytes);
-            queue.waiting_ps = queue.waiting.iter().map(service).sum();
-            queue.admission.set_rate(profile.rate);
-        }
-        self.settle(link);
+        port.classes.iter_mut().for_each(|queue| queue.follow(profile, &self.pool));
+        port.drains_ps = port.classes.iter().map(ClassQueue::drains_ps).sum();
+        self.settle_port(link);
     }
 
     /// The link went down: what waits is lost.
     pub(super) fn lose_queued(&mut self, link: u32) {
+        let profile = &self.profiles[self.links[link as usize].profile];
         let Some(port) = self.scheduled.get_mut(link as usize).and_then(Option::as_deref_mut) else { return };
         let mut lost = Vec::new();
         for (class, queue) in port.classes.iter_mut().enumerate() {
-            lost.extend(queue.waiting.drain(..));
-            queue.waiting_ps = 0;
+            lost.extend(queue.clear());
+            queue.follow(profile, &self.pool);
             port.scheduler.emptied(class);
         }
         (port.waiting_bytes, port.serving_bytes, port.free_at) = (0, 0, self.now.as_ps());
+        port.drains_ps = 0;
         for waiting in lost {
             self.drop_at(link, waiting.index);
         }
+    }
+}
+
+/// A packet goes behind those that are on a link's wire, to arrive at this time or, behind another one, later.
+#[inline(always)]
+#[allow(clippy::inline_always)]
+fn put_behind(
+    state: &mut Link,
+    pool: &mut Pool,
+    events: &mut EventSet,
+    (link, index, arrive): (u32, PacketIndex, u64),
+) {
+    let tail = std::mem::replace(&mut state.tail, index);
+    if tail == NO_PACKET {
+        pool[index].arrive = Time::from_ps(arrive);
+        (state.head, state.head_arrive) = (index, arrive);
+        events.push_link(state, link);
+    } else {
+        // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
+        let ahead = &mut pool[tail];
+        ahead.next = index;
+        let arrive = arrive.max(ahead.arrive.as_ps());
+        pool[index].arrive = Time::from_ps(arrive);
+    }
+}
+
+/// Brings up to date what others read of a port, and makes sure that it wakes when it may send again.
+#[inline(always)]
+#[allow(clippy::inline_always)]
+fn settle(state: &mut Link, port: &mut ScheduledPort, events: &mut EventSet, (link, now): (u32, u64)) {
+    // Credits that cut in later delay the data behind them: nobody can know that yet.
+    state.busy_until = port.free_at.max(now) + port.drains_ps;
+    if port.waiting_bytes == 0 {
+        return;
+    }
+    let next = port.next_service().max(now);
+    if next < port.wakes_at {
+        port.wakes_at = next;
+        events.push_timer(Time::from_ps(next), EventKey::new(EventKind::Port, link));
     }
 }
 

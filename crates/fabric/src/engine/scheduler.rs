@@ -45,6 +45,12 @@ impl Scheduler {
     /// Strict priority.
     pub const STRICT: Self = Self { ahead: 0, rounds: None };
 
+    /// Whether priority is strict.
+    #[inline]
+    pub const fn is_strict(&self) -> bool {
+        self.rounds.is_none()
+    }
+
     /// Turns, behind as many classes as always go first.
     pub const fn weighted(ahead: usize, rounds: Rounds) -> Self {
         Self { ahead, rounds: Some(rounds) }
@@ -105,6 +111,12 @@ impl Scheduler {
 #[derive(Debug)]
 pub struct TokenBucket {
     rules: CreditPorts,
+    /// How long the tokens for one credit take to fill at the link's rate of now, and how long a byte takes, in ps.
+    pair_ps: u64,
+    byte_ps: u64,
+    /// See [`Self::offsets`]: those of a credit of the usual size, if no part of one is to fill.
+    ahead_ps: u64,
+    behind_ps: u64,
     /// It is full again at this time, in ps, ...
     full_at: u64,
     /// ... and the time that tokens for so many bytes take to fill; fewer than a credit has.
@@ -113,25 +125,47 @@ pub struct TokenBucket {
 
 impl TokenBucket {
     /// A full one.
-    pub const fn new(rules: CreditPorts) -> Self {
-        Self { rules, full_at: 0, part: 0 }
+    pub fn new(rules: CreditPorts, profile: &Profile) -> Self {
+        let mut bucket =
+            Self { rules, pair_ps: 0, byte_ps: 0, ahead_ps: 0, behind_ps: 0, full_at: 0, part: 0 };
+        bucket.follow(profile);
+        bucket
+    }
+
+    /// The link has this profile from now on.
+    pub fn follow(&mut self, profile: &Profile) {
+        let CreditPorts { credit_bytes, frame_bytes, .. } = self.rules;
+        self.pair_ps = profile.service_ps(credit_bytes) + profile.service_ps(frame_bytes);
+        self.byte_ps = profile.byte_ps();
+        (self.ahead_ps, self.behind_ps) = self.offsets(0, credit_bytes);
     }
 
     /// When it has enough for a packet of `wire_bytes`, in ps.
-    pub fn ready_at(&self, profile: &Profile, wire_bytes: u16) -> u64 {
-        self.filled_at(profile, (self.full_at, self.part), wire_bytes)
+    #[inline]
+    pub fn ready_at(&self, wire_bytes: u16) -> u64 {
+        if self.part == 0 && wire_bytes == self.rules.credit_bytes {
+            return self.full_at.saturating_add(self.behind_ps).saturating_sub(self.ahead_ps);
+        }
+        self.filled_at((self.full_at, self.part), wire_bytes)
     }
 
     /// When it would have enough for a packet of `wire_bytes` that comes `now`, in ps: behind packets of `before` bytes that
     /// wait for theirs.
-    pub fn ready_behind(&self, profile: &Profile, now: u64, before: u64, wire_bytes: u16) -> u64 {
-        let later = self.fills_until(profile, now, before);
-        self.filled_at(profile, later, wire_bytes)
+    pub fn ready_behind(&self, now: u64, before: u64, wire_bytes: u16) -> u64 {
+        self.filled_at(self.fills_until(now, before), wire_bytes)
     }
 
     /// When it has enough for a packet of `wire_bytes`, in ps, if it is full again at this time and part of a credit.
-    fn filled_at(&self, profile: &Profile, (full_at, full_part): (u64, u32), wire_bytes: u16) -> u64 {
-        let (credit, pair) = (u32::from(self.rules.credit_bytes), self.pair_ps(profile));
+    #[inline(never)]
+    fn filled_at(&self, (full_at, full_part): (u64, u32), wire_bytes: u16) -> u64 {
+        let (ahead_ps, behind_ps) = self.offsets(full_part, wire_bytes);
+        full_at.saturating_add(behind_ps).saturating_sub(ahead_ps)
+    }
+
+    /// How long before it is full again, but for part of a credit, it has enough for a packet of `wire_bytes`, and how long after
+    /// that, in ps: the first less the second.
+    fn offsets(&self, full_part: u32, wire_bytes: u16) -> (u64, u64) {
+        let credit = u32::from(self.rules.credit_bytes);
         // Tokens are what the bucket holds less what fills until it is full.
         let spare = u32::from(self.rules.burst_bytes.saturating_sub(wire_bytes));
         // It is there so many credits before it is full, and the time for a part of one later.
@@ -140,37 +174,43 @@ impl TokenBucket {
             Some(earlier) => (earlier / credit + 1, credit - earlier % credit),
             None => (0, full_part - spare),
         };
-        let later = if part == 0 { 0 } else { Self::part_ps(profile, pair, part, credit) };
-        full_at.saturating_add(later).saturating_sub(pair * u64::from(credits))
+        let behind_ps = if part == 0 { 0 } else { self.part_ps(part) };
+        (self.pair_ps * u64::from(credits), behind_ps)
     }
 
     /// How long `part` of the bytes of a credit take to fill, in whole byte times of the link, in ps.
     #[cold]
-    fn part_ps(profile: &Profile, pair_ps: u64, part: u32, credit: u32) -> u64 {
-        let byte_ps = profile.byte_ps();
-        (pair_ps * u64::from(part)).div_ceil(u64::from(credit) * byte_ps) * byte_ps
+    fn part_ps(&self, part: u32) -> u64 {
+        let credit = u64::from(self.rules.credit_bytes);
+        (self.pair_ps * u64::from(part)).div_ceil(credit * self.byte_ps) * self.byte_ps
     }
 
     /// A packet of `wire_bytes` leaves at `now`.
-    pub fn take(&mut self, profile: &Profile, now: u64, wire_bytes: u16) {
-        (self.full_at, self.part) = self.fills_until(profile, now, wire_bytes.into());
+    #[inline]
+    pub fn take(&mut self, now: u64, wire_bytes: u16) {
+        (self.full_at, self.part) = self.fills_until(now, wire_bytes.into());
     }
 
     /// When it is full again if packets of so many bytes leave `now`: a time in ps, and part of a credit.
-    fn fills_until(&self, profile: &Profile, now: u64, bytes: u64) -> (u64, u32) {
-        let (credit, pair) = (u32::from(self.rules.credit_bytes), self.pair_ps(profile));
-        let is_full = now.checked_sub(self.full_at).is_some_and(|since| {
-            u128::from(since) * u128::from(credit) >= u128::from(pair * u64::from(self.part))
-        });
-        let (full_at, part) = if is_full { (now, 0) } else { (self.full_at, self.part) };
-        let part = u64::from(part) + bytes;
-        let whole = pair.saturating_mul(part / u64::from(credit));
-        (full_at.saturating_add(whole), (part % u64::from(credit)) as u32)
+    #[inline]
+    fn fills_until(&self, now: u64, bytes: u64) -> (u64, u32) {
+        let (full_at, part) = if self.is_full(now) { (now, 0) } else { (self.full_at, self.part) };
+        let (credit, part) = (u64::from(self.rules.credit_bytes), u64::from(part) + bytes);
+        if part == credit {
+            return (full_at.saturating_add(self.pair_ps), 0);
+        }
+        let whole = self.pair_ps.saturating_mul(part / credit);
+        (full_at.saturating_add(whole), (part % credit) as u32)
     }
 
-    /// How long the tokens for one credit take to fill, in ps.
-    const fn pair_ps(&self, profile: &Profile) -> u64 {
-        profile.service_ps(self.rules.credit_bytes) + profile.service_ps(self.rules.frame_bytes)
+    /// Whether the part is full, too, that takes its share of `pair_ps` to fill from `full_at` on. That is less than the whole: so
+    /// no product is larger than a credit's bytes times `pair_ps`.
+    #[inline]
+    fn is_full(&self, now: u64) -> bool {
+        let needed = || self.pair_ps * u64::from(self.part);
+        now.checked_sub(self.full_at).is_some_and(|since| {
+            self.part == 0 || since >= self.pair_ps || since * u64::from(self.rules.credit_bytes) >= needed()
+        })
     }
 }
 
@@ -230,10 +270,10 @@ mod tests {
     /// When credits of these sizes leave that all wait from the beginning, in ps.
     fn departures(profile: &Profile, sizes: &[u16]) -> Vec<u64> {
         let rules = CreditPorts { credit_bytes: 84, frame_bytes: 1_538, queue: 8, burst_bytes: 168 };
-        let (mut bucket, mut free_at) = (TokenBucket::new(rules), 0);
+        let (mut bucket, mut free_at) = (TokenBucket::new(rules, profile), 0);
         let leave = |&size: &u16| {
-            let at = free_at.max(bucket.ready_at(profile, size));
-            bucket.take(profile, at, size);
+            let at = free_at.max(bucket.ready_at(size));
+            bucket.take(at, size);
             free_at = at + profile.service_ps(size);
             at
         };

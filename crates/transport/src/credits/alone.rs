@@ -1,6 +1,6 @@
 //! A way out with one five-tuple, as the sender takes it that serves both transports.
 
-use weft_units::{Rate, Stream, Time};
+use weft_units::{PicosPerByte, Stream, Time};
 
 use crate::{Outbox, Outgoing, Ports, Resend};
 
@@ -13,8 +13,8 @@ impl<O: Outbox> Outbox for Alone<'_, O> {
         self.0.now()
     }
 
-    fn link_rate(&self) -> Rate {
-        self.0.link_rate()
+    fn link_pace(&self) -> PicosPerByte {
+        self.0.link_pace()
     }
 
     fn random(&mut self) -> &mut Stream {

@@ -116,9 +116,9 @@ impl Pacer {
         self.outstanding.sent(now);
         let jitter = 1.0 + terms.jitter * (2.0 * out.random().unit() - 1.0);
         let gap = least_gap_bytes(terms) as f64 / self.control.rate * jitter + self.carried;
-        let whole = gap.floor().max(1.0);
-        self.carried = (gap - whole).max(0.0);
-        now.saturating_add(ticks(whole as u64, out))
+        let whole = (gap as u64).max(1);
+        self.carried = (gap - whole as f64).max(0.0);
+        now.saturating_add(ticks(whole, out))
     }
 
     /// Data answers the credit with this stamp: the credits before it that no data answered are lost. Whether it is one of
@@ -151,7 +151,7 @@ pub(crate) fn least_gap_bytes(terms: &Terms) -> u64 {
 
 /// So many ticks: the time of as many bytes on the host's cable.
 pub(crate) fn ticks(count: u64, out: &impl Outbox) -> Span {
-    out.link_rate().service(Bytes::new(count))
+    out.link_pace().service_of(Bytes::new(count))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The receiving end: a TCP receiver for each subflow, and the flow's segments put in order.
 
 use weft_packet::Kind;
-use weft_units::{Rate, Stream, Time};
+use weft_units::{PicosPerByte, Stream, Time};
 
 use super::{DATA_ACK, Mptcp, data_ack};
 use crate::tcp;
@@ -165,8 +165,8 @@ impl<O: Ports> Outbox for Way<'_, O> {
         *self.deadline = at;
     }
 
-    fn link_rate(&self) -> Rate {
-        self.out.link_rate()
+    fn link_pace(&self) -> PicosPerByte {
+        self.out.link_pace()
     }
 
     fn random(&mut self) -> &mut Stream {

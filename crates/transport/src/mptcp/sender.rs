@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use weft_packet::{Kind, PacketFlags};
-use weft_units::{Rate, Span, Stream, Time};
+use weft_units::{PicosPerByte, Span, Stream, Time};
 
 use super::data::Data;
 use super::{Mptcp, Scheduler, take_data_ack};
@@ -254,8 +254,8 @@ impl<O: Ports> Outbox for Way<'_, O> {
         *self.deadline = at;
     }
 
-    fn link_rate(&self) -> Rate {
-        self.out.link_rate()
+    fn link_pace(&self) -> PicosPerByte {
+        self.out.link_pace()
     }
 
     fn random(&mut self) -> &mut Stream {

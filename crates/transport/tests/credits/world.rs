@@ -2,7 +2,7 @@
 
 use weft_packet::{Kind, Packet};
 use weft_transport::{Arrived, Outbox, Outgoing, Ports};
-use weft_units::{Purpose, Rate, Stream, Time};
+use weft_units::{PicosPerByte, Purpose, Rate, Stream, Time};
 
 pub struct World {
     pub now: Time,
@@ -37,8 +37,8 @@ impl Outbox for World {
     fn now(&self) -> Time {
         self.now
     }
-    fn link_rate(&self) -> Rate {
-        Rate::from_gbps(10)
+    fn link_pace(&self) -> PicosPerByte {
+        Rate::from_gbps(10).ps_per_byte()
     }
     fn random(&mut self) -> &mut Stream {
         &mut self.random
@@ -73,8 +73,8 @@ impl Outbox for By<'_> {
     fn now(&self) -> Time {
         self.world.now()
     }
-    fn link_rate(&self) -> Rate {
-        self.world.link_rate()
+    fn link_pace(&self) -> PicosPerByte {
+        self.world.link_pace()
     }
     fn random(&mut self) -> &mut Stream {
         self.world.random()

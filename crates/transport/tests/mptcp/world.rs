@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weft_packet::{Kind, Packet};
 use weft_transport::{Arrived, Delivery, FlowSize, Multipath, Outbox, Outgoing, Ports, SenderState};
-use weft_units::{Purpose, Rate, Span, Stream, Time};
+use weft_units::{PicosPerByte, Purpose, Rate, Span, Stream, Time};
 
 /// One way.
 pub const LATENCY: Span = Span::from_us(50);
@@ -41,8 +41,8 @@ impl Outbox for Call<'_> {
     fn wake_at(&mut self, at: Time) {
         *self.timer = at;
     }
-    fn link_rate(&self) -> Rate {
-        Rate::from_gbps(10)
+    fn link_pace(&self) -> PicosPerByte {
+        Rate::from_gbps(10).ps_per_byte()
     }
     fn random(&mut self) -> &mut Stream {
         self.random

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use weft_packet::{Kind, Packet, PacketFlags};
 use weft_transport::tcp::{DctcpConfig, Receiver, Sender, TcpConfig};
 use weft_transport::{Delivery, FlowSize, Outbox, Outgoing, Protocol, SenderState, SinglePath, Tcp};
-use weft_units::{Purpose, Rate, Span, Stream, Time};
+use weft_units::{PicosPerByte, Purpose, Rate, Span, Stream, Time};
 
 /// One way.
 pub const LATENCY: Span = Span::from_us(20);
@@ -69,8 +69,8 @@ impl Outbox for Call<'_> {
         assert!(at > self.now, "a timer in the past");
         *self.timer = at;
     }
-    fn link_rate(&self) -> Rate {
-        Rate::from_gbps(10)
+    fn link_pace(&self) -> PicosPerByte {
+        Rate::from_gbps(10).ps_per_byte()
     }
     fn random(&mut self) -> &mut Stream {
         self.random

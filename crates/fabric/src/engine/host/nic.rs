@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weft_balance::Message;
 use weft_packet::{FlowId, HostId, Packet};
-use weft_units::{Rate, Time};
+use weft_units::{PicosPerByte, Time};
 
 use crate::engine::event_set::{EventKey, EventKind};
 use crate::engine::network::Network;
@@ -68,9 +68,9 @@ impl<'n, 'a> Nic<'n, 'a> {
         self.network.contents_of(packet)
     }
 
-    /// The rate of the host's cable now.
-    pub fn rate(&self) -> Rate {
-        self.network.rate(self.network.site.cable(self.host) as usize)
+    /// How long a byte takes on the host's cable now.
+    pub fn pace(&self) -> PicosPerByte {
+        self.network.pace(self.network.site.cable(self.host))
     }
 
     /// Arms a timer of one of this host's flows.

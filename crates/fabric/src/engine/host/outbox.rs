@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weft_balance::EdgeFlow;
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
 use weft_transport::{Arrived, FiveTuples, Outbox, Outgoing, Ports, Resend};
-use weft_units::{Rate, Span, Stream, Time, mix64};
+use weft_units::{PicosPerByte, Span, Stream, Time, mix64};
 
 use super::edge::Edge;
 use super::log::{HostLog, Resent};
@@ -312,8 +312,8 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
         self.here.nic.now()
     }
 
-    fn link_rate(&self) -> Rate {
-        self.here.nic.rate()
+    fn link_pace(&self) -> PicosPerByte {
+        self.here.nic.pace()
     }
 
     fn random(&mut self) -> &mut Stream {
@@ -370,8 +370,8 @@ impl Outbox for HostPort<'_, '_, '_, '_, '_> {
         self.out.now()
     }
 
-    fn link_rate(&self) -> Rate {
-        self.out.link_rate()
+    fn link_pace(&self) -> PicosPerByte {
+        self.out.link_pace()
     }
 
     fn random(&mut self) -> &mut Stream {

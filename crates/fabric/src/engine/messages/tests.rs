@@ -7,6 +7,7 @@ use weft_units::Time;
 
 use super::*;
 use crate::engine::event_set::Next;
+use crate::engine::network::Arrived;
 use crate::engine::special::Peaks;
 use crate::engine::tables::Knowledge;
 
@@ -42,7 +43,8 @@ fn arrivals(network: &mut Network<'_>) -> Vec<(HostId, Time, u16, Message)> {
     let mut arrived = Vec::new();
     while let Some((time, Next::Arrival(link))) = network.events.pop(&mut network.links) {
         network.now = time;
-        if let Some(packet) = network.arrive(link).map(|index| network.consume(index)) {
+        if let Arrived::AtHost(index) = network.arrive(link) {
+            let packet = network.consume(index);
             let message = network.message_of(&packet);
             arrived.push((packet.dst, time, packet.trail, message));
         }

@@ -6,6 +6,7 @@ use weft_topology::{Fabric, FabricSpec, FaultEvent};
 
 use super::*;
 use crate::engine::event_set::Next;
+use crate::engine::network::Arrived;
 use crate::engine::special::Peaks;
 
 /// One rack at 10 Gbit/s, so every packet takes two links of 800 ps a byte.
@@ -27,7 +28,7 @@ fn network<'a>(fabric: &'a Fabric, faults: &[FaultEvent]) -> Network<'a> {
     let ecmp: BalancerSpec = toml::from_str("name = 'ecmp'").expect("a scheme");
     let mut scheme = |info: &weft_balance::SwitchInfo<'_>| ecmp.switch_scheme(info);
     let hooks = (SwitchHooks::default(), EdgeHooks::default());
-    Network::of_all(&fabric.topology, faults, 1, Peaks::NotKept, 1_538, hooks, &mut scheme)
+    Network::of_all(&fabric.topology, faults, 1, Peaks::Kept, 1_538, hooks, &mut scheme)
 }
 
 fn with_credits<'a>(fabric: &'a Fabric, faults: &[FaultEvent]) -> Network<'a> {
@@ -68,8 +69,13 @@ fn departures(network: &mut Network<'_>, until: u64) -> Vec<(u64, Kind, u32)> {
 
 /// What is at the head of a link arrives, and is consumed if that is at a host.
 fn arrive(network: &mut Network<'_>, link: u32) {
-    if let Some(index) = network.arrive(link) {
-        network.consume(index);
+    match network.arrive(link) {
+        Arrived::AtHost(index) => drop(network.consume(index)),
+        Arrived::Gone => {}
+        Arrived::NoLink => {
+            let key = network.events.take_timer(link);
+            network.wake_port(key.entity());
+        }
     }
 }
 
