@@ -7,6 +7,7 @@ mod begin;
 mod crew;
 mod days;
 mod outcome;
+mod turns;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -5,13 +5,13 @@
 //! taken away holds up the group that it works on, and no other. What is sent goes into the slot of the group that it is
 //! for, and is found there when the next day begins. Who worked on what leaves no trace.
 
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weft_transport::Transports;
 use weft_units::{Span, Time};
 
+use super::turns::Turns;
 use crate::engine::event_set::EventKey;
 use crate::engine::group::Group;
 use crate::engine::host::Plan;
@@ -93,45 +93,14 @@ impl Report {
     }
 }
 
-/// The groups of one thread's share that nobody has taken yet: the number of the window above, of the next group below. In cache
-/// lines of its own.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Share {
-    next: AtomicU64,
-    groups: Range<usize>,
-}
-
-impl Share {
-    const NUMBER_SHIFT: u32 = 32;
-
-    /// Offers all of it, in the window with this number.
-    fn offer(&self, window: u64) {
-        self.next.store(window << Self::NUMBER_SHIFT, Ordering::Release);
-    }
-
-    /// Takes a group. It is of the window that goes on, which cannot end before the group is done.
-    fn take(&self) -> Option<usize> {
-        let place = self.next.fetch_add(1, Ordering::AcqRel) as u32 as usize;
-        (place < self.groups.len()).then(|| self.groups.start + place)
-    }
-}
-
 /// What the threads of a run share while they work.
 pub struct Board<'r, 'a, T: Transports> {
     groups: &'r [Mutex<Group<'a, T>>],
     slots: &'r [Slot],
     plan: &'r Plan<'a, T>,
-    shares: Vec<Share>,
-    /// The window that goes on.
-    window: Mutex<Window>,
-    /// How many windows have begun.
-    begun: AtomicU64,
-    /// How many groups are done in this window, and what came of it.
-    finished: AtomicUsize,
+    turns: Turns<Window>,
+    /// What came of the window that goes on.
     report: Mutex<Report>,
-    /// There will be no more windows.
-    is_over: AtomicBool,
     /// Somebody panicked.
     failed: AtomicBool,
 }
@@ -155,22 +124,13 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
         plan: &'r Plan<'a, T>,
         threads: usize,
     ) -> Self {
-        let first = |thread: usize| thread * groups.len() / threads;
-        // Nothing is there to be taken before the first window.
-        let share = |thread| Share {
-            next: AtomicU64::new(u32::MAX.into()),
-            groups: first(thread)..first(thread + 1),
-        };
+        let none = Window { day: 0, limit: (Time::ZERO, EventKey::FIRST) };
         Self {
             groups,
             slots,
             plan,
-            shares: (0..threads).map(share).collect(),
-            window: Mutex::new(Window { day: 0, limit: (Time::ZERO, EventKey::FIRST) }),
-            begun: AtomicU64::new(0),
-            finished: AtomicUsize::new(0),
+            turns: Turns::new(groups.len(), threads, none),
             report: Mutex::new(Report::NONE),
-            is_over: AtomicBool::new(false),
             failed: AtomicBool::new(false),
         }
     }
@@ -191,20 +151,16 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
     /// If another thread did.
     pub fn lead(&self, window: Window, outbox: &mut Outbox) -> Report {
         let _alarm = Alarm(&self.failed);
-        *locked(&self.window) = window;
         *locked(&self.report) = Report::NONE;
-        self.finished.store(0, Ordering::Relaxed);
-        let number = self.begun.load(Ordering::Relaxed) + 1;
-        self.shares.iter().for_each(|share| share.offer(number));
-        self.begun.store(number, Ordering::Release);
+        self.turns.begin(window);
         self.work(0, outbox);
-        self.wait(|| self.finished.load(Ordering::Acquire) == self.groups.len());
+        self.wait(|| self.turns.are_done());
         *locked(&self.report)
     }
 
     /// Lets the others go.
     pub fn dismiss(&self) {
-        self.is_over.store(true, Ordering::Release);
+        self.turns.end();
     }
 
     /// Follows the leader until he lets go.
@@ -212,12 +168,11 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
         let _alarm = Alarm(&self.failed);
         let mut seen = 0;
         loop {
-            let begun = || self.begun.load(Ordering::Acquire);
-            self.wait(|| begun() > seen || self.is_over.load(Ordering::Acquire));
-            if self.is_over.load(Ordering::Acquire) {
+            self.wait(|| self.turns.begun() > seen || self.turns.are_over());
+            if self.turns.are_over() {
                 return;
             }
-            seen = begun();
+            seen = self.turns.begun();
             self.work(thread, outbox);
         }
     }
@@ -234,21 +189,18 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
     /// Works on groups until none is left: first on those of this thread's share, then on those of others.
     fn work(&self, thread: usize, outbox: &mut Outbox) {
         let (mut sum, mut groups) = (Report::NONE, 0);
-        let mut window = None;
-        for owner in (thread..self.shares.len()).chain(0..thread) {
-            while let Some(group) = self.shares[owner].take() {
-                // While a group is taken and not done the window stays.
-                let window = *window.get_or_insert_with(|| *locked(&self.window));
-                sum.add(self.work_on(group, window, outbox));
-                groups += 1;
-            }
+        let (mut window, mut from) = (None, thread);
+        while let Some(group) = self.turns.take(thread, &mut from) {
+            let window = *window.get_or_insert_with(|| self.turns.window());
+            sum.add(self.work_on(group, window, outbox));
+            groups += 1;
         }
         if groups == 0 {
             return;
         }
         sum.add(self.send(thread, outbox));
         locked(&self.report).add(sum);
-        self.finished.fetch_add(groups, Ordering::Release);
+        self.turns.finish(groups);
     }
 
     /// Puts what a thread posted into the slots of the groups that it is for. Says when the first of it arrives.
