@@ -81,12 +81,14 @@ def test_explain_says_on_how_many_threads_a_run_works_and_why(weft_command: Weft
     def said(*arguments: str) -> str:
         return weft_command("explain", *arguments).stdout.strip().splitlines()[-1]
 
-    assert said("--jobs", "2").startswith("2 threads on 8 groups of nodes: 2 cores, and groups")
-    assert said("--jobs", "1").startswith("1 thread: 1 core, ")
+    two = said("--jobs", "2", "--set", "run.threads=2")
+    assert two.startswith("2 threads on 8 groups of nodes: as run.threads says, and groups")
+    assert said("--jobs", "2").startswith("1 thread: with fewer than 4096 hosts, ")
     within = ("--set", "traffic.pairs=anywhere", "--set", "traffic.load_of=host-links")
     one_leaf = said("--set", "fabric.leaves=1", *within, "--set", "run.threads=2")
     assert one_leaf == "1 thread: without its highest switches the fabric is still in one piece"
-    assert weft_command("explain", "--jobs", "2", "--json").json()["cores"]["groups"] == 8
+    asked = weft_command("explain", "--jobs", "2", "--set", "run.threads=2", "--json").json()
+    assert asked["cores"]["groups"] == 8
 
 
 def test_less_than_one_core_is_refused(weft_command: Weft) -> None:

@@ -10,10 +10,9 @@ use weft_units::Span;
 
 use crate::spec::Threads;
 
-/// A fabric of so many hosts works in groups even on one thread: as a whole it does not fit into a core's cache.
-pub const HOSTS_FOR_GROUPS: usize = 4_096;
-/// With fewer hosts, threads that are not asked for wait for each other more than they work.
-pub const HOSTS_FOR_THREADS: usize = 64;
+/// With fewer hosts, a run that says nothing of threads has one: what groups cost is more than a second thread gives (`weft bench
+/// --threads 1,2`). From so many on each piece is a group of its own.
+pub const HOSTS_FOR_THREADS: usize = 4_096;
 /// With less time in which groups need nothing of each other, so do they.
 pub const LOOKAHEAD_FOR_THREADS: Span = Span::from_ns(50);
 /// How many groups there are for each thread, so that none waits long for the one with the most work.
@@ -117,7 +116,7 @@ impl Offer {
     fn automatic(self, cores: usize) -> Decision {
         if self.hosts < HOSTS_FOR_THREADS {
             let reason =
-                format!("with fewer than {HOSTS_FOR_THREADS} hosts, threads would wait more than work");
+                format!("with fewer than {HOSTS_FOR_THREADS} hosts, threads cost about what they give");
             return Decision { threads: 1, groups: 1, reason };
         }
         if self.lookahead < LOOKAHEAD_FOR_THREADS {
@@ -135,22 +134,12 @@ impl Offer {
         let threads = threads.clamp(1, self.pieces);
         let alone = |more: &str| format!("{why}, {more}");
         if threads > 1 {
-            let groups = self.pieces.min(GROUPS_PER_THREAD * threads);
+            let is_large = self.hosts >= HOSTS_FOR_THREADS;
+            let groups = if is_large { self.pieces } else { self.pieces.min(GROUPS_PER_THREAD * threads) };
             let reason = alone(&format!("and groups need nothing of each other for {}", self.lookahead));
             return Decision { threads, groups, reason };
         }
-        if self.hosts < HOSTS_FOR_GROUPS {
-            return Decision {
-                threads,
-                groups: 1,
-                reason: alone("and the fabric as a whole fits into its cache"),
-            };
-        }
-        Decision {
-            threads,
-            groups: self.pieces,
-            reason: alone("and one group after the other fits into its cache"),
-        }
+        Decision { threads, groups: 1, reason: why.to_owned() }
     }
 }
 
@@ -181,11 +170,17 @@ mod tests {
     }
 
     #[test]
-    fn one_thread_works_on_the_whole_of_a_small_fabric_and_on_one_piece_after_the_other_of_a_large_one() {
-        for (hosts, expected) in [(4_095, (1, 1)), (4_096, (1, 32))] {
+    fn one_thread_works_on_the_whole_of_a_fabric() {
+        for hosts in [4_095, 4_096] {
             let decision = offer(hosts, 32).decide(Threads::fixed(1).unwrap(), Cores::All);
-            assert_eq!(threads_and_groups(&decision), expected, "{decision}");
+            assert_eq!(threads_and_groups(&decision), (1, 1), "{decision}");
         }
+    }
+
+    #[test]
+    fn of_a_large_fabric_each_piece_is_a_group() {
+        let decision = offer(4_096, 32).decide(Threads::Automatic, cores(2));
+        assert_eq!(threads_and_groups(&decision), (2, 32), "{decision}");
     }
 
     #[test]
@@ -201,13 +196,13 @@ mod tests {
     fn without_a_number_small_fabrics_and_short_links_have_one_thread() {
         let short = Offer { lookahead: Span::from_ns(49), ..offer(10_000, 8) };
         for (offer, expected) in [
-            (offer(63, 8), "1 thread: with fewer than 64 hosts, threads would wait more than work"),
+            (offer(4_095, 8), "1 thread: with fewer than 4096 hosts, threads cost about what they give"),
             (
                 short,
                 "1 thread: groups of nodes need nothing of each other for 49ns only, which is less than 50ns",
             ),
             (
-                offer(64, 8),
+                offer(4_096, 8),
                 "2 threads on 8 groups of nodes: 2 cores, and groups need nothing of each other for 1us",
             ),
         ] {
@@ -219,7 +214,7 @@ mod tests {
     fn no_run_works_on_more_cores_than_it_is_given() {
         let asked = Threads::fixed(8).unwrap();
         assert_eq!(offer(128, 8).decide(asked, cores(2)).threads, 2);
-        assert_eq!(offer(128, 8).decide(Threads::Automatic, cores(3)).threads, 3);
+        assert_eq!(offer(5_000, 8).decide(Threads::Automatic, cores(3)).threads, 3);
         assert_eq!(
             offer(128, 8).decide(asked, Cores::All).threads,
             8,
