@@ -95,7 +95,7 @@ def test_a_relation_notices_another_run() -> None:
     document = {"run": {"seed": 1}, "fabric": {}, "traffic": {}}
     own = weft.run({}, set=SMALL)
     other = weft.run({}, set=SMALL, seed=2)
-    for name in ("the_resolved_spec_gives_the_same_bytes", "observation_changes_no_flow"):
+    for name in ("the_resolved_spec_gives_the_same_bytes_on_other_threads", "observation_changes_no_flow"):
         assert list(RELATIONS[name](own, document, lambda _: other)), name
 
 
