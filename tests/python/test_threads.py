@@ -83,7 +83,7 @@ def test_explain_says_on_how_many_threads_a_run_works_and_why(weft_command: Weft
 
     two = said("--jobs", "2", "--set", "run.threads=2")
     assert two.startswith("2 threads on 8 groups of nodes: as run.threads says, and groups")
-    assert said("--jobs", "2").startswith("1 thread: with fewer than 4096 hosts, ")
+    assert said("--jobs", "2").startswith("1 thread: with fewer than 1024 hosts, ")
     within = ("--set", "traffic.pairs=anywhere", "--set", "traffic.load_of=host-links")
     one_leaf = said("--set", "fabric.leaves=1", *within, "--set", "run.threads=2")
     assert one_leaf == "1 thread: without its highest switches the fabric is still in one piece"

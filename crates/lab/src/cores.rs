@@ -10,9 +10,11 @@ use weft_units::Span;
 
 use crate::spec::Threads;
 
-/// With fewer hosts, a run that says nothing of threads has one: what groups cost is more than a second thread gives (`weft bench
-/// --threads 1,2`). From so many on each piece is a group of its own.
-pub const HOSTS_FOR_THREADS: usize = 4_096;
+/// With fewer hosts, a run that says nothing of threads has one: what groups cost is about what a second thread gives (`weft bench
+/// --threads 1,2`).
+pub const HOSTS_FOR_THREADS: usize = 1_024;
+/// From so many hosts on each piece is a group of its own: a larger group does not stay in a core's cache.
+pub const HOSTS_FOR_SMALL_GROUPS: usize = 4_096;
 /// With less time in which groups need nothing of each other, so do they.
 pub const LOOKAHEAD_FOR_THREADS: Span = Span::from_ns(50);
 /// How many groups there are for each thread, so that none waits long for the one with the most work.
@@ -134,7 +136,7 @@ impl Offer {
         let threads = threads.clamp(1, self.pieces);
         let alone = |more: &str| format!("{why}, {more}");
         if threads > 1 {
-            let is_large = self.hosts >= HOSTS_FOR_THREADS;
+            let is_large = self.hosts >= HOSTS_FOR_SMALL_GROUPS;
             let groups = if is_large { self.pieces } else { self.pieces.min(GROUPS_PER_THREAD * threads) };
             let reason = alone(&format!("and groups need nothing of each other for {}", self.lookahead));
             return Decision { threads, groups, reason };
@@ -196,13 +198,13 @@ mod tests {
     fn without_a_number_small_fabrics_and_short_links_have_one_thread() {
         let short = Offer { lookahead: Span::from_ns(49), ..offer(10_000, 8) };
         for (offer, expected) in [
-            (offer(4_095, 8), "1 thread: with fewer than 4096 hosts, threads cost about what they give"),
+            (offer(1_023, 8), "1 thread: with fewer than 1024 hosts, threads cost about what they give"),
             (
                 short,
                 "1 thread: groups of nodes need nothing of each other for 49ns only, which is less than 50ns",
             ),
             (
-                offer(4_096, 8),
+                offer(1_024, 8),
                 "2 threads on 8 groups of nodes: 2 cores, and groups need nothing of each other for 1us",
             ),
         ] {

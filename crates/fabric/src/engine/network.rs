@@ -1,26 +1,28 @@
 //! Links, switches and the packets on them: everything but the endpoints.
 
+mod begin;
+
 use std::sync::Arc;
 
-use weft_balance::{EdgeHooks, Ports, SwitchHooks, SwitchInfo, SwitchScheme};
-use weft_packet::{Kind, Kinds, Packet, PacketFlags, Route};
-use weft_topology::{FaultEvent, RouteEntry, Routes, Tier, Topology};
-use weft_units::{PicosPerByte, Purpose, Rate, Stream, Time};
+use weft_balance::{Ports, SwitchHooks, SwitchScheme};
+use weft_packet::{Kind, Packet, PacketFlags, Route};
+use weft_topology::{RouteEntry, Routes, Tier, Topology};
+use weft_units::{PicosPerByte, Rate, Stream, Time};
 
 use super::admission::Verdict;
 use super::copies::Dropped;
 use super::event_set::EventSet;
 use super::link::{FarEnd, Link, Profiles};
-use super::mail::Outbox;
 use super::observer::Observer;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
-use super::post::{Addresses, PostOffice, STAYS};
+use super::post::PostOffice;
 use super::scheduled_port::ScheduledPort;
 use super::site::Site;
 use super::special::{Peaks, Queued, Special};
-use super::switch::{Deeds, switch_schemes};
+use super::switch::Deeds;
 use super::tables::Tables;
 use super::tracer::Tracer;
+pub use begin::NetworkFacts;
 
 /// What happened to packets on a link, apart from being sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,10 +82,6 @@ impl PacketCounts {
         self.control_bytes += control_bytes;
     }
 }
-
-/// What switches must be shown that answer traces.
-const TRACES: SwitchHooks =
-    SwitchHooks { arriving: Kinds::of(&[Kind::Message]), arriving_by: Ports::All, ..SwitchHooks::NONE };
 
 /// What becomes of what arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,114 +151,7 @@ pub struct Network<'a> {
     pub counts: PacketCounts,
 }
 
-/// What the networks of all parts have in common.
-#[derive(Debug, Clone, Copy)]
-pub struct NetworkFacts<'f> {
-    /// How links change.
-    pub faults: &'f [FaultEvent],
-    /// The seed.
-    pub seed: u64,
-    /// Whether somebody asks for the peaks of queues.
-    pub peaks: Peaks,
-    /// The largest packet.
-    pub max_wire_bytes: u16,
-    /// What the scheme wants to see.
-    pub hooks: (SwitchHooks, EdgeHooks),
-}
-
-impl<'a> Network<'a> {
-    /// An idle network. `scheme` makes the scheme of each switch.
-    pub fn new(
-        site: Site<'a>,
-        tables: Arc<Tables>,
-        facts: NetworkFacts<'_>,
-        scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
-    ) -> Self {
-        let NetworkFacts { faults, seed, peaks, max_wire_bytes, hooks: (hooks, edge_hooks) } = facts;
-        let topology = site.fabric;
-        let mut changes = vec![false; site.link_count()];
-        for link in faults.iter().filter_map(|fault| site.link(fault.link)) {
-            changes[link as usize] = true;
-        }
-        let schemes = switch_schemes(topology, site.switches(), seed, max_wire_bytes, scheme);
-        let streams =
-            site.switches().iter().map(|&switch| Stream::new(seed, Purpose::SwitchBalancer, switch.into()));
-        let hooks = schemes.iter().fold(hooks, |hooks, scheme| hooks.or(scheme.external_hooks()));
-        let traced = if edge_hooks.traces { TRACES } else { SwitchHooks::NONE };
-        let mut network = Self {
-            now: Time::ZERO,
-            events: EventSet::new(0, Vec::new()),
-            links: Vec::with_capacity(site.link_count()),
-            profiles: Profiles::default(),
-            specials: Vec::new(),
-            scheduled: Vec::new(),
-            has_credits: false,
-            drops: vec![LinkDrops::default(); site.link_count()],
-            pool: Pool::default(),
-            topology,
-            routes: site.rows(&tables.routes),
-            schemes,
-            hooks: hooks.or(traced),
-            traces: edge_hooks.traces,
-            pinned: tables.pinned.as_deref().map(|routes| site.rows(routes)),
-            tables,
-            seen: hooks.queued,
-            observer: None,
-            tracer: None,
-            deeds: Deeds::default(),
-            streams: streams.collect(),
-            local_up: site.specs().map(|spec| spec.condition.up).collect(),
-            changes,
-            peaks,
-            seed,
-            max_wire_bytes,
-            dropped: Vec::new(),
-            trail_base: topology.trail_base(),
-            site,
-            office: None,
-            counts: PacketCounts::default(),
-        };
-        for link in 0..network.site.link_count() as u32 {
-            let site = &network.site;
-            let far_end = site.leads_to(link);
-            let spec = site.spec(link);
-            network.links.push(Link::idle(far_end, 0, spec.tier as u8));
-            network.install(link);
-            network.apply_condition(link, spec.condition);
-        }
-        let horizon = network.profiles.iter().map(|profile| profile.transit(max_wire_bytes)).max();
-        network.events = EventSet::new(horizon.unwrap_or_default().as_ps(), network.site.numbers());
-        network.open_ports(None);
-        network
-    }
-
-    /// Makes it the part with this number of a fabric that is cut.
-    pub fn join(&mut self, own: u32, addresses: Arc<Addresses>) {
-        let latest = |link: u32| if self.site.may_leave(link) { 0 } else { STAYS };
-        let latest: Vec<u64> = (0..self.site.link_count() as u32).map(latest).collect();
-        for (link, &latest) in self.links.iter_mut().zip(&latest) {
-            link.is_special |= latest != STAYS;
-        }
-        self.office = Some(PostOffice { own, addresses, latest, outbox: Outbox::default() });
-    }
-
-    /// An idle network that is all of a fabric.
-    #[cfg(test)]
-    pub fn of_all(
-        topology: &'a Topology,
-        faults: &[FaultEvent],
-        seed: u64,
-        peaks: Peaks,
-        max_wire_bytes: u16,
-        hooks: (SwitchHooks, EdgeHooks),
-        scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
-    ) -> Self {
-        let pinned = hooks.1.pinned.then(|| Arc::new(Routes::at_start(&topology.at_its_best(faults))));
-        let tables = super::tables::Knowledge::at_start(topology).tables(topology, pinned);
-        let facts = NetworkFacts { faults, seed, peaks, max_wire_bytes, hooks };
-        Self::new(Site::whole(topology), tables, facts, scheme)
-    }
-
+impl Network<'_> {
     /// Puts a packet into its host's output queue.
     #[inline]
     pub fn send(&mut self, packet: Packet) {

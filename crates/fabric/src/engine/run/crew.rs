@@ -137,6 +137,7 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
 
     /// The leader does all of a window himself: there is too little to do.
     pub fn lead_alone(&self, window: Window, outbox: &mut Outbox) -> Report {
+        let _alarm = Alarm(&self.failed);
         let mut sum = Report::NONE;
         for group in 0..self.groups.len() {
             sum.add(self.work_on(group, window, outbox));

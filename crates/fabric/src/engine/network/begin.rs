@@ -1,0 +1,133 @@
+//! A network before its first packet.
+
+use std::sync::Arc;
+
+use weft_balance::{EdgeHooks, Ports, SwitchHooks, SwitchInfo, SwitchScheme};
+use weft_packet::{Kind, Kinds};
+use weft_topology::FaultEvent;
+#[cfg(test)]
+use weft_topology::{Routes, Topology};
+use weft_units::{Purpose, Stream, Time};
+
+use super::{LinkDrops, Network, PacketCounts};
+use crate::engine::event_set::EventSet;
+use crate::engine::link::{Link, Profiles};
+use crate::engine::mail::Outbox;
+use crate::engine::pool::Pool;
+use crate::engine::post::{Addresses, PostOffice, STAYS};
+use crate::engine::site::Site;
+use crate::engine::special::Peaks;
+use crate::engine::switch::{Deeds, switch_schemes};
+use crate::engine::tables::Tables;
+
+/// What switches must be shown that answer traces.
+const TRACES: SwitchHooks =
+    SwitchHooks { arriving: Kinds::of(&[Kind::Message]), arriving_by: Ports::All, ..SwitchHooks::NONE };
+
+/// What the networks of all parts have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct NetworkFacts<'f> {
+    /// How links change.
+    pub faults: &'f [FaultEvent],
+    /// The seed.
+    pub seed: u64,
+    /// Whether somebody asks for the peaks of queues.
+    pub peaks: Peaks,
+    /// The largest packet.
+    pub max_wire_bytes: u16,
+    /// What the scheme wants to see.
+    pub hooks: (SwitchHooks, EdgeHooks),
+}
+impl<'a> Network<'a> {
+    /// An idle network. `scheme` makes the scheme of each switch.
+    pub fn new(
+        site: Site<'a>,
+        tables: Arc<Tables>,
+        facts: NetworkFacts<'_>,
+        scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
+    ) -> Self {
+        let NetworkFacts { faults, seed, peaks, max_wire_bytes, hooks: (hooks, edge_hooks) } = facts;
+        let topology = site.fabric;
+        let mut changes = vec![false; site.link_count()];
+        for link in faults.iter().filter_map(|fault| site.link(fault.link)) {
+            changes[link as usize] = true;
+        }
+        let schemes = switch_schemes(topology, site.switches(), seed, max_wire_bytes, scheme);
+        let streams =
+            site.switches().iter().map(|&switch| Stream::new(seed, Purpose::SwitchBalancer, switch.into()));
+        let hooks = schemes.iter().fold(hooks, |hooks, scheme| hooks.or(scheme.external_hooks()));
+        let traced = if edge_hooks.traces { TRACES } else { SwitchHooks::NONE };
+        let mut network = Self {
+            now: Time::ZERO,
+            events: EventSet::new(0, Vec::new()),
+            links: Vec::with_capacity(site.link_count()),
+            profiles: Profiles::default(),
+            specials: Vec::new(),
+            scheduled: Vec::new(),
+            has_credits: false,
+            drops: vec![LinkDrops::default(); site.link_count()],
+            pool: Pool::default(),
+            topology,
+            routes: site.rows(&tables.routes),
+            schemes,
+            hooks: hooks.or(traced),
+            traces: edge_hooks.traces,
+            pinned: tables.pinned.as_deref().map(|routes| site.rows(routes)),
+            tables,
+            seen: hooks.queued,
+            observer: None,
+            tracer: None,
+            deeds: Deeds::default(),
+            streams: streams.collect(),
+            local_up: site.specs().map(|spec| spec.condition.up).collect(),
+            changes,
+            peaks,
+            seed,
+            max_wire_bytes,
+            dropped: Vec::new(),
+            trail_base: topology.trail_base(),
+            site,
+            office: None,
+            counts: PacketCounts::default(),
+        };
+        for link in 0..network.site.link_count() as u32 {
+            let site = &network.site;
+            let far_end = site.leads_to(link);
+            let spec = site.spec(link);
+            network.links.push(Link::idle(far_end, 0, spec.tier as u8));
+            network.install(link);
+            network.apply_condition(link, spec.condition);
+        }
+        let horizon = network.profiles.iter().map(|profile| profile.transit(max_wire_bytes)).max();
+        network.events = EventSet::new(horizon.unwrap_or_default().as_ps(), network.site.numbers());
+        network.open_ports(None);
+        network
+    }
+
+    /// Makes it the part with this number of a fabric that is cut.
+    pub fn join(&mut self, own: u32, addresses: Arc<Addresses>) {
+        let latest = |link: u32| if self.site.may_leave(link) { 0 } else { STAYS };
+        let latest: Vec<u64> = (0..self.site.link_count() as u32).map(latest).collect();
+        for (link, &latest) in self.links.iter_mut().zip(&latest) {
+            link.is_special |= latest != STAYS;
+        }
+        self.office = Some(PostOffice { own, addresses, latest, outbox: Outbox::default() });
+    }
+
+    /// An idle network that is all of a fabric.
+    #[cfg(test)]
+    pub fn of_all(
+        topology: &'a Topology,
+        faults: &[FaultEvent],
+        seed: u64,
+        peaks: Peaks,
+        max_wire_bytes: u16,
+        hooks: (SwitchHooks, EdgeHooks),
+        scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
+    ) -> Self {
+        let pinned = hooks.1.pinned.then(|| Arc::new(Routes::at_start(&topology.at_its_best(faults))));
+        let tables = crate::engine::tables::Knowledge::at_start(topology).tables(topology, pinned);
+        let facts = NetworkFacts { faults, seed, peaks, max_wire_bytes, hooks };
+        Self::new(Site::whole(topology), tables, facts, scheme)
+    }
+}
