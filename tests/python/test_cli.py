@@ -229,6 +229,16 @@ def test_bench_reports_speed_and_memory(weft_command: Weft) -> None:
     assert weft_command("bench", "--hosts", "many").code == 2
 
 
+def test_bench_measures_memory_of_a_fabric_and_of_flows_that_are_over(weft_command: Weft, tmp_path: Path) -> None:
+    memory = ("bench", "--memory", "--hosts", "16")
+    (row,) = weft_command(*memory, "--flows", "200000", "--json").json()
+    assert (row["hosts"], row["links"], row["flows"], row["scheme"]) == (16, 48, 200_000, "ecmp")
+    assert row["setup_cpu_s"] > 0 and row["bytes_per_link"] > 64 and row["bytes_per_active_flow"] > 0
+    assert row["peak_rss_bytes"] > row["setup_bytes"] > 0
+    assert_refused(weft_command(*memory, "--flows", "1000"), tmp_path, "200000")
+    assert_refused(weft_command("bench", "--flows", "200000"), tmp_path, "--memory")
+
+
 def test_bench_measures_another_transport_if_asked_to(weft_command: Weft, tmp_path: Path) -> None:
     sixteen = ("bench", "--hosts", "16", "--schemes", "ecmp", "--json")
     (dctcp,) = weft_command(*sixteen).json()

@@ -1,5 +1,7 @@
 //! How fast the core is, and what it holds: one run of a known size.
 
+mod memory;
+
 use serde::Serialize;
 use weft_fabric::Results;
 use weft_topology::{Tier, Topology};
@@ -7,6 +9,8 @@ use weft_topology::{Tier, Topology};
 use crate::cores::Cores;
 use crate::run::{Observer, Prepared, RunError, memory_bytes, scheme_counter};
 use crate::spec::{SpecError, SpecSource};
+
+pub use memory::{Memory, memory};
 
 /// What a benchmark measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -100,6 +104,16 @@ impl Shape {
         }
         Ok(Self { leaves, spines: side / 2, hosts_per_leaf: side })
     }
+
+    /// A spec with this fabric and these keys of its traffic, over DCTCP.
+    fn spec(self, traffic: &str) -> SpecSource {
+        let Self { leaves, spines, hosts_per_leaf } = self;
+        SpecSource::from_text(format!(
+            "[fabric]\nkind = \"leaf-spine\"\nleaves = {leaves}\nspines = {spines}\nhosts_per_leaf = {hosts_per_leaf}\n\
+             [traffic]\n{traffic}\n\
+             [transport]\nname = \"dctcp\"\n"
+        ))
+    }
 }
 
 /// The spec of a benchmark: web search at a load of 0.6, DCTCP, `flows` flows. By default eight a host, so that most of the
@@ -108,14 +122,9 @@ impl Shape {
 /// # Errors
 /// A number of hosts that no such fabric has.
 pub fn bench_spec(hosts: u32, scheme: &str, flows: Option<u32>, seed: u64) -> Result<SpecSource, SpecError> {
-    let Shape { leaves, spines, hosts_per_leaf } = Shape::of(hosts)?;
     let flows = flows.unwrap_or_else(|| hosts.saturating_mul(8).clamp(2_000, 32_768));
-    let text = format!(
-        "[fabric]\nkind = \"leaf-spine\"\nleaves = {leaves}\nspines = {spines}\nhosts_per_leaf = {hosts_per_leaf}\n\
-         [traffic]\nworkload = \"web-search\"\nload = 0.6\nflows = {flows}\n\
-         [transport]\nname = \"dctcp\"\n"
-    );
-    Ok(SpecSource::from_text(text).with("balancer.name", scheme).with_seed(seed))
+    let traffic = format!("workload = \"web-search\"\nload = 0.6\nflows = {flows}");
+    Ok(Shape::of(hosts)?.spec(&traffic).with("balancer.name", scheme).with_seed(seed))
 }
 
 /// Runs the benchmark with so many hosts, over any transport.
@@ -127,7 +136,7 @@ pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunE
     let Subject { hosts, scheme, transport, seed, threads } = subject;
     let source = bench_spec(hosts, scheme, None, seed)?.with("transport.name", transport);
     let prepared = Prepared::new(&source.with("run.threads", &threads.to_string()))?;
-    let (results, elapsed) = prepared.simulate(observer, None, None, Cores::All)?;
+    let (results, records, elapsed) = prepared.simulate(observer, None, None, Cores::All)?;
     let Shape { leaves, spines, hosts_per_leaf } = Shape::of(hosts)?;
     let flows = prepared.traffic.flows.len();
     Ok(Bench {
@@ -148,25 +157,18 @@ pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunE
         decisions: decisions(&prepared.fabric.topology, &results),
         state_bytes_per_switch: scheme_counter(&results, "state_bytes_per_switch"),
         state_bytes_per_host: scheme_counter(&results, "state_bytes_per_host"),
-        peak_rss_bytes: peak_rss_bytes(),
+        peak_rss_bytes: memory::resident("VmHWM"),
         threads: results.cooperation.threads,
         groups: results.cooperation.groups,
         windows: results.cooperation.windows,
         crossings: results.cooperation.crossings,
-        result: prepared.outcome(&results, None, elapsed)?.fingerprint(),
+        result: prepared.outcome(&results, records, None, elapsed)?.fingerprint()?,
     })
 }
 
 fn decisions(topology: &Topology, results: &Results) -> u64 {
     let links = topology.links.iter().zip(&results.links);
     links.filter(|(link, _)| link.tier == Tier::Leaf).map(|(_, totals)| totals.packets).sum()
-}
-
-fn peak_rss_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1_024)
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::run`].
     pub fn observe(&self, observer: Observer<'_>, windows: Windows) -> Result<RecordBatch, RunError> {
-        let (results, _) =
+        let (results, ..) =
             self.simulate(observer, None, Some(windows.window), Cores::UpTo(NonZeroUsize::MIN))?;
         let rows: Vec<_> = results.observations.iter().filter_map(|seen| self.row(seen, windows)).collect();
         Ok(ObservationRow::table(&rows)?)

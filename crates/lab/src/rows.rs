@@ -7,14 +7,16 @@ use weft_units::{Bytes, Rate, Span, Time};
 
 use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, SampleRow, TraceRow};
 
-/// A row a flow, in the order of the traffic. `labels` are those of several transports, by number; none of one alone.
+/// A row a flow, in the order of the traffic: of those with these records, the first of which is of flow `first`. `labels` are those
+/// of several transports, by number; none of one alone.
 pub(crate) fn flow_rows(
     traffic: &Traffic,
     labels: &[String],
+    first: usize,
     records: &[FlowRecord],
     end: Time,
 ) -> Vec<FlowRow> {
-    let numbered = traffic.flows.iter().zip(records).enumerate();
+    let numbered = (first..).zip(traffic.flows[first..].iter().zip(records));
     let deadline = |id: usize| traffic.deadlines.get(id).copied().flatten();
     let label = |flow: &Flow| labels.get(usize::from(flow.transport)).cloned();
     let rows = numbered

@@ -1,30 +1,34 @@
 //! From a spec to an outcome: build the fabric, generate the traffic, simulate, measure.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
+use parquet::errors::ParquetError;
 use thiserror::Error;
 use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
 use weft_fabric::{
-    InputError, MOST_ROWS, Progress, Results, SHARE_FROM, Simulation, SimulationInput, Status,
+    FlowRecords, InputError, MOST_ROWS, Progress, Results, SHARE_FROM, Simulation, SimulationInput, Status,
     check_parameters,
 };
 use weft_topology::Fabric;
 use weft_traffic::Traffic;
-use weft_units::{Bytes, Span};
+use weft_units::{Bytes, Span, Time};
 
 use crate::clock::{OtherThreads, Stopwatch};
 use crate::cores::{Cores, Decision, decide};
 use crate::results::fingerprint::{combined, fingerprint};
-use crate::results::output::{OutputError, SPEC, SUMMARY, file_of, write_directory};
+use crate::results::output::{Content, OutputError, SPEC, SUMMARY, file_of, write_directory};
 use crate::results::parquet::to_parquet;
 use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, SampleRow, TABLES, TraceRow};
 use crate::results::spread::Spread;
+use crate::results::stored::{Stored, Writing, spool};
 use crate::results::summary::{Summary, Totals};
 use crate::results::table::Row;
+use crate::results::tally::Figures;
 use crate::rows::{
     counter_rows, delivery_rows, flow_rows, link_names, link_rows, path_rows, sample_rows, trace_rows,
 };
@@ -43,6 +47,12 @@ pub enum RunError {
     /// A result table could not be made; a defect of Weft.
     #[error("a result table could not be made: {0}")]
     Table(#[from] ArrowError),
+    /// Results of flows could not be kept in the directory for temporary files.
+    #[error("results cannot be kept in {folder} (TMPDIR): {error}", folder = std::env::temp_dir().display(), error = .0)]
+    Temporary(#[from] io::Error),
+    /// Likewise, when the table of flows was written there.
+    #[error("results cannot be kept in {folder} (TMPDIR): {error}", folder = std::env::temp_dir().display(), error = .0)]
+    TemporaryTable(#[from] ParquetError),
 }
 
 /// How far a run is, and what it took so far.
@@ -83,8 +93,8 @@ pub struct Outcome {
     pub spec: String,
     /// The run in one object.
     pub summary: Summary,
-    /// A row a flow.
-    pub flows: RecordBatch,
+    /// A row a flow: as many as there may be, they are not in memory.
+    pub flows: Stored,
     /// A row a link.
     pub links: RecordBatch,
     /// A row a link and interval in which it was not idle; empty unless the spec asks for samples.
@@ -183,20 +193,20 @@ impl Prepared {
         cores: Cores,
     ) -> Result<Outcome, RunError> {
         let mut external = external;
-        let (results, elapsed) = self.simulate(observer, external.as_mut(), None, cores)?;
+        let (results, records, elapsed) = self.simulate(observer, external.as_mut(), None, cores)?;
         let name = external.as_ref().map(|external| external.name.as_str());
-        self.outcome(&results, name, elapsed)
+        self.outcome(&results, records, name, elapsed)
     }
 
-    /// Runs to the end: what the engine counted, and what the event loop took. With `observe_every`, ports are observed
-    /// over windows of this length.
+    /// Runs to the end: what the engine counted, of each flow apart, and what the event loop took. With `observe_every`, ports are
+    /// observed over windows of this length.
     pub(crate) fn simulate(
         &self,
         observer: Observer<'_>,
         external: Option<&mut External<'_>>,
         observe_every: Option<Span>,
         cores: Cores,
-    ) -> Result<(Results, Elapsed), RunError> {
+    ) -> Result<(Results, FlowRecords, Elapsed), RunError> {
         let mut make =
             external.map(|external| |info: &SwitchInfo<'_>| SwitchScheme::External((external.make)(info)));
         let input = self.input(make.as_mut().map(|make| make as _), observe_every);
@@ -207,11 +217,15 @@ impl Prepared {
         let input = SimulationInput { groups, threads, share_from, around: Some(&around), ..input };
         let wrong = |error: InputError| self.resolved.error(error);
         let mut simulation = Simulation::new(input).map_err(wrong)?;
+        simulation.spool_to(Box::new(spool()));
         let chunk = if threads == 1 { CHUNK_EVENTS } else { CHUNK_EVENTS_OF_THREAD * threads as u64 };
         let watch = Stopwatch::start();
         let cpu_s = || watch.cpu_s() + others.cpu_s();
         let mut next_report = Instant::now() + REPORT_EVERY;
         while simulation.advance(chunk) == Status::Running {
+            if simulation.has_failed() {
+                break;
+            }
             if Instant::now() < next_report {
                 continue;
             }
@@ -226,11 +240,12 @@ impl Prepared {
             return Err(RunError::Stopped);
         }
         let elapsed = Elapsed { cpu_s: cpu_s(), wall_s: watch.wall_s() };
-        Ok((simulation.into_results(), elapsed))
+        let (results, records) = simulation.finish();
+        Ok((results, records, elapsed))
     }
 
     /// What the engine is given: the whole fabric, for one thread.
-    fn input<'a>(
+    pub(crate) fn input<'a>(
         &'a self,
         external: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme>,
         observe_every: Option<Span>,
@@ -257,14 +272,40 @@ impl Prepared {
         }
     }
 
+    /// The table of flows, and what it amounts to; the records go through memory in parts.
+    fn flows(&self, records: FlowRecords, end: Time) -> Result<(Stored, Figures), RunError> {
+        let spec = &self.resolved.spec;
+        let labels = spec.transport.labels();
+        let mut figures = Figures::new(self.traffic.flows.len(), &spec.run.size_ranges());
+        let mut table: Option<Writing> = None;
+        let mut first = 0;
+        for records in records {
+            let rows = flow_rows(&self.traffic, &labels, first, &records?, end);
+            first += rows.len();
+            rows.iter().for_each(|row| figures.add(row));
+            let rows = FlowRow::table(&rows)?;
+            let table = match &mut table {
+                Some(table) => table,
+                None => table.insert(Writing::new(rows.schema())?),
+            };
+            table.write(&rows)?;
+        }
+        let table = match table {
+            Some(table) => table,
+            None => Writing::new(FlowRow::table(&[])?.schema())?,
+        };
+        Ok((table.finish()?, figures))
+    }
+
     pub(crate) fn outcome(
         &self,
         results: &Results,
+        records: FlowRecords,
         external: Option<&str>,
         elapsed: Elapsed,
     ) -> Result<Outcome, RunError> {
         let spec = &self.resolved.spec;
-        let flows = flow_rows(&self.traffic, &spec.transport.labels(), &results.flows, results.end);
+        let (flows, figures) = self.flows(records, results.end)?;
         let links = link_rows(&self.fabric.topology, results);
         let names = link_names(&self.fabric.topology);
         let samples = sample_rows(&self.fabric.topology, &names, results);
@@ -281,14 +322,14 @@ impl Prepared {
             );
         }
         let (seed, hash) = (spec.run.seed, &self.resolved.hash);
-        let mut summary = Summary::new(scheme, seed, hash, &flows, &spec.run.size_ranges(), totals);
+        let mut summary = Summary::new(scheme, seed, hash, &figures, totals);
         summary.paths = Spread::of(&paths);
         summary.warnings.clone_from(&self.fabric.warnings);
         summary.warnings.extend(coarser_samples(spec.run.sample_every, results.samples.every));
         Ok(Outcome {
             spec: text,
             summary,
-            flows: FlowRow::table(&flows)?,
+            flows,
             links: LinkRow::table(&links)?,
             samples: SampleRow::table(&samples)?,
             deliveries: DeliveryRow::table(&delivery_rows(results))?,
@@ -349,10 +390,9 @@ pub(crate) fn memory_bytes(results: &Results, flows: usize) -> u64 {
 }
 
 impl Outcome {
-    /// Its tables by name, in the order of [`TABLES`].
-    pub fn tables(&self) -> [(&'static str, &RecordBatch); TABLES.len()] {
+    /// Its tables by name, in the order of [`TABLES`], but for that of flows, which is the first.
+    fn other_tables(&self) -> [(&'static str, &RecordBatch); TABLES.len() - 1] {
         [
-            (FlowRow::TABLE.name, &self.flows),
             (LinkRow::TABLE.name, &self.links),
             (SampleRow::TABLE.name, &self.samples),
             (DeliveryRow::TABLE.name, &self.deliveries),
@@ -363,22 +403,30 @@ impl Outcome {
     }
 
     /// A short name for the content of all its tables: see [`crate::fingerprint`].
-    pub fn fingerprint(&self) -> String {
-        combined(self.tables().map(|(_, table)| fingerprint(table)))
-    }
-
-    /// The table with this name.
     ///
     /// # Errors
-    /// A name that none has; the message names those that there are.
-    pub fn table(&self, name: &str) -> Result<&RecordBatch, SpecError> {
-        let found = self.tables().into_iter().find(|(known, _)| *known == name);
-        found.map(|(_, table)| table).ok_or_else(|| {
+    /// A temporary file that cannot be read.
+    pub fn fingerprint(&self) -> Result<String, RunError> {
+        let others = self.other_tables().map(|(_, table)| fingerprint(table));
+        Ok(combined([fingerprint(&self.flows.read()?)].into_iter().chain(others)))
+    }
+
+    /// The table with this name, in memory.
+    ///
+    /// # Errors
+    /// A name that none has, and the message names those that there are; or a temporary file that cannot be read.
+    pub fn table(&self, name: &str) -> Result<RecordBatch, RunError> {
+        if name == FlowRow::TABLE.name {
+            return Ok(self.flows.read()?);
+        }
+        let found = self.other_tables().into_iter().find(|(known, _)| *known == name);
+        let found = found.map(|(_, table)| table.clone()).ok_or_else(|| {
             let known = TABLES.map(|table| table.name);
             let near = crate::spec::nearest(name, known);
             let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
             SpecError::new(format!("there is no table {name:?}: allowed are {}{hint}", known.join(", ")))
-        })
+        });
+        Ok(found?)
     }
 
     /// Writes the result directory: complete or not at all.
@@ -390,13 +438,17 @@ impl Outcome {
             path: directory.to_owned(),
             source: std::io::Error::other(error),
         };
-        let mut files = vec![(SPEC.to_owned(), self.spec.clone().into_bytes())];
-        for (name, table) in self.tables() {
-            files.push((file_of(name), to_parquet(table).map_err(|error| other(Box::new(error)))?));
+        let mut others = Vec::new();
+        for (name, table) in self.other_tables() {
+            others.push((file_of(name), to_parquet(table).map_err(|error| other(Box::new(error)))?));
         }
         let summary = self.summary.to_json().map_err(|error| other(Box::new(error)))?;
-        files.push((SUMMARY.to_owned(), summary.into_bytes()));
-        let files: Vec<(&str, &[u8])> = files.iter().map(|(name, content)| (&**name, &**content)).collect();
+        let flows = file_of(FlowRow::TABLE.name);
+        let (spec, summary) = (self.spec.as_bytes(), summary.as_bytes());
+        let others: Vec<(&str, &[u8])> = others.iter().map(|(name, bytes)| (&**name, &**bytes)).collect();
+        let mut files: Vec<(&str, &dyn Content)> = vec![(SPEC, &spec), (&flows, &self.flows)];
+        files.extend(others.iter().map(|(name, bytes)| (*name, bytes as &dyn Content)));
+        files.push((SUMMARY, &summary));
         write_directory(directory, force, &files)
     }
 }

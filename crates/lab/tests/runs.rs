@@ -17,11 +17,14 @@ use weft_lab::{Cores, Prepared, Resolved, RunError, SpecSource, fingerprint};
 fn one_spec_and_seed_give_the_same_bytes_whatever_the_run_took() {
     let (first, second) = (run(&small(&[])), run(&small(&[])));
     for table in ["flows", "links", "scheme"] {
-        let bytes = [&first, &second].map(|outcome| to_parquet(outcome.table(table).unwrap()).unwrap());
+        let bytes = [&first, &second].map(|outcome| to_parquet(&outcome.table(table).unwrap()).unwrap());
         assert!(bytes[0] == bytes[1], "{table} differs between two runs");
     }
     assert_eq!(first.spec, second.spec);
-    assert_ne!(fingerprint(&first.flows), fingerprint(&run(&small(&[]).with_seed(2)).flows));
+    assert_ne!(
+        fingerprint(&first.flows.read().unwrap()),
+        fingerprint(&run(&small(&[]).with_seed(2)).flows.read().unwrap())
+    );
 }
 
 #[test]
@@ -32,7 +35,7 @@ fn a_resolved_spec_resolves_to_itself_and_gives_the_same_result() {
     assert_eq!(again.toml, resolved.toml);
     assert_eq!(again.hash, resolved.hash);
     let (first, second) = (run(&source), run(&SpecSource::from_text(resolved.toml)));
-    assert_eq!(fingerprint(&first.flows), fingerprint(&second.flows));
+    assert_eq!(fingerprint(&first.flows.read().unwrap()), fingerprint(&second.flows.read().unwrap()));
 }
 
 #[test]
@@ -44,7 +47,10 @@ fn how_many_threads_work_is_in_the_resolved_spec_and_neither_in_its_hash_nor_in_
     assert_eq!((&asked.hash, &asked.result_toml), (&plain.hash, &plain.toml));
     assert_eq!(Resolved::new(&small(&[("run.threads", "automatic")])).unwrap().toml, plain.toml);
     let (one, two) = (run(&small(&[])), run(&source));
-    assert_eq!((two.summary.spec_hash, two.flows), (one.summary.spec_hash, one.flows));
+    assert_eq!(
+        (two.summary.spec_hash, two.flows.read().unwrap()),
+        (one.summary.spec_hash, one.flows.read().unwrap())
+    );
 }
 
 #[test]
@@ -73,7 +79,7 @@ fn every_row_of_the_links_table_has_the_name_that_faults_use() {
 #[test]
 fn two_schemes_see_the_same_flows() {
     let columns = |scheme| {
-        let flows = run(&small(&[("balancer.name", scheme)])).flows;
+        let flows = run(&small(&[("balancer.name", scheme)])).flows.read().unwrap();
         flows.project(&[0, 1, 2, 3, 4, 5, 6]).unwrap()
     };
     assert_eq!(columns("ecmp"), columns("rps"));
@@ -115,7 +121,10 @@ fn a_result_directory_holds_every_file_and_its_spec_runs_again() {
         assert!(fs::metadata(target.join(&file)).unwrap().len() > 0, "{file}");
     }
     let spec = fs::read_to_string(target.join("spec.toml")).unwrap();
-    assert_eq!(fingerprint(&run(&SpecSource::from_text(spec)).flows), fingerprint(&outcome.flows));
+    assert_eq!(
+        fingerprint(&run(&SpecSource::from_text(spec)).flows.read().unwrap()),
+        fingerprint(&outcome.flows.read().unwrap())
+    );
 }
 
 #[test]
@@ -140,7 +149,7 @@ fn the_spec_hash_follows_the_content_of_files_and_not_their_place() {
 fn sampling_fills_two_tables_that_add_up_and_changes_no_flow() {
     let plain = run(&small(&[]));
     let sampled = run(&small(&[("run.sample_every", "20us")]));
-    assert_eq!(sampled.flows, plain.flows);
+    assert_eq!(sampled.flows.read().unwrap(), plain.flows.read().unwrap());
     assert_eq!(sampled.links, plain.links);
     assert_eq!((plain.samples.num_rows(), plain.deliveries.num_rows()), (0, 0));
     assert_eq!(plain.summary.totals.sample_interval_us, None);
@@ -148,7 +157,7 @@ fn sampling_fills_two_tables_that_add_up_and_changes_no_flow() {
     let sum = |table: &RecordBatch, name: &str| -> u64 {
         table.column_by_name(name).unwrap().as_primitive::<UInt64Type>().values().iter().sum()
     };
-    assert_eq!(sum(&sampled.deliveries, "payload_bytes"), sum(&sampled.flows, "size_bytes"));
+    assert_eq!(sum(&sampled.deliveries, "payload_bytes"), sum(&sampled.flows.read().unwrap(), "size_bytes"));
     // Every flow is acknowledged to its end, so nothing but late copies is on the links.
     assert_eq!(sum(&sampled.samples, "sent_bytes"), sum(&sampled.links, "bytes"));
     let used = sampled.samples.column_by_name("utilisation").unwrap().as_primitive::<Float64Type>();
@@ -160,11 +169,12 @@ fn the_flows_of_a_run_with_several_transports_say_which_one_carried_them() {
     let transports = "[{ name = 'tcp' }, { name = 'mptcp', label = 'bulk', subflows = 2 }]";
     let classes = "{ best_effort = 0.5, transport = { best-effort = 'bulk' } }";
     let outcome = run(&small(&[("transport", transports), ("traffic.classes", classes)]));
-    let text = |name: &str| outcome.flows.column_by_name(name).unwrap().as_string::<i32>();
+    let flows = outcome.flows.read().unwrap();
+    let text = |name: &str| flows.column_by_name(name).unwrap().as_string::<i32>();
     let (classes, labels) = (text("class"), text("transport"));
     assert!(classes.iter().any(|class| class == Some("best-effort")));
     for (class, label) in classes.iter().zip(labels) {
         assert_eq!(label, Some(if class == Some("best-effort") { "bulk" } else { "tcp" }));
     }
-    assert!(run(&small(&[])).flows.column_by_name("transport").is_none());
+    assert!(run(&small(&[])).flows.read().unwrap().column_by_name("transport").is_none());
 }

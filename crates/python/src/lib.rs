@@ -19,6 +19,7 @@ use pyo3::prelude::*;
 use weft_balance::{ExternalSwitch, SwitchInfo};
 use weft_lab::bench::Subject;
 use weft_lab::observe::Windows;
+use weft_lab::run::Observer;
 use weft_lab::{Contender, Cores, External, Prepared, Report, RunError, SpecSource, check_contenders};
 
 use error::{SpecError, guarded, run_error, spec_error};
@@ -242,18 +243,49 @@ fn measure(
     threads: u64,
 ) -> PyResult<String> {
     let subject = Subject { hosts, scheme, transport, seed, threads };
+    measured(py, |observer| Ok(serde_json::to_string(&weft_lab::bench::bench(subject, observer)?)))
+}
+
+/// Measure what a fabric of `hosts` hosts and its flows take in memory, with runs of 100,000 and of `flows` flows of 1 KB.
+///
+/// Right in a process that did nothing else. JSON text `{"hosts", "links", "scheme", "transport", "setup_cpu_s", "setup_bytes",
+/// "bytes_per_host", "bytes_per_link", "bytes_per_active_flow", "flows", "bytes_per_finished_flow", "peak_rss_bytes"}`;
+/// null where it is resident memory and the system is not Linux.
+#[pyfunction]
+#[pyo3(
+    name = "bench_memory",
+    signature = (
+        hosts: "int", scheme: "str", *, transport: "str" = "dctcp", flows: "int" = 1_000_000, seed: "int" = 1
+    ) -> "str"
+)]
+fn measure_memory(
+    py: Python<'_>,
+    hosts: u32,
+    scheme: &str,
+    transport: &str,
+    flows: u32,
+    seed: u64,
+) -> PyResult<String> {
+    measured(py, |observer| {
+        let memory = weft_lab::bench::memory(hosts, scheme, transport, flows, seed, observer)?;
+        Ok(serde_json::to_string(&memory))
+    })
+}
+
+/// What a measurement says as JSON text. Releases the GIL.
+fn measured(
+    py: Python<'_>,
+    measure: impl FnOnce(Observer<'_>) -> Result<serde_json::Result<String>, RunError> + Send,
+) -> PyResult<String> {
     let failure = Failure::default();
     let measured = guarded(|| {
         let mut observer = |report: &Report| tell(report, None, &failure);
-        let measured = py.detach(|| weft_lab::bench::bench(subject, &mut observer));
-        measured.map_err(|error| run_error(&error))
+        py.detach(|| measure(&mut observer)).map_err(|error| run_error(&error))
     });
     if let Some(error) = failure.get(py) {
         return Err(error);
     }
-    let measured = measured?;
-    serde_json::to_string(&measured)
-        .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))
+    measured?.map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))
 }
 
 /// The version of the core, such as "0.1.0".
@@ -277,8 +309,8 @@ mod _core {
 
     #[pymodule_export]
     use super::{
-        Progress, RunResult, SpecError, Table, catalog, contenders, measure, model, observe, resolve,
-        results_version, run, schema, version,
+        Progress, RunResult, SpecError, Table, catalog, contenders, measure, measure_memory, model, observe,
+        resolve, results_version, run, schema, version,
     };
 
     /// Gives errors that are raised in Python their parts, too.

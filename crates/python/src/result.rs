@@ -7,9 +7,9 @@ use arrow_array::{RecordBatch, RecordBatchIterator};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use weft_lab::Outcome;
+use weft_lab::{Outcome, RunError};
 
-use crate::error::{guarded, output_error};
+use crate::error::{guarded, output_error, run_error};
 
 /// What a run leaves behind, in memory.
 #[pyclass(frozen, module = "weft._core")]
@@ -38,10 +38,15 @@ impl RunResult {
     }
 
     /// The table with this name, one of `catalog("tables")`. Raises `ValueError` for any other.
+    ///
+    /// Raises `OSError` for a temporary file that cannot be read.
     #[pyo3(signature = (name: "str") -> "Table")]
-    fn table(&self, name: &str) -> PyResult<Table> {
-        let table = self.outcome.table(name).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Table::from(table.clone()))
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+        guarded(|| match py.detach(|| self.outcome.table(name)) {
+            Ok(table) => Ok(Table::from(table)),
+            Err(RunError::Spec(error)) => Err(PyValueError::new_err(error.to_string())),
+            Err(error) => Err(run_error(&error)),
+        })
     }
 
     /// Write the result directory, to a temporary sibling first. Raises `OSError`.

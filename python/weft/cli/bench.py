@@ -22,8 +22,17 @@ def register(app: typer.Typer) -> None:
 
 
 def bench(
-    hosts: Annotated[str, typer.Option(help="Sizes of the fabric, in hosts.")] = "128,1024,8192",
-    schemes: Annotated[str, typer.Option(help="Schemes to measure.")] = "ecmp,letflow",
+    hosts: Annotated[
+        str | None,
+        typer.Option(
+            help="Sizes of the fabric, in hosts.  [default: 128,1024,8192; with --memory 65536, too]",
+            show_default=False,
+        ),
+    ] = None,
+    schemes: Annotated[
+        str | None,
+        typer.Option(help="Schemes to measure.  [default: ecmp,letflow; with --memory ecmp]", show_default=False),
+    ] = None,
     transport: Annotated[str, typer.Option(help="The transport.")] = "dctcp",
     all_schemes: Annotated[bool, typer.Option("--all-schemes", help="Measure every scheme there is.")] = False,
     threads: Annotated[
@@ -35,9 +44,18 @@ def bench(
         ),
     ] = None,
     repeat: Annotated[int, typer.Option(min=1, metavar="N", help="With --threads: runs of each number, by turns.")] = 3,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Measure memory and set-up, each size in a process of its own.")
+    ] = False,
+    flows: Annotated[
+        int | None,
+        typer.Option(
+            help="Flows of the longer run of --memory, at least 200000.  [default: 1000000]", show_default=False
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
-    """Measure the speed of the core on this machine, in packet-hops per CPU-second, and its memory.
+    """Measure the speed of the core on this machine, in packet-hops per CPU-second, or its memory.
 
     If ECMP is among the schemes, the table says how much more CPU time each takes for a packet that has a choice of
     ways. Measure it on an idle machine: the difference of two runs is small.
@@ -52,15 +70,31 @@ def bench(
     - `weft bench --hosts 128 --all-schemes`
     - `weft bench --hosts 128 --schemes ecmp --transport mptcp`
     - `weft bench --threads 1,2 --schemes ecmp`
+    - `weft bench --memory --hosts 1024 --flows 10000000`
     """
     from weft import _core
     from weft.catalog import entries, entry
+    from weft.cli.bench_memory import measure_memory, print_memory
     from weft.cli.bench_threads import measure_threads, print_threads
 
+    if memory and threads is not None:
+        raise SpecError("--memory, --threads: one of them at a time")
+    if flows is not None and not memory:
+        raise SpecError("--flows: only --memory asks for a number of flows")
     carrier = entry("transports", transport).name
-    sizes = _numbers(hosts, "--hosts", "hosts, such as 128,1024")
-    chosen = entries("schemes") if all_schemes else [entry("schemes", name) for name in split_schemes(schemes)]
+    sizes = _numbers(
+        hosts or ("128,1024,8192,65536" if memory else "128,1024,8192"), "--hosts", "hosts, such as 128,1024"
+    )
+    named = schemes or ("ecmp" if memory else "ecmp,letflow")
+    chosen = entries("schemes") if all_schemes else [entry("schemes", name) for name in split_schemes(named)]
     names = [scheme.name for scheme in chosen]
+    if memory:
+        measured = measure_memory(sizes, names, carrier, flows)
+        if json:
+            print_json(measured)
+        else:
+            print_memory(data(), measured)
+        return
     if threads is not None:
         numbers = _numbers(threads, "--threads", "threads, such as 1,2")
         compared = measure_threads(sizes, names, carrier, numbers, repeat)

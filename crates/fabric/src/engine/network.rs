@@ -152,6 +152,9 @@ pub struct Network<'a> {
 }
 
 impl Network<'_> {
+    /// What one link takes: its state, what it drops, whether it works and whether that changes.
+    pub const BYTES_PER_LINK: usize = size_of::<Link>() + size_of::<LinkDrops>() + 2 * size_of::<bool>();
+
     /// Puts a packet into its host's output queue.
     #[inline]
     pub fn send(&mut self, packet: Packet) {

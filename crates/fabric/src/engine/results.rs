@@ -95,6 +95,8 @@ pub struct SchemeCounter {
 pub struct MemoryUse {
     /// Links, tables, events, packets, schemes.
     pub fabric: usize,
+    /// One link, without its packets: what it is and what it does.
+    pub per_link: usize,
     /// Both ends of one active flow, without what loss recovery and reassembly allocate meanwhile.
     pub per_active_flow: usize,
     /// Most flows that were active at one time.
@@ -119,7 +121,7 @@ pub struct Cooperation {
 /// What a run leaves behind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
-    /// One record a flow, in the order of the traffic.
+    /// One record a flow, in the order of the traffic; none if they were handed out apart.
     pub flows: Vec<FlowRecord>,
     /// One entry a link, as the topology numbers them.
     pub links: Vec<LinkTotals>,

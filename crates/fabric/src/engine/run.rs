@@ -18,9 +18,11 @@ use weft_traffic::Flow;
 use weft_transport::Transports;
 use weft_units::{Span, Time};
 
+use super::copies::Dropped;
 use super::event_set::{EventKey, EventKind};
 use super::group::Group;
-use super::host::{Plan, route_counts};
+use super::host::{Host, Plan, route_counts};
+use super::records::Records;
 use super::sampler::{Rest, Sampler};
 use super::simulation::{Around, Ending, Progress, Status};
 use super::tables::Knowledge;
@@ -51,6 +53,11 @@ pub struct Engine<'a, T: Transports> {
     places: Vec<(u32, u32)>,
     /// Measures what further threads take.
     around: Option<Around<'a>>,
+    records: Records,
+    /// Flows that had ended when records were last taken in.
+    taken_in: usize,
+    /// Flows that end between two times at which records are taken in.
+    take_in_every: usize,
 }
 
 /// What a lock holds that nobody else can reach.
@@ -70,6 +77,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             let after_end = (self.last_instant.saturating_add(Span::from_ps(1)), EventKey::FIRST);
             left = left.saturating_sub(self.work(item.unwrap_or(after_end), left));
             if left == 0 {
+                self.take_in();
                 return Status::Running;
             }
             // The run may have ended before its next item.
@@ -96,6 +104,20 @@ impl<'a, T: Transports> Engine<'a, T> {
             self.last_instant = self.now();
         }
         done
+    }
+
+    /// Takes in what hosts and ports noted of flows, if that is much.
+    fn take_in(&mut self) {
+        let finished: usize = self.groups_mut().map(|group| group.finished).sum();
+        if finished - self.taken_in < self.take_in_every {
+            return;
+        }
+        self.taken_in = finished;
+        let now = self.now();
+        let dropped = self.groups_mut().flat_map(|group| std::mem::take(&mut group.network.dropped));
+        let dropped: Vec<Dropped> = dropped.collect();
+        let hosts = self.groups.iter_mut().flat_map(|group| &mut inner(group).hosts);
+        self.records.take_in(&self.plan, now, hosts.map(Host::log_mut), dropped.into_iter());
     }
 
     /// The run is over: because every flow has ended, or else because nothing is left, or for lack of time.

@@ -8,6 +8,7 @@ use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};
 use weft_units::{Mistake, Span, Time};
 
 use super::host::{Facts, PacketSizes};
+use super::records::{FlowRecords, Spool};
 use super::results::Results;
 use super::run::Engine;
 
@@ -214,7 +215,10 @@ pub struct Progress {
 trait Runs {
     fn advance(&mut self, max_events: u64) -> Status;
     fn progress(&self) -> Progress;
-    fn into_results(self: Box<Self>) -> Results;
+    fn spool_to(&mut self, spool: Box<dyn Spool>);
+    fn take_in_every(&mut self, flows: usize);
+    fn has_failed(&self) -> bool;
+    fn finish(self: Box<Self>) -> (Results, FlowRecords);
 }
 
 impl<T: Transports> Runs for Engine<'_, T> {
@@ -226,8 +230,20 @@ impl<T: Transports> Runs for Engine<'_, T> {
         Engine::progress(self)
     }
 
-    fn into_results(self: Box<Self>) -> Results {
-        Engine::into_results(*self)
+    fn spool_to(&mut self, spool: Box<dyn Spool>) {
+        Engine::spool_to(self, spool);
+    }
+
+    fn take_in_every(&mut self, flows: usize) {
+        Engine::take_in_every(self, flows);
+    }
+
+    fn has_failed(&self) -> bool {
+        Engine::has_failed(self)
+    }
+
+    fn finish(self: Box<Self>) -> (Results, FlowRecords) {
+        Engine::finish(*self)
     }
 }
 
@@ -254,8 +270,35 @@ impl<'a> Simulation<'a> {
         self.0.progress()
     }
 
-    /// What the run leaves behind, finished or not.
+    /// Keeps the records of flows that are over here until the run is. To be called before the run begins; without it, they
+    /// are kept in memory, in some tens of bytes each.
+    pub fn spool_to(&mut self, spool: Box<dyn Spool>) {
+        self.0.spool_to(spool);
+    }
+
+    /// Looks for what hosts noted whenever so many flows have ended since, once in an [`advance`](Self::advance): by default some
+    /// thousand, and more in a large fabric. Results do not depend on it.
+    pub fn take_in_every(&mut self, flows: usize) {
+        self.0.take_in_every(flows);
+    }
+
+    /// Whether the spool took no more: records stay in memory from then on, and [`Simulation::finish`] says why.
+    pub fn has_failed(&self) -> bool {
+        self.0.has_failed()
+    }
+
+    /// What the run leaves behind, finished or not, and apart from that the records of its flows. [`Results::flows`] is empty.
+    pub fn finish(self) -> (Results, FlowRecords) {
+        self.0.finish()
+    }
+
+    /// What the run leaves behind, finished or not, with the records of all flows in memory.
+    ///
+    /// # Panics
+    /// If a spool failed that was given.
     pub fn into_results(self) -> Results {
-        self.0.into_results()
+        let (mut results, records) = self.finish();
+        results.flows = records.flat_map(|page| page.expect("memory takes and gives")).collect();
+        results
     }
 }

@@ -67,6 +67,8 @@ pub struct Run<'a> {
     /// Into how many groups of nodes the fabric may be cut, and how many threads work on them.
     pub groups: usize,
     pub threads: usize,
+    /// After how many events the records of flows are taken in that ended meanwhile; none for the usual.
+    pub take_in_after: Option<u64>,
 }
 
 impl<'a> Run<'a> {
@@ -83,6 +85,7 @@ impl<'a> Run<'a> {
             trace_flows: None,
             groups: 1,
             threads: 1,
+            take_in_after: None,
         }
     }
 
@@ -118,8 +121,12 @@ impl<'a> Run<'a> {
             trace_flows: self.trace_flows,
         })
         .unwrap();
+        if self.take_in_after.is_some() {
+            simulation.take_in_every(1);
+        }
         let ending = loop {
-            if let Status::Finished(ending) = simulation.advance(1 << 20) {
+            let events = self.take_in_after.unwrap_or(1 << 20);
+            if let Status::Finished(ending) = simulation.advance(events) {
                 break ending;
             }
         };

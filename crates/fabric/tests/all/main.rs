@@ -24,6 +24,7 @@ mod observations;
 mod paths;
 mod qall;
 mod queueing;
+mod records;
 mod rehash;
 mod reordering;
 mod retransmissions;

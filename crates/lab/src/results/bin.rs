@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::rows::FlowRow;
-use super::stats::{Statistics, percentile};
+use super::stats::Statistics;
 
 /// The flows of one range of sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -110,118 +109,11 @@ pub struct Deadlines {
     pub missed_share: Option<f64>,
 }
 
-impl Bin {
-    /// The flows of `rows` that `belongs` takes, background ones left out.
-    pub fn of(rows: &[FlowRow], belongs: impl Fn(&FlowRow) -> bool) -> Self {
-        let mine: Vec<&FlowRow> = rows.iter().filter(|row| !row.background && belongs(row)).collect();
-        let packets: u64 = mine.iter().map(|row| row.segments_received).sum();
-        let waited_us: f64 =
-            mine.iter().map(|row| row.wait_leaf_us + row.wait_spine_us + row.wait_last_us).sum();
-        Self {
-            flows: mine.len() as u64,
-            unfinished: mine.iter().filter(|row| row.fct_us.is_none()).count() as u64,
-            fct_us: Statistics::of(mine.iter().filter_map(|row| row.fct_us).collect()),
-            slowdown: Statistics::of(mine.iter().filter_map(|row| row.slowdown).collect()),
-            goodput_mbps: Goodput::of(&mine),
-            spent_us: SpentTime::of(&mine),
-            queueing_us: share(waited_us, packets),
-            resent: Resent::of(&mine),
-            duplicate_acks: DuplicateAcks::of(&mine),
-            deadlines: Deadlines::of(&mine),
-        }
-    }
-}
-
-impl SpentTime {
-    fn of(rows: &[&FlowRow]) -> Self {
-        let mean = |field: fn(&FlowRow) -> Option<f64>| {
-            let values: Vec<f64> = rows.iter().filter_map(|row| field(row)).collect();
-            share(values.iter().sum::<f64>(), values.len() as u64)
-        };
-        Self {
-            transmission: mean(|row| row.spent_transmission_us),
-            host: mean(|row| row.spent_host_us),
-            leaf: mean(|row| row.spent_leaf_us),
-            spine: mean(|row| row.spent_spine_us),
-            last: mean(|row| row.spent_last_us),
-            reordering: mean(|row| row.spent_reordering_us),
-            timeouts: mean(|row| row.spent_timeouts_us),
-            window: mean(|row| row.spent_window_us),
-        }
-    }
-}
-
-impl Goodput {
-    /// That of the flows that have one.
-    pub fn of(rows: &[&FlowRow]) -> Self {
-        let done: Vec<&FlowRow> = rows.iter().copied().filter(|row| row.goodput_mbps.is_some()).collect();
-        let mut values: Vec<f64> = done.iter().filter_map(|row| row.goodput_mbps).collect();
-        values.sort_by(f64::total_cmp);
-        let at = |q| percentile(&values, q);
-        let sum = (!values.is_empty()).then(|| values.iter().sum::<f64>());
-        let first = done.iter().map(|row| row.start_us).fold(f64::INFINITY, f64::min);
-        let last = done.iter().filter_map(|row| Some(row.start_us + row.fct_us?)).fold(0.0, f64::max);
-        let bits: f64 = done.iter().map(|row| row.delivered_bytes as f64 * 8.0).sum();
-        Self {
-            mean: sum.map(|sum| sum / values.len() as f64),
-            min: at(0.0),
-            p25: at(0.25),
-            p50: at(0.5),
-            p75: at(0.75),
-            max: at(1.0),
-            sum,
-            // Bits a microsecond are megabits a second.
-            together: (last > first).then(|| bits / (last - first)),
-        }
-    }
-}
-
-impl Resent {
-    fn of(rows: &[&FlowRow]) -> Self {
-        let count = |field: fn(&FlowRow) -> u32| rows.iter().map(|row| u64::from(field(row))).sum::<u64>();
-        let sent: u64 = rows.iter().map(|row| row.segments_sent).sum();
-        let after_reordering = count(|row| row.retransmissions_after_reordering);
-        Self {
-            after_loss: count(|row| row.retransmissions_after_loss),
-            after_reordering,
-            after_timeout: count(|row| row.retransmissions_after_timeout),
-            share: share(count(|row| row.retransmissions) as f64, sent),
-            reordering_share: share(after_reordering as f64, sent),
-        }
-    }
-}
-
-impl DuplicateAcks {
-    fn of(rows: &[&FlowRow]) -> Self {
-        let flows = rows.len() as u64;
-        let with = |least: u32| rows.iter().filter(|row| row.duplicate_acks >= least).count();
-        Self {
-            total: rows.iter().map(|row| u64::from(row.duplicate_acks)).sum(),
-            one_or_more: share(with(1) as f64, flows),
-            three_or_more: share(with(3) as f64, flows),
-        }
-    }
-}
-
-impl Deadlines {
-    /// None if no flow has a deadline.
-    fn of(rows: &[&FlowRow]) -> Option<Self> {
-        rows.iter().any(|row| row.deadline_us.is_some()).then(|| {
-            let known = || rows.iter().filter_map(|row| row.deadline_missed);
-            let (flows, missed) = (known().count() as u64, known().filter(|missed| *missed).count() as u64);
-            Self { flows, missed, missed_share: share(missed as f64, flows) }
-        })
-    }
-}
-
-/// `part` / `whole`, or none of nothing.
-fn share(part: f64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part / whole as f64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::rows::FlowRow;
+    use crate::results::tally::Figures;
 
     /// A flow of 1,000 bytes, 8,000 bits, that takes `fct_us`.
     fn flow(start_us: f64, fct_us: f64) -> FlowRow {
@@ -238,7 +130,7 @@ mod tests {
     }
 
     fn bin(rows: &[FlowRow]) -> Bin {
-        Bin::of(rows, |_| true)
+        Figures::of(rows, &[]).all()
     }
 
     #[test]

@@ -7,5 +7,7 @@ pub mod parquet;
 pub mod rows;
 pub mod spread;
 pub mod stats;
+pub mod stored;
 pub mod summary;
 pub mod table;
+pub mod tally;

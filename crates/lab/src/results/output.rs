@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::rows::TABLES;
+use super::stored::Stored;
 
 /// Results that could not be written.
 #[derive(Debug, Error)]
@@ -52,21 +53,46 @@ pub fn file_of(table: &str) -> String {
     format!("{table}.parquet")
 }
 
+/// What is written into a file of a result directory.
+pub trait Content {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn write_to(&self, file: &mut File) -> io::Result<()>;
+}
+
+impl Content for &[u8] {
+    fn write_to(&self, file: &mut File) -> io::Result<()> {
+        file.write_all(self)
+    }
+}
+
+impl Content for Stored {
+    fn write_to(&self, file: &mut File) -> io::Result<()> {
+        self.copy_to(file)
+    }
+}
+
 /// Writes `files` (name and content) as the directory `target`: to a temporary sibling first, which is renamed when
 /// all is on disk. If anything fails, nothing is left behind, and what was there before is still there.
 ///
 /// # Errors
 /// A directory that exists and is not to be replaced, or what the operating system refuses. With `force`, an empty
 /// directory and one that holds nothing but Weft's results are replaced.
-pub fn write_directory(target: &Path, force: bool, files: &[(&str, &[u8])]) -> Result<(), OutputError> {
+pub fn write_directory(
+    target: &Path,
+    force: bool,
+    files: &[(&str, &dyn Content)],
+) -> Result<(), OutputError> {
     write_with(target, force, |folder| {
-        files.iter().try_for_each(|(name, content)| write_file(&folder.join(name), content))
+        files.iter().try_for_each(|(name, content)| write_file(&folder.join(name), *content))
     })
 }
 
-fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
+fn write_file(path: &Path, content: &dyn Content) -> io::Result<()> {
     let mut file = File::create_new(path)?;
-    file.write_all(content)?;
+    content.write_to(&mut file)?;
     file.sync_all()
 }
 
@@ -182,7 +208,8 @@ mod tests {
         names
     }
 
-    const RESULT: [(&str, &[u8]); 2] = [("spec.toml", b"new"), ("summary.json", b"{}")];
+    const RESULT: [(&str, &dyn Content); 2] =
+        [("spec.toml", &b"new".as_slice()), ("summary.json", &b"{}".as_slice())];
 
     #[test]
     fn a_directory_appears_complete_with_the_folders_that_lead_to_it() {
@@ -200,7 +227,7 @@ mod tests {
         fs::create_dir(&target).unwrap();
         assert!(matches!(write_directory(&target, false, &RESULT), Err(OutputError::Exists { .. })));
         write_directory(&target, true, &RESULT).unwrap();
-        write_directory(&target, true, &[("spec.toml", b"newer")]).unwrap();
+        write_directory(&target, true, &[("spec.toml", &b"newer".as_slice())]).unwrap();
         assert_eq!(names(&target), ["spec.toml"], "the old result is gone as a whole");
         fs::write(target.join("thesis.tex"), "x").unwrap();
         let error = write_directory(&target, true, &RESULT).unwrap_err();
@@ -225,7 +252,7 @@ mod tests {
         let target = folder.path().join("out");
         write_directory(&target, false, &RESULT).unwrap();
         let error = write_with(&target, true, |temporary| {
-            write_file(&temporary.join("spec.toml"), b"newer")?;
+            write_file(&temporary.join("spec.toml"), &b"newer".as_slice())?;
             // A write to this device fails as on a full disk.
             fs::OpenOptions::new().write(true).open("/dev/full")?.write_all(b"newer")
         });

@@ -23,7 +23,7 @@ pub struct Statistics {
 impl Statistics {
     /// Those of `values`, in any order; none may be NaN.
     pub fn of(mut values: Vec<f64>) -> Self {
-        values.sort_by(f64::total_cmp);
+        values.sort_unstable_by(f64::total_cmp);
         let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
         let at = |q| percentile(&values, q);
         Self { mean, p50: at(0.5), p95: at(0.95), p99: at(0.99), p999: at(0.999) }

@@ -3,10 +3,8 @@
 use serde::Serialize;
 
 use super::bin::Bin;
-use super::rows::FlowRow;
 use super::spread::Spread;
-use super::stats::Statistics;
-use crate::bins::{SizeRange, groups};
+use super::tally::{Figures, share};
 
 /// A run in one object. Times are in microseconds of simulated time unless the name says otherwise.
 ///
@@ -24,7 +22,7 @@ pub struct Summary {
     /// All flows but background ones.
     #[serde(flatten)]
     pub all: Bin,
-    /// Flows of less than 100 KB, as are the next two in the [`groups`] of sizes.
+    /// Flows of less than 100 KB, as are the next two in the [groups](crate::bins::groups) of sizes.
     pub small: Bin,
     /// Flows of 100 KB to 10 MB.
     pub medium: Bin,
@@ -138,70 +136,29 @@ pub struct Totals {
     pub state_bytes_per_host: u64,
 }
 
-impl Background {
-    /// None if there are no background flows.
-    fn of(rows: &[FlowRow]) -> Option<Self> {
-        let mine: Vec<&FlowRow> = rows.iter().filter(|row| row.background).collect();
-        (!mine.is_empty()).then(|| Self {
-            flows: mine.len() as u64,
-            delivered_bytes: mine.iter().map(|row| row.delivered_bytes).sum(),
-            goodput_mbps: Statistics::of(mine.iter().filter_map(|row| row.goodput_mbps).collect()).mean,
-        })
-    }
-}
-
-impl LabelledBin {
-    fn of(rows: &[FlowRow], range: &SizeRange) -> Self {
-        Self {
-            label: range.label.clone(),
-            from_bytes: range.from,
-            up_to_bytes: (range.up_to < u64::MAX).then_some(range.up_to),
-            bin: Bin::of(rows, |row| range.contains(row.size_bytes)),
-        }
-    }
-}
-
 impl Summary {
     /// The summary of these flows.
-    pub fn new(
-        scheme: &str,
-        seed: u64,
-        spec_hash: &str,
-        rows: &[FlowRow],
-        ranges: &[SizeRange],
-        totals: Totals,
-    ) -> Self {
-        let foreground = || rows.iter().filter(|row| !row.background);
-        let count = |field: fn(&FlowRow) -> u64| foreground().map(field).sum::<u64>();
-        let data_packets = count(|row| row.segments_received);
-        let out_of_order_packets = count(|row| u64::from(row.out_of_order_packets));
-        let per_packet = |sum: f64| (data_packets > 0).then(|| sum / data_packets as f64);
-        let wait = |field: fn(&FlowRow) -> f64| per_packet(foreground().map(field).sum());
-        let [small, medium, large] =
-            groups().map(|(_, range)| Bin::of(rows, |row| range.contains(row.size_bytes)));
+    pub fn new(scheme: &str, seed: u64, spec_hash: &str, figures: &Figures, totals: Totals) -> Self {
+        let all = figures.totals();
+        let [small, medium, large] = figures.groups();
         Self {
             scheme: scheme.to_owned(),
             label: scheme.to_owned(),
             seed,
-            all: Bin::of(rows, |_| true),
+            all: figures.all(),
             small,
             medium,
             large,
-            bins: ranges.iter().map(|range| LabelledBin::of(rows, range)).collect(),
+            bins: figures.labelled(),
             paths: None,
-            background: Background::of(rows),
-            retransmissions: count(|row| u64::from(row.retransmissions)),
-            timeouts: count(|row| u64::from(row.timeouts)),
-            out_of_order_packets,
-            data_packets,
-            out_of_order_share: per_packet(out_of_order_packets as f64),
-            duplicate_segments: count(|row| u64::from(row.duplicate_segments)),
-            wait_us: Waits {
-                host: wait(|row| row.wait_host_us),
-                leaf: wait(|row| row.wait_leaf_us),
-                spine: wait(|row| row.wait_spine_us),
-                last: wait(|row| row.wait_last_us),
-            },
+            background: figures.background(),
+            retransmissions: all.retransmissions,
+            timeouts: all.timeouts,
+            out_of_order_packets: all.out_of_order_packets,
+            data_packets: all.data_packets,
+            out_of_order_share: share(all.out_of_order_packets as f64, all.data_packets),
+            duplicate_segments: all.duplicate_segments,
+            wait_us: figures.waits(),
             totals,
             warnings: Vec::new(),
             version: crate::VERSION,
@@ -223,6 +180,7 @@ impl Summary {
 mod tests {
     use super::*;
     use crate::bins::parse_bins;
+    use crate::results::rows::FlowRow;
 
     fn flow(size_bytes: u64, fct_us: Option<f64>) -> FlowRow {
         let slowdown = fct_us.map(|fct| fct / 2.0);
@@ -238,7 +196,8 @@ mod tests {
     }
 
     fn summary(rows: &[FlowRow]) -> serde_json::Value {
-        let summary = Summary::new("ecmp", 7, "hash", rows, &parse_bins("lbt").unwrap(), Totals::default());
+        let figures = Figures::of(rows, &parse_bins("lbt").unwrap());
+        let summary = Summary::new("ecmp", 7, "hash", &figures, Totals::default());
         serde_json::from_str(&summary.to_json().unwrap()).unwrap()
     }
 

@@ -71,7 +71,8 @@ fn every_pin_with_several_transports_has_flows_of_each() {
             continue;
         }
         let outcome = pin.run();
-        let carriers = outcome.flows.column_by_name("transport").expect("several").as_string::<i32>();
+        let flows = outcome.flows.read().unwrap();
+        let carriers = flows.column_by_name("transport").expect("several").as_string::<i32>();
         let found: BTreeSet<String> = carriers.iter().flatten().map(str::to_owned).collect();
         assert_eq!(found, labels, "{}", pin.name);
     }

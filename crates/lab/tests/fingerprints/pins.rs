@@ -106,7 +106,7 @@ impl Pin {
         let outcome = run_on(&self.source(), cores);
         let hash = |name: &'static str| {
             let table = outcome.table(name).unwrap_or_else(|error| panic!("{error}"));
-            (name.to_owned(), fingerprint(table))
+            (name.to_owned(), fingerprint(&table))
         };
         let mut found: BTreeMap<String, String> = tables().map(hash).collect();
         if let Some([window, time_constant]) = &self.observe {

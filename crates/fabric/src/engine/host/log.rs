@@ -1,4 +1,4 @@
-//! What a host measured: kept apart from every other host's until the run ends, and merged then.
+//! What a host measured: kept apart from every other host's, and taken in from time to time.
 
 use weft_packet::FlowId;
 use weft_transport::{Protocol, ReceiverOf, ReceiverStats, Resend, SenderOf, SenderStats, Transports};

@@ -357,6 +357,11 @@ impl<T: Transports> Host<T> {
         &self.log
     }
 
+    /// The same, to be taken in.
+    pub const fn log_mut(&mut self) -> &mut HostLog {
+        &mut self.log
+    }
+
     /// Its receiving ends that are open.
     pub fn receivers(&self) -> impl Iterator<Item = &Receiver<ReceiverOf<T>>> {
         self.receivers.iter()

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use weft_balance::{EdgeHooks, EdgeScheme, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_packet::HostId;
-use weft_topology::{Parts, Routes, Topology};
+use weft_topology::{Ideal, Parts, Routes, Topology};
 use weft_transport::{FiveTuples, Multipath, Protocol, Transports};
 use weft_units::{Purpose, Span, Stream, Time};
 
@@ -21,6 +21,7 @@ use crate::engine::network::{Network, NetworkFacts};
 use crate::engine::paths::PathMeter;
 use crate::engine::ports::SwitchConfigs;
 use crate::engine::post::Addresses;
+use crate::engine::records::Records;
 use crate::engine::sampler::Sampler;
 use crate::engine::simulation::SimulationInput;
 use crate::engine::site::Site;
@@ -28,6 +29,9 @@ use crate::engine::special::Peaks;
 use crate::engine::switch::switch_schemes;
 use crate::engine::tables::{Knowledge, Tables};
 use crate::engine::tracer::Tracer;
+
+/// The least number of flows that end before what hosts noted of them is looked for: it takes a look at every host.
+const TAKE_IN_EVERY: usize = 4_096;
 
 impl<'a, T: Transports> Engine<'a, T> {
     /// A run that has not begun.
@@ -125,6 +129,9 @@ impl<'a, T: Transports> Engine<'a, T> {
             sampler: input.sample_every.map(|every| Sampler::new(every, topology, flows)),
             places,
             around: input.around,
+            records: Records::new(flows.len(), Ideal::new(topology.at_its_best(faults))),
+            taken_in: 0,
+            take_in_every: TAKE_IN_EVERY.max(topology.hosts / 4),
         };
         engine.prepare();
         engine

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use weft_balance::SwitchScheme;
-use weft_topology::{Ideal, Routes, Topology};
+use weft_topology::{LinkSpec, Routes, Topology};
 use weft_traffic::Flow;
 use weft_transport::{Multipath, ReceiverOf, SenderOf, Transports};
 use weft_units::Time;
@@ -12,24 +12,39 @@ use super::{Engine, inner};
 use crate::engine::group::Group;
 use crate::engine::host::{Host, HostLog, Plan, Receiver, Sender};
 use crate::engine::mail::Outbox;
-use crate::engine::merge::flow_records;
-use crate::engine::network::PacketCounts;
+use crate::engine::network::{Network, PacketCounts};
 
 use crate::engine::paths::{PathMeter, PathTotal};
-use crate::engine::results::{Cooperation, FlowRecord, LinkTotals, MemoryUse, Results, SchemeCounter};
+use crate::engine::records::{FlowRecords, Spool, Sums};
+use crate::engine::results::{Cooperation, LinkTotals, MemoryUse, Results, SchemeCounter};
 use crate::engine::sampler::Samples;
 use crate::engine::tracer::Tracer;
 
 impl<T: Transports> Engine<'_, T> {
-    /// What the run leaves behind, finished or not.
-    pub fn into_results(mut self) -> Results {
+    /// Keeps the records of flows that are over here.
+    pub fn spool_to(&mut self, spool: Box<dyn Spool>) {
+        self.records.spool_to(spool);
+    }
+
+    /// Takes in records whenever so many flows have ended.
+    pub const fn take_in_every(&mut self, flows: usize) {
+        self.take_in_every = flows;
+    }
+
+    /// Whether they can no longer be kept there.
+    pub const fn has_failed(&self) -> bool {
+        self.records.has_failed()
+    }
+
+    /// What the run leaves behind, finished or not: the records of flows apart.
+    pub fn finish(mut self) -> (Results, FlowRecords) {
         if self.days.is_some() {
             self.take_in_mail();
         }
         let end = self.now();
         let samples = self.last_samples(end);
         let cooperation = self.cooperation();
-        let Self { topology, groups, plan, faults, places, timers, .. } = self;
+        let Self { topology, groups, plan, places, timers, mut records, .. } = self;
         let groups: Vec<Group<'_, T>> = groups
             .into_iter()
             .map(|group| group.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -45,7 +60,7 @@ impl<T: Transports> Engine<'_, T> {
         let has_credit_ports = groups.iter().any(|group| group.network.has_credit_ports());
         let largest_packet_bytes = groups.first().map_or(0, |group| group.common.sizes.full_bytes);
         let tables = groups.first().map(|group| Arc::clone(&group.network.tables));
-        let (mut logs, mut dropped) = (Vec::new(), Vec::new());
+        let (mut logs, mut dropped): (Vec<HostLog>, _) = (Vec::new(), Vec::new());
         let (mut observations, mut tracers) = (Vec::new(), Vec::new());
         for group in groups {
             let Group { hosts, mut network, .. } = group;
@@ -57,15 +72,16 @@ impl<T: Transports> Engine<'_, T> {
         }
         let paths = tables.map(|tables| paths(&mut logs, topology, &tables.routes)).unwrap_or_default();
         let strays = logs.iter().map(|log| log.stray_credits).sum();
-        let ideal = Ideal::new(topology.at_its_best(faults));
-        let flows = flow_records(&plan, ideal, logs, &dropped);
+        records.take_in(&plan, end, logs.iter_mut(), dropped.into_iter());
+        drop(logs);
         if has_credit_ports {
-            count_credits(&mut counters, &plan, &flows, &packets, strays);
+            count_credits(&mut counters, &plan, &records.sums, &packets, strays);
         }
         for (name, value) in state_bytes {
             counters.count(name, value);
         }
-        Results {
+        let results = Results {
+            flows: Vec::new(),
             links,
             samples: samples.unwrap_or_default(),
             observations,
@@ -79,8 +95,8 @@ impl<T: Transports> Engine<'_, T> {
             end,
             memory,
             cooperation,
-            flows,
-        }
+        };
+        (results, records.finish(&plan))
     }
 
     fn cooperation(&self) -> Cooperation {
@@ -143,9 +159,15 @@ fn memory<T: Transports>(groups: &[Group<'_, T>]) -> MemoryUse {
     let ends = size_of::<Option<Sender<SenderOf<T>>>>() + size_of::<Option<Receiver<ReceiverOf<T>>>>();
     MemoryUse {
         fabric: groups.iter().map(|group| group.network.memory_bytes()).sum(),
+        // What the topology says of it and its way back, and its group and number there.
+        per_link: size_of::<LinkSpec>()
+            + size_of::<u32>()
+            + size_of::<(u32, u32)>()
+            + Network::BYTES_PER_LINK,
         per_active_flow: ends,
         peak_active_flows: hosts(groups).map(Host::peak_flows).sum(),
-        per_flow: size_of::<Flow>() + size_of::<FlowRecord>() + 4 * size_of::<u32>(),
+        // A number at each of its hosts, and a place there.
+        per_flow: size_of::<Flow>() + 4 * size_of::<u32>(),
     }
 }
 
@@ -191,17 +213,15 @@ impl Counters {
 fn count_credits<T: Transports>(
     counters: &mut Counters,
     plan: &Plan<'_, T>,
-    flows: &[FlowRecord],
+    sums: &Sums,
     packets: &PacketCounts,
     strays: u64,
 ) {
-    let wasted: u64 = flows.iter().map(|record| record.sender.wasted_credits).sum();
-    counters.count("credits_sent", flows.iter().map(|record| record.receiver.credits_sent).sum());
+    counters.count("credits_sent", sums.credits_sent);
     counters.count("credits_dropped", packets.credits_dropped);
-    counters.count("credits_wasted", wasted + strays);
+    counters.count("credits_wasted", sums.wasted_credits + strays);
     if plan.transports.all().any(|transport| transport.five_tuples().apart() > 1) {
-        let reselections = flows.iter().map(|record| u64::from(record.receiver.reselections)).sum();
-        counters.count("path_reselections", reselections);
+        counters.count("path_reselections", sums.reselections);
     }
 }
 

@@ -1,0 +1,254 @@
+//! The records of flows: what hosts and ports noted, each for itself, put together while the run goes on.
+//!
+//! Flows stand in pages, by their numbers. A page is held open as long as any of its flows goes on: until its sender has everything
+//! acknowledged and its receiver was closed. Then it is written to a [`Spool`] and forgotten, so that memory follows the flows that
+//! are active, not those that there were. What a receiver counts that is opened once more after that is kept beside, and
+//! added when the page is read.
+
+mod coded;
+mod page;
+mod pages;
+
+use std::collections::BTreeMap;
+use std::io::{self, Cursor, SeekFrom};
+
+use weft_packet::FlowId;
+use weft_topology::{FlowPackets, Ideal};
+use weft_traffic::Flow;
+use weft_transport::{Protocol, Transports};
+use weft_units::{Span, Time};
+
+use super::copies::{Copies, Dropped};
+use super::host::{HostLog, Plan, ReceiverRecord, TimedOut};
+use page::{Arrivals, Page};
+use pages::Late;
+
+pub use pages::{FlowRecords, Spool};
+
+/// Flows in a page.
+const PAGE: usize = 1_024;
+
+/// Where a page was written: the first byte, and how many.
+type Extent = (u64, usize);
+
+/// The records of all flows, as far as they are known.
+pub struct Records {
+    /// Of the fabric at its best.
+    ideal: Ideal,
+    /// The pages that are open, by number.
+    open: BTreeMap<usize, Page>,
+    /// What was written, by number of the page.
+    written: Vec<Option<Extent>>,
+    spool: Box<dyn Spool>,
+    /// Bytes in the spool.
+    length: u64,
+    /// Why the spool takes no more.
+    failure: Option<io::Error>,
+    /// What receivers counted after their page was written.
+    late: BTreeMap<usize, Arrivals>,
+    /// Retransmission timers that expired, of flows whose receivers may still want to know.
+    timeouts: BTreeMap<FlowId, Vec<TimedOut>>,
+    copies: Copies,
+    /// Flows whose last acknowledgement came, and when; at that instant more may have happened.
+    over: Vec<(Time, FlowId)>,
+    /// What receivers left behind, for a moment.
+    received: Vec<ReceiverRecord>,
+    /// Credits sent, credits that came in vain, and how often paths were chosen anew.
+    pub sums: Sums,
+}
+
+/// What is asked of all flows together.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sums {
+    pub credits_sent: u64,
+    pub wasted_credits: u64,
+    pub reselections: u64,
+}
+
+impl Records {
+    /// Nothing is known of any of so many flows. `ideal` is of the fabric at its best.
+    pub fn new(flows: usize, ideal: Ideal) -> Self {
+        Self {
+            ideal,
+            open: BTreeMap::new(),
+            written: vec![None; flows.div_ceil(PAGE)],
+            spool: Box::new(Cursor::new(Vec::new())),
+            length: 0,
+            failure: None,
+            late: BTreeMap::new(),
+            timeouts: BTreeMap::new(),
+            copies: Copies::new(flows),
+            over: Vec::new(),
+            received: Vec::new(),
+            sums: Sums::default(),
+        }
+    }
+
+    /// Writes to this from now on. Nothing was written so far.
+    pub fn spool_to(&mut self, spool: Box<dyn Spool>) {
+        self.spool = spool;
+    }
+
+    /// Whether pages can no longer be written.
+    pub const fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Takes in what hosts and ports noted. By `now` nothing more happens at an earlier time.
+    pub fn take_in<'l, T: Transports>(
+        &mut self,
+        plan: &Plan<'_, T>,
+        now: Time,
+        logs: impl Iterator<Item = &'l mut HostLog>,
+        dropped: impl Iterator<Item = Dropped>,
+    ) {
+        for log in logs {
+            for timeout in log.timeouts.drain(..) {
+                self.timeouts.entry(timeout.flow).or_default().push(timeout);
+            }
+            for row in log.sent.drain(..) {
+                self.sums.wasted_credits += row.stats.wasted_credits;
+                self.over.extend(row.acknowledged.map(|at| (at, row.flow)));
+                if let Some(page) = self.page_of(plan, row.flow) {
+                    page.note_sender(row.flow.index() % PAGE, &row);
+                }
+            }
+            log.resent.drain(..).for_each(|resent| self.copies.note_resend(&resent));
+            self.received.append(&mut log.received);
+        }
+        let mut received = std::mem::take(&mut self.received);
+        received.drain(..).for_each(|row| self.note_receiver(plan, &row));
+        self.received = received;
+        for dropped in dropped {
+            if self.may_change(dropped.flow_of(plan.flows.len())) {
+                self.copies.note_drop(&dropped);
+            }
+        }
+        self.settle(plan, now);
+    }
+
+    fn note_receiver<T: Transports>(&mut self, plan: &Plan<'_, T>, row: &ReceiverRecord) {
+        self.sums.credits_sent += row.stats.credits_sent;
+        self.sums.reselections += u64::from(row.stats.reselections);
+        let timeouts = self.timeouts.get(&row.flow).cloned().unwrap_or_default();
+        let flow = &plan.flows[row.flow.index()];
+        if let Some(page) = self.page_of(plan, row.flow) {
+            page.note_receiver(row.flow.index() % PAGE, row, flow, plan.payload_bytes(flow), &timeouts);
+        } else {
+            self.late.entry(row.flow.index()).or_default().add(row);
+        }
+    }
+
+    /// The page of a flow, if it has not been written.
+    fn page_of<T: Transports>(&mut self, plan: &Plan<'_, T>, flow: FlowId) -> Option<&mut Page> {
+        let number = flow.index() / PAGE;
+        if self.written[number].is_some() {
+            return None;
+        }
+        let ideal = &mut self.ideal;
+        Some(self.open.entry(number).or_insert_with(|| {
+            let flows = plan.flows.chunks(PAGE).nth(number).unwrap_or_default();
+            Page::new(flows.iter().map(|flow| ideal_fct(plan, ideal, flow)))
+        }))
+    }
+
+    /// Whether the drop of a packet of this flow may still count.
+    fn may_change(&self, flow: FlowId) -> bool {
+        let number = flow.index() / PAGE;
+        let page = self.open.get(&number);
+        self.written[number].is_none() && page.is_none_or(|page| page.may_change(flow.index() % PAGE))
+    }
+
+    /// Ends with the flows that were over before now, and writes the pages in which nothing goes on.
+    fn settle<T: Transports>(&mut self, plan: &Plan<'_, T>, now: Time) {
+        let mut over = std::mem::take(&mut self.over);
+        over.retain(|&(at, flow)| {
+            let waits = at >= now;
+            if !waits {
+                self.settle_flow(plan, flow, Some(at));
+            }
+            waits
+        });
+        self.over = over;
+        let quiet: Vec<usize> =
+            self.open.iter().filter(|(_, page)| page.is_quiet()).map(|(&number, _)| number).collect();
+        for number in quiet {
+            self.write(number);
+        }
+    }
+
+    /// Nothing that happens from now on counts for the flow's sender, which was over then, if it was.
+    fn settle_flow<T: Transports>(&mut self, plan: &Plan<'_, T>, flow: FlowId, over: Option<Time>) {
+        let copies = self.copies.settle(flow, over);
+        if let Some(page) = self.page_of(plan, flow) {
+            page.settle(flow.index() % PAGE, copies);
+            if page.has_arrived(flow.index() % PAGE) {
+                self.timeouts.remove(&flow);
+            }
+        }
+    }
+
+    /// Writes a page and forgets it. One that cannot be written stays.
+    fn write(&mut self, number: usize) {
+        let Some(page) = self.open.get(&number).filter(|_| self.failure.is_none()) else { return };
+        let bytes = page.coded();
+        let written =
+            self.spool.seek(SeekFrom::Start(self.length)).and_then(|_| self.spool.write_all(&bytes));
+        match written {
+            Ok(()) => {
+                self.written[number] = Some((self.length, bytes.len()));
+                self.length += bytes.len() as u64;
+                self.open.remove(&number);
+                let first = FlowId((number * PAGE) as u32);
+                let behind = FlowId(((number + 1) * PAGE) as u32);
+                let done: Vec<FlowId> = self.timeouts.range(first..behind).map(|(&flow, _)| flow).collect();
+                done.iter().for_each(|flow| drop(self.timeouts.remove(flow)));
+            }
+            Err(error) => self.failure = Some(error),
+        }
+    }
+
+    /// The run is over, and all that was noted was taken in: the records in the order of the flows.
+    pub fn finish<T: Transports>(mut self, plan: &Plan<'_, T>) -> FlowRecords {
+        for (at, flow) in std::mem::take(&mut self.over) {
+            self.settle_flow(plan, flow, Some(at));
+        }
+        for flow in self.copies.flows() {
+            self.settle_flow(plan, flow, None);
+        }
+        for number in 0..self.written.len() {
+            // A run that is cut off in time leaves flows of which nobody noted anything.
+            if self.page_of(plan, FlowId((number * PAGE) as u32)).is_some() {
+                self.write(number);
+            }
+        }
+        let late = |(number, arrivals): (usize, Arrivals)| {
+            let flow = plan.flows[number];
+            (number, Late { arrivals, flow, payload_bytes: plan.payload_bytes(&flow) })
+        };
+        FlowRecords {
+            flows: plan.flows.len(),
+            pages: self.written.into_iter().flatten().collect::<Vec<_>>().into_iter(),
+            next: 0,
+            spool: self.spool,
+            late: self.late.into_iter().map(late).collect(),
+            failure: self.failure,
+        }
+    }
+}
+
+/// The least completion time of a flow, in a fabric at its best; zero for one that has none.
+fn ideal_fct<T: Transports>(plan: &Plan<'_, T>, ideal: &mut Ideal, flow: &Flow) -> Span {
+    if flow.background {
+        return Span::ZERO;
+    }
+    let protocol = plan.transport(flow);
+    let size = protocol.flow_size(flow.size_bytes);
+    let packets = FlowPackets {
+        full_bytes: protocol.segment_wire_bytes(size, 0),
+        full_count: size.segments - 1,
+        last_bytes: protocol.segment_wire_bytes(size, size.segments - 1),
+    };
+    // A flow that no path can carry has no completion time to compare with.
+    ideal.fct(flow.src, flow.dst, packets, protocol.handshake_wire_bytes()).unwrap_or_default()
+}

@@ -1,0 +1,292 @@
+//! The figures of a run, summed up flow after flow, so that no run has to hold the rows of all its flows.
+//!
+//! What is sorted is kept in columns: three numbers and a size for each flow. Everything else is a sum in the order of the flows.
+
+use super::bin::{Bin, Deadlines, DuplicateAcks, Goodput, Resent, SpentTime};
+use super::rows::FlowRow;
+use super::stats::{Statistics, percentile};
+use super::summary::{Background, LabelledBin, Waits};
+use crate::bins::{SizeRange, groups};
+
+/// All that a summary says of flows.
+#[derive(Debug, Clone)]
+pub struct Figures {
+    values: Values,
+    all: Tally,
+    /// By the groups of sizes: small, medium, large.
+    groups: [(SizeRange, Tally); 3],
+    /// By the ranges of sizes that the spec asks for.
+    ranges: Vec<(SizeRange, Tally)>,
+    background: BackgroundTally,
+    waits_us: [f64; 4],
+}
+
+/// Flows of one range of sizes, summed up. Background flows are not among them.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    flows: u64,
+    unfinished: u64,
+    /// Sums and numbers of the parts of completion times, as [`SpentTime`] has them.
+    spent_us: [(f64, u64); 8],
+    waited_us: f64,
+    pub(super) data_packets: u64,
+    pub(super) out_of_order_packets: u64,
+    pub(super) duplicate_segments: u64,
+    pub(super) timeouts: u64,
+    pub(super) retransmissions: u64,
+    segments_sent: u64,
+    after_loss: u64,
+    after_reordering: u64,
+    after_timeout: u64,
+    duplicate_acks: u64,
+    /// Flows with one duplicate acknowledgement or more, and with three or more.
+    with_duplicate_acks: [u64; 2],
+    has_deadlines: bool,
+    /// Flows of which it is known whether they missed their deadline, and those that did.
+    deadlines: [u64; 2],
+    /// Of flows with a goodput: when the first started, when the last was done, and their payload.
+    first_us: Option<f64>,
+    last_us: f64,
+    bits: f64,
+}
+
+/// A size, and what is known of it, for each flow but background ones; what is not known is NaN.
+#[derive(Debug, Clone)]
+struct Values {
+    size_bytes: Vec<u64>,
+    fct_us: Vec<f64>,
+    slowdown: Vec<f64>,
+    goodput_mbps: Vec<f64>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct BackgroundTally {
+    flows: u64,
+    delivered_bytes: u64,
+    goodput_mbps: Vec<f64>,
+}
+
+impl Figures {
+    /// Of no flow so far; there will be so many.
+    pub fn new(flows: usize, ranges: &[SizeRange]) -> Self {
+        let empty = |range| (range, Tally::default());
+        Self {
+            values: Values::new(flows),
+            all: Tally::default(),
+            groups: groups().map(|(_, range)| empty(range)),
+            ranges: ranges.iter().cloned().map(empty).collect(),
+            background: BackgroundTally::default(),
+            waits_us: [0.0; 4],
+        }
+    }
+
+    /// Of these flows.
+    pub fn of(rows: &[FlowRow], ranges: &[SizeRange]) -> Self {
+        let mut figures = Self::new(rows.len(), ranges);
+        rows.iter().for_each(|row| figures.add(row));
+        figures
+    }
+
+    /// Adds a flow: the next one, in their order.
+    pub fn add(&mut self, row: &FlowRow) {
+        if row.background {
+            return self.background.add(row);
+        }
+        self.values.add(row);
+        self.all.add(row);
+        let ranges = self.groups.iter_mut().chain(&mut self.ranges);
+        for (_, tally) in ranges.filter(|(range, _)| range.contains(row.size_bytes)) {
+            tally.add(row);
+        }
+        let waits = [row.wait_host_us, row.wait_leaf_us, row.wait_spine_us, row.wait_last_us];
+        for (sum, wait) in self.waits_us.iter_mut().zip(waits) {
+            *sum += wait;
+        }
+    }
+
+    /// The sums over all flows.
+    pub(super) const fn totals(&self) -> &Tally {
+        &self.all
+    }
+
+    /// All flows.
+    pub fn all(&self) -> Bin {
+        self.all.bin(&self.values, |_| true)
+    }
+
+    /// Small, medium and large ones.
+    pub fn groups(&self) -> [Bin; 3] {
+        self.groups.each_ref().map(|(range, tally)| tally.bin(&self.values, |size| range.contains(size)))
+    }
+
+    /// Those of the ranges that the spec asks for.
+    pub fn labelled(&self) -> Vec<LabelledBin> {
+        let labelled = |(range, tally): &(SizeRange, Tally)| LabelledBin {
+            label: range.label.clone(),
+            from_bytes: range.from,
+            up_to_bytes: (range.up_to < u64::MAX).then_some(range.up_to),
+            bin: tally.bin(&self.values, |size| range.contains(size)),
+        };
+        self.ranges.iter().map(labelled).collect()
+    }
+
+    /// Those that never end; none if there are none.
+    pub fn background(&self) -> Option<Background> {
+        let BackgroundTally { flows, delivered_bytes, goodput_mbps } = &self.background;
+        (*flows > 0).then(|| Background {
+            flows: *flows,
+            delivered_bytes: *delivered_bytes,
+            goodput_mbps: Statistics::of(goodput_mbps.clone()).mean,
+        })
+    }
+
+    /// Mean waits of a data packet.
+    pub fn waits(&self) -> Waits {
+        let [host, leaf, spine, last] = self.waits_us.map(|sum| share(sum, self.all.data_packets));
+        Waits { host, leaf, spine, last }
+    }
+}
+
+impl BackgroundTally {
+    fn add(&mut self, row: &FlowRow) {
+        self.flows += 1;
+        self.delivered_bytes += row.delivered_bytes;
+        self.goodput_mbps.extend(row.goodput_mbps);
+    }
+}
+
+impl Values {
+    fn new(flows: usize) -> Self {
+        Self {
+            size_bytes: Vec::with_capacity(flows),
+            fct_us: Vec::with_capacity(flows),
+            slowdown: Vec::with_capacity(flows),
+            goodput_mbps: Vec::with_capacity(flows),
+        }
+    }
+
+    fn add(&mut self, row: &FlowRow) {
+        self.size_bytes.push(row.size_bytes);
+        self.fct_us.push(row.fct_us.unwrap_or(f64::NAN));
+        self.slowdown.push(row.slowdown.unwrap_or(f64::NAN));
+        self.goodput_mbps.push(row.goodput_mbps.unwrap_or(f64::NAN));
+    }
+
+    /// What is known in this column of the flows whose size belongs; there are `flows` of them.
+    fn known(&self, column: &[f64], flows: u64, belongs: impl Fn(u64) -> bool) -> Vec<f64> {
+        let mut known = Vec::with_capacity(flows as usize);
+        let mine = self.size_bytes.iter().zip(column).filter(|(size, _)| belongs(**size));
+        known.extend(mine.map(|(_, value)| *value).filter(|value| !value.is_nan()));
+        known
+    }
+}
+
+impl Tally {
+    fn add(&mut self, row: &FlowRow) {
+        self.flows += 1;
+        self.unfinished += u64::from(row.fct_us.is_none());
+        let spent = [
+            row.spent_transmission_us,
+            row.spent_host_us,
+            row.spent_leaf_us,
+            row.spent_spine_us,
+            row.spent_last_us,
+            row.spent_reordering_us,
+            row.spent_timeouts_us,
+            row.spent_window_us,
+        ];
+        for ((sum, count), part) in self.spent_us.iter_mut().zip(spent) {
+            *sum += part.unwrap_or(0.0);
+            *count += u64::from(part.is_some());
+        }
+        self.waited_us += row.wait_leaf_us + row.wait_spine_us + row.wait_last_us;
+        self.data_packets += row.segments_received;
+        self.out_of_order_packets += u64::from(row.out_of_order_packets);
+        self.duplicate_segments += u64::from(row.duplicate_segments);
+        self.timeouts += u64::from(row.timeouts);
+        self.retransmissions += u64::from(row.retransmissions);
+        self.segments_sent += row.segments_sent;
+        self.after_loss += u64::from(row.retransmissions_after_loss);
+        self.after_reordering += u64::from(row.retransmissions_after_reordering);
+        self.after_timeout += u64::from(row.retransmissions_after_timeout);
+        self.duplicate_acks += u64::from(row.duplicate_acks);
+        for (count, least) in self.with_duplicate_acks.iter_mut().zip([1, 3]) {
+            *count += u64::from(row.duplicate_acks >= least);
+        }
+        self.has_deadlines |= row.deadline_us.is_some();
+        if let Some(missed) = row.deadline_missed {
+            self.deadlines[0] += 1;
+            self.deadlines[1] += u64::from(missed);
+        }
+        if row.goodput_mbps.is_some() {
+            self.first_us = Some(self.first_us.map_or(row.start_us, |first| first.min(row.start_us)));
+            self.last_us = self.last_us.max(row.fct_us.map_or(0.0, |fct| row.start_us + fct));
+            self.bits += row.delivered_bytes as f64 * 8.0;
+        }
+    }
+
+    /// The figures of the flows, whose sizes are those that belong.
+    fn bin(&self, values: &Values, belongs: impl Fn(u64) -> bool) -> Bin {
+        let known = |column| values.known(column, self.flows, &belongs);
+        Bin {
+            flows: self.flows,
+            unfinished: self.unfinished,
+            fct_us: Statistics::of(known(&values.fct_us)),
+            slowdown: Statistics::of(known(&values.slowdown)),
+            goodput_mbps: self.goodput(known(&values.goodput_mbps)),
+            spent_us: self.spent(),
+            queueing_us: share(self.waited_us, self.data_packets),
+            resent: self.resent(),
+            duplicate_acks: DuplicateAcks {
+                total: self.duplicate_acks,
+                one_or_more: share(self.with_duplicate_acks[0] as f64, self.flows),
+                three_or_more: share(self.with_duplicate_acks[1] as f64, self.flows),
+            },
+            deadlines: self.has_deadlines.then(|| {
+                let [flows, missed] = self.deadlines;
+                Deadlines { flows, missed, missed_share: share(missed as f64, flows) }
+            }),
+        }
+    }
+
+    fn spent(&self) -> SpentTime {
+        let [transmission, host, leaf, spine, last, reordering, timeouts, window] =
+            self.spent_us.map(|(sum, count)| share(sum, count));
+        SpentTime { transmission, host, leaf, spine, last, reordering, timeouts, window }
+    }
+
+    fn goodput(&self, mut values: Vec<f64>) -> Goodput {
+        values.sort_unstable_by(f64::total_cmp);
+        let at = |q| percentile(&values, q);
+        let sum = (!values.is_empty()).then(|| values.iter().sum::<f64>());
+        Goodput {
+            mean: sum.map(|sum| sum / values.len() as f64),
+            min: at(0.0),
+            p25: at(0.25),
+            p50: at(0.5),
+            p75: at(0.75),
+            max: at(1.0),
+            sum,
+            // Bits a microsecond are megabits a second.
+            together: self
+                .first_us
+                .filter(|first| self.last_us > *first)
+                .map(|first| self.bits / (self.last_us - first)),
+        }
+    }
+
+    fn resent(&self) -> Resent {
+        Resent {
+            after_loss: self.after_loss,
+            after_reordering: self.after_reordering,
+            after_timeout: self.after_timeout,
+            share: share(self.retransmissions as f64, self.segments_sent),
+            reordering_share: share(self.after_reordering as f64, self.segments_sent),
+        }
+    }
+}
+
+/// `part` / `whole`, or none of nothing.
+pub(super) fn share(part: f64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part / whole as f64)
+}

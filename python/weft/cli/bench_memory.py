@@ -1,0 +1,79 @@
+"""`weft bench --memory`: what a fabric takes in memory, and what a flow that is over leaves there."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from weft.cli.console import log
+from weft.cli.tables import new_table
+from weft.errors import SpecError
+from weft.quantity import count
+
+__all__ = ["measure_memory", "print_memory"]
+
+
+def measure_memory(
+    sizes: Sequence[int], schemes: Sequence[str], transport: str, flows: int | None
+) -> list[dict[str, Any]]:
+    """Measure each scheme on each size; `flows` is the number of the longer run."""
+    rows: list[dict[str, Any]] = []
+    for size in sizes:
+        for scheme in schemes:
+            log().print(f"{scheme}, {transport}, {size:,} hosts ...", style="dim")
+            rows.append(_apart(size, scheme, transport=transport, **({} if flows is None else {"flows": flows})))
+    return rows
+
+
+def print_memory(console: Console, rows: Sequence[dict[str, Any]]) -> None:
+    """Print them as a table."""
+    table = new_table(
+        "scheme", "hosts", "links", "set-up CPU s", "bytes/host", "bytes/link", "bytes/active flow",
+        "bytes/finished flow", "flows", "peak bytes",
+        left=("scheme",),
+    )  # fmt: skip
+    for row in rows:
+        table.add_row(
+            Text(row["scheme"]),
+            f"{row['hosts']:,}",
+            f"{row['links']:,}",
+            f"{row['setup_cpu_s']:.2f}",
+            _bytes(row["bytes_per_host"]),
+            _bytes(row["bytes_per_link"]),
+            _bytes(row["bytes_per_active_flow"]),
+            _bytes(row["bytes_per_finished_flow"]),
+            f"{row['flows']:,}",
+            _bytes(row["peak_rss_bytes"]),
+        )
+    console.print(table)
+
+
+def _bytes(number: int | None) -> str:
+    return "-" if number is None else count(number)
+
+
+def _apart(hosts: int, scheme: str, **settings: str | int) -> dict[str, Any]:
+    """What `_core.bench_memory` says in a process of its own: in this one, memory would be used again."""
+    program = (
+        "import json, sys\n"
+        "from weft import _core\n"
+        "hosts, scheme, settings = json.loads(sys.argv[1])\n"
+        "try:\n"
+        "    print(_core.bench_memory(hosts, scheme, **settings))\n"
+        "except _core.SpecError as error:\n"
+        "    sys.exit(str(error))\n"
+    )
+    arguments = json.dumps([hosts, scheme, settings])
+    done = subprocess.run([sys.executable, "-c", program, arguments], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+    if done.returncode == 1 and done.stderr.count("\n") == 1:
+        raise SpecError(done.stderr.strip())
+    raise SpecError(
+        f"--memory: the process that measures {hosts:,} hosts ended with {done.returncode}: {done.stderr.strip()}"
+    )
