@@ -101,26 +101,9 @@ impl<'a> Run<'a> {
     pub fn with_external(&self, flows: &[Flow], external: Option<Make<'_>>) -> (Results, Ending) {
         let mut make = external.map(|make| move |info: &SwitchInfo<'_>| make(info));
         let (transport, balancer) = (transports(self.transport), balancer(self.balancer));
-        let mut simulation = Simulation::new(SimulationInput {
-            topology: &self.fabric.topology,
-            faults: &self.fabric.faults,
-            reroute_after: self.fabric.reroute_after,
-            flows,
-            transport: &transport,
-            balancer: &balancer,
-            external: make.as_mut().map(|make| make as Make<'_>),
-            seed: self.seed,
-            time_limit: self.time_limit,
-            groups: self.groups,
-            threads: self.threads,
-            share_from: 0,
-            around: None,
-            sample_every: self.sample_every,
-            observe_every: self.observe_every,
-            paths_of: self.paths_of,
-            trace_flows: self.trace_flows,
-        })
-        .unwrap();
+        let external = make.as_mut().map(|make| make as Make<'_>);
+        let input = SimulationInput { external, ..self.input(flows, &transport, &balancer) };
+        let mut simulation = Simulation::new(input).unwrap();
         if self.take_in_after.is_some() {
             simulation.take_in_every(1);
         }
@@ -133,6 +116,34 @@ impl<'a> Run<'a> {
         let results = simulation.into_results();
         assert_conserved(&results);
         (results, ending)
+    }
+
+    /// What the engine is given.
+    pub fn input<'s>(
+        &'s self,
+        flows: &'s [Flow],
+        transport: &'s TransportsSpec,
+        balancer: &'s BalancerSpec,
+    ) -> SimulationInput<'s> {
+        SimulationInput {
+            topology: &self.fabric.topology,
+            faults: &self.fabric.faults,
+            reroute_after: self.fabric.reroute_after,
+            flows,
+            transport,
+            balancer,
+            external: None,
+            seed: self.seed,
+            time_limit: self.time_limit,
+            groups: self.groups,
+            threads: self.threads,
+            share_from: 0,
+            around: None,
+            sample_every: self.sample_every,
+            observe_every: self.observe_every,
+            paths_of: self.paths_of,
+            trace_flows: self.trace_flows,
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! The records of flows, taken in while the run goes on.
-use weft_fabric::Results;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use weft_fabric::{Results, Simulation, Status};
 use weft_traffic::Flow;
 use weft_units::{Span, Time};
 
-use crate::common::{Run, SMALL, fabric, flow};
+use crate::common::{Run, SMALL, balancer, fabric, flow, transports};
 
 /// More flows than two pages of records have, of one to seven segments, from everywhere to everywhere.
 fn many() -> Vec<Flow> {
@@ -62,4 +64,47 @@ fn what_reaches_a_receiver_after_its_page_was_written_counts() {
     assert!(last < Time::ZERO + Span::from_ms(45), "all are over before the first copy comes late: {last:?}");
     let late: u32 = page.iter().map(|flow| flow.receiver.duplicates).sum();
     assert!(late > 0, "copies came late");
+}
+
+/// A disk that is full from the first byte on.
+struct Full;
+
+impl Write for Full {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::StorageFull.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Full {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Ok(0)
+    }
+}
+
+impl Seek for Full {
+    fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
+        Ok(0)
+    }
+}
+
+#[test]
+fn a_full_spool_is_known_while_the_run_goes_on_and_the_error_comes_in_place_of_records() {
+    let fabric = fabric(SMALL);
+    let flows = many();
+    let run = Run::new(&fabric, "name = 'dctcp'", "name = 'ecmp'");
+    let (transport, balancer) = (transports(run.transport), balancer(run.balancer));
+    let mut simulation = Simulation::new(run.input(&flows, &transport, &balancer)).unwrap();
+    simulation.spool_to(Box::new(Full));
+    simulation.take_in_every(1);
+    while !simulation.has_failed() {
+        assert_eq!(simulation.advance(1_000), Status::Running, "it is known before the run is over");
+    }
+    let (results, mut records) = simulation.finish();
+    assert!(results.flows.is_empty());
+    assert_eq!(records.next().unwrap().unwrap_err().kind(), io::ErrorKind::StorageFull);
+    assert!(records.next().is_none(), "nothing that looks like records follows");
 }

@@ -1,9 +1,9 @@
 //! The records of flows: what hosts and ports noted, each for itself, put together while the run goes on.
 //!
-//! Flows stand in pages, by their numbers. A page is held open as long as any of its flows goes on: until its sender has everything
-//! acknowledged and its receiver was closed. Then it is written to a [`Spool`] and forgotten, so that memory follows the flows that
-//! are active, not those that there were. What a receiver counts that is opened once more after that is kept beside, and
-//! added when the page is read.
+//! A record is final when the flow's sender has everything acknowledged and its receiver was closed. Records stand in pages, by the
+//! numbers of their flows; a page of final ones is written to a [`Spool`] and forgotten, so that memory follows the flows that
+//! are active, not those that there were. What a receiver counts that is opened once more after its record was final is kept beside,
+//! and added when the page is read.
 
 mod coded;
 mod page;
@@ -19,8 +19,8 @@ use weft_transport::{Protocol, Transports};
 use weft_units::{Span, Time};
 
 use super::copies::{Copies, Dropped};
-use super::host::{HostLog, Plan, ReceiverRecord, TimedOut};
-use page::{Arrivals, Page};
+use super::host::{HostLog, Plan, ReceiverRecord};
+use page::{Arrivals, OpenRecord, Page};
 use pages::Late;
 
 pub use pages::{FlowRecords, Spool};
@@ -44,15 +44,11 @@ pub struct Records {
     length: u64,
     /// Why the spool takes no more.
     failure: Option<io::Error>,
-    /// What receivers counted after their page was written.
+    /// What receivers counted after their record was final.
     late: BTreeMap<usize, Arrivals>,
-    /// Retransmission timers that expired, of flows whose receivers may still want to know.
-    timeouts: BTreeMap<FlowId, Vec<TimedOut>>,
     copies: Copies,
     /// Flows whose last acknowledgement came, and when; at that instant more may have happened.
     over: Vec<(Time, FlowId)>,
-    /// What receivers left behind, for a moment.
-    received: Vec<ReceiverRecord>,
     /// Credits sent, credits that came in vain, and how often paths were chosen anew.
     pub sums: Sums,
 }
@@ -76,10 +72,8 @@ impl Records {
             length: 0,
             failure: None,
             late: BTreeMap::new(),
-            timeouts: BTreeMap::new(),
             copies: Copies::new(flows),
             over: Vec::new(),
-            received: Vec::new(),
             sums: Sums::default(),
         }
     }
@@ -102,23 +96,22 @@ impl Records {
         logs: impl Iterator<Item = &'l mut HostLog>,
         dropped: impl Iterator<Item = Dropped>,
     ) {
-        for log in logs {
+        let mut logs: Vec<&mut HostLog> = logs.collect();
+        for log in &mut logs {
             for timeout in log.timeouts.drain(..) {
-                self.timeouts.entry(timeout.flow).or_default().push(timeout);
+                self.change(plan, timeout.flow, |record| record.note_timeout(timeout));
             }
             for row in log.sent.drain(..) {
                 self.sums.wasted_credits += row.stats.wasted_credits;
                 self.over.extend(row.acknowledged.map(|at| (at, row.flow)));
-                if let Some(page) = self.page_of(plan, row.flow) {
-                    page.note_sender(row.flow.index() % PAGE, &row);
-                }
+                self.change(plan, row.flow, |record| record.note_sender(&row));
             }
             log.resent.drain(..).for_each(|resent| self.copies.note_resend(&resent));
-            self.received.append(&mut log.received);
         }
-        let mut received = std::mem::take(&mut self.received);
-        received.drain(..).for_each(|row| self.note_receiver(plan, &row));
-        self.received = received;
+        // A receiver is asked what its sender's timers took until then: so these come first, of all hosts.
+        for log in logs {
+            log.received.drain(..).for_each(|row| self.note_receiver(plan, &row));
+        }
         for dropped in dropped {
             if self.may_change(dropped.flow_of(plan.flows.len())) {
                 self.copies.note_drop(&dropped);
@@ -130,26 +123,26 @@ impl Records {
     fn note_receiver<T: Transports>(&mut self, plan: &Plan<'_, T>, row: &ReceiverRecord) {
         self.sums.credits_sent += row.stats.credits_sent;
         self.sums.reselections += u64::from(row.stats.reselections);
-        let timeouts = self.timeouts.get(&row.flow).cloned().unwrap_or_default();
         let flow = &plan.flows[row.flow.index()];
-        if let Some(page) = self.page_of(plan, row.flow) {
-            page.note_receiver(row.flow.index() % PAGE, row, flow, plan.payload_bytes(flow), &timeouts);
-        } else {
+        let payload_bytes = plan.payload_bytes(flow);
+        if !self.change(plan, row.flow, |record| record.note_receiver(row, flow, payload_bytes)) {
             self.late.entry(row.flow.index()).or_default().add(row);
         }
     }
 
-    /// The page of a flow, if it has not been written.
-    fn page_of<T: Transports>(&mut self, plan: &Plan<'_, T>, flow: FlowId) -> Option<&mut Page> {
-        let number = flow.index() / PAGE;
+    /// Changes the record of a flow, if it is not final; returns whether it was not.
+    fn change<T: Transports>(
+        &mut self,
+        plan: &Plan<'_, T>,
+        flow: FlowId,
+        change: impl FnOnce(&mut OpenRecord),
+    ) -> bool {
+        let (number, place) = (flow.index() / PAGE, flow.index() % PAGE);
         if self.written[number].is_some() {
-            return None;
+            return false;
         }
-        let ideal = &mut self.ideal;
-        Some(self.open.entry(number).or_insert_with(|| {
-            let flows = plan.flows.chunks(PAGE).nth(number).unwrap_or_default();
-            Page::new(flows.iter().map(|flow| ideal_fct(plan, ideal, flow)))
-        }))
+        let ideal = || ideal_fct(plan, &mut self.ideal, &plan.flows[flow.index()]);
+        page_of(&mut self.open, plan, number).change(place, ideal, change)
     }
 
     /// Whether the drop of a packet of this flow may still count.
@@ -170,28 +163,26 @@ impl Records {
             waits
         });
         self.over = over;
-        let quiet: Vec<usize> =
-            self.open.iter().filter(|(_, page)| page.is_quiet()).map(|(&number, _)| number).collect();
-        for number in quiet {
-            self.write(number);
+        let done: Vec<usize> =
+            self.open.iter().filter(|(_, page)| page.is_final()).map(|(&number, _)| number).collect();
+        for number in done {
+            self.write(plan, number);
         }
     }
 
     /// Nothing that happens from now on counts for the flow's sender, which was over then, if it was.
     fn settle_flow<T: Transports>(&mut self, plan: &Plan<'_, T>, flow: FlowId, over: Option<Time>) {
         let copies = self.copies.settle(flow, over);
-        if let Some(page) = self.page_of(plan, flow) {
-            page.settle(flow.index() % PAGE, copies);
-            if page.has_arrived(flow.index() % PAGE) {
-                self.timeouts.remove(&flow);
-            }
-        }
+        self.change(plan, flow, |record| record.settle(copies));
     }
 
     /// Writes a page and forgets it. One that cannot be written stays.
-    fn write(&mut self, number: usize) {
-        let Some(page) = self.open.get(&number).filter(|_| self.failure.is_none()) else { return };
-        let bytes = page.coded();
+    fn write<T: Transports>(&mut self, plan: &Plan<'_, T>, number: usize) {
+        if self.failure.is_some() {
+            return;
+        }
+        let ideal = |place: usize| ideal_fct(plan, &mut self.ideal, &plan.flows[number * PAGE + place]);
+        let bytes = page_of(&mut self.open, plan, number).coded(ideal);
         let written =
             self.spool.seek(SeekFrom::Start(self.length)).and_then(|_| self.spool.write_all(&bytes));
         match written {
@@ -199,10 +190,6 @@ impl Records {
                 self.written[number] = Some((self.length, bytes.len()));
                 self.length += bytes.len() as u64;
                 self.open.remove(&number);
-                let first = FlowId((number * PAGE) as u32);
-                let behind = FlowId(((number + 1) * PAGE) as u32);
-                let done: Vec<FlowId> = self.timeouts.range(first..behind).map(|(&flow, _)| flow).collect();
-                done.iter().for_each(|flow| drop(self.timeouts.remove(flow)));
             }
             Err(error) => self.failure = Some(error),
         }
@@ -217,9 +204,8 @@ impl Records {
             self.settle_flow(plan, flow, None);
         }
         for number in 0..self.written.len() {
-            // A run that is cut off in time leaves flows of which nobody noted anything.
-            if self.page_of(plan, FlowId((number * PAGE) as u32)).is_some() {
-                self.write(number);
+            if self.written[number].is_none() {
+                self.write(plan, number);
             }
         }
         let late = |(number, arrivals): (usize, Arrivals)| {
@@ -235,6 +221,15 @@ impl Records {
             failure: self.failure,
         }
     }
+}
+
+/// The page of this number, which was not written.
+fn page_of<'p, T: Transports>(
+    open: &'p mut BTreeMap<usize, Page>,
+    plan: &Plan<'_, T>,
+    number: usize,
+) -> &'p mut Page {
+    open.entry(number).or_insert_with(|| Page::new(PAGE.min(plan.flows.len() - number * PAGE)))
 }
 
 /// The least completion time of a flow, in a fabric at its best; zero for one that has none.

@@ -9,14 +9,34 @@ use crate::engine::host::{ReceiverRecord, SenderRecord, TimedOut};
 use crate::engine::results::{FlowRecord, Retransmissions, arrived};
 
 /// The records of flows that are neighbours in the traffic.
+///
+/// A record that may change takes some hundred bytes, one that is final some fifty, and a flow that has not begun next to nothing:
+/// so a page that waits for one of its flows costs little.
 pub struct Page {
     slots: Vec<Slot>,
-    /// How many of them may change.
-    open: usize,
+    /// The final records, one behind the other as they became final.
+    done: Vec<u8>,
+    /// How many are not final.
+    left: usize,
 }
 
-struct Slot {
+enum Slot {
+    /// Nobody noted anything.
+    Unknown,
+    Open(Box<OpenRecord>),
+    /// Where it stands in `done`.
+    Final {
+        first: u32,
+        length: u32,
+    },
+}
+
+/// A record that may change.
+#[derive(Default)]
+pub struct OpenRecord {
     record: FlowRecord,
+    /// Retransmission timers of the flow that expired, by time.
+    timeouts: Vec<TimedOut>,
     /// Whether the sender is over, and nothing counts for it any more.
     is_settled: bool,
     /// Whether the receiver was closed.
@@ -24,34 +44,83 @@ struct Slot {
 }
 
 impl Page {
-    /// Flows with these ideal completion times, of which nothing else is known.
-    pub fn new(ideals: impl Iterator<Item = Span>) -> Self {
-        let slot = |ideal| Slot {
-            record: FlowRecord { ideal, ..FlowRecord::default() },
-            is_settled: false,
-            has_arrived: false,
-        };
-        let slots: Vec<Slot> = ideals.map(slot).collect();
-        Self { open: slots.len(), slots }
+    /// So many flows of which nothing is known.
+    pub fn new(flows: usize) -> Self {
+        Self { slots: (0..flows).map(|_| Slot::Unknown).collect(), done: Vec::new(), left: flows }
     }
 
-    /// The sender of the flow in this place is over, or the run is.
-    pub fn note_sender(&mut self, place: usize, row: &SenderRecord) {
-        let record = &mut self.slots[place].record;
-        record.acknowledged = row.acknowledged;
-        record.sender = row.stats;
-    }
-
-    /// The receiver of the flow in this place was closed, or the run is over. `timeouts` are those of the flow, by time.
-    pub fn note_receiver(
+    /// Changes the record of the flow in this place, if it is not final; returns whether it was not. `ideal` is asked for the
+    /// ideal completion time of a flow of which nothing was known.
+    pub fn change(
         &mut self,
         place: usize,
-        row: &ReceiverRecord,
-        flow: &Flow,
-        payload_bytes: u64,
-        timeouts: &[TimedOut],
-    ) {
-        let record = &mut self.slots[place].record;
+        ideal: impl FnOnce() -> Span,
+        change: impl FnOnce(&mut OpenRecord),
+    ) -> bool {
+        let slot = &mut self.slots[place];
+        if let Slot::Unknown = slot {
+            *slot = Slot::Open(Box::new(OpenRecord::new(ideal())));
+        }
+        let Slot::Open(open) = slot else { return false };
+        change(open);
+        if open.is_settled && open.has_arrived {
+            let first = self.done.len();
+            coded::write(&open.record, &mut self.done);
+            *slot = Slot::Final { first: first as u32, length: (self.done.len() - first) as u32 };
+            self.left -= 1;
+        }
+        true
+    }
+
+    /// Whether anything may still count for the sender of the flow in this place.
+    pub fn may_change(&self, place: usize) -> bool {
+        match &self.slots[place] {
+            Slot::Unknown => true,
+            Slot::Open(open) => !open.is_settled,
+            Slot::Final { .. } => false,
+        }
+    }
+
+    /// Whether all records are final.
+    pub const fn is_final(&self) -> bool {
+        self.left == 0
+    }
+
+    /// The records as bytes, as far as they are known. `ideal` is asked for the flows in places of which nothing is.
+    pub fn coded(&self, mut ideal: impl FnMut(usize) -> Span) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.done.len());
+        for (place, slot) in self.slots.iter().enumerate() {
+            match slot {
+                Slot::Unknown => coded::write(&OpenRecord::new(ideal(place)).record, &mut bytes),
+                Slot::Open(open) => coded::write(&open.record, &mut bytes),
+                &Slot::Final { first, length } => {
+                    bytes.extend_from_slice(&self.done[first as usize..(first + length) as usize]);
+                }
+            }
+        }
+        bytes
+    }
+}
+
+impl OpenRecord {
+    fn new(ideal: Span) -> Self {
+        Self { record: FlowRecord { ideal, ..FlowRecord::default() }, ..Self::default() }
+    }
+
+    /// A retransmission timer of the flow expired.
+    pub fn note_timeout(&mut self, timeout: TimedOut) {
+        self.timeouts.push(timeout);
+    }
+
+    /// The sender is over, or the run is.
+    pub const fn note_sender(&mut self, row: &SenderRecord) {
+        self.record.acknowledged = row.acknowledged;
+        self.record.sender = row.stats;
+    }
+
+    /// The receiver was closed, or the run is over. What expired before was noted.
+    pub fn note_receiver(&mut self, row: &ReceiverRecord, flow: &Flow, payload_bytes: u64) {
+        let record = &mut self.record;
         Arrivals::of(row).add_to(record, flow, payload_bytes);
         if let Some(complete) = row.delivered {
             record.delivered = Some(complete.at);
@@ -59,56 +128,20 @@ impl Page {
             let before = |timeout: &&TimedOut| {
                 timeout.at < complete.at || (complete.by_timer && timeout.at == complete.at)
             };
-            let timed_out =
-                timeouts.iter().take_while(before).last().map_or(Span::ZERO, |timeout| timeout.sum);
+            let timed_out = self.timeouts.iter().take_while(before).last();
+            let timed_out = timed_out.map_or(Span::ZERO, |timeout| timeout.sum);
             record.spent = complete.parts.spent(complete.at.since(flow.start), timed_out, record.ideal);
         }
-        self.change(place, |slot| slot.has_arrived = true);
+        self.has_arrived = true;
     }
 
-    /// Nothing more counts for the sender of the flow in this place. `copies` is what came of its copies, if anything did.
-    pub fn settle(&mut self, place: usize, copies: Option<(u32, Retransmissions)>) {
-        let record = &mut self.slots[place].record;
+    /// Nothing more counts for the sender. `copies` is what came of its copies, if anything did.
+    pub fn settle(&mut self, copies: Option<(u32, Retransmissions)>) {
         if let Some((dropped, retransmissions)) = copies {
-            record.dropped += dropped;
-            record.retransmissions += retransmissions;
+            self.record.dropped += dropped;
+            self.record.retransmissions += retransmissions;
         }
-        self.change(place, |slot| slot.is_settled = true);
-    }
-
-    fn change(&mut self, place: usize, change: impl FnOnce(&mut Slot)) {
-        let slot = &mut self.slots[place];
-        let was_open = slot.is_open();
-        change(slot);
-        self.open -= usize::from(was_open && !slot.is_open());
-    }
-
-    /// Whether anything may still count for the sender of the flow in this place.
-    pub fn may_change(&self, place: usize) -> bool {
-        !self.slots[place].is_settled
-    }
-
-    /// Whether the receiver of the flow in this place was closed.
-    pub fn has_arrived(&self, place: usize) -> bool {
-        self.slots[place].has_arrived
-    }
-
-    /// Whether none of the flows goes on.
-    pub const fn is_quiet(&self) -> bool {
-        self.open == 0
-    }
-
-    /// The records as bytes.
-    pub fn coded(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        self.slots.iter().for_each(|slot| coded::write(&slot.record, &mut bytes));
-        bytes
-    }
-}
-
-impl Slot {
-    const fn is_open(&self) -> bool {
-        !(self.is_settled && self.has_arrived)
+        self.is_settled = true;
     }
 }
 
@@ -121,7 +154,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    fn of(row: &ReceiverRecord) -> Self {
+    const fn of(row: &ReceiverRecord) -> Self {
         Self { stats: row.stats, path_changes: row.path_changes, wait_ps: row.wait_ps }
     }
 
@@ -164,4 +197,59 @@ fn add(sum: &mut ReceiverStats, more: &ReceiverStats) {
     sum.credits_sent += credits_sent;
     sum.reselections += reselections;
     sum.stalls = sum.stalls.and(stalls);
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_packet::FlowId;
+    use weft_transport::SenderStats;
+
+    use super::*;
+    use crate::engine::results::FlowRecord;
+
+    const IDEAL: Span = Span::from_us(3);
+
+    fn records(page: &Page) -> Vec<FlowRecord> {
+        let bytes = page.coded(|place| Span::from_us(place as u64));
+        let mut left = bytes.as_slice();
+        std::iter::from_fn(|| coded::read(&mut left)).collect()
+    }
+
+    fn sender(timeouts: u32) -> SenderRecord {
+        let stats = SenderStats { timeouts, ..SenderStats::default() };
+        SenderRecord { flow: FlowId(0), acknowledged: None, stats }
+    }
+
+    fn close(record: &mut OpenRecord, timeouts: u32) {
+        record.note_sender(&sender(timeouts));
+        record.has_arrived = true;
+        record.settle(None);
+    }
+
+    #[test]
+    fn records_stand_in_the_order_of_flows_in_whatever_order_they_become_final() {
+        let mut page = Page::new(4);
+        assert!(page.change(2, || IDEAL, |record| close(record, 2)));
+        assert!(page.change(1, || IDEAL, |record| record.note_sender(&sender(1))));
+        assert!(page.change(0, || IDEAL, |record| close(record, 7)));
+        let found = records(&page);
+        assert_eq!(found.iter().map(|record| record.sender.timeouts).collect::<Vec<_>>(), [7, 1, 2, 0]);
+        assert_eq!(
+            found.iter().map(|record| record.ideal.as_ps()).collect::<Vec<_>>(),
+            [3, 3, 3, 3].map(|us| us * 1_000_000)
+        );
+        assert!(!page.is_final() && page.may_change(1) && page.may_change(3) && !page.may_change(2));
+    }
+
+    #[test]
+    fn a_final_record_takes_nothing_more_and_a_page_of_them_is_final() {
+        let mut page = Page::new(2);
+        for place in [1, 0] {
+            assert!(!page.is_final());
+            assert!(page.change(place, || IDEAL, |record| close(record, 5)));
+            assert!(!page.change(place, || IDEAL, |record| close(record, 9)));
+        }
+        assert!(page.is_final());
+        assert!(records(&page).iter().all(|record| record.sender.timeouts == 5));
+    }
 }
