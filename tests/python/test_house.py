@@ -5,12 +5,12 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROW = re.compile(r"^\| `crates/(?P<room>\w+)` \|.*\|(?P<uses>[^|]*)\|$", re.MULTILINE)
+ROW = re.compile(r"^\| `crates/(?P<room>[\w-]+)` \|.*\|(?P<uses>[^|]*)\|$", re.MULTILINE)
 
 
 def declared() -> dict[str, set[str]]:
     page = (ROOT / "docs/house.md").read_text(encoding="utf-8")
-    return {row["room"]: set(re.findall(r"`(\w+)`", row["uses"])) for row in ROW.finditer(page)}
+    return {row["room"]: set(re.findall(r"`([\w-]+)`", row["uses"])) for row in ROW.finditer(page)}
 
 
 def used() -> dict[str, set[str]]:

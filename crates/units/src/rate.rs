@@ -71,6 +71,11 @@ impl PicosPerByte {
         Self(scaled.div_ceil(rate.0 as u128) as u64)
     }
 
+    /// Picoseconds per byte times 2^16, for a clock outside of Weft that must round as this one does.
+    pub const fn as_scaled(self) -> u64 {
+        self.0
+    }
+
     /// The time that `bytes` take, rounded up to a picosecond; [`Span::MAX`] if that is longer than any run. Unlike
     /// [`Rate::service`], it divides nothing.
     #[inline]

@@ -1,0 +1,124 @@
+//! The process that a kernel is: started with nothing but a socket and a log, ended with all that it started.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::error::{Error, LogEnd};
+
+/// Bytes of a log that an error shows, at most.
+const SHOWN: u64 = 1_500;
+
+/// A running kernel. It ends, with every process of its guests, when this is dropped, when the other end of its link is
+/// closed, and when the thread that started it ends.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    child: Child,
+    log: File,
+    log_path: Option<PathBuf>,
+}
+
+impl Kernel {
+    /// Starts the kernel in the file `image`; `link` is all that it has of the world.
+    ///
+    /// # Errors
+    /// The file cannot be started, or no log can be written.
+    pub(crate) fn start(
+        image: &Path,
+        link: UnixStream,
+        memory_mib: u32,
+        seed: u64,
+        log_path: Option<&Path>,
+    ) -> Result<Self, Error> {
+        let log = open_log(log_path).map_err(|source| Error::Log {
+            path: log_path.map_or_else(std::env::temp_dir, Path::to_owned),
+            source,
+        })?;
+        let child = spawn(image, link, &log, memory_mib, seed)
+            .map_err(|source| Error::DoesNotStart { image: image.to_owned(), source })?;
+        Ok(Self { child, log, log_path: log_path.map(Path::to_owned) })
+    }
+
+    /// Ends the kernel if it still runs, and says what became of it.
+    pub(crate) fn end(&mut self) -> String {
+        // One that ended by itself does so before the link is found closed; what it left behind in its group goes too.
+        let ended = self.child.try_wait();
+        self.kill();
+        match ended {
+            Ok(Some(status)) => status.to_string(),
+            _ => self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string()),
+        }
+    }
+
+    fn kill(&mut self) {
+        if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
+            // No such group: all of it is gone already.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.kill();
+    }
+
+    /// The number of the process, and of its group.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The last lines of what it said.
+    pub(crate) fn log_end(&mut self) -> LogEnd {
+        let mut lines = Vec::new();
+        let read = (|| -> io::Result<()> {
+            let length = self.log.seek(SeekFrom::End(0))?;
+            self.log.seek(SeekFrom::Start(length.saturating_sub(SHOWN)))?;
+            (&self.log).take(SHOWN).read_to_end(&mut lines)?;
+            Ok(())
+        })();
+        let lines =
+            if read.is_ok() { String::from_utf8_lossy(&lines).trim().to_owned() } else { String::new() };
+        LogEnd { lines, path: self.log_path.clone() }
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        self.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn open_log(path: Option<&Path>) -> io::Result<File> {
+    match path {
+        Some(path) => {
+            File::create(path)?;
+            // The kernel and its errors write to its end, wherever we read.
+            File::options().read(true).append(true).open(path)
+        }
+        // A file without a name: nothing to be found when the run is over.
+        None => tempfile::tempfile(),
+    }
+}
+
+fn spawn(image: &Path, link: UnixStream, log: &File, memory_mib: u32, seed: u64) -> io::Result<Child> {
+    // The command line goes into the kernel's random numbers: nothing of this machine may be in it.
+    Command::new(image)
+        .arg0("linux")
+        .arg("time-travel=weft")
+        .arg(format!("mem={memory_mib}M"))
+        .args(["con0=null,fd:1", "con=null", "ssl=null", "noreboot"])
+        .current_dir("/")
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("WEFT_SEED", seed.to_string())
+        // The C library's restartable sequences do not outlive the memory that a guest's process gets.
+        .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
+        .stdin(Stdio::from(OwnedFd::from(link)))
+        .stdout(log.try_clone()?)
+        .stderr(log.try_clone()?)
+        .process_group(0)
+        .spawn()
+}

@@ -1,0 +1,72 @@
+//! What hosts cost. Not a test of a bound: `cargo test -p weft-linux-hosts --test speed -- --ignored --nocapture` prints it.
+
+#![allow(clippy::unwrap_used)]
+
+mod world;
+
+use std::fs;
+use std::time::Instant;
+
+use weft_units::{Rate, Span, Time};
+use world::{Fabric, World, flow, kernel};
+
+/// CPU time in ns that a task took so far, by the system's scheduler.
+fn taken(path: &str) -> u64 {
+    fs::read_to_string(path).unwrap().split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// CPU time in ns of a kernel and of the processes of its guests, which are its children.
+fn taken_by_kernel(kernel: u32) -> u64 {
+    let children = fs::read_to_string(format!("/proc/{kernel}/task/{kernel}/children")).unwrap();
+    let pids = children.split_whitespace().map(str::to_owned).chain([kernel.to_string()]);
+    pids.map(|pid| taken(&format!("/proc/{pid}/schedstat"))).sum()
+}
+
+fn resident_kib(kernel: u32) -> String {
+    let status = fs::read_to_string(format!("/proc/{kernel}/status")).unwrap();
+    status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap().trim().to_owned()
+}
+
+fn measure(name: &str, fabric: Fabric, control: &str, pairs: &[(usize, usize)], bytes: u64) {
+    let Some(image) = kernel() else { return };
+    let began = Instant::now();
+    let mut world = World::start(fabric, &fabric.setup(image, control, 1)).unwrap();
+    let kernel = world.guest.process().unwrap();
+    let (boot, boot_cpu) = (began.elapsed(), taken_by_kernel(kernel));
+    let memory = resident_kib(kernel);
+
+    let own = taken("/proc/thread-self/schedstat");
+    let flows: Vec<_> = pairs
+        .iter()
+        .zip(0..)
+        .map(|((from, to), id)| (flow(id, *from, *to, bytes, control), Time::ZERO))
+        .collect();
+    world.run_flows(&flows).unwrap();
+    let own = taken("/proc/thread-self/schedstat") - own;
+    let theirs = taken_by_kernel(kernel) - boot_cpu;
+    let (packets, steps) = (world.packets as f64, world.guest.steps() as f64);
+    println!(
+        "{name}: boot {:.0} ms ({:.0} ms CPU), {memory}, then {}; {packets} packets, {:.0} a CPU-second; \
+         a packet takes {:.1} us of the kernel, {:.1} us of the world, {:.2} steps",
+        boot.as_secs_f64() * 1e3,
+        boot_cpu as f64 / 1e6,
+        resident_kib(kernel),
+        packets / ((own + theirs) as f64 / 1e9),
+        theirs as f64 / 1e3 / packets,
+        own as f64 / 1e3 / packets,
+        steps / packets,
+    );
+}
+
+#[test]
+#[ignore = "measures"]
+fn what_hosts_cost() {
+    let slow = Fabric::new(2, Rate::from_bps(100_000_000), Span::from_us(50));
+    measure("2 hosts, 100 Mbit/s, 50 us, cubic, 10 MB", slow, "cubic", &[(0, 1)], 10_000_000);
+    let fast = Fabric { mark_from_bytes: 30_000, ..Fabric::new(8, Rate::from_gbps(1), Span::from_us(5)) };
+    let all: Vec<_> = (0..8).flat_map(|a| (0..8).map(move |b| (a, b))).filter(|(a, b)| a != b).collect();
+    measure("8 hosts, 1 Gbit/s, 5 us, DCTCP, 56 x 500 KB", fast, "dctcp", &all, 500_000);
+    let many = Fabric { hosts: 128, rate: Rate::from_gbps(10), delay: Span::from_us(1), ..fast };
+    let ring: Vec<_> = (0..128).map(|h| (h, (h + 1) % 128)).collect();
+    measure("128 hosts, 10 Gbit/s, 1 us, DCTCP, 128 x 200 KB", many, "dctcp", &ring, 200_000);
+}
