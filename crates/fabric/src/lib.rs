@@ -6,8 +6,8 @@
 mod engine;
 
 pub use engine::{
-    Around, Cooperation, Delivery, Ending, FlowRecord, FlowRecords, FlowTrace, InputError, LinkDrops,
-    LinkSample, LinkTotals, MOST_ROWS, MemoryUse, Observation, PacketCounts, PathTotal, Progress, Results,
-    Retransmissions, SHARE_FROM, Samples, SchemeCounter, Simulation, SimulationInput, Spent, Spool, Status,
-    Undivided, check_parameters,
+    Around, Cooperation, Delivery, Ending, FlowRecord, FlowRecords, FlowTrace, InputError, LOOK_AHEAD_FROM,
+    LinkDrops, LinkSample, LinkTotals, MOST_ROWS, MemoryUse, Observation, PacketCounts, PathTotal, Progress,
+    Results, Retransmissions, SHARE_FROM, Samples, SchemeCounter, Simulation, SimulationInput, Spent, Spool,
+    Status, Undivided, check_parameters,
 };

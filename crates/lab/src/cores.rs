@@ -27,7 +27,8 @@ pub enum Cores {
     All,
     /// At most so many, whatever `run.threads` says.
     UpTo(NonZeroUsize),
-    /// Exactly so, as far as the run may work in groups, and in each window, however little there is to do: for tests.
+    /// Exactly so, as far as the run may work in groups, and in each window, however little there is to do, as if the fabric
+    /// were far larger than the caches: for tests.
     Exactly {
         /// Groups of nodes, at most.
         groups: usize,

@@ -11,8 +11,8 @@ use parquet::errors::ParquetError;
 use thiserror::Error;
 use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
 use weft_fabric::{
-    FlowRecords, InputError, MOST_ROWS, Progress, Results, SHARE_FROM, Simulation, SimulationInput, Status,
-    check_parameters,
+    FlowRecords, InputError, LOOK_AHEAD_FROM, MOST_ROWS, Progress, Results, SHARE_FROM, Simulation,
+    SimulationInput, Status, check_parameters,
 };
 use weft_topology::Fabric;
 use weft_traffic::Traffic;
@@ -211,10 +211,12 @@ impl Prepared {
             external.map(|external| |info: &SwitchInfo<'_>| SwitchScheme::External((external.make)(info)));
         let input = self.input(make.as_mut().map(|make| make as _), observe_every);
         let Decision { groups, threads, .. } = decide(self.resolved.spec.run.threads, cores, &input);
-        let share_from = if matches!(cores, Cores::Exactly { .. }) { 0 } else { SHARE_FROM };
+        let (share_from, look_ahead_from) =
+            if matches!(cores, Cores::Exactly { .. }) { (0, 0) } else { (SHARE_FROM, LOOK_AHEAD_FROM) };
         let others = OtherThreads::default();
         let around = |work: &mut dyn FnMut()| others.measure(work);
-        let input = SimulationInput { groups, threads, share_from, around: Some(&around), ..input };
+        let input =
+            SimulationInput { groups, threads, share_from, look_ahead_from, around: Some(&around), ..input };
         let wrong = |error: InputError| self.resolved.error(error);
         let mut simulation = Simulation::new(input).map_err(wrong)?;
         simulation.spool_to(Box::new(spool()));
@@ -266,6 +268,7 @@ impl Prepared {
             groups: 1,
             threads: 1,
             share_from: SHARE_FROM,
+            look_ahead_from: LOOK_AHEAD_FROM,
             around: None,
             paths_of: spec.run.paths_of.map(Bytes::as_u64),
             trace_flows: spec.run.trace_flows.map(usize::from).zip(spec.run.sample_every),

@@ -11,104 +11,15 @@ use std::collections::BinaryHeap;
 
 use weft_units::{Span, Time};
 
+use super::fetch::fetch;
 use super::link::Link;
 use super::mail::Posted;
 use super::pool::PacketIndex;
 
+mod key;
 mod near;
 
-/// Who an event is for. The number orders events at the same instant: never renumber, only append.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EventKey(u64);
-
-/// What an [`EventKey`] stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum EventKind {
-    /// The packet at the head of a link reaches the far end.
-    Arrival = 0,
-    /// A link changes its state.
-    Fault = 1,
-    /// The whole fabric has learned of a fault.
-    Reroute = 2,
-    /// The next flow starts.
-    FlowStart = 3,
-    /// A sender's timer.
-    Sender = 4,
-    /// A receiver's timer.
-    Receiver = 5,
-    /// An edge scheme's timer for a flow, at the sending end.
-    EdgeSender = 6,
-    /// An edge scheme's timer for a flow, at the receiving end.
-    EdgeReceiver = 7,
-    /// A timer of a switch's scheme.
-    Switch = 8,
-    /// A look at all links.
-    Sample = 9,
-    /// A timer of a host's scheme.
-    Host = 10,
-    /// A port of the second kind may send its next packet.
-    Port = 11,
-}
-
-impl EventKind {
-    const ALL: [Self; 12] = [
-        Self::Arrival,
-        Self::Fault,
-        Self::Reroute,
-        Self::FlowStart,
-        Self::Sender,
-        Self::Receiver,
-        Self::EdgeSender,
-        Self::EdgeReceiver,
-        Self::Switch,
-        Self::Sample,
-        Self::Host,
-        Self::Port,
-    ];
-}
-
-impl EventKey {
-    const KIND_SHIFT: u32 = 56;
-    /// Before any other of its instant.
-    pub const FIRST: Self = Self(0);
-    const NODE_SHIFT: u32 = 32;
-
-    /// The event of this kind for the entity with this number.
-    #[inline]
-    pub const fn new(kind: EventKind, entity: u32) -> Self {
-        Self((kind as u64) << Self::KIND_SHIFT | entity as u64)
-    }
-
-    /// The timer with this token of the scheme of a switch, which must be below 2^24.
-    pub const fn switch_timer(switch: u32, token: u32) -> Self {
-        let timer = Self::new(EventKind::Switch, token);
-        Self(timer.0 | (switch as u64) << Self::NODE_SHIFT)
-    }
-
-    /// The timer with this token of the scheme of a host.
-    pub const fn host_timer(host: u16, token: u32) -> Self {
-        let timer = Self::new(EventKind::Host, token);
-        Self(timer.0 | (host as u64) << Self::NODE_SHIFT)
-    }
-
-    /// Its kind.
-    #[inline]
-    pub const fn kind(self) -> EventKind {
-        EventKind::ALL[(self.0 >> Self::KIND_SHIFT) as usize]
-    }
-
-    /// Its entity's number; a scheme's timer's token.
-    #[inline]
-    pub const fn entity(self) -> u32 {
-        self.0 as u32
-    }
-
-    /// The switch or host of a scheme's timer.
-    pub const fn node(self) -> u32 {
-        (self.0 >> Self::NODE_SHIFT) as u32 & 0x00ff_ffff
-    }
-}
+pub use key::{EventKey, EventKind};
 
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +37,8 @@ pub enum Next {
 const NONE: u32 = u32::MAX;
 const SLOTS: usize = 4096;
 const WORDS: usize = SLOTS / 64;
+/// So many events of one slot are worth a look at what they will need.
+const CROWD: usize = 4;
 
 /// The pending events. Pushing and popping a link's head is O(1) while a slot holds few; timers are O(log timers).
 pub struct EventSet {
@@ -154,6 +67,12 @@ pub struct EventSet {
     stop_but_mail: u64,
     /// The fabric's numbers of links, which order events; empty where links have no others.
     numbers: Vec<u32>,
+    /// Whether slots are so wide that it is worth while to look ahead.
+    looks_ahead: bool,
+    /// A slot has just been loaded that holds many events.
+    is_crowd: bool,
+    /// The link of the slot behind the loaded one that was asked for last.
+    ahead: u32,
     /// The timers in the wheel.
     near: near::NearTimers,
 }
@@ -174,10 +93,13 @@ impl EventSet {
             heap: BinaryHeap::new(),
             mail: Vec::new(),
             next_mail: 0,
-            limit: (u64::MAX, EventKey(u64::MAX)),
+            limit: (u64::MAX, EventKey::LAST),
             stop: u64::MAX,
             stop_but_mail: u64::MAX,
             numbers,
+            looks_ahead: false,
+            is_crowd: false,
+            ahead: NONE,
             near: near::NearTimers::new(),
         }
     }
@@ -280,15 +202,18 @@ impl EventSet {
         self.batch.insert(at, (time, link));
     }
 
-    /// Takes the next event, if there is one before the limit. Inlined by force, once a transport: as a call it takes more
+    /// Takes the next event, if there is one before the limit: see also [`Self::take_crowd`]. Inlined by force, once a transport: as a call it takes more
     /// instructions a hop.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    pub fn pop(&mut self, links: &mut [Link]) -> Option<(Time, Next)> {
+    pub fn pop<const LOOK_AHEAD: bool>(&mut self, links: &mut [Link]) -> Option<(Time, Next)> {
         loop {
             if let Some(&(time, link)) = self.batch.get(self.next) {
                 if time < self.stop {
                     self.next += 1;
+                    if LOOK_AHEAD {
+                        self.walk(links);
+                    }
                     return Some((Time::from_ps(time), Next::Arrival(link)));
                 }
                 return self.pop_first(Some((time, link)));
@@ -312,6 +237,56 @@ impl EventSet {
                 }
             }
             self.load(links, link);
+            if LOOK_AHEAD {
+                self.begin_walk(links);
+                self.is_crowd = self.batch.len() >= CROWD;
+                if self.is_crowd {
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Makes slots as wide as this at least, in ps, and lets [`Self::pop`] stop before one with many events if it is told to: for a
+    /// fabric that is far larger than the caches. Before the first event.
+    pub fn look_ahead(&mut self, width_ps: u64) {
+        self.shift = self.shift.max(width_ps.next_power_of_two().trailing_zeros());
+        self.looks_ahead = true;
+    }
+
+    /// Whether it does that.
+    #[inline]
+    pub const fn looks_ahead(&self) -> bool {
+        self.looks_ahead
+    }
+
+    /// Whether [`Self::pop`] gave nothing because many events are close: they come when it is called again. True once for each
+    /// crowd.
+    pub const fn take_crowd(&mut self) -> bool {
+        std::mem::replace(&mut self.is_crowd, false)
+    }
+
+    /// The events of the slot that has just been loaded.
+    pub fn crowd(&self) -> &[(u64, u32)] {
+        &self.batch
+    }
+
+    /// Begins to ask for the links of the slot behind the loaded one.
+    fn begin_walk(&mut self, links: &[Link]) {
+        self.ahead = self.slots[(self.loaded + 1) as usize % SLOTS];
+        if let Some(link) = links.get(self.ahead as usize) {
+            fetch(link);
+        }
+    }
+
+    /// Asks for one more link of that slot: the one before has come by now, and says which it is.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn walk(&mut self, links: &[Link]) {
+        let Some(link) = links.get(self.ahead as usize) else { return };
+        self.ahead = link.wheel_next;
+        if let Some(next) = links.get(self.ahead as usize) {
+            fetch(next);
         }
     }
 

@@ -103,14 +103,28 @@ impl<'a, T: Transports> Group<'a, T> {
         self.arm_next_start(plan);
     }
 
-    /// Works up to `budget` events before the limit of the event set. Returns how many it did. By itself it compiles to less
-    /// than inside its caller.
-    #[inline(never)]
+    /// Works up to `budget` events before the limit of the event set. Returns how many it did.
     pub fn advance(&mut self, plan: &Plan<'a, T>, budget: u64) -> u64 {
-        for done in 0..budget {
-            let Some((time, event)) = self.network.events.pop(&mut self.network.links) else {
-                return done;
+        if self.network.events.looks_ahead() {
+            self.advance_and_look::<true>(plan, budget)
+        } else {
+            self.advance_and_look::<false>(plan, budget)
+        }
+    }
+
+    /// The same. By itself it compiles to less than inside its caller; and where nobody looks ahead, nothing of that is in it.
+    #[inline(never)]
+    fn advance_and_look<const AHEAD: bool>(&mut self, plan: &Plan<'a, T>, budget: u64) -> u64 {
+        let mut done = 0;
+        while done < budget {
+            let Some((time, event)) = self.network.events.pop::<AHEAD>(&mut self.network.links) else {
+                if !(AHEAD && self.network.events.take_crowd()) {
+                    break;
+                }
+                self.look_ahead(plan);
+                continue;
             };
+            done += 1;
             debug_assert!(time >= self.network.now, "time goes on");
             self.network.now = time;
             match event {
@@ -126,7 +140,7 @@ impl<'a, T: Transports> Group<'a, T> {
                 Next::Timer(key) => self.timer(plan, key),
             }
         }
-        budget
+        done
     }
 
     /// Takes in the mail of a day, if that has not happened.

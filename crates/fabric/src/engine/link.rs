@@ -93,6 +93,12 @@ impl Link {
         FarEnd { switch: self.far_switch, first_link: self.far_first, rack: self.far_rack }
     }
 
+    /// Whether it leads to a host.
+    #[inline]
+    pub const fn leads_to_host(&self) -> bool {
+        self.far_switch == FarEnd::HOST
+    }
+
     /// The time until everything queued has left, in ps.
     #[inline]
     pub const fn backlog_ps(&self, now_ps: u64) -> u64 {

@@ -1,11 +1,13 @@
 //! The event core: one event a packet-hop.
 
 mod admission;
+mod ahead;
 mod copies;
 mod deliveries;
 mod departures;
 mod event_set;
 mod faults;
+mod fetch;
 mod group;
 mod host;
 mod link;
@@ -39,8 +41,8 @@ pub use records::{FlowRecords, Spool};
 pub use results::{Cooperation, FlowRecord, LinkTotals, MemoryUse, Results, Retransmissions, SchemeCounter};
 pub use sampler::{LinkSample, MOST_ROWS, Samples};
 pub use simulation::{
-    Around, Ending, InputError, Progress, SHARE_FROM, Simulation, SimulationInput, Status, Undivided,
-    check_parameters,
+    Around, Ending, InputError, LOOK_AHEAD_FROM, Progress, SHARE_FROM, Simulation, SimulationInput, Status,
+    Undivided, check_parameters,
 };
 pub use spent::Spent;
 pub use tracer::FlowTrace;

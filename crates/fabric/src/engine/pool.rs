@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use weft_packet::Packet;
 
+use super::fetch::fetch;
+
 /// A packet's place in the [`Pool`].
 pub type PacketIndex = u32;
 
@@ -67,7 +69,9 @@ impl Pool {
     /// Fetches a packet that will be asked for soon, if there is one: nothing waits for it now.
     #[inline]
     pub fn warm(&self, index: PacketIndex) {
-        std::hint::black_box(self.packets.get(index as usize).map(|packet| packet.next));
+        if let Some(packet) = self.packets.get(index as usize) {
+            fetch(packet);
+        }
     }
 
     /// How many packets are in it.

@@ -40,6 +40,9 @@ pub struct SimulationInput<'a> {
     /// Threads share the work of a window if there were at least so many events in the one before: below, sharing costs more than it
     /// saves. Results do not depend on it.
     pub share_from: u64,
+    /// With so many links in the fabric, what events need of memory is asked for before it is their turn: usually [`LOOK_AHEAD_FROM`].
+    /// No result depends on it.
+    pub look_ahead_from: usize,
     /// What each thread but the caller's calls with its work, which must be called once: to measure what it takes.
     pub around: Option<Around<'a>>,
     /// How often to look at all links and receivers; not zero.
@@ -51,6 +54,9 @@ pub struct SimulationInput<'a> {
     /// Note which links the so many largest flows take, by intervals of this length; not zero.
     pub trace_flows: Option<(usize, Span)>,
 }
+
+/// With so many links a fabric is far larger than the caches: see [`SimulationInput::look_ahead_from`].
+pub const LOOK_AHEAD_FROM: usize = 8_192;
 
 /// The least events in a window from which on sharing them pays: see [`SimulationInput::share_from`].
 pub const SHARE_FROM: u64 = 128;

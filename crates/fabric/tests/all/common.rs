@@ -138,6 +138,8 @@ impl<'a> Run<'a> {
             groups: self.groups,
             threads: self.threads,
             share_from: 0,
+            // Looking ahead moves no result, nor do groups.
+            look_ahead_from: if self.groups > 1 { 0 } else { usize::MAX },
             around: None,
             sample_every: self.sample_every,
             observe_every: self.observe_every,

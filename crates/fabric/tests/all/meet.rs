@@ -188,6 +188,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         groups: 1,
         threads: 1,
         share_from: weft_fabric::SHARE_FROM,
+        look_ahead_from: weft_fabric::LOOK_AHEAD_FROM,
         around: None,
         sample_every: None,
         observe_every: None,

@@ -1,5 +1,7 @@
 //! One host's ends of flows: those that are open, in places that are used again.
 
+use crate::engine::fetch::{fetch, fetch_all};
+
 /// The end has not been needed yet.
 const NOT_YET: u32 = u32::MAX;
 /// The end was open, and is no more.
@@ -69,6 +71,23 @@ impl<E> Ends<E> {
     pub fn get(&mut self, number: u32) -> Option<&mut E> {
         // Neither NOT_YET nor CLOSED is a place: there are fewer flows than that.
         self.open.get_mut(self.places[number as usize] as usize)?.as_mut()
+    }
+
+    /// Asks for what says where the end with this number is.
+    #[inline]
+    pub fn fetch_place(&self, number: u32) {
+        if let Some(place) = self.places.get(number as usize) {
+            fetch(place);
+        }
+    }
+
+    /// Asks for the end with this number, if it is open.
+    #[inline]
+    pub fn fetch_end(&self, number: u32) {
+        let place = self.places.get(number as usize);
+        if let Some(end) = place.and_then(|&place| self.open.get(place as usize)) {
+            fetch_all(end);
+        }
     }
 
     /// The ends that are open, in no order that means anything.

@@ -204,6 +204,24 @@ impl<T: Transports> Host<T> {
         self.log.stray_credits += u64::from(packet.kind == Kind::Credit);
     }
 
+    /// Asks for what says where the end of a flow is that a packet is for: see [`crate::engine::ahead`].
+    #[inline]
+    pub fn fetch_place(&self, packet: &Packet, number: u32) {
+        match Side::of(packet) {
+            Side::Sender => self.senders.fetch_place(number),
+            Side::Receiver => self.receivers.fetch_place(number),
+        }
+    }
+
+    /// Asks for the end itself.
+    #[inline]
+    pub fn fetch_end(&self, packet: &Packet, number: u32) {
+        match Side::of(packet) {
+            Side::Sender => self.senders.fetch_end(number),
+            Side::Receiver => self.receivers.fetch_end(number),
+        }
+    }
+
     #[inline]
     fn deliver_to_sender(
         &mut self,

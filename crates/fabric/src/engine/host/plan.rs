@@ -1,7 +1,7 @@
 //! What hosts know before the run begins.
 
 use weft_balance::EdgeScheme;
-use weft_packet::{FlowId, HostId, PacketFlags};
+use weft_packet::{FlowId, HostId, Packet, PacketFlags};
 use weft_traffic::Flow;
 use weft_transport::{FiveTuples, FlowSize, Multipath, Protocol, Transports};
 use weft_units::mix64;
@@ -10,6 +10,7 @@ use super::Here;
 use super::facts::PacketSizes;
 use super::flow::Side;
 use super::outbox::{End, FlowEnd};
+use crate::engine::fetch::fetch;
 use crate::engine::ports::SwitchConfigs;
 
 /// The hosts' numbers for their own flows: the n-th flow that a host sends has its number n, and likewise for those that it
@@ -51,6 +52,28 @@ impl Directory {
         match side {
             Side::Sender => self.sender[flow.index()],
             Side::Receiver => self.receiver[flow.index()],
+        }
+    }
+
+    /// Asks for the number of the flow of a packet: see [`crate::engine::ahead`].
+    #[inline]
+    pub fn fetch_number(&self, packet: &Packet) {
+        if let Some(number) = self.numbers_of(packet).get(packet.flow.index()) {
+            fetch(number);
+        }
+    }
+
+    /// The number of the flow of a packet at the host that it is for; none if it belongs to no flow.
+    #[inline]
+    pub fn number_of(&self, packet: &Packet) -> Option<u32> {
+        self.numbers_of(packet).get(packet.flow.index()).copied()
+    }
+
+    #[inline]
+    fn numbers_of(&self, packet: &Packet) -> &[u32] {
+        match Side::of(packet) {
+            Side::Sender => &self.sender,
+            Side::Receiver => &self.receiver,
         }
     }
 }

@@ -37,7 +37,14 @@ pub struct NetworkFacts<'f> {
     pub max_wire_bytes: u16,
     /// What the scheme wants to see.
     pub hooks: (SwitchHooks, EdgeHooks),
+    /// Whether the fabric is so large that what events need is asked for beforehand.
+    pub looks_ahead: bool,
 }
+
+/// So many events are to be in one slot of the timing wheel of a fabric that looks ahead, when all links are busy: enough that memory can be asked for
+/// many of them at once, and few enough to be sorted.
+const EVENTS_IN_A_CROWD: f64 = 64.0;
+
 impl<'a> Network<'a> {
     /// An idle network. `scheme` makes the scheme of each switch.
     pub fn new(
@@ -46,7 +53,8 @@ impl<'a> Network<'a> {
         facts: NetworkFacts<'_>,
         scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
     ) -> Self {
-        let NetworkFacts { faults, seed, peaks, max_wire_bytes, hooks: (hooks, edge_hooks) } = facts;
+        let NetworkFacts { faults, seed, peaks, max_wire_bytes, hooks: (hooks, edge_hooks), looks_ahead } =
+            facts;
         let topology = site.fabric;
         let mut changes = vec![false; site.link_count()];
         for link in faults.iter().filter_map(|fault| site.link(fault.link)) {
@@ -100,8 +108,18 @@ impl<'a> Network<'a> {
         }
         let horizon = network.profiles.iter().map(|profile| profile.transit(max_wire_bytes)).max();
         network.events = EventSet::new(horizon.unwrap_or_default().as_ps(), network.site.numbers());
+        if looks_ahead {
+            network.events.look_ahead(network.crowd_ps(max_wire_bytes));
+        }
         network.open_ports(None);
         network
+    }
+
+    /// How long it takes at most until so many packets have arrived here, in ps.
+    fn crowd_ps(&self, max_wire_bytes: u16) -> u64 {
+        let service_ps = |link: &Link| self.profiles[link.profile].service_ps(max_wire_bytes).max(1);
+        let arrivals_a_ps: f64 = self.links.iter().map(|link| 1.0 / service_ps(link) as f64).sum();
+        (EVENTS_IN_A_CROWD / arrivals_a_ps) as u64
     }
 
     /// Makes it the part with this number of a fabric that is cut.
@@ -127,7 +145,7 @@ impl<'a> Network<'a> {
     ) -> Self {
         let pinned = hooks.1.pinned.then(|| Arc::new(Routes::at_start(&topology.at_its_best(faults))));
         let tables = crate::engine::tables::Knowledge::at_start(topology).tables(topology, pinned);
-        let facts = NetworkFacts { faults, seed, peaks, max_wire_bytes, hooks };
+        let facts = NetworkFacts { faults, seed, peaks, max_wire_bytes, hooks, looks_ahead: false };
         Self::new(Site::whole(topology), tables, facts, scheme)
     }
 }

@@ -86,10 +86,11 @@ impl<'a, T: Transports> Engine<'a, T> {
             switches,
         };
         let schemes = edge_schemes(topology, faults, balancer, edge_hooks, (sizes, &routes), seed);
+        let looks_ahead = topology.links.len() >= input.look_ahead_from;
         let finite = flows.iter().filter(|flow| !flow.background).count();
         let mut maker = Maker {
             plan: &plan,
-            facts: NetworkFacts { faults, seed, peaks, max_wire_bytes: sizes.full_bytes, hooks },
+            facts: NetworkFacts { faults, seed, peaks, max_wire_bytes: sizes.full_bytes, hooks, looks_ahead },
             tables,
             parts: parts.as_ref().map(|parts| (Arc::new(Addresses::new(topology, parts)), parts.lookahead)),
             common: &common,

@@ -1,0 +1,65 @@
+//! What the events that come next will need of memory, asked for in time.
+//!
+//! In a fabric that is far larger than the caches nearly everything that an event needs is elsewhere, and what one needs says where
+//! the next thing is: the link, its first packet, the flow of that, the host, the end of the flow there. So as soon as a slot
+//! of the timing wheel with many events is loaded, each of these is asked for for all of its events, before the next. What is
+//! asked for changes nothing.
+
+use weft_packet::Packet;
+use weft_topology::RouteEntry;
+use weft_transport::Transports;
+
+use super::fetch::fetch;
+use super::group::Group;
+use super::host::{Host, Plan};
+use super::link::{FarEnd, Link};
+use super::network::Network;
+
+impl<'a, T: Transports> Group<'a, T> {
+    /// Asks for what the events of a crowded slot need, as far as it can be known.
+    #[inline(never)]
+    pub(super) fn look_ahead(&self, plan: &Plan<'a, T>) {
+        let network = &self.network;
+        let links =
+            || network.events.crowd().iter().filter_map(|&(_, link)| network.links.get(link as usize));
+        links().for_each(|link| network.pool.warm(link.head));
+        for link in links() {
+            let packet = &network.pool[link.head];
+            network.pool.warm(packet.next);
+            if !link.leads_to_host() {
+                network.only_way(link.far_end(), packet).into_iter().for_each(fetch);
+            } else if let Some(host) = self.host_of(packet) {
+                fetch(host);
+                plan.directory.fetch_number(packet);
+            }
+        }
+        let arriving = || {
+            let packets = links().filter(|link| link.leads_to_host()).map(|link| &network.pool[link.head]);
+            packets
+                .filter_map(|packet| Some((self.host_of(packet)?, packet, plan.directory.number_of(packet)?)))
+        };
+        arriving().for_each(|(host, packet, number)| host.fetch_place(packet, number));
+        arriving().for_each(|(host, packet, number)| host.fetch_end(packet, number));
+    }
+
+    #[inline]
+    fn host_of(&self, packet: &Packet) -> Option<&Host<T>> {
+        self.hosts.get(self.network.site.cable(packet.dst) as usize)
+    }
+}
+
+impl Network<'_> {
+    /// The link by which a packet leaves a switch, where nothing is to be chosen.
+    #[inline]
+    fn only_way(&self, at: FarEnd, packet: &Packet) -> Option<&Link> {
+        let rack = self.topology.rack_of_host[packet.dst.index()];
+        let link = if rack == at.rack {
+            self.site.last_hop(packet.dst)
+        } else if let RouteEntry::Port(port) = self.routes.entry(at.switch as usize, rack as usize) {
+            at.first_link + u32::from(port.0)
+        } else {
+            return None;
+        };
+        self.links.get(link as usize)
+    }
+}

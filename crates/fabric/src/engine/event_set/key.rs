@@ -1,0 +1,96 @@
+//! What orders the events of one instant.
+
+/// Who an event is for. The number orders events at the same instant: never renumber, only append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EventKey(u64);
+
+/// What an [`EventKey`] stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum EventKind {
+    /// The packet at the head of a link reaches the far end.
+    Arrival = 0,
+    /// A link changes its state.
+    Fault = 1,
+    /// The whole fabric has learned of a fault.
+    Reroute = 2,
+    /// The next flow starts.
+    FlowStart = 3,
+    /// A sender's timer.
+    Sender = 4,
+    /// A receiver's timer.
+    Receiver = 5,
+    /// An edge scheme's timer for a flow, at the sending end.
+    EdgeSender = 6,
+    /// An edge scheme's timer for a flow, at the receiving end.
+    EdgeReceiver = 7,
+    /// A timer of a switch's scheme.
+    Switch = 8,
+    /// A look at all links.
+    Sample = 9,
+    /// A timer of a host's scheme.
+    Host = 10,
+    /// A port of the second kind may send its next packet.
+    Port = 11,
+}
+
+impl EventKind {
+    pub(super) const ALL: [Self; 12] = [
+        Self::Arrival,
+        Self::Fault,
+        Self::Reroute,
+        Self::FlowStart,
+        Self::Sender,
+        Self::Receiver,
+        Self::EdgeSender,
+        Self::EdgeReceiver,
+        Self::Switch,
+        Self::Sample,
+        Self::Host,
+        Self::Port,
+    ];
+}
+
+impl EventKey {
+    const KIND_SHIFT: u32 = 56;
+    /// Before any other of its instant.
+    pub const FIRST: Self = Self(0);
+    /// After any other of its instant.
+    pub const LAST: Self = Self(u64::MAX);
+    const NODE_SHIFT: u32 = 32;
+
+    /// The event of this kind for the entity with this number.
+    #[inline]
+    pub const fn new(kind: EventKind, entity: u32) -> Self {
+        Self((kind as u64) << Self::KIND_SHIFT | entity as u64)
+    }
+
+    /// The timer with this token of the scheme of a switch, which must be below 2^24.
+    pub const fn switch_timer(switch: u32, token: u32) -> Self {
+        let timer = Self::new(EventKind::Switch, token);
+        Self(timer.0 | (switch as u64) << Self::NODE_SHIFT)
+    }
+
+    /// The timer with this token of the scheme of a host.
+    pub const fn host_timer(host: u16, token: u32) -> Self {
+        let timer = Self::new(EventKind::Host, token);
+        Self(timer.0 | (host as u64) << Self::NODE_SHIFT)
+    }
+
+    /// Its kind.
+    #[inline]
+    pub const fn kind(self) -> EventKind {
+        EventKind::ALL[(self.0 >> Self::KIND_SHIFT) as usize]
+    }
+
+    /// Its entity's number; a scheme's timer's token.
+    #[inline]
+    pub const fn entity(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// The switch or host of a scheme's timer.
+    pub const fn node(self) -> u32 {
+        (self.0 >> Self::NODE_SHIFT) as u32 & 0x00ff_ffff
+    }
+}

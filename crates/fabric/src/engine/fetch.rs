@@ -1,0 +1,36 @@
+//! Memory that is asked for before it is needed.
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Asks for the cache line in which a value begins. Nothing waits for it.
+#[inline(always)]
+#[allow(clippy::inline_always)]
+pub fn fetch<T>(value: &T) {
+    fetch_at(std::ptr::from_ref(value).cast());
+}
+
+/// The same for all cache lines of a value that begins with one.
+#[inline(always)]
+#[allow(clippy::inline_always)]
+pub fn fetch_all<T>(value: &T) {
+    let first: *const i8 = std::ptr::from_ref(value).cast();
+    for at in (0..size_of::<T>()).step_by(LINE) {
+        fetch_at(first.wrapping_add(at));
+    }
+}
+
+#[inline(always)]
+#[allow(clippy::inline_always)]
+fn fetch_at(place: *const i8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction reads nothing, cannot fault wherever it points, and is part of every x86-64. A plain load instead
+    // makes the core wait as soon as its window of instructions is full: that took a fifth of the time at 8,192 hosts.
+    #[allow(unsafe_code)]
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(place);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
