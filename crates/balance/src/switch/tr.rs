@@ -7,6 +7,7 @@
 //!
 //! Only the leaf that the sender hangs at decides so. All other switches hash flows as ECMP does.
 
+mod choice;
 mod flows;
 #[cfg(test)]
 mod tests;
@@ -17,8 +18,9 @@ use serde::{Deserialize, Serialize};
 use weft_packet::{FlowId, Kind, Kinds, Packet};
 use weft_units::{Bytes, Rate, Span, Time};
 
+use self::choice::Uplinks;
 use self::flows::{Flows, Last};
-use self::ways::{Ways, WaysOf};
+use self::ways::Ways;
 use super::ecmp::{self, Ecmp};
 use crate::registry::{Parameters, check_table_size};
 use crate::{
@@ -142,26 +144,6 @@ pub struct Tr {
     reroutes: u64,
 }
 
-/// The uplink that would have a packet at the next leaf last, the first one of such by turns, and after what time. Where the
-/// flow's last uplink is gone and every other is faster, it is the one that overtakes by least.
-#[cold]
-fn latest<C: SwitchContext + ?Sized>(
-    cx: &C,
-    packet: &Packet,
-    ways: &WaysOf<'_>,
-    first: &[PortId],
-    before: &[PortId],
-) -> (Span, PortId) {
-    let mut latest = (Span::ZERO, first[0]);
-    for &port in first.iter().chain(before) {
-        let takes = cx.drain_time_for(port, packet) + ways.time_beyond_queue(port);
-        if takes > latest.0 {
-            latest = (takes, port);
-        }
-    }
-    latest
-}
-
 impl Tr {
     /// The code of a queue: its length in steps of a 2^bits-th of the buffer, rounded down (TR §TNL calculation).
     #[inline]
@@ -170,57 +152,37 @@ impl Tr {
         ((backlog_bytes << self.code_bits) / self.spine_buffer).min(steps) as u32
     }
 
-    /// The uplink of a packet whose sender hangs here, and when it would be at the next leaf (TR Alg. 1). `LONG` says whether
-    /// its flow is long.
-    #[inline]
-    fn uplink<const LONG: bool, C: SwitchContext + ?Sized>(
+    /// The uplink of a packet whose sender hangs here, and when it would be at the next leaf (TR Alg. 1). `long` says whether its flow is long.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn uplink<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &C,
         packet: &Packet,
         hops: &NextHops<'_>,
         last: Last,
+        long: bool,
     ) -> (PortId, Time) {
-        let now = cx.now();
+        let (now, ports) = (cx.now(), hops.ports);
         let ways = self.ways.to(hops.rack, now, packet.wire_bytes);
-        let shorts = self.flows.active_shorts();
-        // Times are from now on. Whatever comes at this one or before would overtake; nothing, if the last packet has arrived.
-        let sooner_than = last.tnl.saturating_add(Span::from_ps(1)).since(now);
-        let follows = last.port.map_or(u32::MAX, |port| u32::from(port.0));
-        let (mut fewest, mut soonest, mut best) = (u32::MAX, Span::MAX, hops.ports[0]);
-        let mut excluded = 0;
         // Equal ones take turns.
-        let (before, first) = hops.ports.split_at(self.turn as usize % hops.ports.len());
-        for ports in [first, before] {
-            for &port in ports {
-                let mut takes = cx.drain_time_for(port, packet) + ways.time_beyond_queue(port);
-                if takes < sooner_than {
-                    if u32::from(port.0) != follows {
-                        excluded += 1;
-                        continue;
-                    }
-                    // Two queues, each first in first out: behind the last packet, whatever the estimate says.
-                    takes = last.tnl.since(now);
-                }
-                // TR Alg. 1: a long flow looks at the number of short flows first; a short one at the time alone.
-                if LONG {
-                    let shorts = shorts[port.index()];
-                    if shorts > fewest || (shorts == fewest && takes >= soonest) {
-                        continue;
-                    }
-                    fewest = shorts;
-                } else if takes >= soonest {
-                    continue;
-                }
-                (soonest, best) = (takes, port);
-            }
-        }
-        if excluded == hops.ports.len() {
-            self.empty_sets += 1;
-            (soonest, best) = latest(cx, packet, &ways, first, before);
-        }
-        self.excluded += excluded as u64;
+        let (before, first) = ports.split_at(self.turn as usize % ports.len());
         self.turn = self.turn.wrapping_add(1);
-        (best, now.saturating_add(soonest))
+        let uplinks = Uplinks {
+            first,
+            before,
+            takes: move |port| cx.drain_time_for(port, packet) + ways.time_beyond_queue(port),
+            least: ways.least(),
+        };
+        // Where no short flow is active, all uplinks have equally many.
+        let choice = if long && self.flows.has_active_shorts() {
+            uplinks.fewest_shorts(now, last, self.flows.active_shorts())
+        } else {
+            uplinks.soonest(now, last)
+        };
+        self.excluded += choice.excluded as u64;
+        self.empty_sets += u64::from(choice.excluded == ports.len());
+        (choice.port, choice.at)
     }
 
     /// A leaf said that its rack is behind `port` of this spine: everyone who must know learns what the cables are.
@@ -350,11 +312,7 @@ impl SwitchBalancer for Tr {
         let now = cx.now();
         let (slot, long) = self.flows.arrive(now, packet);
         let last = self.flows.last(slot);
-        let (port, at) = if long {
-            self.uplink::<true, C>(cx, packet, hops, last)
-        } else {
-            self.uplink::<false, C>(cx, packet, hops, last)
-        };
+        let (port, at) = self.uplink(cx, packet, hops, last, long);
         self.reroutes += u64::from(last.port.is_some_and(|last| last != port));
         self.flows.leave(slot, now, port, at, matches!(packet.kind, Kind::Data | Kind::Syn) && !long);
         hops.index_of(port).unwrap_or_default()

@@ -43,6 +43,8 @@ pub(super) struct Flows {
     shorts: Box<[u32]>,
     oldest: u32,
     newest: u32,
+    /// Up to and including this time no flow stops counting for being quiet.
+    none_retires_until: Time,
     seed: u64,
     rtt: Span,
     long_after: u64,
@@ -57,6 +59,7 @@ impl Flows {
             shorts: vec![0; info.port_rates.len()].into_boxed_slice(),
             oldest: NONE,
             newest: NONE,
+            none_retires_until: Time::NEVER,
             seed: Stream::new(info.seed, Purpose::SwitchHash, u64::from(info.switch)).next_u64(),
             rtt: params.rtt,
             long_after: params.long_after.as_u64(),
@@ -69,7 +72,9 @@ impl Flows {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn arrive(&mut self, now: Time, packet: &Packet) -> (usize, bool) {
-        self.retire(now);
+        if now > self.none_retires_until {
+            self.retire(now);
+        }
         let hash = mix64(self.seed ^ u64::from(packet.entropy));
         let slot = (hash as usize) & (self.table.len() - 1);
         let tag = (hash >> 56) as u8;
@@ -112,7 +117,8 @@ impl Flows {
 
     /// The packet goes by `port` and is to reach the next leaf at `tnl`. `counts`: it is data of a short flow, which
     /// from now on is one of that port's active short flows, and of no other's.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     pub fn leave(&mut self, slot: usize, now: Time, port: PortId, tnl: Time, counts: bool) {
         let mut flow = &mut self.table[slot];
         let is_counted = counts || flow.counted;
@@ -132,6 +138,12 @@ impl Flows {
         &self.shorts
     }
 
+    /// Whether there are any.
+    #[inline]
+    pub const fn has_active_shorts(&self) -> bool {
+        self.oldest != NONE
+    }
+
     /// Packets that met another active flow in their entry.
     pub fn shared(&self) -> u64 {
         self.shared
@@ -143,18 +155,27 @@ impl Flows {
     }
 
     /// Flows without a packet for longer than an RTT stop counting.
-    #[inline]
+    #[inline(never)]
     fn retire(&mut self, now: Time) {
-        while self.oldest != NONE && now.since(self.table[self.oldest as usize].seen) > self.rtt {
+        self.none_retires_until = loop {
+            if self.oldest == NONE {
+                break Time::NEVER;
+            }
+            let until = self.table[self.oldest as usize].seen.saturating_add(self.rtt);
+            if now <= until {
+                break until;
+            }
             self.stop_counting(self.oldest as usize);
-        }
+        };
     }
 
     /// Puts the flow at the end of the list and counts it on its port.
-    #[inline]
+    #[inline(never)]
     fn start_counting(&mut self, slot: usize) {
         let before = std::mem::replace(&mut self.newest, slot as u32);
         let flow = &mut self.table[slot];
+        // Those that are in the list already have been quiet for longer.
+        self.none_retires_until = self.none_retires_until.min(flow.seen.saturating_add(self.rtt));
         (flow.counted, flow.older, flow.newer) = (true, before, NONE);
         self.shorts[usize::from(flow.port) - 1] += 1;
         match before {
@@ -164,7 +185,7 @@ impl Flows {
     }
 
     /// Takes the flow out of the list, if it is in it, and off its port's count.
-    #[inline]
+    #[inline(never)]
     fn stop_counting(&mut self, slot: usize) {
         let flow = self.table[slot];
         if !flow.counted {

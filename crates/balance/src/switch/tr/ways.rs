@@ -35,6 +35,8 @@ impl Way {
 struct Row {
     /// The rates of both cables, if those of all ways are alike.
     per_byte: Option<[PicosPerByte; 2]>,
+    /// The least delay of a way.
+    least: Span,
     /// Not before this is anything that was heard no longer believed.
     forget_after: Time,
 }
@@ -59,19 +61,34 @@ pub(super) struct Ways {
 /// The ways to a rack, for a packet.
 #[derive(Clone, Copy)]
 pub(super) struct WaysOf<'a> {
+    ways: &'a Ways,
     fixed: &'a [Span],
-    ways: &'a [Way],
-    service: Option<Span>,
+    rack: usize,
     wire_bytes: u16,
+    service: Option<Span>,
+    /// No way takes less.
+    least: Span,
 }
 
 impl WaysOf<'_> {
     /// How long the last byte of the packet takes to the destination leaf by a port, without what is queued before it here
     /// (TR eq. 1). The packet itself counts in both queues: it arrives when it has been sent, not when those before it have.
     #[inline]
-    pub fn time_beyond_queue(&self, port: PortId) -> Span {
-        let service = self.service.unwrap_or_else(|| self.ways[port.index()].service(self.wire_bytes));
+    pub fn time_beyond_queue(self, port: PortId) -> Span {
+        let service = self.service.unwrap_or_else(|| self.service_by(port));
         self.fixed[port.index()] + service
+    }
+
+    /// How long the packet is in service on both cables by a port.
+    #[cold]
+    fn service_by(self, port: PortId) -> Span {
+        self.ways.all[self.rack * self.ways.ports + port.index()].service(self.wire_bytes)
+    }
+
+    /// No [`Self::time_beyond_queue`] is less.
+    #[inline]
+    pub const fn least(self) -> Span {
+        self.least
     }
 }
 
@@ -92,12 +109,13 @@ impl Ways {
             ports: ports.len(),
             fixed: ways.iter().map(|way| way.delay).collect(),
             all: ways,
-            rows: vec![Row { per_byte: None, forget_after: Time::NEVER }; racks].into_boxed_slice(),
+            rows: vec![Row { per_byte: None, least: Span::ZERO, forget_after: Time::NEVER }; racks]
+                .into_boxed_slice(),
             uplinks: (0..ports.len() as u16).map(PortId).filter(is_uplink).collect(),
             spine_buffer: params.spine_buffer,
             code_bits: params.code_bits,
         };
-        (0..racks).for_each(|rack| new.compare_rates(rack));
+        (0..racks).for_each(|rack| new.compare(rack));
         new
     }
 
@@ -106,12 +124,15 @@ impl Ways {
         (place < self.all.len()).then_some(place)
     }
 
-    /// Whether all ways to a rack are alike.
-    fn compare_rates(&mut self, rack: usize) {
+    /// Finds out what the ways to a rack have in common.
+    fn compare(&mut self, rack: usize) {
         let ways = &self.all[rack * self.ports..][..self.ports];
-        let mut rates = self.uplinks.iter().map(|port| ways[port.index()].per_byte);
+        let ways = self.uplinks.iter().map(|port| &ways[port.index()]);
+        let row = &mut self.rows[rack];
+        row.least = ways.clone().map(|way| way.delay).min().unwrap_or_default();
+        let mut rates = ways.map(|way| way.per_byte);
         let first = rates.next();
-        self.rows[rack].per_byte = first.filter(|&first| rates.all(|other| other == first));
+        row.per_byte = first.filter(|&first| rates.all(|other| other == first));
     }
 
     /// A spine said how long its cable to a rack is, and how fast.
@@ -121,7 +142,7 @@ impl Ways {
         (way.delay, way.per_byte[1]) = (near + far, rate.ps_per_byte());
         way.step = step(self.spine_buffer, self.code_bits, rate);
         self.fixed[place] = way.delay + way.queue;
-        self.compare_rates(usize::from(rack));
+        self.compare(usize::from(rack));
     }
 
     /// A spine's queue to a rack had this code: that is believed up to and including `until`.
@@ -152,17 +173,18 @@ impl Ways {
     }
 
     /// The ways to a rack for a packet of so many bytes that comes now.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     pub fn to(&mut self, rack: u16, now: Time, wire_bytes: u16) -> WaysOf<'_> {
         let rack = usize::from(rack);
         if now > self.rows[rack].forget_after {
             self.forget(rack, now);
         }
-        let places = rack * self.ports..(rack + 1) * self.ports;
-        let (fixed, ways) = (&self.fixed[places.clone()], &self.all[places]);
-        let service = self.rows[rack].per_byte;
-        let service = service.map(|[near, far]| near.service(wire_bytes) + far.service(wire_bytes));
-        WaysOf { fixed, ways, service, wire_bytes }
+        let row = &self.rows[rack];
+        let service = row.per_byte.map(|[near, far]| near.service(wire_bytes) + far.service(wire_bytes));
+        let least = row.least + service.unwrap_or_default();
+        let fixed = &self.fixed[rack * self.ports..][..self.ports];
+        WaysOf { ways: self, fixed, rack, wire_bytes, service, least }
     }
 
     /// How many there are.
