@@ -175,6 +175,17 @@ impl Admission {
         }
     }
 
+    /// A packet that takes no longer than this to send, in ps, is taken, and not marked, where nothing is queued.
+    pub const fn idle_takes_ps(&self) -> u64 {
+        match self {
+            // RED may draw a number even then.
+            Self::Own { rules, .. } if rules.red.is_some() || rules.packet_limit == 0 => 0,
+            Self::Own { thresholds, .. } => thresholds.limit_ps,
+            Self::Waiting(0) => 0,
+            Self::Waiting(_) => u64::MAX,
+        }
+    }
+
     /// What becomes of a packet that takes `service_ps` to send.
     pub fn judge(
         &mut self,

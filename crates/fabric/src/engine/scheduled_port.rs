@@ -13,7 +13,7 @@ use super::admission::{Admission, Found, Verdict};
 use super::departures::is_among;
 use super::event_set::{EventKey, EventKind, EventSet};
 use super::link::{Link, NO_SPECIAL, Profile};
-use super::network::{Network, mark};
+use super::network::{Network, PacketCounts, mark};
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::scheduler::{Rounds, Scheduler};
 use super::special::{Peaks, Special};
@@ -30,6 +30,8 @@ pub struct ScheduledPort {
     sorting: Sorting,
     /// When the transmitter is free, in ps.
     free_at: u64,
+    /// Whether nobody watches it, and what it sends arrives, in this part.
+    is_plain: bool,
     /// The earliest event that is pending for this port, in ps; `u64::MAX` if there is none.
     wakes_at: u64,
     /// How long that takes to send, in ps, that waits and is not held back.
@@ -69,6 +71,7 @@ impl ScheduledPort {
             scheduler,
             sorting: Sorting { has_credits: credits.is_some(), class_of },
             free_at: 0,
+            is_plain: false,
             wakes_at: u64::MAX,
             drains_ps: 0,
             waiting_bytes: 0,
@@ -135,6 +138,12 @@ impl ScheduledPort {
     fn sends_at_once(&self, class: usize, wire_bytes: u16, now: u64) -> bool {
         let queue = &self.classes[class];
         queue.len() == 0 && self.scheduler.is_strict() && queue.may_leave_at(wire_bytes) <= now
+    }
+
+    /// Whether nothing is queued, in any class, nothing in service, and no turns to be kept.
+    #[inline]
+    const fn is_idle(&self, now: u64) -> bool {
+        self.waiting_bytes == 0 && self.free_at <= now && self.scheduler.is_strict()
     }
 
     /// The next moment when this port may send something that waits, in ps, or `u64::MAX`.
@@ -208,6 +217,16 @@ impl Network<'_> {
         }
     }
 
+    /// Finds the ports that nobody watches. Before the first packet, when all are known that do.
+    pub(super) fn find_plain_ports(&mut self) {
+        for (link, port) in self.links.iter().zip(&mut self.scheduled) {
+            if let Some(port) = port {
+                let is_watched = link.special != NO_SPECIAL || is_among(link.tier, self.seen);
+                port.is_plain = !is_watched && self.office.is_none();
+            }
+        }
+    }
+
     /// Whether credits have queues of their own.
     pub(super) const fn has_credit_ports(&self) -> bool {
         self.has_credits
@@ -225,12 +244,20 @@ impl Network<'_> {
         let state = &mut self.links[at];
         let profile = &self.profiles[state.profile];
         let (Some(port), packet) = (self.scheduled[at].as_deref_mut(), &mut self.pool[index]) else { return };
-        // Nobody watches the port, and what it sends arrives, in this part.
-        let is_plain =
-            state.special == NO_SPECIAL && !is_among(state.tier, self.seen) && self.office.is_none();
+        let is_plain = port.is_plain;
         let (class, wire_bytes) = (port.sorting.class_of(packet), packet.wire_bytes);
         let (rest_ps, service) = (port.rest_ps(now), profile.service_ps(wire_bytes));
+        let is_idle = is_plain && port.is_idle(now);
         let queue = &mut port.classes[class];
+        // What comes to an idle port goes at once, unless it needs tokens that are not there.
+        if is_idle && queue.passes_idle(wire_bytes, service, now) {
+            queue.spend(now, wire_bytes);
+            port.begin_service(now, wire_bytes, service);
+            state.busy_until = port.free_at;
+            let arrive = port.free_at + profile.delay_ps;
+            count(state, packet, &mut self.counts);
+            return put_behind(state, &mut self.pool, &mut self.events, (link, index, arrive));
+        }
         let waiting = queue.len() as u32;
         let backlog_ps = rest_ps + queue.waiting_ps;
         let found = Found { backlog_ps, packets: waiting + u32::from(rest_ps > 0), waiting };
@@ -243,11 +270,7 @@ impl Network<'_> {
             Verdict::Mark => mark(packet, &mut self.drops[at]),
             Verdict::Take => {}
         }
-        state.bytes += u64::from(wire_bytes);
-        state.packets += 1;
-        if packet.kind.is_of_scheme() {
-            self.counts.control_bytes += u64::from(wire_bytes);
-        }
+        count(state, packet, &mut self.counts);
         if !is_plain && self.peaks == Peaks::Kept {
             let bytes = port.backlog_bytes(now, profile) + u64::from(wire_bytes);
             port.peak_bytes = port.peak_bytes.max(bytes);
@@ -318,7 +341,7 @@ impl Network<'_> {
         if packet.kind == Kind::Data {
             packet.add_wait_ps(state.tier as usize, now - packet.arrive.as_ps());
         }
-        if state.special != NO_SPECIAL || is_among(state.tier, self.seen) || self.office.is_some() {
+        if !port.is_plain {
             return self.send_off_watched(link, taken, sent_before, false);
         }
         let arrive = port.free_at + profile.delay_ps;
@@ -394,6 +417,17 @@ impl Network<'_> {
         for waiting in lost {
             self.drop_at(link, waiting.index);
         }
+    }
+}
+
+/// Counts a packet that a port took.
+#[inline(always)]
+#[allow(clippy::inline_always)]
+fn count(state: &mut Link, packet: &Packet, counts: &mut PacketCounts) {
+    state.bytes += u64::from(packet.wire_bytes);
+    state.packets += 1;
+    if packet.kind.is_of_scheme() {
+        counts.control_bytes += u64::from(packet.wire_bytes);
     }
 }
 

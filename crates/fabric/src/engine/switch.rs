@@ -203,6 +203,7 @@ impl Network<'_> {
 
     /// Lets every scheme begin.
     pub fn start_schemes(&mut self) {
+        self.find_plain_ports();
         for switch in 0..self.schemes.len() {
             let first = self.ports(switch).start;
             call_scheme!(self, switch, first, |scheme, view, _pool| scheme.start(view));

@@ -27,13 +27,17 @@ pub(super) struct ClassQueue {
     /// When the first of them may leave, in ps; `u64::MAX` if none waits.
     pub ready_at: u64,
     pub admission: Admission,
+    /// A packet that takes no longer than this to send, in ps, is taken and not marked where nothing is queued.
+    idle_takes_ps: u64,
     /// What holds it back.
     pub bucket: Option<TokenBucket>,
 }
 
 impl ClassQueue {
     pub const fn new(admission: Admission) -> Self {
-        Self { waiting: VecDeque::new(), waiting_ps: 0, ready_at: u64::MAX, admission, bucket: None }
+        let idle_takes_ps = admission.idle_takes_ps();
+        let waiting = VecDeque::new();
+        Self { waiting, waiting_ps: 0, ready_at: u64::MAX, admission, idle_takes_ps, bucket: None }
     }
 
     /// The class of credits: few wait, none is marked, and no more leave than their share of the link.
@@ -52,6 +56,12 @@ impl ClassQueue {
     #[inline]
     pub fn may_leave_at(&self, wire_bytes: u16) -> u64 {
         self.bucket.as_ref().map_or(0, |bucket| bucket.ready_at(wire_bytes))
+    }
+
+    /// Whether a packet that finds its port idle is taken, and may leave.
+    #[inline]
+    pub fn passes_idle(&self, wire_bytes: u16, service_ps: u64, now: u64) -> bool {
+        service_ps <= self.idle_takes_ps && self.may_leave_at(wire_bytes) <= now
     }
 
     /// The first packet.
@@ -97,6 +107,7 @@ impl ClassQueue {
         let service = |waiting: &Waiting| profile.service_ps(pool[waiting.index].wire_bytes);
         self.waiting_ps = self.waiting.iter().map(service).sum();
         self.admission.set_rate(profile.rate);
+        self.idle_takes_ps = self.admission.idle_takes_ps();
         if let Some(bucket) = &mut self.bucket {
             bucket.follow(profile);
         }
