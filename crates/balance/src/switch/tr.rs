@@ -148,6 +148,10 @@ impl Tr {
     /// The code of a queue: its length in steps of a 2^bits-th of the buffer, rounded down (TR §TNL calculation).
     #[inline]
     fn code(&self, backlog_bytes: u64) -> u32 {
+        // As most are.
+        if backlog_bytes == 0 {
+            return 0;
+        }
         let steps = u64::from(u32::MAX >> (32 - self.code_bits));
         ((backlog_bytes << self.code_bits) / self.spine_buffer).min(steps) as u32
     }
@@ -180,8 +184,10 @@ impl Tr {
         } else {
             uplinks.soonest(now, last)
         };
-        self.excluded += choice.excluded as u64;
-        self.empty_sets += u64::from(choice.excluded == ports.len());
+        if choice.excluded > 0 {
+            self.excluded += choice.excluded as u64;
+            self.empty_sets += u64::from(choice.excluded == ports.len());
+        }
         (choice.port, choice.at)
     }
 

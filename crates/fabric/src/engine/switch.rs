@@ -63,7 +63,9 @@ struct SwitchView<'a, const CLASSES: bool> {
     profiles: &'a Profiles,
     /// The ports with several classes, by link; empty if there is none.
     scheduled: &'a Vec<Option<Box<ScheduledPort>>>,
-    stream: &'a mut Stream,
+    /// Of all switches, and which this one is: few calls draw from its stream.
+    streams: &'a mut Vec<Stream>,
+    switch: usize,
     deeds: &'a mut Deeds,
 }
 
@@ -157,7 +159,7 @@ impl<const CLASSES: bool> SwitchContext for SwitchView<'_, CLASSES> {
 
     #[inline]
     fn random(&mut self) -> &mut Stream {
-        self.stream
+        &mut self.streams[self.switch]
     }
 
     fn send(&mut self, port: PortId, packet: Packet) {
@@ -186,7 +188,8 @@ macro_rules! call_scheme {
             first: $first,
             profiles: &$network.profiles,
             scheduled: &$network.scheduled,
-            stream: &mut $network.streams[$switch],
+            streams: &mut $network.streams,
+            switch: $switch,
             deeds: &mut $network.deeds,
         };
         let ($scheme, $view, $pool) = (&mut $network.schemes[$switch], &mut view, &mut $network.pool);
@@ -266,6 +269,7 @@ impl Network<'_> {
         if self.traces && self.expires(switch, port.0, index) {
             return false;
         }
+        let ends_here = self.pool[index].kind == Kind::Control;
         let arrival = if self.scheduled.is_empty() {
             call_scheme!(self, switch, first, false, |scheme, view, pool| scheme.arriving(
                 view,
@@ -282,7 +286,7 @@ impl Network<'_> {
         if !self.deeds.is_empty() {
             self.do_deeds(switch);
         }
-        arrival == Arrival::Forward && self.pool[index].kind != Kind::Control
+        arrival == Arrival::Forward && !ends_here
     }
 
     /// Shows a packet that a port's queue took to the scheme of its switch.

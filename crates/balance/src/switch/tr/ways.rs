@@ -177,10 +177,10 @@ impl Ways {
     #[allow(clippy::inline_always)]
     pub fn to(&mut self, rack: u16, now: Time, wire_bytes: u16) -> WaysOf<'_> {
         let rack = usize::from(rack);
-        if now > self.rows[rack].forget_after {
+        let row = self.rows[rack];
+        if now > row.forget_after {
             self.forget(rack, now);
         }
-        let row = &self.rows[rack];
         let service = row.per_byte.map(|[near, far]| near.service(wire_bytes) + far.service(wire_bytes));
         let least = row.least + service.unwrap_or_default();
         let fixed = &self.fixed[rack * self.ports..][..self.ports];

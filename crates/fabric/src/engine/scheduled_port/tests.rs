@@ -3,10 +3,11 @@ use std::path::Path;
 use weft_balance::{BalancerSpec, EdgeHooks, SwitchHooks};
 use weft_packet::{Class, HostId, Kind, Packet, PacketFlags};
 use weft_topology::{Fabric, FabricSpec, FaultEvent};
+use weft_units::{Purpose, Stream};
 
 use super::*;
 use crate::engine::event_set::Next;
-use crate::engine::network::Arrived;
+use crate::engine::network::{Arrived, LinkDrops};
 use crate::engine::special::Peaks;
 
 /// One rack at 10 Gbit/s, so every packet takes two links of 800 ps a byte.
@@ -25,10 +26,14 @@ fn fabric(text: &str) -> Fabric {
 }
 
 fn network<'a>(fabric: &'a Fabric, faults: &[FaultEvent]) -> Network<'a> {
+    network_with(fabric, faults, Peaks::Kept)
+}
+
+fn network_with<'a>(fabric: &'a Fabric, faults: &[FaultEvent], peaks: Peaks) -> Network<'a> {
     let ecmp: BalancerSpec = toml::from_str("name = 'ecmp'").expect("a scheme");
     let mut scheme = |info: &weft_balance::SwitchInfo<'_>| ecmp.switch_scheme(info);
     let hooks = (SwitchHooks::default(), EdgeHooks::default());
-    Network::of_all(&fabric.topology, faults, 1, Peaks::Kept, 1_538, hooks, &mut scheme)
+    Network::of_all(&fabric.topology, faults, 1, peaks, 1_538, hooks, &mut scheme)
 }
 
 fn with_credits<'a>(fabric: &'a Fabric, faults: &[FaultEvent]) -> Network<'a> {
@@ -341,5 +346,42 @@ fn a_credit_waits_behind_credits_for_its_tokens_as_schemes_are_told() {
             let (wait, _) = foretold(&network, &own);
             assert_eq!(wait, waits(&mut network, own), "{sizes:?} at {later}");
         }
+    }
+}
+
+/// What leaves host 0, of 2,000 packets and credits that come to it at random times: now and then its port is idle.
+fn departures_at_random(fabric: &Fabric, peaks: Peaks) -> (Vec<(u64, Kind, u32)>, LinkDrops) {
+    let mut network = network_with(fabric, &[], peaks);
+    network.open_credit_ports(&RULES);
+    network.start_schemes();
+    let is_plain = network.scheduled.iter().flatten().all(|port| port.is_plain);
+    assert_eq!(is_plain, peaks == Peaks::NotKept);
+    let (mut random, mut seen, mut time) = (Stream::new(1, Purpose::Arrivals, 0), Vec::new(), 0);
+    for number in 0..2_000 {
+        // Whole byte times, and so often the very instant at which something else happens.
+        time += BYTE * u64::from(random.below(60) * random.below(60));
+        network.events.set_limit(Time::from_ps(time), EventKey::FIRST);
+        seen.extend(departures(&mut network, u64::MAX));
+        network.now = Time::from_ps(time);
+        let (kind, wire_bytes) = if random.below(2) == 0 { (Kind::Credit, 84) } else { (Kind::Data, 1_538) };
+        network.send(packet(kind, wire_bytes, number));
+    }
+    network.events.set_limit(Time::NEVER, EventKey::FIRST);
+    seen.extend(departures(&mut network, u64::MAX));
+    assert_conserved(&network);
+    (seen, network.drops[0])
+}
+
+#[test]
+fn a_port_that_is_idle_now_and_then_sends_the_same_watched_or_not() {
+    let classes = [
+        "holds = ['short']\nbuffer = '2packets'",
+        "holds = ['long', 'unknown', 'best-effort']\nmark = '3076B'",
+    ];
+    for fabric in [fabric(RACK), rack_with_classes("strict", &classes)] {
+        let [watched, plain] =
+            [Peaks::Kept, Peaks::NotKept].map(|peaks| departures_at_random(&fabric, peaks));
+        assert_eq!(watched, plain);
+        assert!(watched.1.credits > 0, "and some credits find eight queued");
     }
 }
