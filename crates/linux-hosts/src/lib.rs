@@ -14,6 +14,7 @@
 mod agent;
 mod card;
 mod clock;
+pub mod codec;
 mod error;
 mod guest;
 mod image;

@@ -5,8 +5,20 @@
 mod world;
 
 use weft_linux_hosts::Protocol;
+use weft_linux_hosts::codec::{Body, Mptcp, Packet, TcpOption};
 use weft_units::{Rate, Span, Time};
 use world::{Fabric, MPTCP_PORT, World, flow, kernel};
+
+/// All options of all packets, each of which is understood and written again as it was.
+fn options(trace: &[(u64, usize, Vec<u8>)]) -> Vec<TcpOption> {
+    let options_of = |(_, _, bytes): &(u64, usize, Vec<u8>)| {
+        let packet = Packet::decode(bytes).unwrap();
+        assert_eq!(packet.encode().as_ref(), Ok(bytes));
+        let Body::Tcp(tcp, _) = packet.body else { panic!("not TCP: {packet:?}") };
+        tcp.options
+    };
+    trace.iter().flat_map(options_of).collect()
+}
 
 #[test]
 fn dctcp_keeps_the_queue_about_k_and_loses_nothing() {
@@ -46,6 +58,10 @@ fn an_incast_that_loses_its_tail_waits_for_the_kernels_timeout_of_200_ms() {
     assert!(world.drops > 0 && !slow.is_empty());
     assert!(slow.iter().all(|ms| *ms > 200.0), "the least timeout is 200 ms: {slow:?}");
     assert!(world.flows.iter().all(|f| f.bytes == 20_000));
+    let options = options(&world.trace);
+    assert!(options.iter().any(|o| matches!(o, TcpOption::Sack(_))), "losses are told by SACK");
+    assert!(options.iter().any(|o| matches!(o, TcpOption::Timestamps { .. })));
+    assert!(!options.iter().any(|o| matches!(o, TcpOption::Other { .. })), "each has a name");
 }
 
 #[test]
@@ -57,9 +73,11 @@ fn bbr_and_mptcp_come_to_their_end() {
     (multipath.protocol, multipath.port) = (Protocol::Mptcp, MPTCP_PORT);
     world.run_flows(&[(flow(0, 0, 1, 1_000_000, "bbr"), Time::ZERO), (multipath, Time::ZERO)]).unwrap();
     assert!(world.flows.iter().all(|f| f.bytes == 1_000_000 && f.failed.is_none()), "{:?}", world.flows);
-    // Kind 30 in the first SYN: MP_CAPABLE.
-    let is_capable = |p: &[u8]| p[33] == 2 && p[40..].windows(2).any(|w| w == [30, 4]);
-    assert!(world.trace.iter().any(|(_, host, p)| *host == 1 && is_capable(p)), "MPTCP fell back");
+    let options = options(&world.trace);
+    let is_data =
+        |option: &TcpOption| matches!(option, TcpOption::Mptcp(Mptcp::Data { mapping: Some(_), .. }));
+    assert!(options.iter().any(|o| matches!(o, TcpOption::Mptcp(Mptcp::Capable(_)))), "no MP_CAPABLE");
+    assert!(options.iter().filter(|o| is_data(o)).count() > 100, "MPTCP fell back");
 }
 
 #[test]

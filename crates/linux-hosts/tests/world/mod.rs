@@ -8,6 +8,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use weft_linux_hosts::codec::mark_congestion;
 use weft_linux_hosts::{
     Card, Error, Flow, Guest, Host, HostAddress, Listener, Machine, Protocol, Report, Sent, Setup,
 };
@@ -243,24 +244,12 @@ impl<G: Guest> World<G> {
             self.drops += 1;
             return Ok(());
         }
-        if port.bytes >= self.fabric.mark_from_bytes && matches!(packet[1] & 3, 1 | 2) {
+        if port.bytes >= self.fabric.mark_from_bytes && mark_congestion(&mut packet) {
             self.marks += 1;
-            mark(&mut packet);
         }
         port.busy_until = port.busy_until.max(at) + self.fabric.card().service(packet.len());
         port.waiting.push_back((port.busy_until, bytes));
         port.bytes += bytes;
         self.guest.deliver(to, &packet, port.busy_until + self.fabric.delay)
     }
-}
-
-/// Congestion experienced, and the header's check sum anew (RFC 1071).
-fn mark(packet: &mut [u8]) {
-    packet[1] |= 3;
-    packet[10..12].fill(0);
-    let header = usize::from(packet[0] & 15) * 4;
-    let sum: u32 = packet[..header].chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    let folded = (folded & 0xffff) + (folded >> 16);
-    packet[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
 }
