@@ -190,6 +190,12 @@ pub trait EdgeBalancer: Sized {
     /// Bytes of state that it keeps at this host, flows aside.
     fn state_bytes(&self) -> u64;
 
+    /// Bytes of memory that tables of this host take from the beginning, as those by rack and path do: a fabric of many hosts is
+    /// refused if there is no room for them. 0 if they are small.
+    fn table_bytes(&self) -> u64 {
+        0
+    }
+
     /// Its own counters, by name, for the results.
     fn counters(&self, _count: &mut dyn FnMut(&'static str, u64)) {}
 }

@@ -7,6 +7,7 @@ use weft_fabric::Results;
 use weft_topology::{Tier, Topology};
 
 use crate::cores::Cores;
+use crate::memory::peak_resident;
 use crate::run::{Observer, Prepared, RunError, memory_bytes, scheme_counter};
 use crate::spec::{SpecError, SpecSource};
 
@@ -157,7 +158,7 @@ pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunE
         decisions: decisions(&prepared.fabric.topology, &results),
         state_bytes_per_switch: scheme_counter(&results, "state_bytes_per_switch"),
         state_bytes_per_host: scheme_counter(&results, "state_bytes_per_host"),
-        peak_rss_bytes: memory::resident("VmHWM"),
+        peak_rss_bytes: peak_resident(),
         threads: results.cooperation.threads,
         groups: results.cooperation.groups,
         windows: results.cooperation.windows,

@@ -10,6 +10,7 @@ pub mod bins;
 pub mod catalog;
 pub mod clock;
 pub mod cores;
+mod memory;
 pub mod model;
 pub mod observe;
 pub mod presets;

@@ -20,6 +20,7 @@ use weft_units::{Bytes, Span, Time};
 
 use crate::clock::{OtherThreads, Stopwatch};
 use crate::cores::{Cores, Decision, decide};
+use crate::memory::of_machine;
 use crate::results::fingerprint::{combined, fingerprint};
 use crate::results::output::{Content, OutputError, SPEC, SUMMARY, file_of, write_directory};
 use crate::results::parquet::to_parquet;
@@ -270,6 +271,7 @@ impl Prepared {
             share_from: SHARE_FROM,
             look_ahead_from: LOOK_AHEAD_FROM,
             around: None,
+            memory: of_machine(),
             paths_of: spec.run.paths_of.map(Bytes::as_u64),
             trace_flows: spec.run.trace_flows.map(usize::from).zip(spec.run.sample_every),
         }
@@ -285,7 +287,9 @@ impl Prepared {
         for records in records {
             let rows = flow_rows(&self.traffic, &labels, first, &records?, end);
             first += rows.len();
-            rows.iter().for_each(|row| figures.add(row));
+            for row in &rows {
+                figures.add(row);
+            }
             let rows = FlowRow::table(&rows)?;
             let table = match &mut table {
                 Some(table) => table,

@@ -246,11 +246,12 @@ fn measure(
     measured(py, |observer| Ok(serde_json::to_string(&weft_lab::bench::bench(subject, observer)?)))
 }
 
-/// Measure what a fabric of `hosts` hosts and its flows take in memory, with runs of 100,000 and of `flows` flows of 1 KB.
+/// Measure what a fabric of `hosts` hosts and its flows take in memory, with a short run and one of `flows` flows of 1 KB.
 ///
+/// With 0 flows only setting up is measured.
 /// Right in a process that did nothing else. JSON text `{"hosts", "links", "scheme", "transport", "setup_cpu_s", "setup_bytes",
 /// "bytes_per_host", "bytes_per_link", "bytes_per_active_flow", "flows", "bytes_per_finished_flow", "peak_rss_bytes"}`;
-/// null where it is resident memory and the system is not Linux.
+/// null where it is resident memory and the system is not Linux, and where nothing was run.
 #[pyfunction]
 #[pyo3(
     name = "bench_memory",

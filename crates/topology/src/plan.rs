@@ -8,7 +8,7 @@ use weft_units::{Rate, Span};
 use super::{ClassesSpec, Condition, LinkSpec, NodeId, QueueSpec, Tier, Topology};
 use crate::spec::FabricError;
 
-/// The most hosts: host numbers have 16 bits.
+/// The most hosts: host numbers have 16 bits, so that a packet is one cache line. docs/speed.md says what more would cost.
 const MAX_HOSTS: u64 = 1 << 16;
 /// The most ports of a switch: port numbers share 16 bits with group numbers.
 const MAX_PORTS: u64 = (1 << 15) - 1;

@@ -50,7 +50,9 @@ def bench(
     flows: Annotated[
         int | None,
         typer.Option(
-            help="Flows of the longer run of --memory, at least 200000.  [default: 1000000]", show_default=False
+            min=0,
+            help="Flows of the longer run of --memory; 0 to measure set-up only.  [default: 1000000]",
+            show_default=False,
         ),
     ] = None,
     json: options.Json = False,

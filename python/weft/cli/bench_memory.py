@@ -1,6 +1,7 @@
 """`weft bench --memory`: what a fabric takes in memory, and what a flow that is over leaves there."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ __all__ = ["measure_memory", "print_memory"]
 def measure_memory(
     sizes: Sequence[int], schemes: Sequence[str], transport: str, flows: int | None
 ) -> list[dict[str, Any]]:
-    """Measure each scheme on each size; `flows` is the number of the longer run."""
+    """Measure each scheme on each size; `flows` is the number of the longer run, 0 for none."""
     rows: list[dict[str, Any]] = []
     for size in sizes:
         for scheme in schemes:
@@ -64,16 +65,18 @@ def _apart(hosts: int, scheme: str, **settings: str | int) -> dict[str, Any]:
         "hosts, scheme, settings = json.loads(sys.argv[1])\n"
         "try:\n"
         "    print(_core.bench_memory(hosts, scheme, **settings))\n"
-        "except _core.SpecError as error:\n"
-        "    sys.exit(str(error))\n"
+        "except (_core.SpecError, OSError) as error:\n"
+        "    print(json.dumps({'error': str(error)}))\n"
     )
     arguments = json.dumps([hosts, scheme, settings])
     done = subprocess.run([sys.executable, "-c", program, arguments], capture_output=True, text=True, check=False)
     if done.returncode == 0:
         found: dict[str, Any] = json.loads(done.stdout)
+        if "error" in found:
+            raise SpecError(found["error"])
         return found
-    if done.returncode == 1 and done.stderr.count("\n") == 1:
-        raise SpecError(done.stderr.strip())
-    raise SpecError(
-        f"--memory: the process that measures {hosts:,} hosts ended with {done.returncode}: {done.stderr.strip()}"
-    )
+    if done.returncode == -signal.SIGKILL:
+        raise SpecError(
+            f"--memory: the process that measures {scheme} with {hosts:,} hosts was killed; memory may be too small"
+        )
+    raise RuntimeError(done.stderr.strip())

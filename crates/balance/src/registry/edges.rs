@@ -105,6 +105,14 @@ macro_rules! edge_schemes {
                 }
             }
 
+            /// As [`EdgeBalancer::table_bytes`].
+            pub fn table_bytes(&self) -> u64 {
+                match self {
+                    Self::None => 0,
+                    $(Self::$Edge(scheme) => scheme.table_bytes(),)*
+                }
+            }
+
             /// As [`EdgeBalancer::counters`].
             pub fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
                 match self {

@@ -45,6 +45,8 @@ pub struct SimulationInput<'a> {
     pub look_ahead_from: usize,
     /// What each thread but the caller's calls with its work, which must be called once: to measure what it takes.
     pub around: Option<Around<'a>>,
+    /// Bytes of memory that the load balancer's state at hosts may take; none if nobody knows.
+    pub memory: Option<u64>,
     /// How often to look at all links and receivers; not zero.
     pub sample_every: Option<Span>,
     /// Watch the queues of switches' ports over windows of this length; not zero.
@@ -90,6 +92,20 @@ pub enum InputError {
     /// A parameter of the load balancer.
     #[error("balancer.{0}")]
     Balancer(ParameterError),
+    /// Hosts keep more than memory has.
+    #[error(
+        "the load balancer keeps {:.1} GB of tables at {hosts} hosts, and this machine has {:.1} GB of memory: fewer hosts or \
+         racks need less",
+        *needed as f64 / 1e9, *memory as f64 / 1e9
+    )]
+    Memory {
+        /// Bytes at all hosts together.
+        needed: u64,
+        /// Hosts.
+        hosts: usize,
+        /// Bytes that there are.
+        memory: u64,
+    },
 }
 
 /// Asks for the sizes of packets.
@@ -107,10 +123,10 @@ impl Visitor for AskSizes {
 struct Begin<'a>(SimulationInput<'a>);
 
 impl<'a> Visitor for Begin<'a> {
-    type Output = Simulation<'a>;
+    type Output = Result<Simulation<'a>, InputError>;
 
-    fn visit<T: Transports + 'static>(self, transports: T) -> Simulation<'a> {
-        Simulation(Box::new(Engine::new(transports, self.0)))
+    fn visit<T: Transports + 'static>(self, transports: T) -> Self::Output {
+        Ok(Simulation(Box::new(Engine::new(transports, self.0)?)))
     }
 }
 
@@ -119,6 +135,7 @@ impl From<InputError> for Mistake {
         match error {
             InputError::Transport(error) => Self::from(error),
             InputError::Balancer(error) => Self::from(error).within("balancer"),
+            InputError::Memory { .. } => Self::at("balancer.name", format!(": {error}")),
         }
     }
 }
@@ -260,10 +277,10 @@ impl<'a> Simulation<'a> {
     /// A run that has not begun.
     ///
     /// # Errors
-    /// A parameter of the transport that makes no sense.
+    /// A parameter of the transport that makes no sense, or state of the load balancer that memory does not hold.
     pub fn new(input: SimulationInput<'a>) -> Result<Self, InputError> {
         let transport = input.transport;
-        Ok(transport.with_transports(Begin(input))?)
+        transport.with_transports(Begin(input))?
     }
 
     /// Processes up to `max_events` events.

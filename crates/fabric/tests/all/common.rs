@@ -141,6 +141,7 @@ impl<'a> Run<'a> {
             // Looking ahead moves no result, nor do groups.
             look_ahead_from: if self.groups > 1 { 0 } else { usize::MAX },
             around: None,
+            memory: None,
             sample_every: self.sample_every,
             observe_every: self.observe_every,
             paths_of: self.paths_of,

@@ -28,6 +28,7 @@ fn a_run_that_is_over_stays_over_and_its_clock_stands() {
         share_from: weft_fabric::SHARE_FROM,
         look_ahead_from: weft_fabric::LOOK_AHEAD_FROM,
         around: None,
+        memory: None,
         sample_every: None,
         observe_every: None,
         paths_of: None,

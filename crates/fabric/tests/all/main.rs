@@ -19,6 +19,7 @@ mod latency;
 mod lbt;
 mod maxpass;
 mod meet;
+mod memory;
 mod mptcp;
 mod observations;
 mod paths;

@@ -190,6 +190,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         share_from: weft_fabric::SHARE_FROM,
         look_ahead_from: weft_fabric::LOOK_AHEAD_FROM,
         around: None,
+        memory: None,
         sample_every: None,
         observe_every: None,
         paths_of: None,

@@ -81,9 +81,12 @@ impl Figures {
     }
 
     /// Of these flows.
+    #[cfg(test)]
     pub fn of(rows: &[FlowRow], ranges: &[SizeRange]) -> Self {
         let mut figures = Self::new(rows.len(), ranges);
-        rows.iter().for_each(|row| figures.add(row));
+        for row in rows {
+            figures.add(row);
+        }
         figures
     }
 

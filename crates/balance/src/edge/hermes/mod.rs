@@ -364,10 +364,11 @@ impl EdgeBalancer for Hermes {
 
     fn state_bytes(&self) -> u64 {
         let agent = self.agent.as_ref().map_or(0, |agent| agent.state_bytes());
-        size_of_val(&*self.paths) as u64
-            + size_of_val(&*self.racks) as u64
-            + self.blackholes.state_bytes()
-            + agent
+        self.table_bytes() + self.blackholes.state_bytes() + agent
+    }
+
+    fn table_bytes(&self) -> u64 {
+        (size_of_val(&*self.paths) + size_of_val(&*self.racks)) as u64
     }
 
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {

@@ -353,9 +353,13 @@ impl EdgeBalancer for Meet {
 
     /// What it knows of each path, of each rack, and the rack's reports, which any host may have to keep one day.
     fn state_bytes(&self) -> u64 {
+        self.table_bytes() + self.pool.state_bytes()
+    }
+
+    fn table_bytes(&self) -> u64 {
         let racks = self.destinations.len()
             * (size_of::<Destination>() + size_of::<Option<Time>>() + size_of::<Span>());
-        self.knowledge.state_bytes() + self.pool.state_bytes() + racks as u64
+        self.knowledge.state_bytes() + racks as u64
     }
 
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {

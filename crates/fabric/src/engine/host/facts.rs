@@ -5,6 +5,7 @@ use weft_packet::{HostId, Route};
 use weft_transport::{FlowSize, Protocol, Transports};
 use weft_units::Span;
 
+use crate::engine::simulation::InputError;
 use weft_topology::{FaultEvent, FlowPackets, Ideal, Routes, Tier, Topology};
 
 /// The packet sizes of a transport, as far as hosts care.
@@ -87,17 +88,23 @@ fn hosts_by_rack(topology: &Topology) -> Vec<Vec<HostId>> {
     racks
 }
 
-/// The edge scheme of each host, or none if the load balancer lives at switches. `routes` are those of [`route_counts`].
+/// The edge scheme of each host, or none if the load balancer lives at switches. `routes` are those of [`route_counts`], `memory`
+/// is how many bytes there are for the tables of all hosts, if that is known.
+///
+/// # Errors
+/// Tables that take more.
 pub fn edge_schemes(
-    topology: &Topology,
-    faults: &[FaultEvent],
+    facts: &Facts<'_>,
     balancer: &BalancerSpec,
     hooks: EdgeHooks,
-    (sizes, routes): (PacketSizes, &[u16]),
+    routes: &[u16],
     seed: u64,
-) -> Vec<EdgeScheme> {
+    memory: Option<u64>,
+) -> Result<Vec<EdgeScheme>, InputError> {
+    let &Facts { topology, faults, sizes } = facts;
+    let hosts = topology.hosts;
     if !hooks.sending {
-        return (0..topology.hosts).map(|_| EdgeScheme::None).collect();
+        return Ok((0..hosts).map(|_| EdgeScheme::None).collect());
     }
     let racks = topology.racks();
     let rack_hosts = hosts_by_rack(topology);
@@ -120,7 +127,18 @@ pub fn edge_schemes(
             seed,
         })
     };
-    (0..topology.hosts).map(scheme).collect()
+    if let Some(memory) = memory {
+        // All hosts of a rack have the same routes, and so the same tables.
+        let of_rack = |hosts: &Vec<HostId>| {
+            let first = hosts.first().map_or(0, |host| scheme(host.index()).table_bytes());
+            first.saturating_mul(hosts.len() as u64)
+        };
+        let needed = rack_hosts.iter().map(of_rack).fold(0, u64::saturating_add);
+        if needed > memory {
+            return Err(InputError::Memory { needed, hosts, memory });
+        }
+    }
+    Ok((0..hosts).map(scheme).collect())
 }
 
 /// Explicit routes from rack to rack by these tables, `[from x racks + to]`.

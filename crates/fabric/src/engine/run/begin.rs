@@ -14,7 +14,7 @@ use super::{Engine, inner, last_start};
 use crate::engine::event_set::{EventKey, EventKind};
 use crate::engine::group::{Group, Starts};
 use crate::engine::host::{
-    Common, Deeds, Directory, Edge, Host, HostLog, PacketSizes, Plan, edge_schemes, route_counts,
+    Common, Deeds, Directory, Edge, Facts, Host, HostLog, PacketSizes, Plan, edge_schemes, route_counts,
 };
 use crate::engine::mail::Mailbox;
 use crate::engine::network::{Network, NetworkFacts};
@@ -23,7 +23,7 @@ use crate::engine::ports::SwitchConfigs;
 use crate::engine::post::Addresses;
 use crate::engine::records::Records;
 use crate::engine::sampler::Sampler;
-use crate::engine::simulation::SimulationInput;
+use crate::engine::simulation::{InputError, SimulationInput};
 use crate::engine::site::Site;
 use crate::engine::special::Peaks;
 use crate::engine::switch::switch_schemes;
@@ -35,7 +35,10 @@ const TAKE_IN_EVERY: usize = 4_096;
 
 impl<'a, T: Transports> Engine<'a, T> {
     /// A run that has not begun.
-    pub fn new(transports: T, input: SimulationInput<'a>) -> Self {
+    ///
+    /// # Errors
+    /// State at hosts that memory does not hold.
+    pub fn new(transports: T, input: SimulationInput<'a>) -> Result<Self, InputError> {
         let SimulationInput { topology, balancer, seed, faults, flows, .. } = input;
         let is_external = input.external.is_some();
         let hooks = if is_external {
@@ -85,7 +88,8 @@ impl<'a, T: Transports> Engine<'a, T> {
             hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
             switches,
         };
-        let schemes = edge_schemes(topology, faults, balancer, edge_hooks, (sizes, &routes), seed);
+        let facts = Facts { topology, faults, sizes };
+        let schemes = edge_schemes(&facts, balancer, edge_hooks, &routes, seed, input.memory)?;
         let looks_ahead = topology.links.len() >= input.look_ahead_from;
         let finite = flows.iter().filter(|flow| !flow.background).count();
         let mut maker = Maker {
@@ -135,7 +139,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             take_in_every: TAKE_IN_EVERY.max(topology.hosts / 4),
         };
         engine.prepare();
-        engine
+        Ok(engine)
     }
 
     /// Lets schemes begin, and arms the first events.
