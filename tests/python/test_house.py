@@ -49,4 +49,7 @@ def test_the_table_of_the_engine_names_its_files_each_once() -> None:
     ]
     files = {path.name for path in engine.glob("*.rs") if path.name != "mod.rs"}
     files |= {f"{path.parent.name}/" for path in engine.glob("*/mod.rs")}
-    assert sorted(named) == sorted(files)
+    # The folder of a file may be named beside it.
+    beside = {f"{path.stem}/" for path in engine.glob("*.rs") if path.with_suffix("").is_dir()}
+    assert sorted(name for name in named if name not in beside) == sorted(files)
+    assert len(set(named)) == len(named)
