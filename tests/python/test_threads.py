@@ -82,7 +82,7 @@ def test_explain_says_on_how_many_threads_a_run_works_and_why(weft_command: Weft
         return weft_command("explain", *arguments).stdout.strip().splitlines()[-1]
 
     two = said("--jobs", "2", "--set", "run.threads=2")
-    assert two.startswith("2 threads on 8 groups of nodes: as run.threads says, and groups")
+    assert two.startswith("2 threads on 2 groups of nodes: as run.threads says, and groups")
     assert said("--jobs", "2").startswith("1 thread: with fewer than 1024 hosts, ")
     within = ("--set", "traffic.pairs=anywhere", "--set", "traffic.load_of=host-links")
     one_leaf = said("--set", "fabric.leaves=1", *within, "--set", "run.threads=2")

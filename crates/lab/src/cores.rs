@@ -13,12 +13,13 @@ use crate::spec::Threads;
 /// With fewer hosts, a run that says nothing of threads has one: what groups cost is about what a second thread gives (`weft bench
 /// --threads 1,2`).
 pub const HOSTS_FOR_THREADS: usize = 1_024;
-/// From so many hosts on each piece is a group of its own: a larger group does not stay in a core's cache.
-pub const HOSTS_FOR_SMALL_GROUPS: usize = 4_096;
 /// With less time in which groups need nothing of each other, so do they.
 pub const LOOKAHEAD_FOR_THREADS: Span = Span::from_ns(50);
-/// How many groups there are for each thread, so that none waits long for the one with the most work.
+/// How many groups there are at most for each thread, so that none waits long for the one with the most work.
 pub const GROUPS_PER_THREAD: usize = 4;
+/// So many hosts a group has at least, if there are enough groups for all threads: one with fewer has little to do between two
+/// looks at its mail.
+pub const HOSTS_IN_A_GROUP: usize = 64;
 
 /// What a run may work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,8 +138,8 @@ impl Offer {
         let threads = threads.clamp(1, self.pieces);
         let alone = |more: &str| format!("{why}, {more}");
         if threads > 1 {
-            let is_large = self.hosts >= HOSTS_FOR_SMALL_GROUPS;
-            let groups = if is_large { self.pieces } else { self.pieces.min(GROUPS_PER_THREAD * threads) };
+            let wanted = (self.hosts / HOSTS_IN_A_GROUP).clamp(threads, GROUPS_PER_THREAD * threads);
+            let groups = wanted.min(self.pieces);
             let reason = alone(&format!("and groups need nothing of each other for {}", self.lookahead));
             return Decision { threads, groups, reason };
         }
@@ -181,16 +182,17 @@ mod tests {
     }
 
     #[test]
-    fn of_a_large_fabric_each_piece_is_a_group() {
-        let decision = offer(4_096, 32).decide(Threads::Automatic, cores(2));
-        assert_eq!(threads_and_groups(&decision), (2, 32), "{decision}");
-    }
-
-    #[test]
-    fn threads_get_four_groups_each_as_far_as_there_are_pieces() {
-        for (pieces, threads, expected) in [(64, 2, (2, 8)), (64, 8, (8, 32)), (5, 2, (2, 5)), (3, 8, (3, 3))]
-        {
-            let decision = offer(1_024, pieces).decide(Threads::fixed(threads).unwrap(), Cores::All);
+    fn threads_get_up_to_four_groups_each_of_64_hosts_or_more_as_far_as_there_are_pieces() {
+        for (hosts, pieces, threads, expected) in [
+            (8_192, 64, 2, (2, 8)),
+            (8_192, 64, 8, (8, 32)),
+            (1_024, 64, 8, (8, 16)),
+            (128, 8, 2, (2, 2)),
+            (128, 8, 4, (4, 4)),
+            (8_192, 5, 2, (2, 5)),
+            (8_192, 3, 8, (3, 3)),
+        ] {
+            let decision = offer(hosts, pieces).decide(Threads::fixed(threads).unwrap(), Cores::All);
             assert_eq!(threads_and_groups(&decision), expected, "{decision}");
         }
     }
@@ -234,12 +236,12 @@ mod tests {
             Prepared::new(&source).unwrap().decision(Cores::All).to_string()
         };
         assert!(
-            decision(&[]).starts_with("2 threads on 8 groups of nodes: as run.threads says"),
+            decision(&[]).starts_with("2 threads on 2 groups of nodes: as run.threads says"),
             "{}",
             decision(&[])
         );
         let traced = decision(&[("run.trace_flows", "3"), ("run.sample_every", "1ms")]);
-        assert!(traced.starts_with("2 threads on 8 groups of nodes: as run.threads says"), "{traced}");
+        assert!(traced.starts_with("2 threads on 2 groups of nodes: as run.threads says"), "{traced}");
         let within = [("traffic.pairs", "anywhere"), ("traffic.load_of", "host-links")];
         assert_eq!(
             decision(&[("fabric", "{ kind = 'leaf-spine', leaves = 1 }"), within[0], within[1]]),

@@ -42,6 +42,19 @@ impl<'a, T: Transports> Group<'a, T> {
         arriving().for_each(|(host, packet, number)| host.fetch_end(packet, number));
     }
 
+    /// Asks for what the mail of a day will need.
+    pub(super) fn look_at_mail(&self) {
+        let network = &self.network;
+        if !network.events.looks_ahead() {
+            return;
+        }
+        self.mail.iter().for_each(|&(_, _, index)| network.pool.warm(index));
+        for &(_, number, index) in &self.mail {
+            let at = network.behind(number);
+            at.and_then(|at| network.only_way(at, &network.pool[index])).into_iter().for_each(fetch);
+        }
+    }
+
     #[inline]
     fn host_of(&self, packet: &Packet) -> Option<&Host<T>> {
         self.hosts.get(self.network.site.cable(packet.dst) as usize)

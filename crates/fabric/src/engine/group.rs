@@ -54,7 +54,7 @@ pub struct Group<'a, T: Transports> {
     /// What has come from other groups, and of today what has been looked at.
     pub mailbox: Option<Mailbox>,
     /// Room for the mail of a day.
-    mail: Vec<Posted>,
+    pub(super) mail: Vec<Posted>,
 }
 
 /// One host and what a call there can reach.
@@ -150,6 +150,7 @@ impl<'a, T: Transports> Group<'a, T> {
             return;
         }
         mailbox.hand_out(day, &mut self.mail);
+        self.look_at_mail();
         self.network.events.post(&mut self.mail);
     }
 

@@ -4,6 +4,7 @@ use weft_packet::Packet;
 use weft_topology::{Parts, Topology};
 use weft_units::Time;
 
+use super::link::FarEnd;
 use super::mail::{Beside, Outbox};
 use super::network::Network;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
@@ -17,6 +18,9 @@ pub struct Addresses {
     /// By rack, and by switch that is whole.
     of_rack: Vec<u32>,
     of_switch: Vec<u32>,
+    /// By link of the fabric: the switch that it leads to; of no meaning for one to a host. What mail needs of a link, and few
+    /// bytes each: a look at the link itself would be a wait for memory each time.
+    switch_behind: Vec<u32>,
 }
 
 impl Addresses {
@@ -27,7 +31,9 @@ impl Addresses {
             part.switches.iter().for_each(|&switch| of_switch[switch as usize] = number as u32);
         }
         let of_rack = topology.switch_of_rack.iter().map(|&switch| of_switch[switch as usize]).collect();
-        Self { is_split: !parts.split.is_empty(), of_rack, of_switch }
+        let switch_of = |node: u32| node.saturating_sub(topology.hosts as u32);
+        let switch_behind = topology.links.iter().map(|link| switch_of(link.to.0)).collect();
+        Self { is_split: !parts.split.is_empty(), of_rack, of_switch, switch_behind }
     }
 
     /// The part that a packet comes to at the far end of a link that may lead to another part: it leads to a switch.
@@ -36,8 +42,14 @@ impl Addresses {
         if self.is_split {
             self.of_rack[usize::from(topology.rack_of_host[packet.dst.index()])]
         } else {
-            self.of_switch[topology.links[number as usize].to.0 as usize - topology.hosts]
+            self.of_switch[self.switch_behind(number) as usize]
         }
+    }
+
+    /// The switch that a link leads to, both as the fabric numbers them.
+    #[inline]
+    pub fn switch_behind(&self, number: u32) -> u32 {
+        self.switch_behind[number as usize]
     }
 }
 
@@ -94,12 +106,18 @@ impl Network<'_> {
         take_out(&mut self.pool, index)
     }
 
+    /// The switch behind a link by which mail comes, as the fabric numbers it, as far as it is here.
+    #[inline]
+    pub(super) fn behind(&self, number: u32) -> Option<FarEnd> {
+        let office = self.office.as_ref()?;
+        self.site.far_end(office.addresses.switch_behind(number))
+    }
+
     /// A packet that was sent in another part reaches the far end of a link, as the fabric numbers it.
     #[inline]
     pub fn arrive_by_mail(&mut self, index: PacketIndex, number: u32) {
         self.counts.hops += 1;
-        let to = self.topology.links[number as usize].to.0 - self.topology.hosts as u32;
-        let Some(at) = self.site.far_end(to) else { return };
+        let Some(at) = self.behind(number) else { return };
         if self.shows(index) && !self.passes(at, entry_port(self.topology, number), index) {
             self.consume(index);
             return;
