@@ -22,7 +22,7 @@ fn start(body: &str) -> Error {
     fs::write(&image, format!("#!/bin/sh\n{body}\n")).unwrap();
     fs::set_permissions(&image, fs::Permissions::from_mode(0o755)).unwrap();
     let fabric = Fabric::new(2, Rate::from_gbps(1), Span::from_us(5));
-    let setup = Setup { patience: Duration::from_secs(2), ..fabric.setup(image, "cubic", 1) };
+    let setup = Setup { patience: Duration::from_secs(5), ..fabric.setup(image, "cubic", 1) };
     let mut machine = match Machine::start(&setup) {
         Err(error) => return error,
         Ok(machine) => machine,
@@ -81,5 +81,5 @@ fn a_kernel_that_talks_for_ever_is_stopped() {
 #[test]
 fn a_kernel_that_is_silent_is_stopped_and_its_log_is_shown() {
     let error = start("echo out of ideas; sleep 100").to_string();
-    assert!(error.contains("did not answer within 2 s") && error.contains("out of ideas"), "{error}");
+    assert!(error.contains("did not answer within 5 s") && error.contains("out of ideas"), "{error}");
 }

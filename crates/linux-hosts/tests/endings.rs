@@ -97,11 +97,11 @@ fn a_kernel_that_panics_says_why() {
 #[test]
 fn a_kernel_that_does_not_answer_is_ended_after_a_while() {
     let Some(image) = kernel() else { return };
-    let mut world = busy_world(&Setup { patience: Duration::from_secs(2), ..setup(image) });
+    let mut world = busy_world(&Setup { patience: Duration::from_secs(5), ..setup(image) });
     let group = world.guest.process().unwrap();
     kill_process(Pid::from_raw(group.cast_signed()).unwrap(), Signal::STOP).unwrap();
     let error = first_error(&mut world);
-    assert!(matches!(error, Error::Hangs { seconds: 2, .. }), "{error}");
+    assert!(matches!(error, Error::Hangs { seconds: 5, .. }), "{error}");
     assert_gone(group);
 }
 
