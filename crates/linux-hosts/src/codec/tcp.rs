@@ -93,7 +93,9 @@ impl Tcp {
         let u32_at =
             |at| u32::from_be_bytes([segment[at], segment[at + 1], segment[at + 2], segment[at + 3]]);
         let checksum = u16_at(16);
-        if checksum != fold(ip.pseudo_sum(PROTOCOL, segment.len()) + sum(segment) - u32::from(checksum)) {
+        let right = fold(ip.pseudo_sum(PROTOCOL, segment.len()) + sum(segment) - u32::from(checksum));
+        // The two zeros of ones' complement are one.
+        if checksum != right && (checksum, right) != (u16::MAX, 0) {
             return Err(CodecError::TcpChecksum);
         }
         let flags = Flags(u16_at(12) & 0xfff);
@@ -126,7 +128,11 @@ impl Tcp {
         to.extend(options);
         to.extend(payload);
         let segment = &mut to[begin..];
-        let checksum = fold(ip.pseudo_sum(PROTOCOL, segment.len()) + sum(segment));
+        // Linux writes the other of the two zeros (CSUM_MANGLED_0).
+        let checksum = match fold(ip.pseudo_sum(PROTOCOL, segment.len()) + sum(segment)) {
+            0 => u16::MAX,
+            checksum => checksum,
+        };
         segment[16..18].copy_from_slice(&checksum.to_be_bytes());
         Ok(())
     }

@@ -248,7 +248,7 @@ proptest! {
             almost[ip + 16..ip + 18].fill(0);
             almost[10..12].fill(0);
             let sum = super::checksum::sum(&almost[ip..]) + super::checksum::sum(&almost[12..20]) + 6 + (almost.len() - ip) as u32;
-            let checksum = super::checksum::fold(sum);
+            let checksum = match super::checksum::fold(sum) { 0 => u16::MAX, checksum => checksum };
             almost[ip + 16..ip + 18].copy_from_slice(&checksum.to_be_bytes());
             super::ipv4::finish(&mut almost, ip, 6).unwrap();
         }
