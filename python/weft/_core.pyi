@@ -55,21 +55,32 @@ class Table:
     def __len__(self, /) -> int: ...
     def __repr__(self, /) -> str: ...
 
-def bench(hosts: int, scheme: str, *, transport: str = "dctcp", seed: int = 1, threads: int = 1) -> str:
+def bench(
+    hosts: int, scheme: str, *, transport: str = "dctcp", seed: int = 1, threads: int = 1, as_if: bool = False
+) -> str:
     """Measure the speed of the core on a fabric of `hosts` hosts, on so many threads: 1 to 1024.
+
+    With `as_if` on one thread, in the groups of nodes that so many would work on: then it counts how well they would share the work.
 
     JSON text `{"hosts", "fabric", "scheme", "transport", "flows", "active_flows", "packet_hops", "events", "cpu_s", "wall_s",
     "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host", "memory_bytes_per_active_flow", "peak_rss_bytes",
-    "threads", "groups", "windows", "crossings", "result"}`; `result` is a fingerprint of all tables.
+    "threads", "groups", "windows", "crossings", "busiest_events", "shared_windows", "result"}`; `result` is a fingerprint of all
+    tables; events of the busiest thread and windows that are shared are null without `as_if`, and in a fabric that stays whole.
     """
 
-def bench_memory(hosts: int, scheme: str, *, transport: str = "dctcp", flows: int = 1_000_000, seed: int = 1) -> str:
+def bench_memory(hosts: int, scheme: str, *, transport: str = "dctcp", flows: int = 1000000, seed: int = 1) -> str:
     """Measure what a fabric of `hosts` hosts and its flows take in memory, with a short run and one of `flows` flows of 1 KB.
 
     With 0 flows only setting up is measured.
     Right in a process that did nothing else. JSON text `{"hosts", "links", "scheme", "transport", "setup_cpu_s", "setup_bytes",
     "bytes_per_host", "bytes_per_link", "bytes_per_active_flow", "flows", "bytes_per_finished_flow", "peak_rss_bytes"}`;
     null where it is resident memory and the system is not Linux, and where nothing was run.
+    """
+
+def bench_window() -> float:
+    """What it takes two threads to begin and end a window of a run together when there is nothing to do, in seconds.
+
+    Measured now, and right on two cores that nobody else uses.
     """
 
 def catalog(kind: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 import weft
 from conftest import Weft
 from weft import _core
+from weft.cli.bench_predict import predicted_wall_s
 from weft.cli.bench_threads import measure_threads
 from weft.errors import Stopped
 from weft.runs.cores import CoreShares
@@ -124,3 +125,27 @@ def test_bench_fails_if_results_depend_on_threads(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(_core, "bench", wrong)
     with pytest.raises(RuntimeError, match="must not depend on threads"):
         measure_threads([4], ["ecmp"], "dctcp", [1, 2], 1)
+
+
+def test_bench_predicts_from_one_core_and_says_what_is_a_prediction(weft_command: Weft) -> None:
+    options = ("bench", "--hosts", "128", "--schemes", "ecmp", "--predict", "2,8")
+    rows = weft_command(*options, "--json").json()
+    whole, two, eight = rows
+    assert (whole["groups"], two["groups"], eight["groups"]) == (1, 2, 8)
+    assert len({row["result"] for row in rows}) == 1, "counting moves no result"
+    assert whole["predicted_wall_s"] is None and whole["busiest_events"] is None
+    for row in (two, eight):
+        assert row["threads"] == 1, "it is measured on one"
+        # The busiest does its part at least, and of one window at most all of it.
+        assert row["events"] / row["cores"] <= row["busiest_events"] <= row["events"]
+        assert 0 < row["shared_windows"] <= row["windows"]
+        assert row["predicted_wall_s"] == pytest.approx(predicted_wall_s(row, row["window_s"]))
+    assert "predictions" in weft_command(*options).stdout
+    refused = weft_command("bench", "--predict", "8", "--threads", "2")
+    assert refused.code == 2 and "--threads, --predict: one of them" in refused.stderr
+
+
+def test_a_prediction_is_the_busiest_cores_part_and_the_meetings() -> None:
+    row = {"cpu_s": 8.0, "events": 1_000, "busiest_events": 250, "shared_windows": 10, "cores": 4}
+    assert predicted_wall_s(row, 0.01) == pytest.approx(8.0 / 4 + 10 * 0.01 * 4 / 2)
+    assert predicted_wall_s(row | {"busiest_events": None}, 0.01) is None

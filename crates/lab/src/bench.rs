@@ -2,6 +2,9 @@
 
 mod memory;
 
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
 use serde::Serialize;
 use weft_fabric::Results;
 use weft_topology::{Tier, Topology};
@@ -61,6 +64,10 @@ pub struct Bench {
     pub windows: u64,
     /// Packets that went from one group to another.
     pub crossings: u64,
+    /// Events of the busiest of the threads that this run was to be as if there were, window by window; null if there were none.
+    pub busiest_events: Option<u64>,
+    /// How many windows those would have shared.
+    pub shared_windows: Option<u64>,
     /// A fingerprint of all tables, in hexadecimal.
     pub result: String,
 }
@@ -78,6 +85,8 @@ pub struct Subject<'a> {
     pub seed: u64,
     /// Threads to work on, 1 to 1,024.
     pub threads: u64,
+    /// Work on one thread, as if there were so many, and count how well these would share the work.
+    pub as_if: bool,
 }
 
 /// The shape of the fabric of a benchmark: racks as large as in a two to one oversubscribed fabric with as many spines
@@ -134,10 +143,16 @@ pub fn bench_spec(hosts: u32, scheme: &str, flows: Option<u32>, seed: u64) -> Re
 /// A number of hosts that no fabric has or of threads that no run has, an unknown scheme or transport, or an observer that
 /// stopped it.
 pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunError> {
-    let Subject { hosts, scheme, transport, seed, threads } = subject;
+    let Subject { hosts, scheme, transport, seed, threads, as_if } = subject;
     let source = bench_spec(hosts, scheme, None, seed)?.with("transport.name", transport);
     let prepared = Prepared::new(&source.with("run.threads", &threads.to_string()))?;
-    let (results, records, elapsed) = prepared.simulate(observer, None, None, Cores::All)?;
+    let cores = usize::try_from(threads)
+        .ok()
+        .and_then(NonZeroUsize::new)
+        .filter(|_| as_if)
+        .map_or(Cores::All, Cores::AsIf);
+    let (results, records, elapsed) = prepared.simulate(observer, None, None, cores)?;
+    let (busiest, shared) = results.cooperation.busiest.unzip();
     let Shape { leaves, spines, hosts_per_leaf } = Shape::of(hosts)?;
     let flows = prepared.traffic.flows.len();
     Ok(Bench {
@@ -163,8 +178,15 @@ pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunE
         groups: results.cooperation.groups,
         windows: results.cooperation.windows,
         crossings: results.cooperation.crossings,
+        busiest_events: busiest,
+        shared_windows: shared,
         result: prepared.outcome(&results, records, None, elapsed)?.fingerprint()?,
     })
+}
+
+/// What it takes two threads to begin and end a window together when there is nothing to do.
+pub fn window_of_two_threads() -> Duration {
+    weft_fabric::cost_of_a_window(2)
 }
 
 fn decisions(topology: &Topology, results: &Results) -> u64 {

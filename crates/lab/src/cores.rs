@@ -5,7 +5,7 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use weft_fabric::{SimulationInput, Undivided};
+use weft_fabric::{LOOK_AHEAD_FROM, SHARE_FROM, SimulationInput, Undivided};
 use weft_units::Span;
 
 use crate::spec::Threads;
@@ -36,6 +36,27 @@ pub enum Cores {
         /// Threads.
         threads: NonZeroUsize,
     },
+    /// On one thread, in the groups that so many threads would work on: to count how well these would share the work.
+    AsIf(NonZeroUsize),
+}
+
+/// How the engine is to go about a run, beyond groups and threads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    pub share_from: u64,
+    pub look_ahead_from: usize,
+    pub balance_of: Option<NonZeroUsize>,
+}
+
+impl Cores {
+    pub(crate) const fn manner(self) -> Manner {
+        let usual = Manner { share_from: SHARE_FROM, look_ahead_from: LOOK_AHEAD_FROM, balance_of: None };
+        match self {
+            Self::All | Self::UpTo(_) => usual,
+            Self::Exactly { .. } => Manner { share_from: 0, look_ahead_from: 0, ..usual },
+            Self::AsIf(threads) => Manner { balance_of: Some(threads), ..usual },
+        }
+    }
 }
 
 /// On how many threads a run works, in how many groups, and why.
@@ -103,6 +124,9 @@ impl Offer {
                 let groups = groups.clamp(1, self.pieces);
                 let reason = "as it was asked for".to_owned();
                 return Decision { threads: threads.get().min(groups), groups, reason };
+            }
+            Cores::AsIf(threads) => {
+                return Decision { threads: 1, ..self.on(threads.get(), "as if there were more threads") };
             }
         };
         match asked {

@@ -19,7 +19,7 @@ use weft_traffic::Traffic;
 use weft_units::{Bytes, Span, Time};
 
 use crate::clock::{OtherThreads, Stopwatch};
-use crate::cores::{Cores, Decision, decide};
+use crate::cores::{Cores, Decision, Manner, decide};
 use crate::memory::of_machine;
 use crate::results::fingerprint::{combined, fingerprint};
 use crate::results::output::{Content, OutputError, SPEC, SUMMARY, file_of, write_directory};
@@ -212,12 +212,18 @@ impl Prepared {
             external.map(|external| |info: &SwitchInfo<'_>| SwitchScheme::External((external.make)(info)));
         let input = self.input(make.as_mut().map(|make| make as _), observe_every);
         let Decision { groups, threads, .. } = decide(self.resolved.spec.run.threads, cores, &input);
-        let (share_from, look_ahead_from) =
-            if matches!(cores, Cores::Exactly { .. }) { (0, 0) } else { (SHARE_FROM, LOOK_AHEAD_FROM) };
+        let Manner { share_from, look_ahead_from, balance_of } = cores.manner();
         let others = OtherThreads::default();
         let around = |work: &mut dyn FnMut()| others.measure(work);
-        let input =
-            SimulationInput { groups, threads, share_from, look_ahead_from, around: Some(&around), ..input };
+        let input = SimulationInput {
+            groups,
+            threads,
+            share_from,
+            look_ahead_from,
+            balance_of,
+            around: Some(&around),
+            ..input
+        };
         let wrong = |error: InputError| self.resolved.error(error);
         let mut simulation = Simulation::new(input).map_err(wrong)?;
         simulation.spool_to(Box::new(spool()));
@@ -269,6 +275,7 @@ impl Prepared {
             groups: 1,
             threads: 1,
             share_from: SHARE_FROM,
+            balance_of: None,
             look_ahead_from: LOOK_AHEAD_FROM,
             around: None,
             memory: of_machine(),

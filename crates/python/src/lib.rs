@@ -226,13 +226,16 @@ fn model(name: &str, inputs: Overrides) -> PyResult<String> {
 
 /// Measure the speed of the core on a fabric of `hosts` hosts, on so many threads: 1 to 1024.
 ///
+/// With `as_if` on one thread, in the groups of nodes that so many would work on: then it counts how well they would share the work.
+///
 /// JSON text `{"hosts", "fabric", "scheme", "transport", "flows", "active_flows", "packet_hops", "events", "cpu_s", "wall_s",
 /// "packet_hops_per_cpu_s", "memory_bytes", "memory_bytes_per_host", "memory_bytes_per_active_flow", "peak_rss_bytes",
-/// "threads", "groups", "windows", "crossings", "result"}`; `result` is a fingerprint of all tables.
+/// "threads", "groups", "windows", "crossings", "busiest_events", "shared_windows", "result"}`; `result` is a fingerprint of all
+/// tables; events of the busiest thread and windows that are shared are null without `as_if`, and in a fabric that stays whole.
 #[pyfunction]
 #[pyo3(
     name = "bench",
-    signature = (hosts: "int", scheme: "str", *, transport: "str" = "dctcp", seed: "int" = 1, threads: "int" = 1) -> "str"
+    signature = (hosts: "int", scheme: "str", *, transport: "str" = "dctcp", seed: "int" = 1, threads: "int" = 1, as_if: "bool" = false) -> "str"
 )]
 fn measure(
     py: Python<'_>,
@@ -241,8 +244,9 @@ fn measure(
     transport: &str,
     seed: u64,
     threads: u64,
+    as_if: bool,
 ) -> PyResult<String> {
-    let subject = Subject { hosts, scheme, transport, seed, threads };
+    let subject = Subject { hosts, scheme, transport, seed, threads, as_if };
     measured(py, |observer| Ok(serde_json::to_string(&weft_lab::bench::bench(subject, observer)?)))
 }
 
@@ -289,6 +293,15 @@ fn measured(
     measured?.map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))
 }
 
+/// What it takes two threads to begin and end a window of a run together when there is nothing to do, in seconds.
+///
+/// Measured now, and right on two cores that nobody else uses.
+#[pyfunction]
+#[pyo3(signature = () -> "float")]
+fn bench_window(py: Python<'_>) -> f64 {
+    py.detach(|| weft_lab::bench::window_of_two_threads().as_secs_f64())
+}
+
 /// The version of the core, such as "0.1.0".
 #[pyfunction]
 #[pyo3(signature = () -> "str")]
@@ -310,8 +323,8 @@ mod _core {
 
     #[pymodule_export]
     use super::{
-        Progress, RunResult, SpecError, Table, catalog, contenders, measure, measure_memory, model, observe,
-        resolve, results_version, run, schema, version,
+        Progress, RunResult, SpecError, Table, bench_window, catalog, contenders, measure, measure_memory,
+        model, observe, resolve, results_version, run, schema, version,
     };
 
     /// Gives errors that are raised in Python their parts, too.

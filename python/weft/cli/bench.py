@@ -43,6 +43,14 @@ def bench(
             show_default=False,
         ),
     ] = None,
+    predict: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,...",
+            help="Predict instead what so many cores would give, from runs on one: 8,16,32,64.",
+            show_default=False,
+        ),
+    ] = None,
     repeat: Annotated[int, typer.Option(min=1, metavar="N", help="With --threads: runs of each number, by turns.")] = 3,
     memory: Annotated[
         bool, typer.Option("--memory", help="Measure memory and set-up, each size in a process of its own.")
@@ -65,6 +73,10 @@ def bench(
     With `--threads`, each run is done on each number of threads: wall-clock time and CPU time, what share of
     packet-hops goes from one group of nodes to another, and a check that all give the same results.
 
+    With `--predict`, each run is done on one core in the groups of nodes that so many cores would work on, and
+    what these would take is predicted: from how evenly they would share the work, what mail costs, and how long two
+    cores take to find each other.
+
     **Examples**
 
     - `weft bench`
@@ -72,15 +84,18 @@ def bench(
     - `weft bench --hosts 128 --all-schemes`
     - `weft bench --hosts 128 --schemes ecmp --transport mptcp`
     - `weft bench --threads 1,2 --schemes ecmp`
+    - `weft bench --predict 8,16,32,64 --schemes ecmp`
     - `weft bench --memory --hosts 1024 --flows 10000000`
     """
     from weft import _core
     from weft.catalog import entries, entry
     from weft.cli.bench_memory import measure_memory, print_memory
+    from weft.cli.bench_predict import measure_and_predict, print_predicted
     from weft.cli.bench_threads import measure_threads, print_threads
 
-    if memory and threads is not None:
-        raise SpecError("--memory, --threads: one of them at a time")
+    asked = {"--memory": memory, "--threads": threads is not None, "--predict": predict is not None}
+    if sum(asked.values()) > 1:
+        raise SpecError(f"{', '.join(name for name in asked if asked[name])}: one of them at a time")
     if flows is not None and not memory:
         raise SpecError("--flows: only --memory asks for a number of flows")
     carrier = entry("transports", transport).name
@@ -104,6 +119,13 @@ def bench(
             print_json(compared)
         else:
             print_threads(data(), compared, repeat)
+        return
+    if predict is not None:
+        predicted = measure_and_predict(sizes, names, carrier, _numbers(predict, "--predict", "cores, such as 8,16"))
+        if json:
+            print_json(predicted)
+        else:
+            print_predicted(data(), predicted)
         return
     rows: list[dict[str, Any]] = []
     for size in sizes:

@@ -39,6 +39,7 @@ pub use observer::Observation;
 pub use paths::PathTotal;
 pub use records::{FlowRecords, Spool};
 pub use results::{Cooperation, FlowRecord, LinkTotals, MemoryUse, Results, Retransmissions, SchemeCounter};
+pub use run::cost_of_a_window;
 pub use sampler::{LinkSample, MOST_ROWS, Samples};
 pub use simulation::{
     Around, Ending, InputError, LOOK_AHEAD_FROM, Progress, SHARE_FROM, Simulation, SimulationInput, Status,

@@ -116,6 +116,9 @@ pub struct Cooperation {
     pub windows: u64,
     /// Packets that went from one group to another.
     pub crossings: u64,
+    /// Events of the busiest of so many threads as [`super::SimulationInput::balance_of`] says, had they shared the windows, and how
+    /// many windows they would have shared; none if nobody asked, or there is one group.
+    pub busiest: Option<(u64, u64)>,
 }
 
 /// What a run leaves behind.

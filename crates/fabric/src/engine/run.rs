@@ -3,6 +3,7 @@
 //! The fabric is one group, or several that work window by window: see [`super::group`]. What concerns the whole fabric at an
 //! instant (a fault, what is learned of it, a sample) stands in an agenda, and the groups work up to it.
 
+mod balance;
 mod begin;
 mod crew;
 mod days;
@@ -26,6 +27,7 @@ use super::records::Records;
 use super::sampler::{Rest, Sampler};
 use super::simulation::{Around, Ending, Progress, Status};
 use super::tables::Knowledge;
+pub use balance::cost_of_a_window;
 use crew::locked;
 use days::Days;
 

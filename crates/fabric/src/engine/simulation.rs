@@ -1,5 +1,7 @@
 //! A simulation: what it depends on, how far it is, and what it leaves behind.
 
+use std::num::NonZeroUsize;
+
 use thiserror::Error;
 use weft_balance::{BalancerSpec, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_topology::{Cut, FaultEvent, Parts, Topology, Whole};
@@ -40,6 +42,8 @@ pub struct SimulationInput<'a> {
     /// Threads share the work of a window if there were at least so many events in the one before: below, sharing costs more than it
     /// saves. Results do not depend on it.
     pub share_from: u64,
+    /// Where one thread works on several groups: count how well so many would share the windows.
+    pub balance_of: Option<NonZeroUsize>,
     /// With so many links in the fabric, what events need of memory is asked for before it is their turn: usually [`LOOK_AHEAD_FROM`].
     /// No result depends on it.
     pub look_ahead_from: usize,

@@ -138,6 +138,7 @@ impl<'a> Run<'a> {
             groups: self.groups,
             threads: self.threads,
             share_from: 0,
+            balance_of: None,
             // Looking ahead moves no result, nor do groups.
             look_ahead_from: if self.groups > 1 { 0 } else { usize::MAX },
             around: None,

@@ -26,6 +26,7 @@ fn a_run_that_is_over_stays_over_and_its_clock_stands() {
         groups: 1,
         threads: 1,
         share_from: weft_fabric::SHARE_FROM,
+        balance_of: None,
         look_ahead_from: weft_fabric::LOOK_AHEAD_FROM,
         around: None,
         memory: None,

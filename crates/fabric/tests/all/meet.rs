@@ -188,6 +188,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         groups: 1,
         threads: 1,
         share_from: weft_fabric::SHARE_FROM,
+        balance_of: None,
         look_ahead_from: weft_fabric::LOOK_AHEAD_FROM,
         around: None,
         memory: None,

@@ -105,18 +105,13 @@ impl<'a, T: Transports> Engine<'a, T> {
             trace_flows: input.trace_flows,
             finite,
         };
-        let mut places = vec![(0, 0); topology.links.len()];
-        let groups: Vec<Mutex<Group<'a, T>>> = (0..)
-            .zip(sites(topology, parts.as_ref()))
-            .map(|(number, site)| {
-                for link in 0..site.link_count() as u32 {
-                    places[site.number(link) as usize] = (number, link);
-                }
-                Mutex::new(maker.group(number, site))
-            })
-            .collect();
+        let sites = sites(topology, parts.as_ref());
+        let places = places(topology, &sites);
+        let groups: Vec<Mutex<Group<'a, T>>> =
+            (0..).zip(sites).map(|(number, site)| Mutex::new(maker.group(number, site))).collect();
         let threads = input.threads.clamp(1, groups.len());
         let days = parts.map(|parts| Days::new(parts.lookahead, groups.len(), threads, input.share_from));
+        let days = days.map(|days| days.balanced_over(input.balance_of));
         let mut engine = Self {
             topology,
             groups,
@@ -164,6 +159,17 @@ fn sites<'a>(topology: &'a Topology, parts: Option<&Parts>) -> Vec<Site<'a>> {
             parts.parts.iter().map(|part| Site::part(topology, part, parts.split.clone())).collect()
         }
     }
+}
+
+/// By link of the fabric: its group, and its number there.
+fn places(topology: &Topology, sites: &[Site<'_>]) -> Vec<(u32, u32)> {
+    let mut places = vec![(0, 0); topology.links.len()];
+    for (number, site) in (0..).zip(sites) {
+        for link in 0..site.link_count() as u32 {
+            places[site.number(link) as usize] = (number, link);
+        }
+    }
+    places
 }
 
 /// Makes groups, in the order of their hosts.

@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use weft_transport::Transports;
 use weft_units::{Span, Time};
 
+use super::balance::Balance;
 use super::turns::Turns;
 use crate::engine::event_set::EventKey;
 use crate::engine::group::Group;
@@ -136,11 +137,23 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
     }
 
     /// The leader does all of a window himself: there is too little to do.
-    pub fn lead_alone(&self, window: Window, outbox: &mut Outbox) -> Report {
+    pub fn lead_alone(
+        &self,
+        window: Window,
+        outbox: &mut Outbox,
+        mut balance: Option<&mut Balance>,
+    ) -> Report {
         let _alarm = Alarm(&self.failed);
         let mut sum = Report::NONE;
         for group in 0..self.groups.len() {
-            sum.add(self.work_on(group, window, outbox));
+            let report = self.work_on(group, window, outbox);
+            if let Some(balance) = &mut balance {
+                balance.note(report.done);
+            }
+            sum.add(report);
+        }
+        if let Some(balance) = balance {
+            balance.end_window();
         }
         sum.add(self.send(0, outbox));
         sum

@@ -1,5 +1,6 @@
 //! Several groups, day by day: on each day every group works by itself, and what it sends to others arrives on a later day.
 
+use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
 use weft_packet::Packet;
@@ -8,6 +9,7 @@ use weft_transport::Transports;
 use weft_units::{Span, Time};
 
 use super::Engine;
+use super::balance::Balance;
 use super::crew::{Board, Slot, Window};
 use crate::engine::event_set::EventKey;
 use crate::engine::group::Group;
@@ -25,6 +27,8 @@ pub(super) struct Days {
     pub share_from: u64,
     /// How many windows there were.
     pub windows: u64,
+    /// How well more threads would share them, if somebody asks.
+    pub balance: Option<Balance>,
 }
 
 /// What came of some work.
@@ -44,7 +48,14 @@ impl Days {
             outboxes: (0..threads).map(|_| Outbox::new(groups)).collect(),
             share_from,
             windows: 0,
+            balance: None,
         }
+    }
+
+    /// The same, counting how well so many threads would share the windows, if that is asked.
+    pub fn balanced_over(self, threads: Option<NonZeroUsize>) -> Self {
+        let balance = threads.map(|threads| Balance::new(threads.get(), self.share_from));
+        Self { balance, ..self }
     }
 }
 
@@ -90,7 +101,7 @@ impl<T: Transports> Engine<'_, T> {
         let mut work = Work { done: 0, is_over: true };
         let Some(days) = &mut self.days else { return work };
         let finite = if self.finite == 0 { usize::MAX } else { self.finite };
-        let Days { slots, outboxes, length, share_from, windows } = days;
+        let Days { slots, outboxes, length, share_from, windows, balance } = days;
         let (threads, share_from, mut before) = (outboxes.len(), *share_from, *share_from);
         let around = self.around;
         let board = Board::new(&self.groups, slots, &self.plan, outboxes.len());
@@ -100,8 +111,11 @@ impl<T: Transports> Engine<'_, T> {
                 let window = Window::of_day(begin, *length, limit);
                 // One window has about as many events as the one before.
                 let shares = threads > 1 && before >= share_from;
-                let report =
-                    if shares { board.lead(window, outbox) } else { board.lead_alone(window, outbox) };
+                let report = if shares {
+                    board.lead(window, outbox)
+                } else {
+                    board.lead_alone(window, outbox, balance.as_mut())
+                };
                 (before, work.done) = (report.done, work.done + report.done);
                 *windows += 1;
                 // What is left at the limit's own instant is not before it.

@@ -8,6 +8,7 @@ use weft_traffic::Flow;
 use weft_transport::{Multipath, ReceiverOf, SenderOf, Transports};
 use weft_units::Time;
 
+use super::balance::Balance;
 use super::{Engine, inner};
 use crate::engine::group::Group;
 use crate::engine::host::{Host, HostLog, Plan, Receiver, Sender};
@@ -106,6 +107,7 @@ impl<T: Transports> Engine<'_, T> {
             threads: days.outboxes.len(),
             windows: days.windows,
             crossings: days.outboxes.iter().map(Outbox::sent).sum(),
+            busiest: days.balance.as_ref().map(Balance::sums),
         })
     }
 

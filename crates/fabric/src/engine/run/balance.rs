@@ -1,0 +1,146 @@
+//! How well several threads would share the windows of a run that one thread works on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::turns::Turns;
+
+/// What the busiest of several threads would have done, window by window, if all events took the same time.
+#[derive(Debug)]
+pub struct Balance {
+    threads: usize,
+    share_from: u64,
+    /// Events of each group in the window that goes on.
+    groups: Vec<u64>,
+    /// Events of the busiest thread, of all windows before.
+    busiest: u64,
+    /// Windows that would have been shared.
+    shared: u64,
+    /// Events of the window before.
+    before: u64,
+}
+
+impl Balance {
+    /// Of so many threads, at least one, that share a window if there were at least `share_from` events in the one before.
+    pub const fn new(threads: usize, share_from: u64) -> Self {
+        Self { threads, share_from, groups: Vec::new(), busiest: 0, shared: 0, before: share_from }
+    }
+
+    /// The next group did so many events in this window.
+    pub fn note(&mut self, events: u64) {
+        self.groups.push(events);
+    }
+
+    /// The window is over.
+    pub fn end_window(&mut self) {
+        let all: u64 = self.groups.iter().sum();
+        if self.before >= self.share_from {
+            self.shared += 1;
+            self.busiest += busiest(&self.groups, self.threads);
+        } else {
+            self.busiest += all;
+        }
+        self.before = all;
+        self.groups.clear();
+    }
+
+    /// Events of the busiest thread in all windows, and how many windows threads would have shared.
+    pub const fn sums(&self) -> (u64, u64) {
+        (self.busiest, self.shared)
+    }
+}
+
+/// How much the busiest thread does, if each takes the groups of its own share first and then those that are left of the others': see
+/// [`Turns`].
+fn busiest(groups: &[u64], threads: usize) -> u64 {
+    let first = |thread: usize| thread * groups.len() / threads;
+    let mut left: Vec<_> = (0..threads).map(|thread| first(thread)..first(thread + 1)).collect();
+    let mut done = vec![0; threads];
+    for _ in groups {
+        let thread = (0..threads).min_by_key(|&thread| done[thread]).unwrap_or(0);
+        let next = (thread..thread + threads).find_map(|share| left[share % threads].next());
+        done[thread] += next.map_or(0, |group| groups[group]);
+    }
+    done.into_iter().max().unwrap_or(0)
+}
+
+/// What it takes so many threads, at least one, to begin a window together and to end it when there is nothing to do: until the last
+/// one has come. Measured now, and right on cores that nobody else uses.
+pub fn cost_of_a_window(threads: usize) -> Duration {
+    const WINDOWS: u32 = 100_000;
+    let turns = Turns::new(threads, threads, ());
+    // Each takes the one group of its own share: who took those of others would not wait for anybody.
+    let work = |thread: usize| turns.finish(turns.take(thread, &mut { thread }).into_iter().count());
+    let gone = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for thread in 1..threads {
+            let (turns, work, gone) = (&turns, &work, &gone);
+            scope.spawn(move || {
+                let mut seen = 0;
+                while !gone.load(Ordering::Relaxed) {
+                    if turns.begun() > seen {
+                        seen = turns.begun();
+                        work(thread);
+                    } else {
+                        std::hint::spin_loop();
+                    }
+                }
+            });
+        }
+        let begin = Instant::now();
+        for _ in 0..WINDOWS {
+            turns.begin(());
+            work(0);
+            while !turns.are_done() {
+                std::hint::spin_loop();
+            }
+        }
+        gone.store(true, Ordering::Relaxed);
+        begin.elapsed() / WINDOWS
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn equal_groups_are_shared_evenly_and_one_large_group_is_not_shared() {
+        assert_eq!(busiest(&[10; 8], 4), 20);
+        assert_eq!(busiest(&[10; 8], 1), 80);
+        assert_eq!(
+            busiest(&[70, 1, 1, 1], 2),
+            70,
+            "who has done his own share takes what is left of the other's"
+        );
+        assert_eq!(busiest(&[5, 5], 4), 5, "two groups are no work for four");
+    }
+
+    #[test]
+    fn a_window_after_one_with_little_to_do_is_not_shared() {
+        let mut balance = Balance::new(2, 10);
+        for window in [[5, 4], [6, 6], [6, 6]] {
+            for events in window {
+                balance.note(events);
+            }
+            balance.end_window();
+        }
+        // The first is shared, the second follows on nine events, the third on twelve.
+        assert_eq!(balance.sums(), (5 + 12 + 6, 2));
+    }
+
+    proptest! {
+        #[test]
+        fn the_busiest_does_at_least_its_part_and_at_most_one_group_more(
+            groups in prop::collection::vec(0u64..100, 1..40),
+            threads in 1usize..10,
+        ) {
+            let found = busiest(&groups, threads);
+            let (all, most): (u64, u64) = (groups.iter().sum(), groups.iter().copied().max().unwrap_or(0));
+            let part = all.div_ceil(threads as u64);
+            prop_assert!(found >= part.max(most) && found <= part + most, "{found}");
+        }
+    }
+}
