@@ -22,7 +22,6 @@ impl<'a, T: Transports> Group<'a, T> {
         let network = &self.network;
         let links =
             || network.events.crowd().iter().filter_map(|&(_, link)| network.links.get(link as usize));
-        links().for_each(|link| network.pool.warm(link.head));
         for link in links() {
             let packet = &network.pool[link.head];
             network.pool.warm(packet.next);

@@ -14,7 +14,7 @@ use weft_units::{Span, Time};
 use super::fetch::fetch;
 use super::link::Link;
 use super::mail::Posted;
-use super::pool::PacketIndex;
+use super::pool::{PacketIndex, Pool};
 
 mod key;
 mod near;
@@ -206,7 +206,7 @@ impl EventSet {
     /// instructions a hop.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    pub fn pop<const LOOK_AHEAD: bool>(&mut self, links: &mut [Link]) -> Option<(Time, Next)> {
+    pub fn pop<const LOOK_AHEAD: bool>(&mut self, links: &mut [Link], pool: &Pool) -> Option<(Time, Next)> {
         loop {
             if let Some(&(time, link)) = self.batch.get(self.next) {
                 if time < self.stop {
@@ -236,7 +236,7 @@ impl EventSet {
                     return Some((Time::from_ps(time), Next::Arrival(link)));
                 }
             }
-            self.load(links, link);
+            self.load(links, link, pool);
             if LOOK_AHEAD {
                 self.begin_walk(links);
                 self.is_crowd = self.batch.len() >= CROWD;
@@ -344,7 +344,7 @@ impl EventSet {
     }
 
     /// The next event's time and key, whatever the limit; none if nothing is pending.
-    pub fn peek(&mut self, links: &[Link]) -> Option<(Time, EventKey)> {
+    pub fn peek(&mut self, links: &[Link], pool: &Pool) -> Option<(Time, EventKey)> {
         let mail = self
             .mail
             .get(self.next_mail)
@@ -358,7 +358,7 @@ impl EventSet {
                 let link = std::mem::replace(&mut self.slots[index], NONE);
                 self.clear_occupied(index);
                 self.loaded = slot;
-                self.load(links, link);
+                self.load(links, link, pool);
             }
         }
         let arrival = self.batch.get(self.next);
@@ -423,14 +423,15 @@ impl EventSet {
         Some(self.loaded + 1 + ((index + SLOTS - from) % SLOTS) as u64)
     }
 
-    /// Moves the events of a slot's list into the batch, in order.
+    /// Moves the events of a slot's list into the batch, in order, and asks for the packets that arrive.
     #[inline]
-    fn load(&mut self, links: &[Link], first: u32) {
+    fn load(&mut self, links: &[Link], first: u32, pool: &Pool) {
         self.batch.clear();
         self.next = 0;
         let (mut number, mut timers) = (first, 0);
         while number != NONE {
             let (time, next) = if let Some(link) = links.get(number as usize) {
+                pool.warm(link.head);
                 (link.head_arrive, link.wheel_next)
             } else {
                 timers += 1;

@@ -117,7 +117,9 @@ impl<'a, T: Transports> Group<'a, T> {
     fn advance_and_look<const AHEAD: bool>(&mut self, plan: &Plan<'a, T>, budget: u64) -> u64 {
         let mut done = 0;
         while done < budget {
-            let Some((time, event)) = self.network.events.pop::<AHEAD>(&mut self.network.links) else {
+            let Some((time, event)) =
+                self.network.events.pop::<AHEAD>(&mut self.network.links, &self.network.pool)
+            else {
                 if !(AHEAD && self.network.events.take_crowd()) {
                     break;
                 }
@@ -202,7 +204,7 @@ impl<'a, T: Transports> Group<'a, T> {
 
     /// What comes next here, whatever the limit, on the day that has begun.
     pub fn peek(&mut self) -> Option<(Time, EventKey)> {
-        self.network.events.peek(&self.network.links)
+        self.network.events.peek(&self.network.links, &self.network.pool)
     }
 
     /// Takes in mail from other groups.

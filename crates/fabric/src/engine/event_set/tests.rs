@@ -10,10 +10,10 @@ fn links(count: usize) -> Vec<Link> {
 /// The next event, as whoever looks ahead or does not takes it out.
 fn pop(events: &mut EventSet, links: &mut [Link]) -> Option<(Time, Next)> {
     if !events.looks_ahead() {
-        return events.pop::<false>(links);
+        return events.pop::<false>(links, &Pool::default());
     }
     loop {
-        let popped = events.pop::<true>(links);
+        let popped = events.pop::<true>(links, &Pool::default());
         if popped.is_some() || !events.take_crowd() {
             return popped;
         }

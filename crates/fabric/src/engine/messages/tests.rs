@@ -41,7 +41,9 @@ fn to(peer: u16) -> Message {
 /// Lets everything arrive; what reached hosts, with the host and the time.
 fn arrivals(network: &mut Network<'_>) -> Vec<(HostId, Time, u16, Message)> {
     let mut arrived = Vec::new();
-    while let Some((time, Next::Arrival(link))) = network.events.pop::<false>(&mut network.links) {
+    while let Some((time, Next::Arrival(link))) =
+        network.events.pop::<false>(&mut network.links, &network.pool)
+    {
         network.now = time;
         if let Arrived::AtHost(index) = network.arrive(link) {
             let packet = network.consume(index);

@@ -52,7 +52,7 @@ fn packet(kind: Kind, wire_bytes: u16, seq: u32) -> Packet {
 /// Runs up to `until`: when each packet left host 0 (its first bit), what it was, and its number.
 fn departures(network: &mut Network<'_>, until: u64) -> Vec<(u64, Kind, u32)> {
     let mut seen = Vec::new();
-    while let Some((time, next)) = network.events.pop::<false>(&mut network.links) {
+    while let Some((time, next)) = network.events.pop::<false>(&mut network.links, &network.pool) {
         if time.as_ps() > until {
             break;
         }
