@@ -234,10 +234,12 @@ def test_bench_measures_memory_of_a_fabric_and_of_flows_that_are_over(weft_comma
     (row,) = weft_command(*memory, "--flows", "200000", "--json").json()
     assert (row["hosts"], row["links"], row["flows"], row["scheme"]) == (16, 48, 200_000, "ecmp")
     assert row["setup_cpu_s"] > 0 and row["bytes_per_link"] > 64 and row["bytes_per_active_flow"] > 0
-    assert row["peak_rss_bytes"] > row["setup_bytes"] > 0
+    # So small a fabric may fit into memory that is in use again.
+    assert row["peak_rss_bytes"] > row["setup_bytes"] >= 0
     assert_refused(weft_command(*memory, "--flows", "1000"), tmp_path, "200000")
-    (row,) = weft_command(*memory, "--flows", "0", "--json").json()
+    (row,) = weft_command("bench", "--memory", "--hosts", "1024", "--flows", "0", "--json").json()
     assert row["setup_cpu_s"] > 0 and row["bytes_per_finished_flow"] is None
+    assert row["peak_rss_bytes"] > row["setup_bytes"] > 1024 * row["bytes_per_host"] > 0
     assert_refused(weft_command("bench", "--flows", "200000"), tmp_path, "--memory")
 
 

@@ -89,7 +89,7 @@ def test_explain_says_on_how_many_threads_a_run_works_and_why(weft_command: Weft
     one_leaf = said("--set", "fabric.leaves=1", *within, "--set", "run.threads=2")
     assert one_leaf == "1 thread: without its highest switches the fabric is still in one piece"
     asked = weft_command("explain", "--jobs", "2", "--set", "run.threads=2", "--json").json()
-    assert asked["cores"]["groups"] == 8
+    assert asked["cores"]["groups"] == 2
 
 
 def test_less_than_one_core_is_refused(weft_command: Weft) -> None:

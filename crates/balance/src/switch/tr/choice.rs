@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// Algorithm 1 as it stands: every uplink is looked at.
+    /// TR Alg. 1 as it stands: every uplink is looked at.
     fn plain(ports: &[PortId], takes: &[Span], now: Time, last: Last, shorts: Option<&[u32]>) -> Choice {
         let overtakes = |takes: Span| now + takes <= last.tnl;
         let behind_last = |port: PortId| {
