@@ -11,11 +11,11 @@ use std::collections::BinaryHeap;
 
 use weft_units::{Span, Time};
 
-use super::fetch::fetch;
 use super::link::Link;
 use super::mail::Posted;
 use super::pool::{PacketIndex, Pool};
 
+mod crowd;
 mod key;
 mod near;
 
@@ -244,49 +244,6 @@ impl EventSet {
                     return None;
                 }
             }
-        }
-    }
-
-    /// Makes slots as wide as this at least, in ps, and lets [`Self::pop`] stop before one with many events if it is told to: for a
-    /// fabric that is far larger than the caches. Before the first event.
-    pub fn look_ahead(&mut self, width_ps: u64) {
-        self.shift = self.shift.max(width_ps.next_power_of_two().trailing_zeros());
-        self.looks_ahead = true;
-    }
-
-    /// Whether it does that.
-    #[inline]
-    pub const fn looks_ahead(&self) -> bool {
-        self.looks_ahead
-    }
-
-    /// Whether [`Self::pop`] gave nothing because many events are close: they come when it is called again. True once for each
-    /// crowd.
-    pub const fn take_crowd(&mut self) -> bool {
-        std::mem::replace(&mut self.is_crowd, false)
-    }
-
-    /// The events of the slot that has just been loaded.
-    pub fn crowd(&self) -> &[(u64, u32)] {
-        &self.batch
-    }
-
-    /// Begins to ask for the links of the slot behind the loaded one.
-    fn begin_walk(&mut self, links: &[Link]) {
-        self.ahead = self.slots[(self.loaded + 1) as usize % SLOTS];
-        if let Some(link) = links.get(self.ahead as usize) {
-            fetch(link);
-        }
-    }
-
-    /// Asks for one more link of that slot: the one before has come by now, and says which it is.
-    #[inline(always)]
-    #[allow(clippy::inline_always)]
-    fn walk(&mut self, links: &[Link]) {
-        let Some(link) = links.get(self.ahead as usize) else { return };
-        self.ahead = link.wheel_next;
-        if let Some(next) = links.get(self.ahead as usize) {
-            fetch(next);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Links, switches and the packets on them: everything but the endpoints.
 
 mod begin;
+mod counts;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use super::switch::Deeds;
 use super::tables::Tables;
 use super::tracer::Tracer;
 pub use begin::NetworkFacts;
+pub use counts::PacketCounts;
 
 /// What happened to packets on a link, apart from being sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,39 +50,6 @@ pub struct LinkLook {
     pub rate: Rate,
     /// Bytes that are queued now, and the most since somebody last looked.
     pub backlogs: (u64, u64),
-}
-
-/// Packets in the whole fabric, from the beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PacketCounts {
-    /// Put into a host's queue, or into a switch's by its scheme.
-    pub sent: u64,
-    /// Taken out at a host, or at a switch whose scheme it was for.
-    pub delivered: u64,
-    /// Dropped or lost anywhere.
-    pub dropped: u64,
-    /// Of these, dropped at a switch that had no way to their destination: on no link's account. Without credits.
-    pub unroutable: u64,
-    /// Of these, credits: their loss is how a receiver learns of congestion.
-    pub credits_dropped: u64,
-    /// Arrivals at the far end of a link.
-    pub hops: u64,
-    /// Bytes of packets of schemes, on every link that they took.
-    pub control_bytes: u64,
-}
-
-impl PacketCounts {
-    /// Adds those of another part.
-    pub fn add(&mut self, other: &Self) {
-        let Self { sent, delivered, dropped, unroutable, credits_dropped, hops, control_bytes } = *other;
-        self.sent += sent;
-        self.delivered += delivered;
-        self.dropped += dropped;
-        self.unroutable += unroutable;
-        self.credits_dropped += credits_dropped;
-        self.hops += hops;
-        self.control_bytes += control_bytes;
-    }
 }
 
 /// What becomes of what arrives.

@@ -1,0 +1,34 @@
+//! What became of all packets.
+
+/// Packets in the whole fabric, from the beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PacketCounts {
+    /// Put into a host's queue, or into a switch's by its scheme.
+    pub sent: u64,
+    /// Taken out at a host, or at a switch whose scheme it was for.
+    pub delivered: u64,
+    /// Dropped or lost anywhere.
+    pub dropped: u64,
+    /// Of these, dropped at a switch that had no way to their destination: on no link's account. Without credits.
+    pub unroutable: u64,
+    /// Of these, credits: their loss is how a receiver learns of congestion.
+    pub credits_dropped: u64,
+    /// Arrivals at the far end of a link.
+    pub hops: u64,
+    /// Bytes of packets of schemes, on every link that they took.
+    pub control_bytes: u64,
+}
+
+impl PacketCounts {
+    /// Adds those of another part.
+    pub fn add(&mut self, other: &Self) {
+        let Self { sent, delivered, dropped, unroutable, credits_dropped, hops, control_bytes } = *other;
+        self.sent += sent;
+        self.delivered += delivered;
+        self.dropped += dropped;
+        self.unroutable += unroutable;
+        self.credits_dropped += credits_dropped;
+        self.hops += hops;
+        self.control_bytes += control_bytes;
+    }
+}
