@@ -125,6 +125,23 @@ def observe(
     `time_constant`, at most 1). Both times are texts with a unit, such as "1ms". The rest is as for `run`.
     """
 
+def record(
+    spec: str,
+    *,
+    base_dir: str = ...,
+    overrides: collections.abc.Sequence[tuple[str, str]] = ...,
+    seed: int | None = None,
+    progress: collections.abc.Callable[[Progress], None] | None = None,
+    origin: str = ...,
+    contender: str | None = None,
+    most: int,
+) -> str:
+    """Run a spec (TOML text) and return what the load balancer was told, saw, drew and decided at every switch.
+
+    JSON text `{"scheme", "rack_of_host", "switches": [{"switch", "tier", "ports", "neighbour_tiers", "calls", "beyond"}]}`: the calls of a
+    switch end with its decision number `most`, and `beyond` says how many came behind it. The rest is as for `run`.
+    """
+
 def resolve(
     spec: str,
     *,

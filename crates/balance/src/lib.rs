@@ -13,6 +13,7 @@ mod edge_api;
 mod every_scheme;
 pub mod flowlet;
 pub mod model;
+pub mod recording;
 mod registry;
 pub mod switch;
 mod switch_api;

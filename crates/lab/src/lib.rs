@@ -14,6 +14,7 @@ mod memory;
 pub mod model;
 pub mod observe;
 pub mod presets;
+pub mod record;
 pub mod results;
 mod rows;
 pub mod run;

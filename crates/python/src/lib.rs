@@ -191,6 +191,46 @@ fn observe(
     }
 }
 
+/// Run a spec (TOML text) and return what the load balancer was told, saw, drew and decided at every switch.
+///
+/// JSON text `{"scheme", "rack_of_host", "switches": [{"switch", "tier", "ports", "neighbour_tiers", "calls", "beyond"}]}`: the calls of a
+/// switch end with its decision number `most`, and `beyond` says how many came behind it. The rest is as for `run`.
+#[pyfunction]
+#[pyo3(signature = (
+    spec: "str", *, base_dir: "str" = PathBuf::from("."),
+    overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
+    progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
+    contender: "str | None" = None, most: "int",
+) -> "str")]
+#[allow(clippy::too_many_arguments)]
+fn record(
+    py: Python<'_>,
+    spec: String,
+    base_dir: PathBuf,
+    overrides: Overrides,
+    seed: Option<Bound<'_, PyAny>>,
+    progress: Option<Bound<'_, PyAny>>,
+    origin: String,
+    contender: Option<&str>,
+    most: usize,
+) -> PyResult<String> {
+    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let progress = progress.map(Bound::unbind);
+    let failure = Failure::default();
+    let recorded = guarded(|| {
+        py.detach(|| {
+            let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
+            Prepared::new(&source)?.record(&mut observer, most)
+        })
+        .map_err(|error: RunError| run_error(&error))
+    });
+    if let Some(error) = failure.get(py) {
+        return Err(error);
+    }
+    let text = serde_json::to_string(&recorded?);
+    text.map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))
+}
+
 /// The JSON Schema of the whole spec, as text.
 #[pyfunction]
 #[pyo3(signature = () -> "str")]
@@ -324,7 +364,7 @@ mod _core {
     #[pymodule_export]
     use super::{
         Progress, RunResult, SpecError, Table, bench_window, catalog, contenders, measure, measure_memory,
-        model, observe, resolve, results_version, run, schema, version,
+        model, observe, record, resolve, results_version, run, schema, version,
     };
 
     /// Gives errors that are raised in Python their parts, too.

@@ -39,7 +39,7 @@ pub enum Purpose {
 }
 
 /// A stream of random numbers that only its owner draws from.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream(Xoshiro256PlusPlus);
 
 /// Scrambles 64 bits: the finaliser of `SplitMix64`. Every output bit depends on every input bit.

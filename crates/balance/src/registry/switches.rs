@@ -86,6 +86,14 @@ macro_rules! switch_schemes {
                 }
             }
 
+            /// As [`SwitchBalancer::settings`]; none of a scheme from outside.
+            pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.settings(set),)*
+                    Self::External(_) => {}
+                }
+            }
+
             /// As [`SwitchBalancer::state_bytes`].
             pub fn state_bytes(&self) -> u64 {
                 match self {

@@ -245,6 +245,12 @@ impl SwitchBalancer for Drill {
         }
     }
 
+    fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        set("samples", 0, self.samples as u64);
+        set("remembered", 0, self.remembered as u64);
+        set("is_per_rack", 0, u64::from(self.per_rack));
+    }
+
     /// Two bytes a remembered port.
     fn state_bytes(&self) -> u64 {
         self.memory.len() as u64 * 2

@@ -122,6 +122,11 @@ impl SwitchBalancer for Ecmp {
         Some(self.place(entropy, hops))
     }
 
+    fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        set("hash_seed", 0, self.seed);
+        set("is_symmetric", 0, u64::from(self.symmetric.is_some()));
+    }
+
     fn state_bytes(&self) -> u64 {
         0
     }

@@ -70,6 +70,13 @@ impl<P: Pauses> Flowlets<P> {
         self.entries[slot.index] = slot.stamp << Self::PORT_BITS | (u64::from(port.0) + 1);
     }
 
+    /// What a controller writes into the switch for it: see [`SwitchBalancer::settings`](crate::SwitchBalancer::settings).
+    pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        set("hash_seed", 0, self.seed);
+        set("entries", 0, self.entries.len() as u64);
+        set("pause_limit", 0, self.pauses.limit());
+    }
+
     /// Eight bytes an entry: a time stamp of 48 bits and a port of 16.
     pub fn state_bytes(&self) -> u64 {
         self.entries.len() as u64 * 8

@@ -339,6 +339,16 @@ impl SwitchBalancer for Lbt {
         self.period = self.period.wrapping_add(1);
     }
 
+    fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        set("hash_seed", 0, self.seed);
+        set("entries", 0, self.entries.len() as u64);
+        set("long_after", 0, self.long_after.into());
+        set("forget", 0, self.forget.into());
+        set("period", 0, self.period.into());
+        set("threshold", 0, self.thresholds[0]);
+        set("threshold", 1, self.thresholds[1]);
+    }
+
     /// Twelve bytes an entry; three counts of 4 bytes and three of 8; two thresholds of 4 bytes, and the period.
     fn state_bytes(&self) -> u64 {
         self.entries.len() as u64 * Entry::BYTES + 48

@@ -73,6 +73,10 @@ impl SwitchBalancer for LetFlow {
         index
     }
 
+    fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        self.flowlets.settings(set);
+    }
+
     fn state_bytes(&self) -> u64 {
         self.flowlets.state_bytes()
     }

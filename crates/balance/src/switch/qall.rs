@@ -227,6 +227,17 @@ impl SwitchBalancer for Qall {
         state.reschedule(changed, &mut self.common);
     }
 
+    fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        self.common.settings(set);
+        for (port, state) in self.ports.iter().enumerate() {
+            set("full", port as u32, state.full);
+        }
+        set("is_by_flowlet", 0, u64::from(self.flowlets.is_some()));
+        if let Some(table) = &self.flowlets {
+            table.settings(set);
+        }
+    }
+
     /// For each port to a switch, at the decision 16 bits of L, 48 of T and 8 of V, as in a clone, and at the queue two
     /// times of 48 bits, the last occupancy of 16 and the trend of 8; eight bytes an entry of the flowlet table.
     fn state_bytes(&self) -> u64 {

@@ -114,6 +114,10 @@ impl SwitchBalancer for QallPoly {
         self.0.port_changed(cx, port);
     }
 
+    fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        self.0.settings(set);
+    }
+
     fn state_bytes(&self) -> u64 {
         self.0.state_bytes()
     }

@@ -324,6 +324,17 @@ impl SwitchBalancer for Tr {
         hops.index_of(port).unwrap_or_default()
     }
 
+    fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        self.ecmp.settings(set);
+        set("is_leaf", 0, u64::from(self.rack.is_some()));
+        set("rack", 0, self.rack.unwrap_or_default().into());
+        set("believe_ps", 0, self.believe.as_ps());
+        set("spine_buffer", 0, self.spine_buffer);
+        set("code_bits", 0, self.code_bits.into());
+        self.flows.settings(set);
+        self.ways.settings(set);
+    }
+
     /// What [`Flows`] keeps; a delay, a rate, a code and a time (24 bytes) by rack and port; by port a counter, and the
     /// delay and the rate of the cable (4 and 16 bytes).
     fn state_bytes(&self) -> u64 {

@@ -94,6 +94,16 @@ pub struct Common {
     pub decision_delay: u64,
 }
 
+impl Common {
+    /// What a controller writes into the switch: see [`SwitchBalancer::settings`](crate::SwitchBalancer::settings).
+    pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        set("update_ps", 0, self.update);
+        set("recirculation_ps", 0, self.recirculation);
+        set("tick_ps", 0, self.tick);
+        self.index.settings(set);
+    }
+}
+
 impl Port {
     /// An idle port whose queue holds `full` bytes, with room for so many clones.
     pub fn new(full: u64, rate: Rate, under_way: u64, common: &Common) -> Self {

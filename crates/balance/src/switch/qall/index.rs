@@ -71,6 +71,18 @@ impl Index {
         (self.max - self.congestion(occupancy, ticks, is_rising)).max(self.floor)
     }
 
+    /// What a controller writes into the switch: see [`SwitchBalancer::settings`](crate::SwitchBalancer::settings). Of a
+    /// polynomial, no numbers that tables of a switch could hold as they are.
+    pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        set("time_constant_ticks", 0, self.tau);
+        set("max", 0, self.max);
+        set("floor", 0, self.floor);
+        if let &Formula::Product { rising, falling } = &self.formula {
+            set("rising", 0, rising.into());
+            set("falling", 0, falling.into());
+        }
+    }
+
     /// `C_max`.
     #[cfg(test)]
     pub const fn max(&self) -> u64 {

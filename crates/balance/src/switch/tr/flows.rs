@@ -144,6 +144,13 @@ impl Flows {
         self.oldest != NONE
     }
 
+    /// What a controller writes into the switch: see [`SwitchBalancer::settings`](crate::SwitchBalancer::settings).
+    pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        set("entries", 0, self.table.len() as u64);
+        set("rtt_ps", 0, self.rtt.as_ps());
+        set("long_after", 0, self.long_after);
+    }
+
     /// Packets that met another active flow in their entry.
     pub fn shared(&self) -> u64 {
         self.shared

@@ -187,6 +187,19 @@ impl Ways {
         WaysOf { ways: self, fixed, rack, wire_bytes, service, least }
     }
 
+    /// What a controller writes into the switch: see [`SwitchBalancer::settings`](crate::SwitchBalancer::settings). Ways are in
+    /// the order of racks, then ports.
+    pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
+        set("ports", 0, self.ports as u64);
+        for (place, way) in self.all.iter().enumerate() {
+            let place = place as u32;
+            set("way_delay_ps", place, way.delay.as_ps());
+            set("way_step_ps", place, way.step.as_ps());
+            set("way_near_per_byte", place, way.per_byte[0].as_scaled());
+            set("way_far_per_byte", place, way.per_byte[1].as_scaled());
+        }
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.all.len()

@@ -1,0 +1,151 @@
+"""What schemes were told, saw, drew and decided at the switches of a run."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from weft import _core
+
+__all__ = [
+    "Arriving",
+    "Call",
+    "Choose",
+    "Header",
+    "Look",
+    "PortChanged",
+    "Queued",
+    "Recording",
+    "Settings",
+    "Switch",
+    "record",
+]
+
+
+class Header(msgspec.Struct, frozen=True):
+    """What a scheme may read of a packet."""
+
+    kind: str
+    entropy: int
+    src: int
+    src_rack: int
+    dst: int
+    dst_rack: int
+    wire_bytes: int
+    class_: str = msgspec.field(name="class")
+    scheme: int
+
+
+class Look(msgspec.Struct, frozen=True):
+    """The queue of a port, as long as it was for the packet at hand: bytes, and their time in ps."""
+
+    port: int
+    bytes: int
+    drain_ps: int
+
+
+class _Call(msgspec.Struct, frozen=True, tag_field="call"):
+    at_ps: int
+    """The time of the call, in ps."""
+
+
+class Settings(_Call, frozen=True, tag="settings"):
+    """What a controller writes into the switch from now on: name, place, value."""
+
+    settings: list[tuple[str, int, int]]
+
+
+class Choose(_Call, frozen=True, tag="choose"):
+    """A packet had several next hops, and took `port` of `ports`."""
+
+    packet: Header
+    ports: tuple[int, ...]
+    looks: list[Look]
+    draws: list[int]
+    port: int
+
+
+class Arriving(_Call, frozen=True, tag="arriving"):
+    """A packet came in by `port`; `scheme_after` are its header bits behind the call."""
+
+    packet: Header
+    port: int
+    looks: list[Look]
+    scheme_after: int
+
+
+class Queued(_Call, frozen=True, tag="queued"):
+    """The queue of `port` took a packet, which leaves it at `leaves_ps`."""
+
+    packet: Header
+    port: int
+    leaves_ps: int
+    found_bytes: int
+
+
+class PortChanged(_Call, frozen=True, tag="port_changed"):
+    """A port went down, came back, or has another rate or delay."""
+
+    port: int
+
+
+Call = Settings | Choose | Arriving | Queued | PortChanged
+
+
+class Switch(msgspec.Struct, frozen=True):
+    """The calls of the scheme at one switch, in their order; `beyond` decisions came behind the last of them."""
+
+    switch: int
+    tier: int
+    ports: int
+    neighbour_tiers: list[int | None]
+    calls: list[Call]
+    beyond: int
+
+    @property
+    def decisions(self) -> int:
+        """How many of the calls chose a port."""
+        return sum(isinstance(call, Choose) for call in self.calls)
+
+    @property
+    def settings(self) -> list[tuple[str, int, int]]:
+        """All settings at the beginning."""
+        first = next((call for call in self.calls if isinstance(call, Settings)), None)
+        return [] if first is None else first.settings
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """Those that there is one of, or the first of each."""
+        return {name: value for name, place, value in self.settings if place == 0}
+
+
+class Recording(msgspec.Struct, frozen=True):
+    """A recorded run."""
+
+    scheme: str
+    rack_of_host: list[int]
+    switches: list[Switch]
+
+
+def record(
+    spec: str,
+    *,
+    overrides: Sequence[tuple[str, str]],
+    seed: int | None,
+    base_dir: str,
+    origin: str,
+    contender: str,
+    most: int,
+    progress: Callable[[_core.Progress], None] | None = None,
+) -> Recording:
+    """Run a spec and return the first `most` decisions of each switch. Raises `SpecError` for a mistake in the spec."""
+    text = _core.record(
+        spec,
+        overrides=overrides,
+        seed=seed,
+        base_dir=base_dir,
+        origin=origin,
+        contender=contender,
+        most=most,
+        progress=progress,
+    )
+    return msgspec.json.decode(text, type=Recording)
