@@ -151,7 +151,8 @@ pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunE
         .and_then(NonZeroUsize::new)
         .filter(|_| as_if)
         .map_or(Cores::All, Cores::AsIf);
-    let (results, records, elapsed) = prepared.simulate(observer, None, None, cores)?;
+    let simulated = prepared.simulate(observer, None, None, cores)?;
+    let (results, elapsed) = (&simulated.results, simulated.elapsed);
     let (busiest, shared) = results.cooperation.busiest.unzip();
     let Shape { leaves, spines, hosts_per_leaf } = Shape::of(hosts)?;
     let flows = prepared.traffic.flows.len();
@@ -167,12 +168,12 @@ pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunE
         cpu_s: elapsed.cpu_s,
         wall_s: elapsed.wall_s,
         packet_hops_per_cpu_s: (elapsed.cpu_s > 0.0).then(|| results.packets.hops as f64 / elapsed.cpu_s),
-        memory_bytes: memory_bytes(&results, flows),
+        memory_bytes: memory_bytes(results, flows),
         memory_bytes_per_host: results.memory.fabric as u64 / u64::from(hosts),
         memory_bytes_per_active_flow: results.memory.per_active_flow as u64,
-        decisions: decisions(&prepared.fabric.topology, &results),
-        state_bytes_per_switch: scheme_counter(&results, "state_bytes_per_switch"),
-        state_bytes_per_host: scheme_counter(&results, "state_bytes_per_host"),
+        decisions: decisions(&prepared.fabric.topology, results),
+        state_bytes_per_switch: scheme_counter(results, "state_bytes_per_switch"),
+        state_bytes_per_host: scheme_counter(results, "state_bytes_per_host"),
         peak_rss_bytes: peak_resident(),
         threads: results.cooperation.threads,
         groups: results.cooperation.groups,
@@ -180,7 +181,8 @@ pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunE
         crossings: results.cooperation.crossings,
         busiest_events: busiest,
         shared_windows: shared,
-        result: prepared.outcome(&results, records, None, elapsed)?.fingerprint()?,
+        // Last, for it takes what was simulated.
+        result: prepared.outcome(simulated, None)?.fingerprint()?,
     })
 }
 

@@ -10,6 +10,7 @@ pub mod bins;
 pub mod catalog;
 pub mod clock;
 pub mod cores;
+pub mod linux;
 mod memory;
 pub mod model;
 pub mod observe;

@@ -5,6 +5,7 @@ use weft_topology::{Tier, Topology};
 use weft_traffic::{Flow, Traffic};
 use weft_units::{Bytes, Rate, Span, Time};
 
+use crate::linux::KernelFlow;
 use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, SampleRow, TraceRow};
 
 /// A row a flow, in the order of the traffic: of those with these records, the first of which is of flow `first`. `labels` are those
@@ -12,6 +13,7 @@ use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, S
 pub(crate) fn flow_rows(
     traffic: &Traffic,
     labels: &[String],
+    kernel: &[Option<KernelFlow>],
     first: usize,
     records: &[FlowRecord],
     end: Time,
@@ -19,8 +21,13 @@ pub(crate) fn flow_rows(
     let numbered = (first..).zip(traffic.flows[first..].iter().zip(records));
     let deadline = |id: usize| traffic.deadlines.get(id).copied().flatten();
     let label = |flow: &Flow| labels.get(usize::from(flow.transport)).cloned();
-    let rows = numbered
-        .map(|(id, (flow, record))| flow_row(id as u32, flow, label(flow), record, deadline(id), end));
+    let rows = numbered.map(|(id, (flow, record))| {
+        let mut row = flow_row(id as u32, flow, label(flow), record, deadline(id), end);
+        if let Some(known) = kernel.get(id).and_then(Option::as_ref) {
+            known.fill(flow, &mut row);
+        }
+        row
+    });
     rows.collect()
 }
 
@@ -92,6 +99,20 @@ fn flow_row(
         stalled_by_loss_us: record.receiver.stalls.by_loss.as_us(),
         timed_out_us: record.sender.timed_out.as_us(),
         transport,
+        kernel_connected_us: None,
+        kernel_fct_us: None,
+        kernel_closed_us: None,
+        kernel_retransmissions: None,
+        kernel_marked: None,
+        kernel_dsacks: None,
+        kernel_reorderings: None,
+        kernel_rtt_us: None,
+        kernel_rtt_min_us: None,
+        kernel_rto_us: None,
+        kernel_cwnd: None,
+        kernel_ssthresh: None,
+        kernel_mss: None,
+        kernel_port: None,
     }
 }
 

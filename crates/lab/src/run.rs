@@ -11,8 +11,8 @@ use parquet::errors::ParquetError;
 use thiserror::Error;
 use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
 use weft_fabric::{
-    FlowRecords, InputError, LOOK_AHEAD_FROM, MOST_ROWS, Progress, Results, SHARE_FROM, Simulation,
-    SimulationInput, Status, check_parameters,
+    FlowRecords, GuestError, InputError, LOOK_AHEAD_FROM, MOST_ROWS, Progress, Results, SHARE_FROM,
+    Simulation, SimulationInput, Status, check_parameters,
 };
 use weft_topology::Fabric;
 use weft_traffic::Traffic;
@@ -20,6 +20,7 @@ use weft_units::{Bytes, Span, Time};
 
 use crate::clock::{OtherThreads, Stopwatch};
 use crate::cores::{Cores, Decision, Manner, decide};
+use crate::linux::{KernelFlow, LinuxHosts, kernel_warnings};
 use crate::memory::of_machine;
 use crate::results::fingerprint::{combined, fingerprint};
 use crate::results::output::{Content, OutputError, SPEC, SUMMARY, file_of, write_directory};
@@ -51,6 +52,9 @@ pub enum RunError {
     /// Results of flows could not be kept in the directory for temporary files.
     #[error("results cannot be kept in {folder} (TMPDIR): {error}", folder = std::env::temp_dir().display(), error = .0)]
     Temporary(#[from] io::Error),
+    /// The Linux hosts did not start, or are gone. There are no results.
+    #[error("{0}")]
+    Guests(GuestError),
     /// Likewise, when the table of flows was written there.
     #[error("results cannot be kept in {folder} (TMPDIR): {error}", folder = std::env::temp_dir().display(), error = .0)]
     TemporaryTable(#[from] ParquetError),
@@ -132,8 +136,24 @@ pub(crate) struct Elapsed {
     pub wall_s: f64,
 }
 
+/// What comes of the event loop.
+pub(crate) struct Simulated {
+    /// What the engine counted.
+    pub results: Results,
+    /// Of each flow apart.
+    pub records: FlowRecords,
+    /// What it took.
+    pub elapsed: Elapsed,
+    /// What the kernel of Linux hosts says of each flow; empty without.
+    pub kernel: Vec<Option<KernelFlow>>,
+    /// Packets of it that belonged to no flow.
+    pub foreign: u64,
+}
+
 /// Events between two looks at the clock: some milliseconds.
 const CHUNK_EVENTS: u64 = 20_000;
+/// The same with Linux hosts: those take most of the time.
+const CHUNK_EVENTS_OF_GUESTS: u64 = 1_000;
 /// The same for each of several threads, which begin and end with a chunk: that takes some ten microseconds.
 const CHUNK_EVENTS_OF_THREAD: u64 = 200_000;
 /// Time between two reports to the observer.
@@ -194,9 +214,9 @@ impl Prepared {
         cores: Cores,
     ) -> Result<Outcome, RunError> {
         let mut external = external;
-        let (results, records, elapsed) = self.simulate(observer, external.as_mut(), None, cores)?;
+        let simulated = self.simulate(observer, external.as_mut(), None, cores)?;
         let name = external.as_ref().map(|external| external.name.as_str());
-        self.outcome(&results, records, name, elapsed)
+        self.outcome(simulated, name)
     }
 
     /// Runs to the end: what the engine counted, of each flow apart, and what the event loop took. With `observe_every`, ports are
@@ -207,7 +227,9 @@ impl Prepared {
         external: Option<&mut External<'_>>,
         observe_every: Option<Span>,
         cores: Cores,
-    ) -> Result<(Results, FlowRecords, Elapsed), RunError> {
+    ) -> Result<Simulated, RunError> {
+        let mut guests = self.linux_hosts()?;
+        let has_guests = guests.is_some();
         let mut make =
             external.map(|external| |info: &SwitchInfo<'_>| SwitchScheme::External((external.make)(info)));
         let input = self.input(make.as_mut().map(|make| make as _), observe_every);
@@ -216,6 +238,7 @@ impl Prepared {
         let others = OtherThreads::default();
         let around = |work: &mut dyn FnMut()| others.measure(work);
         let input = SimulationInput {
+            guests: guests.as_mut().map(|guests| guests as _),
             groups,
             threads,
             share_from,
@@ -227,7 +250,11 @@ impl Prepared {
         let wrong = |error: InputError| self.resolved.error(error);
         let mut simulation = Simulation::new(input).map_err(wrong)?;
         simulation.spool_to(Box::new(spool()));
-        let chunk = if threads == 1 { CHUNK_EVENTS } else { CHUNK_EVENTS_OF_THREAD * threads as u64 };
+        let chunk = match threads {
+            _ if has_guests => CHUNK_EVENTS_OF_GUESTS,
+            1 => CHUNK_EVENTS,
+            _ => CHUNK_EVENTS_OF_THREAD * threads as u64,
+        };
         let watch = Stopwatch::start();
         let cpu_s = || watch.cpu_s() + others.cpu_s();
         let mut next_report = Instant::now() + REPORT_EVERY;
@@ -249,8 +276,20 @@ impl Prepared {
             return Err(RunError::Stopped);
         }
         let elapsed = Elapsed { cpu_s: cpu_s(), wall_s: watch.wall_s() };
+        if let Some(failure) = simulation.take_guest_failure() {
+            return Err(RunError::Guests(failure));
+        }
         let (results, records) = simulation.finish();
-        Ok((results, records, elapsed))
+        let (foreign, kernel) =
+            guests.map_or((0, Vec::new()), |guests| (guests.foreign(), guests.into_flows()));
+        Ok(Simulated { results, records, elapsed, kernel, foreign })
+    }
+
+    /// The Linux hosts, started, if the spec has any.
+    fn linux_hosts(&self) -> Result<Option<LinuxHosts<'_>>, RunError> {
+        let spec = &self.resolved.spec;
+        let start = |linux| LinuxHosts::start(linux, spec, &self.fabric.topology, &self.traffic.flows);
+        spec.hosts.linux().map(start).transpose().map_err(|error| RunError::Guests(Box::new(error)))
     }
 
     /// What the engine is given: the whole fabric, for one thread.
@@ -267,6 +306,7 @@ impl Prepared {
             flows: &self.traffic.flows,
             transport: &spec.transport,
             balancer: &spec.balancer,
+            guests: None,
             external,
             seed: spec.run.seed,
             time_limit: spec.run.time_limit,
@@ -285,14 +325,19 @@ impl Prepared {
     }
 
     /// The table of flows, and what it amounts to; the records go through memory in parts.
-    fn flows(&self, records: FlowRecords, end: Time) -> Result<(Stored, Figures), RunError> {
+    fn flows(
+        &self,
+        records: FlowRecords,
+        kernel: &[Option<KernelFlow>],
+        end: Time,
+    ) -> Result<(Stored, Figures), RunError> {
         let spec = &self.resolved.spec;
         let labels = spec.transport.labels();
         let mut figures = Figures::new(self.traffic.flows.len(), &spec.run.size_ranges());
         let mut table: Option<Writing> = None;
         let mut first = 0;
         for records in records {
-            let rows = flow_rows(&self.traffic, &labels, first, &records?, end);
+            let rows = flow_rows(&self.traffic, &labels, kernel, first, &records?, end);
             first += rows.len();
             for row in &rows {
                 figures.add(row);
@@ -311,15 +356,10 @@ impl Prepared {
         Ok((table.finish()?, figures))
     }
 
-    pub(crate) fn outcome(
-        &self,
-        results: &Results,
-        records: FlowRecords,
-        external: Option<&str>,
-        elapsed: Elapsed,
-    ) -> Result<Outcome, RunError> {
-        let spec = &self.resolved.spec;
-        let (flows, figures) = self.flows(records, results.end)?;
+    pub(crate) fn outcome(&self, simulated: Simulated, external: Option<&str>) -> Result<Outcome, RunError> {
+        let Simulated { results, records, elapsed, kernel, foreign } = simulated;
+        let (spec, results) = (&self.resolved.spec, &results);
+        let (flows, figures) = self.flows(records, &kernel, results.end)?;
         let links = link_rows(&self.fabric.topology, results);
         let names = link_names(&self.fabric.topology);
         let samples = sample_rows(&self.fabric.topology, &names, results);
@@ -340,6 +380,7 @@ impl Prepared {
         summary.paths = Spread::of(&paths);
         summary.warnings.clone_from(&self.fabric.warnings);
         summary.warnings.extend(coarser_samples(spec.run.sample_every, results.samples.every));
+        summary.warnings.extend(kernel_warnings(&kernel, foreign));
         Ok(Outcome {
             spec: text,
             summary,

@@ -47,7 +47,9 @@ pub fn spec_error(error: &weft_lab::SpecError) -> PyErr {
 pub fn run_error(error: &RunError) -> PyErr {
     match error {
         RunError::Spec(error) => spec_error(error),
-        RunError::Temporary(_) | RunError::TemporaryTable(_) => PyOSError::new_err(error.to_string()),
+        RunError::Temporary(_) | RunError::TemporaryTable(_) | RunError::Guests(_) => {
+            PyOSError::new_err(error.to_string())
+        }
         RunError::Stopped | RunError::Table(_) => PyRuntimeError::new_err(error.to_string()),
     }
 }

@@ -8,6 +8,7 @@ use weft_transport::Transports;
 use weft_units::Time;
 
 use super::event_set::{EventKey, EventKind, Next};
+use super::guests::Guests;
 use super::host::{Common, Here, Host, Nic, Plan, Side};
 use super::mail::{Bag, Beside, Mailbox, Outbox, Posted};
 use super::network::{Arrived, Network};
@@ -53,6 +54,8 @@ pub struct Group<'a, T: Transports> {
     pub timers: u64,
     /// What has come from other groups, and of today what has been looked at.
     pub mailbox: Option<Mailbox>,
+    /// The hosts that are not simulated here.
+    pub guests: Option<Box<Guests<'a>>>,
     /// Room for the mail of a day.
     pub(super) mail: Vec<Posted>,
 }
@@ -88,6 +91,7 @@ impl<'a, T: Transports> Group<'a, T> {
             last,
             timers: 0,
             mailbox,
+            guests: None,
             mail: Vec::new(),
         }
     }
@@ -217,7 +221,7 @@ impl<'a, T: Transports> Group<'a, T> {
 
     /// Whether nothing will ever happen here again.
     pub fn is_idle(&self) -> bool {
-        self.next_time().is_none()
+        self.next_time().is_none() && self.guests.as_ref().is_none_or(|guests| guests.is_idle())
     }
 
     /// A packet reached its host.
@@ -236,6 +240,11 @@ impl<'a, T: Transports> Group<'a, T> {
     #[inline(never)]
     fn read(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
         let option = self.network.pool.option(index);
+        if self.guests.as_ref().is_some_and(|guests| guests.receives(&self.network.pool[index])) {
+            let frame = self.network.pool.take_frame(index);
+            let packet = self.network.consume(index);
+            return self.receive_at_guest(plan, packet, frame);
+        }
         let packet = self.network.consume(index);
         if at_host!(self, plan, packet.dst, |host, here| host.read(plan, packet, option, here)) {
             self.flow_ended();
@@ -244,7 +253,7 @@ impl<'a, T: Transports> Group<'a, T> {
 
     /// A flow ended. With the last one ends the run: what else happens at this instant still does.
     #[cold]
-    fn flow_ended(&mut self) {
+    pub(super) fn flow_ended(&mut self) {
         self.finished += 1;
         if self.finished == self.last {
             self.network.events.end_at(self.network.now);
@@ -269,7 +278,8 @@ impl<'a, T: Transports> Group<'a, T> {
             EventKind::EdgeSender | EventKind::EdgeReceiver => {
                 let side = if kind == EventKind::EdgeSender { Side::Sender } else { Side::Receiver };
                 let host = plan.host(flow, side);
-                at_host!(self, plan, host, |host, here| host.edge_timer(plan, side, flow, here))
+                !self.guest_edge_timer(plan, side, flow)
+                    && at_host!(self, plan, host, |host, here| host.edge_timer(plan, side, flow, here))
             }
             EventKind::Host => {
                 let host = HostId(key.node() as u16);
@@ -282,6 +292,10 @@ impl<'a, T: Transports> Group<'a, T> {
             }
             EventKind::Switch => {
                 self.network.wake_scheme(key.node() as usize, entity);
+                false
+            }
+            EventKind::Guest => {
+                self.guest_sends(plan, entity);
                 false
             }
             EventKind::Port => {
@@ -300,6 +314,9 @@ impl<'a, T: Transports> Group<'a, T> {
     fn start_flow(&mut self, plan: &Plan<'a, T>, flow: FlowId) {
         self.next_start += 1;
         self.arm_next_start(plan);
+        if self.start_guest_flow(plan, flow) {
+            return;
+        }
         let host = plan.flows[flow.index()].src;
         at_host!(self, plan, host, |host, here| host.start_flow(plan, flow, here));
     }

@@ -9,6 +9,7 @@ mod event_set;
 mod faults;
 mod fetch;
 mod group;
+mod guests;
 mod host;
 mod link;
 mod mail;
@@ -34,6 +35,7 @@ mod tables;
 mod tracer;
 
 pub use deliveries::Delivery;
+pub use guests::{Frame, GuestError, GuestHosts, GuestPacket};
 pub use network::{LinkDrops, PacketCounts};
 pub use observer::Observation;
 pub use paths::PathTotal;

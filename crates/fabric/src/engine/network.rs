@@ -13,6 +13,7 @@ use weft_units::{PicosPerByte, Rate, Stream, Time};
 use super::admission::Verdict;
 use super::copies::Dropped;
 use super::event_set::EventSet;
+use super::guests::Frame;
 use super::link::{FarEnd, Link, Profiles};
 use super::observer::Observer;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
@@ -139,6 +140,15 @@ impl Network<'_> {
         let link = self.site.cable(packet.src);
         let index = self.pool.insert(packet);
         self.pool.set_option(index, option);
+        self.enqueue::<false>(link, index);
+    }
+
+    /// The same with the bytes that it stands for.
+    pub fn send_frame(&mut self, packet: Packet, frame: Frame) {
+        self.counts.sent += 1;
+        let link = self.site.cable(packet.src);
+        let index = self.pool.insert(packet);
+        self.pool.set_frame(index, frame);
         self.enqueue::<false>(link, index);
     }
 
@@ -369,6 +379,7 @@ impl Network<'_> {
     #[cold]
     fn discard(&mut self, index: PacketIndex) {
         self.counts.dropped += 1;
+        drop(self.pool.take_frame(index));
         let packet = self.pool.remove(index);
         match packet.kind {
             Kind::Data => self.dropped.push(Dropped::new(&packet, self.now)),

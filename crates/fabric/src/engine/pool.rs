@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weft_packet::Packet;
 
 use super::fetch::fetch;
+use super::guests::Frame;
 
 /// A packet's place in the [`Pool`].
 pub type PacketIndex = u32;
@@ -23,6 +24,8 @@ pub struct Pool {
     /// By packet, as far as any had one.
     options: Vec<u32>,
     contents: Contents,
+    /// The bytes that packets of guests stand for, by packet, as far as any had some.
+    frames: Vec<Option<Box<Frame>>>,
 }
 
 impl Pool {
@@ -59,6 +62,18 @@ impl Pool {
     /// Whether any packet was ever given an option word.
     pub fn has_options(&self) -> bool {
         !self.options.is_empty()
+    }
+
+    /// Gives a packet the bytes that it stands for.
+    pub fn set_frame(&mut self, index: PacketIndex, frame: Frame) {
+        let index = index as usize;
+        self.frames.resize_with(self.frames.len().max(index + 1), || None);
+        self.frames[index] = Some(Box::new(frame));
+    }
+
+    /// Takes the bytes that a packet stands for, if it is one of a guest.
+    pub fn take_frame(&mut self, index: PacketIndex) -> Option<Frame> {
+        self.frames.get_mut(index as usize)?.take().map(|frame| *frame)
     }
 
     /// What packets carry beside their 64 bytes.

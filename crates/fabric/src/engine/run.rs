@@ -22,6 +22,7 @@ use weft_units::{Span, Time};
 use super::copies::Dropped;
 use super::event_set::{EventKey, EventKind};
 use super::group::Group;
+use super::guests::{GuestError, Guests};
 use super::host::{Host, Plan, route_counts};
 use super::records::Records;
 use super::sampler::{Rest, Sampler};
@@ -78,6 +79,10 @@ impl<'a, T: Transports> Engine<'a, T> {
             let item = self.agenda.peek().map(|item| item.0).filter(|&(at, _)| at <= self.last_instant);
             let after_end = (self.last_instant.saturating_add(Span::from_ps(1)), EventKey::FIRST);
             left = left.saturating_sub(self.work(item.unwrap_or(after_end), left));
+            if self.guest_failure().is_some() {
+                self.ending = Some(Ending::Broken);
+                return Status::Finished(Ending::Broken);
+            }
             if left == 0 {
                 self.take_in();
                 return Status::Running;
@@ -100,8 +105,12 @@ impl<'a, T: Transports> Engine<'a, T> {
             return self.work_by_day(limit, budget);
         }
         let Some(group) = self.groups.first_mut().map(inner) else { return 0 };
-        group.network.events.set_limit(limit.0, limit.1);
-        let done = group.advance(&self.plan, budget);
+        let done = if group.guests.is_some() {
+            group.advance_with_guests(&self.plan, limit, budget)
+        } else {
+            group.network.events.set_limit(limit.0, limit.1);
+            group.advance(&self.plan, budget)
+        };
         if self.is_done() {
             self.last_instant = self.now();
         }
@@ -145,6 +154,17 @@ impl<'a, T: Transports> Engine<'a, T> {
     /// Whether every flow that can end has ended. Never, where none can.
     fn is_done(&mut self) -> bool {
         self.finite > 0 && self.groups_mut().map(|group| group.finished).sum::<usize>() == self.finite
+    }
+
+    /// Why the guests are gone, if they are: then nothing goes on.
+    fn guest_failure(&mut self) -> Option<&mut Guests<'a>> {
+        let guests = self.groups.first_mut().map(inner)?.guests.as_deref_mut()?;
+        guests.failure().is_some().then_some(guests)
+    }
+
+    /// The same, for good.
+    pub fn take_guest_failure(&mut self) -> Option<GuestError> {
+        self.guest_failure()?.take_failure()
     }
 
     /// The latest time that any group has reached.

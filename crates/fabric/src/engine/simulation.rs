@@ -9,6 +9,7 @@ use weft_traffic::Flow;
 use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};
 use weft_units::{Mistake, Span, Time};
 
+use super::guests::{GuestError, GuestHosts};
 use super::host::{Facts, PacketSizes};
 use super::records::{FlowRecords, Spool};
 use super::results::Results;
@@ -28,6 +29,8 @@ pub struct SimulationInput<'a> {
     pub transport: &'a TransportsSpec,
     /// The load balancer.
     pub balancer: &'a BalancerSpec,
+    /// The hosts that are not simulated here, if there are any.
+    pub guests: Option<&'a mut dyn GuestHosts>,
     /// Makes the scheme of each switch in place of `balancer`, for schemes from outside.
     pub external: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme>,
     /// The seed.
@@ -82,6 +85,9 @@ pub enum Undivided {
     /// Ports are observed, in one order for the whole fabric.
     #[error("an observer of ports sees the whole fabric")]
     Observed,
+    /// Hosts that are not simulated have one clock.
+    #[error("hosts that are real kernels see the whole fabric")]
+    Guests,
     /// The fabric cannot be cut.
     #[error(transparent)]
     Whole(#[from] Whole),
@@ -180,6 +186,9 @@ impl SimulationInput<'_> {
         if self.external.is_some() {
             return Err(Undivided::External);
         }
+        if self.guests.is_some() {
+            return Err(Undivided::Guests);
+        }
         if self.observe_every.is_some() {
             return Err(Undivided::Observed);
         }
@@ -212,6 +221,8 @@ pub enum Ending {
     TimeLimit,
     /// Nothing will ever happen again.
     Idle,
+    /// The hosts that are not simulated here are gone: see [`Simulation::take_guest_failure`].
+    Broken,
 }
 
 /// Whether a run goes on.
@@ -245,6 +256,7 @@ trait Runs {
     fn spool_to(&mut self, spool: Box<dyn Spool>);
     fn take_in_every(&mut self, flows: usize);
     fn has_failed(&self) -> bool;
+    fn take_guest_failure(&mut self) -> Option<GuestError>;
     fn finish(self: Box<Self>) -> (Results, FlowRecords);
 }
 
@@ -267,6 +279,10 @@ impl<T: Transports> Runs for Engine<'_, T> {
 
     fn has_failed(&self) -> bool {
         Engine::has_failed(self)
+    }
+
+    fn take_guest_failure(&mut self) -> Option<GuestError> {
+        Engine::take_guest_failure(self)
     }
 
     fn finish(self: Box<Self>) -> (Results, FlowRecords) {
@@ -312,6 +328,11 @@ impl<'a> Simulation<'a> {
     /// Whether the spool took no more: records stay in memory from then on, and [`Simulation::finish`] says why.
     pub fn has_failed(&self) -> bool {
         self.0.has_failed()
+    }
+
+    /// Why the hosts that are not simulated here are gone, if they are. What the run leaves behind is then incomplete.
+    pub fn take_guest_failure(&mut self) -> Option<GuestError> {
+        self.0.take_guest_failure()
     }
 
     /// What the run leaves behind, finished or not, and apart from that the records of its flows. [`Results::flows`] is empty.

@@ -132,6 +132,7 @@ impl<'a> Run<'a> {
             flows,
             transport,
             balancer,
+            guests: None,
             external: None,
             seed: self.seed,
             time_limit: self.time_limit,

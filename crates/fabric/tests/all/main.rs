@@ -11,6 +11,7 @@ mod conservation;
 mod endings;
 mod expresspass;
 mod faults;
+mod guests;
 mod hedera;
 mod hermes;
 mod hooks;

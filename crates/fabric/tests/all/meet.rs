@@ -182,6 +182,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         flows: &flows,
         transport: &transport,
         balancer: &balancer,
+        guests: None,
         external: None,
         seed: 1,
         time_limit: Span::from_ms(100),

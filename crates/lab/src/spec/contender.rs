@@ -1,8 +1,8 @@
-//! What a comparison compares, and how it is written: a load balancer, a transport, or both.
+//! What a comparison compares, and how it is written: a load balancer, a transport, what hosts are, or several of these.
 //!
-//! `letflow:gap=100us` is a load balancer, with the spec's transport; `maxpass:keep=3` a transport, with the spec's load
-//! balancer; `mptcp+ecmp:hash=shared` a transport, then a load balancer. The same form stands for a table of a spec:
-//! `balancer = "letflow:gap=100us"`, `fabric = "fat-tree:k=8"`.
+//! `letflow:gap=100us` is a load balancer, with the spec's transport and hosts; `maxpass:keep=3` a transport, with the spec's load
+//! balancer; `mptcp+ecmp:hash=shared` a transport, then a load balancer; `linux+letflow` has Linux hosts. The same form stands for
+//! a table of a spec: `balancer = "letflow:gap=100us"`, `fabric = "fat-tree:k=8"`, `hosts = "linux"`.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,13 @@ use weft_units::Mistake;
 
 use super::document::parse_value;
 use super::error::{SpecError, did_you_mean, nearest};
+use crate::linux::HostsSpec;
 
 /// A table of a spec that can be written by a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Named {
+    /// What hosts are.
+    Hosts,
     /// What carries the bytes.
     Transport,
     /// What chooses the paths.
@@ -24,11 +27,14 @@ pub enum Named {
 }
 
 impl Named {
-    const ALL: [Self; 3] = [Self::Transport, Self::Balancer, Self::Fabric];
+    const ALL: [Self; 4] = [Self::Hosts, Self::Transport, Self::Balancer, Self::Fabric];
+    /// What a contender may be of, in the order in which it says so.
+    const COMPARED: [Self; 3] = [Self::Hosts, Self::Transport, Self::Balancer];
 
     /// The table's name in a spec.
     pub const fn table(self) -> &'static str {
         match self {
+            Self::Hosts => "hosts",
             Self::Transport => "transport",
             Self::Balancer => "balancer",
             Self::Fabric => "fabric",
@@ -39,7 +45,7 @@ impl Named {
     pub const fn tag(self) -> &'static str {
         match self {
             Self::Transport | Self::Balancer => "name",
-            Self::Fabric => "kind",
+            Self::Hosts | Self::Fabric => "kind",
         }
     }
 
@@ -50,6 +56,7 @@ impl Named {
 
     fn names(self) -> Vec<&'static str> {
         match self {
+            Self::Hosts => HostsSpec::KINDS.to_vec(),
             Self::Transport => {
                 weft_transport::TransportSpec::list().into_iter().map(|info| info.name).collect()
             }
@@ -61,6 +68,7 @@ impl Named {
     /// What one of them is called in messages.
     const fn noun(self) -> &'static str {
         match self {
+            Self::Hosts => "kind of hosts",
             Self::Transport => "transport",
             Self::Balancer => "scheme",
             Self::Fabric => "fabric",
@@ -132,7 +140,8 @@ pub struct Contender {
     pub label: String,
     /// The label as the name of a file.
     pub slug: String,
-    /// What it puts in place of the spec's: a transport, a load balancer, or both in this order. None if it is from outside.
+    /// What it puts in place of the spec's: what hosts are, a transport, a load balancer, or some of these in this order. None if it
+    /// is from outside.
     pub parts: Vec<Part>,
 }
 
@@ -142,22 +151,26 @@ impl Contender {
     /// # Errors
     /// A name that there is not, parts in the wrong order, or a parameter that is not `key=value`.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
-        let (first, second) = split(text);
-        let name = |text: &str| text.split(':').next().unwrap_or_default().trim().to_owned();
-        let transports = Named::Transport.names();
-        let mut parts = Vec::new();
-        if transports.contains(&name(first).as_str()) {
-            parts.push(Part::parse(Named::Transport, first)?);
-            if let Some(second) = second {
-                parts.push(Part::parse(Named::Balancer, second)?);
+        let mut parts: Vec<Part> = Vec::new();
+        for part in text.split('+') {
+            let part = part_of(part)?;
+            if let Some(before) = parts.last().filter(|before| before.named >= part.named) {
+                let order = Named::COMPARED.map(Named::noun).join(", then the ");
+                let example = format!("{}+{}", part.name, before.name);
+                let sentence = if before.named == part.named {
+                    format!("{:?} has two of a kind: {} and {}", text.trim(), before.name, part.name)
+                } else {
+                    let noun = part.named.noun();
+                    format!(
+                        "{:?}: the {noun} comes before the {}, as in {example}",
+                        text.trim(),
+                        before.named.noun()
+                    )
+                };
+                let allowed = format!("the {order}");
+                return Err(Mistake::new(sentence).found(text.trim()).allowed(allowed).into());
             }
-        } else {
-            parts.push(balancer(first, &transports)?);
-            if let Some(second) = second {
-                let example = format!("{}+{}", name(second), name(first));
-                let sentence = format!("{:?}: the transport comes first, as in {example}", text.trim());
-                return Err(Mistake::new(sentence).found(text.trim()).allowed(example).into());
-            }
+            parts.push(part);
         }
         let label = parts.iter().map(Part::text).collect::<Vec<_>>().join("+");
         Ok(Self { slug: slug(&label), label, parts })
@@ -170,20 +183,16 @@ impl Contender {
     }
 }
 
-/// A transport and a load balancer, at the plus between them.
-fn split(text: &str) -> (&str, Option<&str>) {
-    text.split_once('+').map_or((text, None), |(first, second)| (first, Some(second)))
-}
-
-/// Reads a load balancer where a transport could stand, too.
-fn balancer(text: &str, transports: &[&'static str]) -> Result<Part, SpecError> {
+/// Reads one part: whose name it has, that it is.
+fn part_of(text: &str) -> Result<Part, SpecError> {
     let name = text.split(':').next().unwrap_or_default().trim();
-    let known = Named::Balancer.names();
-    if known.contains(&name) {
-        return Part::parse(Named::Balancer, text);
+    if let Some(named) = Named::COMPARED.into_iter().find(|named| named.names().contains(&name)) {
+        return Part::parse(named, text);
     }
-    let near = nearest(name, known.iter().chain(transports).copied());
-    let allowed = format!("{}; transports: {}", known.join(", "), transports.join(", "));
+    let [hosts, transports, known] = Named::COMPARED.map(Named::names);
+    let near = nearest(name, known.iter().chain(&transports).chain(&hosts).copied());
+    let allowed =
+        format!("{}; transports: {}; hosts: {}", known.join(", "), transports.join(", "), hosts.join(", "));
     let sentence = format!("there is no scheme {name:?}{} (known: {allowed})", did_you_mean(near));
     Err(Mistake::new(sentence).found(name).allowed(allowed).nearest(near).into())
 }
@@ -237,6 +246,14 @@ mod tests {
     }
 
     #[test]
+    fn hosts_come_first() {
+        let contender = Contender::parse("linux:ring=64+dctcp+letflow").unwrap();
+        let tables: Vec<_> = contender.parts.iter().map(|part| part.named.table()).collect();
+        assert_eq!(tables, ["hosts", "transport", "balancer"]);
+        assert_eq!(contender.label, "linux:ring=64+dctcp+letflow");
+    }
+
+    #[test]
     fn blanks_make_no_other_label_and_no_other_contender() {
         let contenders = ["letflow:gap=1us", "letflow: gap=1us"].map(|text| Contender::parse(text).unwrap());
         assert_eq!(contenders[0], contenders[1]);
@@ -265,7 +282,10 @@ mod tests {
             ("letflw", "there is no scheme \"letflw\"; did you mean \"letflow\"?"),
             ("dctpc", "did you mean \"dctcp\"?"),
             ("dctcp+letflw", "there is no scheme \"letflw\""),
-            ("letflow+dctcp", "the transport comes first, as in dctcp+letflow"),
+            ("letflow+dctcp", "the transport comes before the scheme, as in dctcp+letflow"),
+            ("dctcp+linux", "the kind of hosts comes before the transport, as in linux+dctcp"),
+            ("ecmp+letflow", "two of a kind: ecmp and letflow"),
+            ("linus", "did you mean \"linux\"?"),
             ("dctcp:g", "\"dctcp:g\" has \"g\": expected key=value"),
             ("", "there is no scheme \"\""),
         ] {

@@ -10,6 +10,7 @@ use weft_units::{Bytes, Mistake, Span};
 
 use super::threads::Threads;
 use crate::bins::{SizeRange, parse_bins};
+use crate::linux::HostsSpec;
 
 /// One run: a fabric, the traffic on it, a transport and a load balancer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +23,9 @@ pub struct Spec {
     pub fabric: FabricSpec,
     /// Which bytes go where, and when.
     pub traffic: TrafficSpec,
+    /// What hosts are. Default: simulated.
+    #[serde(default, skip_serializing_if = "HostsSpec::is_simulated")]
+    pub hosts: HostsSpec,
     /// What carries the bytes: a table for all flows, or tables `[[transport]]` that traffic names by label.
     #[serde(default)]
     pub transport: TransportsSpec,
@@ -91,7 +95,8 @@ impl Spec {
     pub(crate) fn check(&self) -> Result<(), Mistake> {
         self.run.check()?;
         self.transport.validate().map_err(Mistake::from)?;
-        self.balancer.validate().map_err(|error| Mistake::from(error).within("balancer"))
+        self.balancer.validate().map_err(|error| Mistake::from(error).within("balancer"))?;
+        self.hosts.check(self)
     }
 }
 

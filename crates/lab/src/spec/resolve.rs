@@ -112,7 +112,7 @@ fn unwritable(error: &dyn std::fmt::Display) -> SpecError {
 
 /// Every table of a spec must be one: enums that are told apart by a key would read lists, too.
 fn check_tables(document: &Document<'_>) -> Result<(), SpecError> {
-    for name in ["run", "fabric", "traffic", "transport", "balancer"] {
+    for name in ["run", "fabric", "hosts", "traffic", "transport", "balancer"] {
         let found = match document.value.get(name) {
             None | Some(Value::Table(_)) => continue,
             // Several transports are a list of tables.

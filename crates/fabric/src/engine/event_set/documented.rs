@@ -19,6 +19,7 @@ const fn documented(kind: EventKind) -> (&'static str, &'static str) {
         EventKind::Sample => ("a look at all links", "there is one"),
         EventKind::Host => ("a timer of a host's scheme", "host, then timer"),
         EventKind::Port => ("a port with two queues may send its next packet", "link"),
+        EventKind::Guest => ("a Linux host begins to send a packet", "packet"),
     }
 }
 

@@ -32,10 +32,12 @@ pub enum EventKind {
     Host = 10,
     /// A port of the second kind may send its next packet.
     Port = 11,
+    /// A guest begins to send a packet.
+    Guest = 12,
 }
 
 impl EventKind {
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Arrival,
         Self::Fault,
         Self::Reroute,
@@ -48,6 +50,7 @@ impl EventKind {
         Self::Sample,
         Self::Host,
         Self::Port,
+        Self::Guest,
     ];
 }
 

@@ -7,6 +7,7 @@ use weft_packet::{FlowId, HostId, Packet};
 use weft_units::{PicosPerByte, Time};
 
 use crate::engine::event_set::{EventKey, EventKind};
+use crate::engine::guests::Frame;
 use crate::engine::network::Network;
 use weft_topology::Routes;
 
@@ -51,6 +52,12 @@ impl<'n, 'a> Nic<'n, 'a> {
     pub fn send_with_contents(&mut self, packet: Packet, contents: Arc<[u32]>) {
         debug_assert_eq!(packet.src, self.host, "a host sends its own packets");
         self.network.send_with_contents(packet, contents);
+    }
+
+    /// The same for a packet of a guest, with its bytes.
+    pub fn send_frame(&mut self, packet: Packet, frame: Frame) {
+        debug_assert_eq!(packet.src, self.host, "a host sends its own packets");
+        self.network.send_frame(packet, frame);
     }
 
     /// Queues a message of this host's edge scheme.

@@ -87,6 +87,16 @@ impl End {
         }
     }
 
+    /// What stands for its five-tuple.
+    pub const fn entropy(&self) -> u32 {
+        self.entropy
+    }
+
+    /// The class of its packets.
+    pub const fn class(&self) -> PacketFlags {
+        self.class
+    }
+
     /// What the host's edge scheme keeps of the flow.
     pub const fn edge(&mut self) -> &mut EdgeFlow {
         &mut self.edge

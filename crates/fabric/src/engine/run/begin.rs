@@ -13,6 +13,7 @@ use super::days::Days;
 use super::{Engine, inner, last_start};
 use crate::engine::event_set::{EventKey, EventKind};
 use crate::engine::group::{Group, Starts};
+use crate::engine::guests::Guests;
 use crate::engine::host::{
     Common, Deeds, Directory, Edge, Facts, Host, HostLog, PacketSizes, Plan, edge_schemes, route_counts,
 };
@@ -41,6 +42,7 @@ impl<'a, T: Transports> Engine<'a, T> {
     pub fn new(transports: T, input: SimulationInput<'a>) -> Result<Self, InputError> {
         let SimulationInput { topology, balancer, seed, faults, flows, .. } = input;
         let is_external = input.external.is_some();
+        let has_guests = input.guests.is_some();
         let hooks = if is_external {
             (SwitchHooks::default(), EdgeHooks::default())
         } else {
@@ -75,7 +77,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             topology,
             sizes,
             hooks: edge_hooks,
-            reads_more: edge_hooks.receiving || subflows > 1 || apart > 1,
+            reads_more: edge_hooks.receiving || subflows > 1 || apart > 1 || has_guests,
             counts_paths: input.paths_of.is_some(),
             routes: Arc::clone(&routes),
             deeds: Deeds::default(),
@@ -107,8 +109,12 @@ impl<'a, T: Transports> Engine<'a, T> {
         };
         let sites = sites(topology, parts.as_ref());
         let places = places(topology, &sites);
-        let groups: Vec<Mutex<Group<'a, T>>> =
+        let mut groups: Vec<Mutex<Group<'a, T>>> =
             (0..).zip(sites).map(|(number, site)| Mutex::new(maker.group(number, site))).collect();
+        if let (Some(hosts), Some(group)) = (input.guests, groups.first_mut()) {
+            let lockstep = edge_hooks.sending || edge_hooks.receiving;
+            inner(group).guests = Some(Box::new(Guests::new(hosts, flows.len(), lockstep)));
+        }
         let threads = input.threads.clamp(1, groups.len());
         let days = parts.map(|parts| Days::new(parts.lookahead, groups.len(), threads, input.share_from));
         let days = days.map(|days| days.balanced_over(input.balance_of));

@@ -42,6 +42,9 @@ impl<T: Transports> Engine<'_, T> {
         if self.days.is_some() {
             self.take_in_mail();
         }
+        if let Some(group) = self.groups.first_mut().map(inner) {
+            group.close_guests(&self.plan);
+        }
         let end = self.now();
         let samples = self.last_samples(end);
         let cooperation = self.cooperation();

@@ -1,0 +1,389 @@
+//! A flow between two guests, as its ends see it from outside: by the packets that pass their cables.
+//!
+//! What a kernel thinks is not known here. Why it sends a segment again is inferred: after a silence that is longer than anything
+//! else but a timeout, the retransmission timer has expired, and until everything that was sent by then is acknowledged, what is
+//! sent again belongs to that. Anything else is fast recovery, probes for a lost tail among it.
+
+use std::ops::Range;
+
+use weft_packet::{FlowId, Kind, Packet, PacketFlags};
+use weft_transport::{ReceiverStats, Resend, SenderStats, Transports};
+use weft_units::{Span, Time};
+
+use super::log::Completion;
+use super::outbox::FlowEnd;
+use super::{Here, Host, Plan, Receiver, ReceiverRecord, Resent, SenderRecord, Side, TimedOut};
+use crate::engine::deliveries::kind_of;
+use crate::engine::guests::Frame;
+
+/// The sending end of a flow.
+struct Sending {
+    end: FlowEnd,
+    stats: SenderStats,
+    /// The first byte that was never sent, and the first that is not acknowledged.
+    next: u64,
+    acknowledged: u64,
+    /// What is sent again below belongs to a timeout, or to a fast recovery.
+    timed_out_below: u64,
+    recovers_below: u64,
+    /// When it last sent something, or heard of the other end.
+    active: Time,
+    has_asked: bool,
+    all_acknowledged: Option<Time>,
+}
+
+/// A flow between two guests. An end is there with its first packet.
+pub struct GuestFlow {
+    flow: FlowId,
+    quiet: Span,
+    sender: Option<Sending>,
+    receiver: Option<Receiver<Intake>>,
+    /// When the data was sent that came last.
+    stamp: Time,
+    /// Its sending end is done. What still comes of it is not counted.
+    is_over: bool,
+}
+
+impl GuestFlow {
+    /// Nothing of it has been seen. Its timers take longer than `quiet`.
+    pub const fn new(flow: FlowId, quiet: Span) -> Self {
+        Self { flow, quiet, sender: None, receiver: None, stamp: Time::ZERO, is_over: false }
+    }
+
+    /// Whether its sending end is done.
+    pub const fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    fn sender<T: Transports>(&mut self, host: &Host<T>, plan: &Plan<'_, T>) -> &mut Sending {
+        let flow = self.flow;
+        self.sender.get_or_insert_with(|| Sending {
+            end: plan.end(flow, Side::Sender, &host.edge.scheme),
+            stats: SenderStats::default(),
+            next: 0,
+            acknowledged: 0,
+            timed_out_below: 0,
+            recovers_below: 0,
+            active: plan.flows[flow.index()].start,
+            has_asked: false,
+            all_acknowledged: None,
+        })
+    }
+
+    fn receiver<T: Transports>(&mut self, host: &Host<T>, plan: &Plan<'_, T>) -> &mut Receiver<Intake> {
+        let flow = self.flow;
+        self.receiver.get_or_insert_with(|| {
+            let end = plan.end(flow, Side::Receiver, &host.edge.scheme);
+            Receiver::new(end, Intake::default(), plan.flows[flow.index()].start)
+        })
+    }
+
+    fn end<T: Transports>(&mut self, side: Side, host: &Host<T>, plan: &Plan<'_, T>) -> &mut FlowEnd {
+        match side {
+            Side::Sender => &mut self.sender(host, plan).end,
+            Side::Receiver => &mut self.receiver(host, plan).end,
+        }
+    }
+
+    /// Which end is at the host that sent a packet, or gets it.
+    fn side<T: Transports>(&self, at_source: bool, packet: &Packet, plan: &Plan<'_, T>) -> Side {
+        let from_source = packet.src == plan.flows[self.flow.index()].src;
+        if from_source == at_source { Side::Sender } else { Side::Receiver }
+    }
+
+    /// One of its hosts begins to send a packet: the fields that its end gives it, and what its edge scheme does with it.
+    pub fn sends<T: Transports>(
+        &mut self,
+        host: &mut Host<T>,
+        packet: &mut Packet,
+        frame: &Frame,
+        plan: &Plan<'_, T>,
+        here: &mut Here<'_, '_, '_>,
+    ) {
+        let (now, side, stamp) = (here.nic.now(), self.side(true, packet, plan), self.stamp);
+        packet.sent = if packet.kind == Kind::Ack && side == Side::Receiver { stamp } else { now };
+        let end = self.end(side, host, plan);
+        packet.entropy = frame.entropy.unwrap_or_else(|| end.first.entropy());
+        packet.flags = packet.flags.with(end.first.class());
+        if side == Side::Sender {
+            self.note_sent(host, packet, frame, plan, here);
+        }
+        if here.common.hooks.sending {
+            let end = self.end(side, host, plan);
+            host.edge.route(&mut end.first, packet, here);
+        }
+    }
+
+    fn note_sent<T: Transports>(
+        &mut self,
+        host: &mut Host<T>,
+        packet: &mut Packet,
+        frame: &Frame,
+        plan: &Plan<'_, T>,
+        here: &mut Here<'_, '_, '_>,
+    ) {
+        let (now, flow, quiet) = (here.nic.now(), self.flow, self.quiet);
+        let sender = self.sender(host, plan);
+        let silence = now.since(sender.active);
+        let asks_again = packet.kind == Kind::Syn && std::mem::replace(&mut sender.has_asked, true);
+        let sends_again = !frame.payload.is_empty() && frame.payload.start < sender.next;
+        let expired = asks_again || sends_again && silence >= quiet;
+        if expired {
+            sender.stats.timeouts += 1;
+            sender.stats.timed_out += silence;
+            sender.timed_out_below = sender.next;
+            host.log.timeouts.push(TimedOut { flow, at: now, sum: sender.stats.timed_out });
+            if here.common.hooks.sending {
+                host.edge.timed_out(&mut sender.end.first, here);
+            }
+        }
+        if !frame.payload.is_empty() {
+            sender.stats.segments_sent += 1;
+        }
+        if sends_again {
+            packet.flags.set(PacketFlags::RETRANSMISSION);
+            sender.stats.retransmissions += 1;
+            let cause = sender.cause(frame.payload.start);
+            host.log.resent.push(Resent { flow, segment: packet.seq, sent: now, cause });
+        }
+        sender.next = sender.next.max(frame.payload.end);
+        sender.active = now;
+    }
+
+    /// A packet comes to the edge scheme of one of its hosts: what is passed on now, in order.
+    pub fn passes<T: Transports>(
+        &mut self,
+        host: &mut Host<T>,
+        packet: Packet,
+        plan: &Plan<'_, T>,
+        here: &mut Here<'_, '_, '_>,
+    ) -> Vec<Packet> {
+        let side = self.side(false, &packet, plan);
+        let end = self.end(side, host, plan);
+        host.edge.receive(&mut end.first, packet, here)
+    }
+
+    /// The edge scheme's timer for one of its ends is due: what is passed on now, in order.
+    pub fn edge_timer<T: Transports>(
+        &mut self,
+        host: &mut Host<T>,
+        side: Side,
+        plan: &Plan<'_, T>,
+        here: &mut Here<'_, '_, '_>,
+    ) -> Vec<Packet> {
+        let end = &mut self.end(side, host, plan).first;
+        if end.edge_timer_is_due(here.nic.now()) { host.edge.flow_timer(end, here) } else { Vec::new() }
+    }
+
+    /// A packet comes to one of its hosts.
+    pub fn receives<T: Transports>(
+        &mut self,
+        host: &mut Host<T>,
+        packet: &Packet,
+        frame: &Frame,
+        plan: &Plan<'_, T>,
+        here: &mut Here<'_, '_, '_>,
+    ) {
+        if self.side(false, packet, plan) == Side::Receiver {
+            if packet.kind == Kind::Data {
+                self.note_data(host, packet, frame, plan, here);
+            }
+            return;
+        }
+        let size = plan.flows[self.flow.index()].size_bytes;
+        self.sender(host, plan).note_acknowledgement(packet, frame, size, here.nic.now());
+    }
+
+    fn note_data<T: Transports>(
+        &mut self,
+        host: &mut Host<T>,
+        packet: &Packet,
+        frame: &Frame,
+        plan: &Plan<'_, T>,
+        here: &mut Here<'_, '_, '_>,
+    ) {
+        let (now, traffic) = (here.nic.now(), &plan.flows[self.flow.index()]);
+        if let Some(paths) = host.log.paths.as_mut().filter(|_| here.common.counts_paths) {
+            paths.note(here.common.topology, packet, traffic, plan.header_bytes(traffic));
+        }
+        self.stamp = packet.sent;
+        let receiver = self.receiver(host, plan);
+        receiver.note_path(packet, now);
+        let intake = &mut receiver.state;
+        intake.stats.marked += u32::from(packet.flags.has(PacketFlags::CE));
+        let new = intake.take(&frame.payload, packet.flags.has(PacketFlags::RETRANSMISSION), now);
+        host.log.closed_bytes[kind_of(traffic)] += new;
+        if receiver.complete.is_none() && !traffic.background && intake.expected >= traffic.size_bytes {
+            let stall = intake.stats.stalls.by_reordering_until(now);
+            let parts = receiver.followed.complete(Some(packet), now, stall);
+            receiver.complete = Some(Completion { at: now, by_timer: false, parts });
+            here.common.delivered += 1;
+        }
+    }
+
+    /// The sending end is done inside: what it leaves behind.
+    pub fn finish<T: Transports>(&mut self, host: &mut Host<T>, here: &mut Here<'_, '_, '_>) {
+        self.is_over = true;
+        let Some(sender) = &mut self.sender else { return };
+        if here.common.hooks.sending {
+            host.edge.finished(&mut sender.end.first, here);
+        }
+        let at = sender.all_acknowledged.unwrap_or(here.nic.now());
+        self.note_sender(host, Some(at));
+    }
+
+    /// What its sending end leaves behind.
+    pub fn note_sender<T: Transports>(&self, host: &mut Host<T>, acknowledged: Option<Time>) {
+        if let Some(sender) = &self.sender {
+            let acknowledged = acknowledged.or(sender.all_acknowledged);
+            host.log.sent.push(SenderRecord { flow: self.flow, acknowledged, stats: sender.stats });
+        }
+    }
+
+    /// What its receiving end leaves behind.
+    pub fn note_receiver<T: Transports>(&self, host: &mut Host<T>) {
+        if let Some(receiver) = &self.receiver {
+            host.log.received.push(ReceiverRecord {
+                flow: self.flow,
+                delivered: receiver.complete,
+                stats: receiver.state.stats,
+                path_changes: receiver.path_changes,
+                wait_ps: receiver.wait_ps,
+            });
+        }
+    }
+}
+
+impl Sending {
+    /// Why the byte is sent again.
+    fn cause(&mut self, byte: u64) -> Resend {
+        if byte < self.timed_out_below {
+            return Resend::Timeout;
+        }
+        if byte >= self.recovers_below {
+            self.stats.fast_recoveries += 1;
+            self.recovers_below = self.next;
+        }
+        Resend::FastRecovery
+    }
+
+    fn note_acknowledgement(&mut self, packet: &Packet, frame: &Frame, size: u64, now: Time) {
+        self.active = now;
+        self.stats.marked_acks += u32::from(packet.flags.has(PacketFlags::ECE));
+        let outstanding = self.next > self.acknowledged;
+        if frame.acknowledged > self.acknowledged {
+            self.acknowledged = frame.acknowledged;
+        } else if packet.kind == Kind::Ack && outstanding && frame.acknowledged == self.acknowledged {
+            self.stats.duplicate_acks += 1;
+        }
+        if size > 0 && self.acknowledged >= size {
+            self.all_acknowledged.get_or_insert(now);
+        }
+    }
+}
+
+/// What is in order at a receiver, and what is beyond.
+#[derive(Debug, Default)]
+struct Intake {
+    /// Bytes in order.
+    expected: u64,
+    /// What came beyond them, apart from each other, in order.
+    held: Vec<Range<u64>>,
+    /// Since when the next byte has kept others waiting.
+    stalled_since: Time,
+    stats: ReceiverStats,
+}
+
+impl Intake {
+    /// Takes bytes at `now`; returns how many of them are new.
+    fn take(&mut self, bytes: &Range<u64>, sent_again: bool, now: Time) -> u64 {
+        self.stats.segments_received += 1;
+        let bytes = bytes.start.max(self.expected)..bytes.end;
+        let has_gap = bytes.start > self.expected;
+        if has_gap && self.held.is_empty() {
+            self.stalled_since = now;
+        }
+        let was_waiting = !self.held.is_empty();
+        let new = self.hold(bytes);
+        if new == 0 {
+            self.stats.duplicates += 1;
+        } else if has_gap {
+            self.stats.out_of_order += 1;
+        } else {
+            self.expected = self.held.remove(0).end;
+            if was_waiting {
+                self.end_stall(sent_again, now);
+            }
+        }
+        new
+    }
+
+    /// Adds bytes to what is held; returns how many were not there.
+    fn hold(&mut self, bytes: Range<u64>) -> u64 {
+        if bytes.is_empty() {
+            return 0;
+        }
+        let from = self.held.partition_point(|held| held.end < bytes.start);
+        let to = self.held.partition_point(|held| held.start <= bytes.end);
+        let touched = &self.held[from..to];
+        let before: u64 = touched.iter().map(|held| held.end - held.start).sum();
+        let joined = touched.iter().fold(bytes, |all, held| all.start.min(held.start)..all.end.max(held.end));
+        let after = joined.end - joined.start;
+        self.held.splice(from..to, [joined]);
+        after - before
+    }
+
+    /// What was waited for has come: late, or because it was sent again.
+    fn end_stall(&mut self, sent_again: bool, now: Time) {
+        let took = now.since(self.stalled_since);
+        self.stalled_since = now;
+        let stalls = &mut self.stats.stalls;
+        stalls.last_by_reordering = if sent_again { Span::ZERO } else { took };
+        stalls.last_end = now;
+        if sent_again {
+            stalls.by_loss += took;
+        } else {
+            stalls.by_reordering += took;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    #[test]
+    fn a_hole_is_counted_once_and_what_fills_it_says_how_long_it_was_there() {
+        let mut intake = Intake::default();
+        assert_eq!(intake.take(&(0..10), false, at(1)), 10);
+        assert_eq!(intake.take(&(20..30), false, at(2)), 10);
+        assert_eq!(intake.take(&(30..40), false, at(3)), 10);
+        assert_eq!(intake.take(&(20..30), true, at(4)), 0);
+        assert_eq!((intake.stats.out_of_order, intake.stats.duplicates), (2, 1));
+        assert_eq!(intake.take(&(10..20), true, at(7)), 10);
+        assert_eq!((intake.expected, intake.held.len()), (40, 0));
+        assert_eq!(
+            (intake.stats.stalls.by_loss, intake.stats.stalls.by_reordering),
+            (Span::from_us(5), Span::ZERO)
+        );
+        assert_eq!(intake.take(&(35..50), false, at(8)), 10, "what overlaps counts once");
+    }
+
+    proptest! {
+        #[test]
+        fn each_byte_is_new_once_in_whatever_order_segments_come(
+            mut order in Just((0..40u64).chain(5..25).collect::<Vec<_>>()).prop_shuffle(),
+        ) {
+            let mut intake = Intake::default();
+            let sum: u64 = order.drain(..).map(|n| intake.take(&(n * 7..n * 7 + 7), false, at(n))).sum();
+            prop_assert_eq!((sum, intake.expected, intake.held.len()), (280, 280, 0));
+            prop_assert_eq!(intake.stats.duplicates, 20);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Linux hosts in a run: what a spec says of them, and the world between their kernel and the fabric.
+
+mod flows;
+mod sessions;
+mod spec;
+mod world;
+
+pub(crate) use flows::{KernelFlow, kernel_warnings};
+pub use spec::{CongestionControl, HostsSpec, LinuxSpec};
+pub(crate) use world::LinuxHosts;

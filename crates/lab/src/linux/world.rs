@@ -1,0 +1,266 @@
+//! A kernel with its hosts, as the engine sees guests.
+
+use std::time::Duration;
+
+use weft_balance::{BalancerSpec, SwitchHooks};
+use weft_fabric::{GuestError, GuestHosts, GuestPacket};
+use weft_linux_hosts::codec::mark_congestion;
+use weft_linux_hosts::{
+    Card, Error, Flow as KernelsFlow, Guest, Host, HostAddress, Listener, Machine, Protocol, Report, Sent,
+    Setup,
+};
+use weft_packet::{FlowId, HostId, Packet, PacketFlags};
+use weft_topology::Topology;
+use weft_traffic::Flow;
+use weft_transport::{TransportSpec, TransportsSpec};
+use weft_units::{Bytes, Span, Time};
+
+use super::flows::KernelFlow;
+use super::sessions::{PORT, Sessions, Sizes, address_of, host_of};
+use super::spec::{CongestionControl, LinuxSpec};
+use crate::spec::Spec;
+
+/// Bytes of IPv4 and TCP headers without options.
+pub(super) const HEADERS: u16 = 40;
+/// Bytes of the time stamps in every packet of a connection (RFC 7323, with what pads them).
+const TIMESTAMPS: u16 = 12;
+/// Bytes of the header around a packet, where a load balancer needs one: four bytes of the scheme's bits, two of the
+/// route, two of what it is.
+const OVERLAY: u64 = 8;
+/// The least retransmission timeout of the kernel.
+const LEAST_TIMEOUT: Span = Span::from_ms(200);
+/// How long a kernel may think about one step.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What a flow without an end is told to send.
+const ENDLESS: u64 = 1 << 50;
+
+/// The Linux hosts of a run.
+pub(crate) struct LinuxHosts<'a> {
+    machine: Machine,
+    flows: &'a [Flow],
+    control: CongestionControl,
+    sessions: Sessions,
+    known: Vec<Option<KernelFlow>>,
+    ended: Vec<FlowId>,
+    sent: Vec<Sent>,
+    hosts: usize,
+    felt_after: Span,
+}
+
+impl<'a> LinuxHosts<'a> {
+    /// Starts a kernel with a host for each of the fabric's.
+    ///
+    /// # Errors
+    /// There is no kernel, or it does not start.
+    pub fn start(
+        linux: &LinuxSpec,
+        spec: &Spec,
+        topology: &Topology,
+        flows: &'a [Flow],
+    ) -> Result<Self, Error> {
+        let image = weft_linux_hosts::find()?;
+        let control = linux.congestion_control.unwrap_or_else(|| usual_control(&spec.transport));
+        let (mss, header) = segmentation(&spec.transport);
+        let around = header - HEADERS + overlay(linux, &spec.balancer).as_u64() as u16;
+        let card = |host: usize| Card {
+            rate: topology.links[host].condition.rate,
+            lookahead: Span::from_ps(1),
+            overhead_bytes: u32::from(around + topology.overhead_bytes),
+            min_bytes: 0,
+            mtu: u32::from(mss + HEADERS),
+            ring: linux.ring,
+            segmentation: linux.segmentation_offload,
+        };
+        let hosts = topology.hosts;
+        let (felt_after, lookahead) = lookaheads(topology, card);
+        let sysctl = settings(linux, &spec.transport);
+        let host = |number: usize| Host {
+            address: HostAddress { address: address_of(HostId(number as u16)), prefix_bits: 8 },
+            card: Card { lookahead, ..card(number) },
+            settings: sysctl.clone(),
+        };
+        let listener =
+            |host| Listener { host, port: PORT, protocol: Protocol::Tcp, control: control.name().to_owned() };
+        let machine = Machine::start(&Setup {
+            image,
+            hosts: (0..hosts).map(host).collect(),
+            listeners: (0..hosts).map(listener).collect(),
+            seed: spec.run.seed,
+            memory_mib: 1_024,
+            patience: PATIENCE,
+            log: None,
+        })?;
+        let stamped = !sysctl.iter().any(|(path, value)| path == "net/ipv4/tcp_timestamps" && value == "0");
+        let payload = if stamped { mss - TIMESTAMPS } else { mss };
+        Ok(Self {
+            machine,
+            flows,
+            control,
+            sessions: Sessions::new(hosts, Sizes { around, payload }),
+            known: vec![None; flows.len()],
+            ended: Vec::new(),
+            sent: Vec::new(),
+            hosts,
+            felt_after,
+        })
+    }
+
+    /// What the kernel said of each flow, by number.
+    pub fn into_flows(mut self) -> Vec<Option<KernelFlow>> {
+        self.machine.stop();
+        self.known
+    }
+
+    /// Packets that belonged to no flow.
+    pub const fn foreign(&self) -> u64 {
+        self.sessions.foreign
+    }
+
+    fn take_reports(&mut self) {
+        let reports: Vec<_> = self.machine.reports().collect();
+        for (_, report) in reports {
+            self.take_report(report);
+        }
+    }
+
+    fn take_report(&mut self, report: Report) {
+        match report {
+            Report::Started { id, port, .. } => {
+                let Some((flow, _)) = self.numbered(id) else { return };
+                self.known[flow.index()].get_or_insert_default().port = port;
+            }
+            Report::Closed { id, connected, closed, info } => {
+                let Some((flow, _)) = self.numbered(id) else { return };
+                self.ended.push(flow);
+                if let Some(known) = &mut self.known[flow.index()] {
+                    (known.connected, known.closed, known.info) = (Some(connected), Some(closed), info);
+                }
+            }
+            Report::Received(received) => {
+                let from = host_of(received.from, self.hosts).map(|host| (host, received.from_port));
+                let to = (HostId(received.host as u16), received.port);
+                let flow = from.and_then(|from| self.sessions.flow(from, to));
+                if let Some(known) = flow.and_then(|flow| self.known[flow.index()].as_mut()) {
+                    known.read = Some(received.last);
+                }
+            }
+            Report::Failed { id, what } => {
+                let Some((flow, _)) = self.numbered(id) else { return };
+                self.ended.push(flow);
+                self.known[flow.index()].get_or_insert_default().failed = Some(what);
+            }
+            // The machine itself sees to these.
+            Report::Ready | Report::Error(_) => {}
+        }
+    }
+
+    /// The flow with this number, if there is one: a kernel may say anything.
+    fn numbered(&self, id: u64) -> Option<(FlowId, &'a Flow)> {
+        let flow = self.flows.get(usize::try_from(id).ok()?)?;
+        Some((FlowId(id as u32), flow))
+    }
+}
+
+impl GuestHosts for LinuxHosts<'_> {
+    fn has(&self, host: HostId) -> bool {
+        host.index() < self.hosts
+    }
+
+    fn felt_after(&self) -> Span {
+        self.felt_after
+    }
+
+    fn start_flow(&mut self, flow: FlowId, at: Time) -> Result<(), GuestError> {
+        let traffic = &self.flows[flow.index()];
+        self.sessions.expect(traffic.src, traffic.dst, flow, traffic.size_bytes);
+        let bytes = if traffic.background { ENDLESS } else { traffic.size_bytes };
+        let flow = KernelsFlow {
+            id: u64::from(flow.0),
+            host: traffic.src.index(),
+            to: address_of(traffic.dst),
+            port: PORT,
+            bytes,
+            protocol: Protocol::Tcp,
+            control: self.control.name().to_owned(),
+        };
+        Ok(self.machine.start_flow(&flow, at)?)
+    }
+
+    fn deliver(&mut self, packet: &Packet, mut bytes: Vec<u8>, at: Time) -> Result<(), GuestError> {
+        if packet.flags.has(PacketFlags::CE) {
+            mark_congestion(&mut bytes);
+        }
+        Ok(self.machine.deliver(packet.dst.index(), &bytes, at)?)
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.machine.next_event()
+    }
+
+    fn advance(&mut self, until: Time, sent: &mut Vec<GuestPacket>) -> Result<Time, GuestError> {
+        let mut raw = std::mem::take(&mut self.sent);
+        let reached = self.machine.advance(until, &mut raw)?;
+        for packet in raw.drain(..) {
+            let from = HostId(packet.host as u16);
+            sent.extend(self.sessions.read(from, packet));
+        }
+        self.sent = raw;
+        self.take_reports();
+        Ok(reached)
+    }
+
+    fn take_ended(&mut self) -> Vec<FlowId> {
+        std::mem::take(&mut self.ended)
+    }
+
+    fn least_timeout(&self) -> Span {
+        LEAST_TIMEOUT
+    }
+}
+
+/// How long what a card begins to send is felt by no switch, and by no other host.
+fn lookaheads(topology: &Topology, card: impl Fn(usize) -> Card) -> (Span, Span) {
+    let least = |span: &dyn Fn(usize) -> Span| (0..topology.hosts).map(span).min().unwrap_or_default();
+    let service = |host: usize| card(host).service(usize::from(HEADERS));
+    let up = least(&|host| topology.links[host].condition.delay + service(host));
+    let down =
+        least(&|host| topology.links[topology.link_to_host[host] as usize].condition.delay + service(host));
+    // A kernel counts whole nanoseconds.
+    (up, (up + down).max(Span::from_ns(1)))
+}
+
+fn usual_control(transport: &TransportsSpec) -> CongestionControl {
+    match transport {
+        TransportsSpec::One(TransportSpec::Dctcp(_)) => CongestionControl::Dctcp,
+        _ => CongestionControl::Cubic,
+    }
+}
+
+/// Payload and headers of a full packet. A spec that was checked has no other transports.
+fn segmentation(transport: &TransportsSpec) -> (u16, u16) {
+    let (mss, header) = match transport {
+        TransportsSpec::One(TransportSpec::Tcp(config)) => (config.mss, config.header),
+        TransportsSpec::One(TransportSpec::Dctcp(config)) => (config.mss, config.header),
+        _ => (Bytes::new(1_460), Bytes::new(HEADERS.into())),
+    };
+    (mss.as_u64() as u16, header.as_u64() as u16)
+}
+
+/// What the load balancer adds to each packet.
+fn overlay(linux: &LinuxSpec, balancer: &BalancerSpec) -> Bytes {
+    let adds = balancer.switch_hooks() != SwitchHooks::NONE || balancer.edge_hooks().sending;
+    linux.overlay.unwrap_or_else(|| Bytes::new(if adds { OVERLAY } else { 0 }))
+}
+
+/// What is set at each host: what the transport says first, then what the spec says itself.
+fn settings(linux: &LinuxSpec, transport: &TransportsSpec) -> Vec<(String, String)> {
+    // A run's flows know nothing of those before them, as simulated ones.
+    let mut set = vec![("net/ipv4/tcp_no_metrics_save".to_owned(), "1".to_owned())];
+    if let TransportsSpec::One(TransportSpec::Tcp(config)) = transport
+        && config.ecn == weft_transport::EcnMode::Classic
+    {
+        set.push(("net/ipv4/tcp_ecn".to_owned(), "1".to_owned()));
+    }
+    set.extend(linux.sysctl.iter().map(|(path, value)| (path.clone(), value.clone())));
+    set
+}
