@@ -1,8 +1,8 @@
-"""What a comparison compares: a load balancer or a transport of the core, both, or a balancer written in Python.
+"""What a comparison compares: a load balancer, a transport or a kind of hosts, several of these, or a balancer in Python.
 
 A contender is written `letflow:gap=100us` (a load balancer, with the spec's transport), `maxpass:keep=3` (a
-transport, with the spec's load balancer) or `mptcp+ecmp:hash=shared` (a transport, then a load balancer). The core
-reads it, says what it is called, and puts it into a spec.
+transport, with the spec's load balancer), `mptcp+ecmp:hash=shared` (a transport, then a load balancer), or any of these after
+a kind of hosts, as in `linux+letflow`. The core reads it, says what it is called, and puts it into a spec.
 """
 
 import json
@@ -16,7 +16,7 @@ from weft.balancer import Balancer
 __all__ = ["SchemeLike", "Variant", "parse_variants"]
 
 SchemeLike: TypeAlias = str | Callable[[], Balancer]
-"""A load balancer, a transport or both, as in `letflow:gap=100us` or `mptcp+ecmp`, or a class (or function) that
+"""A contender as it is written, as in `letflow:gap=100us`, `mptcp+ecmp` or `linux+ecmp`, or a class (or function) that
 makes a balancer for each run."""
 
 
