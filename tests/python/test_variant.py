@@ -47,7 +47,7 @@ def test_a_transport_competes_with_the_load_balancer_of_the_spec_or_with_its_own
     [
         ("dctpc", 'no scheme "dctpc"; did you mean "dctcp".*transports: tcp, dctcp'),
         ("dctcp+letflw", 'no scheme "letflw".*did you mean "letflow"'),
-        ("letflow+dctcp", "the transport comes first, as in dctcp[+]letflow"),
+        ("letflow+dctcp", "the transport comes before the scheme, as in dctcp[+]letflow"),
         ("dctcp:g", '"dctcp:g" has "g": expected key=value'),
     ],
 )

@@ -1,6 +1,8 @@
 //! Real Linux hosts under Weft's fabric. Without the kernel that `make linux-hosts` builds these tests say so and do nothing;
 //! with `WEFT_NEEDS_LINUX_HOSTS` they fail.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use arrow_array::cast::AsArray;

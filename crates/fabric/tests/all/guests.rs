@@ -108,7 +108,7 @@ impl<'a> Toy<'a> {
             What::Data(flow, number) => {
                 let arrived = &mut self.ends[flow as usize].arrived;
                 arrived.insert(number);
-                let in_order = (0..).find(|number| !arrived.contains(number)).unwrap();
+                let in_order = (0..=arrived.len() as u64).find(|number| !arrived.contains(number)).unwrap();
                 self.send(now, flow, false, in_order, sent);
             }
             What::Ack(flow, number) => {

@@ -1,0 +1,108 @@
+"""Linux hosts from the command line: without a kernel, with one, and when it goes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import Weft
+
+EXAMPLE = Path(__file__).parents[2] / "examples/linux.toml"
+
+
+def kernel_is_built() -> bool:
+    """Whether there is one; `.ci/run` insists on it."""
+    if os.environ.get("WEFT_LINUX_HOSTS") or os.environ.get("WEFT_NEEDS_LINUX_HOSTS"):
+        return True
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weft/linux-hosts"
+    return cache.is_dir() and any(cache.iterdir())
+
+
+needs_kernel = pytest.mark.skipif(not kernel_is_built(), reason="make linux-hosts was not run")
+
+
+def test_without_a_kernel_there_is_one_message_that_says_how_to_get_one(
+    weft_command: Weft, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("WEFT_LINUX_HOSTS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    done = weft_command("run", EXAMPLE, "--set", "hosts=linux", "--out", "out")
+    assert done.code == 2
+    assert "make linux-hosts" in done.stderr and len(done.stderr.strip().splitlines()) <= 3, done.stderr
+    assert not (tmp_path / "out").exists()
+    assert weft_command("run", EXAMPLE).code == 0, "everything else works"
+
+
+def test_what_is_no_kernel_is_told_in_one_message(weft_command: Weft, monkeypatch: pytest.MonkeyPatch) -> None:
+    for image, expected in [("/nonexistent", "does not start"), ("/bin/true", "ended at 0 us")]:
+        monkeypatch.setenv("WEFT_LINUX_HOSTS", image)
+        done = weft_command("run", EXAMPLE, "--set", "hosts=linux")
+        assert done.code == 2 and expected in done.stderr, done.stderr
+
+
+@needs_kernel
+def test_real_hosts_stand_beside_simulated_ones_on_the_same_flows(weft_command: Weft, tmp_path: Path) -> None:
+    changes = ["--set", "traffic.flows=15"]
+    done = weft_command("compare", EXAMPLE, *changes, "--schemes", "letflow,linux+letflow", "--out", "out")
+    assert done.code == 0, done.stderr
+    tables = {path.parent.name: pl.read_parquet(path) for path in (tmp_path / "out").rglob("flows.parquet")}
+    simulated, real = (next(t for name, t in tables.items() if ("linux" in name) is real) for real in (False, True))
+    same = ["src", "dst", "size_bytes", "start_us"]
+    assert simulated.select(same).equals(real.select(same))
+    assert "kernel_fct_us" in real.columns and "kernel_fct_us" not in simulated.columns
+    assert (real["kernel_fct_us"] >= real["fct_us"]).all()
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process started, and those that these did."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found += [int(path.parent.name), *children_of(int(path.parent.name))]
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(holds: Callable[[], object], seconds: float = 60) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@needs_kernel
+@pytest.mark.parametrize("whom", ["kernel", "weft"])
+def test_when_either_is_killed_the_other_ends_and_nothing_is_left(tmp_path: Path, whom: str) -> None:
+    long = ["--set", "hosts=linux", "--set", "traffic.flows=100000", "--out", "out"]
+    command = [sys.executable, "-m", "weft", "run", str(EXAMPLE), *long]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert until(lambda: children_of(process.pid)), "the kernel starts"
+    time.sleep(1)
+    guests = children_of(process.pid)
+    os.kill(guests[0] if whom == "kernel" else process.pid, signal.SIGKILL)
+    _, told = process.communicate(timeout=60)
+    if whom == "kernel":
+        assert process.returncode == 2
+        assert "the kernel of the Linux hosts ended at" in told, told
+    else:
+        assert process.returncode == -signal.SIGKILL
+    assert until(lambda: not any(is_alive(pid) for pid in guests)), "the guests end"
+    assert list(tmp_path.iterdir()) == [], "no result, no file"
