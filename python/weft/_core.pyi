@@ -125,6 +125,24 @@ def observe(
     `time_constant`, at most 1). Both times are texts with a unit, such as "1ms". The rest is as for `run`.
     """
 
+def packets(
+    spec: str,
+    *,
+    base_dir: str = ...,
+    overrides: collections.abc.Sequence[tuple[str, str]] = ...,
+    seed: int | None = None,
+    progress: collections.abc.Callable[[Progress], None] | None = None,
+    origin: str = ...,
+    contender: str | None = None,
+    at: collections.abc.Sequence[str],
+    most: int,
+) -> Table:
+    """Run a spec (TOML text) and return the first `most` packets that some links sent, a row each, by time.
+
+    `at` names links, or hosts and switches, which stand for all links from and to them. The columns are those of `weft tables packets`.
+    The rest is as for `run`.
+    """
+
 def record(
     spec: str,
     *,

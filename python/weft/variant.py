@@ -1,8 +1,8 @@
-"""What a comparison compares: a load balancer, a transport or a kind of hosts, several of these, or a balancer in Python.
+"""What a comparison compares: a load balancer, a transport, a kind of hosts, some of these, or a balancer in Python.
 
 A contender is written `letflow:gap=100us` (a load balancer, with the spec's transport), `maxpass:keep=3` (a
-transport, with the spec's load balancer), `mptcp+ecmp:hash=shared` (a transport, then a load balancer), or any of these after
-a kind of hosts, as in `linux+letflow`. The core reads it, says what it is called, and puts it into a spec.
+transport, with the spec's load balancer), `mptcp+ecmp:hash=shared` (a transport, then a load balancer), or any of
+these after a kind of hosts, as in `linux+letflow`. The core reads it, says what it is called, and puts it into a spec.
 """
 
 import json

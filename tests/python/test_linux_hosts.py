@@ -59,6 +59,34 @@ def test_real_hosts_stand_beside_simulated_ones_on_the_same_flows(weft_command: 
     assert (real["kernel_fct_us"] >= real["fct_us"]).all()
 
 
+@needs_kernel
+def test_validate_says_where_real_and_simulated_flows_differ(weft_command: Weft) -> None:
+    changes = ["--set", "traffic.flows=15"]
+    done = weft_command("validate", EXAMPLE, *changes, "--schemes", "letflow", "--json")
+    assert done.code == 0, done.stderr
+    told = done.json()
+    whole, *bins = told["fct"]
+    assert whole["bin"] == "all" and whole["flows"] == sum(row["flows"] for row in bins) == 15
+    difference = whole["simulated_us"] / whole["linux_us"] - 1.0
+    assert whole["difference"] == pytest.approx(difference)
+    for kind in ("simulated", "linux"):
+        parts = sum(row[f"{kind}_us"] for row in told["spent"])
+        assert parts == pytest.approx(whole[f"{kind}_us"]), "the parts of the time are all of it"
+    assert {row["hosts"] for row in told["counts"]} == {"simulated", "linux"}
+    (parting,) = told["partings"]
+    assert parting["simulated"] != parting["linux"]
+
+    printed = weft_command("validate", EXAMPLE, *changes, "--schemes", "letflow", "--no-partings")
+    assert "Mean FCT" in printed.stdout and "Where the time went" in printed.stdout
+
+
+def test_validate_needs_a_kernel(weft_command: Weft, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("WEFT_LINUX_HOSTS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    done = weft_command("validate", EXAMPLE, "--set", "traffic.flows=5")
+    assert done.code == 2 and "make linux-hosts" in done.stderr, done.stderr
+
+
 def children_of(pid: int) -> list[int]:
     """The processes that a process started, and those that these did."""
     found = []

@@ -11,7 +11,7 @@ use weft_topology::{Tier, Topology};
 
 use crate::cores::Cores;
 use crate::memory::peak_resident;
-use crate::run::{Observer, Prepared, RunError, memory_bytes, scheme_counter};
+use crate::run::{Observer, Prepared, RunError, Watch, memory_bytes, scheme_counter};
 use crate::spec::{SpecError, SpecSource};
 
 pub use memory::{Memory, memory};
@@ -151,7 +151,7 @@ pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunE
         .and_then(NonZeroUsize::new)
         .filter(|_| as_if)
         .map_or(Cores::All, Cores::AsIf);
-    let simulated = prepared.simulate(observer, None, None, cores)?;
+    let simulated = prepared.simulate(observer, None, Watch::default(), cores)?;
     let (results, elapsed) = (&simulated.results, simulated.elapsed);
     let (busiest, shared) = results.cooperation.busiest.unzip();
     let Shape { leaves, spines, hosts_per_leaf } = Shape::of(hosts)?;

@@ -14,6 +14,7 @@ pub mod linux;
 mod memory;
 pub mod model;
 pub mod observe;
+pub mod packets;
 pub mod presets;
 pub mod record;
 pub mod results;

@@ -11,7 +11,7 @@ use crate::cores::Cores;
 use crate::results::rows::ObservationRow;
 use crate::results::table::Row;
 use crate::rows::tier_name;
-use crate::run::{Observer, Prepared, RunError, Simulated};
+use crate::run::{Observer, Prepared, RunError, Simulated, Watch};
 use crate::spec::SpecError;
 
 /// How to observe.
@@ -45,8 +45,9 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::run`].
     pub fn observe(&self, observer: Observer<'_>, windows: Windows) -> Result<RecordBatch, RunError> {
+        let watch = Watch { observe_every: Some(windows.window), ..Watch::default() };
         let Simulated { results, .. } =
-            self.simulate(observer, None, Some(windows.window), Cores::UpTo(NonZeroUsize::MIN))?;
+            self.simulate(observer, None, watch, Cores::UpTo(NonZeroUsize::MIN))?;
         let rows: Vec<_> = results.observations.iter().filter_map(|seen| self.row(seen, windows)).collect();
         Ok(ObservationRow::table(&rows)?)
     }

@@ -7,7 +7,7 @@ use weft_balance::recording::{Call, Log, Recorder};
 use weft_balance::{ExternalSwitch, SwitchInfo};
 
 use crate::cores::Cores;
-use crate::run::{External, Observer, Prepared, RunError};
+use crate::run::{External, Observer, Prepared, RunError, Watch};
 
 /// What was recorded in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -69,7 +69,7 @@ impl Prepared {
         };
         let name = balancer.name().to_owned();
         let mut external = External { name, make: &mut make };
-        self.simulate(observer, Some(&mut external), None, Cores::UpTo(NonZeroUsize::MIN))?;
+        self.simulate(observer, Some(&mut external), Watch::default(), Cores::UpTo(NonZeroUsize::MIN))?;
         let switches = logs.into_iter().map(|(facts, log)| {
             let (calls, beyond) = log.take();
             RecordedSwitch { calls, beyond, ..facts }

@@ -12,14 +12,14 @@ use thiserror::Error;
 use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
 use weft_fabric::{
     FlowRecords, GuestError, InputError, LOOK_AHEAD_FROM, MOST_ROWS, Progress, Results, SHARE_FROM,
-    Simulation, SimulationInput, Status, check_parameters,
+    Simulation, SimulationInput, Status, Undivided, check_parameters,
 };
 use weft_topology::Fabric;
 use weft_traffic::Traffic;
 use weft_units::{Bytes, Span, Time};
 
 use crate::clock::{OtherThreads, Stopwatch};
-use crate::cores::{Cores, Decision, Manner, decide};
+use crate::cores::{Cores, Decision, Manner, decide, whole};
 use crate::linux::{KernelFlow, LinuxHosts, kernel_warnings};
 use crate::memory::of_machine;
 use crate::results::fingerprint::{combined, fingerprint};
@@ -136,6 +136,15 @@ pub(crate) struct Elapsed {
     pub wall_s: f64,
 }
 
+/// What to look at beyond what every run looks at.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Watch<'w> {
+    /// Ports, over windows of this length.
+    pub observe_every: Option<Span>,
+    /// The packets that these links send, up to so many.
+    pub capture: Option<(&'w [u32], usize)>,
+}
+
 /// What comes of the event loop.
 pub(crate) struct Simulated {
     /// What the engine counted.
@@ -200,7 +209,13 @@ impl Prepared {
 
     /// On how many threads a run on these cores works, in how many groups of nodes, and why.
     pub fn decision(&self, cores: Cores) -> Decision {
-        decide(self.resolved.spec.run.threads, cores, &self.input(None, None))
+        self.decision_for(cores, &self.input(None))
+    }
+
+    /// The same for an input that may be watched, or have a load balancer from outside.
+    fn decision_for(&self, cores: Cores, input: &SimulationInput<'_>) -> Decision {
+        let Spec { hosts, run, .. } = &self.resolved.spec;
+        if hosts.is_simulated() { decide(run.threads, cores, input) } else { whole(Undivided::Guests) }
     }
 
     /// Runs to the end, on these cores; results do not depend on them. `external` takes the place of the spec's load balancer.
@@ -214,30 +229,31 @@ impl Prepared {
         cores: Cores,
     ) -> Result<Outcome, RunError> {
         let mut external = external;
-        let simulated = self.simulate(observer, external.as_mut(), None, cores)?;
+        let simulated = self.simulate(observer, external.as_mut(), Watch::default(), cores)?;
         let name = external.as_ref().map(|external| external.name.as_str());
         self.outcome(simulated, name)
     }
 
-    /// Runs to the end: what the engine counted, of each flow apart, and what the event loop took. With `observe_every`, ports are
-    /// observed over windows of this length.
+    /// Runs to the end: what the engine counted, of each flow apart, and what the event loop took.
     pub(crate) fn simulate(
         &self,
         observer: Observer<'_>,
         external: Option<&mut External<'_>>,
-        observe_every: Option<Span>,
+        watch: Watch<'_>,
         cores: Cores,
     ) -> Result<Simulated, RunError> {
         let mut guests = self.linux_hosts()?;
         let has_guests = guests.is_some();
         let mut make =
             external.map(|external| |info: &SwitchInfo<'_>| SwitchScheme::External((external.make)(info)));
-        let input = self.input(make.as_mut().map(|make| make as _), observe_every);
-        let Decision { groups, threads, .. } = decide(self.resolved.spec.run.threads, cores, &input);
+        let input = self.input(make.as_mut().map(|make| make as _));
+        let Decision { groups, threads, .. } = self.decision_for(cores, &input);
         let Manner { share_from, look_ahead_from, balance_of } = cores.manner();
         let others = OtherThreads::default();
         let around = |work: &mut dyn FnMut()| others.measure(work);
         let input = SimulationInput {
+            observe_every: watch.observe_every,
+            capture: watch.capture,
             guests: guests.as_mut().map(|guests| guests as _),
             groups,
             threads,
@@ -296,7 +312,6 @@ impl Prepared {
     pub(crate) fn input<'a>(
         &'a self,
         external: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme>,
-        observe_every: Option<Span>,
     ) -> SimulationInput<'a> {
         let spec = &self.resolved.spec;
         SimulationInput {
@@ -307,11 +322,12 @@ impl Prepared {
             transport: &spec.transport,
             balancer: &spec.balancer,
             guests: None,
+            capture: None,
             external,
             seed: spec.run.seed,
             time_limit: spec.run.time_limit,
             sample_every: spec.run.sample_every,
-            observe_every,
+            observe_every: None,
             groups: 1,
             threads: 1,
             share_from: SHARE_FROM,

@@ -30,6 +30,11 @@ impl Visitor for Ask {
     }
 }
 
+/// Whether ports have queues of credits beside data.
+pub(crate) fn has_credit_ports(transports: &TransportsSpec) -> bool {
+    transports.with_transports(Ask).is_ok_and(|demands| demands.credits.contains(&true))
+}
+
 /// Warnings about transports on this fabric with this load balancer. Their parameters were found good.
 pub(crate) fn transport_warnings(
     transports: &TransportsSpec,

@@ -191,6 +191,46 @@ fn observe(
     }
 }
 
+/// Run a spec (TOML text) and return the first `most` packets that some links sent, a row each, by time.
+///
+/// `at` names links, or hosts and switches, which stand for all links from and to them. The columns are those of `weft tables packets`.
+/// The rest is as for `run`.
+#[pyfunction]
+#[pyo3(signature = (
+    spec: "str", *, base_dir: "str" = PathBuf::from("."),
+    overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
+    progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
+    contender: "str | None" = None, at: "collections.abc.Sequence[str]", most: "int",
+) -> "Table")]
+#[allow(clippy::too_many_arguments)]
+fn packets(
+    py: Python<'_>,
+    spec: String,
+    base_dir: PathBuf,
+    overrides: Overrides,
+    seed: Option<Bound<'_, PyAny>>,
+    progress: Option<Bound<'_, PyAny>>,
+    origin: String,
+    contender: Option<&str>,
+    at: Vec<String>,
+    most: usize,
+) -> PyResult<Table> {
+    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let progress = progress.map(Bound::unbind);
+    let failure = Failure::default();
+    let listed = guarded(|| {
+        py.detach(|| {
+            let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
+            Prepared::new(&source)?.packets(&mut observer, &at, most)
+        })
+        .map_err(|error: RunError| run_error(&error))
+    });
+    match failure.get(py) {
+        Some(error) => Err(error),
+        None => listed.map(Table::from),
+    }
+}
+
 /// Run a spec (TOML text) and return what the load balancer was told, saw, drew and decided at every switch.
 ///
 /// JSON text `{"scheme", "rack_of_host", "switches": [{"switch", "tier", "ports", "neighbour_tiers", "calls", "beyond"}]}`: the calls of a
@@ -364,7 +404,7 @@ mod _core {
     #[pymodule_export]
     use super::{
         Progress, RunResult, SpecError, Table, bench_window, catalog, contenders, measure, measure_memory,
-        model, observe, record, resolve, results_version, run, schema, version,
+        model, observe, packets, record, resolve, results_version, run, schema, version,
     };
 
     /// Gives errors that are raised in Python their parts, too.

@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from weft.cli import bench, catalog, compare, explain, fit, model, report, reproduce, run, schema, store, sweep
+from weft.cli import (
+    bench,
+    catalog,
+    compare,
+    explain,
+    fit,
+    model,
+    report,
+    reproduce,
+    run,
+    schema,
+    store,
+    sweep,
+    validate,
+)
 from weft.cli.console import EXIT_BAD_INPUT, Sayings, fail, stopped
 from weft.cli.process import abandon_output, check_arguments, ready_streams, stop_on_signals
 from weft.errors import SpecError
@@ -56,7 +70,7 @@ def _root(
     pass
 
 
-for module in (run, compare, sweep, reproduce, store, fit, explain, catalog, model, report, bench, schema):
+for module in (run, compare, sweep, reproduce, store, fit, explain, catalog, model, report, bench, schema, validate):
     module.register(app)
 
 

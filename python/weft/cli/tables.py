@@ -18,9 +18,12 @@ from weft.summary import BINS, Summary
 __all__ = ["in_parts", "new_table", "print_comparison", "print_load_sharing", "print_summary", "stacked"]
 
 
-def new_table(*titles: str, left: Sequence[str] = ()) -> Table:
+def new_table(*titles: str, left: Sequence[str] = (), title: str | None = None) -> Table:
     """Make an empty table; columns are right-aligned unless their title is in `left`."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1),
+        header_style="bold",
+    )  # fmt: skip
     for title in titles:
         table.add_column(title, justify="left" if title in left else "right", overflow="fold")
     return table

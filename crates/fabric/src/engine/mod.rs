@@ -2,6 +2,7 @@
 
 mod admission;
 mod ahead;
+mod capture;
 mod copies;
 mod deliveries;
 mod departures;
@@ -34,6 +35,7 @@ mod switch;
 mod tables;
 mod tracer;
 
+pub use capture::Captured;
 pub use deliveries::Delivery;
 pub use guests::{Frame, GuestError, GuestHosts, GuestPacket};
 pub use network::{LinkDrops, PacketCounts};

@@ -11,6 +11,7 @@ use weft_topology::{RouteEntry, Routes, Tier, Topology};
 use weft_units::{PicosPerByte, Rate, Stream, Time};
 
 use super::admission::Verdict;
+use super::capture::Capture;
 use super::copies::Dropped;
 use super::event_set::EventSet;
 use super::guests::Frame;
@@ -98,6 +99,8 @@ pub struct Network<'a> {
     pub(super) seen: Ports,
     /// Watches the queues of switches' ports, if asked for.
     pub(super) observer: Option<Observer>,
+    /// Notes what some links send, if asked for.
+    pub(super) capture: Option<Capture>,
     /// Watches the packets of some flows, if asked for.
     pub(super) tracer: Option<Tracer>,
     pub(super) streams: Vec<Stream>,
@@ -340,6 +343,9 @@ impl Network<'_> {
                 .push(Queued { since_ps: now, depart_ps, wire_bytes: packet.wire_bytes, arrives }, profile);
         }
         book(state, packet, &mut self.counts, backlog);
+        if let Some(capture) = &mut self.capture {
+            capture.note(link, Time::from_ps(now + backlog), index, &self.pool);
+        }
         let tier = state.tier;
         state.busy_until = depart_ps;
         let arrive = depart_ps + profile.delay_ps;

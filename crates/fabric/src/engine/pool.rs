@@ -71,6 +71,11 @@ impl Pool {
         self.frames[index] = Some(Box::new(frame));
     }
 
+    /// The bytes that a packet stands for, if it is one of a guest.
+    pub fn frame(&self, index: PacketIndex) -> Option<&Frame> {
+        self.frames.get(index as usize)?.as_deref()
+    }
+
     /// Takes the bytes that a packet stands for, if it is one of a guest.
     pub fn take_frame(&mut self, index: PacketIndex) -> Option<Frame> {
         self.frames.get_mut(index as usize)?.take().map(|frame| *frame)

@@ -4,6 +4,7 @@ use weft_traffic::Flow;
 use weft_transport::{ReceiverStats, SenderStats};
 use weft_units::{Span, Time};
 
+use super::capture::Captured;
 use super::network::PacketCounts;
 use super::observer::Observation;
 use super::paths::PathTotal;
@@ -132,6 +133,8 @@ pub struct Results {
     pub samples: Samples,
     /// What switches' ports did in windows of time; empty unless asked for.
     pub observations: Vec<Observation>,
+    /// What links sent, by time and link, and how many packets more there were than were to be kept; empty unless asked for.
+    pub captured: (Vec<Captured>, u64),
     /// What each path carried; empty unless asked for.
     pub paths: Vec<PathTotal>,
     /// Which links traced flows took; empty unless asked for.

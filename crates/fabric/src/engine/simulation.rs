@@ -58,6 +58,8 @@ pub struct SimulationInput<'a> {
     pub sample_every: Option<Span>,
     /// Watch the queues of switches' ports over windows of this length; not zero.
     pub observe_every: Option<Span>,
+    /// Note each packet that these links send, up to so many packets. Links whose port has several queues send nothing that is noted.
+    pub capture: Option<(&'a [u32], usize)>,
     /// Count what flows of at least so many bytes deliver over each path.
     pub paths_of: Option<u64>,
     /// Note which links the so many largest flows take, by intervals of this length; not zero.
@@ -82,8 +84,8 @@ pub enum Undivided {
     /// What a scheme from outside does is not known, nor where it may be called.
     #[error("a load balancer from outside works on the whole fabric")]
     External,
-    /// Ports are observed, in one order for the whole fabric.
-    #[error("an observer of ports sees the whole fabric")]
+    /// Ports are observed, or what links send, in one order for the whole fabric.
+    #[error("an observer of ports or links sees the whole fabric")]
     Observed,
     /// Hosts that are not simulated have one clock.
     #[error("hosts that are real kernels see the whole fabric")]
@@ -189,7 +191,7 @@ impl SimulationInput<'_> {
         if self.guests.is_some() {
             return Err(Undivided::Guests);
         }
-        if self.observe_every.is_some() {
+        if self.observe_every.is_some() || self.capture.is_some() {
             return Err(Undivided::Observed);
         }
         if groups < 2 {

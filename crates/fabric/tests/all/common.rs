@@ -133,6 +133,7 @@ impl<'a> Run<'a> {
             transport,
             balancer,
             guests: None,
+            capture: None,
             external: None,
             seed: self.seed,
             time_limit: self.time_limit,

@@ -183,6 +183,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         transport: &transport,
         balancer: &balancer,
         guests: None,
+        capture: None,
         external: None,
         seed: 1,
         time_limit: Span::from_ms(100),

@@ -112,8 +112,7 @@ struct SetUp {
 fn set_up(spec: &SpecSource) -> Result<(SetUp, MemoryUse), RunError> {
     let (before, watch) = (resident(), Stopwatch::start());
     let prepared = Prepared::new(spec)?;
-    let simulation =
-        Simulation::new(prepared.input(None, None)).map_err(|error| prepared.resolved.error(error))?;
+    let simulation = Simulation::new(prepared.input(None)).map_err(|error| prepared.resolved.error(error))?;
     let cpu_s = watch.cpu_s();
     let bytes = resident().zip(before).map(|(after, before)| after.saturating_sub(before));
     let links = prepared.fabric.topology.links.len() as u64;

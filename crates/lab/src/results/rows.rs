@@ -255,6 +255,36 @@ table! {
 }
 
 table! {
+    /// A packet that a link sent, as a capture there would show it.
+    PacketRow is "packets", "a packet that a link sent";
+
+    /// when its first bit left
+    time_us: f64, "µs";
+    /// as in `links.parquet`
+    link: String, "";
+    /// its flow's `id` in `flows.parquet`; of no meaning for what load balancers send
+    flow: u32, "";
+    /// the host that sent it
+    src: u16, "";
+    /// the host that it goes to
+    dst: u16, "";
+    /// `data`, `ack`, `syn`, `syn-ack`, `credit`, `credit-request`, `credit-stop`, `control`, `message`
+    kind: &'static str, "";
+    /// its segment; of an acknowledgement the next one that is expected
+    segment: u32, "";
+    /// what it takes on a link
+    bytes: u16, "B";
+    /// its transport understands ECN
+    ecn_capable: bool, "";
+    /// it has met congestion, in this queue or before
+    marked: bool, "";
+    /// it echoes a mark
+    echo: bool, "";
+    /// its segment was sent before
+    retransmission: bool, "";
+}
+
+table! {
     /// A counter of the scheme.
     CounterRow is "scheme", "a counter of the load balancer";
 

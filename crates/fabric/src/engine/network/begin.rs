@@ -10,6 +10,7 @@ use weft_topology::{Routes, Topology};
 use weft_units::{Purpose, Stream, Time};
 
 use super::{LinkDrops, Network, PacketCounts};
+use crate::engine::capture::Capture;
 use crate::engine::event_set::EventSet;
 use crate::engine::link::{Link, Profiles};
 use crate::engine::mail::Outbox;
@@ -84,6 +85,7 @@ impl<'a> Network<'a> {
             tables,
             seen: hooks.queued,
             observer: None,
+            capture: None,
             tracer: None,
             deeds: Deeds::default(),
             streams: streams.collect(),
@@ -120,6 +122,16 @@ impl<'a> Network<'a> {
         let service_ps = |link: &Link| self.profiles[link.profile].service_ps(max_wire_bytes).max(1);
         let arrivals_a_ps: f64 = self.links.iter().map(|link| 1.0 / service_ps(link) as f64).sum();
         (EVENTS_IN_A_CROWD / arrivals_a_ps) as u64
+    }
+
+    /// Notes from now on what these links send, up to so many packets. Ports with several classes send in an order of their own and
+    /// are left out.
+    pub fn capture(&mut self, links: &[u32], most: usize) {
+        let capture = Capture::new(links, self.links.len(), most);
+        for link in capture.links() {
+            self.links[link].is_special = true;
+        }
+        self.capture = Some(capture);
     }
 
     /// Makes it the part with this number of a fabric that is cut.

@@ -104,6 +104,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             switch_scheme: scheme,
             paths: input.paths_of.map(PathMeter::new),
             observe_every: input.observe_every,
+            capture: input.capture,
             trace_flows: input.trace_flows,
             finite,
         };
@@ -191,6 +192,7 @@ struct Maker<'m, 'a, T: Transports> {
     switch_scheme: &'m mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
     paths: Option<PathMeter>,
     observe_every: Option<Span>,
+    capture: Option<(&'a [u32], usize)>,
     trace_flows: Option<(usize, Span)>,
     finite: usize,
 }
@@ -224,6 +226,9 @@ impl<'a, T: Transports> Maker<'_, 'a, T> {
         }
         if let Some(window) = self.observe_every {
             network.observe(window, self.facts.max_wire_bytes);
+        }
+        if let Some((links, most)) = self.capture {
+            network.capture(links, most);
         }
         if let Some((count, every)) = self.trace_flows {
             network.trace(Tracer::new(count, self.plan.flows, every));

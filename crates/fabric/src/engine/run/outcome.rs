@@ -10,6 +10,7 @@ use weft_units::Time;
 
 use super::balance::Balance;
 use super::{Engine, inner};
+use crate::engine::capture::Capture;
 use crate::engine::group::Group;
 use crate::engine::host::{Host, HostLog, Plan, Receiver, Sender};
 use crate::engine::mail::Outbox;
@@ -65,11 +66,13 @@ impl<T: Transports> Engine<'_, T> {
         let largest_packet_bytes = groups.first().map_or(0, |group| group.common.sizes.full_bytes);
         let tables = groups.first().map(|group| Arc::clone(&group.network.tables));
         let (mut logs, mut dropped): (Vec<HostLog>, _) = (Vec::new(), Vec::new());
+        let mut captured = Vec::new();
         let (mut observations, mut tracers) = (Vec::new(), Vec::new());
         for group in groups {
             let Group { hosts, mut network, .. } = group;
             logs.extend(hosts.into_iter().map(|host| host.into_log(&plan)));
             dropped.append(&mut network.dropped);
+            captured.extend(network.capture.take().map(Capture::into_packets));
             // Whoever observes has one group.
             observations.append(&mut network.observations());
             tracers.extend(network.tracer.take());
@@ -89,6 +92,7 @@ impl<T: Transports> Engine<'_, T> {
             links,
             samples: samples.unwrap_or_default(),
             observations,
+            captured: captured.pop().unwrap_or_default(),
             paths,
             traces: Tracer::into_traces(tracers),
             largest_packet_bytes,

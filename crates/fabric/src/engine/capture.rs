@@ -1,0 +1,93 @@
+//! The packets that links send, one by one, for links that somebody asks for.
+
+use weft_packet::{FlowId, HostId, Kind, PacketFlags};
+use weft_units::Time;
+
+use super::pool::{PacketIndex, Pool};
+
+/// A packet that a link sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Captured {
+    /// When its first bit left.
+    pub at: Time,
+    /// The link.
+    pub link: u32,
+    /// Its flow; of no meaning for what schemes send.
+    pub flow: FlowId,
+    /// The host that sent it.
+    pub src: HostId,
+    /// The host that it goes to.
+    pub dst: HostId,
+    /// What it is.
+    pub kind: Kind,
+    /// Its segment, or the next one that is expected.
+    pub segment: u32,
+    /// Bytes that it takes on a link.
+    pub wire_bytes: u16,
+    /// Its flags, with the mark of this queue.
+    pub flags: PacketFlags,
+    /// The first bytes of what it stands for, if its host is not simulated.
+    pub bytes: Option<Vec<u8>>,
+}
+
+/// So many bytes of a packet are kept: all headers that there may be.
+const SNAP: usize = 128;
+
+/// What some links send. They have one queue each.
+pub struct Capture {
+    /// By link.
+    asked: Vec<bool>,
+    /// In the order in which they were queued: of one link, that in which they are sent.
+    packets: Vec<Captured>,
+    most: usize,
+    beyond: u64,
+}
+
+impl Capture {
+    /// Nothing was sent so far. No more than `most` packets are kept.
+    pub fn new(links: &[u32], count: usize, most: usize) -> Self {
+        let mut asked = vec![false; count];
+        for &link in links {
+            if let Some(asked) = asked.get_mut(link as usize) {
+                *asked = true;
+            }
+        }
+        Self { asked, packets: Vec::new(), most, beyond: 0 }
+    }
+
+    /// The links.
+    pub fn links(&self) -> impl Iterator<Item = usize> + '_ {
+        self.asked.iter().enumerate().filter_map(|(link, &asked)| asked.then_some(link))
+    }
+
+    /// A link takes a packet, whose first bit leaves then.
+    pub fn note(&mut self, link: u32, at: Time, index: PacketIndex, pool: &Pool) {
+        if !self.asked[link as usize] {
+            return;
+        }
+        if self.packets.len() == self.most {
+            self.beyond += 1;
+            return;
+        }
+        let bytes = pool.frame(index).map(|frame| frame.bytes[..frame.bytes.len().min(SNAP)].to_vec());
+        let packet = &pool[index];
+        self.packets.push(Captured {
+            at,
+            link,
+            flow: packet.flow,
+            src: packet.src,
+            dst: packet.dst,
+            kind: packet.kind,
+            segment: packet.seq,
+            wire_bytes: packet.wire_bytes,
+            flags: packet.flags,
+            bytes,
+        });
+    }
+
+    /// What was sent, by time and link, and how many packets more than were to be kept.
+    pub fn into_packets(mut self) -> (Vec<Captured>, u64) {
+        self.packets.sort_by_key(|captured| (captured.at, captured.link));
+        (self.packets, self.beyond)
+    }
+}

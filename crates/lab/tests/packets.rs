@@ -1,0 +1,74 @@
+//! Listing the packets that links send.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use common::{run, small};
+use weft_lab::{Prepared, RunError};
+
+fn packets(changes: &[(&str, &str)], at: &[&str], most: usize) -> Result<RecordBatch, RunError> {
+    let at: Vec<String> = at.iter().map(|name| (*name).to_owned()).collect();
+    Prepared::new(&small(changes)).unwrap().packets(&mut |_| ControlFlow::Continue(()), &at, most)
+}
+
+#[test]
+fn a_hosts_cable_shows_each_segment_of_its_flows_once_and_never_two_at_a_time() {
+    let table = packets(&[], &["host0"], usize::MAX).unwrap();
+    let (time, bytes) =
+        (table.column(0).as_primitive::<Float64Type>(), table.column(7).as_primitive::<UInt16Type>());
+    let links = table.column(1).as_string::<i32>();
+    let (flow, src) =
+        (table.column(2).as_primitive::<UInt32Type>(), table.column(3).as_primitive::<UInt16Type>());
+    let kind = table.column(5).as_string::<i32>();
+
+    let mut free = BTreeMap::new();
+    let mut sent: BTreeMap<u32, u64> = BTreeMap::new();
+    for row in 0..table.num_rows() {
+        let link = links.value(row);
+        assert!(["host0>leaf0", "leaf0>host0"].contains(&link), "{link}");
+        // 10 Gbit/s: 0.8 ns a byte.
+        let begins = time.value(row);
+        let until = free.insert(link, begins + f64::from(bytes.value(row)) * 0.000_8).unwrap_or(0.0);
+        assert!(begins > until - 1e-6, "row {row}: {begins} us, and the link is busy until {until} us");
+        if src.value(row) == 0 && kind.value(row) == "data" && link == "host0>leaf0" {
+            *sent.entry(flow.value(row)).or_default() += 1;
+        }
+    }
+    let flows = run(&small(&[])).table("flows").unwrap();
+    let column = |name: &str| flows.column_by_name(name).unwrap().clone();
+    let (from, segments) = (column("src"), column("segments_sent"));
+    let from = from.as_primitive::<UInt16Type>();
+    let expected: BTreeMap<u32, u64> = (0..flows.num_rows())
+        .filter(|&row| from.value(row) == 0)
+        .map(|row| (row as u32, segments.as_primitive::<UInt64Type>().value(row)))
+        .collect();
+    assert!(!expected.is_empty());
+    assert_eq!(sent, expected);
+}
+
+#[test]
+fn listing_packets_moves_no_result_and_stops_at_the_most() {
+    assert_eq!(packets(&[], &["leaf0>spine1"], 10).unwrap().num_rows(), 10);
+    assert_eq!(packets(&[], &["leaf0>spine1"], 0).unwrap().num_rows(), 0);
+    let all = packets(&[], &["leaf0>spine1"], usize::MAX).unwrap();
+    let links = run(&small(&[])).table("links").unwrap();
+    let names = links.column_by_name("link").unwrap().clone();
+    let row =
+        (0..links.num_rows()).find(|&row| names.as_string::<i32>().value(row) == "leaf0>spine1").unwrap();
+    let sent = links.column_by_name("packets").unwrap().clone();
+    assert_eq!(all.num_rows() as u64, sent.as_primitive::<UInt64Type>().value(row));
+}
+
+#[test]
+fn a_name_that_none_has_and_a_port_that_cannot_be_listed_are_refused() {
+    let refused = |changes: &[(&str, &str)], at| packets(changes, &[at], 1).unwrap_err().to_string();
+    assert!(refused(&[], "hots0").contains("did you mean \"host0\"?"));
+    let credits = [("transport.name", "expresspass")];
+    assert!(refused(&credits, "host0").contains("several queues"), "{}", refused(&credits, "host0"));
+}

@@ -1,0 +1,142 @@
+"""`weft validate`: simulated hosts against real Linux ones, flow by flow."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from weft.cli import options
+from weft.cli.compare import parse_seeds, split_schemes
+from weft.cli.console import answers, data, log, print_json
+from weft.cli.progress import show_progress
+from weft.cli.tables import new_table
+from weft.quantity import percent, plain, time_scale
+
+__all__ = ["register"]
+
+if TYPE_CHECKING:
+    from weft.validation import Validation
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("validate")(answers(validate))
+
+
+def validate(
+    spec: options.SpecFile = None,
+    schemes: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Load balancers, or transports, as for weft compare.")
+    ] = "ecmp",
+    seeds: Annotated[
+        str | None, typer.Option(help="How many seeds (5 means 1 to 5), or which: 3,7,9 or 10-19. Default: the spec's.")
+    ] = None,
+    set_: options.Set = None,
+    partings: Annotated[
+        bool, typer.Option("--partings/--no-partings", help="Look for the first data packet at which two flows part.")
+    ] = True,
+    out: options.Out = None,
+    force: options.Force = False,
+    json: options.Json = False,
+    jobs: options.Jobs = None,
+    store: options.Store = None,
+) -> None:
+    """Run the same flows with simulated hosts and with Linux hosts, and say where they differ.
+
+    Completion times by size, what happened to packets, where the time went, the flows that are furthest apart, and
+    the first data packet at which the furthest part. Needs the kernel that `make linux-hosts` builds. With `--out`,
+    the directory is that of a comparison.
+
+    **Examples**
+
+    - `weft validate examples/linux.toml --schemes ecmp,letflow`
+    - `weft validate my.toml --schemes tcp+ecmp --seeds 5`
+    """
+    from weft import validation
+    from weft.spec import parse_assignments
+
+    names = split_schemes(schemes)
+    wanted = parse_seeds(seeds) if seeds is not None else None
+    with show_progress(2 * len(names) * len(wanted or (0,))) as show:
+        result = validation.validate(
+            names,
+            spec=spec if spec is not None else "",
+            set=parse_assignments(set_ or []),
+            seeds=wanted,
+            jobs=jobs,
+            partings=partings,
+            out=out,
+            force=force,
+            store=store,
+            progress=show,
+        )
+    if json:
+        print_json(result.to_dict())
+    else:
+        _print(data(), result)
+    if out is not None:
+        log().print(f"written to {out}; open {out / 'report.html'} in a browser")
+
+
+def _print(console: Console, result: "Validation") -> None:
+    _print_times(console, result)
+    _print_counts(console, result)
+    _print_spent(console, result)
+    for scheme in result.schemes:
+        _print_apart(console, result, scheme)
+    for parting in result.partings:
+        console.print(Text(f"{parting.scheme}, flow {parting.flow}, {parting.sentence}"))
+
+
+def _print_times(console: Console, result: "Validation") -> None:
+    rows = result.table.to_dicts()
+    unit, scale = time_scale([row["linux_us"] for row in rows])
+    titles = ("flows", f"simulated ({unit})", f"linux ({unit})", "difference", "linux / simulated, by flow")
+    table = new_table("scheme", "sizes", *titles, left=("scheme", "sizes"), title="Mean FCT")
+    for row in rows:
+        spread = f"{row['median_ratio']:.3f}  ({row['p10_ratio']:.3f} to {row['p90_ratio']:.3f})"
+        means = (plain(row[key] / scale) for key in ("simulated_us", "linux_us"))
+        table.add_row(
+            row["scheme"], row["bin"], f"{row['flows']:,}", *means, f"{100 * row['difference']:+.1f} %", spread
+        )
+    console.print(table)
+
+
+def _print_counts(console: Console, result: "Validation") -> None:
+    from weft.validation import COUNTED
+
+    titles = ("segments", "resent", "timeouts", "out of order", "marked ACKs", "dropped")
+    table = new_table("scheme", "hosts", *titles, left=("scheme", "hosts"), title="What happened to packets")
+    for row in result.counts.to_dicts():
+        table.add_row(row["scheme"], row["hosts"], *(f"{row[key]:,}" for key in COUNTED))
+    console.print(table)
+
+
+def _print_spent(console: Console, result: "Validation") -> None:
+    from weft.summary import SPENT
+
+    rows = [row for row in result.spent.to_dicts() if row["simulated_us"] or row["linux_us"]]
+    unit, scale = time_scale([row["linux_us"] for row in rows])
+    left = ("scheme", "part of the FCT")
+    table = new_table(
+        *left, f"simulated ({unit})", f"linux ({unit})", left=left, title="Where the time went, mean of a flow"
+    )
+    for row in rows:
+        values = (plain(row[key] / scale) for key in ("simulated_us", "linux_us"))
+        table.add_row(row["scheme"], SPENT[row["part"]], *values)
+    console.print(table)
+
+
+def _print_apart(console: Console, result: "Validation", scheme: str) -> None:
+    from weft.summary import SPENT
+
+    rows = result.apart(3, scheme).to_dicts()
+    unit, scale = time_scale([row["fct_us_linux"] for row in rows])
+    for row in rows:
+        parts = {part: row[f"spent_{part}_us_linux"] - row[f"spent_{part}_us"] for part in SPENT}
+        part = max(parts, key=lambda name: abs(parts[name]))
+        share = percent(abs(parts[part]) / (sum(abs(value) for value in parts.values()) or 1.0))
+        times = f"{plain(row['fct_us'] / scale)} {unit} simulated, {plain(row['fct_us_linux'] / scale)} {unit} linux"
+        flow = f"{scheme}, seed {row['seed']}, flow {row['id']} ({row['size_bytes']:,} B)"
+        console.print(Text(f"{flow}: {times}; most of it {SPENT[part]} ({share})"))

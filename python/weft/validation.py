@@ -1,0 +1,258 @@
+"""Simulated hosts against real Linux ones, flow by flow, on the same fabric, traffic and load balancer."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from weft import _core
+from weft.comparison import Comparison, compare
+from weft.errors import SpecError
+from weft.runs.progress import JobsCallback
+from weft.simulation import Overrides, Result, override_pairs
+from weft.spec import SpecLike, load_spec
+from weft.summary import LIMITS, SPENT
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["COUNTED", "KINDS", "Parting", "Validation", "first_parting", "validate"]
+
+KINDS: tuple[str, str] = ("simulated", "linux")
+"""The two kinds of hosts, as contenders name them."""
+
+COUNTED = (
+    "segments_sent",
+    "retransmissions",
+    "timeouts",
+    "out_of_order_packets",
+    "marked_acks",
+    "dropped_segments",
+)
+"""The columns of flows that are summed up for both kinds of hosts."""
+
+_MOST_PACKETS = 5_000_000
+"""So many packets are looked at for the first one at which two flows part."""
+
+
+@dataclass(frozen=True)
+class Parting:
+    """The first data packet at which a flow of simulated hosts and its real twin are not alike."""
+
+    scheme: str
+    flow: int
+    packet: int
+    """Its number among the data packets that leave the sender, from 0; how many there are, if one has no more."""
+    simulated: Mapping[str, Any] | None
+    """What it is with simulated hosts: `time_us` since the flow's start, `segment`, `bytes`, `retransmission`."""
+    linux: Mapping[str, Any] | None
+    """What it is with Linux hosts."""
+
+    @property
+    def sentence(self) -> str:
+        """In words."""
+        return f"data packet {self.packet}: simulated {_told(self.simulated)}; linux {_told(self.linux)}"
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Runs in pairs: each load balancer with simulated hosts and with Linux hosts."""
+
+    comparison: Comparison
+    schemes: Sequence[str]
+    partings: Sequence[Parting] = ()
+
+    @cached_property
+    def flows(self) -> "pl.DataFrame":
+        """A row a flow that finished with both kinds of hosts; columns of Linux hosts end in `_linux`."""
+        import polars as pl
+
+        return pl.concat(list(self._pairs()))
+
+    def _runs(self) -> Mapping[str, Sequence[tuple[Result, Result]]]:
+        """The runs of each load balancer in pairs, one a seed."""
+        groups = list(self.comparison.groups.values())
+        pairs = [list(zip(groups[n], groups[n + 1], strict=True)) for n in range(0, len(groups), 2)]
+        return dict(zip(self.schemes, pairs, strict=True))
+
+    def _pairs(self) -> Iterator["pl.DataFrame"]:
+        import polars as pl
+
+        size = pl.col("size_bytes")
+        sizes = pl.coalesce(
+            pl.when(size.is_between(least, pl.lit(most).fill_null(size))).then(pl.lit(name))
+            for name, (least, most) in LIMITS.items()
+            if name != "all"
+        )
+        for scheme, pairs in self._runs().items():
+            for simulated, real in pairs:
+                frames = [
+                    run.flows.filter(~pl.col("background")).select("id", "size_bytes", *_COLUMNS)
+                    for run in (simulated, real)
+                ]
+                joined = frames[0].join(frames[1], on=["id", "size_bytes"], suffix="_linux")
+                yield joined.filter(pl.col("fct_us").is_not_null() & pl.col("fct_us_linux").is_not_null()).select(
+                    pl.lit(scheme).alias("scheme"),
+                    pl.lit(simulated.summary.seed, pl.Int64).alias("seed"),
+                    sizes.alias("bin"),
+                    pl.all(),
+                )
+
+    @cached_property
+    def table(self) -> "pl.DataFrame":
+        """A row a load balancer and range of sizes: means of both kinds, and how single flows differ."""
+        import polars as pl
+
+        ratio = pl.col("fct_us_linux") / pl.col("fct_us")
+        cells = [
+            pl.len().alias("flows"),
+            pl.col("fct_us").mean().alias("simulated_us"),
+            pl.col("fct_us_linux").mean().alias("linux_us"),
+            (pl.col("fct_us").mean() / pl.col("fct_us_linux").mean() - 1.0).alias("difference"),
+            ratio.median().alias("median_ratio"),
+            ratio.quantile(0.1).alias("p10_ratio"),
+            ratio.quantile(0.9).alias("p90_ratio"),
+        ]
+        binned = self.flows.group_by("scheme", "bin").agg(cells)
+        whole = self.flows.with_columns(pl.lit("all").alias("bin")).group_by("scheme", "bin").agg(cells)
+        order = pl.Enum(list(LIMITS))
+        schemes = pl.Enum(list(self.schemes))
+        both = pl.concat([binned, whole]).with_columns(pl.col("bin").cast(order), pl.col("scheme").cast(schemes))
+        return both.sort("scheme", "bin").with_columns(pl.col("bin", "scheme").cast(pl.String))
+
+    @cached_property
+    def counts(self) -> "pl.DataFrame":
+        """A row a load balancer and kind of hosts: what happened to packets of the flows."""
+        import polars as pl
+
+        def row(scheme: str, kind: str) -> dict[str, Any]:
+            end = "" if kind == "simulated" else "_linux"
+            own = self.flows.filter(pl.col("scheme") == scheme)
+            sums = {name: own[f"{name}{end}"].sum() for name in COUNTED}
+            return {"scheme": scheme, "hosts": kind, "flows": own.height, **sums}
+
+        return pl.DataFrame([row(scheme, kind) for scheme in self.schemes for kind in KINDS])
+
+    @cached_property
+    def spent(self) -> "pl.DataFrame":
+        """A row a load balancer and part of the completion time: its mean with both kinds of hosts, in microseconds."""
+        import polars as pl
+
+        def row(scheme: str, part: str) -> dict[str, Any]:
+            own = self.flows.filter(pl.col("scheme") == scheme)
+            simulated, linux = (own[f"spent_{part}_us{end}"].mean() for end in ("", "_linux"))
+            return {"scheme": scheme, "part": part, "simulated_us": simulated, "linux_us": linux}
+
+        return pl.DataFrame([row(scheme, part) for scheme in self.schemes for part in SPENT])
+
+    def apart(self, count: int, scheme: str) -> "pl.DataFrame":
+        """The flows of a load balancer that differ most, by the difference of their completion times."""
+        import polars as pl
+
+        away = (pl.col("fct_us") - pl.col("fct_us_linux")).abs()
+        return (
+            self.flows.filter(pl.col("scheme") == scheme).sort(away, descending=True, maintain_order=True).head(count)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All tables as lists of rows."""
+        return {
+            "fct": self.table.to_dicts(),
+            "counts": self.counts.to_dicts(),
+            "spent": self.spent.to_dicts(),
+            "partings": [asdict(parting) for parting in self.partings],
+        }
+
+
+_COLUMNS = ("src", "dst", "start_us", "fct_us", *COUNTED, *(f"spent_{part}_us" for part in SPENT))
+
+
+def validate(
+    schemes: Sequence[str],
+    *,
+    spec: SpecLike = "",
+    set: Overrides = (),  # noqa: A002 - the same word as on the command line
+    seeds: int | Sequence[int] | None = None,
+    jobs: int | None = None,
+    partings: bool = True,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    store: str | os.PathLike[str] | None = None,
+    progress: JobsCallback | None = None,
+) -> Validation:
+    """Run each load balancer (or transport and load balancer) with simulated and with Linux hosts, on the same flows.
+
+    With `partings`, the flow of each load balancer that differs most is run again, packet by packet. The rest is as for
+    `weft.compare`.
+    """
+    contenders = [f"{kind}+{scheme}" for scheme in schemes for kind in KINDS]
+    compared = compare(
+        contenders, spec=spec, set=set, seeds=seeds, jobs=jobs, out=out, force=force, store=store, progress=progress
+    )
+    result = Validation(compared, tuple(schemes))
+    if result.flows.is_empty():
+        raise SpecError("no flow finished with both kinds of hosts: there is nothing to compare")
+    found = [_parting(result, scheme, spec, set) for scheme in schemes] if partings else []
+    return Validation(compared, tuple(schemes), found)
+
+
+def _parting(result: Validation, scheme: str, spec: SpecLike, changes: Overrides) -> Parting:
+    own = result.apart(1, scheme).row(0, named=True)
+    return first_parting(scheme, own["id"], own["src"], own["start_us"], spec=spec, set=changes, seed=own["seed"])
+
+
+def first_parting(
+    scheme: str,
+    flow: int,
+    host: int,
+    start_us: float,
+    *,
+    spec: SpecLike,
+    set: Overrides = (),  # noqa: A002 - the same word as on the command line
+    seed: int | None = None,
+) -> Parting:
+    """Run both kinds of hosts and return the first data packet of a flow from `host` at which they part.
+
+    They part where one sends another segment than the other, or sends one again.
+    """
+    import polars as pl
+
+    text = load_spec(spec)
+    overrides = override_pairs(set)
+    told = []
+    for kind in KINDS:
+        listed = pl.DataFrame(
+            _core.packets(
+                text.text,
+                base_dir=text.base_dir,
+                overrides=overrides,
+                seed=seed,
+                origin=text.origin,
+                contender=f"{kind}+{scheme}",
+                at=[f"host{host}"],
+                most=_MOST_PACKETS,
+            )
+        )
+        ours = (pl.col("flow") == flow) & (pl.col("src") == host) & (pl.col("kind") == "data")
+        told.append(listed.filter(ours).with_columns(pl.col("time_us") - start_us).to_dicts())
+    simulated, real = told
+    same = ("segment", "retransmission")
+    packet = next(
+        (n for n, (a, b) in enumerate(zip(simulated, real, strict=False)) if any(a[key] != b[key] for key in same)),
+        min(len(simulated), len(real)),
+    )
+    return Parting(scheme, flow, packet, *(_shown(rows, packet) for rows in told))
+
+
+def _shown(rows: Sequence[Mapping[str, Any]], number: int) -> Mapping[str, Any] | None:
+    if number >= len(rows):
+        return None
+    return {key: rows[number][key] for key in ("time_us", "segment", "bytes", "retransmission")}
+
+
+def _told(packet: Mapping[str, Any] | None) -> str:
+    if packet is None:
+        return "has sent all"
+    again = " again" if packet["retransmission"] else ""
+    return f"sends segment {packet['segment']}{again} ({packet['bytes']} B) at {packet['time_us']:,.3f} µs"
