@@ -7,7 +7,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from weft.p4.recording import Arriving, Call, Choose, Queued, Settings, Switch
+from weft.recording import Arriving, Call, Choose, Queued, Settings, Switch
 
 MASK = (1 << 64) - 1
 Answer = Callable[[Call], int | None]

@@ -3,7 +3,7 @@
 import pytest
 
 from switch_models import MODELS
-from weft.p4.recording import Arriving, Choose, Queued, Recording, record
+from weft.recording import Arriving, Choose, Queued, Recording, record
 
 SPEC = """
 [fabric]
@@ -31,7 +31,7 @@ until = "6ms"
 def recorded(contender: str) -> Recording:
     """A run, as a scheme decided in it. A link fails, but for QALL: leaving times are not known there."""
     spec = SPEC if contender.startswith("qall") else SPEC + FAILURE
-    return record(spec, overrides=[], seed=1, base_dir=".", origin="spec", contender=contender, most=2_000)
+    return record(spec, seed=1, balancer=contender, most=2_000)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_recording_holds_all_that_its_decisions_follow_from(contender: str) ->
 
 def test_a_recording_ends_with_the_last_decision_that_was_asked_for_and_counts_the_others() -> None:
     def all_of(most: int) -> Recording:
-        return record(SPEC, overrides=[], seed=1, base_dir=".", origin="spec", contender="drill", most=most)
+        return record(SPEC, seed=1, balancer="drill", most=most)
 
     for few, many in zip(all_of(100).switches, all_of(1_000).switches, strict=True):
         assert few.decisions <= 100

@@ -1,10 +1,12 @@
 """What schemes were told, saw, drew and decided at the switches of a run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 
 from weft import _core
+from weft.simulation import Overrides, override_pairs
+from weft.spec import SpecLike, load_spec
 
 __all__ = [
     "Arriving",
@@ -127,25 +129,29 @@ class Recording(msgspec.Struct, frozen=True):
 
 
 def record(
-    spec: str,
+    spec: SpecLike,
     *,
-    overrides: Sequence[tuple[str, str]],
-    seed: int | None,
-    base_dir: str,
-    origin: str,
-    contender: str,
-    most: int,
+    set: Overrides = (),  # noqa: A002 - the same word as on the command line
+    seed: int | None = None,
+    balancer: str | None = None,
+    most: int = 10_000,
     progress: Callable[[_core.Progress], None] | None = None,
 ) -> Recording:
-    """Run a spec and return the first `most` decisions of each switch. Raises `SpecError` for a mistake in the spec."""
-    text = _core.record(
-        spec,
-        overrides=overrides,
+    """Run a spec, and return what its load balancer was told, saw, drew and decided at each switch.
+
+    Of each switch, the first `most` decisions are kept, and every call before the last of them. `balancer` is one in
+    place of the spec's, such as "letflow:gap=50us". The rest is as for `weft.run`. Raises `SpecError` for a mistake in
+    the spec.
+    """
+    text = load_spec(spec)
+    recorded = _core.record(
+        text.text,
+        overrides=override_pairs(set),
         seed=seed,
-        base_dir=base_dir,
-        origin=origin,
-        contender=contender,
+        base_dir=text.base_dir,
+        origin=text.origin,
+        contender=balancer,
         most=most,
         progress=progress,
     )
-    return msgspec.json.decode(text, type=Recording)
+    return msgspec.json.decode(recorded, type=Recording)
