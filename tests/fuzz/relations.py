@@ -55,7 +55,7 @@ def nothing_but_time_is_longer_at_a_tenth_of_the_rate(result: Result, _document:
     """
     spec = tomllib.loads(result.spec)
     rates = result.links["rate_bps"].unique().to_list() + list(_rates(spec))
-    if _has_time_of_its_own(spec["balancer"]):
+    if _has_time_of_its_own(spec["balancer"]) or _is_cubic(spec):
         return
     if any(8 * 10**12 % rate for rate in rates) or not spec["traffic"].get("trace") or spec["traffic"].get("incast"):
         return
@@ -177,6 +177,11 @@ def _rates(value: Any) -> Iterator[int]:
 def _has_time_of_its_own(balancer: Document) -> bool:
     """Whether a scheme goes by a time that no parameter says: Hermes' `rtt_low` is 20 us above the idle round trip."""
     return balancer["name"] == "hermes" and "rtt_low" not in balancer
+
+
+def _is_cubic(spec: Document) -> bool:
+    """Whether a window grows with the seconds since a loss."""
+    return any(transport.get("congestion") == "cubic" for transport in _transports(spec))
 
 
 def _scaled(value: Any) -> Any:

@@ -39,4 +39,4 @@ pub use protocol::{
 };
 pub use registry::{AnyProtocol, AnyReceiver, AnySender, TransportInfo, TransportSpec, Visitor};
 pub use several::{ReceiverOf, SenderOf, Several, Transports};
-pub use tcp::{EcnMode, Tcp};
+pub use tcp::{EcnMode, Profile, Tcp};

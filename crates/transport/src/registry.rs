@@ -97,7 +97,7 @@ macro_rules! transports {
 }
 
 transports! {
-    Tcp(TcpConfig => Tcp), "tcp", "TCP Reno with NewReno or SACK recovery.", "RFC 5681, 6298, 6582, 6675";
+    Tcp(TcpConfig => Tcp), "tcp", "TCP Reno or CUBIC, with NewReno or SACK recovery.", "RFC 5681, 9438, 6298, 6582, 6675";
     Dctcp(DctcpConfig => Tcp), "dctcp", "Data Center TCP.", "RFC 8257; Alizadeh et al., SIGCOMM 2010";
     ExpressPass(ExpressPassConfig => ExpressPass), "expresspass", "ExpressPass: the receiver sends credits, each of which calls for one data packet.", "Cho et al., SIGCOMM 2017; MaxPass, section II.D";
     Mptcp(MptcpConfig => Mptcp), "mptcp", "Multipath TCP: several subflows, coupled windows.", "RFC 8684, 6356; Raiciu et al., SIGCOMM 2011";

@@ -12,7 +12,7 @@ use weft_linux_hosts::{
 use weft_packet::{FlowId, HostId, Packet, PacketFlags};
 use weft_topology::Topology;
 use weft_traffic::Flow;
-use weft_transport::{TransportSpec, TransportsSpec};
+use weft_transport::{Profile, TransportSpec, TransportsSpec};
 use weft_units::{Bytes, Span, Time};
 
 use super::flows::KernelFlow;
@@ -238,12 +238,14 @@ fn usual_control(transport: &TransportsSpec) -> CongestionControl {
 
 /// Payload and headers of a full packet. A spec that was checked has no other transports.
 fn segmentation(transport: &TransportsSpec) -> (u16, u16) {
-    let (mss, header) = match transport {
-        TransportsSpec::One(TransportSpec::Tcp(config)) => (config.mss, config.header),
-        TransportsSpec::One(TransportSpec::Dctcp(config)) => (config.mss, config.header),
-        _ => (Bytes::new(1_460), Bytes::new(HEADERS.into())),
+    let (mss, header, profile) = match transport {
+        TransportsSpec::One(TransportSpec::Tcp(config)) => (config.mss, config.header, config.profile),
+        TransportsSpec::One(TransportSpec::Dctcp(config)) => (config.mss, config.header, config.profile),
+        _ => (Bytes::new(1_460), Bytes::new(HEADERS.into()), Profile::Rfc),
     };
-    (mss.as_u64() as u16, header.as_u64() as u16)
+    // Where time stamps are a part of the header, they are not one of the payload.
+    let stamps = profile.timestamps().as_u64().min(header.as_u64().saturating_sub(HEADERS.into()));
+    ((mss.as_u64() + stamps) as u16, (header.as_u64() - stamps) as u16)
 }
 
 /// What the load balancer adds to each packet.

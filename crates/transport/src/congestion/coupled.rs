@@ -32,7 +32,7 @@ impl Controller for Coupled<'_> {
         self.alone.on_ack(window, ack);
     }
 
-    fn increase(&self, window: &Window, acked: u32) -> f64 {
+    fn increase(&self, window: &mut Window, acked: u32) -> f64 {
         self.growth.applied(self.alone.increase(window, acked), acked, window.cwnd)
     }
 
@@ -42,6 +42,10 @@ impl Controller for Coupled<'_> {
 
     fn on_loss(&self, window: &mut Window, flight: u32) {
         self.alone.on_loss(window, flight);
+    }
+
+    fn on_timeout(&self, window: &mut Window) {
+        self.alone.on_timeout(window);
     }
 }
 

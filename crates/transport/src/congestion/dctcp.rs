@@ -16,7 +16,7 @@ impl Controller for Dctcp {
     /// RFC 8257 §3.3, steps 1 to 8.
     #[inline]
     fn on_ack(&self, window: &mut Window, ack: Ack) {
-        let Ack { acked, una, next, marked } = ack;
+        let Ack { acked, una, next, marked, .. } = ack;
         let marks = &mut window.marks;
         // Steps 1 to 3.
         marks.acked += acked;

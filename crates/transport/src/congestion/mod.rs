@@ -4,14 +4,18 @@
 //! which marks count, is found elsewhere (`tcp/recovery`, `tcp/sender.rs`).
 
 mod coupled;
+mod cubic;
 mod dctcp;
 mod lia;
 mod new_reno;
 mod olia;
 mod window;
 
+use weft_units::{Span, Time};
+
 pub use coupled::Coupling;
 pub(crate) use coupled::{Coupled, Growth, Share};
+pub(crate) use cubic::{Cubic, CubicState};
 pub(crate) use dctcp::Dctcp;
 pub(crate) use new_reno::NewReno;
 pub(crate) use window::Window;
@@ -27,6 +31,12 @@ pub(crate) struct Ack {
     pub next: u32,
     /// Whether it carried ECE.
     pub marked: bool,
+    /// When it came.
+    pub now: Time,
+    /// The round-trip time that it shows.
+    pub rtt: Span,
+    /// The smoothed round-trip time, this sample included.
+    pub smoothed_rtt: Span,
 }
 
 /// How a window follows what acknowledgements tell. Windows are counted in segments.
@@ -42,7 +52,7 @@ pub(crate) trait Controller {
     /// RFC 5681 §3.1: acknowledged data is counted, so that delayed acknowledgements do not slow it down; at most one
     /// segment per window.
     #[inline]
-    fn increase(&self, window: &Window, acked: u32) -> f64 {
+    fn increase(&self, window: &mut Window, acked: u32) -> f64 {
         (f64::from(acked) / window.cwnd).min(1.0)
     }
 
@@ -54,7 +64,13 @@ pub(crate) trait Controller {
     /// RFC 5681 eq. 4; DCTCP treats loss likewise (RFC 8257 §3.5).
     #[inline]
     fn on_loss(&self, window: &mut Window, flight: u32) {
-        window.halve_threshold(flight);
+        window.lower_threshold(f64::from(flight) / 2.0);
+    }
+
+    /// A timer expired: said after [`Controller::on_loss`].
+    #[inline]
+    fn on_timeout(&self, window: &mut Window) {
+        let _ = window;
     }
 }
 
@@ -65,13 +81,15 @@ pub(crate) enum Control {
     NewReno(NewReno),
     /// RFC 8257.
     Dctcp(Dctcp),
+    /// RFC 9438.
+    Cubic(Cubic),
 }
 
 impl Control {
     /// The window at the start of a flow, of so many segments.
     pub const fn window(&self, initial: f64, ssthresh: f64) -> Window {
         let alpha = match self {
-            Self::NewReno(_) => 0.0,
+            Self::NewReno(_) | Self::Cubic(_) => 0.0,
             Self::Dctcp(rules) => rules.initial_alpha,
         };
         Window::new(initial, ssthresh, alpha)
@@ -84,6 +102,7 @@ macro_rules! rules {
         match $control {
             Control::NewReno($rules) => $call,
             Control::Dctcp($rules) => $call,
+            Control::Cubic($rules) => $call,
         }
     };
 }
@@ -95,7 +114,7 @@ impl Controller for Control {
     }
 
     #[inline]
-    fn increase(&self, window: &Window, acked: u32) -> f64 {
+    fn increase(&self, window: &mut Window, acked: u32) -> f64 {
         rules!(self, rules => rules.increase(window, acked))
     }
 
@@ -105,5 +124,9 @@ impl Controller for Control {
 
     fn on_loss(&self, window: &mut Window, flight: u32) {
         rules!(self, rules => rules.on_loss(window, flight));
+    }
+
+    fn on_timeout(&self, window: &mut Window) {
+        rules!(self, rules => rules.on_timeout(window));
     }
 }

@@ -4,16 +4,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
+use super::profile::Profile;
 use super::recovery::{Recovery, Tolerance};
 use super::{Ecn, Tcp};
 use crate::ParamError;
-use crate::congestion::{Control, Dctcp, NewReno};
+use crate::congestion::{Control, Cubic, Dctcp, NewReno};
 use crate::mptcp::{Coupling, MptcpEcn, Scheduler};
 
 /// Adds the keys that all TCPs share.
 macro_rules! with_shared_keys {
-    ($(#[$attr:meta])* $vis:vis struct $name:ident { $($own:tt)* }) => {
-        $crate::keys::define! { $(#[$attr])* $vis $name { $($own)* } {
+    ($(#[$attr:meta])* $vis:vis struct $name:ident $(, with defaults by $profile:ident)? { $($own:tt)* }) => {
+        $crate::keys::define! { $(#[$attr])* $vis $name $(, with defaults by $profile)? { $($own)* } {
             /// Payload bytes of a full segment. Source: an Ethernet frame of 1,500 bytes less 40 of TCP/IP headers.
             mss: Bytes = Bytes::new(1_460),
             /// Header bytes of a data segment; its size on the wire is payload + header. Source: IPv4 and TCP without
@@ -27,6 +28,9 @@ macro_rules! with_shared_keys {
             syn_size: Option<Bytes> = None,
             /// Initial congestion window, in segments. Source: RFC 6928; the simulations of TR have 10, too.
             initial_window: u32 = 10,
+            /// The most segments by which one acknowledgement opens the window in slow start. Source: one in RFC 5681 §3.1; L
+            /// of RFC 3465, which has two; Linux has no limit.
+            abc_limit: u32 = 1,
             /// Initial slow start threshold, in segments. Default: no limit. Source: RFC 5681 §3.1, arbitrarily
             /// high.
             initial_ssthresh: Option<u32> = None,
@@ -66,6 +70,9 @@ macro_rules! with_shared_keys {
             /// In-order segments per acknowledgement; 1 acknowledges each at once. Source: a choice, since an RTT
             /// sample and a mark are then of one segment; RFC 5681 §4.2 allows 2.
             ack_every: u16 = 1,
+            /// Segments at the start of a flow that are acknowledged at once, whatever `ack_every` is. Source: RFC 5681 has none;
+            /// 16 in Linux, where each flow begins so.
+            quick_acks: u16 = 0,
             /// Longest wait of a delayed acknowledgement. Without effect if `ack_every` is 1. Keep it below `min_rto`,
             /// or it causes timeouts. Source: a choice below `min_rto`; RFC 5681 §4.2 allows up to 500ms.
             ack_timeout: Span = Span::from_ms(1),
@@ -78,7 +85,18 @@ macro_rules! with_shared_keys {
     };
 }
 
-/// What a Reno sender does with ECN.
+/// How the window of a TCP follows losses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Congestion {
+    /// RFC 5681.
+    #[default]
+    Reno,
+    /// RFC 9438.
+    Cubic,
+}
+
+/// What a sender does with ECN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnMode {
@@ -99,8 +117,25 @@ impl EcnMode {
 }
 
 with_shared_keys! {
-    /// TCP with slow start and congestion avoidance (RFC 5681) and NewReno or SACK recovery.
-    pub struct TcpConfig {
+    /// TCP with slow start and congestion avoidance (RFC 5681, or CUBIC of RFC 9438) and NewReno or SACK recovery.
+    pub struct TcpConfig, with defaults by profile {
+        /// What the defaults of the other keys are: "rfc", as they say themselves, or "linux", as the kernel has them (see the
+        /// page on Linux' TCP). Source: a choice; Linux 6.1.
+        profile: Profile = Profile::Rfc,
+        /// How the window follows losses: "reno" (RFC 5681) or "cubic" (RFC 9438). Source: RFC 5681; CUBIC is the default of Linux.
+        congestion: Congestion = Congestion::Reno,
+        /// CUBIC's C, in segments per second cubed; above 0. Source: RFC 9438 §5.
+        cubic_c: f64 = 0.4,
+        /// What CUBIC leaves of the window after a loss; above 0, below 1. Source: RFC 9438 §4.6.
+        cubic_beta: f64 = 0.7,
+        /// Whether a CUBIC that loses below its last maximum leaves room for other flows. Source: RFC 9438 §4.7.
+        cubic_fast_convergence: bool = true,
+        /// The least by which CUBIC's window grows in congestion avoidance before the first loss, a round trip: 0 to 1 windows.
+        /// Source: RFC 9438 has none; a twentieth in Linux.
+        cubic_first_growth: f64 = 0.0,
+        /// Whether CUBIC ends slow start before a loss, by the length of a train of acknowledgements or by a delay that rises.
+        /// Source: Ha and Rhee 2011 (recalled), as in Linux; RFC 9438 §4.10 asks for it or for HyStart++ (RFC 9406).
+        hystart: bool = true,
         /// Explicit congestion notification: "off" or "classic" (RFC 3168). Source: TCP of RFC 5681 has none.
         ecn: EcnMode = EcnMode::Off,
     }
@@ -108,7 +143,10 @@ with_shared_keys! {
 
 with_shared_keys! {
     /// Data Center TCP (RFC 8257). Set the marking threshold K at the queues.
-    pub struct DctcpConfig {
+    pub struct DctcpConfig, with defaults by profile {
+        /// What the defaults of the other keys are: "rfc", as they say themselves, or "linux", as the kernel has them (see the
+        /// page on Linux' TCP). Source: a choice; Linux 6.1.
+        profile: Profile = Profile::Rfc,
         /// Weight of the newest window in the estimate alpha of the marked share, above 0 and at most 1. Source: 1/16
         /// in the DCTCP paper and in Linux.
         g: f64 = 1.0 / 16.0,
@@ -173,7 +211,29 @@ impl TcpConfig {
     /// # Errors
     /// If a parameter makes no sense.
     pub fn build(&self) -> Result<Tcp, ParamError> {
-        Shared::from(self).build(self.ecn.ecn(), Control::NewReno(NewReno))
+        let control = match self.congestion {
+            Congestion::Reno => Control::NewReno(NewReno),
+            Congestion::Cubic => Control::Cubic(self.cubic()),
+        };
+        self.check_cubic()?;
+        Shared::from(self).build(self.ecn.ecn(), control)
+    }
+
+    const fn cubic(&self) -> Cubic {
+        Cubic {
+            c: self.cubic_c,
+            beta: self.cubic_beta,
+            fast_convergence: self.cubic_fast_convergence,
+            first_growth: self.cubic_first_growth,
+            hystart: self.hystart,
+        }
+    }
+
+    fn check_cubic(&self) -> Result<(), ParamError> {
+        let Self { cubic_c: c, cubic_beta: beta, cubic_first_growth: growth, .. } = *self;
+        ParamError::unless(c > 0.0 && c <= 1e6, "cubic_c", c, "above 0, at most 1e6")?;
+        ParamError::unless(beta > 0.0 && beta < 1.0, "cubic_beta", beta, "above 0, below 1")?;
+        ParamError::unless((0.0..=1.0).contains(&growth), "cubic_first_growth", growth, "0 to 1")
     }
 }
 
@@ -208,6 +268,8 @@ impl Shared {
             initial_ssthresh: self.initial_ssthresh.map_or(f64::INFINITY, f64::from),
             dup_ack_threshold: self.dup_ack_threshold,
             ack_every: self.ack_every,
+            quick_acks: self.quick_acks,
+            abc_limit: self.abc_limit,
             ack_timeout: self.ack_timeout,
             syn_timeout: self.syn_timeout,
             initial_rto: self.initial_rto,
@@ -237,6 +299,7 @@ impl Shared {
         let at_least_one = |key, value: u32| ParamError::unless(value >= 1, key, value, "1 or more");
         at_least_one("initial_window", self.initial_window)?;
         at_least_one("dup_ack_threshold", self.dup_ack_threshold)?;
+        at_least_one("abc_limit", self.abc_limit)?;
         at_least_one("ack_every", u32::from(self.ack_every))?;
         let ssthresh = self.initial_ssthresh.unwrap_or(2);
         ParamError::unless(ssthresh >= 2, "initial_ssthresh", ssthresh, "2 or more segments")

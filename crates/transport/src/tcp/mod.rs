@@ -1,7 +1,8 @@
-//! TCP: Reno congestion control with NewReno or SACK recovery, and DCTCP. The rules of windows are in `congestion`.
+//! TCP: Reno or CUBIC congestion control with NewReno or SACK recovery, and DCTCP. The rules of windows are in `congestion`.
 //!
 //! - Slow start, congestion avoidance, fast retransmit: RFC 5681. Recovery: RFC 6582 or, with SACK, RFC 6675.
 //!   Loss by time: RFC 8985. Limited transmit: RFC 3042. Timeouts: RFC 6298, from time stamps (RFC 7323).
+//! - CUBIC: RFC 9438.
 //! - ECN: off, classic (RFC 3168) or DCTCP (RFC 8257). Only data segments are ECN-capable; acknowledgements and the
 //!   handshake are not.
 //! - Windows are counted in segments. The last acknowledgement of a flow is never delayed.
@@ -9,6 +10,7 @@
 //! A flow that never ends stops after 2^32 - 1 segments, which is 500 s at 100 Gbit/s.
 
 mod config;
+mod profile;
 mod reassembly;
 mod receiver;
 mod recovery;
@@ -17,7 +19,8 @@ mod rtt;
 pub(crate) mod segments;
 mod sender;
 
-pub use config::{DctcpConfig, EcnMode, MptcpConfig, TcpConfig};
+pub use config::{Congestion, DctcpConfig, EcnMode, MptcpConfig, TcpConfig};
+pub use profile::Profile;
 pub use receiver::Receiver;
 pub(crate) use sender::Reductions;
 pub use sender::Sender;
@@ -52,6 +55,9 @@ pub struct Tcp {
     initial_ssthresh: f64,
     dup_ack_threshold: u32,
     ack_every: u16,
+    quick_acks: u16,
+    /// Segments.
+    abc_limit: u32,
     ecn: Ecn,
     pub(crate) control: Control,
     recovery: recovery::Recovery,

@@ -186,7 +186,8 @@ impl Receiver {
         self.expected += 1;
         self.pending += 1;
         let complete = self.expected == self.segments;
-        if complete || echo_changed || self.pending >= tcp.ack_every {
+        let quick = self.segments_received <= u64::from(tcp.quick_acks);
+        if complete || echo_changed || quick || self.pending >= tcp.ack_every {
             self.acknowledge(tcp, out);
         } else if self.pending == 1 {
             // RFC 5681 §4.2.

@@ -11,25 +11,19 @@ pub(super) fn backed_off(tcp: &Tcp, timeout: Span, backoff: u8) -> Span {
 
 /// The estimator of RFC 6298 §2. The clock is exact, so its granularity G is zero and rule 2.3's max(G, ...)
 /// falls away.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RttEstimator {
     srtt_ps: u64,
     rttvar_ps: u64,
-    rto: Span,
 }
 
 impl RttEstimator {
-    /// Before the first sample: rule 2.1.
-    pub const fn new(tcp: &Tcp) -> Self {
-        Self { srtt_ps: 0, rttvar_ps: 0, rto: tcp.initial_rto }
-    }
-
     /// Takes a sample.
     ///
     /// Time stamps tell which transmission an acknowledgement answers, so samples of retransmitted segments are good
     /// and Karn's rule (§3) is not needed.
     #[inline]
-    pub fn sample(&mut self, tcp: &Tcp, rtt: Span) {
+    pub fn sample(&mut self, rtt: Span) {
         let r = rtt.as_ps();
         if self.srtt_ps == 0 {
             // Rule 2.2.
@@ -40,15 +34,23 @@ impl RttEstimator {
             self.rttvar_ps = self.rttvar_ps - self.rttvar_ps / 4 + self.srtt_ps.abs_diff(r) / 4;
             self.srtt_ps = self.srtt_ps - self.srtt_ps / 8 + r / 8;
         }
-        // Rules 2.4 and 2.5.
+    }
+
+    /// The timeout before any expiry: rule 2.1 before the first sample, then rules 2.4 and 2.5.
+    #[inline]
+    fn first_timeout(&self, tcp: &Tcp) -> Span {
+        if self.srtt_ps == 0 {
+            return tcp.initial_rto;
+        }
         let rto = self.srtt_ps.saturating_add(self.rttvar_ps.saturating_mul(4));
-        self.rto = Span::from_ps(rto).clamp(tcp.min_rto, tcp.max_rto);
+        Span::from_ps(rto).clamp(tcp.min_rto, tcp.max_rto)
     }
 
     /// The timeout after `backoff` expiries in a row.
     #[inline]
     pub fn timeout(&self, tcp: &Tcp, backoff: u8) -> Span {
-        if backoff == 0 { self.rto } else { backed_off(tcp, self.rto, backoff) }
+        let rto = self.first_timeout(tcp);
+        if backoff == 0 { rto } else { backed_off(tcp, rto, backoff) }
     }
 
     /// The smoothed round-trip time; zero before the first sample.

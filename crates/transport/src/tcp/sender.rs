@@ -6,7 +6,7 @@ use weft_units::{Span, Time};
 use super::recovery::Board;
 use super::rtt::{RttEstimator, backed_off};
 use super::{Ecn, Tcp};
-use crate::congestion::{Controller, Window};
+use crate::congestion::{Ack, Controller, Window};
 use crate::{FlowSize, Outbox, Outgoing, Resend, SenderState, SenderStats};
 
 /// Where a sender is in its life.
@@ -43,9 +43,6 @@ pub struct Sender {
     pub(super) backoff: u8,
     /// RFC 6582's recover: `max` when the last loss was found; 0 if there was none.
     pub(super) recover: u32,
-    /// `next` when the window was last reduced for a mark: until it is acknowledged, the window neither shrinks
-    /// again nor grows.
-    pub(super) cwr_end: u32,
     /// Duplicate acknowledgements in a row.
     pub(super) dup_acks: u32,
     /// Segments that limited transmit sent since the last acknowledgement of new data.
@@ -79,12 +76,11 @@ impl Sender {
             max: 0,
             segments: size.segments,
             window: tcp.control.window(tcp.initial_window, tcp.initial_ssthresh),
-            rtt: RttEstimator::new(tcp),
+            rtt: RttEstimator::default(),
             last_payload: size.last_payload,
             phase: Phase::Idle,
             backoff: 0,
             recover: 0,
-            cwr_end: 0,
             dup_acks: 0,
             limited: 0,
             cwr_due: false,
@@ -153,7 +149,7 @@ impl Sender {
     }
 
     fn on_syn_ack(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) {
-        self.rtt.sample(tcp, out.now().since(packet.sent));
+        self.rtt.sample(out.now().since(packet.sent));
         if self.backoff > 0 {
             // RFC 5681 §3.1: after a lost SYN or SYN-ACK the initial window is one segment.
             self.window.cwnd = 1.0;
@@ -174,14 +170,21 @@ impl Sender {
         self.follow(tcp, control, packet, marked, out);
     }
 
+    /// What controllers are told of an acknowledgement of new data, after its sample was taken.
+    #[inline]
+    pub(super) fn told(&self, acked: u32, marked: bool, rtt: Span, out: &impl Outbox) -> Ack {
+        let smoothed_rtt = self.rtt.smoothed();
+        Ack { acked, una: self.una, next: self.next, marked, now: out.now(), rtt, smoothed_rtt }
+    }
+
     /// An acknowledgement carried ECE, outside recovery.
     pub(super) fn on_mark(&mut self, control: &impl Controller) {
         // At most once per window of data, be it for marks or for losses (RFC 3168 §6.1.2).
-        if self.una <= self.cwr_end || (self.recover > 0 && self.una <= self.recover) {
+        if self.una <= self.window.cwr_end || (self.recover > 0 && self.una <= self.recover) {
             return;
         }
         control.on_mark(&mut self.window);
-        self.cwr_end = self.next;
+        self.window.cwr_end = self.next;
         self.cwr_due = true;
     }
 
@@ -335,7 +338,7 @@ impl Sender {
     /// What tells of each reduction of the window.
     pub(crate) const fn reductions(&self) -> Reductions {
         let Counts { fast_recoveries, timeouts, .. } = self.counts;
-        Reductions { fast_recoveries, timeouts, cwr_end: self.cwr_end }
+        Reductions { fast_recoveries, timeouts, cwr_end: self.window.cwr_end }
     }
 
     /// Timeouts since the last acknowledgement of new data.

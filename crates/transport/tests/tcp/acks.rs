@@ -15,6 +15,14 @@ fn every_second_segment_is_acknowledged_and_the_last_at_once() {
 }
 
 #[test]
+fn the_first_segments_are_acknowledged_at_once_if_told_so() {
+    let tcp = reno(|config| (config.ack_every, config.quick_acks) = (2, 3));
+    let world = World::new(&tcp, segments(8), |_, _| PASS).run(1_000);
+    let acks: Vec<_> = world.sent(Kind::Ack).map(|sent| sent.packet.seq).collect();
+    assert_eq!(acks, [1, 2, 3, 5, 7, 8]);
+}
+
+#[test]
 fn a_segment_alone_waits_for_the_delayed_acknowledgement_timer() {
     let tcp = reno(|config| {
         config.ack_every = 2;

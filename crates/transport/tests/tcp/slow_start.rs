@@ -73,6 +73,21 @@ fn delayed_acknowledgements_slow_down_slow_start_but_not_congestion_avoidance() 
 }
 
 #[test]
+fn slow_start_may_count_all_segments_that_an_acknowledgement_covers() {
+    let after_a_round = |limit| {
+        let config = TcpConfig { ack_every: 4, initial_window: 8, abc_limit: limit, ..TcpConfig::default() };
+        let tcp = config.build().unwrap();
+        let world = World::new(&tcp, segments(1_000), |_, _| PASS).run(10_000);
+        world.trace.iter().rfind(|step| step.at == Time::ZERO + RTT).unwrap().cwnd
+    };
+    // Two acknowledgements of four segments.
+    for (limit, expected) in [(1, 10.0), (2, 12.0), (u32::MAX, 16.0)] {
+        let found = after_a_round(limit);
+        assert!((found - expected).abs() < 1e-9, "{found}, not {expected}, with {limit}");
+    }
+}
+
+#[test]
 fn the_receive_window_bounds_what_is_outstanding_and_the_window_itself() {
     let config = TcpConfig { max_window: Some(Bytes::new(16 * 1_460 + 7)), ..TcpConfig::default() };
     let tcp = config.build().unwrap();

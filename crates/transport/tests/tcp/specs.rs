@@ -1,7 +1,7 @@
 //! What a spec may say of a transport, and what it is told when it is wrong.
 
 use weft_transport::TransportSpec;
-use weft_transport::tcp::{DctcpConfig, EcnMode};
+use weft_transport::tcp::{Congestion, DctcpConfig, EcnMode, Profile, TcpConfig};
 use weft_units::{Bytes, Span};
 
 fn spec(text: &str) -> TransportSpec {
@@ -32,6 +32,50 @@ fn unknown_names_and_keys_are_refused_with_what_is_allowed() {
 }
 
 #[test]
+fn a_profile_sets_the_keys_that_are_not_given() {
+    let TransportSpec::Tcp(tcp) =
+        spec("profile = \"linux\"\nname = \"tcp\"\nmin_rto = \"5ms\"\nack_every = 1")
+    else {
+        panic!("not tcp")
+    };
+    let expected = TcpConfig { min_rto: Span::from_ms(5), ack_every: 1, ..TcpConfig::of(Profile::Linux) };
+    assert_eq!(tcp, expected);
+    assert_eq!(
+        (tcp.mss, tcp.header, tcp.syn_size),
+        (Bytes::new(1_448), Bytes::new(52), Some(Bytes::new(60)))
+    );
+    assert_eq!(tcp.congestion, Congestion::Cubic);
+    let TransportSpec::Dctcp(dctcp) = spec("name = \"dctcp\"\nprofile = \"linux\"") else {
+        panic!("not dctcp")
+    };
+    assert_eq!((dctcp.min_rto, dctcp.handshake, dctcp.g), (Span::from_ms(200), true, 1.0 / 16.0));
+}
+
+#[test]
+fn what_a_profile_resolves_to_reads_as_itself() {
+    for text in
+        ["name = \"tcp\"\nprofile = \"linux\"", "name = \"dctcp\"\nprofile = \"linux\"\nmss = \"1KB\""]
+    {
+        let resolved = spec(text);
+        assert_eq!(spec(&toml::to_string(&resolved).unwrap()), resolved);
+        assert_eq!(resolved.validate(), Ok(()));
+    }
+}
+
+#[test]
+fn the_keys_of_cubic_are_checked() {
+    let cases = [
+        ("cubic_c = 0.0", "cubic_c is 0; allowed: above 0, at most 1e6"),
+        ("cubic_beta = 1.0", "cubic_beta is 1; allowed: above 0, below 1"),
+        ("cubic_first_growth = -0.1", "cubic_first_growth is -0.1; allowed: 0 to 1"),
+    ];
+    for (line, expected) in cases {
+        let error = spec(&format!("name = \"tcp\"\ncongestion = \"cubic\"\n{line}")).validate().unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
 fn parameters_that_make_no_sense_are_named_with_what_is_allowed() {
     let cases = [
         ("mss = \"0B\"", "mss is 0B; allowed: 1B to 65535B"),
@@ -50,6 +94,7 @@ fn parameters_that_make_no_sense_are_named_with_what_is_allowed() {
         ("rack = true", "rack is true; allowed: false, unless sack is true"),
         ("rack_window = 0.0", "rack_window is 0; allowed: above 0, at most 100"),
         ("reorder_segments = 0", "reorder_segments is 0; allowed: 1 to 65536"),
+        ("abc_limit = 0", "abc_limit is 0; allowed: 1 or more"),
         ("g = 0.0", "g is 0; allowed: above 0, at most 1"),
         ("g = nan", "g is NaN; allowed: above 0, at most 1"),
         ("initial_alpha = 1.5", "initial_alpha is 1.5; allowed: 0 to 1"),

@@ -5,7 +5,7 @@
 use weft_packet::Packet;
 
 use crate::Outbox;
-use crate::congestion::{Ack, Controller};
+use crate::congestion::Controller;
 use crate::tcp::Tcp;
 use crate::tcp::sender::{Phase, Sender};
 
@@ -72,8 +72,10 @@ impl Sender {
         self.next = self.next.max(ack);
         (self.dup_acks, self.limited, self.backoff) = (0, 0, 0);
         // RFC 7323 §4.1: an acknowledgement of new data gives a sample.
-        self.rtt.sample(tcp, out.now().since(packet.sent));
-        control.on_ack(&mut self.window, Ack { acked, una: ack, next: self.next, marked });
+        let rtt = out.now().since(packet.sent);
+        self.rtt.sample(rtt);
+        let told = self.told(acked, marked, rtt, out);
+        control.on_ack(&mut self.window, told);
         let mut restart_timer = true;
         if self.phase == Phase::Recovery {
             restart_timer = self.on_ack_in_recovery::<R>(tcp, acked, out);
@@ -83,8 +85,8 @@ impl Sender {
             }
             // RFC 3168 §6.1.2: no growth on an acknowledgement with ECE. As in Linux's CWR state, there is none
             // in the whole window that follows the reduction.
-            if self.una > self.cwr_end {
-                self.window.grow(control, acked, tcp.max_window);
+            if self.una > self.window.cwr_end {
+                self.window.grow(control, acked, (tcp.max_window, tcp.abc_limit));
             }
         }
         if self.una == self.segments {
@@ -177,12 +179,13 @@ impl Sender {
         if self.backoff == 0 {
             let flight = self.next - self.una;
             tcp.control.on_loss(&mut self.window, flight.saturating_sub(u32::from(self.limited)));
+            tcp.control.on_timeout(&mut self.window);
         }
         self.window.cwnd = 1.0;
         self.phase = Phase::Open;
         // RFC 6582 §3.2 step 4.
         self.recover = self.max;
-        (self.cwr_end, self.cwr_due) = (0, true);
+        (self.window.cwr_end, self.cwr_due) = (0, true);
         (self.dup_acks, self.limited) = (0, 0);
         self.backoff = self.backoff.saturating_add(1);
         // Go back: everything that is not acknowledged is sent again as the window opens.

@@ -10,7 +10,7 @@ use weft_units::{Span, Time};
 
 use super::{Board, Recovery};
 use crate::Outbox;
-use crate::congestion::{Ack, Controller};
+use crate::congestion::Controller;
 use crate::tcp::Tcp;
 use crate::tcp::sender::{Phase, Sender};
 
@@ -291,8 +291,10 @@ impl Sender {
         self.una = packet.seq;
         if acked > 0 {
             self.backoff = 0;
-            self.rtt.sample(tcp, out.now().since(packet.sent));
-            control.on_ack(&mut self.window, Ack { acked, una: self.una, next: self.next, marked });
+            let rtt = out.now().since(packet.sent);
+            self.rtt.sample(rtt);
+            let ack = self.told(acked, marked, rtt, out);
+            control.on_ack(&mut self.window, ack);
         } else if self.una < self.max {
             self.counts.duplicate_acks += 1;
         }
@@ -301,8 +303,8 @@ impl Sender {
         if self.phase == Phase::Open && marked && (acked > 0 || news) {
             self.on_mark(control);
         }
-        if self.phase == Phase::Open && acked > 0 && self.una > self.cwr_end {
-            self.window.grow(control, acked, tcp.max_window);
+        if self.phase == Phase::Open && acked > 0 && self.una > self.window.cwr_end {
+            self.window.grow(control, acked, (tcp.max_window, tcp.abc_limit));
         }
         self.repair(tcp, control, rack, out);
         if acked > 0 {
@@ -386,11 +388,12 @@ impl Sender {
         out.timed_out();
         if self.backoff == 0 {
             self.reduce_by_time(&tcp.control);
+            tcp.control.on_timeout(&mut self.window);
         }
         self.window.cwnd = 1.0;
         self.phase = Phase::Open;
         self.recover = self.max;
-        (self.cwr_end, self.cwr_due) = (0, true);
+        (self.window.cwr_end, self.cwr_due) = (0, true);
         self.backoff = self.backoff.saturating_add(1);
         let window = rack.reordering_window(tcp, true, self.rtt.smoothed());
         rack.time_out(window, out.now());

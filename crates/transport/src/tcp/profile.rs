@@ -1,0 +1,79 @@
+//! Whose defaults the keys of TCP and DCTCP have.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weft_units::{Bytes, Span};
+
+use super::config::{Congestion, DctcpConfig, TcpConfig};
+
+/// Whose defaults. Keys that a spec names are as it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// Those that each key names as its own.
+    #[default]
+    Rfc,
+    /// Those of Linux 6.1 on Ethernet.
+    Linux,
+}
+
+impl Profile {
+    /// Bytes of the time stamps in each segment (RFC 7323) that its hosts send, for which the payload makes room.
+    pub const fn timestamps(self) -> Bytes {
+        match self {
+            Self::Rfc => Bytes::new(0),
+            Self::Linux => Bytes::new(12),
+        }
+    }
+}
+
+/// What both transports have in Linux.
+macro_rules! linux {
+    ($config:ident { $($own:ident: $value:expr),* }) => {
+        $config {
+            profile: Profile::Linux,
+            $($own: $value,)*
+            // IPv4 and TCP with time stamps in a frame of 1,500 bytes; a SYN has 20 bytes of options.
+            mss: Bytes::new(1_448),
+            header: Bytes::new(52),
+            ack_size: Some(Bytes::new(52)),
+            syn_size: Some(Bytes::new(60)),
+            initial_window: 10,
+            // tcp_slow_start() adds what was acknowledged.
+            abc_limit: u32::MAX,
+            sack: true,
+            rack: true,
+            // TCP_RTO_MIN, TCP_RTO_MAX, TCP_TIMEOUT_INIT.
+            min_rto: Span::from_ms(200),
+            max_rto: Span::from_s(120),
+            initial_rto: Span::from_s(1),
+            syn_timeout: Span::from_s(1),
+            // TCP_MAX_QUICKACKS, TCP_DELACK_MIN.
+            ack_every: 2,
+            quick_acks: 16,
+            ack_timeout: Span::from_ms(40),
+            handshake: true,
+            ..$config::default()
+        }
+    };
+}
+
+impl TcpConfig {
+    /// The defaults of a profile.
+    pub fn of(profile: Profile) -> Self {
+        match profile {
+            Profile::Rfc => Self::default(),
+            Profile::Linux => linux!(TcpConfig { congestion: Congestion::Cubic, cubic_first_growth: 0.05 }),
+        }
+    }
+}
+
+impl DctcpConfig {
+    /// The defaults of a profile.
+    pub fn of(profile: Profile) -> Self {
+        match profile {
+            Profile::Rfc => Self::default(),
+            Profile::Linux => linux!(DctcpConfig {}),
+        }
+    }
+}
