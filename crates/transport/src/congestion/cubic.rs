@@ -1,5 +1,5 @@
 //! CUBIC (RFC 9438): after a loss the window follows a cubic function of time, flat where the loss was. Slow start may end before
-//! the first loss: HyStart, as Linux has it.
+//! the first loss: `HyStart`, as Linux has it.
 
 use weft_units::{Span, Time};
 
@@ -48,7 +48,7 @@ struct Epoch {
     w_est: f64,
 }
 
-/// Linux' HyStart: slow start ends when acknowledgements of one round come for longer than half of a round trip, or when the least
+/// Linux' `HyStart`: slow start ends when acknowledgements of one round come for longer than half of a round trip, or when the least
 /// delay of a round is higher than the least of all.
 #[derive(Debug, Clone, Default)]
 struct HyStart {
@@ -264,7 +264,7 @@ mod tests {
         close(marked.cwnd, 70.0);
     }
 
-    /// Loss at 100, 70 are left: K = cbrt(30 / 0.4) = 4.217 s. Concave before, convex after, and flat at W_max.
+    /// Loss at 100, 70 are left: K = cbrt(30 / 0.4) = 4.217 s. Concave before, convex after, and flat at `W_max`.
     #[test]
     fn the_window_is_concave_up_to_k_and_convex_after_it() {
         let mut window = window(100.0);

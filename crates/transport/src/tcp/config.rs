@@ -134,7 +134,7 @@ with_shared_keys! {
         /// Source: RFC 9438 has none; a twentieth in Linux.
         cubic_first_growth: f64 = 0.0,
         /// Whether CUBIC ends slow start before a loss, by the length of a train of acknowledgements or by a delay that rises.
-        /// Source: Ha and Rhee 2011 (recalled), as in Linux; RFC 9438 §4.10 asks for it or for HyStart++ (RFC 9406).
+        /// Source: Ha and Rhee 2011 (recalled), as in Linux; RFC 9438 §4.10 asks for it or for `HyStart++` (RFC 9406).
         hystart: bool = true,
         /// Explicit congestion notification: "off" or "classic" (RFC 3168). Source: TCP of RFC 5681 has none.
         ecn: EcnMode = EcnMode::Off,
