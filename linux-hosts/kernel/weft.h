@@ -4,7 +4,7 @@
 #define __UM_WEFT_H
 
 #define WEFT_LINK_FD		0	/* Weft gives the socket as standard input */
-#define WEFT_VERSION		1
+#define WEFT_VERSION		2
 #define WEFT_MAX_CARDS		256
 #define WEFT_MAX_PACKET		65535
 #define WEFT_MAX_TEXT		4096
@@ -41,12 +41,17 @@ struct weft_record {
 struct weft_card_setup {
 	unsigned long long byte_ps_scaled;	/* ps that a byte takes, times 2^16 */
 	unsigned long long lookahead_ns;	/* nothing that leaves the card comes back to any card within this */
+	unsigned long long interrupt_ns;	/* from the first packet that waits to the interrupt; 0: at once */
+	unsigned long long cpu_packet_ps;	/* what a packet takes of the host's CPU, each way */
+	unsigned long long cpu_byte_ps;		/* and each of its bytes */
 	unsigned int overhead_bytes;		/* on the wire, beside the IP packet */
 	unsigned int min_bytes;			/* of packet and overhead */
 	unsigned int mtu;
 	unsigned int ring;			/* packets that the card takes at a time */
 	unsigned int segmentation;		/* 1: the kernel may hand down large segments (GSO) */
-	unsigned int padding;
+	unsigned int receive_ring;		/* packets that wait for the CPU, at most; 0: any number */
+	unsigned int receive_offload;		/* 1: packets that are seen together are joined (GRO) */
+	unsigned int interrupt_packets;		/* so many that wait are an interrupt at once; 0: however many */
 };
 
 /* weft_link_user.c: runs with the C library of the host. */
@@ -65,11 +70,17 @@ void weft_link_record(int kind, int card, unsigned long long time, unsigned int 
 /* weft_cards.c */
 int weft_take(const struct weft_record *record, const void *data);
 
+/* weft_agent.c */
+struct sk_buff;
+int weft_agent_init(void);
+void weft_agent_hears(struct sk_buff *line);
+
 /* arch/um/kernel/time.c */
 unsigned long long weft_now(void);
 unsigned long long weft_next_event(void);
 void weft_run_until(unsigned long long ns);
 void weft_stop_before(unsigned long long ns);
+int weft_is_agent(void);
 void weft_event_at(struct time_travel_event *event, unsigned long long ns, int first);
 
 #endif

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Simulated network cards, and the file through which Weft and the agent speak.
+ * Simulated network cards.
  *
  * A card takes packets of the kernel into a ring and sends one after the other at its rate. A place in the ring
  * is free again when the last bit of its packet has left, so that TCP small queues, byte queue limits and the
  * queueing discipline feel the card. There is no link layer: a card carries IP packets, and says how many bytes
  * of framing each one costs.
+ *
+ * Packets that arrive wait in the receive ring for an interrupt: it comes at once, or when the first has waited
+ * for so long, or so many wait. From then until the ring is empty the host's CPU works on them, without further
+ * interrupts. If packets cost CPU time, the CPU takes what waits (without GRO: one packet), works for as long as
+ * these cost, and hands them to the stack at the end; a packet that is sent is worked on before the card has it.
+ * A host has one such CPU, which does one thing after the other in the order in which they come up.
  */
 #include <linux/etherdevice.h>
-#include <linux/fs.h>
 #include <linux/if_arp.h>
 #include <linux/math64.h>
-#include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
-#include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/time-internal.h>
-#include <linux/uaccess.h>
 #include "weft.h"
 
 struct weft_card {
@@ -26,10 +28,15 @@ struct weft_card {
 	int number;
 	u64 byte_ps_scaled, lookahead_ns;
 	unsigned int overhead_bytes, min_bytes, ring;
-	u64 busy_until_ps;
+	u64 interrupt_ns, cpu_packet_ps, cpu_byte_ps;
+	unsigned int receive_ring, receive_offload, interrupt_packets;
+	u64 busy_until_ps, cpu_until_ps;
 	struct sk_buff_head sending;	/* in the ring, in order; control block: when its last bit leaves */
-	struct sk_buff_head arrived;	/* not yet seen by NAPI */
-	struct time_travel_event sent;
+	struct sk_buff_head arrived;	/* in the receive ring */
+	struct sk_buff_head ready;	/* the CPU has worked on them; for NAPI */
+	unsigned int batch;		/* so many of the receive ring the CPU works on now */
+	bool polling;			/* interrupts are off: the CPU comes to what is in the ring */
+	struct time_travel_event sent, interrupt, worked;
 };
 
 struct sending {
@@ -49,8 +56,6 @@ struct arrival {
 };
 static LIST_HEAD(arrivals);
 static struct time_travel_event arrival_event;
-static struct sk_buff_head lines;
-static DECLARE_WAIT_QUEUE_HEAD(lines_wait);
 
 static u64 service_ps(const struct weft_card *card, unsigned int bytes)
 {
@@ -58,6 +63,18 @@ static u64 service_ps(const struct weft_card *card, unsigned int bytes)
 
 	/* As Weft rounds the service of its links. */
 	return (wire * card->byte_ps_scaled + 0xffff) >> 16;
+}
+
+static u64 cpu_cost_ps(const struct weft_card *card, const struct sk_buff *skb)
+{
+	return card->cpu_packet_ps + card->cpu_byte_ps * skb->len;
+}
+
+/* Work for the CPU, after all that it has to do; returns when it is done. */
+static u64 cpu_work_ps(struct weft_card *card, u64 cost_ps)
+{
+	card->cpu_until_ps = max_t(u64, card->cpu_until_ps, weft_now() * 1000) + cost_ps;
+	return card->cpu_until_ps;
 }
 
 /* The last bit of one packet or several has left: their places are free. */
@@ -105,7 +122,7 @@ static netdev_tx_t card_xmit(struct sk_buff *skb, struct net_device *dev)
 		return NETDEV_TX_OK;
 	}
 	local_irq_save(flags);
-	begin = max(card->busy_until_ps, weft_now() * 1000);
+	begin = max(card->busy_until_ps, cpu_work_ps(card, cpu_cost_ps(card, skb)));
 	card->busy_until_ps = begin + service_ps(card, skb->len);
 	weft_link_record(WEFT_PACKET, card->number, begin, skb->len, fill_from_skb, skb);
 	weft_stop_before(div_u64(begin, 1000) + card->lookahead_ns);
@@ -124,18 +141,96 @@ static netdev_tx_t card_xmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
+/* The first `count` packets of the receive ring are for NAPI now. */
+static void hand_over(struct weft_card *card, unsigned int count)
+{
+	while (count--)
+		__skb_queue_tail(&card->ready, __skb_dequeue(&card->arrived));
+	napi_schedule(&card->napi);
+}
+
+/* The CPU takes what waits in the receive ring, or has nothing to do. Interrupts are disabled. */
+static void work_on_ring(struct weft_card *card)
+{
+	unsigned int most = card->receive_offload ? NAPI_POLL_WEIGHT : 1;
+	struct sk_buff *skb;
+	u64 cost_ps = 0;
+
+	card->polling = !skb_queue_empty(&card->arrived);
+	if (!card->polling)
+		return;
+	if (!card->cpu_packet_ps && !card->cpu_byte_ps) {
+		hand_over(card, skb_queue_len(&card->arrived));
+		return;
+	}
+	card->batch = 0;
+	skb_queue_walk(&card->arrived, skb) {
+		cost_ps += cpu_cost_ps(card, skb);
+		if (++card->batch == most)
+			break;
+	}
+	weft_event_at(&card->worked, DIV_ROUND_UP_ULL(cpu_work_ps(card, cost_ps), 1000), 0);
+}
+
+static void card_worked(struct time_travel_event *event)
+{
+	struct weft_card *card = container_of(event, struct weft_card, worked);
+
+	hand_over(card, card->batch);
+}
+
+static void card_interrupt(struct time_travel_event *event)
+{
+	work_on_ring(container_of(event, struct weft_card, interrupt));
+}
+
+/* The last bit of a packet is here. */
+static void card_receive(struct weft_card *card, struct sk_buff *skb)
+{
+	if (card->receive_ring && skb_queue_len(&card->arrived) >= card->receive_ring) {
+		card->dev->stats.rx_missed_errors++;
+		dev_kfree_skb_irq(skb);
+		return;
+	}
+	card->dev->stats.rx_packets++;
+	card->dev->stats.rx_bytes += skb->len;
+	skb->dev = card->dev;
+	__skb_queue_tail(&card->arrived, skb);
+	if (card->polling)
+		return;
+	if (!card->interrupt_ns || skb_queue_len(&card->arrived) == card->interrupt_packets) {
+		time_travel_del_event(&card->interrupt);
+		work_on_ring(card);
+	} else if (skb_queue_len(&card->arrived) == 1) {
+		weft_event_at(&card->interrupt, weft_now() + card->interrupt_ns, 0);
+	}
+}
+
 static int card_poll(struct napi_struct *napi, int budget)
 {
 	struct weft_card *card = container_of(napi, struct weft_card, napi);
+	unsigned long flags;
 	struct sk_buff *skb;
 	int done = 0;
 
-	while (done < budget && (skb = skb_dequeue(&card->arrived))) {
-		napi_gro_receive(napi, skb);
+	while (done < budget) {
+		local_irq_save(flags);
+		skb = __skb_dequeue(&card->ready);
+		local_irq_restore(flags);
+		if (!skb)
+			break;
+		if (card->receive_offload)
+			napi_gro_receive(napi, skb);
+		else
+			netif_receive_skb(skb);
 		done++;
 	}
-	if (done < budget)
-		napi_complete_done(napi, done);
+	/* Only now, after what the stack has answered, the CPU is for the packets that arrived meanwhile. */
+	if (done < budget && napi_complete_done(napi, done)) {
+		local_irq_save(flags);
+		work_on_ring(card);
+		local_irq_restore(flags);
+	}
 	return done;
 }
 
@@ -154,7 +249,11 @@ static int card_stop(struct net_device *dev)
 
 	netif_stop_queue(dev);
 	napi_disable(&card->napi);
+	time_travel_del_event(&card->interrupt);
+	time_travel_del_event(&card->worked);
 	skb_queue_purge(&card->arrived);
+	skb_queue_purge(&card->ready);
+	card->polling = false;
 	return 0;
 }
 
@@ -189,7 +288,10 @@ static int make_card(int number)
 	card->number = number;
 	__skb_queue_head_init(&card->sending);
 	skb_queue_head_init(&card->arrived);
+	skb_queue_head_init(&card->ready);
 	time_travel_set_event_fn(&card->sent, card_sent);
+	time_travel_set_event_fn(&card->interrupt, card_interrupt);
+	time_travel_set_event_fn(&card->worked, card_worked);
 	netif_napi_add(dev, &card->napi, card_poll);
 	cards[number] = card;
 	return register_netdev(dev);
@@ -204,6 +306,12 @@ static int card_setup(struct weft_card *card, const struct weft_card_setup *setu
 	card->overhead_bytes = setup->overhead_bytes;
 	card->min_bytes = setup->min_bytes;
 	card->ring = setup->ring;
+	card->interrupt_ns = setup->interrupt_ns;
+	card->interrupt_packets = setup->interrupt_packets;
+	card->cpu_packet_ps = setup->cpu_packet_ps;
+	card->cpu_byte_ps = setup->cpu_byte_ps;
+	card->receive_ring = setup->receive_ring;
+	card->receive_offload = setup->receive_offload;
 	card->dev->mtu = setup->mtu;
 	/* Before the device is up, and nobody else runs: no lock is needed. */
 	if (!setup->segmentation)
@@ -223,14 +331,9 @@ static void deliver_arrivals(struct time_travel_event *event)
 		}
 		list_del(&a->list);
 		if (!a->card) {
-			skb_queue_tail(&lines, a->skb);
-			wake_up_interruptible(&lines_wait);
+			weft_agent_hears(a->skb);
 		} else if (netif_running(a->card->dev)) {
-			a->skb->dev = a->card->dev;
-			a->card->dev->stats.rx_packets++;
-			a->card->dev->stats.rx_bytes += a->skb->len;
-			skb_queue_tail(&a->card->arrived, a->skb);
-			napi_schedule(&a->card->napi);
+			card_receive(a->card, a->skb);
 		} else {
 			a->card->dev->stats.rx_dropped++;
 			dev_kfree_skb_irq(a->skb);
@@ -278,67 +381,10 @@ int weft_take(const struct weft_record *record, const void *data)
 	return -EINVAL;
 }
 
-/* /dev/weft: a line a read, a line a write. */
-
-static ssize_t agent_read(struct file *file, char __user *to, size_t room, loff_t *pos)
-{
-	struct sk_buff *skb = skb_dequeue(&lines);
-	ssize_t n;
-
-	if (!skb)
-		return -EAGAIN;
-	n = min_t(size_t, room, skb->len);
-	if (copy_to_user(to, skb->data, n))
-		n = -EFAULT;
-	kfree_skb(skb);
-	return n;
-}
-
-static void fill_from_memory(void *to, unsigned int bytes, const void *from)
-{
-	memcpy(to, from, bytes);
-}
-
-static ssize_t agent_write(struct file *file, const char __user *from, size_t bytes, loff_t *pos)
-{
-	static char line[WEFT_MAX_TEXT];
-	unsigned long flags;
-
-	if (bytes > sizeof(line))
-		return -EMSGSIZE;
-	if (copy_from_user(line, from, bytes))
-		return -EFAULT;
-	local_irq_save(flags);
-	weft_link_record(WEFT_TEXT, 0, weft_now(), bytes, fill_from_memory, line);
-	local_irq_restore(flags);
-	return bytes;
-}
-
-static __poll_t agent_poll(struct file *file, poll_table *wait)
-{
-	poll_wait(file, &lines_wait, wait);
-	return EPOLLOUT | EPOLLWRNORM | (skb_queue_empty(&lines) ? 0 : EPOLLIN | EPOLLRDNORM);
-}
-
-static const struct file_operations agent_file = {
-	.owner = THIS_MODULE,
-	.read = agent_read,
-	.write = agent_write,
-	.poll = agent_poll,
-	.llseek = noop_llseek,
-};
-
-static struct miscdevice agent_device = {
-	.minor = MISC_DYNAMIC_MINOR,
-	.name = "weft",
-	.fops = &agent_file,
-};
-
 static int __init weft_init(void)
 {
 	int number, failed;
 
-	skb_queue_head_init(&lines);
 	time_travel_set_event_fn(&arrival_event, deliver_arrivals);
 	card_count = weft_link_hello();
 	for (number = 0; number < card_count; number++) {
@@ -349,6 +395,6 @@ static int __init weft_init(void)
 	weft_link_take();
 	/* From here on this kernel runs no further than it is told. */
 	weft_stop_before(0);
-	return misc_register(&agent_device);
+	return weft_agent_init();
 }
 device_initcall(weft_init);

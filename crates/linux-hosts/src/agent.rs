@@ -1,13 +1,18 @@
-//! The lines that Weft and the agent exchange. The agent (`linux-hosts/agent.c`) is the only process of a kernel; its
-//! first comment lists the same lines.
+//! What the agent of a kernel is told, line by line. The agent (`linux-hosts/agent/`) is its first process; the first comment
+//! of its `main.c` lists the same lines.
 
 use std::fmt;
 use std::net::Ipv4Addr;
 
-use weft_units::Time;
+use crate::error::Error;
+use crate::knobs::FlowOptions;
+use crate::program::Program;
+use crate::wire::MAX_TEXT;
 
-use crate::clock::from_ns;
-use crate::error::{Error, Fault};
+/// Where further subflows of MPTCP arrive; beyond the ports that the kernel gives to connections.
+const SUBFLOW_PORT: u16 = 61_001;
+/// Words of a program, at most; as many as the agent takes.
+const MAX_WORDS: usize = 512;
 
 /// What carries a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,117 +73,6 @@ pub struct Flow {
     pub control: String,
 }
 
-/// What the agent reports. Instants are those of the run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Report {
-    /// All hosts are there.
-    Ready,
-    /// A flow has begun.
-    Started {
-        /// The flow.
-        id: u64,
-        /// Its own port.
-        port: u16,
-        /// When.
-        at: Time,
-    },
-    /// The sender's end of a flow is done: the receiver has everything and said so.
-    Closed {
-        /// The flow.
-        id: u64,
-        /// When the connection was there.
-        connected: Time,
-        /// When the receiver's end of the connection was known to be closed.
-        closed: Time,
-        /// What the kernel counted; `None` for MPTCP, which counts by subflow.
-        info: Option<Box<TcpInfo>>,
-    },
-    /// The receiver's end of a flow is done.
-    Received(Received),
-    /// A flow ended without success.
-    Failed {
-        /// The flow.
-        id: u64,
-        /// What failed, and what the kernel says.
-        what: String,
-    },
-    /// Nothing goes on from here.
-    Error(String),
-}
-
-/// What the receiver's end of a flow saw.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Received {
-    /// The receiving host.
-    pub host: usize,
-    /// The receiving port.
-    pub port: u16,
-    /// The sender's address.
-    pub from: Ipv4Addr,
-    /// The sender's port.
-    pub from_port: u16,
-    /// How many bytes came.
-    pub bytes: u64,
-    /// When the application read the first of them.
-    pub first: Time,
-    /// When it read the last of them.
-    pub last: Time,
-}
-
-macro_rules! tcp_info {
-    ($($(#[$doc:meta])* $field:ident: $name:literal,)*) => {
-        /// What the sender's kernel counted for one TCP flow (`tcp_info`, at its end).
-        #[derive(Debug, Clone, Default, PartialEq, Eq)]
-        pub struct TcpInfo {
-            $($(#[$doc])* pub $field: u64,)*
-        }
-
-        impl TcpInfo {
-            fn field(&mut self, name: &str) -> Option<&mut u64> {
-                match name {
-                    $($name => Some(&mut self.$field),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-tcp_info! {
-    /// Segments sent again.
-    retransmits: "retransmits",
-    /// Segments taken for lost at the end.
-    lost: "lost",
-    /// Segments sent.
-    segments_out: "segments_out",
-    /// Segments received.
-    segments_in: "segments_in",
-    /// Smoothed round-trip time in us.
-    rtt_us: "rtt_us",
-    /// The least round-trip time in us.
-    rtt_min_us: "rtt_min_us",
-    /// Retransmission timeout in us.
-    rto_us: "rto_us",
-    /// Congestion window in segments.
-    cwnd: "cwnd",
-    /// Slow-start threshold in segments.
-    ssthresh: "ssthresh",
-    /// Largest segment in bytes.
-    mss: "mss",
-    /// Segments delivered.
-    delivered: "delivered",
-    /// Of these, with a mark of congestion.
-    delivered_ce: "delivered_ce",
-    /// Duplicates that the receiver told of.
-    dsack_dups: "dsack_dups",
-    /// Times that segments were seen out of order.
-    reord_seen: "reord_seen",
-    /// Time in us in which there was something to send.
-    busy_us: "busy_us",
-    /// Bits of what was agreed: 1 time stamps, 2 SACK, 4 window scale, 8 ECN, 16 ECN seen.
-    options: "options",
-}
-
 /// A line to the agent.
 ///
 /// # Errors
@@ -195,6 +89,8 @@ pub(crate) fn host_line(number: usize, host: &HostAddress) -> Result<String, Err
     Ok(format!("host {number} {}/{}", host.address, host.prefix_bits))
 }
 
+/// What is set for a kernel's host: a file below `/proc/sys`, or `route/ATTRIBUTE`, `mptcp/subflows`; `module/...` is told to the
+/// kernel before there are hosts.
 pub(crate) fn set_line(number: usize, path: &str, value: &str) -> Result<String, Error> {
     let relative = !path.split('/').any(|part| part == ".." || part.is_empty());
     if !relative
@@ -204,7 +100,43 @@ pub(crate) fn set_line(number: usize, path: &str, value: &str) -> Result<String,
     {
         return Err(Error::Untellable { what: format!("{path} = {value}") });
     }
+    if let Some(attribute) = path.strip_prefix("route/") {
+        return Ok(format!("route {number} {} {value}", word(attribute)?));
+    }
+    if path == "mptcp/subflows" {
+        return Ok(format!("mptcp {number} {value} {SUBFLOW_PORT}"));
+    }
     Ok(format!("set {number} {} {value}", word(path)?))
+}
+
+/// `MODULE.NAME=VALUE` for the kernel's command line, if a setting is of that kind.
+pub(crate) fn parameter(path: &str, value: &str) -> Option<Result<String, Error>> {
+    let (module, name) = path.strip_prefix("module/")?.split_once('/')?;
+    let parameter = || Ok(format!("{}.{}={}", word(module)?, word(name)?, word(value)?));
+    Some(parameter())
+}
+
+/// The agent's line for a program: words, then parts that end with a zero.
+pub(crate) fn program_line(program: &Program) -> Result<String, Error> {
+    let Program { id, host, words, directory, output_limit_bytes } = program;
+    let parts = [directory].into_iter().chain(words);
+    let untellable = |what: &str| Err(Error::Untellable { what: what.to_owned() });
+    let mut line = format!("program {id} {host} {output_limit_bytes} ");
+    for part in parts {
+        if part.contains('\0') {
+            return untellable(part);
+        }
+        line.push_str(part);
+        line.push('\0');
+    }
+    if words.is_empty() || words.len() > MAX_WORDS || !directory.starts_with('/') {
+        return untellable(&format!("{words:?} in {directory:?}"));
+    }
+    if line.len() > MAX_TEXT { untellable(&line) } else { Ok(line) }
+}
+
+pub(crate) fn signal_line(program: u64, signal: u8) -> String {
+    format!("signal {program} {signal}")
 }
 
 pub(crate) fn listen_line(listener: &Listener) -> Result<String, Error> {
@@ -212,68 +144,10 @@ pub(crate) fn listen_line(listener: &Listener) -> Result<String, Error> {
     Ok(format!("listen {host} {port} {protocol} {}", word(control)?))
 }
 
-pub(crate) fn flow_line(flow: &Flow) -> Result<String, Error> {
+pub(crate) fn flow_line(flow: &Flow, options: &FlowOptions) -> Result<String, Error> {
     let Flow { id, host, to, port, bytes, protocol, control } = flow;
-    Ok(format!("flow {id} {host} {to} {port} {bytes} {protocol} {}", word(control)?))
-}
-
-/// Reads a line of the agent, which may be anything.
-///
-/// # Errors
-/// It is no report.
-pub(crate) fn parse_report(line: &[u8]) -> Result<Report, Fault> {
-    let text = String::from_utf8_lossy(line);
-    parse_words(&text).ok_or_else(|| Fault::Line(text.chars().take(200).collect()))
-}
-
-fn parse_words(text: &str) -> Option<Report> {
-    let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
-    let mut words = rest.split(' ');
-    let mut next = || words.next();
-    let report = match kind {
-        "ready" => return rest.is_empty().then_some(Report::Ready),
-        "error" => return Some(Report::Error(rest.to_owned())),
-        "failed" => {
-            let (id, what) = rest.split_once(' ')?;
-            return Some(Report::Failed { id: id.parse().ok()?, what: what.to_owned() });
-        }
-        "started" => Report::Started { id: number(next())?, port: number(next())?, at: instant(next())? },
-        "closed" => {
-            let (id, connected, closed) = (number(next())?, instant(next())?, instant(next())?);
-            let info = parse_info(words)?;
-            return Some(Report::Closed { id, connected, closed, info });
-        }
-        "received" => Report::Received(Received {
-            host: number(next())?,
-            port: number(next())?,
-            from: number(next())?,
-            from_port: number(next())?,
-            bytes: number(next())?,
-            first: instant(next())?,
-            last: instant(next())?,
-        }),
-        _ => return None,
-    };
-    words.next().is_none().then_some(report)
-}
-
-fn number<T: std::str::FromStr>(word: Option<&str>) -> Option<T> {
-    word?.parse().ok()
-}
-
-fn instant(word: Option<&str>) -> Option<Time> {
-    from_ns(number(word)?)
-}
-
-/// `None`: not the words of a block of counts; `Some(None)`: there are none.
-#[allow(clippy::option_option)]
-fn parse_info<'a>(words: impl Iterator<Item = &'a str>) -> Option<Option<Box<TcpInfo>>> {
-    let mut info = None;
-    for word in words {
-        let (name, value) = word.split_once('=')?;
-        *info.get_or_insert_with(Box::<TcpInfo>::default).field(name)? = value.parse().ok()?;
-    }
-    Some(info)
+    let tail = options.tail();
+    Ok(format!("flow {id} {host} {to} {port} {bytes} {protocol} {}{tail}", word(control)?))
 }
 
 #[cfg(test)]

@@ -1,58 +1,4 @@
-use proptest::prelude::*;
-
 use super::*;
-use crate::clock::EPOCH_NS;
-
-fn at(ns: u64) -> Time {
-    Time::from_ps(ns * 1_000)
-}
-
-#[test]
-fn the_lines_of_the_agent_are_read() {
-    let read = |line: &str| parse_report(line.as_bytes()).unwrap();
-    assert_eq!(read("ready"), Report::Ready);
-    assert_eq!(read("error netlink: No buffer"), Report::Error("netlink: No buffer".into()));
-    assert_eq!(
-        read("failed 7 connect: timed out"),
-        Report::Failed { id: 7, what: "connect: timed out".into() }
-    );
-    let ns = EPOCH_NS + 5;
-    assert_eq!(read(&format!("started 7 40000 {ns}")), Report::Started { id: 7, port: 40_000, at: at(5) });
-    let received = Received {
-        host: 3,
-        port: 5_000,
-        from: Ipv4Addr::new(10, 0, 0, 1),
-        from_port: 40_000,
-        bytes: 99,
-        first: at(5),
-        last: at(6),
-    };
-    let line = format!("received 3 5000 10.0.0.1 40000 99 {ns} {}", ns + 1);
-    assert_eq!(read(&line), Report::Received(received));
-    let without = Report::Closed { id: 7, connected: at(5), closed: at(5), info: None };
-    assert_eq!(read(&format!("closed 7 {ns} {ns}")), without);
-    let Report::Closed { info, .. } = read(&format!("closed 7 {ns} {ns} retransmits=2 delivered_ce=9"))
-    else {
-        panic!()
-    };
-    assert_eq!(info.as_deref(), Some(&TcpInfo { retransmits: 2, delivered_ce: 9, ..TcpInfo::default() }));
-}
-
-#[test]
-fn a_line_without_meaning_is_told_as_it_is() {
-    for line in [
-        "",
-        "ready now",
-        "hello",
-        "started 7",
-        "started 7 70000 1",
-        "closed 7 1 2 nonsense=1",
-        "closed 7 2000000000 2000000000 x",
-    ] {
-        assert_eq!(parse_report(line.as_bytes()), Err(Fault::Line(line.into())), "{line}");
-    }
-    assert!(parse_report(&[0xff; 10]).is_err());
-}
 
 #[test]
 fn no_word_of_a_command_can_be_two_or_another_command() {
@@ -73,14 +19,25 @@ fn no_word_of_a_command_can_be_two_or_another_command() {
     assert!(set_line(0, "net/ipv4/tcp_sack", "1\nready").is_err());
 }
 
-proptest! {
-    #[test]
-    fn no_line_of_an_agent_crashes_the_reader(
-        word in "(ready|error|failed|started|closed|received)",
-        rest in prop::collection::vec("[ -~]{0,12}", 0..10),
-        bytes in prop::collection::vec(any::<u8>(), 0..100),
-    ) {
-        let _ = parse_report(format!("{word} {}", rest.join(" ")).as_bytes());
-        let _ = parse_report(&bytes);
+#[test]
+fn what_is_no_file_of_the_kernel_has_a_line_of_its_own() {
+    assert_eq!(set_line(3, "route/initcwnd", "20").unwrap(), "route 3 initcwnd 20");
+    assert_eq!(set_line(3, "mptcp/subflows", "4").unwrap(), "mptcp 3 4 61001");
+    let parameter = |path| parameter(path, "5").map(Result::unwrap);
+    assert_eq!(parameter("module/tcp_dctcp/dctcp_shift_g").as_deref(), Some("tcp_dctcp.dctcp_shift_g=5"));
+    assert_eq!(parameter("net/ipv4/tcp_sack"), None);
+}
+
+#[test]
+fn the_words_of_a_program_are_told_as_they_are() {
+    let program = Program::new(7, 3, "echo 'a b' \"\"").unwrap();
+    assert_eq!(program_line(&program).unwrap(), "program 7 3 1048576 /tmp\0echo\0a b\0\0");
+    let many = Program { words: vec!["x".into(); 513], ..program.clone() };
+    let long = Program { words: vec!["x".repeat(4_096)], ..program.clone() };
+    let zero = Program { words: vec!["a\0b".into()], ..program.clone() };
+    let nowhere = Program { directory: "here".into(), ..program.clone() };
+    let nothing = Program { words: vec![], ..program };
+    for bad in [many, long, zero, nowhere, nothing] {
+        assert!(matches!(program_line(&bad), Err(Error::Untellable { .. })), "{bad:?}");
     }
 }

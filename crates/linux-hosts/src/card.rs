@@ -23,12 +23,39 @@ pub struct Card {
     pub ring: u32,
     /// Whether the kernel may make segments of many packets and cut them before the card, as hosts do today.
     pub segmentation: bool,
+    /// Packets that may wait for the host's CPU; more are dropped. 0: any number.
+    pub receive_ring: u32,
+    /// Whether packets that the CPU takes together are joined before the stack sees them (GRO), as hosts do today.
+    pub receive_offload: bool,
+    /// From the first packet that waits to the interrupt, 1 s at most; zero: at once. Whole nanoseconds count.
+    pub interrupt_delay: Span,
+    /// So many packets that wait are an interrupt before that; 0: however many.
+    pub interrupt_packets: u32,
+    /// What a packet takes of the host's CPU, one that arrives as well as one that is sent; 1 ms at most.
+    pub cpu_per_packet: Span,
+    /// And each byte of the IP packet; 1 us at most.
+    pub cpu_per_byte: Span,
 }
 
 impl Card {
-    /// An Ethernet card with 256 places, packets of 1,500 bytes, and segmentation.
+    /// An Ethernet card with 256 places, packets of 1,500 bytes, segmentation and joining; interrupts come at once, and the CPU
+    /// takes no time.
     pub const fn ethernet(rate: Rate, lookahead: Span) -> Self {
-        Self { rate, lookahead, overhead_bytes: 38, min_bytes: 84, mtu: 1_500, ring: 256, segmentation: true }
+        Self {
+            rate,
+            lookahead,
+            overhead_bytes: 38,
+            min_bytes: 84,
+            mtu: 1_500,
+            ring: 256,
+            segmentation: true,
+            receive_ring: 0,
+            receive_offload: true,
+            interrupt_delay: Span::ZERO,
+            interrupt_packets: 0,
+            cpu_per_packet: Span::ZERO,
+            cpu_per_byte: Span::ZERO,
+        }
     }
 
     /// How long an IP packet of `bytes` bytes takes on the cable.
@@ -59,6 +86,24 @@ impl Card {
                 "10,000 or less",
             );
         }
+        self.check_receiving()
+    }
+
+    fn check_receiving(&self) -> Result<(), Error> {
+        let wrong = |what, found: u64, allowed| Err(Error::Card { what, found, allowed });
+        if self.interrupt_delay > Span::from_s(1) || (1..1_000).contains(&self.interrupt_delay.as_ps()) {
+            return wrong("interrupt delay in ps", self.interrupt_delay.as_ps(), "0, or 1,000 to 10^12");
+        }
+        if self.interrupt_packets > 0 && self.interrupt_delay == Span::ZERO {
+            // Fewer than that would wait for ever.
+            return wrong("interrupt packets", self.interrupt_packets.into(), "0 without an interrupt delay");
+        }
+        if self.cpu_per_packet > Span::from_ms(1) {
+            return wrong("CPU per packet in ps", self.cpu_per_packet.as_ps(), "0 to 10^9");
+        }
+        if self.cpu_per_byte > Span::from_us(1) {
+            return wrong("CPU per byte in ps", self.cpu_per_byte.as_ps(), "0 to 10^6");
+        }
         Ok(())
     }
 
@@ -68,6 +113,10 @@ impl Card {
 
     pub(crate) const fn lookahead_ns(&self) -> u64 {
         self.lookahead.as_ps() / 1_000
+    }
+
+    pub(crate) const fn interrupt_ns(&self) -> u64 {
+        self.interrupt_delay.as_ps() / 1_000
     }
 }
 
@@ -93,6 +142,11 @@ mod tests {
             Card { mtu: 65_536, ..good },
             Card { ring: 0, ..good },
             Card { overhead_bytes: 10_001, ..good },
+            Card { interrupt_delay: Span::from_ps(999), ..good },
+            Card { interrupt_delay: Span::from_ms(1_001), ..good },
+            Card { interrupt_packets: 2, ..good },
+            Card { cpu_per_packet: Span::from_us(1_001), ..good },
+            Card { cpu_per_byte: Span::from_ns(1_001), ..good },
         ] {
             let message = bad.check().unwrap_err().to_string();
             assert!(message.contains("allowed"), "{message}");

@@ -49,6 +49,38 @@ pub enum Error {
         /// What is allowed.
         allowed: &'static str,
     },
+    /// Nothing of that name can be set.
+    #[error("no setting of Linux hosts has the name {name}")]
+    NoSuchKnob {
+        /// The name.
+        name: String,
+    },
+    /// A setting out of its range.
+    #[error("{name} of a Linux host is {found}; allowed: {least} to {most}")]
+    Knob {
+        /// The setting, with its unit.
+        name: &'static str,
+        /// What was found.
+        found: u64,
+        /// The least that is allowed.
+        least: u64,
+        /// The most that is allowed.
+        most: u64,
+    },
+    /// Parameters of the kernel that its hosts do not agree on.
+    #[error("the hosts of one kernel have both {one} and {other}; they must agree")]
+    Disagree {
+        /// What one host has.
+        one: String,
+        /// What another has.
+        other: String,
+    },
+    /// A program's number that another has.
+    #[error("two programs of Linux hosts have the number {id}")]
+    ProgramTwice {
+        /// The number.
+        id: u64,
+    },
     /// A text for the agent that is too long, or has a character that ends a line or a word.
     #[error("{what:?} cannot be told to the Linux hosts")]
     Untellable {
@@ -170,6 +202,9 @@ pub enum Fault {
     /// A line of the agent that has no meaning.
     #[error("its agent says {0:?}")]
     Line(String),
+    /// Output of a program that there is not, or more than is to be kept.
+    #[error("output of program {0} that was not asked for")]
+    Output(u64),
     /// It was not ready when the run was to begin.
     #[error("its hosts were not ready when the run was to begin")]
     NotReady,

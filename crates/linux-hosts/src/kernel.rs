@@ -11,9 +11,19 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::{Error, LogEnd};
+use crate::image::AGENT;
 
 /// Bytes of a log that an error shows, at most.
 const SHOWN: u64 = 1_500;
+
+/// What a kernel is told when it starts.
+#[derive(Debug)]
+pub(crate) struct Options<'a> {
+    pub(crate) memory_mib: u32,
+    pub(crate) seed: u64,
+    /// `MODULE.NAME=VALUE`.
+    pub(crate) parameters: &'a [String],
+}
 
 /// A running kernel. It ends, with every process of its guests, when this is dropped, when the other end of its link is
 /// closed, and when the thread that started it ends.
@@ -32,15 +42,14 @@ impl Kernel {
     pub(crate) fn start(
         image: &Path,
         link: UnixStream,
-        memory_mib: u32,
-        seed: u64,
+        options: &Options<'_>,
         log_path: Option<&Path>,
     ) -> Result<Self, Error> {
         let log = open_log(log_path).map_err(|source| Error::Log {
             path: log_path.map_or_else(std::env::temp_dir, Path::to_owned),
             source,
         })?;
-        let child = spawn(image, link, &log, memory_mib, seed)
+        let child = spawn(image, link, &log, options)
             .map_err(|source| Error::DoesNotStart { image: image.to_owned(), source })?;
         Ok(Self { child, log, log_path: log_path.map(Path::to_owned) })
     }
@@ -103,17 +112,21 @@ fn open_log(path: Option<&Path>) -> io::Result<File> {
     }
 }
 
-fn spawn(image: &Path, link: UnixStream, log: &File, memory_mib: u32, seed: u64) -> io::Result<Child> {
-    // The command line goes into the kernel's random numbers: nothing of this machine may be in it.
-    Command::new(image)
+fn spawn(image: &Path, link: UnixStream, log: &File, options: &Options<'_>) -> io::Result<Child> {
+    let image = image.canonicalize()?;
+    // The command line goes into the kernel's random numbers: nothing of this machine may be in it. So the agent's file is
+    // named from where it is.
+    Command::new(&image)
         .arg0("linux")
         .arg("time-travel=weft")
-        .arg(format!("mem={memory_mib}M"))
+        .arg(format!("mem={}M", options.memory_mib))
+        .arg(format!("initrd={AGENT}"))
         .args(["con0=null,fd:1", "con=null", "ssl=null", "noreboot"])
-        .current_dir("/")
+        .args(options.parameters)
+        .current_dir(image.parent().unwrap_or(Path::new("/")))
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
-        .env("WEFT_SEED", seed.to_string())
+        .env("WEFT_SEED", options.seed.to_string())
         // The C library's restartable sequences do not outlive the memory that a guest's process gets.
         .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
         .stdin(Stdio::from(OwnedFd::from(link)))

@@ -1,20 +1,24 @@
 //! A kernel with its hosts, as a world drives it.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use weft_units::Time;
 
-use crate::agent::{self, Flow, HostAddress, Listener, Report};
+use crate::agent::{self, Flow, HostAddress, Listener};
 use crate::card::Card;
 use crate::clock::{EPOCH_NS, from_ns, from_ps, to_ns};
 use crate::error::{Error, Fault};
 use crate::guest::{Guest, Sent};
-use crate::kernel::Kernel;
+use crate::kernel::{self, Kernel};
+use crate::knobs::FlowOptions;
 use crate::link::{Link, Trouble};
+use crate::program::Program;
+use crate::report::{self, Report};
 use crate::wire::{Message, Record, parse_records};
 
 /// The hosts of one kernel, at most.
@@ -27,7 +31,8 @@ pub struct Host {
     pub address: HostAddress,
     /// Its card.
     pub card: Card,
-    /// What is set below `/proc/sys` in its namespace, e.g. `("net/ipv4/tcp_sack", "0")`, in this order.
+    /// What is set, in this order: a file below `/proc/sys` of its namespace, e.g. `("net/ipv4/tcp_sack", "0")`, or whatever
+    /// [`Knob::setting`](crate::Knob::setting) gives.
     pub settings: Vec<(String, String)>,
 }
 
@@ -87,6 +92,8 @@ pub struct Machine {
     patience: Duration,
     message: Message,
     reports: VecDeque<(Time, Report)>,
+    /// Bytes of output that each program may still report.
+    rooms: BTreeMap<u64, u64>,
     steps: u64,
 }
 
@@ -108,10 +115,13 @@ impl Machine {
         }
         setup.hosts.iter().try_for_each(|host| host.card.check())?;
         let lines = first_lines(setup)?;
+        let parameters = parameters(setup)?;
 
         let (near, far) = UnixStream::pair().map_err(Error::Link)?;
         let link = Link::new(near, setup.patience).map_err(Error::Link)?;
-        let kernel = Kernel::start(&setup.image, far, setup.memory_mib, setup.seed, setup.log.as_deref())?;
+        let options =
+            kernel::Options { memory_mib: setup.memory_mib, seed: setup.seed, parameters: &parameters };
+        let kernel = Kernel::start(&setup.image, far, &options, setup.log.as_deref())?;
         let card = |host: &Host| CardState { card: host.card, sends_until_ps: EPOCH_NS * 1_000 };
         let mut machine = Self {
             running: Some((kernel, link)),
@@ -123,6 +133,7 @@ impl Machine {
             patience: setup.patience,
             message: Message::new(),
             reports: VecDeque::new(),
+            rooms: BTreeMap::new(),
             steps: 0,
         };
         machine.boot(lines)?;
@@ -152,8 +163,41 @@ impl Machine {
     /// # Errors
     /// No such host, an instant that has passed, or a name of a congestion control that is none.
     pub fn start_flow(&mut self, flow: &Flow, at: Time) -> Result<(), Error> {
+        self.start_flow_with(flow, &FlowOptions::default(), at)
+    }
+
+    /// A flow begins at `at`, with options of its own.
+    ///
+    /// # Errors
+    /// As [`Machine::start_flow`].
+    pub fn start_flow_with(&mut self, flow: &Flow, options: &FlowOptions, at: Time) -> Result<(), Error> {
         let at_ns = self.check_instant(flow.host, 0, at)?;
-        self.push(at_ns, What::Line(agent::flow_line(flow)?));
+        self.push(at_ns, What::Line(agent::flow_line(flow, options)?));
+        Ok(())
+    }
+
+    /// A program begins at `at`. Its output comes as [`Report::Output`], its end as [`Report::Ended`].
+    ///
+    /// # Errors
+    /// No such host, an instant that has passed, a number that another program has, or words that cannot be told: one with a
+    /// zero in it, more than 512, more than 4,000 bytes in all, or a folder that is no full path.
+    pub fn start_program(&mut self, program: &Program, at: Time) -> Result<(), Error> {
+        let at_ns = self.check_instant(program.host, 0, at)?;
+        let line = agent::program_line(program)?;
+        if self.rooms.insert(program.id, program.output_limit_bytes).is_some() {
+            return Err(Error::ProgramTwice { id: program.id });
+        }
+        self.push(at_ns, What::Line(line));
+        Ok(())
+    }
+
+    /// A program and all that it has started get a signal at `at`, e.g. 15; nothing happens if it is not running then.
+    ///
+    /// # Errors
+    /// An instant that has passed.
+    pub fn signal_program(&mut self, program: u64, signal: u8, at: Time) -> Result<(), Error> {
+        let at_ns = self.check_instant(0, 0, at)?;
+        self.push(at_ns, What::Line(agent::signal_line(program, signal)));
         Ok(())
     }
 
@@ -214,9 +258,9 @@ impl Machine {
     /// Lets the kernel run what is before `until_ns` with the message; returns its next event.
     fn exchange(&mut self, until_ns: u64, sent: &mut Vec<Sent>) -> Result<u64, Error> {
         self.steps += 1;
-        let Self { running, cards, reports, message, reached_ns, .. } = self;
+        let Self { running, cards, reports, rooms, message, reached_ns, .. } = self;
         let Some((_, link)) = running else { return Err(Error::Gone) };
-        let mut intake = Intake { cards, reports, sent, began_ns: *reached_ns };
+        let mut intake = Intake { cards, reports, rooms, sent, began_ns: *reached_ns };
         let result = link.step(message.run(until_ns), |body| intake.take(body));
         result.map_err(|trouble| self.fail(trouble))
     }
@@ -299,6 +343,7 @@ fn stop_after(sent: &Sent, cards: &[CardState]) -> u64 {
 struct Intake<'a> {
     cards: &'a mut [CardState],
     reports: &'a mut VecDeque<(Time, Report)>,
+    rooms: &'a mut BTreeMap<u64, u64>,
     sent: &'a mut Vec<Sent>,
     began_ns: u64,
 }
@@ -309,11 +354,21 @@ impl Intake<'_> {
             match record? {
                 Record::Packet { card, begins_ps, bytes } => self.take_packet(card, begins_ps, bytes)?,
                 Record::Text { at_ns, line } => {
-                    let at = from_ns(at_ns).unwrap_or(Time::ZERO);
-                    self.reports.push_back((at, agent::parse_report(line)?));
+                    let report = report::parse_report(line)?;
+                    if let Report::Output { program, bytes, .. } = &report {
+                        self.take_output(*program, bytes.len() as u64)?;
+                    }
+                    self.reports.push_back((from_ns(at_ns).unwrap_or(Time::ZERO), report));
                 }
             }
         }
+        Ok(())
+    }
+
+    /// No more output is kept than was to be.
+    fn take_output(&mut self, program: u64, bytes: u64) -> Result<(), Fault> {
+        let room = self.rooms.get_mut(&program).ok_or(Fault::Output(program))?;
+        *room = room.checked_sub(bytes).ok_or(Fault::Output(program))?;
         Ok(())
     }
 
@@ -341,7 +396,9 @@ fn first_lines(setup: &Setup) -> Result<Vec<String>, Error> {
     for (number, host) in setup.hosts.iter().enumerate() {
         lines.push(agent::host_line(number, &host.address)?);
         for (path, value) in &host.settings {
-            lines.push(agent::set_line(number, path, value)?);
+            if agent::parameter(path, value).is_none() {
+                lines.push(agent::set_line(number, path, value)?);
+            }
         }
     }
     for listener in &setup.listeners {
@@ -352,6 +409,23 @@ fn first_lines(setup: &Setup) -> Result<Vec<String>, Error> {
     }
     lines.push("ready".to_owned());
     Ok(lines)
+}
+
+/// What the kernel is told on its command line: parameters that any host has, and none has another value of.
+fn parameters(setup: &Setup) -> Result<Vec<String>, Error> {
+    let settings = setup.hosts.iter().flat_map(|host| &host.settings);
+    let mut all: BTreeMap<&str, String> = BTreeMap::new();
+    for (path, value) in settings {
+        let Some(parameter) = agent::parameter(path, value).transpose()? else { continue };
+        match all.entry(path.as_str()) {
+            Entry::Vacant(first) => drop(first.insert(parameter)),
+            Entry::Occupied(one) if *one.get() == parameter => {}
+            Entry::Occupied(one) => {
+                return Err(Error::Disagree { one: one.get().clone(), other: parameter });
+            }
+        }
+    }
+    Ok(all.into_values().collect())
 }
 
 #[cfg(test)]

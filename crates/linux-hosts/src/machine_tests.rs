@@ -11,8 +11,9 @@ fn cards() -> Vec<CardState> {
 
 /// What is made of one packet that a kernel hands over.
 fn take(cards: &mut [CardState], card: usize, begins_ps: u64, bytes: usize) -> Result<Vec<Sent>, Fault> {
-    let (mut reports, mut sent) = (VecDeque::new(), Vec::new());
-    let mut intake = Intake { cards, reports: &mut reports, sent: &mut sent, began_ns: EPOCH_NS };
+    let (mut reports, mut rooms, mut sent) = (VecDeque::new(), BTreeMap::new(), Vec::new());
+    let (reports, rooms) = (&mut reports, &mut rooms);
+    let mut intake = Intake { cards, reports, rooms, sent: &mut sent, began_ns: EPOCH_NS };
     intake.take_packet(card, begins_ps, &vec![7; bytes])?;
     Ok(sent)
 }
@@ -41,6 +42,17 @@ fn a_packet_that_no_card_sends_is_a_fault() {
         matches!(take(&mut cards(), 0, u64::MAX, 40), Err(Fault::PacketTime { .. })),
         "beyond the end of time"
     );
+}
+
+#[test]
+fn a_program_has_no_more_output_than_is_to_be_kept() {
+    let (mut cards, mut reports, mut rooms) = (cards(), VecDeque::new(), BTreeMap::from([(7, 10)]));
+    let (cards, reports, rooms, mut sent) = (&mut cards, &mut reports, &mut rooms, Vec::new());
+    let mut intake = Intake { cards, reports, rooms, sent: &mut sent, began_ns: EPOCH_NS };
+    assert_eq!(intake.take_output(7, 6), Ok(()));
+    assert_eq!(intake.take_output(7, 5), Err(Fault::Output(7)));
+    assert_eq!(intake.take_output(7, 4), Ok(()));
+    assert_eq!(intake.take_output(8, 0), Err(Fault::Output(8)), "nobody started it");
 }
 
 proptest! {

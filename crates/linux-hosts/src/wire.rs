@@ -8,7 +8,7 @@ use crate::card::Card;
 use crate::error::Fault;
 
 /// What both sides must agree on; the kernel says its own in its first message.
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 /// Bytes of a message's head.
 pub(crate) const HEAD: usize = 16;
 /// Bytes of records in one message, at most.
@@ -179,12 +179,26 @@ impl Message {
 
     /// What `number` is like.
     pub(crate) fn card(&mut self, number: usize, card: &Card) {
-        let mut body = Vec::with_capacity(40);
-        body.extend(card.byte_ps_scaled().to_le_bytes());
-        body.extend(card.lookahead_ns().to_le_bytes());
-        for field in
-            [card.overhead_bytes, card.min_bytes, card.mtu, card.ring, u32::from(card.segmentation), 0]
-        {
+        let mut body = Vec::with_capacity(72);
+        for field in [
+            card.byte_ps_scaled(),
+            card.lookahead_ns(),
+            card.interrupt_ns(),
+            card.cpu_per_packet.as_ps(),
+            card.cpu_per_byte.as_ps(),
+        ] {
+            body.extend(field.to_le_bytes());
+        }
+        for field in [
+            card.overhead_bytes,
+            card.min_bytes,
+            card.mtu,
+            card.ring,
+            u32::from(card.segmentation),
+            card.receive_ring,
+            u32::from(card.receive_offload),
+            card.interrupt_packets,
+        ] {
             body.extend(field.to_le_bytes());
         }
         self.record(CARD, number, 0, &body);

@@ -71,16 +71,24 @@ fn a_head_says_its_kind_and_a_length_that_is_possible() {
 }
 
 #[test]
-fn a_card_is_told_in_the_forty_bytes_that_the_kernel_reads() {
-    let card = Card::ethernet(Rate::from_gbps(10), Span::from_us(3));
+fn a_card_is_told_in_the_72_bytes_that_the_kernel_reads() {
+    let card = Card {
+        interrupt_delay: Span::from_us(20),
+        interrupt_packets: 8,
+        receive_ring: 512,
+        cpu_per_packet: Span::from_ns(700),
+        cpu_per_byte: Span::from_ps(50),
+        ..Card::ethernet(Rate::from_gbps(10), Span::from_us(3))
+    };
     let mut message = Message::new();
     message.card(2, &card);
     let bytes = message.setup(3);
-    assert_eq!((u32_at(bytes, 0), u32_at(bytes, 4), u64_at(bytes, 8)), (SETUP, 56, 3));
-    assert_eq!((u16_at(bytes, 16), u16_at(bytes, 18), u32_at(bytes, 20)), (CARD, 2, 40));
-    assert_eq!((u64_at(bytes, 32), u64_at(bytes, 40)), (800 << 16, 3_000));
-    let rest: Vec<_> = (48..72).step_by(4).map(|at| u32_at(bytes, at)).collect();
-    assert_eq!(rest, [38, 84, 1_500, 256, 1, 0]);
+    assert_eq!((u32_at(bytes, 0), u32_at(bytes, 4), u64_at(bytes, 8)), (SETUP, 88, 3));
+    assert_eq!((u16_at(bytes, 16), u16_at(bytes, 18), u32_at(bytes, 20)), (CARD, 2, 72));
+    let long: Vec<_> = (32..72).step_by(8).map(|at| u64_at(bytes, at)).collect();
+    assert_eq!(long, [800 << 16, 3_000, 20_000, 700_000, 50]);
+    let rest: Vec<_> = (72..104).step_by(4).map(|at| u32_at(bytes, at)).collect();
+    assert_eq!(rest, [38, 84, 1_500, 256, 1, 512, 1, 8]);
 }
 
 proptest! {

@@ -12,7 +12,7 @@ use weft_linux_hosts::{Error, Fault, Guest, Machine, Setup};
 use weft_units::{Rate, Span, Time};
 use world::Fabric;
 
-const HELLO: &str = r"\001\0\0\0\0\0\0\0\001\0\0\0\0\0\0\0";
+const HELLO: &str = r"\001\0\0\0\0\0\0\0\002\0\0\0\0\0\0\0";
 const FOREVER: &str = r"\002\0\0\0\0\0\0\0\377\377\377\377\377\377\377\177";
 
 /// What starting gives if the kernel is the shell script `body`; standard input is its link, as for any kernel.
@@ -50,7 +50,7 @@ fn noise_is_no_kernel() {
 
 #[test]
 fn a_kernel_of_another_version_is_told_as_such() {
-    assert_eq!(fault(r"printf '\001\0\0\0\0\0\0\0\002\0\0\0\0\0\0\0' >&0; sleep 9"), Fault::Version(2));
+    assert_eq!(fault(r"printf '\001\0\0\0\0\0\0\0\001\0\0\0\0\0\0\0' >&0; sleep 9"), Fault::Version(1));
     assert_eq!(fault(&format!("printf '{FOREVER}' >&0; sleep 9")), Fault::MessageOrder);
 }
 

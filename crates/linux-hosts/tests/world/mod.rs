@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use weft_linux_hosts::codec::mark_congestion;
 use weft_linux_hosts::{
-    Card, Error, Flow, Guest, Host, HostAddress, Listener, Machine, Protocol, Report, Sent, Setup,
+    Card, Connection, Error, Flow, FlowOptions, Guest, Host, HostAddress, Listener, Machine, Protocol,
+    Report, Sent, Setup, TcpInfo,
 };
 use weft_units::{Rate, Span, Time};
 
@@ -135,6 +136,10 @@ pub struct World<G> {
     /// Bytes that each packet found waiting at its output.
     pub queue: Vec<(Time, usize, u64)>,
     pub flows: Vec<Outcome>,
+    /// What the kernel counted for flows of TCP, in the order in which they ended.
+    pub infos: Vec<TcpInfo>,
+    /// Reports that are not of the beginning or end of a flow.
+    pub others: Vec<(Time, Report)>,
     ports: Vec<Port>,
     arrivals: BinaryHeap<Reverse<Arrival>>,
     reached: Time,
@@ -146,9 +151,13 @@ impl World<Machine> {
     }
 
     pub fn run_flows(&mut self, flows: &[(Flow, Time)]) -> Result<(), Error> {
+        self.run_flows_with(flows, &FlowOptions::default())
+    }
+
+    pub fn run_flows_with(&mut self, flows: &[(Flow, Time)], options: &FlowOptions) -> Result<(), Error> {
         self.flows = vec![Outcome::default(); flows.len()];
         for (flow, at) in flows {
-            self.guest.start_flow(flow, *at)?;
+            self.guest.start_flow_with(flow, options, *at)?;
         }
         let longest = Time::ZERO + Span::from_s(100);
         while !self.is_done() && self.reached < longest {
@@ -159,13 +168,20 @@ impl World<Machine> {
         Ok(())
     }
 
+    pub fn samples(&self) -> impl Iterator<Item = (Time, &Connection)> {
+        self.others.iter().filter_map(|(at, report)| match report {
+            Report::Sample(sample) => Some((*at, sample)),
+            _ => None,
+        })
+    }
+
     fn is_done(&self) -> bool {
         self.flows.iter().all(|f| f.failed.is_some() || (f.connected.is_some() && f.last.is_some()))
     }
 
     fn take_reports(&mut self, flows: &[(Flow, Time)]) {
         let reports: Vec<_> = self.guest.reports().collect();
-        for (_, report) in reports {
+        for (at, report) in reports {
             match report {
                 Report::Started { id, port, at } => {
                     let outcome = &mut self.flows[id as usize];
@@ -176,6 +192,7 @@ impl World<Machine> {
                     outcome.connected = Some(connected);
                     if let Some(info) = info {
                         (outcome.retransmits, outcome.marks) = (info.retransmits, info.delivered_ce);
+                        self.infos.push(*info);
                     }
                 }
                 Report::Received(r) => {
@@ -186,7 +203,7 @@ impl World<Machine> {
                     (self.flows[id].last, self.flows[id].bytes) = (Some(r.last), r.bytes);
                 }
                 Report::Failed { id, what } => self.flows[id as usize].failed = Some(what),
-                Report::Ready | Report::Error(_) => unreachable!("not while it runs"),
+                other => self.others.push((at, other)),
             }
         }
     }
@@ -203,10 +220,21 @@ impl<G: Guest> World<G> {
             trace: Vec::new(),
             queue: Vec::new(),
             flows: Vec::new(),
+            infos: Vec::new(),
+            others: Vec::new(),
             ports: vec![Port::default(); fabric.hosts],
             arrivals: BinaryHeap::new(),
             reached: Time::ZERO,
         }
+    }
+
+    /// Steps until so much time has passed.
+    pub fn run_for(&mut self, span: Span) -> Result<(), Error> {
+        let until = self.reached + span;
+        while self.reached < until {
+            self.step(until)?;
+        }
+        Ok(())
     }
 
     /// Lets the guest go on as far as is known, then works off what is certain to come next at the switch.
