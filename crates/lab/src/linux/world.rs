@@ -63,13 +63,12 @@ impl<'a> LinuxHosts<'a> {
         let (mss, header) = segmentation(&spec.transport);
         let around = header - HEADERS + overlay(linux, &spec.balancer).as_u64() as u16;
         let card = |host: usize| Card {
-            rate: topology.links[host].condition.rate,
-            lookahead: Span::from_ps(1),
             overhead_bytes: u32::from(around + topology.overhead_bytes),
             min_bytes: 0,
             mtu: u32::from(mss + HEADERS),
             ring: linux.ring,
             segmentation: linux.segmentation_offload,
+            ..Card::ethernet(topology.links[host].condition.rate, Span::from_ps(1))
         };
         let hosts = topology.hosts;
         let (felt_after, lookahead) = lookaheads(topology, card);
@@ -149,8 +148,8 @@ impl<'a> LinuxHosts<'a> {
                 self.ended.push(flow);
                 self.known[flow.index()].get_or_insert_default().failed = Some(what);
             }
-            // The machine itself sees to these.
-            Report::Ready | Report::Error(_) => {}
+            // The machine itself sees to `Ready` and `Error`; nothing asks for the others.
+            _ => {}
         }
     }
 
