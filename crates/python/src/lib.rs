@@ -27,6 +27,11 @@ use progress::{Failure, Progress, tell};
 use result::{RunResult, Table};
 use scheme::{PythonBalancer, Racks};
 
+/// Where Rust's memory is from, not Python's. A large fabric waits for memory, a part of that for the translation of addresses:
+/// this allocator asks for huge pages wherever the system gives them to those who ask. See the guide's page on speed.
+#[global_allocator]
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Pairs of key and value, as given to `--set`.
 type Overrides = Vec<(String, String)>;
 
