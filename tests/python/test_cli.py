@@ -243,6 +243,14 @@ def test_bench_measures_memory_of_a_fabric_and_of_flows_that_are_over(weft_comma
     assert_refused(weft_command("bench", "--flows", "200000"), tmp_path, "--memory")
 
 
+def test_bench_lists_what_memory_does_not_hold_and_measures_the_others(weft_command: Weft, tmp_path: Path) -> None:
+    largest = ("bench", "--memory", "--hosts", "65536", "--flows", "0", "--schemes")
+    hermes, ecmp = weft_command(*largest, "hermes,ecmp", "--json").json()
+    assert "the load balancer keeps" in hermes["refused"] and hermes["hosts"] == 65_536
+    assert "refused" not in ecmp and ecmp["setup_bytes"] > 0
+    assert_refused(weft_command(*largest, "hermes"), tmp_path, "the load balancer keeps")
+
+
 def test_bench_measures_another_transport_if_asked_to(weft_command: Weft, tmp_path: Path) -> None:
     sixteen = ("bench", "--hosts", "16", "--schemes", "ecmp", "--json")
     (dctcp,) = weft_command(*sixteen).json()

@@ -21,12 +21,22 @@ __all__ = ["measure_memory", "print_memory"]
 def measure_memory(
     sizes: Sequence[int], schemes: Sequence[str], transport: str, flows: int | None
 ) -> list[dict[str, Any]]:
-    """Measure each scheme on each size; `flows` is the number of the longer run, 0 for none."""
+    """Measure each scheme on each size; `flows` is the number of the longer run, 0 for none.
+
+    What is refused has `refused`, which says why, and no figures. Refused is all of it if nothing can be measured.
+    """
     rows: list[dict[str, Any]] = []
+    refused: list[SpecError] = []
     for size in sizes:
         for scheme in schemes:
             log().print(f"{scheme}, {transport}, {size:,} hosts ...", style="dim")
-            rows.append(_apart(size, scheme, transport=transport, **({} if flows is None else {"flows": flows})))
+            try:
+                rows.append(_apart(size, scheme, transport=transport, **({} if flows is None else {"flows": flows})))
+            except SpecError as error:
+                refused.append(error)
+                rows.append({"scheme": scheme, "hosts": size, "transport": transport, "refused": str(error)})
+    if len(refused) == len(rows):
+        raise refused[0]
     return rows
 
 
@@ -38,6 +48,9 @@ def print_memory(console: Console, rows: Sequence[dict[str, Any]]) -> None:
         left=("scheme",),
     )  # fmt: skip
     for row in rows:
+        if "refused" in row:
+            table.add_row(Text(row["scheme"]), f"{row['hosts']:,}", "refused", *["-"] * 7)
+            continue
         table.add_row(
             Text(row["scheme"]),
             f"{row['hosts']:,}",
@@ -51,6 +64,9 @@ def print_memory(console: Console, rows: Sequence[dict[str, Any]]) -> None:
             _bytes(row["peak_rss_bytes"]),
         )
     console.print(table)
+    for row in rows:
+        if "refused" in row:
+            console.print(Text(f"{row['scheme']}, {row['hosts']:,} hosts: {row['refused']}"))
 
 
 def _bytes(number: int | None) -> str:
