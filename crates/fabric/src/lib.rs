@@ -9,6 +9,6 @@ pub use engine::{
     Around, Captured, Cooperation, Delivery, Ending, FlowRecord, FlowRecords, FlowTrace, Frame, GuestError,
     GuestHosts, GuestPacket, InputError, LOOK_AHEAD_FROM, LinkDrops, LinkSample, LinkTotals, MOST_ROWS,
     MemoryUse, Observation, PacketCounts, PathTotal, Progress, Results, Retransmissions, SHARE_FROM, Samples,
-    SchemeCounter, Simulation, SimulationInput, Spent, Spool, Status, Undivided, check_parameters,
+    SchemeCounter, Sharing, Simulation, SimulationInput, Spent, Spool, Status, Undivided, check_parameters,
     cost_of_a_window,
 };

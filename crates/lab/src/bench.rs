@@ -153,7 +153,7 @@ pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunE
         .map_or(Cores::All, Cores::AsIf);
     let simulated = prepared.simulate(observer, None, Watch::default(), cores)?;
     let (results, elapsed) = (&simulated.results, simulated.elapsed);
-    let (busiest, shared) = results.cooperation.busiest.unzip();
+    let sharing = results.cooperation.sharing;
     let Shape { leaves, spines, hosts_per_leaf } = Shape::of(hosts)?;
     let flows = prepared.traffic.flows.len();
     Ok(Bench {
@@ -179,8 +179,8 @@ pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunE
         groups: results.cooperation.groups,
         windows: results.cooperation.windows,
         crossings: results.cooperation.crossings,
-        busiest_events: busiest,
-        shared_windows: shared,
+        busiest_events: sharing.map(|sharing| sharing.busiest_events),
+        shared_windows: sharing.map(|sharing| sharing.windows),
         // Last, for it takes what was simulated.
         result: prepared.outcome(simulated, None)?.fingerprint()?,
     })

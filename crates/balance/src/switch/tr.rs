@@ -170,7 +170,7 @@ impl Tr {
         let (now, ports) = (cx.now(), hops.ports);
         let ways = self.ways.to(hops.rack, now, packet.wire_bytes);
         // Equal ones take turns.
-        let (before, first) = ports.split_at(self.turn as usize % ports.len());
+        let (before, first) = ports.split_at((self.turn % ports.len() as u32) as usize);
         self.turn = self.turn.wrapping_add(1);
         let uplinks = Uplinks {
             first,

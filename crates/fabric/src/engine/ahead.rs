@@ -6,22 +6,26 @@
 //! asked for changes nothing.
 
 use weft_packet::Packet;
-use weft_topology::RouteEntry;
 use weft_transport::Transports;
 
 use super::fetch::fetch;
 use super::group::Group;
 use super::host::{Host, Plan};
 use super::link::{FarEnd, Link};
-use super::network::Network;
+use super::network::{Network, Way};
 
 impl<'a, T: Transports> Group<'a, T> {
     /// Asks for what the events of a crowded slot need, as far as it can be known.
     #[inline(never)]
     pub(super) fn look_ahead(&self, plan: &Plan<'a, T>) {
         let network = &self.network;
+        let mail = || {
+            let crowd = if network.office.is_some() { network.events.crowd() } else { &[] };
+            crowd.iter().filter_map(|&(_, number)| network.events.mail(number))
+        };
+        mail().for_each(|(index, _)| network.pool.warm(index));
         let links =
-            || network.events.crowd().iter().filter_map(|&(_, link)| network.links.get(link as usize));
+            || network.events.crowd().iter().filter_map(|&(_, link)| network.state.links.get(link as usize));
         for link in links() {
             let packet = &network.pool[link.head];
             network.pool.warm(packet.next);
@@ -32,6 +36,10 @@ impl<'a, T: Transports> Group<'a, T> {
                 plan.directory.fetch_number(packet);
             }
         }
+        for (index, number) in mail() {
+            let at = network.behind(number);
+            at.and_then(|at| network.only_way(at, &network.pool[index])).into_iter().for_each(fetch);
+        }
         let arriving = || {
             let packets = links().filter(|link| link.leads_to_host()).map(|link| &network.pool[link.head]);
             packets
@@ -39,19 +47,6 @@ impl<'a, T: Transports> Group<'a, T> {
         };
         arriving().for_each(|(host, packet, number)| host.fetch_place(packet, number));
         arriving().for_each(|(host, packet, number)| host.fetch_end(packet, number));
-    }
-
-    /// Asks for what the mail of a day will need.
-    pub(super) fn look_at_mail(&self) {
-        let network = &self.network;
-        if !network.events.looks_ahead() {
-            return;
-        }
-        self.mail.iter().for_each(|&(_, _, index)| network.pool.warm(index));
-        for &(_, number, index) in &self.mail {
-            let at = network.behind(number);
-            at.and_then(|at| network.only_way(at, &network.pool[index])).into_iter().for_each(fetch);
-        }
     }
 
     #[inline]
@@ -65,13 +60,7 @@ impl Network<'_> {
     #[inline]
     fn only_way(&self, at: FarEnd, packet: &Packet) -> Option<&Link> {
         let rack = self.topology.rack_of_host[packet.dst.index()];
-        let link = if rack == at.rack {
-            self.site.last_hop(packet.dst)
-        } else if let RouteEntry::Port(port) = self.routes.entry(at.switch as usize, rack as usize) {
-            at.first_link + u32::from(port.0)
-        } else {
-            return None;
-        };
-        self.links.get(link as usize)
+        let Way::Only(link) = self.way(at, rack, packet) else { return None };
+        self.state.links.get(link as usize)
     }
 }

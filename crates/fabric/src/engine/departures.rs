@@ -44,7 +44,7 @@ impl Network<'_> {
     /// A port with one queue took a packet, which found a backlog of `backlog_ps`, and counts it already.
     pub(super) fn tell_of_queued(&mut self, link: u32, index: PacketIndex, backlog_ps: u64) {
         self.trace_offered(link, index);
-        let sent_before = self.links[link as usize].bytes - u64::from(self.pool[index].wire_bytes);
+        let sent_before = self.state.links[link as usize].bytes - u64::from(self.pool[index].wire_bytes);
         let leaves = Time::from_ps(self.now.as_ps().saturating_add(backlog_ps));
         self.show(link, index, leaves, sent_before, backlog_ps);
     }
@@ -58,12 +58,12 @@ impl Network<'_> {
 
     fn show(&mut self, link: u32, index: PacketIndex, leaves: Time, sent_before: u64, found_ps: u64) {
         let Some((switch, port)) = self.site.port_of(link) else { return };
-        let found_bytes = self.profiles[self.links[link as usize].profile].bytes_in(found_ps);
+        let found_bytes = self.state.profiles[self.state.links[link as usize].profile].bytes_in(found_ps);
         let queued = Queued { port, leaves, found_bytes, sent_before };
         if let Some(observer) = &mut self.observer {
             observer.note(link, &queued, self.pool[index].wire_bytes);
         }
-        if is_among(self.links[link as usize].tier, self.hooks.queued) {
+        if is_among(self.state.links[link as usize].tier, self.hooks.queued) {
             self.tell_scheme(switch, index, queued);
         }
     }

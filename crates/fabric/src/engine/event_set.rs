@@ -1,7 +1,7 @@
 //! The event set: what happens next.
 //!
 //! Arrivals on a link are in order, so only the packet at a link's head is here: at most one entry a link, in a timing
-//! wheel threaded through the links themselves. Timers that are due before it has gone round are in it, too. Those
+//! wheel threaded through the links themselves. Timers and mail that are due before it has gone round are in it, too. Timers
 //! further away, and the rare head beyond the wheel, are in a binary heap.
 //!
 //! Order is total: by time, then by [`EventKey`] (links before timers, each by number). It is part of every result.
@@ -12,11 +12,11 @@ use std::collections::BinaryHeap;
 use weft_units::{Span, Time};
 
 use super::link::Link;
-use super::mail::Posted;
 use super::pool::{PacketIndex, Pool};
 
 mod crowd;
 mod key;
+mod mail;
 mod near;
 
 pub use key::{EventKey, EventKind};
@@ -24,12 +24,19 @@ pub use key::{EventKey, EventKind};
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// The packet at the head of this link reaches the far end. If there is no link of this number, it is that of a timer
-    /// ([`EventSet::take_timer`]): whoever looks the link up finds that out for nothing.
+    /// The packet at the head of this link reaches the far end. If there is no link of this number, it is that of a timer or of mail
+    /// ([`EventSet::take_due`]): whoever looks the link up finds that out for nothing.
     Arrival(u32),
+    /// Anything else.
+    Timer(EventKey),
+}
+
+/// What is in the wheel without a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
     /// This packet, which was sent in another part, reaches the far end of this link, as the fabric numbers it.
     Mail(PacketIndex, u32),
-    /// Anything else.
+    /// A timer.
     Timer(EventKey),
 }
 
@@ -56,15 +63,12 @@ pub struct EventSet {
     batch: Vec<(u64, u32)>,
     next: usize,
     heap: BinaryHeap<Reverse<(u64, EventKey)>>,
-    /// What comes by mail, sorted; what is before `next_mail` is done.
-    mail: Vec<Posted>,
-    next_mail: usize,
+    /// Mail that there ever was, less a multiple of 2^32.
+    posted: u32,
     /// Nothing from here on is taken out.
     limit: (u64, EventKey),
-    /// The least time of the heap, the mail and the limit: an arrival before it comes first.
+    /// The least time of the heap and the limit: an arrival before it comes first.
     stop: u64,
-    /// The same without the mail.
-    stop_but_mail: u64,
     /// The fabric's numbers of links, which order events; empty where links have no others.
     numbers: Vec<u32>,
     /// Whether slots are so wide that it is worth while to look ahead.
@@ -73,8 +77,8 @@ pub struct EventSet {
     is_crowd: bool,
     /// The link of the slot behind the loaded one that was asked for last.
     ahead: u32,
-    /// The timers in the wheel.
-    near: near::NearTimers,
+    /// The timers and the mail in the wheel.
+    near: near::Near,
 }
 
 impl EventSet {
@@ -91,16 +95,14 @@ impl EventSet {
             batch: Vec::with_capacity(64),
             next: 0,
             heap: BinaryHeap::new(),
-            mail: Vec::new(),
-            next_mail: 0,
+            posted: 0,
             limit: (u64::MAX, EventKey::LAST),
             stop: u64::MAX,
-            stop_but_mail: u64::MAX,
             numbers,
             looks_ahead: false,
             is_crowd: false,
             ahead: NONE,
-            near: near::NearTimers::new(),
+            near: near::Near::new(),
         }
     }
 
@@ -122,12 +124,11 @@ impl EventSet {
     fn push_far_timer(&mut self, time: u64, key: EventKey) {
         self.heap.push(Reverse((time, key)));
         self.stop = self.stop.min(time);
-        self.stop_but_mail = self.stop_but_mail.min(time);
     }
 
-    /// The timer with this number, which [`Self::pop`] gave: it is taken out.
+    /// The timer or the mail with this number, which [`Self::pop`] gave: it is taken out.
     #[inline]
-    pub fn take_timer(&mut self, number: u32) -> EventKey {
+    pub fn take_due(&mut self, number: u32) -> Due {
         self.near.remove(number)
     }
 
@@ -142,28 +143,9 @@ impl EventSet {
         self.set_limit(at.saturating_add(Span::from_ps(1)), EventKey::new(EventKind::Arrival, 0));
     }
 
-    /// Adds what came by mail, and hands back what room it had for the mail before. All of that has been taken out.
-    pub fn post(&mut self, mail: &mut Vec<Posted>) {
-        debug_assert_eq!(self.next_mail, self.mail.len(), "mail of a window is taken out in that window");
-        std::mem::swap(&mut self.mail, mail);
-        self.next_mail = 0;
-        // Stable: what comes by one link at one instant stays in the order in which it was sent.
-        self.mail.sort_by_key(|&(time, link, _)| (time, link));
-        self.find_stop();
-    }
-
-    /// Takes back the mail that has not been taken out, in order of time.
-    pub fn take_back_mail(&mut self) -> Vec<Posted> {
-        let left = self.mail.drain(self.next_mail..).collect();
-        self.find_stop();
-        left
-    }
-
     fn find_stop(&mut self) {
         let timer = self.heap.peek().map_or(u64::MAX, |top| top.0.0);
-        let mail = self.mail.get(self.next_mail).map_or(u64::MAX, |mail| mail.0);
-        self.stop_but_mail = timer.min(self.limit.0);
-        self.stop = mail.min(self.stop_but_mail);
+        self.stop = timer.min(self.limit.0);
     }
 
     /// Adds the link with this number, whose head arrives at `entry.head_arrive`, which must not be in the past.
@@ -196,9 +178,9 @@ impl EventSet {
             self.push_far_timer(time, EventKey::new(EventKind::Arrival, self.number_of(link)));
             return;
         }
-        let rest = &self.batch[self.next..];
-        // Timers have higher numbers than links, and come after them.
-        let at = self.next + rest.partition_point(|&event| event < (time, link));
+        let (rest, key) = (&self.batch[self.next..], EventKey::new(EventKind::Arrival, self.number_of(link)));
+        let before = |&(at, number): &(u64, u32)| (at, self.key_of(number)) < (time, key);
+        let at = self.next + rest.partition_point(before);
         self.batch.insert(at, (time, link));
     }
 
@@ -250,48 +232,22 @@ impl EventSet {
     /// When the next timer is due; none if no timer is pending.
     pub fn next_timer(&self) -> Option<Time> {
         let far = self.heap.peek().map(|top| Time::from_ps(top.0.0));
-        [far, self.near.first()].into_iter().flatten().min()
+        [far, self.near.first_timer()].into_iter().flatten().min()
     }
 
-    /// Takes whatever comes first, if that is before the limit: `arrival`, which is the batch's next, mail, or a timer.
-    #[inline(never)]
-    fn pop_first(&mut self, arrival: Option<(u64, u32)>) -> Option<(Time, Next)> {
-        let others = arrival.map_or(self.stop_but_mail, |(time, _)| time.min(self.stop_but_mail));
-        if let Some(&(time, link, index)) = self.mail.get(self.next_mail)
-            && time < others
-        {
-            self.next_mail += 1;
-            let next = self.mail.get(self.next_mail).map_or(u64::MAX, |mail| mail.0);
-            self.stop = next.min(self.stop_but_mail);
-            if arrival.is_none() {
-                self.loaded = self.loaded.max(time >> self.shift);
-            }
-            return Some((Time::from_ps(time), Next::Mail(index, link)));
-        }
-        self.pop_first_of_several(arrival)
-    }
-
-    /// The same where several may be at one instant, or a timer or the limit is first.
+    /// Takes whatever comes first, if that is before the limit: `arrival`, which is the batch's next, or what the heap has.
     #[cold]
-    fn pop_first_of_several(&mut self, arrival: Option<(u64, u32)>) -> Option<(Time, Next)> {
-        let by_link = |link| EventKey::new(EventKind::Arrival, link);
+    fn pop_first(&mut self, arrival: Option<(u64, u32)>) -> Option<(Time, Next)> {
         let of_batch = arrival.map(|(time, number)| (time, self.key_of(number)));
-        let of_mail = self.mail.get(self.next_mail).map(|&(time, link, _)| (time, by_link(link)));
         let of_heap = self.heap.peek().map(|top| top.0);
-        let first = [of_batch, of_mail, of_heap].into_iter().flatten().min();
+        let first = [of_batch, of_heap].into_iter().flatten().min();
         let (time, key) = first.filter(|first| *first < self.limit)?;
         if let Some((_, link)) = arrival.filter(|_| of_batch == first) {
             self.next += 1;
             return Some((Time::from_ps(time), Next::Arrival(link)));
         }
-        let next = if of_mail == first {
-            self.next_mail += 1;
-            let (_, link, index) = self.mail[self.next_mail - 1];
-            Next::Mail(index, link)
-        } else {
-            self.heap.pop();
-            self.what(key)
-        };
+        self.heap.pop();
+        let next = self.what(key);
         self.find_stop();
         if self.next == self.batch.len() {
             // Nothing is pending up to this time: what is pushed from now on for its slot belongs to the batch.
@@ -302,12 +258,7 @@ impl EventSet {
 
     /// The next event's time and key, whatever the limit; none if nothing is pending.
     pub fn peek(&mut self, links: &[Link], pool: &Pool) -> Option<(Time, EventKey)> {
-        let mail = self
-            .mail
-            .get(self.next_mail)
-            .map(|&(time, link, _)| (time, EventKey::new(EventKind::Arrival, link)));
-        let timer = self.heap.peek().map(|top| top.0);
-        let other = [mail, timer].into_iter().flatten().min();
+        let other = self.heap.peek().map(|top| top.0);
         if self.next == self.batch.len() {
             let before = |slot: &u64| other.is_none_or(|(time, _)| slot << self.shift <= time);
             if let Some(slot) = self.next_slot().filter(before) {
@@ -352,9 +303,8 @@ impl EventSet {
     pub fn next_time(&self) -> Option<Time> {
         let batch = self.batch.get(self.next).map(|event| event.0);
         let wheel = if batch.is_some() { batch } else { self.next_slot().map(|slot| slot << self.shift) };
-        let mail = self.mail.get(self.next_mail).map(|mail| mail.0);
         let timer = self.heap.peek().map(|top| top.0.0);
-        [wheel, mail, timer].into_iter().flatten().min().map(Time::from_ps)
+        [wheel, timer].into_iter().flatten().min().map(Time::from_ps)
     }
 
     /// The first slot after the loaded one that holds something.
@@ -385,32 +335,25 @@ impl EventSet {
     fn load(&mut self, links: &[Link], first: u32, pool: &Pool) {
         self.batch.clear();
         self.next = 0;
-        let (mut number, mut timers) = (first, 0);
+        let (mut number, mut has_others) = (first, false);
         while number != NONE {
             let (time, next) = if let Some(link) = links.get(number as usize) {
                 pool.warm(link.head);
                 (link.head_arrive, link.wheel_next)
             } else {
-                timers += 1;
+                has_others = true;
                 self.near.entry(number)
             };
             self.batch.push((time, number));
             number = next;
         }
         self.batch.sort_unstable();
-        if timers > 1 {
-            self.sort_timers();
+        if has_others && self.batch.len() > 1 {
+            self.sort_instants(pool);
         }
     }
 
-    /// Sorts a batch with timers in it: their numbers are in no order.
-    fn sort_timers(&mut self) {
-        let mut batch = std::mem::take(&mut self.batch);
-        batch.sort_unstable_by_key(|&(time, number)| (time, self.key_of(number)));
-        self.batch = batch;
-    }
-
-    /// The time of a link or of a timer, and what follows it in its slot.
+    /// The time of a link, or of a timer or mail, and what follows it in its slot.
     #[inline]
     fn entry(&self, links: &[Link], number: u32) -> (u64, u32) {
         match links.get(number as usize) {
@@ -436,14 +379,20 @@ impl EventSet {
         if let Some(at) = self.batch[self.next..].iter().position(|&(_, queued)| queued == link) {
             self.batch.remove(self.next + at);
         }
-        let index = (links[link as usize].head_arrive >> self.shift) as usize % SLOTS;
+        let time = links[link as usize].head_arrive;
+        self.unchain(links, link, time);
+    }
+
+    /// Takes a link, a timer or mail for this time out of its slot, if it is in one.
+    fn unchain(&mut self, links: &mut [Link], number: u32, time: u64) {
+        let index = (time >> self.shift) as usize % SLOTS;
         let mut members = Vec::new();
         let mut member = self.slots[index];
         while member != NONE {
             members.push(member);
             member = self.entry(links, member).1;
         }
-        members.retain(|&member| member != link);
+        members.retain(|&member| member != number);
         self.slots[index] = NONE;
         for &member in members.iter().rev() {
             let next = std::mem::replace(&mut self.slots[index], member);

@@ -22,7 +22,7 @@ impl Network<'_> {
         self.recall(link, posted);
         self.apply_condition(link, condition);
         self.post_again(link);
-        self.local_up[link as usize] = condition.up;
+        self.state.local_up[link as usize] = condition.up;
         self.tell_of_change(link);
     }
 
@@ -37,8 +37,8 @@ impl Network<'_> {
         let index = link as usize;
         let spec = self.site.spec(link);
         let profile = Profile::new(spec, &condition, self.topology.overhead_bytes);
-        self.links[index].profile = self.profiles.number_of(profile);
-        if let Some(special) = self.specials.get_mut(self.links[index].special as usize) {
+        self.state.links[index].profile = self.state.profiles.number_of(profile);
+        if let Some(special) = self.specials.get_mut(self.state.links[index].special as usize) {
             special.set_condition(&condition);
         }
         if !condition.up {
@@ -57,7 +57,7 @@ impl Network<'_> {
             RunFacts { peaks: self.peaks, seed: self.seed, has_overhead: self.topology.overhead_bytes > 0 };
         let (number, spec) = (self.site.number(link), self.site.spec(link));
         if let Some(special) = Special::of(number, spec, self.changes[index], run) {
-            let state = &mut self.links[index];
+            let state = &mut self.state.links[index];
             (state.is_special, state.special) = (true, self.specials.len() as u32);
             self.specials.push(special);
         }
@@ -68,7 +68,7 @@ impl Network<'_> {
         let now = self.now.as_ps();
         self.drops[link as usize].never_sent_bytes += self.backlog_bytes(link as usize);
         let members = self.take_members(link);
-        let state = &mut self.links[link as usize];
+        let state = &mut self.state.links[link as usize];
         (state.head, state.tail, state.busy_until) = (NO_PACKET, NO_PACKET, now);
         self.specials[state.special as usize].clear();
         self.lose_queued(link);
@@ -81,8 +81,8 @@ impl Network<'_> {
     fn reschedule(&mut self, link: u32) {
         let now = self.now.as_ps();
         let members = self.take_members(link);
-        let state = &mut self.links[link as usize];
-        let profile = &self.profiles[state.profile];
+        let state = &mut self.state.links[link as usize];
+        let profile = &self.state.profiles[state.profile];
         let queue = self.specials[state.special as usize].queue(now);
         let on_wire = members.len() - queue.iter().filter(|queued| queued.arrives).count();
         let mut waiting = members[on_wire..].iter();
@@ -114,7 +114,7 @@ impl Network<'_> {
 
     /// The packets on a link, from the one that arrives first; the link's event is taken out.
     pub(super) fn take_members(&mut self, link: u32) -> Vec<PacketIndex> {
-        let state = &self.links[link as usize];
+        let state = &self.state.links[link as usize];
         if state.head == NO_PACKET {
             return Vec::new();
         }
@@ -122,7 +122,7 @@ impl Network<'_> {
         while members.last() != Some(&state.tail) {
             members.push(self.pool[members[members.len() - 1]].next);
         }
-        self.events.remove_link(&mut self.links, link);
+        self.events.remove_link(&mut self.state.links, link);
         members
     }
 }

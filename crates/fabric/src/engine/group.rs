@@ -7,7 +7,7 @@ use weft_traffic::Flow;
 use weft_transport::Transports;
 use weft_units::Time;
 
-use super::event_set::{EventKey, EventKind, Next};
+use super::event_set::{Due, EventKey, EventKind, Next};
 use super::guests::Guests;
 use super::host::{Common, Here, Host, Nic, Plan, Side};
 use super::mail::{Bag, Beside, Mailbox, Outbox, Posted};
@@ -52,12 +52,12 @@ pub struct Group<'a, T: Transports> {
     pub last: usize,
     /// Events that were no packet's arrival.
     pub timers: u64,
-    /// What has come from other groups, and of today what has been looked at.
+    /// What has come from other groups, and arrives beyond the timing wheel.
     pub mailbox: Option<Mailbox>,
     /// The hosts that are not simulated here.
     pub guests: Option<Box<Guests<'a>>>,
     /// Room for the mail of a day.
-    pub(super) mail: Vec<Posted>,
+    mail: Vec<Posted>,
 }
 
 /// One host and what a call there can reach.
@@ -122,7 +122,7 @@ impl<'a, T: Transports> Group<'a, T> {
         let mut done = 0;
         while done < budget {
             let Some((time, event)) =
-                self.network.events.pop::<AHEAD>(&mut self.network.links, &self.network.pool)
+                self.network.events.pop::<AHEAD>(&mut self.network.state.links, &self.network.pool)
             else {
                 if !(AHEAD && self.network.events.take_crowd()) {
                     break;
@@ -137,41 +137,32 @@ impl<'a, T: Transports> Group<'a, T> {
                 Next::Arrival(number) => match self.network.arrive(number) {
                     Arrived::AtHost(index) => self.receive(plan, index),
                     Arrived::Gone => {}
-                    Arrived::NoLink => {
-                        let key = self.network.events.take_timer(number);
-                        self.timer(plan, key);
-                    }
+                    Arrived::NoLink => self.see_to(plan, number),
                 },
-                Next::Mail(index, link) => self.network.arrive_by_mail(index, link),
                 Next::Timer(key) => self.timer(plan, key),
             }
         }
         done
     }
 
-    /// Takes in the mail of a day, if that has not happened.
+    /// Takes in what arrives on a day and was beyond the timing wheel until now. Nothing happens here before that day.
     pub fn begin_day(&mut self, day: u64) {
-        let Some(mailbox) = &mut self.mailbox else { return };
-        if mailbox.has_handed_out(day) {
-            return;
-        }
+        let (Some(mailbox), network) = (&mut self.mailbox, &mut self.network) else { return };
+        network.events.turn_to(mailbox.begin_of(day));
         mailbox.hand_out(day, &mut self.mail);
-        self.look_at_mail();
-        self.network.events.post(&mut self.mail);
+        for posted in self.mail.drain(..) {
+            let is_in = network.events.push_mail(posted, &network.pool);
+            debug_assert!(is_in, "the wheel covers a day");
+        }
     }
 
-    /// Puts the mail of a day back that has begun, as far as it has not arrived.
-    pub fn put_mail_back(&mut self, day: u64) {
-        let Some(mailbox) = self.mailbox.as_mut().filter(|mailbox| mailbox.has_handed_out(day)) else {
-            return;
-        };
-        mailbox.take_in_again(day, self.network.events.take_back_mail());
-    }
-
-    /// Takes back what was posted to this group over a link, by arrival. None of it is of a day that has begun.
+    /// Takes back what was posted to this group over a link, by arrival.
     pub fn take_back(&mut self, link: u32) -> Vec<(Packet, Option<Beside>)> {
-        let posted = self.mailbox.as_mut().map(|mailbox| mailbox.take_back(link)).unwrap_or_default();
-        posted.into_iter().map(|(_, _, index)| self.network.take_out(index)).collect()
+        let (Some(mailbox), network) = (&mut self.mailbox, &mut self.network) else { return Vec::new() };
+        let mut posted = mailbox.take_back(link);
+        posted.append(&mut network.events.take_back_mail(&mut network.state.links, link));
+        network.events.sort_mail(&mut posted, &network.pool);
+        posted.into_iter().map(|(_, _, index)| network.take_out(index)).collect()
     }
 
     /// Works up to the limit; what leaves goes into this outbox. Returns how many events that were.
@@ -208,14 +199,19 @@ impl<'a, T: Transports> Group<'a, T> {
 
     /// What comes next here, whatever the limit, on the day that has begun.
     pub fn peek(&mut self) -> Option<(Time, EventKey)> {
-        self.network.events.peek(&self.network.links, &self.network.pool)
+        self.network.events.peek(&self.network.state.links, &self.network.pool)
     }
 
     /// Takes in mail from other groups.
     pub fn put(&mut self, bag: &mut Bag) {
         let (Some(mailbox), network) = (&mut self.mailbox, &mut self.network) else { return };
         bag.empty(|packet, beside| {
-            mailbox.put((packet.arrive.as_ps(), packet.next, network.take_in(packet, beside)));
+            let index = network.take_in(packet, beside);
+            network.pool[index].next = network.events.number_mail();
+            let posted = (packet.arrive.as_ps(), packet.next, index);
+            if !network.events.push_mail(posted, &network.pool) {
+                mailbox.put(posted);
+            }
         });
     }
 
@@ -257,6 +253,15 @@ impl<'a, T: Transports> Group<'a, T> {
         self.finished += 1;
         if self.finished == self.last {
             self.network.events.end_at(self.network.now);
+        }
+    }
+
+    /// A timer of the wheel or a packet from another group is due. Not inlined: where there is none, the loop over events is the shorter.
+    #[inline(never)]
+    fn see_to(&mut self, plan: &Plan<'a, T>, number: u32) {
+        match self.network.events.take_due(number) {
+            Due::Mail(index, link) => self.network.arrive_by_mail(index, link),
+            Due::Timer(key) => self.timer(plan, key),
         }
     }
 

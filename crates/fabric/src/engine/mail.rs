@@ -134,8 +134,8 @@ pub type Posted = (u64, u32, PacketIndex);
 /// Days in a page, and pages ahead that have a list of their own.
 const PAGE: u64 = 64;
 
-/// The mail that one part has still to receive: by day as far as the page of today goes, by page for the pages that follow, and
-/// what is further ahead. Mail that comes by one link stays in the order in which it was put in.
+/// The mail that one part has still to receive, and that is due beyond its timing wheel: by day as far as the page of today goes, by
+/// page for the pages that follow, and what is further ahead. Mail that comes by one link stays in the order in which it was put in.
 #[derive(Debug)]
 pub struct Mailbox {
     day_ps: u64,
@@ -209,25 +209,9 @@ impl Mailbox {
         self.turn_to(day + 1);
     }
 
-    /// Whether the mail of a day was handed out.
-    pub const fn has_handed_out(&self, day: u64) -> bool {
-        day < self.today
-    }
-
-    /// Takes mail of the last day back that was handed out, and will hand it out again.
-    pub fn take_in_again(&mut self, day: u64, mail: Vec<Posted>) {
-        debug_assert!(day + 1 == self.today, "only the day before can be had again");
-        // The days of a new page wait with the pages again.
-        let opened = if day / PAGE == self.today / PAGE { Vec::new() } else { self.take_days() };
-        self.today = day;
-        for posted in opened.into_iter().chain(mail) {
-            self.put(posted);
-        }
-    }
-
-    fn take_days(&mut self) -> Vec<Posted> {
-        self.days_used = 0;
-        self.days.iter_mut().flat_map(std::mem::take).collect()
+    /// When a day begins.
+    pub const fn begin_of(&self, day: u64) -> Time {
+        Time::from_ps(day * self.day_ps)
     }
 
     /// Makes this day today. With a new page its days are sorted out, and so are pages that were too far ahead.
@@ -277,14 +261,10 @@ impl Mailbox {
         self.next_day().map(|day| Time::from_ps(day * self.day_ps))
     }
 
-    /// Takes out what comes by a link, by arrival: the link changes its condition.
+    /// Takes out what comes by a link, in no order: the link changes its condition.
     pub fn take_back(&mut self, link: u32) -> Vec<Posted> {
         let lists = self.days.iter_mut().chain(&mut self.pages).chain(std::iter::once(&mut self.far));
-        let mut taken: Vec<Posted> =
-            lists.flat_map(|list| list.extract_if(.., |posted| posted.1 == link)).collect();
-        // Stable: packets that arrive at one instant stay in the order in which they were posted.
-        taken.sort_by_key(|posted| posted.0);
-        taken
+        lists.flat_map(|list| list.extract_if(.., |posted| posted.1 == link)).collect()
     }
 }
 

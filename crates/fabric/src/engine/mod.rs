@@ -42,7 +42,9 @@ pub use network::{LinkDrops, PacketCounts};
 pub use observer::Observation;
 pub use paths::PathTotal;
 pub use records::{FlowRecords, Spool};
-pub use results::{Cooperation, FlowRecord, LinkTotals, MemoryUse, Results, Retransmissions, SchemeCounter};
+pub use results::{
+    Cooperation, FlowRecord, LinkTotals, MemoryUse, Results, Retransmissions, SchemeCounter, Sharing,
+};
 pub use run::cost_of_a_window;
 pub use sampler::{LinkSample, MOST_ROWS, Samples};
 pub use simulation::{

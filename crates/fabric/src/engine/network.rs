@@ -15,7 +15,7 @@ use super::capture::Capture;
 use super::copies::Dropped;
 use super::event_set::EventSet;
 use super::guests::Frame;
-use super::link::{FarEnd, Link, Profiles};
+use super::link::{FarEnd, Link, NO_SPECIAL, Profiles};
 use super::observer::Observer;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::post::PostOffice;
@@ -65,18 +65,38 @@ pub enum Arrived {
     NoLink,
 }
 
+/// Where the tables of a switch lead a packet.
+pub(super) enum Way {
+    /// By this link.
+    Only(u32),
+    /// By one of the ports of a group.
+    Several(u32),
+    /// As the packet's explicit route says.
+    Pinned,
+    /// Nowhere.
+    None,
+}
+
+/// The state of all ports: a scheme may look at what is its own switch's.
+pub struct PortStates {
+    /// All links, as the part numbers them.
+    pub links: Vec<Link>,
+    pub(super) profiles: Profiles,
+    /// The ports with several classes, by link; empty if there is none.
+    pub(super) scheduled: Vec<Option<Box<ScheduledPort>>>,
+    /// Whether each link works, as its own switch sees it at once.
+    pub(super) local_up: Vec<bool>,
+}
+
 /// Everything but the endpoints.
 pub struct Network<'a> {
     /// The time now.
     pub now: Time,
     /// What happens next.
     pub events: EventSet,
-    /// All links, as the topology numbers them.
-    pub links: Vec<Link>,
-    pub(super) profiles: Profiles,
+    /// The state of all ports.
+    pub state: PortStates,
     pub(super) specials: Vec<Special>,
-    /// The ports with several classes, by link; empty if there is none.
-    pub(super) scheduled: Vec<Option<Box<ScheduledPort>>>,
     /// Whether credits have queues of their own.
     pub(super) has_credits: bool,
     pub(super) drops: Vec<LinkDrops>,
@@ -106,8 +126,6 @@ pub struct Network<'a> {
     pub(super) streams: Vec<Stream>,
     /// Where schemes leave what they want done.
     pub(super) deeds: Deeds,
-    /// Whether each link works, as its own switch sees it at once.
-    pub(super) local_up: Vec<bool>,
     /// Whether faults change each link's condition during the run.
     pub(super) changes: Vec<bool>,
     pub(super) peaks: Peaks,
@@ -175,7 +193,7 @@ impl Network<'_> {
     /// Whether packets that arrive at a switch by this link may be shown around there.
     #[inline]
     fn shows_from(&self, link: u32) -> bool {
-        self.hooks.arriving_by == Ports::All || self.links[link as usize].tier != Tier::Host as u8
+        self.hooks.arriving_by == Ports::All || self.state.links[link as usize].tier != Tier::Host as u8
     }
 
     /// Whether a packet that arrives at a switch, from another one at least, is shown around there.
@@ -195,7 +213,7 @@ impl Network<'_> {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn take_head(&mut self, link: u32) -> Option<(PacketIndex, FarEnd)> {
-        let state = self.links.get_mut(link as usize)?;
+        let state = self.state.links.get_mut(link as usize)?;
         let (head, at) = (state.head, state.far_end());
         if state.tail == head {
             state.head = NO_PACKET;
@@ -214,24 +232,35 @@ impl Network<'_> {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub(super) fn forward(&mut self, at: FarEnd, index: PacketIndex) {
-        let packet = &mut self.pool[index];
+        let packet = &self.pool[index];
         let rack = self.topology.rack_of_host[packet.dst.index()];
-        let (switch, first) = (at.switch as usize, at.first_link);
-        let link = if rack == at.rack {
-            self.site.last_hop(packet.dst)
-        } else if self.pinned.is_some() && packet.route != Route::ANY {
-            match self.pinned_link(at, rack, index) {
+        let link = match self.way(at, rack, packet) {
+            Way::Only(link) => link,
+            Way::Several(group) => at.first_link + u32::from(self.next_hop(at, group, rack, index).0),
+            Way::Pinned => match self.pinned_link(at, rack, index) {
                 Some(link) => link,
                 None => return self.drop_unroutable(index),
-            }
-        } else {
-            match self.routes.entry(switch, rack as usize) {
-                RouteEntry::Port(port) => first + u32::from(port.0),
-                RouteEntry::Group(group) => first + u32::from(self.next_hop(at, group, rack, index).0),
-                RouteEntry::None => return self.drop_unroutable(index),
-            }
+            },
+            Way::None => return self.drop_unroutable(index),
         };
         self.enqueue::<true>(link, index);
+    }
+
+    /// Where the tables of a switch lead a packet that is for this rack.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub(super) fn way(&self, at: FarEnd, rack: u16, packet: &Packet) -> Way {
+        if rack == at.rack {
+            return Way::Only(self.site.last_hop(packet.dst));
+        }
+        if self.pinned.is_some() && packet.route != Route::ANY {
+            return Way::Pinned;
+        }
+        match self.routes.entry(at.switch as usize, rack as usize) {
+            RouteEntry::Port(port) => Way::Only(at.first_link + u32::from(port.0)),
+            RouteEntry::Group(group) => Way::Several(group),
+            RouteEntry::None => Way::None,
+        }
     }
 
     /// The link that a packet's explicit route takes out of a switch by the pinned tables, or `None` if they know none.
@@ -271,18 +300,20 @@ impl Network<'_> {
     #[allow(clippy::inline_always)]
     fn enqueue<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {
         let now = self.now.as_ps();
-        let state = &mut self.links[link as usize];
+        let state = &mut self.state.links[link as usize];
         if state.is_special {
-            let is_scheduled = self.is_scheduled(link);
-            if is_scheduled {
+            let has_rules = state.special != NO_SPECIAL;
+            if self.is_scheduled(link) {
                 self.offer(link, index);
-            } else {
+            } else if has_rules || self.office.is_none() {
                 self.enqueue_special::<SHOWN>(link, index);
+            } else {
+                self.enqueue_leaving::<SHOWN>(link, index);
             }
             return;
         }
         let packet = &mut self.pool[index];
-        let profile = &self.profiles[state.profile];
+        let profile = &self.state.profiles[state.profile];
         let service = profile.service_ps(packet.wire_bytes);
         let backlog = state.backlog_ps(now);
         match profile.thresholds.judge(backlog, service) {
@@ -318,9 +349,9 @@ impl Network<'_> {
     #[inline(never)]
     fn enqueue_special<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {
         let now = self.now.as_ps();
-        let state = &mut self.links[link as usize];
-        let profile = &self.profiles[state.profile];
-        // A link to another part may have no rules of its own.
+        let state = &mut self.state.links[link as usize];
+        let profile = &self.state.profiles[state.profile];
+        // A link that is captured may have no rules of its own.
         let mut special = self.specials.get_mut(state.special as usize);
         let packet = &mut self.pool[index];
         let service = profile.service_ps(packet.wire_bytes);
@@ -397,18 +428,18 @@ impl Network<'_> {
 
     /// The rate of a link now.
     pub fn rate(&self, link: usize) -> Rate {
-        self.profiles[self.links[link].profile].rate
+        self.state.profiles[self.state.links[link].profile].rate
     }
 
     /// How long a byte takes on a link now.
     pub fn pace(&self, link: u32) -> PicosPerByte {
-        self.profiles[self.links[link as usize].profile].pace()
+        self.state.profiles[self.state.links[link as usize].profile].pace()
     }
 
     /// What samples want to know of a link.
     pub fn look(&mut self, link: usize) -> LinkLook {
         LinkLook {
-            bytes: self.links[link].bytes,
+            bytes: self.state.links[link].bytes,
             drops: self.drops[link],
             rate: self.rate(link),
             backlogs: self.take_backlogs(link),
@@ -419,18 +450,18 @@ impl Network<'_> {
     /// most that were queued since this was last asked.
     pub(super) fn take_backlogs(&mut self, link: usize) -> (u64, u64) {
         let bytes = self.backlog_bytes(link);
-        if let Some(port) = self.scheduled.get_mut(link).and_then(Option::as_deref_mut) {
+        if let Some(port) = self.state.scheduled.get_mut(link).and_then(Option::as_deref_mut) {
             return (bytes, port.take_peak(bytes));
         }
-        (bytes, self.specials[self.links[link].special as usize].take_peak(bytes))
+        (bytes, self.specials[self.state.links[link].special as usize].take_peak(bytes))
     }
 
     /// Bytes that are queued now, with what is left of the packet in service, on a link that has rules of its own: as those do
     /// that are sampled, or will change.
     pub(super) fn backlog_bytes(&mut self, link: usize) -> u64 {
-        let (now, state) = (self.now.as_ps(), &self.links[link]);
-        let profile = &self.profiles[state.profile];
-        match self.scheduled.get(link).and_then(Option::as_deref) {
+        let (now, state) = (self.now.as_ps(), &self.state.links[link]);
+        let profile = &self.state.profiles[state.profile];
+        match self.state.scheduled.get(link).and_then(Option::as_deref) {
             Some(port) => port.backlog_bytes(now, profile),
             None => self.specials[state.special as usize].backlog_bytes(now, state.backlog_ps(now), profile),
         }
@@ -440,7 +471,7 @@ impl Network<'_> {
     pub fn is_empty(&self) -> bool {
         let now = self.now.as_ps();
         let is_idle = |link: &Link| link.backlog_ps(now) == 0;
-        self.pool.len() == 0 && self.links.iter().all(is_idle)
+        self.pool.len() == 0 && self.state.links.iter().all(is_idle)
     }
 
     /// What happened to packets on each link.
@@ -455,9 +486,9 @@ impl Network<'_> {
 
     /// Bytes of memory that links, ports, packets, events and tables take.
     pub fn memory_bytes(&self) -> usize {
-        self.links.capacity() * size_of::<Link>()
+        self.state.links.capacity() * size_of::<Link>()
             + self.drops.capacity() * size_of::<LinkDrops>()
-            + self.scheduled.iter().flatten().count() * size_of::<ScheduledPort>()
+            + self.state.scheduled.iter().flatten().count() * size_of::<ScheduledPort>()
             + self.pool.memory_bytes()
             + self.events.memory_bytes()
             + self.routes.memory_bytes()
@@ -469,7 +500,7 @@ impl Network<'_> {
 /// Counts a packet that a port with one queue took, behind a backlog of `backlog_ps`.
 #[inline(always)]
 #[allow(clippy::inline_always)]
-fn book(state: &mut Link, packet: &mut Packet, counts: &mut PacketCounts, backlog_ps: u64) {
+pub(super) fn book(state: &mut Link, packet: &mut Packet, counts: &mut PacketCounts, backlog_ps: u64) {
     if packet.kind == Kind::Data {
         packet.add_wait_ps(state.tier as usize, backlog_ps);
     } else if packet.kind.is_of_scheme() {

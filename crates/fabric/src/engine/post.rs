@@ -4,9 +4,10 @@ use weft_packet::Packet;
 use weft_topology::{Parts, Topology};
 use weft_units::Time;
 
+use super::admission::Verdict;
 use super::link::FarEnd;
 use super::mail::{Beside, Outbox};
-use super::network::Network;
+use super::network::{Network, book, mark};
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::site::entry_port;
 
@@ -36,13 +37,13 @@ impl Addresses {
         Self { is_split: !parts.split.is_empty(), of_rack, of_switch, switch_behind }
     }
 
-    /// The part that a packet comes to at the far end of a link that may lead to another part: it leads to a switch.
+    /// The part that a packet comes to at the far end of a link that may lead to another part, and has this number: it leads to a switch.
     #[inline]
-    fn part(&self, topology: &Topology, number: u32, packet: &Packet) -> u32 {
+    fn part(&self, topology: &Topology, number: impl Fn() -> u32, packet: &Packet) -> u32 {
         if self.is_split {
             self.of_rack[usize::from(topology.rack_of_host[packet.dst.index()])]
         } else {
-            self.of_switch[self.switch_behind(number) as usize]
+            self.of_switch[self.switch_behind(number()) as usize]
         }
     }
 
@@ -59,10 +60,16 @@ pub const STAYS: u64 = u64::MAX;
 /// Takes a packet out of a pool, with what travels beside it.
 #[inline]
 fn take_out(pool: &mut Pool, index: PacketIndex) -> (Packet, Option<Beside>) {
-    let option = pool.option(index);
     let packet = pool.remove(index);
-    let contents = pool.contents().take(&packet);
-    (packet, (option > 0 || contents.is_some()).then_some(Beside { option, contents }))
+    let has_more = pool.has_options() || packet.contents().is_some();
+    (packet, if has_more { beside(pool, index, &packet) } else { None })
+}
+
+/// What travelled beside a packet that was taken out.
+#[cold]
+fn beside(pool: &mut Pool, index: PacketIndex, packet: &Packet) -> Option<Beside> {
+    let (option, contents) = (pool.option(index), pool.contents().take(packet));
+    (option > 0 || contents.is_some()).then_some(Beside { option, contents })
 }
 
 /// The post office of a part: what leaves it.
@@ -89,16 +96,58 @@ impl Network<'_> {
         }
         *latest = at_ps.max(*latest);
         let arrive = *latest;
-        let number = self.site.number(link);
-        let packet = &mut self.pool[index];
-        let part = office.addresses.part(self.topology, number, packet);
-        if part == office.own {
-            return Ok(arrive);
-        }
-        (packet.arrive, packet.next) = (Time::from_ps(arrive), number);
-        let (packet, beside) = take_out(&mut self.pool, index);
-        office.outbox.post(part, packet, beside);
+        let Some(part) = self.part_elsewhere(link, index) else { return Ok(arrive) };
+        self.send_off(link, index, part, arrive);
         Err(())
+    }
+
+    /// Queues a packet on a link that its profile describes, and that may lead to another part, or drops it: see [`Self::enqueue`].
+    #[inline(never)]
+    pub(super) fn enqueue_leaving<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {
+        let now = self.now.as_ps();
+        let state = &mut self.state.links[link as usize];
+        let packet = &mut self.pool[index];
+        let profile = &self.state.profiles[state.profile];
+        let service = profile.service_ps(packet.wire_bytes);
+        let backlog = state.backlog_ps(now);
+        match profile.thresholds.judge(backlog, service) {
+            Verdict::Drop => return self.refuse(link, index),
+            Verdict::Mark => mark(packet, &mut self.drops[link as usize]),
+            Verdict::Take => {}
+        }
+        book(state, packet, &mut self.counts, backlog);
+        state.busy_until = now + backlog + service;
+        // Later than what was put on it before: its delay does not change.
+        let (arrive, tier) = (state.busy_until + profile.delay_ps, state.tier);
+        if SHOWN && self.sees(tier) {
+            self.tell_of_queued(link, index, backlog);
+        }
+        match self.part_elsewhere(link, index) {
+            Some(part) => self.send_off(link, index, part, arrive),
+            None => self.put_on_list(link, index, arrive),
+        }
+    }
+
+    /// The part that a packet comes to at the far end of a link that may lead to another part; none if it stays in this one.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn part_elsewhere(&self, link: u32, index: PacketIndex) -> Option<u32> {
+        let office = self.office.as_ref()?;
+        let number = || self.site.number(link);
+        let part = office.addresses.part(self.topology, number, &self.pool[index]);
+        (part != office.own).then_some(part)
+    }
+
+    /// A packet leaves this part by a link, to arrive at this time.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn send_off(&mut self, link: u32, index: PacketIndex, part: u32, arrive_ps: u64) {
+        let number = self.site.number(link);
+        let (mut packet, beside) = take_out(&mut self.pool, index);
+        (packet.arrive, packet.next) = (Time::from_ps(arrive_ps), number);
+        if let Some(office) = &mut self.office {
+            office.outbox.post(part, packet, beside);
+        }
     }
 
     /// Takes a packet out, with what travels beside it.
@@ -107,7 +156,8 @@ impl Network<'_> {
     }
 
     /// The switch behind a link by which mail comes, as the fabric numbers it, as far as it is here.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     pub(super) fn behind(&self, number: u32) -> Option<FarEnd> {
         let office = self.office.as_ref()?;
         self.site.far_end(office.addresses.switch_behind(number))
@@ -157,7 +207,7 @@ impl Network<'_> {
             members.push(index);
         }
         let (Some(&head), Some(&tail)) = (members.first(), members.last()) else { return };
-        let state = &mut self.links[link as usize];
+        let state = &mut self.state.links[link as usize];
         (state.head, state.tail) = (head, tail);
         state.head_arrive = self.pool[head].arrive.as_ps();
         self.events.push_link(state, link);
@@ -170,7 +220,7 @@ impl Network<'_> {
             _ => return,
         }
         let members = self.take_members(link);
-        let state = &mut self.links[link as usize];
+        let state = &mut self.state.links[link as usize];
         (state.head, state.tail) = (NO_PACKET, NO_PACKET);
         for index in members {
             let arrive = self.pool[index].arrive.as_ps();

@@ -117,9 +117,18 @@ pub struct Cooperation {
     pub windows: u64,
     /// Packets that went from one group to another.
     pub crossings: u64,
-    /// Events of the busiest of so many threads as [`super::SimulationInput::balance_of`] says, had they shared the windows, and how
-    /// many windows they would have shared; none if nobody asked, or there is one group.
-    pub busiest: Option<(u64, u64)>,
+    /// How so many threads as [`super::SimulationInput::balance_of`] says would have shared the windows; none if nobody asked, or
+    /// there is one group.
+    pub sharing: Option<Sharing>,
+}
+
+/// How threads would have shared the windows of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sharing {
+    /// Events of the busiest of them, window by window.
+    pub busiest_events: u64,
+    /// Windows that they would have shared.
+    pub windows: u64,
 }
 
 /// What a run leaves behind.

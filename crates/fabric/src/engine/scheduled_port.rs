@@ -206,20 +206,20 @@ impl Network<'_> {
         }
         let largest = u64::from(self.max_wire_bytes) + u64::from(topology.overhead_bytes);
         let port = |(spec, link): (&LinkSpec, u32)| {
-            let profile = &self.profiles[self.links[link as usize].profile];
+            let profile = &self.state.profiles[self.state.links[link as usize].profile];
             let run = (self.seed, self.site.number(link), profile);
             let has_several = credits.is_some() || spec.classes.is_some();
             has_several.then(|| Box::new(ScheduledPort::new(spec, credits, largest, run)))
         };
-        self.scheduled = self.site.specs().zip(0u32..).map(port).collect();
-        for (link, port) in self.links.iter_mut().zip(&self.scheduled) {
+        self.state.scheduled = self.site.specs().zip(0u32..).map(port).collect();
+        for (link, port) in self.state.links.iter_mut().zip(&self.state.scheduled) {
             link.is_special |= port.is_some();
         }
     }
 
     /// Finds the ports that nobody watches. Before the first packet, when all are known that do.
     pub(super) fn find_plain_ports(&mut self) {
-        for (link, port) in self.links.iter().zip(&mut self.scheduled) {
+        for (link, port) in self.state.links.iter().zip(&mut self.state.scheduled) {
             if let Some(port) = port {
                 let is_watched = link.special != NO_SPECIAL || is_among(link.tier, self.seen);
                 port.is_plain = !is_watched && self.office.is_none();
@@ -234,16 +234,18 @@ impl Network<'_> {
 
     /// Whether a port has several classes.
     pub(super) fn is_scheduled(&self, link: u32) -> bool {
-        self.scheduled.get(link as usize).is_some_and(Option::is_some)
+        self.state.scheduled.get(link as usize).is_some_and(Option::is_some)
     }
 
     /// A packet comes to a port: into service, into the queue of its class, or dropped.
     #[inline(never)]
     pub(super) fn offer(&mut self, link: u32, index: PacketIndex) {
         let (now, at) = (self.now.as_ps(), link as usize);
-        let state = &mut self.links[at];
-        let profile = &self.profiles[state.profile];
-        let (Some(port), packet) = (self.scheduled[at].as_deref_mut(), &mut self.pool[index]) else { return };
+        let state = &mut self.state.links[at];
+        let profile = &self.state.profiles[state.profile];
+        let (Some(port), packet) = (self.state.scheduled[at].as_deref_mut(), &mut self.pool[index]) else {
+            return;
+        };
         let is_plain = port.is_plain;
         let (class, wire_bytes) = (port.sorting.class_of(packet), packet.wire_bytes);
         let (rest_ps, service) = (port.rest_ps(now), profile.service_ps(wire_bytes));
@@ -307,13 +309,13 @@ impl Network<'_> {
     #[inline(never)]
     pub fn wake_port(&mut self, link: u32) {
         let (now, at) = (self.now.as_ps(), link as usize);
-        let Some(port) = self.scheduled[at].as_deref_mut() else { return };
+        let Some(port) = self.state.scheduled[at].as_deref_mut() else { return };
         if port.wakes_at != now {
             return;
         }
         port.wakes_at = u64::MAX;
         if port.free_at > now {
-            settle(&mut self.links[at], port, &mut self.events, (link, now));
+            settle(&mut self.state.links[at], port, &mut self.events, (link, now));
         } else {
             self.serve(link);
         }
@@ -329,9 +331,9 @@ impl Network<'_> {
     #[allow(clippy::inline_always)]
     fn serve(&mut self, link: u32) {
         let (now, at) = (self.now.as_ps(), link as usize);
-        let state = &mut self.links[at];
-        let profile = &self.profiles[state.profile];
-        let Some(port) = self.scheduled[at].as_deref_mut() else { return };
+        let state = &mut self.state.links[at];
+        let profile = &self.state.profiles[state.profile];
+        let Some(port) = self.state.scheduled[at].as_deref_mut() else { return };
         let sent_before = state.bytes - port.waiting_bytes;
         let next = port.next_class(now, &self.pool, u64::from(self.topology.overhead_bytes));
         let Some(taken) = next.and_then(|class| port.take(class, profile, now, &self.pool)) else {
@@ -357,12 +359,12 @@ impl Network<'_> {
         if comes {
             self.trace_offered(link, index);
         }
-        if self.sees(self.links[at].tier) {
+        if self.sees(self.state.links[at].tier) {
             self.tell_of_service(link, index, sent_before, taken.found_ps);
         }
-        let state = &self.links[at];
-        let free_at = self.scheduled[at].as_deref().map_or(0, |port| port.free_at);
-        let arrive = free_at + self.profiles[state.profile].delay_ps;
+        let state = &self.state.links[at];
+        let free_at = self.state.scheduled[at].as_deref().map_or(0, |port| port.free_at);
+        let arrive = free_at + self.state.profiles[state.profile].delay_ps;
         let special = self.specials.get_mut(state.special as usize);
         if special.is_some_and(|special| special.vanishes(&self.pool[index])) {
             self.drop_at(link, index);
@@ -380,23 +382,24 @@ impl Network<'_> {
     }
 
     /// The same for one that stays in this part.
+    #[inline]
     pub(super) fn put_on_list(&mut self, link: u32, index: PacketIndex, arrive: u64) {
-        let state = &mut self.links[link as usize];
+        let state = &mut self.state.links[link as usize];
         put_behind(state, &mut self.pool, &mut self.events, (link, index, arrive));
     }
 
     /// See [`settle`].
     fn settle_port(&mut self, link: u32) {
         let (now, at) = (self.now.as_ps(), link as usize);
-        if let Some(port) = self.scheduled[at].as_deref_mut() {
-            settle(&mut self.links[at], port, &mut self.events, (link, now));
+        if let Some(port) = self.state.scheduled[at].as_deref_mut() {
+            settle(&mut self.state.links[at], port, &mut self.events, (link, now));
         }
     }
 
     /// The link changed its rate or delay: what waits follows the new ones.
     pub(super) fn requeue(&mut self, link: u32) {
-        let profile = &self.profiles[self.links[link as usize].profile];
-        let Some(port) = self.scheduled[link as usize].as_deref_mut() else { return };
+        let profile = &self.state.profiles[self.state.links[link as usize].profile];
+        let Some(port) = self.state.scheduled[link as usize].as_deref_mut() else { return };
         port.classes.iter_mut().for_each(|queue| queue.follow(profile, &self.pool));
         port.drains_ps = port.classes.iter().map(ClassQueue::drains_ps).sum();
         self.settle_port(link);
@@ -404,8 +407,10 @@ impl Network<'_> {
 
     /// The link went down: what waits is lost.
     pub(super) fn lose_queued(&mut self, link: u32) {
-        let profile = &self.profiles[self.links[link as usize].profile];
-        let Some(port) = self.scheduled.get_mut(link as usize).and_then(Option::as_deref_mut) else { return };
+        let profile = &self.state.profiles[self.state.links[link as usize].profile];
+        let Some(port) = self.state.scheduled.get_mut(link as usize).and_then(Option::as_deref_mut) else {
+            return;
+        };
         let mut lost = Vec::new();
         for (class, queue) in port.classes.iter_mut().enumerate() {
             lost.extend(queue.clear());

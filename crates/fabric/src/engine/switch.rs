@@ -6,8 +6,8 @@ use weft_topology::Topology;
 use weft_units::{Rate, Span, Stream, Time};
 
 use super::event_set::EventKey;
-use super::link::{FarEnd, Link, Profile, Profiles};
-use super::network::Network;
+use super::link::{FarEnd, Link, Profile};
+use super::network::{Network, PortStates};
 use super::pool::PacketIndex;
 use super::scheduled_port::ScheduledPort;
 
@@ -57,15 +57,11 @@ struct SwitchView<'a, const CLASSES: bool> {
     now: Time,
     topology: &'a Topology,
     /// Of all switches; this one's ports begin at `first`.
-    links: &'a Vec<Link>,
-    up: &'a Vec<bool>,
-    first: usize,
-    profiles: &'a Profiles,
-    /// The ports with several classes, by link; empty if there is none.
-    scheduled: &'a Vec<Option<Box<ScheduledPort>>>,
-    /// Of all switches, and which this one is: few calls draw from its stream.
+    state: &'a PortStates,
+    first: u32,
+    /// Which one of all switches this is: few calls draw from its stream.
+    switch: u32,
     streams: &'a mut Vec<Stream>,
-    switch: usize,
     deeds: &'a mut Deeds,
 }
 
@@ -86,20 +82,26 @@ impl Deeds {
 }
 
 impl<const CLASSES: bool> SwitchView<'_, CLASSES> {
+    /// The link of a port.
+    #[inline]
+    const fn link_of(&self, port: PortId) -> usize {
+        self.first as usize + port.index()
+    }
+
     #[inline]
     fn link(&self, port: PortId) -> &Link {
-        &self.links[self.first + port.index()]
+        &self.state.links[self.link_of(port)]
     }
 
     #[inline]
     fn profile(&self, port: PortId) -> &Profile {
-        &self.profiles[self.link(port).profile]
+        &self.state.profiles[self.link(port).profile]
     }
 
     /// The port, if it has several classes.
     #[inline]
     fn scheduled(&self, port: PortId) -> Option<&ScheduledPort> {
-        if CLASSES { self.scheduled.get(self.first + port.index()).and_then(Option::as_deref) } else { None }
+        if CLASSES { self.state.scheduled.get(self.link_of(port)).and_then(Option::as_deref) } else { None }
     }
 }
 
@@ -149,7 +151,7 @@ impl<const CLASSES: bool> SwitchContext for SwitchView<'_, CLASSES> {
 
     #[inline]
     fn is_up(&self, port: PortId) -> bool {
-        self.up[self.first + port.index()]
+        self.state.local_up[self.link_of(port)]
     }
 
     #[inline]
@@ -159,7 +161,7 @@ impl<const CLASSES: bool> SwitchContext for SwitchView<'_, CLASSES> {
 
     #[inline]
     fn random(&mut self) -> &mut Stream {
-        &mut self.streams[self.switch]
+        &mut self.streams[self.switch as usize]
     }
 
     fn send(&mut self, port: PortId, packet: Packet) {
@@ -183,13 +185,10 @@ macro_rules! call_scheme {
         let mut view = SwitchView::<$classes> {
             now: $network.now,
             topology: $network.topology,
-            links: &$network.links,
-            up: &$network.local_up,
-            first: $first,
-            profiles: &$network.profiles,
-            scheduled: &$network.scheduled,
+            state: &$network.state,
+            first: $first as u32,
+            switch: $switch as u32,
             streams: &mut $network.streams,
-            switch: $switch,
             deeds: &mut $network.deeds,
         };
         let ($scheme, $view, $pool) = (&mut $network.schemes[$switch], &mut view, &mut $network.pool);
@@ -223,7 +222,7 @@ impl Network<'_> {
         let prescribed = self.pool[index].route.next_hop(ports.len());
         let choice = if let Some(choice) = prescribed {
             choice
-        } else if self.scheduled.is_empty() {
+        } else if self.state.scheduled.is_empty() {
             let hops = NextHops { ports, weights, rack };
             call_scheme!(self, switch, first, false, |scheme, view, pool| scheme.choose(
                 view,
@@ -270,7 +269,7 @@ impl Network<'_> {
             return false;
         }
         let ends_here = self.pool[index].kind == Kind::Control;
-        let arrival = if self.scheduled.is_empty() {
+        let arrival = if self.state.scheduled.is_empty() {
             call_scheme!(self, switch, first, false, |scheme, view, pool| scheme.arriving(
                 view,
                 &mut pool[index],

@@ -1,11 +1,13 @@
-//! Timers in the timing wheel: those that are due before the wheel has gone round once.
+//! Timers and mail in the timing wheel: what is due before the wheel has gone round once.
 //!
-//! Such a timer has a place, whose number no link has: slots and the batch hold both. Ports that wait until they may send
-//! again wake by it, and the clocks of those who pace packets.
+//! Each has a place, whose number no link has: slots and the batch hold both. Ports that wait until they may send again wake by
+//! it, and the clocks of those who pace packets; and packets from other parts wait here for their arrival.
 
 use weft_units::Time;
 
-use super::EventKey;
+use super::{Due, EventKey, EventKind};
+use crate::engine::mail::Posted;
+use crate::engine::pool::{NO_PACKET, PacketIndex};
 
 /// Places have numbers from here on; links have smaller ones.
 pub(super) const FIRST: u32 = 1 << 31;
@@ -16,24 +18,27 @@ const NONE: u32 = u32::MAX;
 /// When a place is not in use.
 const FREE: u64 = u64::MAX;
 
-/// A timer in the wheel.
+/// A timer, or a packet from another part.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     /// When it is due, in ps, or [`FREE`].
     at: u64,
+    /// Of a packet: the link by which it comes.
     key: EventKey,
+    /// The packet; of no meaning for a timer.
+    packet: PacketIndex,
     /// The number that follows in the same slot of the wheel; of a free place, the free place behind it.
     next: u32,
 }
 
-/// The timers in the wheel. Places that are free are used again, the last one first.
+/// The timers and the mail in the wheel. Places that are free are used again, the last one first.
 #[derive(Debug)]
-pub(super) struct NearTimers {
+pub(super) struct Near {
     places: Vec<Place>,
     free: u32,
 }
 
-impl NearTimers {
+impl Near {
     pub(super) const fn new() -> Self {
         Self { places: Vec::new(), free: NONE }
     }
@@ -41,7 +46,17 @@ impl NearTimers {
     /// Takes a timer in, for a slot whose first number is `next`. Returns its own number, which is first there now.
     #[inline]
     pub(super) fn insert(&mut self, at: u64, key: EventKey, next: u32) -> u32 {
-        let place = Place { at, key, next };
+        self.take_in(Place { at, key, packet: NO_PACKET, next })
+    }
+
+    /// The same for a packet from another part.
+    #[inline]
+    pub(super) fn insert_mail(&mut self, (at, link, packet): Posted, next: u32) -> u32 {
+        self.take_in(Place { at, key: EventKey::new(EventKind::Arrival, link), packet, next })
+    }
+
+    #[inline]
+    fn take_in(&mut self, place: Place) -> u32 {
         let number = self.free;
         if let Some(free) = self.places.get_mut(number.wrapping_sub(FIRST) as usize) {
             self.free = std::mem::replace(free, place).next;
@@ -51,37 +66,51 @@ impl NearTimers {
         FIRST + (self.places.len() - 1) as u32
     }
 
-    /// Takes a timer out that is in no slot.
+    /// Takes out what is in no slot.
     #[inline]
-    pub(super) fn remove(&mut self, number: u32) -> EventKey {
+    pub(super) fn remove(&mut self, number: u32) -> Due {
         let place = &mut self.places[(number - FIRST) as usize];
-        let key = place.key;
+        let (key, packet) = (place.key, place.packet);
         (place.at, place.next) = (FREE, self.free);
         self.free = number;
-        key
+        if packet == NO_PACKET { Due::Timer(key) } else { Due::Mail(packet, key.entity()) }
     }
 
-    /// When a timer is due, in ps, and what follows it in its slot.
+    /// The packet that is here; none if it is a timer.
+    #[inline]
+    pub(super) fn mail(&self, number: u32) -> Option<(PacketIndex, u32)> {
+        let place = self.places.get(number.wrapping_sub(FIRST) as usize)?;
+        (place.packet != NO_PACKET).then_some((place.packet, place.key.entity()))
+    }
+
+    /// The numbers of what comes by a link from another part. Slow: looks at all places.
+    pub(super) fn mail_by(&self, link: u32) -> Vec<u32> {
+        let of_link =
+            |place: &Place| place.at != FREE && place.packet != NO_PACKET && place.key.entity() == link;
+        (FIRST..).zip(&self.places).filter(|(_, place)| of_link(place)).map(|(number, _)| number).collect()
+    }
+
+    /// When it is due, in ps, and what follows it in its slot.
     #[inline]
     pub(super) fn entry(&self, number: u32) -> (u64, u32) {
         let place = &self.places[(number - FIRST) as usize];
         (place.at, place.next)
     }
 
-    /// The key of a timer.
+    /// Its key.
     pub(super) fn key(&self, number: u32) -> EventKey {
         self.places[(number - FIRST) as usize].key
     }
 
-    /// Lets this follow a timer in its slot.
+    /// Lets this follow it in its slot.
     pub(super) fn chain(&mut self, number: u32, next: u32) {
         self.places[(number - FIRST) as usize].next = next;
     }
 
-    /// When the first one is due. Slow: looks at all of them.
-    pub(super) fn first(&self) -> Option<Time> {
-        let first = self.places.iter().map(|place| place.at).min();
-        first.filter(|&at| at != FREE).map(Time::from_ps)
+    /// When the first timer is due. Slow: looks at all places.
+    pub(super) fn first_timer(&self) -> Option<Time> {
+        let timers = self.places.iter().filter(|place| place.packet == NO_PACKET);
+        timers.map(|place| place.at).min().filter(|&at| at != FREE).map(Time::from_ps)
     }
 
     /// Bytes of memory that they take.

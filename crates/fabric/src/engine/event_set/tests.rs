@@ -2,18 +2,26 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::engine::link::FarEnd;
+use crate::engine::mail::Posted;
+use weft_packet::Packet;
 
 fn links(count: usize) -> Vec<Link> {
     (0..count).map(|_| Link::idle(FarEnd::AT_HOST, 0, 0)).collect()
 }
 
+fn one_packet() -> Pool {
+    let mut pool = Pool::default();
+    pool.insert(Packet::default());
+    pool
+}
+
 /// The next event, as whoever looks ahead or does not takes it out.
 fn pop(events: &mut EventSet, links: &mut [Link]) -> Option<(Time, Next)> {
     if !events.looks_ahead() {
-        return events.pop::<false>(links, &Pool::default());
+        return events.pop::<false>(links, &one_packet());
     }
     loop {
-        let popped = events.pop::<true>(links, &Pool::default());
+        let popped = events.pop::<true>(links, &one_packet());
         if popped.is_some() || !events.take_crowd() {
             return popped;
         }
@@ -67,13 +75,20 @@ fn timers_of_one_instant_come_by_kind_and_number_whatever_else_their_slot_holds(
     assert_eq!(order, [early, middle, port, late, (EventKind::Arrival, 0)]);
 }
 
-fn key_of(events: &mut EventSet, next: Next) -> EventKey {
+/// The key of what came out, where the fabric has other numbers for links.
+fn key_by(events: &mut EventSet, next: Next, number_of: impl Fn(u32) -> u32) -> EventKey {
     match next {
-        Next::Arrival(number) if number >= near::FIRST => events.take_timer(number),
-        Next::Arrival(link) => EventKey::new(EventKind::Arrival, link),
-        Next::Mail(place, _) => EventKey::new(EventKind::Arrival, 1_000 + place),
+        Next::Arrival(number) if number >= near::FIRST => match events.take_due(number) {
+            Due::Mail(_, link) => EventKey::new(EventKind::Arrival, link),
+            Due::Timer(key) => key,
+        },
+        Next::Arrival(link) => EventKey::new(EventKind::Arrival, number_of(link)),
         Next::Timer(key) => key,
     }
+}
+
+fn key_of(events: &mut EventSet, next: Next) -> EventKey {
+    key_by(events, next, |link| link)
 }
 
 proptest! {
@@ -134,11 +149,13 @@ proptest! {
         // Links have every other number of the fabric, so that mail comes between them.
         let mut links = links(20);
         let mut events = EventSet::new(horizon, (0..20).map(|link| 2 * link).collect());
+        events.cover(Span::from_ps(width));
         if let Some(width) = wide {
             events.look_ahead(width);
         }
         let mut expected = std::collections::BTreeSet::new();
-        let mut under_way = Vec::new();
+        // What is beyond the wheel.
+        let mut far: Vec<Posted> = Vec::new();
         for (window, steps) in windows.iter().enumerate() {
             let (begin, end) = (window as u64 * width, (window as u64 + 1) * width);
             events.set_limit(Time::from_ps(begin), EventKey::FIRST);
@@ -158,28 +175,74 @@ proptest! {
                             events.push_timer(Time::from_ps(at), key);
                         }
                     }
-                    _ => under_way.push((at, 2 * number + 1, number)),
+                    _ => {
+                        let posted = (at, 2 * number + 1, 0);
+                        if expected.insert((at, EventKey::new(EventKind::Arrival, posted.1)))
+                            && !events.push_mail(posted, &one_packet())
+                        {
+                            far.push(posted);
+                        }
+                    }
                 }
             }
-            under_way.sort_unstable();
-            under_way.dedup_by_key(|mail: &mut Posted| (mail.0, mail.1));
-            let due = under_way.partition_point(|mail| mail.0 < end);
-            let mut mail: Vec<Posted> = under_way.drain(..due).collect();
-            expected.extend(mail.iter().map(|mail| (mail.0, EventKey::new(EventKind::Arrival, mail.1))));
-            events.post(&mut mail);
+            events.turn_to(Time::from_ps(begin));
+            for posted in far.extract_if(.., |posted| posted.0 < end) {
+                prop_assert!(events.push_mail(posted, &one_packet()), "the wheel covers a window");
+            }
             events.set_limit(Time::from_ps(end), EventKey::FIRST);
             while let Some((time, next)) = pop(&mut events, &mut links) {
-                let key = match next {
-                    Next::Arrival(number) if number >= near::FIRST => events.take_timer(number),
-                    Next::Arrival(link) => EventKey::new(EventKind::Arrival, 2 * link),
-                    Next::Mail(_, link) => EventKey::new(EventKind::Arrival, link),
-                    Next::Timer(key) => key,
-                };
+                let key = key_by(&mut events, next, |link| 2 * link);
                 prop_assert!(time.as_ps() < end);
                 prop_assert_eq!(Some((time.as_ps(), key)), expected.pop_first());
             }
             prop_assert!(expected.first().is_none_or(|event| event.0 >= end));
-            prop_assert!(events.next_time().is_none_or(|time| time.as_ps() <= expected.first().map_or(0, |event| event.0)));
+            let is_far = |event: &(u64, EventKey)| {
+                far.iter().any(|mail| *event == (mail.0, EventKey::new(EventKind::Arrival, mail.1)))
+            };
+            let first = expected.iter().find(|event| !is_far(event)).map(|event| event.0);
+            prop_assert_eq!(events.next_time().is_none(), first.is_none());
+            prop_assert!(events.next_time().is_none_or(|time| time.as_ps() <= first.unwrap_or(0)));
         }
+    }
+
+    /// What comes by one link at one instant comes out, and is taken back, in the order in which it was numbered: also what was beyond
+    /// the wheel when later mail was within, and in the slot that is being worked on.
+    #[test]
+    fn mail_for_one_instant_stays_in_the_order_in_which_it_was_numbered(
+        arrivals in prop::collection::vec((0u64..40, 0u32..3, any::<bool>()), 1..80),
+        width in prop_oneof![Just(1u64), 1u64..100],
+        taken_back in prop::option::of(0u32..3),
+    ) {
+        let mut links = links(1);
+        let mut events = EventSet::new(width * 4_000, Vec::new());
+        let mut pool = Pool::default();
+        let mut expected = Vec::new();
+        let mut later = Vec::new();
+        for (at, link, waits) in arrivals {
+            let index = pool.insert(Packet::default());
+            pool[index].next = events.number_mail();
+            expected.push((at, link, index));
+            if waits {
+                later.push((at, link, index));
+            } else {
+                prop_assert!(events.push_mail((at, link, index), &pool));
+            }
+        }
+        for posted in later {
+            prop_assert!(events.push_mail(posted, &pool));
+        }
+        expected.sort_by_key(|&(at, link, _)| (at, link));
+        if let Some(link) = taken_back {
+            let mut taken = events.take_back_mail(&mut links, link);
+            events.sort_mail(&mut taken, &pool);
+            prop_assert_eq!(taken, expected.extract_if(.., |posted| posted.1 == link).collect::<Vec<_>>());
+        }
+        for due in expected {
+            let (time, next) = events.pop::<false>(&mut links, &pool).expect("all comes out");
+            let Next::Arrival(number) = next else { panic!("no timer was set") };
+            let Due::Mail(index, link) = events.take_due(number) else { panic!("no timer was set") };
+            prop_assert_eq!((time.as_ps(), link, index), due);
+        }
+        prop_assert!(events.next_time().is_none());
     }
 }

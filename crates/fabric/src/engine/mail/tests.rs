@@ -37,7 +37,6 @@ proptest! {
     fn mail_is_handed_out_on_its_day(
         delays in prop::collection::vec(prop_oneof![0u64..2_000, 0u64..2_000_000], 1..200),
         day in 1u64..200,
-        return_every in 2usize..9,
     ) {
         let mut mailbox = Mailbox::new(Span::from_ps(day));
         let mut expected: Vec<Posted> = Vec::new();
@@ -50,12 +49,6 @@ proptest! {
                 prop_assert!(mailbox.next_day().unwrap() <= first);
                 let (today, mut mail) = next_mail(&mut mailbox).unwrap();
                 prop_assert_eq!(today, first);
-                if number.is_multiple_of(return_every) {
-                    mailbox.take_in_again(today, mail);
-                    let again = next_mail(&mut mailbox).unwrap();
-                    prop_assert_eq!(again.0, today);
-                    mail = again.1;
-                }
                 let due: Vec<_> = expected.extract_if(.., |(at, ..)| *at / day == today).collect();
                 mail.sort_unstable_by_key(|&(.., number)| number);
                 prop_assert_eq!(mail, due);
@@ -91,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn what_comes_by_a_link_is_taken_back_in_order(arrivals in prop::collection::vec(0u64..100_000, 0..100)) {
+    fn what_comes_by_a_link_is_taken_back(arrivals in prop::collection::vec(0u64..100_000, 0..100)) {
         let mut mailbox = Mailbox::new(Span::from_ps(7));
         for (number, &at) in (0u32..).zip(&arrivals) {
             mailbox.put((at, number % 3, number));
@@ -99,9 +92,11 @@ proptest! {
         let mut own: Vec<Posted> =
             (0u32..).zip(&arrivals).map(|(number, &at)| (at, number % 3, number)).collect();
         own.retain(|posted| posted.1 == 1);
-        own.sort_by_key(|posted| posted.0);
+        own.sort_unstable();
         let count = own.len();
-        prop_assert_eq!(mailbox.take_back(1), own);
+        let mut taken = mailbox.take_back(1);
+        taken.sort_unstable();
+        prop_assert_eq!(taken, own);
         let mut left = 0;
         while let Some((_, mail)) = next_mail(&mut mailbox) {
             left += mail.len();

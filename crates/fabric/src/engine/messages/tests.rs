@@ -42,7 +42,7 @@ fn to(peer: u16) -> Message {
 fn arrivals(network: &mut Network<'_>) -> Vec<(HostId, Time, u16, Message)> {
     let mut arrived = Vec::new();
     while let Some((time, Next::Arrival(link))) =
-        network.events.pop::<false>(&mut network.links, &network.pool)
+        network.events.pop::<false>(&mut network.state.links, &network.pool)
     {
         network.now = time;
         if let Arrived::AtHost(index) = network.arrive(link) {

@@ -9,7 +9,7 @@ use weft_topology::FaultEvent;
 use weft_topology::{Routes, Topology};
 use weft_units::{Purpose, Stream, Time};
 
-use super::{LinkDrops, Network, PacketCounts};
+use super::{LinkDrops, Network, PacketCounts, PortStates};
 use crate::engine::capture::Capture;
 use crate::engine::event_set::EventSet;
 use crate::engine::link::{Link, Profiles};
@@ -69,10 +69,13 @@ impl<'a> Network<'a> {
         let mut network = Self {
             now: Time::ZERO,
             events: EventSet::new(0, Vec::new()),
-            links: Vec::with_capacity(site.link_count()),
-            profiles: Profiles::default(),
+            state: PortStates {
+                links: Vec::with_capacity(site.link_count()),
+                profiles: Profiles::default(),
+                scheduled: Vec::new(),
+                local_up: site.specs().map(|spec| spec.condition.up).collect(),
+            },
             specials: Vec::new(),
-            scheduled: Vec::new(),
             has_credits: false,
             drops: vec![LinkDrops::default(); site.link_count()],
             pool: Pool::default(),
@@ -89,7 +92,6 @@ impl<'a> Network<'a> {
             tracer: None,
             deeds: Deeds::default(),
             streams: streams.collect(),
-            local_up: site.specs().map(|spec| spec.condition.up).collect(),
             changes,
             peaks,
             seed,
@@ -104,11 +106,11 @@ impl<'a> Network<'a> {
             let site = &network.site;
             let far_end = site.leads_to(link);
             let spec = site.spec(link);
-            network.links.push(Link::idle(far_end, 0, spec.tier as u8));
+            network.state.links.push(Link::idle(far_end, 0, spec.tier as u8));
             network.install(link);
             network.apply_condition(link, spec.condition);
         }
-        let horizon = network.profiles.iter().map(|profile| profile.transit(max_wire_bytes)).max();
+        let horizon = network.state.profiles.iter().map(|profile| profile.transit(max_wire_bytes)).max();
         network.events = EventSet::new(horizon.unwrap_or_default().as_ps(), network.site.numbers());
         if looks_ahead {
             network.events.look_ahead(network.crowd_ps(max_wire_bytes));
@@ -119,17 +121,17 @@ impl<'a> Network<'a> {
 
     /// How long it takes at most until so many packets have arrived here, in ps.
     fn crowd_ps(&self, max_wire_bytes: u16) -> u64 {
-        let service_ps = |link: &Link| self.profiles[link.profile].service_ps(max_wire_bytes).max(1);
-        let arrivals_a_ps: f64 = self.links.iter().map(|link| 1.0 / service_ps(link) as f64).sum();
+        let service_ps = |link: &Link| self.state.profiles[link.profile].service_ps(max_wire_bytes).max(1);
+        let arrivals_a_ps: f64 = self.state.links.iter().map(|link| 1.0 / service_ps(link) as f64).sum();
         (EVENTS_IN_A_CROWD / arrivals_a_ps) as u64
     }
 
     /// Notes from now on what these links send, up to so many packets. Ports with several classes send in an order of their own and
     /// are left out.
     pub fn capture(&mut self, links: &[u32], most: usize) {
-        let capture = Capture::new(links, self.links.len(), most);
+        let capture = Capture::new(links, self.state.links.len(), most);
         for link in capture.links() {
-            self.links[link].is_special = true;
+            self.state.links[link].is_special = true;
         }
         self.capture = Some(capture);
     }
@@ -138,7 +140,7 @@ impl<'a> Network<'a> {
     pub fn join(&mut self, own: u32, addresses: Arc<Addresses>) {
         let latest = |link: u32| if self.site.may_leave(link) { 0 } else { STAYS };
         let latest: Vec<u64> = (0..self.site.link_count() as u32).map(latest).collect();
-        for (link, &latest) in self.links.iter_mut().zip(&latest) {
+        for (link, &latest) in self.state.links.iter_mut().zip(&latest) {
             link.is_special |= latest != STAYS;
         }
         self.office = Some(PostOffice { own, addresses, latest, outbox: Outbox::default() });

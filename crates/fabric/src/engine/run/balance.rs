@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::turns::Turns;
+use crate::engine::results::Sharing;
 
 /// What the busiest of several threads would have done, window by window, if all events took the same time.
 #[derive(Debug)]
@@ -12,10 +13,8 @@ pub struct Balance {
     share_from: u64,
     /// Events of each group in the window that goes on.
     groups: Vec<u64>,
-    /// Events of the busiest thread, of all windows before.
-    busiest: u64,
-    /// Windows that would have been shared.
-    shared: u64,
+    /// What came of the windows before.
+    sharing: Sharing,
     /// Events of the window before.
     before: u64,
 }
@@ -23,7 +22,8 @@ pub struct Balance {
 impl Balance {
     /// Of so many threads, at least one, that share a window if there were at least `share_from` events in the one before.
     pub const fn new(threads: usize, share_from: u64) -> Self {
-        Self { threads, share_from, groups: Vec::new(), busiest: 0, shared: 0, before: share_from }
+        let sharing = Sharing { busiest_events: 0, windows: 0 };
+        Self { threads, share_from, groups: Vec::new(), sharing, before: share_from }
     }
 
     /// The next group did so many events in this window.
@@ -35,18 +35,18 @@ impl Balance {
     pub fn end_window(&mut self) {
         let all: u64 = self.groups.iter().sum();
         if self.before >= self.share_from {
-            self.shared += 1;
-            self.busiest += busiest(&self.groups, self.threads);
+            self.sharing.windows += 1;
+            self.sharing.busiest_events += busiest(&self.groups, self.threads);
         } else {
-            self.busiest += all;
+            self.sharing.busiest_events += all;
         }
         self.before = all;
         self.groups.clear();
     }
 
-    /// Events of the busiest thread in all windows, and how many windows threads would have shared.
-    pub const fn sums(&self) -> (u64, u64) {
-        (self.busiest, self.shared)
+    /// How the threads would have shared all windows until now.
+    pub const fn sharing(&self) -> Sharing {
+        self.sharing
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
             balance.end_window();
         }
         // The first is shared, the second follows on nine events, the third on twelve.
-        assert_eq!(balance.sums(), (5 + 12 + 6, 2));
+        assert_eq!(balance.sharing(), Sharing { busiest_events: 5 + 12 + 6, windows: 2 });
     }
 
     proptest! {

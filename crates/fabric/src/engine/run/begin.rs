@@ -34,6 +34,9 @@ use crate::engine::tracer::Tracer;
 /// The least number of flows that end before what hosts noted of them is looked for: it takes a look at every host.
 const TAKE_IN_EVERY: usize = 4_096;
 
+/// So many days the wheel of a group covers at least: most mail for it is due before that.
+const DAYS_IN_WHEEL: u64 = 16;
+
 impl<'a, T: Transports> Engine<'a, T> {
     /// A run that has not begun.
     ///
@@ -221,7 +224,8 @@ impl<'a, T: Transports> Maker<'_, 'a, T> {
         if let Some(rules) = self.plan.transports.all().find_map(Protocol::credit_ports) {
             network.open_credit_ports(&rules);
         }
-        if let Some((addresses, _)) = &self.parts {
+        if let Some((addresses, day)) = &self.parts {
+            network.events.cover(day.saturating_mul(DAYS_IN_WHEEL));
             network.join(number, Arc::clone(addresses));
         }
         if let Some(window) = self.observe_every {

@@ -171,14 +171,7 @@ impl<T: Transports> Engine<'_, T> {
 
     /// Takes back what was posted over a link that changes its condition, by arrival.
     pub(super) fn recall(&mut self, fault: &FaultEvent) -> Vec<(Packet, Option<Beside>)> {
-        let Some(days) = &self.days else { return Vec::new() };
-        let today = fault.at.as_ps() / days.length.as_ps();
-        let mut posted = Vec::new();
-        for group in self.groups_mut() {
-            group.put_mail_back(today);
-            posted.append(&mut group.take_back(fault.link));
-        }
-        posted
+        self.groups_mut().flat_map(|group| group.take_back(fault.link)).collect()
     }
 
     /// Brings what the first outbox holds to the groups that it is for.

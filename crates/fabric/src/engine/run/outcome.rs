@@ -114,7 +114,7 @@ impl<T: Transports> Engine<'_, T> {
             threads: days.outboxes.len(),
             windows: days.windows,
             crossings: days.outboxes.iter().map(Outbox::sent).sum(),
-            busiest: days.balance.as_ref().map(Balance::sums),
+            sharing: days.balance.as_ref().map(Balance::sharing),
         })
     }
 
@@ -192,7 +192,7 @@ fn packet_counts<T: Transports>(groups: &[Group<'_, T>]) -> PacketCounts {
 fn links<T: Transports>(groups: &[Group<'_, T>], places: &[(u32, u32)]) -> Vec<LinkTotals> {
     let total = |&(group, link): &(u32, u32)| {
         let network = &groups[group as usize].network;
-        let (state, drops) = (&network.links[link as usize], network.drops()[link as usize]);
+        let (state, drops) = (&network.state.links[link as usize], network.drops()[link as usize]);
         LinkTotals {
             packets: state.packets,
             bytes: state.bytes,

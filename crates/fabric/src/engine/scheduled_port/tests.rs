@@ -6,7 +6,7 @@ use weft_topology::{Fabric, FabricSpec, FaultEvent};
 use weft_units::{Purpose, Stream};
 
 use super::*;
-use crate::engine::event_set::Next;
+use crate::engine::event_set::{Due, Next};
 use crate::engine::network::{Arrived, LinkDrops};
 use crate::engine::special::Peaks;
 
@@ -52,20 +52,19 @@ fn packet(kind: Kind, wire_bytes: u16, seq: u32) -> Packet {
 /// Runs up to `until`: when each packet left host 0 (its first bit), what it was, and its number.
 fn departures(network: &mut Network<'_>, until: u64) -> Vec<(u64, Kind, u32)> {
     let mut seen = Vec::new();
-    while let Some((time, next)) = network.events.pop::<false>(&mut network.links, &network.pool) {
+    while let Some((time, next)) = network.events.pop::<false>(&mut network.state.links, &network.pool) {
         if time.as_ps() > until {
             break;
         }
         network.now = time;
         match next {
             Next::Arrival(0) => {
-                let head = &network.pool[network.links[0].head];
+                let head = &network.pool[network.state.links[0].head];
                 let left = time.as_ps() - DELAY - u64::from(head.wire_bytes) * BYTE;
                 seen.push((left, head.kind, head.seq));
                 arrive(network, 0);
             }
             Next::Arrival(link) => arrive(network, link),
-            Next::Mail(..) => panic!("there are no other parts"),
             Next::Timer(key) => network.wake_port(key.entity()),
         }
     }
@@ -78,7 +77,7 @@ fn arrive(network: &mut Network<'_>, link: u32) {
         Arrived::AtHost(index) => drop(network.consume(index)),
         Arrived::Gone => {}
         Arrived::NoLink => {
-            let key = network.events.take_timer(link);
+            let Due::Timer(key) = network.events.take_due(link) else { panic!("there are no other parts") };
             network.wake_port(key.entity());
         }
     }
@@ -171,7 +170,7 @@ fn what_waits_when_the_link_goes_down_is_lost_and_what_comes_later_enters_when_i
     network.now = fabric.faults[0].at;
     network.change(fabric.faults[0].link, fabric.faults[0].condition, Vec::new());
     network.send(packet(Kind::Credit, 84, 8));
-    assert_eq!(network.links[0].head, NO_PACKET);
+    assert_eq!(network.state.links[0].head, NO_PACKET);
     assert_conserved(&network);
     departures(&mut network, 8_900_000);
     network.now = fabric.faults[1].at;
@@ -191,7 +190,7 @@ fn a_change_of_rate_reaches_what_waits() {
     network.now = fabric.faults[0].at;
     network.change(fabric.faults[0].link, fabric.faults[0].condition, Vec::new());
     // The frame in service keeps its end; the other two take twice as long.
-    assert_eq!(network.links[0].busy_until, FRAME + 4 * FRAME);
+    assert_eq!(network.state.links[0].busy_until, FRAME + 4 * FRAME);
 }
 
 /// The rack, with these classes at its hosts.
@@ -300,8 +299,8 @@ fn credits_go_before_all_classes_and_the_classes_share_the_rest() {
 
 /// How long host 0's port says that a packet would wait, and what it would send before it in bytes.
 fn foretold(network: &Network<'_>, packet: &Packet) -> (u64, u64) {
-    let (now, profile) = (network.now.as_ps(), &network.profiles[network.links[0].profile]);
-    let port = network.scheduled[0].as_deref().expect("classes");
+    let (now, profile) = (network.now.as_ps(), &network.state.profiles[network.state.links[0].profile]);
+    let port = network.state.scheduled[0].as_deref().expect("classes");
     (port.wait_of_ps(packet, now, profile), profile.bytes_in(port.ahead_of_ps(packet, now)))
 }
 
@@ -322,7 +321,7 @@ fn a_packet_waits_as_long_as_schemes_are_told_if_nothing_else_comes() {
         let mut network = network(&fabric, &[]);
         (0..3).for_each(|number| network.send(of_class(Class::Long, 1_538, number)));
         network.send(of_class(Class::Short, 1_538, 3));
-        assert_eq!(network.links[0].busy_until, 4 * FRAME, "all classes together");
+        assert_eq!(network.state.links[0].busy_until, 4 * FRAME, "all classes together");
         let own = of_class(class, 1_538, 9);
         assert_eq!(foretold(&network, &own), (waits_for * FRAME, waits_for * 1_538));
         assert_eq!(waits(&mut network, own), waits_for * FRAME);
@@ -354,7 +353,7 @@ fn departures_at_random(fabric: &Fabric, peaks: Peaks) -> (Vec<(u64, Kind, u32)>
     let mut network = network_with(fabric, &[], peaks);
     network.open_credit_ports(&RULES);
     network.start_schemes();
-    let is_plain = network.scheduled.iter().flatten().all(|port| port.is_plain);
+    let is_plain = network.state.scheduled.iter().flatten().all(|port| port.is_plain);
     assert_eq!(is_plain, peaks == Peaks::NotKept);
     let (mut random, mut seen, mut time) = (Stream::new(1, Purpose::Arrivals, 0), Vec::new(), 0);
     for number in 0..2_000 {
