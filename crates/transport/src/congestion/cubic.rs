@@ -20,6 +20,16 @@ pub(crate) struct Cubic {
     pub hystart: bool,
 }
 
+/// What CUBIC looks at in an [`Ack`].
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    una: u32,
+    next: u32,
+    now: Time,
+    rtt: Span,
+    smoothed_rtt: Span,
+}
+
 /// What CUBIC keeps of a flow.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CubicState {
@@ -76,23 +86,14 @@ const BURST_SEGMENTS: f64 = 181.0;
 const MOST_BURST: Span = Span::from_ms(1);
 
 impl Controller for Cubic {
+    #[inline]
     fn on_ack(&self, window: &mut Window, ack: Ack) {
-        let (cwnd, ssthresh) = (window.cwnd, window.ssthresh);
-        let state = window.cubic.get_or_insert_default();
-        (state.now, state.smoothed_rtt) = (ack.now, ack.smoothed_rtt);
-        // Right after a recovery delays say little of the path.
-        let soon = state.epoch.is_some_and(|epoch| ack.now < epoch.start.saturating_add(Span::from_s(1)));
-        if soon {
-            return;
-        }
-        let least = state.least_rtt.map_or(ack.rtt, |least| least.min(ack.rtt));
-        state.least_rtt = Some(least);
-        if self.hystart && cwnd < ssthresh && cwnd >= LOW_WINDOW && state.hystart.ends(cwnd, least, ack) {
-            window.ssthresh = cwnd;
-        }
+        let Ack { una, next, now, rtt, smoothed_rtt, .. } = ack;
+        self.follow(window, Seen { una, next, now, rtt, smoothed_rtt });
     }
 
     /// RFC 9438 §§4.2 to 4.5.
+    #[inline(never)]
     fn increase(&self, window: &mut Window, acked: u32) -> f64 {
         let cwnd = window.cwnd;
         let state = window.cubic.get_or_insert_default();
@@ -131,6 +132,24 @@ impl Controller for Cubic {
 }
 
 impl Cubic {
+    /// Follows an acknowledgement. Apart, so that it weighs on no flow of another control.
+    #[inline(never)]
+    fn follow(&self, window: &mut Window, ack: Seen) {
+        let (cwnd, ssthresh) = (window.cwnd, window.ssthresh);
+        let state = window.cubic.get_or_insert_default();
+        (state.now, state.smoothed_rtt) = (ack.now, ack.smoothed_rtt);
+        // Right after a recovery delays say little of the path.
+        let soon = state.epoch.is_some_and(|epoch| ack.now < epoch.start.saturating_add(Span::from_s(1)));
+        if soon {
+            return;
+        }
+        let least = state.least_rtt.map_or(ack.rtt, |least| least.min(ack.rtt));
+        state.least_rtt = Some(least);
+        if self.hystart && cwnd < ssthresh && cwnd >= LOW_WINDOW && state.hystart.ends(cwnd, least, ack) {
+            window.ssthresh = cwnd;
+        }
+    }
+
     /// A stage of congestion avoidance begins.
     fn epoch(&self, now: Time, w_max: f64, cwnd: f64) -> Epoch {
         // RFC 9438 eq. 2. Without a loss that the window is still below, K is 0 (§4.10).
@@ -157,7 +176,7 @@ impl Cubic {
 
 impl HyStart {
     /// Whether slow start ends with this acknowledgement.
-    fn ends(&mut self, cwnd: f64, least: Span, ack: Ack) -> bool {
+    fn ends(&mut self, cwnd: f64, least: Span, ack: Seen) -> bool {
         if self.found {
             return false;
         }
@@ -169,7 +188,7 @@ impl HyStart {
         self.found
     }
 
-    fn train_is_long(&mut self, cwnd: f64, least: Span, ack: Ack) -> bool {
+    fn train_is_long(&mut self, cwnd: f64, least: Span, ack: Seen) -> bool {
         if ack.now.since(self.last_ack) > TRAIN_GAP {
             return false;
         }

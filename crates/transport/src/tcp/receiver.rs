@@ -186,14 +186,19 @@ impl Receiver {
         self.expected += 1;
         self.pending += 1;
         let complete = self.expected == self.segments;
-        let quick = self.segments_received <= u64::from(tcp.quick_acks);
-        if complete || echo_changed || quick || self.pending >= tcp.ack_every {
+        if complete || echo_changed || self.pending >= tcp.ack_every || self.begins(tcp) {
             self.acknowledge(tcp, out);
         } else if self.pending == 1 {
             // RFC 5681 §4.2.
             out.wake_at(out.now().saturating_add(tcp.ack_timeout));
         }
         if complete { Delivery::Complete } else { Delivery::Ongoing }
+    }
+
+    /// Whether it is among the first segments, each of which is acknowledged at once.
+    #[inline]
+    fn begins(&self, tcp: &Tcp) -> bool {
+        self.segments_received <= u64::from(tcp.quick_acks)
     }
 
     /// Follows the marks. Returns whether this segment must be acknowledged at once.
