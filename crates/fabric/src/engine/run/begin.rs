@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex};
 
-use weft_balance::{EdgeHooks, EdgeScheme, SwitchHooks, SwitchInfo, SwitchScheme};
+use weft_balance::{EdgeScheme, SwitchInfo, SwitchScheme};
 use weft_packet::HostId;
 use weft_topology::{Ideal, Parts, Routes, Topology};
 use weft_transport::{FiveTuples, Multipath, Protocol, Transports};
@@ -46,11 +46,8 @@ impl<'a, T: Transports> Engine<'a, T> {
         let SimulationInput { topology, balancer, seed, faults, flows, .. } = input;
         let is_external = input.external.is_some();
         let has_guests = input.guests.is_some();
-        let hooks = if is_external {
-            (SwitchHooks::default(), EdgeHooks::default())
-        } else {
-            (balancer.switch_hooks(), balancer.edge_hooks())
-        };
+        let own_hooks = (balancer.switch_hooks(), balancer.edge_hooks());
+        let hooks = if is_external { Default::default() } else { own_hooks };
         let edge_hooks = hooks.1;
         let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
         let sizes = PacketSizes::of_all(&transports);
