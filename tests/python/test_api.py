@@ -177,3 +177,19 @@ def test_the_catalog_describes_parameters() -> None:
     assert {"dctcp"} <= {transport.name for transport in weft.transports()}
     assert {"web-search"} <= {workload.name for workload in weft.workloads()}
     assert {"leaf-spine"} <= {fabric.name for fabric in weft.fabrics()}
+
+
+def test_the_gaps_of_a_flow_make_its_flowlets(small: dict[str, int]) -> None:
+    from weft.gaps import measure
+
+    found = measure(["dctcp+ecmp", "tcp+ecmp"], set=small)
+    flows = weft.run("", set=small).flows
+    own = found.packets.filter(pl.col("contender") == "dctcp+ecmp")
+    assert own.height == flows["segments_sent"].sum(), "each data packet once"
+    assert own["gap_us"].is_null().sum() == flows.height, "only the first has none"
+    assert own["gap_us"].drop_nulls().min() > 0
+    table = found.table.filter(pl.col("contender") == "dctcp+ecmp")
+    assert table["flowlets"].is_sorted(descending=True), "a longer gap begins fewer flowlets"
+    assert (table["flowlets"] >= flows.height).all()
+    assert (table["mean_flowlet_bytes"] * table["flowlets"]).round().unique().len() == 1, "the same bytes"
+    assert found.plot().axes

@@ -15,9 +15,12 @@ use crate::run::{Observer, Prepared, RunError, Simulated, Watch};
 use crate::spec::{SpecError, nearest};
 use crate::warnings::has_credit_ports;
 
+/// What stands for the cables of all hosts, in the direction away from them.
+const ALL_HOSTS: &str = "hosts";
+
 impl Prepared {
-    /// Runs to the end and returns the first `most` packets that the links of `at` send, by time: links by their names, or hosts and
-    /// switches, which stand for all links from and to them.
+    /// Runs to the end and returns the first `most` packets that the links of `at` send, by time: links by their names; hosts and
+    /// switches, which stand for all links from and to them; or "hosts", the cables of all hosts away from them.
     ///
     /// # Errors
     /// A name that none has, a port with several queues, or as [`Prepared::run`].
@@ -52,6 +55,10 @@ impl Prepared {
 /// The links that a name stands for.
 fn links_named(topology: &Topology, name: &str) -> Result<Vec<u32>, SpecError> {
     let all = || 0..topology.links.len() as u32;
+    if name == ALL_HOSTS {
+        // A host has one cable, and hosts are the first nodes.
+        return Ok((0..topology.hosts as u32).collect());
+    }
     if let Some(link) = all().find(|&link| topology.link_name(link) == name) {
         return Ok(vec![link]);
     }
@@ -66,7 +73,8 @@ fn links_named(topology: &Topology, name: &str) -> Result<Vec<u32>, SpecError> {
         topology.names.iter().cloned().chain(all().map(|link| topology.link_name(link))).collect();
     let near = nearest(name, names.iter().map(String::as_str));
     let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-    let allowed = "a host, a switch or a link, as in host0, leaf0 or leaf0>spine1";
+    let allowed =
+        "a host, a switch or a link, as in host0, leaf0 or leaf0>spine1, or hosts for the cables of all";
     let sentence = format!("there is no node or link {name:?}: allowed is {allowed}{hint}");
     Err(SpecError::from(Mistake::new(sentence).found(name).allowed(allowed)))
 }

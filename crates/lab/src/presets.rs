@@ -5,15 +5,17 @@ use serde::Deserialize;
 use crate::spec::SpecError;
 
 /// The files, by name.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 11] = [
     ("lbt", include_str!("../../../data/presets/lbt.toml")),
     ("maxpass-large", include_str!("../../../data/presets/maxpass-large.toml")),
     ("maxpass-medium", include_str!("../../../data/presets/maxpass-medium.toml")),
     ("meet-asymmetric", include_str!("../../../data/presets/meet-asymmetric.toml")),
     ("meet-symmetric", include_str!("../../../data/presets/meet-symmetric.toml")),
     ("qall-asymmetric", include_str!("../../../data/presets/qall-asymmetric.toml")),
+    ("qall-linux", include_str!("../../../data/presets/qall-linux.toml")),
     ("qall-symmetric", include_str!("../../../data/presets/qall-symmetric.toml")),
     ("tr-large", include_str!("../../../data/presets/tr-large.toml")),
+    ("tr-linux", include_str!("../../../data/presets/tr-linux.toml")),
     ("tr-micro", include_str!("../../../data/presets/tr-micro.toml")),
 ];
 

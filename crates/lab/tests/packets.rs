@@ -6,9 +6,9 @@ mod common;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt16Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, RecordBatch};
 use common::{run, small};
 use weft_lab::{Prepared, RunError};
 
@@ -50,6 +50,18 @@ fn a_hosts_cable_shows_each_segment_of_its_flows_once_and_never_two_at_a_time() 
         .collect();
     assert!(!expected.is_empty());
     assert_eq!(sent, expected);
+}
+
+#[test]
+fn hosts_stands_for_what_every_host_sends() {
+    let table = packets(&[], &["hosts"], usize::MAX).unwrap();
+    let links = table.column(1).as_string::<i32>();
+    let src = table.column(3).as_primitive::<UInt16Type>();
+    assert!(
+        (0..table.num_rows()).all(|row| links.value(row).starts_with(&format!("host{}>", src.value(row))))
+    );
+    let sent = run(&small(&[])).packets.sent;
+    assert_eq!(table.num_rows() as u64, sent);
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn observe(
 
 /// Run a spec (TOML text) and return the first `most` packets that some links sent, a row each, by time.
 ///
-/// `at` names links, or hosts and switches, which stand for all links from and to them. The columns are those of `weft tables packets`.
+/// `at` names links, or hosts and switches, which stand for all links from and to them, or is "hosts" for the cables of all hosts. The columns are those of `weft tables packets`.
 /// The rest is as for `run`.
 #[pyfunction]
 #[pyo3(signature = (

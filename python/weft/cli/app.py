@@ -12,6 +12,7 @@ from weft.cli import (
     compare,
     explain,
     fit,
+    gaps,
     model,
     report,
     reproduce,
@@ -70,7 +71,22 @@ def _root(
     pass
 
 
-for module in (run, compare, sweep, reproduce, store, fit, explain, catalog, model, report, bench, schema, validate):
+for module in (
+    run,
+    compare,
+    sweep,
+    reproduce,
+    store,
+    fit,
+    gaps,
+    explain,
+    catalog,
+    model,
+    report,
+    bench,
+    schema,
+    validate,
+):
     module.register(app)
 
 

@@ -1,0 +1,123 @@
+"""Do hosts pause? The gaps between packets of a flow as its first switch sees them, and the flowlets that they make.
+
+A load balancer that moves flowlets (CONGA, LetFlow, CLOVE, MEET) can move a flow only where its packets pause for
+longer than the scheme's gap. So these decide what such a scheme can do at all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from weft import _core
+from weft.errors import SpecError
+from weft.simulation import Overrides, ProgressCallback, override_pairs
+from weft.spec import SpecLike, load_spec
+from weft.variant import parse_variants
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+__all__ = ["THRESHOLDS_US", "Gaps", "measure"]
+
+THRESHOLDS_US: Sequence[float] = tuple(base * 10**power for power in range(5) for base in (1.0, 2.0, 5.0))
+"""The gaps in microseconds that may begin a flowlet: 1 µs to 50 ms."""
+
+_MOST_PACKETS = 20_000_000
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """The gaps of several contenders on the same flows."""
+
+    packets: "pl.DataFrame"
+    """A row a data packet that left its host: `contender`, `flow`, `time_us`, `bytes`, and `gap_us` since the one
+    before it of its flow; null for the first."""
+    contenders: Sequence[str]
+
+    @cached_property
+    def table(self) -> "pl.DataFrame":
+        """A row a contender and gap: flowlets, their mean size, and the share of flows that have more than one."""
+        import polars as pl
+
+        def row(contender: str, threshold: float) -> dict[str, object]:
+            own = self.packets.filter(pl.col("contender") == contender)
+            begins = pl.col("gap_us").is_null() | (pl.col("gap_us") > threshold)
+            flows = own.group_by("flow").agg(begins.sum().alias("flowlets"), pl.col("bytes").sum())
+            flowlets = int(flows["flowlets"].sum())
+            return {
+                "contender": contender,
+                "gap_us": threshold,
+                "flows": flows.height,
+                "flowlets": flowlets,
+                "mean_flowlet_bytes": flows["bytes"].sum() / flowlets,
+                "share_of_flows_with_several": (flows["flowlets"] > 1).mean(),
+            }
+
+        return pl.DataFrame([row(contender, gap) for contender in self.contenders for gap in THRESHOLDS_US])
+
+    def plot(self) -> "Figure":
+        """The mean flowlet, and the share of flows with more than one, over the gap that begins one."""
+        import polars as pl
+
+        from weft.figures import legend_above, new_figure
+        from weft.palette import looks
+
+        with new_figure(7.2, 3.3) as figure:
+            sizes, shares = figure.subplots(1, 2, sharex=True)
+            for label, look in looks(self.contenders).items():
+                own = self.table.filter(pl.col("contender") == label)
+                style = {"label": label, "color": look.colour, "linestyle": look.dash}
+                sizes.plot(own["gap_us"], own["mean_flowlet_bytes"] / 1_000.0, **style)
+                shares.plot(own["gap_us"], 100.0 * own["share_of_flows_with_several"], **style)
+            for axes, title in ((sizes, "mean flowlet (KB)"), (shares, "flows with several flowlets (%)")):
+                axes.set_xscale("log")
+                axes.set_xlabel("gap that begins a flowlet (µs)")
+                axes.set_ylabel(title)
+            sizes.set_yscale("log")
+            shares.set_ylim(bottom=0.0)
+            legend_above(figure, len(self.contenders))
+        return figure
+
+
+def measure(
+    contenders: Sequence[str],
+    *,
+    spec: SpecLike = "",
+    set: Overrides = (),  # noqa: A002 - the same word as on the command line
+    seed: int | None = None,
+    progress: ProgressCallback | None = None,
+) -> Gaps:
+    """Run each contender, as `weft.compare` names them, and list the data packets that leave hosts.
+
+    A gap is the time from the first bit of one packet on its host's cable to the first bit of the next one of the flow.
+    """
+    import polars as pl
+
+    text = load_spec(spec)
+    overrides = override_pairs(set)
+    labels = [variant.label for variant in parse_variants(contenders)]
+    found = []
+    for label in labels:
+        listed = pl.DataFrame(
+            _core.packets(
+                text.text,
+                base_dir=text.base_dir,
+                overrides=overrides,
+                seed=seed,
+                progress=progress,
+                origin=text.origin,
+                contender=label,
+                at=["hosts"],
+                most=_MOST_PACKETS,
+            )
+        )
+        gap = (pl.col("time_us") - pl.col("time_us").shift(1).over("flow")).alias("gap_us")
+        own = listed.filter(pl.col("kind") == "data").select(
+            pl.lit(label).alias("contender"), "flow", "time_us", "bytes", gap
+        )
+        if own.is_empty():
+            raise SpecError(f"{label}: no data packet left a host")
+        found.append(own)
+    return Gaps(pl.concat(found), labels)
