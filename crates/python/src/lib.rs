@@ -207,7 +207,7 @@ fn observe(
     progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
     contender: "str | None" = None, at: "collections.abc.Sequence[str]", most: "int",
 ) -> "Table")]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // A list comes from Python as a whole.
 fn packets(
     py: Python<'_>,
     spec: String,
