@@ -176,6 +176,26 @@ fn an_incast_with_losses_waits_for_the_kernels_timeout() {
 }
 
 #[test]
+fn settings_of_the_kernel_and_of_its_cards_are_felt() {
+    if !has_kernel() {
+        return;
+    }
+    let fct = |changes: &[(&str, &str)]| {
+        let source = alone("20000").with("hosts.kind", "linux");
+        let source = changes.iter().fold(source, |source, (key, value)| source.with(key, value));
+        column(&flows(&run(&source)), "fct_us")[0]
+    };
+    let usual = fct(&[]);
+    // Two segments of a window at first: the rest waits for acknowledgements, a round trip of some 400 us each time.
+    assert!(fct(&[("hosts.kernel.initial_window", "2")]) > usual + 800.0);
+    // Each of the packets on the way to the last byte takes 10 us of a CPU at both ends.
+    let slow = fct(&[("hosts.cpu_per_packet", "10us")]);
+    assert!((usual + 20.0..usual + 500.0).contains(&slow), "{usual} us, with a CPU {slow} us");
+    let socket = fct(&[("hosts.kernel.max_pacing_bytes_per_s", "1000000")]);
+    assert!(socket > usual + 5_000.0, "paced to 1 MB/s: {socket} us");
+}
+
+#[test]
 fn what_cannot_be_meant_is_refused_with_what_is_allowed() {
     let refused = |key: &str, value: &str| match Prepared::new(&linux(&[(key, value)])) {
         Ok(_) => panic!("{key} = {value} was taken"),
@@ -185,6 +205,11 @@ fn what_cannot_be_meant_is_refused_with_what_is_allowed() {
     assert!(refused("transport.header", "20B").contains("40B or more"));
     assert!(refused("hosts.ring", "0").contains("1 to 65536"));
     assert!(refused("hosts.overlay", "2KB").contains("0B to 1KB"));
+    assert!(refused("hosts.interrupt_packets", "4").contains("0 without hosts.interrupt_delay"));
+    assert!(refused("hosts.cpu_per_byte", "2us").contains("0s to 1us"));
+    assert!(refused("hosts.kernel.min_rto_ms", "0").contains("1 to 120000"));
+    let unknown = refused("hosts.kernel.min_rto", "10");
+    assert!(unknown.contains("did you mean min_rto_ms?"), "{unknown}");
     assert!(refused("hosts", "linus").contains("linux"));
     assert!(refused("hosts.congestion_control", "vegas").contains("cubic"));
 }

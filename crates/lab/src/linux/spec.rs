@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weft_linux_hosts::{Error, FlowOptions, KNOBS, Knob, Place};
 use weft_transport::{TransportSpec, TransportsSpec};
-use weft_units::{Bytes, Mistake};
+use weft_units::{Bytes, Mistake, Span};
 
 use super::world::HEADERS;
-use crate::spec::Spec;
+use crate::spec::{Spec, nearest};
 
 /// What hosts are: simulated, or the TCP of a real Linux kernel. `hosts = "linux"` is short for the table with this `kind`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,10 +37,26 @@ pub struct LinuxSpec {
     pub segmentation_offload: bool,
     /// Packets that a card takes before the queueing discipline has to wait, 1 to 65,536.
     pub ring: u32,
+    /// Packets that may wait for a host's CPU, at most; 0 for no limit.
+    pub receive_ring: u32,
+    /// Whether packets that the CPU takes together are joined before the kernel's TCP sees them (GRO), as hosts do today.
+    pub receive_offload: bool,
+    /// From the first packet that waits to the interrupt, at most 1 s; 0s for at once.
+    pub interrupt_delay: Span,
+    /// So many packets that wait are an interrupt before that; 0 for however many.
+    pub interrupt_packets: u32,
+    /// What a packet takes of a host's CPU, one that arrives as well as one that is sent; at most 1 ms. A kernel's CPU takes no time
+    /// of its own.
+    pub cpu_per_packet: Span,
+    /// And each byte of it; at most 1 us.
+    pub cpu_per_byte: Span,
     /// Bytes of the header around each packet for what the load balancer needs and TCP/IP does not carry. Default: 8 if
     /// it sets header bits or routes at hosts or switches, else 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlay: Option<Bytes>,
+    /// Settings of the kernel's TCP by name, as in `initial_window = 20` or `min_rto_ms = 10`. The guide's page on Linux hosts lists them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub kernel: BTreeMap<String, u64>,
     /// What is set below `/proc/sys` of every host, as in `"net/ipv4/tcp_sack" = "0"`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sysctl: BTreeMap<String, String>,
@@ -51,7 +68,14 @@ impl Default for LinuxSpec {
             congestion_control: None,
             segmentation_offload: true,
             ring: 256,
+            receive_ring: 0,
+            receive_offload: true,
+            interrupt_delay: Span::ZERO,
+            interrupt_packets: 0,
+            cpu_per_packet: Span::ZERO,
+            cpu_per_byte: Span::ZERO,
             overlay: None,
+            kernel: BTreeMap::new(),
             sysctl: BTreeMap::new(),
         }
     }
@@ -115,6 +139,8 @@ impl HostsSpec {
         if !(1..=65_536).contains(&linux.ring) {
             return refuse("hosts.ring", linux.ring.to_string(), "1 to 65536");
         }
+        linux.check_card()?;
+        linux.check_kernel()?;
         if linux.overlay.is_some_and(|overlay| overlay.as_u64() > 1_000) {
             let found = linux.overlay.unwrap_or_default();
             return refuse("hosts.overlay", found.to_string(), "0B to 1KB");
@@ -125,6 +151,79 @@ impl HostsSpec {
                 refuse("transport", "several transports".to_owned(), "one, with Linux hosts")
             }
         }
+    }
+}
+
+impl LinuxSpec {
+    fn check_card(&self) -> Result<(), Mistake> {
+        let refuse = |key: &str, found: Span, allowed: &str| {
+            Err(Mistake::at(format!("hosts.{key}"), format!(" is {found}: allowed is {allowed}"))
+                .found(found.to_string())
+                .allowed(allowed))
+        };
+        let nanosecond = Span::from_ns(1);
+        let delay = self.interrupt_delay;
+        if delay > Span::from_s(1) || !delay.is_zero() && delay < nanosecond {
+            return refuse("interrupt_delay", delay, "0s, or 1ns to 1s");
+        }
+        if self.interrupt_packets > 0 && delay.is_zero() {
+            let allowed = "0 without hosts.interrupt_delay: fewer packets would wait for ever";
+            let found = self.interrupt_packets.to_string();
+            return Err(Mistake::at("hosts.interrupt_packets", format!(" is {found}: allowed is {allowed}"))
+                .found(found)
+                .allowed(allowed));
+        }
+        if self.cpu_per_packet > Span::from_ms(1) {
+            return refuse("cpu_per_packet", self.cpu_per_packet, "0s to 1ms");
+        }
+        if self.cpu_per_byte > Span::from_us(1) {
+            return refuse("cpu_per_byte", self.cpu_per_byte, "0s to 1us");
+        }
+        Ok(())
+    }
+
+    fn check_kernel(&self) -> Result<(), Mistake> {
+        for (name, value) in &self.kernel {
+            let key = format!("hosts.kernel.{name}");
+            let known = || KNOBS.iter().filter(|knob| !matches!(knob.place, Place::Multipath(_)));
+            let Some(knob) = known().find(|knob| knob.name == name) else {
+                let near = nearest(name, known().map(|knob| knob.name));
+                let allowed = known().map(|knob| knob.name).collect::<Vec<_>>().join(", ");
+                let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+                return Err(Mistake::at(key, format!(" is not a key; allowed here: {allowed}{hint}"))
+                    .found(name)
+                    .allowed(allowed)
+                    .nearest(near));
+            };
+            if !(knob.least..=knob.most).contains(value) {
+                let allowed = format!("{} to {}", knob.least, knob.most);
+                return Err(Mistake::at(key, format!(" is {value}: allowed is {allowed}"))
+                    .found(value.to_string())
+                    .allowed(allowed));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is set at every host, in the order in which it is.
+    pub(super) fn settings(&self) -> Result<Vec<(String, String)>, Error> {
+        let of_hosts = self.kernel.iter().map(|(name, &value)| Ok((Knob::named(name)?, value)));
+        let named = of_hosts.collect::<Result<Vec<_>, Error>>()?;
+        let named = named.into_iter().filter(|(knob, _)| !matches!(knob.place, Place::Socket(_)));
+        let mut all = named.map(|(knob, value)| knob.setting(value)).collect::<Result<Vec<_>, Error>>()?;
+        all.extend(self.sysctl.iter().map(|(path, value)| (path.clone(), value.clone())));
+        Ok(all)
+    }
+
+    /// What is asked of every flow.
+    pub(super) fn of_flows(&self) -> Result<FlowOptions, Error> {
+        let mut options = FlowOptions::default();
+        for (name, &value) in &self.kernel {
+            if matches!(Knob::named(name)?.place, Place::Socket(_)) {
+                options = options.set(name, value)?;
+            }
+        }
+        Ok(options)
     }
 }
 

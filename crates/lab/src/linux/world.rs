@@ -6,8 +6,8 @@ use weft_balance::{BalancerSpec, SwitchHooks};
 use weft_fabric::{GuestError, GuestHosts, GuestPacket};
 use weft_linux_hosts::codec::mark_congestion;
 use weft_linux_hosts::{
-    Card, Error, Flow as KernelsFlow, Guest, Host, HostAddress, Listener, Machine, Protocol, Report, Sent,
-    Setup,
+    Card, Error, Flow as KernelsFlow, FlowOptions, Guest, Host, HostAddress, Listener, Machine, Protocol,
+    Report, Sent, Setup,
 };
 use weft_packet::{FlowId, HostId, Packet, PacketFlags};
 use weft_topology::Topology;
@@ -27,7 +27,7 @@ const TIMESTAMPS: u16 = 12;
 /// Bytes of the header around a packet, where a load balancer needs one: four bytes of the scheme's bits, two of the
 /// route, two of what it is.
 const OVERLAY: u64 = 8;
-/// The least retransmission timeout of the kernel.
+/// The least retransmission timeout of the kernel, if nobody sets it.
 const LEAST_TIMEOUT: Span = Span::from_ms(200);
 /// How long a kernel may think about one step.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,6 +39,8 @@ pub(crate) struct LinuxHosts<'a> {
     machine: Machine,
     flows: &'a [Flow],
     control: CongestionControl,
+    options: FlowOptions,
+    least_timeout: Span,
     sessions: Sessions,
     known: Vec<Option<KernelFlow>>,
     ended: Vec<FlowId>,
@@ -68,11 +70,17 @@ impl<'a> LinuxHosts<'a> {
             mtu: u32::from(mss + HEADERS),
             ring: linux.ring,
             segmentation: linux.segmentation_offload,
+            receive_ring: linux.receive_ring,
+            receive_offload: linux.receive_offload,
+            interrupt_delay: linux.interrupt_delay,
+            interrupt_packets: linux.interrupt_packets,
+            cpu_per_packet: linux.cpu_per_packet,
+            cpu_per_byte: linux.cpu_per_byte,
             ..Card::ethernet(topology.links[host].condition.rate, Span::from_ps(1))
         };
         let hosts = topology.hosts;
         let (felt_after, lookahead) = lookaheads(topology, card);
-        let sysctl = settings(linux, &spec.transport);
+        let sysctl = settings(linux, &spec.transport)?;
         let host = |number: usize| Host {
             address: HostAddress { address: address_of(HostId(number as u16)), prefix_bits: 8 },
             card: Card { lookahead, ..card(number) },
@@ -95,6 +103,8 @@ impl<'a> LinuxHosts<'a> {
             machine,
             flows,
             control,
+            options: linux.of_flows()?,
+            least_timeout: linux.kernel.get("min_rto_ms").map_or(LEAST_TIMEOUT, |&ms| Span::from_ms(ms)),
             sessions: Sessions::new(hosts, Sizes { around, payload }),
             known: vec![None; flows.len()],
             ended: Vec::new(),
@@ -182,7 +192,7 @@ impl GuestHosts for LinuxHosts<'_> {
             protocol: Protocol::Tcp,
             control: self.control.name().to_owned(),
         };
-        Ok(self.machine.start_flow(&flow, at)?)
+        Ok(self.machine.start_flow_with(&flow, &self.options, at)?)
     }
 
     fn deliver(&mut self, packet: &Packet, mut bytes: Vec<u8>, at: Time) -> Result<(), GuestError> {
@@ -213,7 +223,7 @@ impl GuestHosts for LinuxHosts<'_> {
     }
 
     fn least_timeout(&self) -> Span {
-        LEAST_TIMEOUT
+        self.least_timeout
     }
 }
 
@@ -254,7 +264,7 @@ fn overlay(linux: &LinuxSpec, balancer: &BalancerSpec) -> Bytes {
 }
 
 /// What is set at each host: what the transport says first, then what the spec says itself.
-fn settings(linux: &LinuxSpec, transport: &TransportsSpec) -> Vec<(String, String)> {
+fn settings(linux: &LinuxSpec, transport: &TransportsSpec) -> Result<Vec<(String, String)>, Error> {
     // A run's flows know nothing of those before them, as simulated ones.
     let mut set = vec![("net/ipv4/tcp_no_metrics_save".to_owned(), "1".to_owned())];
     if let TransportsSpec::One(TransportSpec::Tcp(config)) = transport
@@ -262,6 +272,6 @@ fn settings(linux: &LinuxSpec, transport: &TransportsSpec) -> Vec<(String, Strin
     {
         set.push(("net/ipv4/tcp_ecn".to_owned(), "1".to_owned()));
     }
-    set.extend(linux.sysctl.iter().map(|(path, value)| (path.clone(), value.clone())));
-    set
+    set.extend(linux.settings()?);
+    Ok(set)
 }
