@@ -134,3 +134,35 @@ def test_when_either_is_killed_the_other_ends_and_nothing_is_left(tmp_path: Path
         assert process.returncode == -signal.SIGKILL
     assert until(lambda: not any(is_alive(pid) for pid in guests)), "the guests end"
     assert list(tmp_path.iterdir()) == [], "no result, no file"
+
+
+def test_packets_of_simulated_hosts_are_a_table_or_a_file(weft_command: Weft, tmp_path: Path) -> None:
+    changes = ["--set", "traffic.flows=10"]
+    printed = weft_command("packets", EXAMPLE, *changes, "--at", "host0")
+    assert printed.code == 0 and "host0>leaf0" in printed.stdout, printed.stderr
+    for name in ("a.pcapng", "a.parquet", "a.csv"):
+        done = weft_command("packets", EXAMPLE, *changes, "--at", "leaf0", "--out", name)
+        assert done.code == 0, done.stderr
+    assert (tmp_path / "a.pcapng").read_bytes()[:4] == bytes.fromhex("0a0d0d0a")
+    table = pl.read_parquet(tmp_path / "a.parquet")
+    assert table.height > 0 and table["time_us"].is_sorted()
+    assert pl.read_csv(tmp_path / "a.csv").height == table.height
+    for arguments, expected in [
+        (["--at", "hots0"], "did you mean"),
+        ([], "--at is missing"),
+        (["--at", "host0", "--out", "a.txt"], ".pcapng"),
+        (["--at", "host0", "--out", "a.csv"], "--force"),
+    ]:
+        refused = weft_command("packets", EXAMPLE, *changes, *arguments)
+        assert refused.code == 2 and expected in refused.stderr, refused.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "a.parquet", "a.pcapng"]
+
+
+@needs_kernel
+def test_packets_of_linux_hosts_are_the_kernels_own(weft_command: Weft, tmp_path: Path) -> None:
+    changes = ["--set", "traffic.flows=3", "--scheme", "linux+ecmp"]
+    done = weft_command("packets", EXAMPLE, *changes, "--at", "hosts", "--out", "real.pcapng")
+    assert done.code == 0, done.stderr
+    content = (tmp_path / "real.pcapng").read_bytes()
+    # A SYN of Linux: a header of 40 bytes, the largest segment of 1,460, SACK permitted, time stamps.
+    assert bytes.fromhex("020405b40402080a") in content

@@ -1,14 +1,19 @@
 //! The packets that links send, one by one: what a capture at a host or a link would show, of any kind of host.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use arrow_array::RecordBatch;
 use weft_fabric::Captured;
-use weft_packet::{Kind, PacketFlags};
+use weft_linux_hosts::codec::{Body, Ecn, Flags, Ipv4, Packet as IpPacket, Tcp, TcpOption, mark_congestion};
+use weft_linux_hosts::pcapng::{Direction, Trace};
+use weft_packet::{Kind, PacketFlags, SackBlock};
 use weft_topology::Topology;
+use weft_transport::{Protocol, Transports, Visitor};
 use weft_units::Mistake;
 
 use crate::cores::Cores;
+use crate::linux::address_of;
 use crate::results::rows::PacketRow;
 use crate::results::table::Row;
 use crate::run::{Observer, Prepared, RunError, Simulated, Watch};
@@ -30,8 +35,43 @@ impl Prepared {
         at: &[String],
         most: usize,
     ) -> Result<RecordBatch, RunError> {
+        let (captured, _) = self.capture(observer, at, most)?;
+        let rows: Vec<_> = captured.iter().map(|packet| row(&self.fabric.topology, packet)).collect();
+        Ok(PacketRow::table(&rows)?)
+    }
+
+    /// The same as a pcapng file, to be opened in Wireshark: an interface a link. Packets of Linux hosts are what their kernel sent;
+    /// those of simulated hosts are written as IPv4 and TCP with the same fields. What has no place in TCP (credits, packets of load
+    /// balancers) is left out. 128 bytes of each packet are kept.
+    ///
+    /// # Errors
+    /// As [`Self::packets`].
+    pub fn pcapng(&self, observer: Observer<'_>, at: &[String], most: usize) -> Result<Vec<u8>, RunError> {
+        let (captured, links) = self.capture(observer, at, most)?;
+        let mut trace = Trace::new(Vec::new())?;
+        let mut interfaces = BTreeMap::new();
+        for link in links {
+            let name = self.fabric.topology.link_name(link);
+            interfaces.insert(link, trace.interface(&name, Some(SNAP_BYTES))?);
+        }
+        let mss = u64::from(self.payload_bytes());
+        for packet in &captured {
+            if let (Some(bytes), Some(&interface)) = (as_ip(packet, mss), interfaces.get(&packet.link)) {
+                trace.packet(interface, packet.at, Direction::Out, &bytes)?;
+            }
+        }
+        Ok(trace.finish()?)
+    }
+
+    /// What links send, and the links.
+    fn capture(
+        &self,
+        observer: Observer<'_>,
+        at: &[String],
+        most: usize,
+    ) -> Result<(Vec<Captured>, BTreeSet<u32>), RunError> {
         let topology = &self.fabric.topology;
-        let mut links = Vec::new();
+        let mut links = BTreeSet::new();
         for name in at {
             links.extend(links_named(topology, name)?);
         }
@@ -39,18 +79,94 @@ impl Prepared {
         let has_several = |link: u32| has_credits || topology.links[link as usize].classes.is_some();
         if let Some(&link) = links.iter().find(|&&link| has_several(link)) {
             let name = topology.link_name(link);
-            return Err(
-                SpecError::new(format!("{name} has several queues: its packets cannot be listed")).into()
-            );
+            let sentence = format!("{name} has several queues: its packets cannot be listed");
+            return Err(SpecError::new(sentence).into());
         }
-        let watch = Watch { capture: Some((&links, most)), ..Watch::default() };
+        let asked: Vec<u32> = links.iter().copied().collect();
+        let watch = Watch { capture: Some((&asked, most)), ..Watch::default() };
         let Simulated { results, .. } =
             self.simulate(observer, None, watch, Cores::UpTo(NonZeroUsize::MIN))?;
-        let (captured, _) = &results.captured;
-        let rows: Vec<_> = captured.iter().map(|packet| row(topology, packet)).collect();
-        Ok(PacketRow::table(&rows)?)
+        Ok((results.captured.0, links))
+    }
+
+    /// Payload of a full packet of simulated hosts.
+    fn payload_bytes(&self) -> u16 {
+        let asked = self.resolved.spec.transport.with_transports(Payload);
+        asked.unwrap_or(1).max(1)
     }
 }
+
+/// So many bytes of a packet are kept in a pcapng file: all headers.
+const SNAP_BYTES: u32 = 128;
+/// Where simulated flows arrive, and the first port that they come from.
+const PORTS: (u16, u16) = (5_000, 10_000);
+
+/// Asks for the payload of a full packet.
+struct Payload;
+
+impl Visitor for Payload {
+    type Output = u16;
+
+    fn visit<T: Transports + 'static>(self, transports: T) -> u16 {
+        transports.numbered(0).segmentation().mss
+    }
+}
+
+/// A packet as bytes; none if it has no place in TCP.
+fn as_ip(packet: &Captured, mss: u64) -> Option<Vec<u8>> {
+    if let Some(bytes) = &packet.bytes {
+        let mut bytes = bytes.clone();
+        if packet.flags.has(PacketFlags::CE) {
+            mark_congestion(&mut bytes);
+        }
+        return Some(bytes);
+    }
+    let flag = |flag: PacketFlags, bits: Flags| if packet.flags.has(flag) { bits } else { Flags::default() };
+    let sequence = 1u32.wrapping_add((u64::from(packet.segment) * mss) as u32);
+    let (forward, flags, sequence, acknowledgement) = match packet.kind {
+        Kind::Syn => (true, Flags::SYN, 0, 0),
+        Kind::SynAck => (false, Flags::SYN | Flags::ACK, 0, 1),
+        Kind::Data => (true, Flags::ACK | flag(PacketFlags::CWR, Flags::CWR), sequence, 1),
+        Kind::Ack => (false, Flags::ACK | flag(PacketFlags::ECE, Flags::ECE), 1, sequence),
+        _ => return None,
+    };
+    let own = PORTS.1 + (packet.flow.0 % 50_000) as u16;
+    let (source_port, destination_port) = if forward { (own, PORTS.0) } else { (PORTS.0, own) };
+    let block = |block: &SackBlock| {
+        let first = acknowledgement.wrapping_add((u64::from(block.first) * mss) as u32);
+        (first, first.wrapping_add((u64::from(block.count) * mss) as u32))
+    };
+    let sack: Vec<(u32, u32)> = packet.sack.iter().filter(|block| block.count > 0).map(block).collect();
+    let options = if sack.is_empty() {
+        Vec::new()
+    } else {
+        vec![TcpOption::NoOperation, TcpOption::NoOperation, TcpOption::Sack(sack)]
+    };
+    let ip = Ipv4 {
+        ecn: match packet.flags {
+            flags if flags.has(PacketFlags::CE) => Ecn::Congestion,
+            flags if flags.has(PacketFlags::ECT) => Ecn::Capable0,
+            _ => Ecn::NotCapable,
+        },
+        ..Ipv4::new(address_of(packet.src), address_of(packet.dst))
+    };
+    let tcp = Tcp {
+        source_port,
+        destination_port,
+        sequence,
+        acknowledgement,
+        flags,
+        window: u16::MAX,
+        urgent: 0,
+        options,
+    };
+    let payload = vec![0; usize::from(packet.wire_bytes).saturating_sub(HEADERS)];
+    let payload = if packet.kind == Kind::Data { payload.as_slice() } else { &[] };
+    IpPacket { ip, body: Body::Tcp(tcp, payload) }.encode().ok()
+}
+
+/// Bytes of IPv4 and TCP headers without options.
+const HEADERS: usize = 40;
 
 /// The links that a name stands for.
 fn links_named(topology: &Topology, name: &str) -> Result<Vec<u32>, SpecError> {

@@ -78,6 +78,37 @@ fn listing_packets_moves_no_result_and_stops_at_the_most() {
 }
 
 #[test]
+fn a_pcapng_file_has_the_packets_as_ip_with_their_lengths_and_an_interface_a_link() {
+    let prepared = Prepared::new(&small(&[("transport.sack", "true")])).unwrap();
+    let at = ["host0".to_owned()];
+    let file = prepared.pcapng(&mut |_| ControlFlow::Continue(()), &at, 500).unwrap();
+    let table = packets(&[("transport.sack", "true")], &["host0"], 500).unwrap();
+    let bytes = table.column(7).as_primitive::<UInt16Type>();
+    // Blocks of a type, a length, what is in them, and the length again; packets have the type 6, interfaces 1.
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    let (mut at, mut interfaces, mut row) = (0, 0, 0);
+    while at < file.len() {
+        let length = word(at + 4) as usize;
+        assert_eq!(word(at + length - 4) as usize, length);
+        match word(at) {
+            1 => interfaces += 1,
+            6 => {
+                let (kept, whole) = (word(at + 20) as usize, word(at + 24));
+                assert!(kept <= 128);
+                // A SACK option is longer than Weft reckons.
+                assert!(whole >= u32::from(bytes.value(row)), "packet {row}");
+                assert_eq!(file[at + 28], 0x45, "IPv4");
+                assert_eq!(u32::from(u16::from_be_bytes([file[at + 30], file[at + 31]])), whole);
+                row += 1;
+            }
+            _ => {}
+        }
+        at += length;
+    }
+    assert_eq!((interfaces, row), (2, 500));
+}
+
+#[test]
 fn a_name_that_none_has_and_a_port_that_cannot_be_listed_are_refused() {
     let refused = |changes: &[(&str, &str)], at| packets(changes, &[at], 1).unwrap_err().to_string();
     assert!(refused(&[], "hots0").contains("did you mean \"host0\"?"));

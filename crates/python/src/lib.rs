@@ -16,6 +16,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use weft_balance::{ExternalSwitch, SwitchInfo};
 use weft_lab::bench::Subject;
 use weft_lab::observe::Windows;
@@ -236,6 +237,45 @@ fn packets(
     }
 }
 
+/// Run a spec (TOML text) and return the first `most` packets that some links sent as a pcapng file, to be opened in Wireshark.
+///
+/// An interface is a link, and 128 bytes of each packet are kept. The rest is as for `packets`.
+#[pyfunction]
+#[pyo3(signature = (
+    spec: "str", *, base_dir: "str" = PathBuf::from("."),
+    overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
+    progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
+    contender: "str | None" = None, at: "collections.abc.Sequence[str]", most: "int",
+) -> "bytes")]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // A list comes from Python as a whole.
+fn pcapng<'py>(
+    py: Python<'py>,
+    spec: String,
+    base_dir: PathBuf,
+    overrides: Overrides,
+    seed: Option<Bound<'py, PyAny>>,
+    progress: Option<Bound<'py, PyAny>>,
+    origin: String,
+    contender: Option<&str>,
+    at: Vec<String>,
+    most: usize,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let progress = progress.map(Bound::unbind);
+    let failure = Failure::default();
+    let file = guarded(|| {
+        py.detach(|| {
+            let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
+            Prepared::new(&source)?.pcapng(&mut observer, &at, most)
+        })
+        .map_err(|error: RunError| run_error(&error))
+    });
+    match failure.get(py) {
+        Some(error) => Err(error),
+        None => Ok(PyBytes::new(py, &file?)),
+    }
+}
+
 /// Run a spec (TOML text) and return what the load balancer was told, saw, drew and decided at every switch.
 ///
 /// JSON text `{"scheme", "rack_of_host", "switches": [{"switch", "tier", "ports", "neighbour_tiers", "calls", "beyond"}]}`: the calls of a
@@ -409,7 +449,7 @@ mod _core {
     #[pymodule_export]
     use super::{
         Progress, RunResult, SpecError, Table, bench_window, catalog, contenders, measure, measure_memory,
-        model, observe, packets, record, resolve, results_version, run, schema, version,
+        model, observe, packets, pcapng, record, resolve, results_version, run, schema, version,
     };
 
     /// Gives errors that are raised in Python their parts, too.

@@ -1,6 +1,6 @@
 //! The packets that links send, one by one, for links that somebody asks for.
 
-use weft_packet::{FlowId, HostId, Kind, PacketFlags};
+use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags, SackBlock};
 use weft_units::Time;
 
 use super::pool::{PacketIndex, Pool};
@@ -26,12 +26,11 @@ pub struct Captured {
     pub wire_bytes: u16,
     /// Its flags, with the mark of this queue.
     pub flags: PacketFlags,
-    /// The first bytes of what it stands for, if its host is not simulated.
+    /// Its SACK blocks, if it is an acknowledgement; empty ones mean nothing.
+    pub sack: [SackBlock; Packet::SACK_BLOCKS],
+    /// What it stands for, if its host is not simulated: as its host sent it, without marks of queues.
     pub bytes: Option<Vec<u8>>,
 }
-
-/// So many bytes of a packet are kept: all headers that there may be.
-const SNAP: usize = 128;
 
 /// What some links send. They have one queue each.
 pub struct Capture {
@@ -69,7 +68,7 @@ impl Capture {
             self.beyond += 1;
             return;
         }
-        let bytes = pool.frame(index).map(|frame| frame.bytes[..frame.bytes.len().min(SNAP)].to_vec());
+        let bytes = pool.frame(index).map(|frame| frame.bytes.clone());
         let packet = &pool[index];
         self.packets.push(Captured {
             at,
@@ -81,6 +80,7 @@ impl Capture {
             segment: packet.seq,
             wire_bytes: packet.wire_bytes,
             flags: packet.flags,
+            sack: if packet.kind == Kind::Ack { packet.sack_blocks() } else { Default::default() },
             bytes,
         });
     }

@@ -16,7 +16,7 @@ const FIRST: u32 = 0x0a00_0001;
 pub(super) const PORT: u16 = 5_000;
 
 /// The address of a host.
-pub(super) fn address_of(host: HostId) -> Ipv4Addr {
+pub(crate) fn address_of(host: HostId) -> Ipv4Addr {
     Ipv4Addr::from_bits(FIRST + u32::from(host.0))
 }
 

@@ -256,3 +256,18 @@ fn check_transport(transport: &TransportSpec) -> Result<(), Mistake> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guide_lists_every_setting_of_the_kernel() {
+        let page = include_str!("../../../../docs/linux-hosts.md");
+        for knob in KNOBS.iter().filter(|knob| !matches!(knob.place, Place::Multipath(_))) {
+            let Knob { name, least, most, otherwise, doc, .. } = knob;
+            let row = format!("| `{name}` | {least} to {most} | {otherwise} | {doc} |");
+            assert!(page.contains(&row), "docs/linux-hosts.md is to have this row:\n{row}");
+        }
+    }
+}
