@@ -111,7 +111,7 @@ fn flow_row(
         kernel_rto_us: None,
         kernel_cwnd: None,
         kernel_ssthresh: None,
-        kernel_mss: None,
+        kernel_mss_bytes: None,
         kernel_port: None,
     }
 }

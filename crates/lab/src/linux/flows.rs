@@ -41,7 +41,7 @@ impl KernelFlow {
         row.kernel_rto_us = Some(info.rto_us);
         row.kernel_cwnd = Some(info.cwnd);
         row.kernel_ssthresh = Some(info.ssthresh);
-        row.kernel_mss = Some(info.mss);
+        row.kernel_mss_bytes = Some(info.mss);
     }
 }
 

@@ -139,7 +139,7 @@ table! {
     /// likewise: the slow start threshold at the end, in segments
     kernel_ssthresh: Option<u64>, "", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: payload of a full segment
-    kernel_mss: Option<u64>, "B", only "with [Linux hosts](linux-hosts.md)";
+    kernel_mss_bytes: Option<u64>, "B", only "with [Linux hosts](linux-hosts.md)";
     /// the flow's port at its sender
     kernel_port: Option<u16>, "", only "with [Linux hosts](linux-hosts.md)";
 }
