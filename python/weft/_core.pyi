@@ -139,8 +139,26 @@ def packets(
 ) -> Table:
     """Run a spec (TOML text) and return the first `most` packets that some links sent, a row each, by time.
 
-    `at` names links, or hosts and switches, which stand for all links from and to them. The columns are those of `weft tables packets`.
+    `at` names links, or hosts and switches, which stand for all links from and to them, or is "hosts" for the cables of all hosts.
+    Columns: `time_us`, `link`, `flow`, `src`, `dst`, `kind`, `segment`, `bytes`, `ecn_capable`, `marked`, `echo`, `retransmission`.
     The rest is as for `run`.
+    """
+
+def pcapng(
+    spec: str,
+    *,
+    base_dir: str = ...,
+    overrides: collections.abc.Sequence[tuple[str, str]] = ...,
+    seed: int | None = None,
+    progress: collections.abc.Callable[[Progress], None] | None = None,
+    origin: str = ...,
+    contender: str | None = None,
+    at: collections.abc.Sequence[str],
+    most: int,
+) -> bytes:
+    """Run a spec (TOML text) and return the first `most` packets that some links sent as a pcapng file, to be opened in Wireshark.
+
+    An interface is a link, and 128 bytes of each packet are kept. The rest is as for `packets`.
     """
 
 def record(

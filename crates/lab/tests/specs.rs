@@ -170,7 +170,7 @@ fn every_catalog_lists_names_and_documented_parameters() {
 fn the_schema_describes_every_table_of_a_spec() {
     let tables = schema()["properties"].as_object().unwrap();
     let names: Vec<&String> = tables.keys().collect();
-    assert_eq!(names, ["run", "fabric", "traffic", "transport", "balancer"]);
+    assert_eq!(names, ["run", "fabric", "traffic", "hosts", "transport", "balancer"]);
     assert!(tables.values().all(|table| table["description"].is_string()));
 }
 

@@ -199,7 +199,8 @@ fn observe(
 
 /// Run a spec (TOML text) and return the first `most` packets that some links sent, a row each, by time.
 ///
-/// `at` names links, or hosts and switches, which stand for all links from and to them, or is "hosts" for the cables of all hosts. The columns are those of `weft tables packets`.
+/// `at` names links, or hosts and switches, which stand for all links from and to them, or is "hosts" for the cables of all hosts.
+/// Columns: `time_us`, `link`, `flow`, `src`, `dst`, `kind`, `segment`, `bytes`, `ecn_capable`, `marked`, `echo`, `retransmission`.
 /// The rest is as for `run`.
 #[pyfunction]
 #[pyo3(signature = (
