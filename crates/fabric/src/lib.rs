@@ -7,8 +7,8 @@ mod engine;
 
 pub use engine::{
     Around, Captured, Cooperation, Delivery, Ending, FlowRecord, FlowRecords, FlowTrace, Frame, GuestError,
-    GuestHosts, GuestPacket, InputError, LOOK_AHEAD_FROM, LinkDrops, LinkSample, LinkTotals, MOST_ROWS,
-    MemoryUse, Observation, PacketCounts, PathTotal, Progress, Results, Retransmissions, SHARE_FROM, Samples,
-    SchemeCounter, Sharing, Simulation, SimulationInput, Spent, Spool, Status, Undivided, check_parameters,
-    cost_of_a_window,
+    GuestHosts, GuestPacket, HEAD_BYTES, InputError, LOOK_AHEAD_FROM, LinkDrops, LinkSample, LinkTotals,
+    MOST_ROWS, MemoryUse, Observation, PacketCounts, PathTotal, Progress, Results, Retransmissions,
+    SHARE_FROM, Samples, SchemeCounter, Sharing, Simulation, SimulationInput, Spent, Spool, Status,
+    Undivided, check_parameters, cost_of_a_window,
 };

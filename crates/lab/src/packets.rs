@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use arrow_array::RecordBatch;
-use weft_fabric::Captured;
+use weft_fabric::{Captured, HEAD_BYTES};
 use weft_linux_hosts::codec::{Body, Ecn, Flags, Ipv4, Packet as IpPacket, Tcp, TcpOption, mark_congestion};
 use weft_linux_hosts::pcapng::{Direction, Trace};
 use weft_packet::{Kind, PacketFlags, SackBlock};
 use weft_topology::Topology;
-use weft_transport::{Protocol, Transports, Visitor};
+use weft_transport::{Protocol, Segmentation, Transports, TransportsSpec, Visitor};
 use weft_units::Mistake;
 
 use crate::cores::Cores;
-use crate::linux::address_of;
+use crate::linux::{HEADERS, PORT, address_of};
 use crate::results::rows::PacketRow;
 use crate::results::table::Row;
 use crate::run::{Observer, Prepared, RunError, Simulated, Watch};
@@ -52,12 +52,14 @@ impl Prepared {
         let mut interfaces = BTreeMap::new();
         for link in links {
             let name = self.fabric.topology.link_name(link);
-            interfaces.insert(link, trace.interface(&name, Some(SNAP_BYTES))?);
+            interfaces.insert(link, trace.interface(&name, Some(HEAD_BYTES as u32))?);
         }
-        let mss = u64::from(self.payload_bytes());
+        let mss = u64::from(full_packet(&self.resolved.spec.transport).mss);
         for packet in &captured {
-            if let (Some(bytes), Some(&interface)) = (as_ip(packet, mss), interfaces.get(&packet.link)) {
-                trace.packet(interface, packet.at, Direction::Out, &bytes)?;
+            if let (Some((head, length)), Some(&interface)) =
+                (as_ip(packet, mss), interfaces.get(&packet.link))
+            {
+                trace.head(interface, packet.at, Direction::Out, &head, length)?;
             }
         }
         Ok(trace.finish()?)
@@ -88,38 +90,35 @@ impl Prepared {
             self.simulate(observer, None, watch, Cores::UpTo(NonZeroUsize::MIN))?;
         Ok((results.captured.0, links))
     }
+}
 
-    /// Payload of a full packet of simulated hosts.
-    fn payload_bytes(&self) -> u16 {
-        let asked = self.resolved.spec.transport.with_transports(Payload);
-        asked.unwrap_or(1).max(1)
+/// The first port that simulated flows come from.
+const FIRST_PORT: u16 = 10_000;
+
+/// Asks how flows are cut into packets.
+struct AskSegmentation;
+
+impl Visitor for AskSegmentation {
+    type Output = Segmentation;
+
+    fn visit<T: Transports + 'static>(self, transports: T) -> Segmentation {
+        transports.numbered(0).segmentation()
     }
 }
 
-/// So many bytes of a packet are kept in a pcapng file: all headers.
-const SNAP_BYTES: u32 = 128;
-/// Where simulated flows arrive, and the first port that they come from.
-const PORTS: (u16, u16) = (5_000, 10_000);
-
-/// Asks for the payload of a full packet.
-struct Payload;
-
-impl Visitor for Payload {
-    type Output = u16;
-
-    fn visit<T: Transports + 'static>(self, transports: T) -> u16 {
-        transports.numbered(0).segmentation().mss
-    }
+/// How simulated hosts cut flows into packets, with the first transport of the run. Its parameters were found good.
+pub(crate) fn full_packet(transports: &TransportsSpec) -> Segmentation {
+    transports.with_transports(AskSegmentation).unwrap_or(Segmentation { mss: 1, header: HEADERS })
 }
 
-/// A packet as bytes; none if it has no place in TCP.
-fn as_ip(packet: &Captured, mss: u64) -> Option<Vec<u8>> {
-    if let Some(bytes) = &packet.bytes {
-        let mut bytes = bytes.clone();
+/// The first bytes of a packet and its length; none if it has no place in TCP.
+fn as_ip(packet: &Captured, mss: u64) -> Option<(Vec<u8>, usize)> {
+    if let Some((head, length)) = &packet.head {
+        let mut head = head.clone();
         if packet.flags.has(PacketFlags::CE) {
-            mark_congestion(&mut bytes);
+            mark_congestion(&mut head);
         }
-        return Some(bytes);
+        return Some((head, *length));
     }
     let flag = |flag: PacketFlags, bits: Flags| if packet.flags.has(flag) { bits } else { Flags::default() };
     let sequence = 1u32.wrapping_add((u64::from(packet.segment) * mss) as u32);
@@ -130,8 +129,8 @@ fn as_ip(packet: &Captured, mss: u64) -> Option<Vec<u8>> {
         Kind::Ack => (false, Flags::ACK | flag(PacketFlags::ECE, Flags::ECE), 1, sequence),
         _ => return None,
     };
-    let own = PORTS.1 + (packet.flow.0 % 50_000) as u16;
-    let (source_port, destination_port) = if forward { (own, PORTS.0) } else { (PORTS.0, own) };
+    let own = FIRST_PORT + (packet.flow.0 % 50_000) as u16;
+    let (source_port, destination_port) = if forward { (own, PORT) } else { (PORT, own) };
     let block = |block: &SackBlock| {
         let first = acknowledgement.wrapping_add((u64::from(block.first) * mss) as u32);
         (first, first.wrapping_add((u64::from(block.count) * mss) as u32))
@@ -160,13 +159,12 @@ fn as_ip(packet: &Captured, mss: u64) -> Option<Vec<u8>> {
         urgent: 0,
         options,
     };
-    let payload = vec![0; usize::from(packet.wire_bytes).saturating_sub(HEADERS)];
+    let payload = vec![0; usize::from(packet.wire_bytes).saturating_sub(HEADERS.into())];
     let payload = if packet.kind == Kind::Data { payload.as_slice() } else { &[] };
-    IpPacket { ip, body: Body::Tcp(tcp, payload) }.encode().ok()
+    let bytes = IpPacket { ip, body: Body::Tcp(tcp, payload) }.encode().ok()?;
+    let length = bytes.len();
+    Some((bytes, length))
 }
-
-/// Bytes of IPv4 and TCP headers without options.
-const HEADERS: usize = 40;
 
 /// The links that a name stands for.
 fn links_named(topology: &Topology, name: &str) -> Result<Vec<u32>, SpecError> {
@@ -202,26 +200,12 @@ fn row(topology: &Topology, packet: &Captured) -> PacketRow {
         flow: packet.flow.0,
         src: packet.src.0,
         dst: packet.dst.0,
-        kind: kind_name(packet.kind),
+        kind: packet.kind.name(),
         segment: packet.segment,
         bytes: packet.wire_bytes,
         ecn_capable: packet.flags.has(PacketFlags::ECT),
         marked: packet.flags.has(PacketFlags::CE),
         echo: packet.flags.has(PacketFlags::ECE),
         retransmission: packet.flags.has(PacketFlags::RETRANSMISSION),
-    }
-}
-
-const fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Data => "data",
-        Kind::Ack => "ack",
-        Kind::Syn => "syn",
-        Kind::SynAck => "syn-ack",
-        Kind::Credit => "credit",
-        Kind::CreditRequest => "credit-request",
-        Kind::CreditStop => "credit-stop",
-        Kind::Control => "control",
-        Kind::Message => "message",
     }
 }

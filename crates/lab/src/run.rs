@@ -304,7 +304,7 @@ impl Prepared {
     /// The Linux hosts, started, if the spec has any.
     fn linux_hosts(&self) -> Result<Option<LinuxHosts<'_>>, RunError> {
         let spec = &self.resolved.spec;
-        let start = |linux| LinuxHosts::start(linux, spec, &self.fabric.topology, &self.traffic.flows);
+        let start = |linux| LinuxHosts::start(linux, spec, &self.fabric, &self.traffic.flows);
         spec.hosts.linux().map(start).transpose().map_err(|error| RunError::Guests(Box::new(error)))
     }
 

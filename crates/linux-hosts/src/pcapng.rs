@@ -111,10 +111,24 @@ impl<W: Write> Trace<W> {
         direction: Direction,
         packet: &[u8],
     ) -> io::Result<()> {
+        self.head(interface, at, direction, packet, packet.len())
+    }
+
+    /// The same for a packet of `length` bytes of which only the first are at hand.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn head(
+        &mut self,
+        interface: Interface,
+        at: Time,
+        direction: Direction,
+        head: &[u8],
+        length: usize,
+    ) -> io::Result<()> {
         let ns = at.as_ps() / 1_000;
-        let kept = &packet[..packet.len().min(interface.snap_bytes as usize)];
-        for field in [interface.number, (ns >> 32) as u32, ns as u32, kept.len() as u32, packet.len() as u32]
-        {
+        let kept = &head[..head.len().min(interface.snap_bytes as usize)];
+        for field in [interface.number, (ns >> 32) as u32, ns as u32, kept.len() as u32, length as u32] {
             self.block.extend(field.to_le_bytes());
         }
         self.block.extend(kept);

@@ -43,6 +43,21 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Ack => "ack",
+            Self::Syn => "syn",
+            Self::SynAck => "syn-ack",
+            Self::Credit => "credit",
+            Self::CreditRequest => "credit-request",
+            Self::CreditStop => "credit-stop",
+            Self::Control => "control",
+            Self::Message => "message",
+        }
+    }
+
     /// Whether it belongs to a scheme, not to a transport.
     #[inline]
     pub const fn is_of_scheme(self) -> bool {

@@ -155,6 +155,21 @@ fn run(
     }
 }
 
+/// Does a run without the GIL. An exception that `progress` raises, or a signal, ends it and is raised here.
+fn watched<R: Send>(
+    py: Python<'_>,
+    progress: Option<Bound<'_, PyAny>>,
+    run: impl FnOnce(weft_lab::run::Observer<'_>) -> Result<R, RunError> + Send,
+) -> PyResult<R> {
+    let progress = progress.map(Bound::unbind);
+    let failure = Failure::default();
+    let done = guarded(|| {
+        py.detach(|| run(&mut |report: &Report| tell(report, progress.as_ref(), &failure)))
+            .map_err(|error| run_error(&error))
+    });
+    failure.get(py).map_or(done, Err)
+}
+
 /// Run a spec (TOML text) and return what each port of a switch to a switch did in each window of time, a row each.
 ///
 /// Columns: `time_us` (the end of the window), `link`, `tier`, `packets`, `bytes`, `traffic` (what left the queue, as a
@@ -182,19 +197,8 @@ fn observe(
 ) -> PyResult<Table> {
     let source = source(spec, base_dir, overrides, seed, origin, None)?;
     let windows = Windows::parse(window, time_constant).map_err(|error| spec_error(&error))?;
-    let progress = progress.map(Bound::unbind);
-    let failure = Failure::default();
-    let observed = guarded(|| {
-        py.detach(|| {
-            let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
-            Prepared::new(&source)?.observe(&mut observer, windows)
-        })
-        .map_err(|error: RunError| run_error(&error))
-    });
-    match failure.get(py) {
-        Some(error) => Err(error),
-        None => observed.map(Table::from),
-    }
+    let observed = watched(py, progress, |observer| Prepared::new(&source)?.observe(observer, windows));
+    observed.map(Table::from)
 }
 
 /// Run a spec (TOML text) and return the first `most` packets that some links sent, a row each, by time.
@@ -223,19 +227,8 @@ fn packets(
     most: usize,
 ) -> PyResult<Table> {
     let source = source(spec, base_dir, overrides, seed, origin, contender)?;
-    let progress = progress.map(Bound::unbind);
-    let failure = Failure::default();
-    let listed = guarded(|| {
-        py.detach(|| {
-            let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
-            Prepared::new(&source)?.packets(&mut observer, &at, most)
-        })
-        .map_err(|error: RunError| run_error(&error))
-    });
-    match failure.get(py) {
-        Some(error) => Err(error),
-        None => listed.map(Table::from),
-    }
+    let listed = watched(py, progress, |observer| Prepared::new(&source)?.packets(observer, &at, most));
+    listed.map(Table::from)
 }
 
 /// Run a spec (TOML text) and return the first `most` packets that some links sent as a pcapng file, to be opened in Wireshark.
@@ -262,19 +255,8 @@ fn pcapng<'py>(
     most: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let source = source(spec, base_dir, overrides, seed, origin, contender)?;
-    let progress = progress.map(Bound::unbind);
-    let failure = Failure::default();
-    let file = guarded(|| {
-        py.detach(|| {
-            let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
-            Prepared::new(&source)?.pcapng(&mut observer, &at, most)
-        })
-        .map_err(|error: RunError| run_error(&error))
-    });
-    match failure.get(py) {
-        Some(error) => Err(error),
-        None => Ok(PyBytes::new(py, &file?)),
-    }
+    let file = watched(py, progress, |observer| Prepared::new(&source)?.pcapng(observer, &at, most));
+    Ok(PyBytes::new(py, &file?))
 }
 
 /// Run a spec (TOML text) and return what the load balancer was told, saw, drew and decided at every switch.
@@ -301,18 +283,7 @@ fn record(
     most: usize,
 ) -> PyResult<String> {
     let source = source(spec, base_dir, overrides, seed, origin, contender)?;
-    let progress = progress.map(Bound::unbind);
-    let failure = Failure::default();
-    let recorded = guarded(|| {
-        py.detach(|| {
-            let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
-            Prepared::new(&source)?.record(&mut observer, most)
-        })
-        .map_err(|error: RunError| run_error(&error))
-    });
-    if let Some(error) = failure.get(py) {
-        return Err(error);
-    }
+    let recorded = watched(py, progress, |observer| Prepared::new(&source)?.record(observer, most));
     let text = serde_json::to_string(&recorded?);
     text.map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))
 }

@@ -3,7 +3,11 @@
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags, SackBlock};
 use weft_units::Time;
 
+use super::guests::Frame;
 use super::pool::{PacketIndex, Pool};
+
+/// So many bytes of a packet are kept: all headers.
+pub const HEAD_BYTES: usize = 128;
 
 /// A packet that a link sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +32,9 @@ pub struct Captured {
     pub flags: PacketFlags,
     /// Its SACK blocks, if it is an acknowledgement; empty ones mean nothing.
     pub sack: [SackBlock; Packet::SACK_BLOCKS],
-    /// What it stands for, if its host is not simulated: as its host sent it, without marks of queues.
-    pub bytes: Option<Vec<u8>>,
+    /// The first [`HEAD_BYTES`] of what it stands for, and its length, if its host is not simulated: as its host sent it, without
+    /// marks of queues.
+    pub head: Option<(Vec<u8>, usize)>,
 }
 
 /// What some links send. They have one queue each.
@@ -68,7 +73,9 @@ impl Capture {
             self.beyond += 1;
             return;
         }
-        let bytes = pool.frame(index).map(|frame| frame.bytes.clone());
+        let head = pool
+            .frame(index)
+            .map(|Frame { bytes, .. }| (bytes[..bytes.len().min(HEAD_BYTES)].to_vec(), bytes.len()));
         let packet = &pool[index];
         self.packets.push(Captured {
             at,
@@ -81,7 +88,7 @@ impl Capture {
             wire_bytes: packet.wire_bytes,
             flags: packet.flags,
             sack: if packet.kind == Kind::Ack { packet.sack_blocks() } else { Default::default() },
-            bytes,
+            head,
         });
     }
 

@@ -35,7 +35,7 @@ mod switch;
 mod tables;
 mod tracer;
 
-pub use capture::Captured;
+pub use capture::{Captured, HEAD_BYTES};
 pub use deliveries::Delivery;
 pub use guests::{Frame, GuestError, GuestHosts, GuestPacket};
 pub use network::{LinkDrops, PacketCounts};

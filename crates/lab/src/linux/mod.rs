@@ -6,6 +6,6 @@ mod spec;
 mod world;
 
 pub(crate) use flows::{KernelFlow, kernel_warnings};
-pub(crate) use sessions::address_of;
+pub(crate) use sessions::{PORT, address_of};
 pub use spec::{CongestionControl, HostsSpec, LinuxSpec};
-pub(crate) use world::LinuxHosts;
+pub(crate) use world::{HEADERS, LinuxHosts};

@@ -13,7 +13,7 @@ use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags, SackBlock};
 const FIRST: u32 = 0x0a00_0001;
 
 /// Where flows arrive.
-pub(super) const PORT: u16 = 5_000;
+pub(crate) const PORT: u16 = 5_000;
 
 /// The address of a host.
 pub(crate) fn address_of(host: HostId) -> Ipv4Addr {

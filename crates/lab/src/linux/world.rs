@@ -10,18 +10,19 @@ use weft_linux_hosts::{
     Report, Sent, Setup,
 };
 use weft_packet::{FlowId, HostId, Packet, PacketFlags};
-use weft_topology::Topology;
+use weft_topology::{Fabric, LinkSpec, Topology};
 use weft_traffic::Flow;
-use weft_transport::{Profile, TransportSpec, TransportsSpec};
+use weft_transport::{Profile, Segmentation, TransportSpec, TransportsSpec};
 use weft_units::{Bytes, Span, Time};
 
 use super::flows::KernelFlow;
 use super::sessions::{PORT, Sessions, Sizes, address_of, host_of};
 use super::spec::{CongestionControl, LinuxSpec};
+use crate::packets::full_packet;
 use crate::spec::Spec;
 
 /// Bytes of IPv4 and TCP headers without options.
-pub(super) const HEADERS: u16 = 40;
+pub(crate) const HEADERS: u16 = 40;
 /// Bytes of the time stamps in every packet of a connection (RFC 7323, with what pads them).
 const TIMESTAMPS: u16 = 12;
 /// Bytes of the header around a packet, where a load balancer needs one: four bytes of the scheme's bits, two of the
@@ -57,14 +58,14 @@ impl<'a> LinuxHosts<'a> {
     pub fn start(
         linux: &LinuxSpec,
         spec: &Spec,
-        topology: &Topology,
+        Fabric { topology, faults, .. }: &Fabric,
         flows: &'a [Flow],
     ) -> Result<Self, Error> {
         let image = weft_linux_hosts::find()?;
         let control = linux.congestion_control.unwrap_or_else(|| usual_control(&spec.transport));
         let (mss, header) = segmentation(&spec.transport);
         let around = header - HEADERS + overlay(linux, &spec.balancer).as_u64() as u16;
-        let card = |host: usize| Card {
+        let card = |host: &LinkSpec| Card {
             overhead_bytes: u32::from(around + topology.overhead_bytes),
             min_bytes: 0,
             mtu: u32::from(mss + HEADERS),
@@ -76,14 +77,15 @@ impl<'a> LinuxHosts<'a> {
             interrupt_packets: linux.interrupt_packets,
             cpu_per_packet: linux.cpu_per_packet,
             cpu_per_byte: linux.cpu_per_byte,
-            ..Card::ethernet(topology.links[host].condition.rate, Span::from_ps(1))
+            ..Card::ethernet(host.condition.rate, Span::from_ps(1))
         };
         let hosts = topology.hosts;
-        let (felt_after, lookahead) = lookaheads(topology, card);
+        // A fault may make a cable shorter or faster than it is at first.
+        let (felt_after, lookahead) = lookaheads(&topology.at_its_best(faults), card);
         let sysctl = settings(linux, &spec.transport)?;
         let host = |number: usize| Host {
             address: HostAddress { address: address_of(HostId(number as u16)), prefix_bits: 8 },
-            card: Card { lookahead, ..card(number) },
+            card: Card { lookahead, ..card(&topology.links[number]) },
             settings: sysctl.clone(),
         };
         let listener =
@@ -228,12 +230,11 @@ impl GuestHosts for LinuxHosts<'_> {
 }
 
 /// How long what a card begins to send is felt by no switch, and by no other host.
-fn lookaheads(topology: &Topology, card: impl Fn(usize) -> Card) -> (Span, Span) {
-    let least = |span: &dyn Fn(usize) -> Span| (0..topology.hosts).map(span).min().unwrap_or_default();
-    let service = |host: usize| card(host).service(usize::from(HEADERS));
-    let up = least(&|host| topology.links[host].condition.delay + service(host));
-    let down =
-        least(&|host| topology.links[topology.link_to_host[host] as usize].condition.delay + service(host));
+fn lookaheads(topology: &Topology, card: impl Fn(&LinkSpec) -> Card) -> (Span, Span) {
+    let crossing = |link: &LinkSpec| link.condition.delay + card(link).service(usize::from(HEADERS));
+    let least = |links: &mut dyn Iterator<Item = &LinkSpec>| links.map(crossing).min().unwrap_or_default();
+    let up = least(&mut topology.links[..topology.hosts].iter());
+    let down = least(&mut topology.link_to_host.iter().map(|&link| &topology.links[link as usize]));
     // A kernel counts whole nanoseconds.
     (up, (up + down).max(Span::from_ns(1)))
 }
@@ -245,16 +246,16 @@ fn usual_control(transport: &TransportsSpec) -> CongestionControl {
     }
 }
 
-/// Payload and headers of a full packet. A spec that was checked has no other transports.
+/// Payload and headers of a full packet: those of the transport, but that time stamps are one of the payload to the kernel.
 fn segmentation(transport: &TransportsSpec) -> (u16, u16) {
-    let (mss, header, profile) = match transport {
-        TransportsSpec::One(TransportSpec::Tcp(config)) => (config.mss, config.header, config.profile),
-        TransportsSpec::One(TransportSpec::Dctcp(config)) => (config.mss, config.header, config.profile),
-        _ => (Bytes::new(1_460), Bytes::new(HEADERS.into()), Profile::Rfc),
+    let Segmentation { mss, header } = full_packet(transport);
+    let profile = match transport {
+        TransportsSpec::One(TransportSpec::Tcp(config)) => config.profile,
+        TransportsSpec::One(TransportSpec::Dctcp(config)) => config.profile,
+        _ => Profile::Rfc,
     };
-    // Where time stamps are a part of the header, they are not one of the payload.
-    let stamps = profile.timestamps().as_u64().min(header.as_u64().saturating_sub(HEADERS.into()));
-    ((mss.as_u64() + stamps) as u16, (header.as_u64() - stamps) as u16)
+    let stamps = (profile.timestamps().as_u64() as u16).min(header.saturating_sub(HEADERS));
+    (mss + stamps, header - stamps)
 }
 
 /// What the load balancer adds to each packet.

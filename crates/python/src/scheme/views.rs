@@ -59,7 +59,7 @@ impl PacketView {
             scheme: packet.scheme,
             size_bytes: packet.wire_bytes,
             seq: packet.seq,
-            kind: kind_name(packet.kind),
+            kind: packet.kind.name(),
             traffic_class: packet.flags.class().name(),
             is_ack: packet.kind == Kind::Ack,
             is_marked: packet.flags.has(PacketFlags::CE),
@@ -71,20 +71,6 @@ impl PacketView {
     pub const fn write_to(&self, packet: &mut Packet) {
         packet.entropy = self.entropy;
         packet.scheme = self.scheme;
-    }
-}
-
-const fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Data => "data",
-        Kind::Ack => "ack",
-        Kind::Syn => "syn",
-        Kind::SynAck => "syn-ack",
-        Kind::Credit => "credit",
-        Kind::CreditRequest => "credit-request",
-        Kind::CreditStop => "credit-stop",
-        Kind::Control => "control",
-        Kind::Message => "message",
     }
 }
 
