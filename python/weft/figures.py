@@ -5,6 +5,7 @@ Each function takes the runs of each contender by label and returns a Matplotlib
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from weft.curves import link_loads, slowdown_curve
+from weft.output import write_file
 from weft.palette import TIER_COLOURS, looks
 from weft.quantity import time_scale
 from weft.statistics import Estimate, estimate
@@ -139,12 +141,13 @@ def link_load_cdf(groups: Groups) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure; the suffix of the path says how (.png, .pdf, .svg). No date: the same figure, the same bytes."""
+    """Write a figure whole or not at all; the suffix says how (.png, .pdf, .svg). No date: the same bytes each time."""
     undated: dict[str, Any] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
+    kind, content = path.suffix.lower(), BytesIO()
     with mpl.rc_context(_STYLE):
-        figure.savefig(
-            path, bbox_inches="tight" if figure.texts else None, metadata=undated.get(path.suffix.lower(), {})
-        )
+        tight = "tight" if figure.texts else None
+        figure.savefig(content, format=kind.removeprefix("."), bbox_inches=tight, metadata=undated.get(kind, {}))
+    write_file(path, content.getvalue())
 
 
 def _fct_panel(axes: "Axes", groups: Groups, bins: Sequence[BinName], statistic: str, scale: float) -> None:

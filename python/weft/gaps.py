@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from weft import _core
 from weft.errors import SpecError
-from weft.simulation import Overrides, ProgressCallback, override_pairs
-from weft.spec import SpecLike, load_spec
+from weft.packets import packets
+from weft.simulation import Overrides, ProgressCallback
+from weft.spec import SpecLike
 from weft.variant import parse_variants
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ __all__ = ["THRESHOLDS_US", "Gaps", "measure"]
 
 THRESHOLDS_US: Sequence[float] = tuple(base * 10**power for power in range(5) for base in (1.0, 2.0, 5.0))
 """The gaps in microseconds that may begin a flowlet: 1 µs to 50 ms."""
-
-_MOST_PACKETS = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -95,24 +93,10 @@ def measure(
     """
     import polars as pl
 
-    text = load_spec(spec)
-    overrides = override_pairs(set)
     labels = [variant.label for variant in parse_variants(contenders)]
     found = []
     for label in labels:
-        listed = pl.DataFrame(
-            _core.packets(
-                text.text,
-                base_dir=text.base_dir,
-                overrides=overrides,
-                seed=seed,
-                progress=progress,
-                origin=text.origin,
-                contender=label,
-                at=["hosts"],
-                most=_MOST_PACKETS,
-            )
-        )
+        listed = packets(["hosts"], contender=label, spec=spec, set=set, seed=seed, progress=progress)
         gap = (pl.col("time_us") - pl.col("time_us").shift(1).over("flow")).alias("gap_us")
         own = listed.filter(pl.col("kind") == "data").select(
             pl.lit(label).alias("contender"), "flow", "time_us", "bytes", gap

@@ -101,8 +101,8 @@ def _remove_dead(target: Path) -> None:
                 os.close(handle)
 
 
-def write_file(target: Path, text: str) -> None:
-    """Write a text file whole or not at all; replaces an older one."""
+def write_file(target: Path, content: str | bytes) -> None:
+    """Write a file whole or not at all, a text in UTF-8; replaces an older one."""
     target = target.absolute()
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
@@ -110,8 +110,8 @@ def write_file(target: Path, text: str) -> None:
         raise _cannot_write(target, error) from error
     staging = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content.encode() if isinstance(content, str) else content)
         staging.chmod(0o666 & ~_umask())
         staging.replace(target)
     except OSError as error:

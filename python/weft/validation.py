@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from weft import _core
 from weft.comparison import Comparison, compare
 from weft.errors import SpecError
+from weft.packets import packets
 from weft.runs.progress import JobsCallback
-from weft.simulation import Overrides, Result, override_pairs
-from weft.spec import SpecLike, load_spec
+from weft.simulation import Overrides, Result
+from weft.spec import SpecLike
 from weft.summary import LIMITS, SPENT
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ COUNTED = (
     "dropped_segments",
 )
 """The columns of flows that are summed up for both kinds of hosts."""
-
-_MOST_PACKETS = 5_000_000
-"""So many packets are looked at for the first one at which two flows part."""
 
 
 @dataclass(frozen=True)
@@ -218,22 +215,9 @@ def first_parting(
     """
     import polars as pl
 
-    text = load_spec(spec)
-    overrides = override_pairs(set)
     told = []
     for kind in KINDS:
-        listed = pl.DataFrame(
-            _core.packets(
-                text.text,
-                base_dir=text.base_dir,
-                overrides=overrides,
-                seed=seed,
-                origin=text.origin,
-                contender=f"{kind}+{scheme}",
-                at=[f"host{host}"],
-                most=_MOST_PACKETS,
-            )
-        )
+        listed = packets([f"host{host}"], contender=f"{kind}+{scheme}", spec=spec, set=set, seed=seed)
         ours = (pl.col("flow") == flow) & (pl.col("src") == host) & (pl.col("kind") == "data")
         told.append(listed.filter(ours).with_columns(pl.col("time_us") - start_us).to_dicts())
     simulated, real = told

@@ -10,11 +10,12 @@ from weft.cli import options
 from weft.cli.compare import split_schemes
 from weft.cli.console import answers, data, log, print_json
 from weft.cli.tables import new_table
-from weft.errors import OutputError
+from weft.errors import OutputError, SpecError
 from weft.quantity import percent, plain
 
 __all__ = ["register"]
 
+_FIGURES = (".png", ".pdf", ".svg")
 _SHOWN = (10.0, 50.0, 100.0, 500.0, 1_000.0, 10_000.0)
 """The gaps of the table on the terminal, in microseconds."""
 
@@ -34,6 +35,7 @@ def gaps(
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the figure to this file: .png, .pdf or .svg.")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Replace the file in --figure.")] = False,
     json: options.Json = False,
 ) -> None:
     """Measure the gaps between packets of a flow as they leave their host, and the flowlets that these make.
@@ -46,9 +48,14 @@ def gaps(
     - `weft gaps --schemes tcp+ecmp,dctcp+ecmp`
     - `weft gaps examples/linux.toml --schemes simulated+ecmp,linux+ecmp --figure gaps.pdf`
     """
+    from weft.figures import save
     from weft.gaps import measure
     from weft.spec import parse_assignments
 
+    if figure is not None and figure.suffix not in _FIGURES:
+        raise SpecError(f"--figure {figure}: expected a name that ends in {', '.join(_FIGURES)}")
+    if figure is not None and figure.exists() and not force:
+        raise OutputError(f"{figure}: exists already; --force replaces it")
     text = spec if spec is not None else ""
     found = measure(split_schemes(schemes), spec=text, set=parse_assignments(set_ or []), seed=seed)
     if json:
@@ -63,8 +70,5 @@ def gaps(
                 table.add_row(Text(row["contender"]), f"{row['gap_us']:,.0f}", f"{row['flowlets']:,}", size, several)
         data().print(table)
     if figure is not None:
-        try:
-            found.plot().savefig(figure)
-        except (OSError, ValueError) as error:
-            raise OutputError(f"{figure}: cannot be written: {error}") from None
+        save(found.plot(), figure)
         log().print(f"written to {figure}")

@@ -10,6 +10,7 @@ from weft.cli import options
 from weft.cli.console import answers, data, log
 from weft.cli.tables import new_table
 from weft.errors import OutputError, SpecError
+from weft.output import write_file
 
 __all__ = ["register"]
 
@@ -86,13 +87,7 @@ def packets(
 
 
 def _write(out: Path, content: bytes) -> None:
-    partial = out.with_name(f".{out.name}.partial")
-    try:
-        partial.write_bytes(content)
-        partial.replace(out)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise OutputError(f"{out}: cannot be written: {error.strerror}") from None
+    write_file(out, content)
     log().print(f"written to {out}")
 
 

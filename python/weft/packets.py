@@ -1,0 +1,45 @@
+"""The packets that links send, one by one."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from weft import _core
+from weft.simulation import Overrides, ProgressCallback, override_pairs
+from weft.spec import SpecLike, load_spec
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["packets"]
+
+
+def packets(
+    at: Sequence[str],
+    *,
+    contender: str | None = None,
+    spec: SpecLike = "",
+    set: Overrides = (),  # noqa: A002 - the same word as on the command line
+    seed: int | None = None,
+    most: int = 20_000_000,
+    progress: ProgressCallback | None = None,
+) -> "pl.DataFrame":
+    """Run a contender, as `weft.compare` names them, and return what some links sent: a row a packet, by time.
+
+    `at` names links, or hosts and switches, which stand for all links from and to them; `"hosts"` stands for the
+    cables of all hosts, away from them. At most `most` packets, the first ones queued, are kept.
+    """
+    import polars as pl
+
+    text = load_spec(spec)
+    listed = _core.packets(
+        text.text,
+        base_dir=text.base_dir,
+        overrides=override_pairs(set),
+        seed=seed,
+        progress=progress,
+        origin=text.origin,
+        contender=contender,
+        at=at,
+        most=most,
+    )
+    return pl.DataFrame(listed)
