@@ -102,6 +102,16 @@ class Result:
         """The load balancer's own counters: name, value."""
         return self._frame("scheme")
 
+    @property
+    def programs(self) -> "pl.DataFrame":
+        """A row per program on a Linux host: how it ended, and what it wrote; empty without."""
+        return self._frame("programs")
+
+    @property
+    def connections(self) -> "pl.DataFrame":
+        """A row per connection of programs and direction: packets and bytes, sent and arrived; empty without."""
+        return self._frame("connections")
+
     def write(self, directory: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write a result directory; raises `OutputError` if it exists (unless `force`) or cannot be written."""
         from weft.output import staged_directory

@@ -245,6 +245,8 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     state_bytes_per_switch: int
     state_bytes_per_host: int
     warnings: tuple[str, ...]
+    incomplete: tuple[str, ...] = ()
+    """Why the results are incomplete, if they are: a sentence for each program that failed."""
     version: str
     results_version: str
     """Builds with the same one give the same results."""

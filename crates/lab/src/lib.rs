@@ -14,6 +14,7 @@ pub mod linux;
 mod memory;
 pub mod model;
 pub mod observe;
+mod outcome;
 pub mod packets;
 pub mod presets;
 pub mod record;
@@ -27,9 +28,10 @@ pub use bins::{BinSet, bin_sets};
 pub use catalog::catalog;
 pub use cores::{Cores, Decision};
 pub use model::work_out;
+pub use outcome::{Outcome, PacketBalance};
 pub use presets::{Preset, presets};
 pub use results::fingerprint::fingerprint;
-pub use run::{External, Outcome, Prepared, Report, RunError};
+pub use run::{External, Prepared, Report, RunError};
 pub use spec::{
     Contender, Part, Resolved, Spec, SpecError, SpecSource, check_contenders, schema, seed_error, slug,
 };

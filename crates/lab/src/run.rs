@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
 use thiserror::Error;
@@ -20,12 +19,12 @@ use weft_units::{Bytes, Span, Time};
 
 use crate::clock::{OtherThreads, Stopwatch};
 use crate::cores::{Cores, Decision, Manner, decide, whole};
-use crate::linux::{KernelFlow, LinuxHosts, kernel_warnings};
+use crate::linux::{KernelFlow, KernelResults, KnownProgram, LinuxHosts, kernel_warnings};
 use crate::memory::of_machine;
-use crate::results::fingerprint::{combined, fingerprint};
-use crate::results::output::{Content, OutputError, SPEC, SUMMARY, file_of, write_directory};
-use crate::results::parquet::to_parquet;
-use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, SampleRow, TABLES, TraceRow};
+use crate::outcome::{Outcome, PacketBalance};
+use crate::results::rows::{
+    ConnectionRow, CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, ProgramRow, SampleRow, TraceRow,
+};
 use crate::results::spread::Spread;
 use crate::results::stored::{Stored, Writing, spool};
 use crate::results::summary::{Summary, Totals};
@@ -91,44 +90,6 @@ pub struct Prepared {
     pub traffic: Traffic,
 }
 
-/// What a run leaves behind, in memory.
-#[derive(Debug, Clone)]
-pub struct Outcome {
-    /// The resolved spec, as TOML.
-    pub spec: String,
-    /// The run in one object.
-    pub summary: Summary,
-    /// A row a flow: as many as there may be, they are not in memory.
-    pub flows: Stored,
-    /// A row a link.
-    pub links: RecordBatch,
-    /// A row a link and interval in which it was not idle; empty unless the spec asks for samples.
-    pub samples: RecordBatch,
-    /// A row a receiver, kind of flow and interval in which something arrived; empty unless the spec asks for samples.
-    pub deliveries: RecordBatch,
-    /// A row a path; empty unless the spec asks for them.
-    pub paths: RecordBatch,
-    /// A row a traced flow, link and interval; empty unless the spec asks for them.
-    pub traces: RecordBatch,
-    /// A row a counter of the scheme.
-    pub scheme: RecordBatch,
-    /// Packets in the whole fabric, and how many were on links at the end.
-    pub packets: PacketBalance,
-}
-
-/// Where every packet went: `sent` = `delivered` + `dropped` + `in_flight`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PacketBalance {
-    /// Put into a host's queue.
-    pub sent: u64,
-    /// Taken out at a host.
-    pub delivered: u64,
-    /// Dropped or lost anywhere.
-    pub dropped: u64,
-    /// On links and in queues when the run ended.
-    pub in_flight: u64,
-}
-
 /// What the event loop took: without reading the spec, building the fabric, generating the traffic, and the results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Elapsed {
@@ -153,10 +114,8 @@ pub(crate) struct Simulated {
     pub records: FlowRecords,
     /// What it took.
     pub elapsed: Elapsed,
-    /// What the kernel of Linux hosts says of each flow; empty without.
-    pub kernel: Vec<Option<KernelFlow>>,
-    /// Packets of it that belonged to no flow.
-    pub foreign: u64,
+    /// What Linux hosts know; nothing without.
+    pub kernel: KernelResults,
 }
 
 /// Events between two looks at the clock: some milliseconds.
@@ -296,9 +255,8 @@ impl Prepared {
             return Err(RunError::Guests(failure));
         }
         let (results, records) = simulation.finish();
-        let (foreign, kernel) =
-            guests.map_or((0, Vec::new()), |guests| (guests.foreign(), guests.into_flows()));
-        Ok(Simulated { results, records, elapsed, kernel, foreign })
+        let kernel = guests.map(LinuxHosts::finish).unwrap_or_default();
+        Ok(Simulated { results, records, elapsed, kernel })
     }
 
     /// The Linux hosts, started, if the spec has any.
@@ -373,9 +331,9 @@ impl Prepared {
     }
 
     pub(crate) fn outcome(&self, simulated: Simulated, external: Option<&str>) -> Result<Outcome, RunError> {
-        let Simulated { results, records, elapsed, kernel, foreign } = simulated;
+        let Simulated { results, records, elapsed, kernel } = simulated;
         let (spec, results) = (&self.resolved.spec, &results);
-        let (flows, figures) = self.flows(records, &kernel, results.end)?;
+        let (flows, figures) = self.flows(records, &kernel.flows, results.end)?;
         let links = link_rows(&self.fabric.topology, results);
         let names = link_names(&self.fabric.topology);
         let samples = sample_rows(&self.fabric.topology, &names, results);
@@ -396,7 +354,11 @@ impl Prepared {
         summary.paths = Spread::of(&paths);
         summary.warnings.clone_from(&self.fabric.warnings);
         summary.warnings.extend(coarser_samples(spec.run.sample_every, results.samples.every));
-        summary.warnings.extend(kernel_warnings(&kernel, foreign));
+        summary.warnings.extend(kernel_warnings(&kernel.flows, kernel.foreign));
+        summary.incomplete = kernel.programs.iter().filter_map(KnownProgram::failure).collect();
+        let programs: Vec<ProgramRow> = kernel.programs.iter().map(KnownProgram::row).collect();
+        let connections = (0..).zip(&kernel.connections).flat_map(|(number, one)| one.rows(number));
+        let connections: Vec<ConnectionRow> = connections.collect();
         Ok(Outcome {
             spec: text,
             summary,
@@ -407,6 +369,8 @@ impl Prepared {
             paths: PathRow::table(&paths)?,
             traces: TraceRow::table(&traces)?,
             scheme: CounterRow::table(&counters)?,
+            programs: ProgramRow::table(&programs)?,
+            connections: ConnectionRow::table(&connections)?,
             packets: PacketBalance {
                 sent: results.packets.sent,
                 delivered: results.packets.delivered,
@@ -458,68 +422,4 @@ pub(crate) fn scheme_counter(results: &Results, name: &str) -> u64 {
 pub(crate) fn memory_bytes(results: &Results, flows: usize) -> u64 {
     let memory = &results.memory;
     (memory.fabric + memory.per_active_flow * memory.peak_active_flows + memory.per_flow * flows) as u64
-}
-
-impl Outcome {
-    /// Its tables by name, in the order of [`TABLES`], but for that of flows, which is the first.
-    fn other_tables(&self) -> [(&'static str, &RecordBatch); TABLES.len() - 1] {
-        [
-            (LinkRow::TABLE.name, &self.links),
-            (SampleRow::TABLE.name, &self.samples),
-            (DeliveryRow::TABLE.name, &self.deliveries),
-            (PathRow::TABLE.name, &self.paths),
-            (TraceRow::TABLE.name, &self.traces),
-            (CounterRow::TABLE.name, &self.scheme),
-        ]
-    }
-
-    /// A short name for the content of all its tables: see [`crate::fingerprint`].
-    ///
-    /// # Errors
-    /// A temporary file that cannot be read.
-    pub fn fingerprint(&self) -> Result<String, RunError> {
-        let others = self.other_tables().map(|(_, table)| fingerprint(table));
-        Ok(combined([fingerprint(&self.flows.read()?)].into_iter().chain(others)))
-    }
-
-    /// The table with this name, in memory.
-    ///
-    /// # Errors
-    /// A name that none has, and the message names those that there are; or a temporary file that cannot be read.
-    pub fn table(&self, name: &str) -> Result<RecordBatch, RunError> {
-        if name == FlowRow::TABLE.name {
-            return Ok(self.flows.read()?);
-        }
-        let found = self.other_tables().into_iter().find(|(known, _)| *known == name);
-        let found = found.map(|(_, table)| table.clone()).ok_or_else(|| {
-            let known = TABLES.map(|table| table.name);
-            let near = crate::spec::nearest(name, known);
-            let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-            SpecError::new(format!("there is no table {name:?}: allowed are {}{hint}", known.join(", ")))
-        });
-        Ok(found?)
-    }
-
-    /// Writes the result directory: complete or not at all.
-    ///
-    /// # Errors
-    /// As [`write_directory`].
-    pub fn write(&self, directory: &Path, force: bool) -> Result<(), OutputError> {
-        let other = |error: Box<dyn std::error::Error + Send + Sync>| OutputError::Io {
-            path: directory.to_owned(),
-            source: std::io::Error::other(error),
-        };
-        let mut others = Vec::new();
-        for (name, table) in self.other_tables() {
-            others.push((file_of(name), to_parquet(table).map_err(|error| other(Box::new(error)))?));
-        }
-        let summary = self.summary.to_json().map_err(|error| other(Box::new(error)))?;
-        let flows = file_of(FlowRow::TABLE.name);
-        let (spec, summary) = (self.spec.as_bytes(), summary.as_bytes());
-        let others: Vec<(&str, &[u8])> = others.iter().map(|(name, bytes)| (&**name, &**bytes)).collect();
-        let mut files: Vec<(&str, &dyn Content)> = vec![(SPEC, &spec), (&flows, &self.flows)];
-        files.extend(others.iter().map(|(name, bytes)| (*name, bytes as &dyn Content)));
-        files.push((SUMMARY, &summary));
-        write_directory(directory, force, &files)
-    }
 }

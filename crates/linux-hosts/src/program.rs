@@ -27,12 +27,14 @@ impl Program {
     /// in `/tmp`.
     ///
     /// # Errors
-    /// No word, or a quote that does not end.
+    /// No word, a quote that does not end, or as [`Machine::start_program`](crate::Machine::start_program).
     pub fn new(id: u64, host: usize, command: &str) -> Result<Self, Error> {
         let words = shlex::split(command).filter(|words| !words.is_empty());
         let words = words.ok_or_else(|| Error::Untellable { what: command.to_owned() })?;
         let directory = "/tmp".to_owned();
-        Ok(Self { id, host, words, directory, output_limit_bytes: Self::OUTPUT_LIMIT_BYTES })
+        let program = Self { id, host, words, directory, output_limit_bytes: Self::OUTPUT_LIMIT_BYTES };
+        crate::agent::program_line(&program)?;
+        Ok(program)
     }
 }
 

@@ -5,8 +5,14 @@
 //!
 //! The rule of this room: one packet at a time; what its bits mean is for those who write them.
 
+mod flags;
+mod flow;
 mod header;
+mod kind;
 mod place;
 
-pub use header::{Class, FlowId, Kind, Kinds, MessageBody, Packet, PacketFlags, Route, SackBlock};
+pub use flags::{Class, PacketFlags};
+pub use flow::FlowId;
+pub use header::{MessageBody, Packet, Route, SackBlock};
+pub use kind::{Kind, Kinds};
 pub use place::{HostId, Peer, PortId};

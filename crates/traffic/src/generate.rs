@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// No flow starts later, so that what follows a start can be computed without overflow: 100 days.
-const LATEST_START: Time = Time::from_ps(100 * 86_400 * 1_000_000_000_000);
+pub(crate) const LATEST_START: Time = Time::from_ps(100 * 86_400 * 1_000_000_000_000);
 
 /// The flows of the trace or the random ones, and what they amount to.
 #[derive(Default)]
@@ -50,6 +50,7 @@ impl TrafficSpec {
         self.check()?;
         let carriers = &mut Carriers::new(self, labels)?;
         shape.check()?;
+        self.program.iter().enumerate().try_for_each(|(index, program)| program.check(index, shape))?;
         let pairs = if self.draws_pairs() { Some(PairPicker::new(self, shape, seed)?) } else { None };
         let main = match (&self.trace, &pairs) {
             (Some(trace), _) => self.trace_flows(trace, carriers, shape, seed, base_dir)?,
@@ -62,7 +63,9 @@ impl TrafficSpec {
         };
         let mut flows = self.flows_beside(&main.flows, pairs.as_ref(), carriers, (shape, seed))?;
         flows.extend(main.flows);
-        check_total(&flows)?;
+        if !flows.is_empty() || self.program.is_empty() {
+            check_total(&flows)?;
+        }
         carriers.check_used(&flows)?;
         // A stable sort: flows of one instant keep the order that `Traffic::flows` promises.
         flows.sort_by_key(|flow| flow.start);

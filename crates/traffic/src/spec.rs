@@ -6,10 +6,10 @@ use weft_units::{Bytes, Span};
 
 use crate::{
     ClassSpec, DeadlineSpec, HostRange, IncastSpec, LoadOf, LongLivedSpec, MAX_FLOW_BYTES, Pairs,
-    TrafficError,
+    ProgramSpec, TrafficError,
 };
 
-/// Which bytes go where, and when: random flows or a trace, and beside them incasts and long-lived flows. Each part is
+/// Which bytes go where, and when: random flows or a trace, and beside them incasts, long-lived flows and programs. Each part is
 /// optional; at least one must be there.
 ///
 /// Random flows are those that `workload` (or `size`) and `load` ask for. They arrive as one Poisson process over the
@@ -71,6 +71,9 @@ pub struct TrafficSpec {
     /// Flows that never end, beside the rest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub long_lived: Vec<LongLivedSpec>,
+    /// Programs that run on Linux hosts, beside flows or alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub program: Vec<ProgramSpec>,
 }
 
 impl TrafficSpec {
@@ -108,9 +111,10 @@ impl TrafficSpec {
             && self.trace.is_none()
             && self.incast.is_empty()
             && self.long_lived.is_empty()
+            && self.program.is_empty()
         {
             let reason = "give traffic.workload (or size) with traffic.load, traffic.trace, or a table of \
-                          traffic.incast or traffic.long_lived";
+                          traffic.incast, traffic.long_lived or traffic.program";
             return Err(TrafficError::NoFlows { reason: reason.to_owned() });
         }
         self.check_groups_are_used()
@@ -210,7 +214,12 @@ mod tests {
     #[test]
     fn every_key_is_described_in_the_schema() {
         let schema = serde_json::to_value(schemars::schema_for!(TrafficSpec)).unwrap();
-        let tables = ["/properties", "/$defs/IncastSpec/properties", "/$defs/LongLivedSpec/properties"];
+        let tables = [
+            "/properties",
+            "/$defs/IncastSpec/properties",
+            "/$defs/LongLivedSpec/properties",
+            "/$defs/ProgramSpec/properties",
+        ];
         for table in tables {
             for (key, value) in schema.pointer(table).unwrap().as_object().unwrap() {
                 assert!(value.get("description").is_some(), "{table}/{key} has no description");

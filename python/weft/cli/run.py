@@ -5,9 +5,9 @@ import time
 import typer
 
 from weft.cli import options
-from weft.cli.console import answers, data, log, print_json
+from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
 from weft.cli.progress import show_progress
-from weft.cli.tables import print_load_sharing, print_summary
+from weft.cli.tables import print_load_sharing, print_programs, print_summary
 from weft.errors import SpecError
 
 __all__ = ["register"]
@@ -34,7 +34,8 @@ def run(
     """Run one simulation and print what came out.
 
     With `--out`, the directory gets `spec.toml` (everything that is needed to run it again), `summary.json`
-    and the tables `flows`, `links`, `samples`, `deliveries`, `paths`, `traces` and `scheme` as Parquet.
+    and the tables `flows`, `links`, `samples`, `deliveries`, `paths`, `traces`, `scheme`, `programs` and `connections`
+    as Parquet. If a program of the traffic fails, the results are written, marked as incomplete; the exit code is 3.
 
     **Examples**
 
@@ -85,5 +86,10 @@ def run(
         print_summary(data(), result.summary)
         if result.load_sharing is not None:
             print_load_sharing(data(), result.load_sharing)
+        if not result.programs.is_empty():
+            print_programs(data(), result.programs)
     if out is not None:
         log().print(f"written to {out}")
+    if result.summary.incomplete:
+        log().print(f"the results are incomplete: {'; '.join(result.summary.incomplete)}", style="red")
+        raise typer.Exit(EXIT_SOME_FAILED)

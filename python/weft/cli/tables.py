@@ -1,6 +1,7 @@
 """Tables on the terminal."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 from rich import box
@@ -8,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from weft.cli.console import one_line
 from weft.comparison import Comparison
 from weft.load_sharing import LoadSharing
 from weft.metrics import METRICS, Metric, best_labels, bin_metrics
@@ -15,7 +17,18 @@ from weft.quantity import estimate_text, percent, plain, rate_scale, time_scale,
 from weft.statistics import estimate
 from weft.summary import BINS, Summary
 
-__all__ = ["in_parts", "new_table", "print_comparison", "print_load_sharing", "print_summary", "stacked"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "in_parts",
+    "new_table",
+    "print_comparison",
+    "print_load_sharing",
+    "print_programs",
+    "print_summary",
+    "stacked",
+]
 
 
 def new_table(*titles: str, left: Sequence[str] = (), title: str | None = None) -> Table:
@@ -151,6 +164,24 @@ def print_load_sharing(console: Console, shares: LoadSharing) -> None:
         else f"mean {percent(shares.mean)}, p99 {percent(shares.p99)} over {shares.slots:,} slots"
     )
     console.print(f"load sharing accuracy of uplinks: {accuracy}, {shares.idle:,} with an idle uplink")
+
+
+def print_programs(console: Console, programs: "pl.DataFrame") -> None:
+    """Print how each program of the traffic ended, a line each, with the last line that it wrote."""
+    table = new_table("program", "host", "command", "outcome", "from (ms)", "to (ms)", "its last line",
+        left=("command", "outcome", "its last line"),
+    )  # fmt: skip
+    for row in programs.iter_rows(named=True):
+        ends = (None if row[key] is None else row[key] / 1000.0 for key in ("start_us", "end_us"))
+        code = "" if not row["exit_code"] else f" with {row['exit_code']}"
+        said = (row["output"].strip() or row["errors"].strip()).splitlines()
+        words = (row["command"], f"{row['outcome']}{code}", *map(_cell, ends), said[-1] if said else "")
+        table.add_row(str(row["program"]), str(row["host"]), *(Text(_short(one_line(word))) for word in words))
+    console.print(table)
+
+
+def _short(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _cell(value: float | None) -> str:

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft.metrics import METRICS, MORE_METRICS, bin_metrics
+from weft.quantity import plain
 from weft.report import over_time, replay
 from weft.report.cells import FLOW_COLUMNS, cell, size_steps
 from weft.report.page import ResultsPage
 from weft.report.payload import curve_points, payload
 from weft.report.sizes import sizes_of
-from weft.report.tables import metric_table, sizes_note
+from weft.report.tables import Cell, Head, Row, Table, metric_table, sizes_note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from weft.comparison import Comparison
     from weft.metrics import Metric
-    from weft.report.tables import Table
 
 __all__ = ["render"]
 
@@ -78,7 +78,25 @@ def _subtitle(comparison: "Comparison") -> str:
 def _more_tables(comparison: "Comparison") -> "dict[str, Table]":
     found = {f"Flows of {sizes}": bin_metrics(place) for place, sizes in enumerate(comparison.size_bins)}
     found["Reordering, duplicates, throughput, deadlines, state"] = MORE_METRICS
-    return {title: _table(comparison, metrics) for title, metrics in found.items()}
+    tables = {title: _table(comparison, metrics) for title, metrics in found.items()}
+    programs = _programs(comparison)
+    return tables | {"Programs": programs} if programs.rows else tables
+
+
+def _programs(comparison: "Comparison") -> "Table":
+    """A row a program of each run: how it ended."""
+    rows = []
+    for label, runs in comparison.groups.items():
+        for run in runs:
+            for one in run.programs.iter_rows(named=True):
+                times = [None if one[key] is None else one[key] / 1000.0 for key in ("start_us", "end_us")]
+                code = "" if one["exit_code"] is None else str(one["exit_code"])
+                cells = [Cell(one["outcome"], one["outcome"], ""), Cell(code, code, "")]
+                cells += [Cell("", "-", "") if time is None else Cell(repr(time), plain(time), "") for time in times]
+                fields = (str(run.summary.seed), str(one["program"]), str(one["host"]), one["command"])
+                rows.append(Row(fields, label, cells))
+    heads = [Head("seed"), Head("program"), Head("host"), Head("command"), Head("scheme")]
+    return Table([*heads, Head("outcome"), Head("exit code"), Head("from", "ms"), Head("to", "ms")], rows)
 
 
 def _table(comparison: "Comparison", metrics: "Sequence[Metric]") -> "Table":

@@ -202,6 +202,8 @@ def _done(run: Run, tell: Callable[[_core.Progress], None], cores: int) -> Resul
     result = run_text(run.spec, overrides=threads, balancer=balancer, progress=tell, jobs=cores)
     if result.summary.spec_hash != run.spec_hash:
         raise SpecError("a file that the spec names is not here what it was when the runs were planned")
+    if result.summary.incomplete:
+        raise SpecError("; ".join(result.summary.incomplete))
     return result
 
 

@@ -251,7 +251,12 @@ impl<'a, T: Transports> Group<'a, T> {
     #[cold]
     pub(super) fn flow_ended(&mut self) {
         self.finished += 1;
-        if self.finished == self.last {
+        self.end_if_over();
+    }
+
+    /// The run ends now, if nothing goes on that it waits for.
+    pub(super) fn end_if_over(&mut self) {
+        if self.finished == self.last && self.guests.as_ref().is_none_or(|guests| !guests.is_busy()) {
             self.network.events.end_at(self.network.now);
         }
     }
@@ -282,6 +287,9 @@ impl<'a, T: Transports> Group<'a, T> {
             }
             EventKind::EdgeSender | EventKind::EdgeReceiver => {
                 let side = if kind == EventKind::EdgeSender { Side::Sender } else { Side::Receiver };
+                if flow.connection().is_some() {
+                    return self.connection_edge_timer(side, flow);
+                }
                 let host = plan.host(flow, side);
                 !self.guest_edge_timer(plan, side, flow)
                     && at_host!(self, plan, host, |host, here| host.edge_timer(plan, side, flow, here))

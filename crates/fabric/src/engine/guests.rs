@@ -15,7 +15,7 @@ use weft_units::{Span, Time};
 
 use super::event_set::{EventKey, EventKind};
 use super::group::Group;
-use super::host::{GuestFlow, Here, Nic, Plan, Side};
+use super::host::{GuestConnections, GuestFlow, Here, Nic, Plan, Side};
 
 /// Why guests do not go on.
 pub type GuestError = Box<dyn Error + Send + Sync>;
@@ -31,6 +31,8 @@ pub struct Frame {
     pub acknowledged: u64,
     /// The hash of its five-tuple, where it is not that of its flow.
     pub entropy: Option<u32>,
+    /// Whether its host sends no more of its connection, where that is no flow.
+    pub ends: bool,
 }
 
 /// A packet that a guest begins to send.
@@ -38,7 +40,7 @@ pub struct Frame {
 pub struct GuestPacket {
     /// When its first bit leaves the host. From one host, no packet begins before the one before it has left.
     pub begins: Time,
-    /// Its fields for switches: flow, ends, kind, segment, size, marks. The engine sets the others.
+    /// Its fields for switches: flow or connection, ends, kind, segment, size, marks. The engine sets the others.
     pub packet: Packet,
     /// The packet itself.
     pub frame: Frame,
@@ -74,6 +76,16 @@ pub trait GuestHosts: Send {
     /// They are gone.
     fn advance(&mut self, until: Time, sent: &mut Vec<GuestPacket>) -> Result<Time, GuestError>;
 
+    /// Whether something goes on inside that the run is to wait for, beside flows.
+    fn is_busy(&self) -> bool {
+        false
+    }
+
+    /// When the last of that begins.
+    fn last_start(&self) -> Time {
+        Time::ZERO
+    }
+
     /// The flows whose sending ends are done since this was last asked.
     fn take_ended(&mut self) -> Vec<FlowId>;
 
@@ -82,7 +94,7 @@ pub trait GuestHosts: Send {
 }
 
 /// Values in places that are used again.
-struct Places<V> {
+pub(super) struct Places<V> {
     places: Vec<Option<V>>,
     free: Vec<u32>,
 }
@@ -92,7 +104,7 @@ impl<V> Places<V> {
         Self { places: Vec::new(), free: Vec::new() }
     }
 
-    fn put(&mut self, value: V) -> u32 {
+    pub(super) fn put(&mut self, value: V) -> u32 {
         if let Some(place) = self.free.pop() {
             self.places[place as usize] = Some(value);
             return place;
@@ -101,7 +113,7 @@ impl<V> Places<V> {
         (self.places.len() - 1) as u32
     }
 
-    fn take(&mut self, place: u32) -> Option<V> {
+    pub(super) fn take(&mut self, place: u32) -> Option<V> {
         let value = self.places.get_mut(place as usize)?.take();
         if value.is_some() {
             self.free.push(place);
@@ -124,7 +136,9 @@ pub struct Guests<'a> {
     /// What a card begins to send later than now.
     waiting: Places<GuestPacket>,
     /// What packets are that an edge scheme has now: [`Packet::next`] names the place.
-    inside: Places<Frame>,
+    pub(super) inside: Places<Frame>,
+    /// What belongs to no flow.
+    pub(super) connections: GuestConnections,
     sent: Vec<GuestPacket>,
     failure: Option<GuestError>,
 }
@@ -143,6 +157,7 @@ impl<'a> Guests<'a> {
             flows: (0..flows).map(|_| None).collect(),
             waiting: Places::new(),
             inside: Places::new(),
+            connections: GuestConnections::default(),
             sent: Vec::new(),
             failure: None,
         }
@@ -157,6 +172,11 @@ impl<'a> Guests<'a> {
     /// Whether this host is one of them.
     pub fn has(&self, host: HostId) -> bool {
         self.hosts.has(host)
+    }
+
+    /// Whether something goes on inside that the run is to wait for, beside flows.
+    pub fn is_busy(&self) -> bool {
+        self.hosts.is_busy()
     }
 
     /// Whether nothing will ever happen inside again.
@@ -180,7 +200,7 @@ impl<'a> Guests<'a> {
         }
     }
 
-    fn deliver(&mut self, packet: &Packet, frame: Frame, at: Time) {
+    pub(super) fn deliver(&mut self, packet: &Packet, frame: Frame, at: Time) {
         let delivered = self.hosts.deliver(packet, frame.bytes, at);
         self.note(delivered);
     }
@@ -229,11 +249,16 @@ impl<'a, T: Transports> Group<'a, T> {
             if limit <= horizon && guests.reached >= limit.0 {
                 break;
             }
+            let was_busy = guests.is_busy();
             let sent = guests.advance(next);
             let ended = guests.hosts.take_ended();
+            let rests = was_busy && !guests.is_busy();
             self.take_sent(plan, sent);
             for flow in ended {
                 self.guest_flow_ended(plan, flow);
+            }
+            if rests {
+                self.end_if_over();
             }
         }
         done
@@ -241,7 +266,9 @@ impl<'a, T: Transports> Group<'a, T> {
 
     /// Whether the run is: with its last flow, or because the guests are gone.
     fn is_over(&self) -> bool {
-        self.finished == self.last || self.guests.as_ref().is_none_or(|guests| guests.failure.is_some())
+        self.guests
+            .as_ref()
+            .is_none_or(|guests| guests.failure.is_some() || self.finished == self.last && !guests.is_busy())
     }
 
     /// Takes what guests begin to send. It waits for its time; but if the fabric is ahead of that, it is sent as of then.
@@ -271,7 +298,11 @@ impl<'a, T: Transports> Group<'a, T> {
         }
     }
 
-    fn send_guest(&mut self, plan: &Plan<'a, T>, GuestPacket { mut packet, frame, .. }: GuestPacket) {
+    fn send_guest(&mut self, plan: &Plan<'a, T>, guest: GuestPacket) {
+        if guest.packet.flow.connection().is_some() {
+            return self.send_of_connection(guest);
+        }
+        let GuestPacket { mut packet, frame, .. } = guest;
         let Some(guests) = self.guests.as_deref_mut() else { return };
         at_guest!(self, guests, packet.src, packet.flow, |flow, host, here| {
             flow.sends(host, &mut packet, &frame, plan, here);
@@ -293,6 +324,9 @@ impl<'a, T: Transports> Group<'a, T> {
     /// A packet reached a guest: by way of the edge scheme, if there is one that wants to see it.
     pub fn receive_at_guest(&mut self, plan: &Plan<'a, T>, mut packet: Packet, frame: Option<Frame>) {
         let (Some(guests), Some(frame)) = (self.guests.as_deref_mut(), frame) else { return };
+        if packet.flow.connection().is_some() {
+            return self.receive_of_connection(packet, frame);
+        }
         if self.common.hooks.receiving {
             packet.next = guests.inside.put(frame);
             let passed = at_guest!(self, guests, packet.dst, packet.flow, |flow, host, here| {

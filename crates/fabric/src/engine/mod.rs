@@ -3,6 +3,7 @@
 mod admission;
 mod ahead;
 mod capture;
+mod connections;
 mod copies;
 mod deliveries;
 mod departures;

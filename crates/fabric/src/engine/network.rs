@@ -419,6 +419,7 @@ impl Network<'_> {
         drop(self.pool.take_frame(index));
         let packet = self.pool.remove(index);
         match packet.kind {
+            Kind::Data if packet.flow.connection().is_some() => {}
             Kind::Data => self.dropped.push(Dropped::new(&packet, self.now)),
             Kind::Message | Kind::CreditRequest => drop(self.contents_of(&packet)),
             Kind::Credit => self.counts.credits_dropped += 1,

@@ -46,6 +46,8 @@ pub struct Engine<'a, T: Transports> {
     faults: &'a [FaultEvent],
     reroute_after: Span,
     finite: usize,
+    /// Whether guests began with something that the run waits for, beside flows.
+    waits_for_guests: bool,
     /// Nothing happens after this instant: the time limit, or when the last flow that can end has ended.
     last_instant: Time,
     ending: Option<Ending>,
@@ -151,9 +153,13 @@ impl<'a, T: Transports> Engine<'a, T> {
         self.groups.iter_mut().map(inner)
     }
 
-    /// Whether every flow that can end has ended. Never, where none can.
+    /// Whether every flow that can end has ended, and what else the run waits for. Never, where there is neither.
     fn is_done(&mut self) -> bool {
-        self.finite > 0 && self.groups_mut().map(|group| group.finished).sum::<usize>() == self.finite
+        let finite = self.finite;
+        let is_busy = |group: &mut Group<'a, T>| group.guests.as_ref().is_some_and(|guests| guests.is_busy());
+        (finite > 0 || self.waits_for_guests)
+            && self.groups_mut().map(|group| group.finished).sum::<usize>() == finite
+            && !self.groups_mut().any(is_busy)
     }
 
     /// Why the guests are gone, if they are: then nothing goes on.

@@ -53,7 +53,10 @@ impl Tracer {
     /// A packet is about to be queued on a link of a switch.
     pub fn note(&mut self, packet: &Packet, link: u32, now: Time) {
         let flow = packet.flow.0 % self.total;
-        if packet.kind != Kind::Data || self.flows.binary_search(&flow).is_err() {
+        if packet.kind != Kind::Data
+            || packet.flow.connection().is_some()
+            || self.flows.binary_search(&flow).is_err()
+        {
             return;
         }
         let interval = now.as_ps() / self.every.as_ps().max(1);

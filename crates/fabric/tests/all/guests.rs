@@ -93,7 +93,8 @@ impl<'a> Toy<'a> {
         let wire = Bytes::new(u64::from(bytes + self.fabric.topology.overhead_bytes));
         self.busy[src.index()] =
             begins + self.fabric.topology.links[src.index()].condition.rate.service(wire);
-        let frame = Frame { bytes: vec![u8::from(is_data)], payload, acknowledged, entropy: None };
+        let frame =
+            Frame { bytes: vec![u8::from(is_data)], payload, acknowledged, entropy: None, ends: false };
         sent.push(GuestPacket { begins, packet, frame });
     }
 

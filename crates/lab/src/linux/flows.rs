@@ -59,7 +59,7 @@ pub(crate) fn kernel_warnings(flows: &[Option<KernelFlow>], foreign: u64) -> Vec
     }
     if foreign > 0 {
         warnings.push(format!(
-            "hosts: the kernel sent {foreign} packets that belong to no flow; they went nowhere"
+            "hosts: the kernel sent {foreign} packets to addresses that no host has; they went nowhere"
         ));
     }
     warnings

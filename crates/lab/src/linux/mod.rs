@@ -1,11 +1,15 @@
 //! Linux hosts in a run: what a spec says of them, and the world between their kernel and the fabric.
 
+mod connections;
 mod flows;
+mod numbering;
+mod programs;
 mod sessions;
 mod spec;
 mod world;
 
 pub(crate) use flows::{KernelFlow, kernel_warnings};
+pub(crate) use programs::{KnownProgram, check_programs};
 pub(crate) use sessions::{PORT, address_of};
 pub use spec::{CongestionControl, HostsSpec, LinuxSpec};
-pub(crate) use world::{HEADERS, LinuxHosts};
+pub(crate) use world::{HEADERS, KernelResults, LinuxHosts};

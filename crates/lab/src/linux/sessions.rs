@@ -1,6 +1,6 @@
 //! Which flow a packet of the kernel belongs to, and which bytes of it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
@@ -8,6 +8,9 @@ use weft_fabric::{Frame, GuestPacket};
 use weft_linux_hosts::Sent;
 use weft_linux_hosts::codec::{Body, Ecn, Flags, Ipv4, Packet as IpPacket, Tcp, TcpOption};
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags, SackBlock};
+
+use super::connections::{Connection, Connections};
+use super::numbering::Numbering;
 
 /// The first address; hosts follow in their order.
 const FIRST: u32 = 0x0a00_0001;
@@ -27,29 +30,18 @@ pub(super) fn host_of(address: Ipv4Addr, hosts: usize) -> Option<HostId> {
 }
 
 /// One end of a connection: host and port.
-type End = (HostId, u16);
+pub(super) type End = (HostId, u16);
 
 /// A connection that carries one flow, from where it begins to the other end.
 #[derive(Debug)]
 struct Session {
     flow: FlowId,
     size: u64,
-    /// The sequence number of the flow's first byte; none before the SYN.
-    first: Option<u32>,
-    /// The highest byte of the flow seen so far, sent or acknowledged: what the sequence number's 32 bits are counted from.
-    near: u64,
+    /// The first is that of the flow's first byte.
+    numbers: Numbering,
 }
 
 impl Session {
-    /// The byte of the flow with this sequence number.
-    fn byte(&mut self, sequence: u32) -> Option<u64> {
-        let offset = sequence.wrapping_sub(self.first?);
-        let ahead = i64::from(offset.wrapping_sub(self.near as u32).cast_signed());
-        let byte = self.near.checked_add_signed(ahead)?;
-        self.near = self.near.max(byte);
-        Some(byte)
-    }
-
     /// As many bytes of the flow as there are: FIN takes a number, too.
     fn cut(&self, byte: u64) -> u64 {
         if self.size == 0 { byte } else { byte.min(self.size) }
@@ -71,29 +63,45 @@ pub(super) struct Sessions {
     hosts: usize,
     sizes: Sizes,
     by_ends: BTreeMap<(End, End), Session>,
-    /// Flows that have been started and sent nothing yet, with their sizes: in the order of their starts, by host and host.
-    expected: BTreeMap<(HostId, HostId), VecDeque<(FlowId, u64)>>,
-    /// Packets that belong to no flow: they go nowhere.
+    /// Flows that have been started and sent nothing yet, with their sizes.
+    expected: BTreeMap<(End, End), (FlowId, u64)>,
+    /// What belongs to no flow.
+    others: Connections,
+    /// Packets to nobody: they go nowhere.
     pub foreign: u64,
 }
 
 impl Sessions {
-    pub fn new(hosts: usize, sizes: Sizes) -> Self {
-        Self { hosts, sizes, by_ends: BTreeMap::new(), expected: BTreeMap::new(), foreign: 0 }
+    pub fn new(hosts: usize, sizes: Sizes, hash_key: u64) -> Self {
+        Self {
+            hosts,
+            sizes,
+            by_ends: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            others: Connections::new(hosts, sizes, hash_key),
+            foreign: 0,
+        }
     }
 
-    /// A flow starts between these hosts; the kernel chooses its port. Flows between two hosts begin in the order in which they
-    /// were started, so the first SYN is of the first of them.
-    pub fn expect(&mut self, from: HostId, to: HostId, flow: FlowId, size: u64) {
-        self.expected.entry((from, to)).or_default().push_back((flow, size));
+    /// A flow begins by this port of its host, which its kernel chose.
+    pub fn expect(&mut self, from: End, to: HostId, flow: FlowId, size: u64) {
+        self.expected.insert((from, (to, PORT)), (flow, size));
+    }
+
+    /// A packet that belongs to no flow arrived.
+    pub fn note_delivery(&mut self, packet: &Packet) {
+        self.others.note_delivery(packet);
+    }
+
+    /// What belonged to no flow.
+    pub fn into_others(self) -> Vec<Connection> {
+        self.others.into_all()
     }
 
     /// A connection begins, if a flow is expected there.
     fn open(&mut self, from: End, to: End) {
-        if to.1 == PORT
-            && let Some((flow, size)) = self.expected.get_mut(&(from.0, to.0)).and_then(VecDeque::pop_front)
-        {
-            self.by_ends.insert((from, to), Session { flow, size, first: None, near: 0 });
+        if let Some((flow, size)) = self.expected.remove(&(from, to)) {
+            self.by_ends.insert((from, to), Session { flow, size, numbers: Numbering::default() });
         }
     }
 
@@ -102,14 +110,14 @@ impl Sessions {
         self.by_ends.get(&(from, to)).map(|session| session.flow)
     }
 
-    /// What a packet of a host is to the fabric. None, and counted, for one that belongs to no flow.
+    /// What a packet of a host is to the fabric. None, and counted, for one that goes to none of its hosts.
     pub fn read(&mut self, from: HostId, sent: Sent) -> Option<GuestPacket> {
-        let read = self.understand(from, &sent.packet);
-        let Some((packet, payload, acknowledged)) = read else {
-            self.foreign += 1;
-            return None;
+        let Some((packet, payload, acknowledged)) = self.understand(from, &sent.packet) else {
+            let other = self.others.read(from, sent);
+            self.foreign += u64::from(other.is_none());
+            return other;
         };
-        let frame = Frame { bytes: sent.packet, payload, acknowledged, entropy: None };
+        let frame = Frame { bytes: sent.packet, payload, acknowledged, ..Frame::default() };
         Some(GuestPacket { begins: sent.begins, packet, frame })
     }
 
@@ -139,10 +147,10 @@ impl Sessions {
         let segment = |byte: u64| (byte / u64::from(sizes.payload)) as u32;
         if is_forward {
             if tcp.flags.contains(Flags::SYN) {
-                session.first = Some(tcp.sequence.wrapping_add(1));
+                session.numbers.begin(tcp.sequence.wrapping_add(1));
                 return Some((packet, 0..0, 0));
             }
-            let first = session.byte(tcp.sequence)?;
+            let first = session.numbers.byte(tcp.sequence)?;
             let end = first.checked_add(payload.len() as u64)?;
             packet.seq = segment(first);
             packet.flags =
@@ -152,36 +160,41 @@ impl Sessions {
         if packet.kind == Kind::SynAck {
             return Some((packet, 0..0, 0));
         }
-        let acknowledged = session.byte(tcp.acknowledgement).map_or(0, |byte| session.cut(byte));
+        let acknowledged = session.numbers.byte(tcp.acknowledgement).map_or(0, |byte| session.cut(byte));
         packet.seq = segment(acknowledged + u64::from(sizes.payload) - 1);
         if packet.kind == Kind::Ack {
-            packet.set_sack_blocks(sack_blocks(&tcp, session, acknowledged, sizes.payload));
+            packet.set_sack_blocks(sack_blocks(&tcp, &mut session.numbers, acknowledged, sizes.payload));
         }
         Some((packet, 0..0, acknowledged))
     }
 }
 
-const fn kind_of(tcp: &Tcp, payload: &[u8]) -> Kind {
+pub(super) const fn kind_of(tcp: &Tcp, payload: &[u8]) -> Kind {
     if tcp.flags.contains(Flags::SYN) {
         return if tcp.flags.contains(Flags::ACK) { Kind::SynAck } else { Kind::Syn };
     }
     if payload.is_empty() { Kind::Ack } else { Kind::Data }
 }
 
-fn flags_of(ip: &Ipv4, tcp: &Tcp, kind: Kind) -> PacketFlags {
+pub(super) fn flags_of(ip: &Ipv4, tcp: &Tcp, kind: Kind) -> PacketFlags {
     // On a SYN and its answer ECE and CWR only say who understands them (RFC 3168 §6.1.1).
     let speaks = !matches!(kind, Kind::Syn | Kind::SynAck);
-    PacketFlags::default()
-        .with_if(PacketFlags::ECT, ip.ecn != Ecn::NotCapable)
-        .with_if(PacketFlags::CE, ip.ecn == Ecn::Congestion)
+    ecn_flags(ip)
         .with_if(PacketFlags::ECE, speaks && tcp.flags.contains(Flags::ECE))
         .with_if(PacketFlags::CWR, speaks && tcp.flags.contains(Flags::CWR))
 }
 
+/// What an IP header says of congestion.
+pub(super) fn ecn_flags(ip: &Ipv4) -> PacketFlags {
+    PacketFlags::default()
+        .with_if(PacketFlags::ECT, ip.ecn != Ecn::NotCapable)
+        .with_if(PacketFlags::CE, ip.ecn == Ecn::Congestion)
+}
+
 /// The SACK blocks in segments beyond the acknowledgement; those below it (D-SACK) are left out.
-fn sack_blocks(
+pub(super) fn sack_blocks(
     tcp: &Tcp,
-    session: &mut Session,
+    numbers: &mut Numbering,
     acknowledged: u64,
     payload: u16,
 ) -> [SackBlock; Packet::SACK_BLOCKS] {
@@ -192,7 +205,7 @@ fn sack_blocks(
     });
     let payload = u64::from(payload);
     let near = told.into_iter().flatten().filter_map(|&(first, end)| {
-        let (first, end) = (session.byte(first)?, session.byte(end)?);
+        let (first, end) = (numbers.byte(first)?, numbers.byte(end)?);
         let first = first.checked_sub(acknowledged)? / payload;
         let end = end.checked_sub(acknowledged)?.div_ceil(payload);
         Some(SackBlock {

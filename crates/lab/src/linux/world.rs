@@ -13,9 +13,11 @@ use weft_packet::{FlowId, HostId, Packet, PacketFlags};
 use weft_topology::{Fabric, LinkSpec, Topology};
 use weft_traffic::Flow;
 use weft_transport::{Profile, Segmentation, TransportSpec, TransportsSpec};
-use weft_units::{Bytes, Span, Time};
+use weft_units::{Bytes, Purpose, Span, Stream, Time};
 
+use super::connections::Connection;
 use super::flows::KernelFlow;
+use super::programs::{KnownProgram, Programs};
 use super::sessions::{PORT, Sessions, Sizes, address_of, host_of};
 use super::spec::{CongestionControl, LinuxSpec};
 use crate::packets::full_packet;
@@ -35,6 +37,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What a flow without an end is told to send.
 const ENDLESS: u64 = 1 << 50;
 
+/// What Linux hosts leave behind beside what the fabric saw.
+#[derive(Debug, Default)]
+pub(crate) struct KernelResults {
+    /// What the kernel said of each flow, by number.
+    pub flows: Vec<Option<KernelFlow>>,
+    /// Packets to nobody.
+    pub foreign: u64,
+    /// What came of each program.
+    pub programs: Vec<KnownProgram>,
+    /// What programs sent.
+    pub connections: Vec<Connection>,
+}
+
 /// The Linux hosts of a run.
 pub(crate) struct LinuxHosts<'a> {
     machine: Machine,
@@ -43,6 +58,7 @@ pub(crate) struct LinuxHosts<'a> {
     options: FlowOptions,
     least_timeout: Span,
     sessions: Sessions,
+    programs: Programs,
     known: Vec<Option<KernelFlow>>,
     ended: Vec<FlowId>,
     sent: Vec<Sent>,
@@ -90,7 +106,7 @@ impl<'a> LinuxHosts<'a> {
         };
         let listener =
             |host| Listener { host, port: PORT, protocol: Protocol::Tcp, control: control.name().to_owned() };
-        let machine = Machine::start(&Setup {
+        let mut machine = Machine::start(&Setup {
             image,
             hosts: (0..hosts).map(host).collect(),
             listeners: (0..hosts).map(listener).collect(),
@@ -99,7 +115,10 @@ impl<'a> LinuxHosts<'a> {
             patience: PATIENCE,
             log: None,
         })?;
+        let programs = Programs::new(&spec.traffic.program);
+        programs.start(&mut machine)?;
         let stamped = !sysctl.iter().any(|(path, value)| path == "net/ipv4/tcp_timestamps" && value == "0");
+        let hash_key = Stream::new(spec.run.seed, Purpose::FlowHash, 0).next_u64();
         let payload = if stamped { mss - TIMESTAMPS } else { mss };
         Ok(Self {
             machine,
@@ -107,7 +126,8 @@ impl<'a> LinuxHosts<'a> {
             control,
             options: linux.of_flows()?,
             least_timeout: linux.kernel.get("min_rto_ms").map_or(LEAST_TIMEOUT, |&ms| Span::from_ms(ms)),
-            sessions: Sessions::new(hosts, Sizes { around, payload }),
+            sessions: Sessions::new(hosts, Sizes { around, payload }, hash_key),
+            programs,
             known: vec![None; flows.len()],
             ended: Vec::new(),
             sent: Vec::new(),
@@ -116,29 +136,30 @@ impl<'a> LinuxHosts<'a> {
         })
     }
 
-    /// What the kernel said of each flow, by number.
-    pub fn into_flows(mut self) -> Vec<Option<KernelFlow>> {
+    /// What is known at the end of the run.
+    pub fn finish(mut self) -> KernelResults {
         self.machine.stop();
-        self.known
-    }
-
-    /// Packets that belonged to no flow.
-    pub const fn foreign(&self) -> u64 {
-        self.sessions.foreign
+        KernelResults {
+            flows: self.known,
+            foreign: self.sessions.foreign,
+            programs: self.programs.into_all(),
+            connections: self.sessions.into_others(),
+        }
     }
 
     fn take_reports(&mut self) {
         let reports: Vec<_> = self.machine.reports().collect();
-        for (_, report) in reports {
-            self.take_report(report);
+        for (at, report) in reports {
+            self.take_report(at, report);
         }
     }
 
-    fn take_report(&mut self, report: Report) {
+    fn take_report(&mut self, at: Time, report: Report) {
         match report {
             Report::Started { id, port, .. } => {
-                let Some((flow, _)) = self.numbered(id) else { return };
+                let Some((flow, traffic)) = self.numbered(id) else { return };
                 self.known[flow.index()].get_or_insert_default().port = port;
+                self.sessions.expect((traffic.src, port), traffic.dst, flow, traffic.size_bytes);
             }
             Report::Closed { id, connected, closed, info } => {
                 let Some((flow, _)) = self.numbered(id) else { return };
@@ -160,8 +181,8 @@ impl<'a> LinuxHosts<'a> {
                 self.ended.push(flow);
                 self.known[flow.index()].get_or_insert_default().failed = Some(what);
             }
-            // The machine itself sees to `Ready` and `Error`; nothing asks for the others.
-            _ => {}
+            // The machine itself sees to `Ready` and `Error`.
+            other => self.programs.take(at, other),
         }
     }
 
@@ -183,7 +204,6 @@ impl GuestHosts for LinuxHosts<'_> {
 
     fn start_flow(&mut self, flow: FlowId, at: Time) -> Result<(), GuestError> {
         let traffic = &self.flows[flow.index()];
-        self.sessions.expect(traffic.src, traffic.dst, flow, traffic.size_bytes);
         let bytes = if traffic.background { ENDLESS } else { traffic.size_bytes };
         let flow = KernelsFlow {
             id: u64::from(flow.0),
@@ -201,6 +221,7 @@ impl GuestHosts for LinuxHosts<'_> {
         if packet.flags.has(PacketFlags::CE) {
             mark_congestion(&mut bytes);
         }
+        self.sessions.note_delivery(packet);
         Ok(self.machine.deliver(packet.dst.index(), &bytes, at)?)
     }
 
@@ -211,12 +232,13 @@ impl GuestHosts for LinuxHosts<'_> {
     fn advance(&mut self, until: Time, sent: &mut Vec<GuestPacket>) -> Result<Time, GuestError> {
         let mut raw = std::mem::take(&mut self.sent);
         let reached = self.machine.advance(until, &mut raw)?;
+        // First: they say by which ports flows begin.
+        self.take_reports();
         for packet in raw.drain(..) {
             let from = HostId(packet.host as u16);
             sent.extend(self.sessions.read(from, packet));
         }
         self.sent = raw;
-        self.take_reports();
         Ok(reached)
     }
 
@@ -226,6 +248,14 @@ impl GuestHosts for LinuxHosts<'_> {
 
     fn least_timeout(&self) -> Span {
         self.least_timeout
+    }
+
+    fn is_busy(&self) -> bool {
+        self.programs.are_busy()
+    }
+
+    fn last_start(&self) -> Time {
+        self.programs.last_start()
     }
 }
 

@@ -9,7 +9,7 @@ use arrow_schema::ArrowError;
 use super::table::{Cell, Column, Row, Table, table};
 
 /// Every table that a result directory has, in the order in which they are written.
-pub const TABLES: [&Table; 7] = [
+pub const TABLES: [&Table; 9] = [
     FlowRow::TABLE,
     LinkRow::TABLE,
     SampleRow::TABLE,
@@ -17,6 +17,8 @@ pub const TABLES: [&Table; 7] = [
     PathRow::TABLE,
     TraceRow::TABLE,
     CounterRow::TABLE,
+    ProgramRow::TABLE,
+    ConnectionRow::TABLE,
 ];
 
 table! {
@@ -293,6 +295,70 @@ table! {
     name: String, "";
     /// the count, summed over all nodes
     value: u64, "";
+}
+
+table! {
+    /// A program on a Linux host.
+    ProgramRow is "programs", "a program of the traffic", asked by "traffic.program";
+
+    /// number in the spec, from 0
+    program: u32, "";
+    /// the host that it ran on
+    host: u16, "";
+    /// as the spec has it
+    command: String, "";
+    /// the run did not wait for it
+    serves: bool, "";
+    /// when it was started
+    start_us: f64, "µs";
+    /// when it ended
+    end_us: Option<f64>, "µs", null "it ran when the run was over";
+    /// `exited`, `killed`, `stopped` (at the end that the spec says), `not started`, `serves` or `unfinished`
+    outcome: &'static str, "";
+    /// its exit code
+    exit_code: Option<u16>, "", null "it did not exit by itself";
+    /// the signal that ended it
+    signal: Option<u16>, "", null "none did";
+    /// it did not do what it was to do: the results are incomplete
+    failed: bool, "";
+    /// what it wrote to standard output; bytes that are no UTF-8 are replaced
+    output: String, "";
+    /// the same of standard error
+    errors: String, "";
+    /// what it wrote to both beyond 1 MiB, which is not kept
+    left_out_bytes: u64, "B";
+}
+
+table! {
+    /// One direction of a connection of programs: packets of Linux hosts that belong to no flow.
+    ConnectionRow is "connections", "a direction of a connection of programs", asked by "traffic.program";
+
+    /// number of the connection, from 0, in order of its first packet; both directions have it
+    connection: u32, "";
+    /// `tcp`, `udp`, `icmp`, or the protocol's number
+    protocol: String, "";
+    /// the host that sends
+    src: u16, "";
+    /// the host that receives
+    dst: u16, "";
+    /// its port; 0 if the protocol has none, and for fragments
+    src_port: u16, "";
+    /// likewise of the receiver
+    dst_port: u16, "";
+    /// when its first packet left the host
+    first_us: f64, "µs";
+    /// when its last packet left the host
+    last_us: f64, "µs";
+    /// packets that left the host
+    packets_sent: u64, "";
+    /// their bytes with all headers
+    sent_bytes: u64, "B";
+    /// packets that reached the other host
+    packets_received: u64, "";
+    /// their bytes with all headers
+    received_bytes: u64, "B";
+    /// packets that reached it with a congestion mark
+    packets_marked: u64, "";
 }
 
 table! {

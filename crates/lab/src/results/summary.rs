@@ -56,6 +56,9 @@ pub struct Summary {
     pub totals: Totals,
     /// What the spec says and probably does not mean.
     pub warnings: Vec<String>,
+    /// Why the results are incomplete, if they are: each program that failed, in a sentence.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub incomplete: Vec<String>,
     /// The version of Weft.
     pub version: &'static str,
     /// The version of the results: see [`crate::RESULTS_VERSION`].
@@ -161,6 +164,7 @@ impl Summary {
             wait_us: figures.waits(),
             totals,
             warnings: Vec::new(),
+            incomplete: Vec::new(),
             version: crate::VERSION,
             results_version: crate::RESULTS_VERSION,
             spec_hash: spec_hash.to_owned(),

@@ -10,7 +10,7 @@ use weft_units::{Bytes, Mistake, Span};
 
 use super::threads::Threads;
 use crate::bins::{SizeRange, parse_bins};
-use crate::linux::HostsSpec;
+use crate::linux::{HostsSpec, check_programs};
 
 /// One run: a fabric, the traffic on it, a transport and a load balancer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -96,7 +96,8 @@ impl Spec {
         self.run.check()?;
         self.transport.validate().map_err(Mistake::from)?;
         self.balancer.validate().map_err(|error| Mistake::from(error).within("balancer"))?;
-        self.hosts.check(self)
+        self.hosts.check(self)?;
+        check_programs(self)
     }
 }
 

@@ -70,8 +70,11 @@ impl Ipv4 {
         self.fragment_flags & 1 != 0 || self.fragment_offset != 0
     }
 
-    /// The header, the protocol's number and the rest.
-    pub(super) fn decode(bytes: &[u8]) -> Result<(Self, u8, &[u8]), CodecError> {
+    /// The header, the protocol's number and the rest, whatever that is.
+    ///
+    /// # Errors
+    /// A length that does not fit, another version, or a wrong check sum.
+    pub fn decode(bytes: &[u8]) -> Result<(Self, u8, &[u8]), CodecError> {
         if bytes.len() < SHORTEST {
             return Err(CodecError::TooShort(bytes.len()));
         }

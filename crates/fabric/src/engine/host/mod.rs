@@ -8,6 +8,7 @@
 //! (RFC 9293 §3.6), and answers what is sent again. What comes later is answered by an end that is opened once more
 //! and has everything.
 
+mod connection;
 mod edge;
 mod ends;
 mod facts;
@@ -27,6 +28,7 @@ use weft_topology::Topology;
 use weft_transport::{Delivery, Multipath, Protocol, ReceiverOf, SenderOf, SenderState, Transports};
 use weft_units::{Span, Stream, Time};
 
+pub use connection::GuestConnections;
 pub use edge::{Deeds, Edge};
 pub use facts::{Facts, PacketSizes, edge_schemes, route_counts};
 pub use flow::{Receiver, Sender, Side};

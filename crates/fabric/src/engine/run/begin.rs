@@ -46,6 +46,9 @@ impl<'a, T: Transports> Engine<'a, T> {
         let SimulationInput { topology, balancer, seed, faults, flows, .. } = input;
         let is_external = input.external.is_some();
         let has_guests = input.guests.is_some();
+        let waits_for_guests = input.guests.as_ref().is_some_and(|guests| guests.is_busy());
+        let last_start =
+            input.guests.as_ref().map_or(Time::ZERO, |guests| guests.last_start()).max(last_start(flows));
         let own_hooks = (balancer.switch_hooks(), balancer.edge_hooks());
         let hooks = if is_external { Default::default() } else { own_hooks };
         let edge_hooks = hooks.1;
@@ -106,7 +109,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             observe_every: input.observe_every,
             capture: input.capture,
             trace_flows: input.trace_flows,
-            finite,
+            last: if finite > 0 || waits_for_guests { finite } else { usize::MAX },
         };
         let sites = sites(topology, parts.as_ref());
         let places = places(topology, &sites);
@@ -130,7 +133,8 @@ impl<'a, T: Transports> Engine<'a, T> {
             faults,
             reroute_after: input.reroute_after,
             finite,
-            last_instant: last_start(flows).saturating_add(input.time_limit),
+            waits_for_guests,
+            last_instant: last_start.saturating_add(input.time_limit),
             ending: None,
             timers: 0,
             sampler: input.sample_every.map(|every| Sampler::new(every, topology, flows)),
@@ -194,7 +198,8 @@ struct Maker<'m, 'a, T: Transports> {
     observe_every: Option<Span>,
     capture: Option<(&'a [u32], usize)>,
     trace_flows: Option<(usize, Span)>,
-    finite: usize,
+    /// With so many flows ended the run is over, where there is one group.
+    last: usize,
 }
 
 impl<'a, T: Transports> Maker<'_, 'a, T> {
@@ -203,7 +208,7 @@ impl<'a, T: Transports> Maker<'_, 'a, T> {
         let hosts = site.hosts();
         let starts = if self.parts.is_none() { Starts::All } else { Starts::of_hosts(flows, &hosts) };
         let hosts = hosts.map(|host| self.host(host)).collect();
-        let last = if self.parts.is_none() && self.finite > 0 { self.finite } else { usize::MAX };
+        let last = if self.parts.is_none() { self.last } else { usize::MAX };
         let mailbox = self.parts.as_ref().map(|&(_, day)| Mailbox::new(day));
         Group::new(self.network(number, site), hosts, (self.common)(), starts, last, mailbox)
     }
