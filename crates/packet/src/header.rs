@@ -128,7 +128,7 @@ impl Packet {
     #[inline]
     pub fn add_wait_ps(&mut self, tier: usize, ps: u64) {
         let wait = &mut self.body.0[tier & 3];
-        *wait = wait.saturating_add((ps >> Self::WAIT_SHIFT).min(u64::from(u32::MAX)) as u32);
+        *wait = (u64::from(*wait) + (ps >> Self::WAIT_SHIFT)).min(u64::from(u32::MAX)) as u32;
     }
 
     /// Of the time that it waited in queues of `tier` (0 to 3), `from_ps`, which was added before, becomes `to_ps`.

@@ -79,8 +79,8 @@ impl Routes {
     #[inline]
     pub fn entry(&self, switch: usize, rack: usize) -> RouteEntry {
         match self.table[switch * self.racks + rack] {
-            Self::NONE => RouteEntry::None,
             port if port < Self::GROUP => RouteEntry::Port(PortId(port)),
+            Self::NONE => RouteEntry::None,
             group => RouteEntry::Group(self.group_base[switch] + u32::from(group - Self::GROUP)),
         }
     }

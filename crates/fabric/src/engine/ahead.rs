@@ -19,13 +19,13 @@ impl<'a, T: Transports> Group<'a, T> {
     #[inline(never)]
     pub(super) fn look_ahead(&self, plan: &Plan<'a, T>) {
         let network = &self.network;
+        let Some(crowd) = network.events.crowd() else { return };
         let mail = || {
-            let crowd = if network.office.is_some() { network.events.crowd() } else { &[] };
+            let crowd = if network.office.is_some() { crowd } else { &[] };
             crowd.iter().filter_map(|&(_, number)| network.events.mail(number))
         };
         mail().for_each(|(index, _)| network.pool.warm(index));
-        let links =
-            || network.events.crowd().iter().filter_map(|&(_, link)| network.state.links.get(link as usize));
+        let links = || crowd.iter().filter_map(|&(_, link)| network.state.links.get(link as usize));
         for link in links() {
             let packet = &network.pool[link.head];
             network.pool.warm(packet.next);

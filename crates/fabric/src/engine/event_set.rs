@@ -24,11 +24,14 @@ pub use key::{EventKey, EventKind};
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// The packet at the head of this link reaches the far end. If there is no link of this number, it is that of a timer or of mail
-    /// ([`EventSet::take_due`]): whoever looks the link up finds that out for nothing.
+    /// The packet at the head of this link reaches the far end. Whoever looks the link up finds out for nothing when that is; whether
+    /// others are behind it in its slot ([`Link::wheel_next`]): then it is not yet its turn, and the slot is to be sorted; and whether
+    /// there is no link of this number: then it is that of a timer or of mail ([`EventSet::take_due`]).
     Arrival(u32),
-    /// Anything else.
-    Timer(EventKey),
+    /// All of a slot, to be sorted ([`EventSet::sort`]): this is the first of its list.
+    Slot(u32),
+    /// Anything else, and when.
+    Timer(Time, EventKey),
 }
 
 /// What is in the wheel without a link.
@@ -41,7 +44,7 @@ pub enum Due {
 }
 
 /// No link.
-const NONE: u32 = u32::MAX;
+pub const NONE: u32 = u32::MAX;
 const SLOTS: usize = 4096;
 const WORDS: usize = SLOTS / 64;
 /// So many events of one slot are worth a look at what they will need.
@@ -53,9 +56,8 @@ pub struct EventSet {
     shift: u32,
     /// First link of each slot's list; the lists go on in [`Link::wheel_next`].
     slots: Box<[u32; SLOTS]>,
-    /// Which slots are not empty, and which words of that are not zero.
+    /// Which slots are not empty.
     occupied: [u64; WORDS],
-    occupied_words: u64,
     /// Number of the slot (since time zero) whose events are in `batch`. Slots in the wheel are later, and fewer than
     /// `SLOTS` later.
     loaded: u64,
@@ -67,14 +69,13 @@ pub struct EventSet {
     posted: u32,
     /// Nothing from here on is taken out.
     limit: (u64, EventKey),
-    /// The least time of the heap and the limit: an arrival before it comes first.
+    /// The least time of the heap and the limit: an arrival before it comes first. And the slot of that time.
     stop: u64,
+    stop_slot: u64,
     /// The fabric's numbers of links, which order events; empty where links have no others.
     numbers: Vec<u32>,
     /// Whether slots are so wide that it is worth while to look ahead.
     looks_ahead: bool,
-    /// A slot has just been loaded that holds many events.
-    is_crowd: bool,
     /// The link of the slot behind the loaded one that was asked for last.
     ahead: u32,
     /// The timers and the mail in the wheel.
@@ -90,7 +91,6 @@ impl EventSet {
             shift: width.trailing_zeros(),
             slots: Box::new([NONE; SLOTS]),
             occupied: [0; WORDS],
-            occupied_words: 0,
             loaded: 0,
             batch: Vec::with_capacity(64),
             next: 0,
@@ -98,9 +98,9 @@ impl EventSet {
             posted: 0,
             limit: (u64::MAX, EventKey::LAST),
             stop: u64::MAX,
+            stop_slot: u64::MAX >> width.trailing_zeros(),
             numbers,
             looks_ahead: false,
-            is_crowd: false,
             ahead: NONE,
             near: near::Near::new(),
         }
@@ -123,13 +123,15 @@ impl EventSet {
     #[inline(never)]
     fn push_far_timer(&mut self, time: u64, key: EventKey) {
         self.heap.push(Reverse((time, key)));
-        self.stop = self.stop.min(time);
+        self.stop_at(self.stop.min(time));
     }
 
-    /// The timer or the mail with this number, which [`Self::pop`] gave: it is taken out.
+    /// The timer or the mail with this number, which [`Self::take`] gave, and when it is due: it is taken out. None if others are
+    /// behind it in its slot: then that is to be sorted.
     #[inline]
-    pub fn take_due(&mut self, number: u32) -> Due {
-        self.near.remove(number)
+    pub fn take_due(&mut self, number: u32) -> Option<(Time, Due)> {
+        let (time, next) = self.near.entry(number);
+        (next == NONE).then(|| (Time::from_ps(time), self.near.remove(number)))
     }
 
     /// Takes out nothing from this instant and key on, until there is another limit.
@@ -145,7 +147,11 @@ impl EventSet {
 
     fn find_stop(&mut self) {
         let timer = self.heap.peek().map_or(u64::MAX, |top| top.0.0);
-        self.stop = timer.min(self.limit.0);
+        self.stop_at(timer.min(self.limit.0));
+    }
+
+    const fn stop_at(&mut self, stop: u64) {
+        (self.stop, self.stop_slot) = (stop, stop >> self.shift);
     }
 
     /// Adds the link with this number, whose head arrives at `entry.head_arrive`, which must not be in the past.
@@ -157,6 +163,7 @@ impl EventSet {
         if ahead.wrapping_sub(1) < SLOTS as u64 - 1 {
             entry.wheel_next = self.put_first(slot, link);
         } else {
+            entry.wheel_next = NONE;
             self.push_link_elsewhere(time, slot, link);
         }
     }
@@ -167,7 +174,6 @@ impl EventSet {
     fn put_first(&mut self, slot: u64, number: u32) -> u32 {
         let index = slot as usize % SLOTS;
         self.occupied[index / 64] |= 1 << (index % 64);
-        self.occupied_words |= 1 << (index / 64);
         std::mem::replace(&mut self.slots[index], number)
     }
 
@@ -184,49 +190,44 @@ impl EventSet {
         self.batch.insert(at, (time, link));
     }
 
-    /// Takes the next event, if there is one before the limit: see also [`Self::take_crowd`]. Inlined by force, once a transport: as a call it takes more
-    /// instructions a hop.
+    /// Takes the next event, if there is one before the limit, or the slot that it is in. Inlined by force, once a transport: as a
+    /// call it takes more instructions a hop.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    pub fn pop<const LOOK_AHEAD: bool>(&mut self, links: &mut [Link], pool: &Pool) -> Option<(Time, Next)> {
-        loop {
-            if let Some(&(time, link)) = self.batch.get(self.next) {
-                if time < self.stop {
-                    self.next += 1;
-                    if LOOK_AHEAD {
-                        self.walk(links);
-                    }
-                    return Some((Time::from_ps(time), Next::Arrival(link)));
-                }
-                return self.pop_first(Some((time, link)));
+    pub fn take<const LOOK_AHEAD: bool>(&mut self, links: &[Link]) -> Option<Next> {
+        if let Some(&(time, number)) = self.batch.get(self.next) {
+            if time >= self.stop {
+                return self.take_first(Some((time, number)));
             }
-            let slot = match self.next_slot() {
-                Some(slot) if self.stop >= slot << self.shift => slot,
-                _ => return self.pop_first(None),
-            };
-            let index = slot as usize % SLOTS;
-            let link = std::mem::replace(&mut self.slots[index], NONE);
-            self.clear_occupied(index);
-            self.loaded = slot;
-            if let Some(entry) = links.get(link as usize) {
-                if entry.wheel_next == NONE && entry.head_arrive < self.stop {
-                    return Some((Time::from_ps(entry.head_arrive), Next::Arrival(link)));
-                }
-            } else {
-                let (time, next) = self.near.entry(link);
-                if next == NONE && time < self.stop {
-                    return Some((Time::from_ps(time), Next::Arrival(link)));
-                }
-            }
-            self.load(links, link, pool);
+            self.next += 1;
             if LOOK_AHEAD {
-                self.begin_walk(links);
-                self.is_crowd = self.batch.len() >= CROWD;
-                if self.is_crowd {
-                    return None;
-                }
+                self.walk(links);
             }
+            return Some(Next::Arrival(number));
         }
+        match self.next_slot() {
+            Some(slot) if slot < self.stop_slot => Some(Next::Arrival(self.take_slot(slot))),
+            slot => self.take_at_stop(slot),
+        }
+    }
+
+    /// Takes what the wheel has no earlier slot for than this, which is no earlier than that of the heap and the limit.
+    #[cold]
+    fn take_at_stop(&mut self, slot: Option<u64>) -> Option<Next> {
+        match slot.filter(|&slot| slot == self.stop_slot) {
+            Some(slot) => Some(Next::Slot(self.take_slot(slot))),
+            None => self.take_first(None),
+        }
+    }
+
+    /// Takes out the next slot that holds something. Returns the first of its list.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn take_slot(&mut self, slot: u64) -> u32 {
+        let index = slot as usize % SLOTS;
+        self.clear_occupied(index);
+        self.loaded = slot;
+        std::mem::replace(&mut self.slots[index], NONE)
     }
 
     /// When the next timer is due; none if no timer is pending.
@@ -237,36 +238,33 @@ impl EventSet {
 
     /// Takes whatever comes first, if that is before the limit: `arrival`, which is the batch's next, or what the heap has.
     #[cold]
-    fn pop_first(&mut self, arrival: Option<(u64, u32)>) -> Option<(Time, Next)> {
+    fn take_first(&mut self, arrival: Option<(u64, u32)>) -> Option<Next> {
         let of_batch = arrival.map(|(time, number)| (time, self.key_of(number)));
         let of_heap = self.heap.peek().map(|top| top.0);
         let first = [of_batch, of_heap].into_iter().flatten().min();
         let (time, key) = first.filter(|first| *first < self.limit)?;
         if let Some((_, link)) = arrival.filter(|_| of_batch == first) {
             self.next += 1;
-            return Some((Time::from_ps(time), Next::Arrival(link)));
+            return Some(Next::Arrival(link));
         }
         self.heap.pop();
-        let next = self.what(key);
+        let next = self.what(time, key);
         self.find_stop();
         if self.next == self.batch.len() {
             // Nothing is pending up to this time: what is pushed from now on for its slot belongs to the batch.
             self.loaded = self.loaded.max(time >> self.shift);
         }
-        Some((Time::from_ps(time), next))
+        Some(next)
     }
 
     /// The next event's time and key, whatever the limit; none if nothing is pending.
-    pub fn peek(&mut self, links: &[Link], pool: &Pool) -> Option<(Time, EventKey)> {
+    pub fn peek(&mut self, links: &mut [Link], pool: &Pool) -> Option<(Time, EventKey)> {
         let other = self.heap.peek().map(|top| top.0);
         if self.next == self.batch.len() {
             let before = |slot: &u64| other.is_none_or(|(time, _)| slot << self.shift <= time);
             if let Some(slot) = self.next_slot().filter(before) {
-                let index = slot as usize % SLOTS;
-                let link = std::mem::replace(&mut self.slots[index], NONE);
-                self.clear_occupied(index);
-                self.loaded = slot;
-                self.load(links, link, pool);
+                let first = self.take_slot(slot);
+                self.sort(links, first, pool);
             }
         }
         let arrival = self.batch.get(self.next);
@@ -275,13 +273,13 @@ impl EventSet {
     }
 
     /// What an entry of the heap stands for.
-    fn what(&self, key: EventKey) -> Next {
+    fn what(&self, time: u64, key: EventKey) -> Next {
         match key.kind() {
             EventKind::Arrival => {
                 let place = self.numbers.binary_search(&key.entity()).map(|place| place as u32);
                 Next::Arrival(if self.numbers.is_empty() { key.entity() } else { place.unwrap_or(NONE) })
             }
-            _ => Next::Timer(key),
+            _ => Next::Timer(Time::from_ps(time), key),
         }
     }
 
@@ -315,39 +313,41 @@ impl EventSet {
         if word != 0 {
             return Some(self.loaded + 1 + u64::from(word.trailing_zeros()));
         }
-        self.next_slot_in_later_words(from)
-    }
-
-    /// As [`Self::next_slot`], around the wheel, the low bits of the word of `from` last.
-    fn next_slot_in_later_words(&self, from: usize) -> Option<u64> {
-        if self.occupied_words == 0 {
-            return None;
-        }
+        // Around the wheel, the low bits of the first word last. Nearly always it is the next word.
         let word = from / 64;
-        let rotated = self.occupied_words.rotate_right((word as u32 + 1) % 64);
-        let found = (word + 1 + rotated.trailing_zeros() as usize) % WORDS;
-        let index = found * 64 + self.occupied[found].trailing_zeros() as usize;
+        let later = (1..=WORDS).map(|step| (word + step) % WORDS).find(|&word| self.occupied[word] != 0)?;
+        let index = later * 64 + self.occupied[later].trailing_zeros() as usize;
         Some(self.loaded + 1 + ((index + SLOTS - from) % SLOTS) as u64)
     }
 
-    /// Moves the events of a slot's list into the batch, in order, and asks for the packets that arrive.
-    #[inline]
-    fn load(&mut self, links: &[Link], first: u32, pool: &Pool) {
+    /// Brings what a slot's list has from `first` on into order, to be taken out one by one, and asks for the packets that arrive.
+    /// Not inlined: where slots hold one event nearly always, the loop over events is the shorter.
+    #[inline(never)]
+    pub fn sort(&mut self, links: &mut [Link], first: u32, pool: &Pool) {
         self.batch.clear();
         self.next = 0;
         let (mut number, mut has_others) = (first, false);
         while number != NONE {
-            let (time, next) = if let Some(link) = links.get(number as usize) {
+            let (time, next) = if let Some(link) = links.get_mut(number as usize) {
                 pool.warm(link.head);
-                (link.head_arrive, link.wheel_next)
+                (link.head_arrive, std::mem::replace(&mut link.wheel_next, NONE))
             } else {
                 has_others = true;
-                self.near.entry(number)
+                let entry = self.near.entry(number);
+                self.near.chain(number, NONE);
+                entry
             };
             self.batch.push((time, number));
             number = next;
         }
-        self.batch.sort_unstable();
+        // Most often there are two.
+        if let [one, other] = self.batch.as_mut_slice() {
+            if other < one {
+                std::mem::swap(one, other);
+            }
+        } else {
+            self.batch.sort_unstable();
+        }
         if has_others && self.batch.len() > 1 {
             self.sort_instants(pool);
         }
@@ -364,11 +364,7 @@ impl EventSet {
 
     #[inline]
     fn clear_occupied(&mut self, index: usize) {
-        let word = &mut self.occupied[index / 64];
-        *word &= !(1 << (index % 64));
-        if *word == 0 {
-            self.occupied_words &= !(1 << (index / 64));
-        }
+        self.occupied[index / 64] &= !(1 << (index % 64));
     }
 
     /// Takes a link out again, wherever it is. Slow: for faults.

@@ -119,30 +119,46 @@ impl<'a, T: Transports> Group<'a, T> {
     /// The same. By itself it compiles to less than inside its caller; and where nobody looks ahead, nothing of that is in it.
     #[inline(never)]
     fn advance_and_look<const AHEAD: bool>(&mut self, plan: &Plan<'a, T>, budget: u64) -> u64 {
-        let mut done = 0;
-        while done < budget {
-            let Some((time, event)) =
-                self.network.events.pop::<AHEAD>(&mut self.network.state.links, &self.network.pool)
-            else {
-                if !(AHEAD && self.network.events.take_crowd()) {
-                    break;
-                }
-                self.look_ahead(plan);
-                continue;
-            };
-            done += 1;
-            debug_assert!(time >= self.network.now, "time goes on");
-            self.network.now = time;
-            match event {
+        let mut left = budget;
+        while left > 0 {
+            let Some(next) = self.network.events.take::<AHEAD>(&self.network.state.links) else { break };
+            match next {
                 Next::Arrival(number) => match self.network.arrive(number) {
                     Arrived::AtHost(index) => self.receive(plan, index),
                     Arrived::Gone => {}
-                    Arrived::NoLink => self.see_to(plan, number),
+                    Arrived::NotAlone => {
+                        self.sort::<AHEAD>(plan, number);
+                        continue;
+                    }
+                    Arrived::NoLink => {
+                        if !self.see_to(plan, number) {
+                            self.sort::<AHEAD>(plan, number);
+                            continue;
+                        }
+                    }
                 },
-                Next::Timer(key) => self.timer(plan, key),
+                Next::Slot(first) => {
+                    self.sort::<AHEAD>(plan, first);
+                    continue;
+                }
+                Next::Timer(time, key) => {
+                    self.network.now = time;
+                    self.timer(plan, key);
+                }
             }
+            left -= 1;
         }
-        done
+        budget - left
+    }
+
+    /// Sorts the events of a slot, and looks at what they will need if they are many.
+    fn sort<const AHEAD: bool>(&mut self, plan: &Plan<'a, T>, first: u32) {
+        let (state, pool) = (&mut self.network.state, &self.network.pool);
+        self.network.events.sort(&mut state.links, first, pool);
+        if AHEAD {
+            self.network.events.begin_walk(&state.links);
+            self.look_ahead(plan);
+        }
     }
 
     /// Takes in what arrives on a day and was beyond the timing wheel until now. Nothing happens here before that day.
@@ -199,7 +215,7 @@ impl<'a, T: Transports> Group<'a, T> {
 
     /// What comes next here, whatever the limit, on the day that has begun.
     pub fn peek(&mut self) -> Option<(Time, EventKey)> {
-        self.network.events.peek(&self.network.state.links, &self.network.pool)
+        self.network.events.peek(&mut self.network.state.links, &self.network.pool)
     }
 
     /// Takes in mail from other groups.
@@ -261,13 +277,17 @@ impl<'a, T: Transports> Group<'a, T> {
         }
     }
 
-    /// A timer of the wheel or a packet from another group is due. Not inlined: where there is none, the loop over events is the shorter.
+    /// A timer of the wheel or a packet from another group is due; or false, if it is not alone in its slot. Not inlined: where there
+    /// is none, the loop over events is the shorter.
     #[inline(never)]
-    fn see_to(&mut self, plan: &Plan<'a, T>, number: u32) {
-        match self.network.events.take_due(number) {
+    fn see_to(&mut self, plan: &Plan<'a, T>, number: u32) -> bool {
+        let Some((time, due)) = self.network.events.take_due(number) else { return false };
+        self.network.now = time;
+        match due {
             Due::Mail(index, link) => self.network.arrive_by_mail(index, link),
             Due::Timer(key) => self.timer(plan, key),
         }
+        true
     }
 
     #[cold]

@@ -2,20 +2,21 @@
 
 mod begin;
 mod counts;
+mod look;
 
 use std::sync::Arc;
 
 use weft_balance::{Ports, SwitchHooks, SwitchScheme};
 use weft_packet::{Kind, Packet, PacketFlags, Route};
 use weft_topology::{RouteEntry, Routes, Tier, Topology};
-use weft_units::{PicosPerByte, Rate, Stream, Time};
+use weft_units::{Stream, Time};
 
 use super::admission::Verdict;
 use super::capture::Capture;
 use super::copies::Dropped;
-use super::event_set::EventSet;
+use super::event_set::{self, EventSet};
 use super::guests::Frame;
-use super::link::{FarEnd, Link, NO_SPECIAL, Profiles};
+use super::link::{FarEnd, Link, NO_SPECIAL, Profile, Profiles};
 use super::observer::Observer;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::post::PostOffice;
@@ -27,6 +28,7 @@ use super::tables::Tables;
 use super::tracer::Tracer;
 pub use begin::NetworkFacts;
 pub use counts::PacketCounts;
+pub use look::LinkLook;
 
 /// What happened to packets on a link, apart from being sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,19 +43,6 @@ pub struct LinkDrops {
     pub never_sent_bytes: u64,
 }
 
-/// What samples want to know of a link.
-#[derive(Debug, Clone, Copy)]
-pub struct LinkLook {
-    /// Bytes that it was given to send.
-    pub bytes: u64,
-    /// What happened to packets.
-    pub drops: LinkDrops,
-    /// Its rate now.
-    pub rate: Rate,
-    /// Bytes that are queued now, and the most since somebody last looked.
-    pub backlogs: (u64, u64),
-}
-
 /// What becomes of what arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrived {
@@ -61,7 +50,9 @@ pub enum Arrived {
     AtHost(PacketIndex),
     /// It went on, or is no more.
     Gone,
-    /// There is no such link, but a timer: see [`super::event_set::Next::Arrival`].
+    /// Nothing has arrived yet: others are behind the link in its slot. See [`super::event_set::Next::Arrival`].
+    NotAlone,
+    /// There is no such link, but a timer: see there.
     NoLink,
 }
 
@@ -173,12 +164,31 @@ impl Network<'_> {
         self.enqueue::<false>(link, index);
     }
 
-    /// The packet at the head of `link` reached the far end. Inlined by force: as a call it takes 8 % more instructions a hop.
+    /// The packet at the head of `link` reaches the far end, if it is the link's turn. Inlined by force: as a call it takes 8 % more
+    /// instructions a hop.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn arrive(&mut self, link: u32) -> Arrived {
-        let Some((index, at)) = self.take_head(link) else { return Arrived::NoLink };
+        let Some(state) = self.state.links.get_mut(link as usize) else { return Arrived::NoLink };
+        if state.wheel_next != event_set::NONE {
+            return Arrived::NotAlone;
+        }
+        debug_assert!(state.head_arrive >= self.now.as_ps(), "time goes on");
+        self.now = Time::from_ps(state.head_arrive);
         self.counts.hops += 1;
+        // The packet that arrives first is taken off.
+        let (index, at) = (state.head, state.far_end());
+        if state.tail == index {
+            state.head = NO_PACKET;
+            state.tail = NO_PACKET;
+        } else {
+            let next = self.pool[index].next;
+            let behind = &self.pool[next];
+            state.head = next;
+            state.head_arrive = behind.arrive.as_ps();
+            self.pool.warm(behind.next);
+            self.events.push_link(state, link);
+        }
         if at.switch == FarEnd::HOST {
             return Arrived::AtHost(index);
         }
@@ -209,25 +219,6 @@ impl Network<'_> {
         self.pool.remove(index)
     }
 
-    /// Takes the packet that arrives first off a link, if there is such a link, and says where it is now. Inlined by force, as [`Self::arrive`] is.
-    #[inline(always)]
-    #[allow(clippy::inline_always)]
-    fn take_head(&mut self, link: u32) -> Option<(PacketIndex, FarEnd)> {
-        let state = self.state.links.get_mut(link as usize)?;
-        let (head, at) = (state.head, state.far_end());
-        if state.tail == head {
-            state.head = NO_PACKET;
-            state.tail = NO_PACKET;
-        } else {
-            let next = self.pool[head].next;
-            state.head = next;
-            state.head_arrive = self.pool[next].arrive.as_ps();
-            self.pool.warm(self.pool[next].next);
-            self.events.push_link(state, link);
-        }
-        Some((head, at))
-    }
-
     /// A packet is at a switch: to the next link, or nowhere. Inlined by force, as [`Self::arrive`] is.
     #[inline(always)]
     #[allow(clippy::inline_always)]
@@ -253,7 +244,7 @@ impl Network<'_> {
         if rack == at.rack {
             return Way::Only(self.site.last_hop(packet.dst));
         }
-        if self.pinned.is_some() && packet.route != Route::ANY {
+        if packet.route != Route::ANY && self.pinned.is_some() {
             return Way::Pinned;
         }
         match self.routes.entry(at.switch as usize, rack as usize) {
@@ -312,19 +303,10 @@ impl Network<'_> {
             }
             return;
         }
-        let packet = &mut self.pool[index];
-        let profile = &self.state.profiles[state.profile];
-        let service = profile.service_ps(packet.wire_bytes);
-        let backlog = state.backlog_ps(now);
-        match profile.thresholds.judge(backlog, service) {
-            Verdict::Drop => return self.refuse(link, index),
-            Verdict::Mark => mark(packet, &mut self.drops[link as usize]),
-            Verdict::Take => {}
-        }
-        book(state, packet, &mut self.counts, backlog);
+        let (packet, profile) = (&mut self.pool[index], &self.state.profiles[state.profile]);
+        let taken = take(now, link, state, packet, profile, &mut self.drops, &mut self.counts);
+        let Some((backlog, arrive)) = taken else { return self.refuse(link, index) };
         let tier = state.tier;
-        state.busy_until = now + backlog + service;
-        let arrive = state.busy_until + profile.delay_ps;
         packet.arrive = Time::from_ps(arrive);
         let tail = std::mem::replace(&mut state.tail, index);
         if tail == NO_PACKET {
@@ -426,76 +408,31 @@ impl Network<'_> {
             _ => {}
         }
     }
+}
 
-    /// The rate of a link now.
-    pub fn rate(&self, link: usize) -> Rate {
-        self.state.profiles[self.state.links[link].profile].rate
+/// Puts a packet into the queue of a link that its profile describes. Returns how much it finds there, and when it arrives, both in
+/// ps; none if it is dropped.
+#[inline(always)]
+#[allow(clippy::inline_always)]
+pub(super) fn take(
+    now: u64,
+    link: u32,
+    state: &mut Link,
+    packet: &mut Packet,
+    profile: &Profile,
+    drops: &mut [LinkDrops],
+    counts: &mut PacketCounts,
+) -> Option<(u64, u64)> {
+    let service = profile.service_ps(packet.wire_bytes);
+    let backlog = state.backlog_ps(now);
+    match profile.thresholds.judge(backlog, service) {
+        Verdict::Drop => return None,
+        Verdict::Mark => mark(packet, &mut drops[link as usize]),
+        Verdict::Take => {}
     }
-
-    /// How long a byte takes on a link now.
-    pub fn pace(&self, link: u32) -> PicosPerByte {
-        self.state.profiles[self.state.links[link as usize].profile].pace()
-    }
-
-    /// What samples want to know of a link.
-    pub fn look(&mut self, link: usize) -> LinkLook {
-        LinkLook {
-            bytes: self.state.links[link].bytes,
-            drops: self.drops[link],
-            rate: self.rate(link),
-            backlogs: self.take_backlogs(link),
-        }
-    }
-
-    /// The backlogs of a link: bytes that are queued now, with what is left of the packet in service, and the
-    /// most that were queued since this was last asked.
-    pub(super) fn take_backlogs(&mut self, link: usize) -> (u64, u64) {
-        let bytes = self.backlog_bytes(link);
-        if let Some(port) = self.state.scheduled.get_mut(link).and_then(Option::as_deref_mut) {
-            return (bytes, port.take_peak(bytes));
-        }
-        (bytes, self.specials[self.state.links[link].special as usize].take_peak(bytes))
-    }
-
-    /// Bytes that are queued now, with what is left of the packet in service, on a link that has rules of its own: as those do
-    /// that are sampled, or will change.
-    pub(super) fn backlog_bytes(&mut self, link: usize) -> u64 {
-        let (now, state) = (self.now.as_ps(), &self.state.links[link]);
-        let profile = &self.state.profiles[state.profile];
-        match self.state.scheduled.get(link).and_then(Option::as_deref) {
-            Some(port) => port.backlog_bytes(now, profile),
-            None => self.specials[state.special as usize].backlog_bytes(now, state.backlog_ps(now), profile),
-        }
-    }
-
-    /// Whether no packet is on a link, and none is being sent that the wire will lose.
-    pub fn is_empty(&self) -> bool {
-        let now = self.now.as_ps();
-        let is_idle = |link: &Link| link.backlog_ps(now) == 0;
-        self.pool.len() == 0 && self.state.links.iter().all(is_idle)
-    }
-
-    /// What happened to packets on each link.
-    pub fn drops(&self) -> &[LinkDrops] {
-        &self.drops
-    }
-
-    /// Packets that are on links now.
-    pub fn in_flight(&self) -> u64 {
-        self.pool.len() as u64
-    }
-
-    /// Bytes of memory that links, ports, packets, events and tables take.
-    pub fn memory_bytes(&self) -> usize {
-        self.state.links.capacity() * size_of::<Link>()
-            + self.drops.capacity() * size_of::<LinkDrops>()
-            + self.state.scheduled.iter().flatten().count() * size_of::<ScheduledPort>()
-            + self.pool.memory_bytes()
-            + self.events.memory_bytes()
-            + self.routes.memory_bytes()
-            + self.schemes.capacity() * size_of::<SwitchScheme>()
-            + self.schemes.iter().map(SwitchScheme::state_bytes).sum::<u64>() as usize
-    }
+    book(state, packet, counts, backlog);
+    state.busy_until = now + backlog + service;
+    Some((backlog, state.busy_until + profile.delay_ps))
 }
 
 /// Counts a packet that a port with one queue took, behind a backlog of `backlog_ps`.

@@ -4,10 +4,9 @@ use weft_packet::Packet;
 use weft_topology::{Parts, Topology};
 use weft_units::Time;
 
-use super::admission::Verdict;
 use super::link::FarEnd;
 use super::mail::{Beside, Outbox};
-use super::network::{Network, book, mark};
+use super::network::{Network, take};
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::site::entry_port;
 
@@ -106,19 +105,11 @@ impl Network<'_> {
     pub(super) fn enqueue_leaving<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {
         let now = self.now.as_ps();
         let state = &mut self.state.links[link as usize];
-        let packet = &mut self.pool[index];
-        let profile = &self.state.profiles[state.profile];
-        let service = profile.service_ps(packet.wire_bytes);
-        let backlog = state.backlog_ps(now);
-        match profile.thresholds.judge(backlog, service) {
-            Verdict::Drop => return self.refuse(link, index),
-            Verdict::Mark => mark(packet, &mut self.drops[link as usize]),
-            Verdict::Take => {}
-        }
-        book(state, packet, &mut self.counts, backlog);
-        state.busy_until = now + backlog + service;
-        // Later than what was put on it before: its delay does not change.
-        let (arrive, tier) = (state.busy_until + profile.delay_ps, state.tier);
+        let (packet, profile) = (&mut self.pool[index], &self.state.profiles[state.profile]);
+        // It arrives later than what was put on it before: its delay does not change.
+        let taken = take(now, link, state, packet, profile, &mut self.drops, &mut self.counts);
+        let Some((backlog, arrive)) = taken else { return self.refuse(link, index) };
+        let tier = state.tier;
         if SHOWN && self.sees(tier) {
             self.tell_of_queued(link, index, backlog);
         }

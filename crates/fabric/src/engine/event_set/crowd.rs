@@ -1,14 +1,15 @@
 //! Slots that hold many events, in fabrics far larger than the caches: see [`crate::engine::ahead`].
 
-use super::{EventSet, SLOTS};
+use super::{CROWD, EventSet, SLOTS};
 use crate::engine::fetch::fetch;
 use crate::engine::link::Link;
 
 impl EventSet {
-    /// Makes slots as wide as this at least, in ps, and lets [`Self::pop`] stop before one with many events if it is told to: for a
-    /// fabric that is far larger than the caches. Before the first event.
+    /// Makes slots as wide as this at least, in ps, and says where many events are in one: for a fabric that is far larger than the
+    /// caches. Before the first event.
     pub fn look_ahead(&mut self, width_ps: u64) {
         self.shift = self.shift.max(width_ps.next_power_of_two().trailing_zeros());
+        self.find_stop();
         self.looks_ahead = true;
     }
 
@@ -18,19 +19,13 @@ impl EventSet {
         self.looks_ahead
     }
 
-    /// Whether [`Self::pop`] gave nothing because many events are close: they come when it is called again. True once for each
-    /// crowd.
-    pub const fn take_crowd(&mut self) -> bool {
-        std::mem::replace(&mut self.is_crowd, false)
+    /// The events of the slot that has just been sorted, if they are so many that it is worth while to ask for what they will need.
+    pub fn crowd(&self) -> Option<&[(u64, u32)]> {
+        (self.batch.len() >= CROWD).then_some(&self.batch)
     }
 
-    /// The events of the slot that has just been loaded.
-    pub fn crowd(&self) -> &[(u64, u32)] {
-        &self.batch
-    }
-
-    /// Begins to ask for the links of the slot behind the loaded one.
-    pub(super) fn begin_walk(&mut self, links: &[Link]) {
+    /// Begins to ask for the links of the slot behind the one that has just been sorted.
+    pub fn begin_walk(&mut self, links: &[Link]) {
         self.ahead = self.slots[(self.loaded + 1) as usize % SLOTS];
         if let Some(link) = links.get(self.ahead as usize) {
             fetch(link);

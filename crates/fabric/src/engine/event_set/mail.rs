@@ -11,6 +11,7 @@ impl EventSet {
     pub fn cover(&mut self, horizon: Span) {
         let width = (horizon.as_ps() / (SLOTS as u64 - 2) + 1).next_power_of_two();
         self.shift = self.shift.max(width.trailing_zeros());
+        self.find_stop();
     }
 
     /// The number of one more piece of mail: of what comes by one link at one instant, what has an earlier one comes first. It is

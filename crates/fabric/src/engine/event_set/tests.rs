@@ -15,17 +15,37 @@ fn one_packet() -> Pool {
     pool
 }
 
+impl EventSet {
+    /// The next event, and when it is. Slots are sorted on the way.
+    pub fn pop<const LOOK_AHEAD: bool>(&mut self, links: &mut [Link], pool: &Pool) -> Option<(Time, Next)> {
+        loop {
+            let next = self.take::<LOOK_AHEAD>(links)?;
+            let first = match next {
+                Next::Arrival(number) => {
+                    let (time, behind) = self.entry(links, number);
+                    if behind == NONE {
+                        return Some((Time::from_ps(time), next));
+                    }
+                    number
+                }
+                Next::Slot(first) => first,
+                Next::Timer(time, _) => return Some((time, next)),
+            };
+            self.sort(links, first, pool);
+            if LOOK_AHEAD {
+                self.begin_walk(links);
+                assert!(self.crowd().is_none_or(|crowd| crowd.len() >= CROWD));
+            }
+        }
+    }
+}
+
 /// The next event, as whoever looks ahead or does not takes it out.
 fn pop(events: &mut EventSet, links: &mut [Link]) -> Option<(Time, Next)> {
-    if !events.looks_ahead() {
-        return events.pop::<false>(links, &one_packet());
-    }
-    loop {
-        let popped = events.pop::<true>(links, &one_packet());
-        if popped.is_some() || !events.take_crowd() {
-            return popped;
-        }
-        assert!(!events.crowd().is_empty());
+    if events.looks_ahead() {
+        events.pop::<true>(links, &one_packet())
+    } else {
+        events.pop::<false>(links, &one_packet())
     }
 }
 
@@ -79,11 +99,13 @@ fn timers_of_one_instant_come_by_kind_and_number_whatever_else_their_slot_holds(
 fn key_by(events: &mut EventSet, next: Next, number_of: impl Fn(u32) -> u32) -> EventKey {
     match next {
         Next::Arrival(number) if number >= near::FIRST => match events.take_due(number) {
-            Due::Mail(_, link) => EventKey::new(EventKind::Arrival, link),
-            Due::Timer(key) => key,
+            Some((_, Due::Mail(_, link))) => EventKey::new(EventKind::Arrival, link),
+            Some((_, Due::Timer(key))) => key,
+            None => panic!("it is not alone in its slot"),
         },
         Next::Arrival(link) => EventKey::new(EventKind::Arrival, number_of(link)),
-        Next::Timer(key) => key,
+        Next::Timer(_, key) => key,
+        Next::Slot(_) => panic!("slots are sorted"),
     }
 }
 
@@ -240,7 +262,8 @@ proptest! {
         for due in expected {
             let (time, next) = events.pop::<false>(&mut links, &pool).expect("all comes out");
             let Next::Arrival(number) = next else { panic!("no timer was set") };
-            let Due::Mail(index, link) = events.take_due(number) else { panic!("no timer was set") };
+            let Some((at, Due::Mail(index, link))) = events.take_due(number) else { panic!("no timer was set") };
+            prop_assert_eq!(time, at);
             prop_assert_eq!((time.as_ps(), link, index), due);
         }
         prop_assert!(events.next_time().is_none());

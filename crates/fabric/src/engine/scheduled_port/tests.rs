@@ -65,7 +65,8 @@ fn departures(network: &mut Network<'_>, until: u64) -> Vec<(u64, Kind, u32)> {
                 arrive(network, 0);
             }
             Next::Arrival(link) => arrive(network, link),
-            Next::Timer(key) => network.wake_port(key.entity()),
+            Next::Timer(_, key) => network.wake_port(key.entity()),
+            Next::Slot(_) => panic!("slots are sorted"),
         }
     }
     seen
@@ -77,9 +78,12 @@ fn arrive(network: &mut Network<'_>, link: u32) {
         Arrived::AtHost(index) => drop(network.consume(index)),
         Arrived::Gone => {}
         Arrived::NoLink => {
-            let Due::Timer(key) = network.events.take_due(link) else { panic!("there are no other parts") };
+            let Some((_, Due::Timer(key))) = network.events.take_due(link) else {
+                panic!("there are no other parts")
+            };
             network.wake_port(key.entity());
         }
+        Arrived::NotAlone => panic!("slots are sorted"),
     }
 }
 

@@ -1,0 +1,93 @@
+//! What others ask of links and of the network now and then: nothing of it is asked for every packet.
+
+use weft_balance::SwitchScheme;
+use weft_units::{PicosPerByte, Rate};
+
+use super::{LinkDrops, Network};
+use crate::engine::link::Link;
+use crate::engine::scheduled_port::ScheduledPort;
+
+/// What samples want to know of a link.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkLook {
+    /// Bytes that it was given to send.
+    pub bytes: u64,
+    /// What happened to packets.
+    pub drops: LinkDrops,
+    /// Its rate now.
+    pub rate: Rate,
+    /// Bytes that are queued now, and the most since somebody last looked.
+    pub backlogs: (u64, u64),
+}
+
+impl Network<'_> {
+    /// The rate of a link now.
+    pub fn rate(&self, link: usize) -> Rate {
+        self.state.profiles[self.state.links[link].profile].rate
+    }
+
+    /// How long a byte takes on a link now.
+    pub fn pace(&self, link: u32) -> PicosPerByte {
+        self.state.profiles[self.state.links[link as usize].profile].pace()
+    }
+
+    /// What samples want to know of a link.
+    pub fn look(&mut self, link: usize) -> LinkLook {
+        LinkLook {
+            bytes: self.state.links[link].bytes,
+            drops: self.drops[link],
+            rate: self.rate(link),
+            backlogs: self.take_backlogs(link),
+        }
+    }
+
+    /// The backlogs of a link: bytes that are queued now, with what is left of the packet in service, and the
+    /// most that were queued since this was last asked.
+    pub fn take_backlogs(&mut self, link: usize) -> (u64, u64) {
+        let bytes = self.backlog_bytes(link);
+        if let Some(port) = self.state.scheduled.get_mut(link).and_then(Option::as_deref_mut) {
+            return (bytes, port.take_peak(bytes));
+        }
+        (bytes, self.specials[self.state.links[link].special as usize].take_peak(bytes))
+    }
+
+    /// Bytes that are queued now, with what is left of the packet in service, on a link that has rules of its own: as those do
+    /// that are sampled, or will change.
+    pub fn backlog_bytes(&mut self, link: usize) -> u64 {
+        let (now, state) = (self.now.as_ps(), &self.state.links[link]);
+        let profile = &self.state.profiles[state.profile];
+        match self.state.scheduled.get(link).and_then(Option::as_deref) {
+            Some(port) => port.backlog_bytes(now, profile),
+            None => self.specials[state.special as usize].backlog_bytes(now, state.backlog_ps(now), profile),
+        }
+    }
+
+    /// Whether no packet is on a link, and none is being sent that the wire will lose.
+    pub fn is_empty(&self) -> bool {
+        let now = self.now.as_ps();
+        let is_idle = |link: &Link| link.backlog_ps(now) == 0;
+        self.pool.len() == 0 && self.state.links.iter().all(is_idle)
+    }
+
+    /// What happened to packets on each link.
+    pub fn drops(&self) -> &[LinkDrops] {
+        &self.drops
+    }
+
+    /// Packets that are on links now.
+    pub fn in_flight(&self) -> u64 {
+        self.pool.len() as u64
+    }
+
+    /// Bytes of memory that links, ports, packets, events and tables take.
+    pub fn memory_bytes(&self) -> usize {
+        self.state.links.capacity() * size_of::<Link>()
+            + self.drops.capacity() * size_of::<LinkDrops>()
+            + self.state.scheduled.iter().flatten().count() * size_of::<ScheduledPort>()
+            + self.pool.memory_bytes()
+            + self.events.memory_bytes()
+            + self.routes.memory_bytes()
+            + self.schemes.capacity() * size_of::<SwitchScheme>()
+            + self.schemes.iter().map(SwitchScheme::state_bytes).sum::<u64>() as usize
+    }
+}
