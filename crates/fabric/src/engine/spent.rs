@@ -33,11 +33,12 @@ pub struct Parts {
 
 /// The packets of a flow that are followed, as the receiving end sees them.
 #[derive(Debug, Clone, Copy)]
+#[repr(C)]
 pub struct Followed {
-    start: Time,
     /// When the packet that was followed last arrived, and the one before it; at first the flow's start.
     until: Time,
     before: Time,
+    start: Time,
     /// What happened until then.
     parts: Parts,
     parts_before: Parts,
@@ -62,6 +63,10 @@ impl Parts {
 }
 
 impl Followed {
+    /// So many bytes at its beginning are what every packet needs.
+    #[cfg(test)]
+    pub const HOT_BYTES: usize = size_of::<Time>();
+
     /// Nothing was sent so far.
     pub const fn new(start: Time) -> Self {
         let parts = Parts { waits: [0; 4], held: 0, idle: 0 };

@@ -16,61 +16,68 @@ pub enum Before {
     Closed,
 }
 
-/// The ends of one direction at one host, by the host's own numbers for its flows: see [`super::Directory`].
+/// The ends of one direction at one host, by the host's own numbers for its flows: see [`super::Directory`]. What every packet needs
+/// comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Ends<E> {
     /// The place of each, [`NOT_YET`] or [`CLOSED`].
-    places: Vec<u32>,
-    open: Vec<Option<E>>,
-    free: Vec<u32>,
+    places: Box<[u32]>,
+    /// Those that are open, without gaps.
+    open: Vec<E>,
+    /// Their numbers.
+    numbers: Vec<u32>,
+    peak: usize,
 }
 
 impl<E> Ends<E> {
     /// Room for so many, none of them open.
     pub fn new(count: usize) -> Self {
-        Self { places: vec![NOT_YET; count], open: Vec::new(), free: Vec::new() }
+        Self { places: vec![NOT_YET; count].into(), open: Vec::new(), numbers: Vec::new(), peak: 0 }
     }
 
-    /// The end with this number; if it is not open, it is opened as `make` says.
+    /// The place of the end with this number, if it is open: it holds until one is closed.
     #[inline]
-    pub fn get_or_open(&mut self, number: u32, make: impl FnOnce(Before) -> E) -> &mut E {
-        let known = self.places[number as usize];
+    pub fn place(&self, number: u32) -> Option<usize> {
         // Neither NOT_YET nor CLOSED is a place: there are fewer flows than that.
-        let place = if (known as usize) < self.open.len() { known } else { self.open(number, make) };
-        self.open[place as usize].as_mut().expect("a place that is known holds an open end")
+        let place = self.places[number as usize] as usize;
+        (place < self.open.len()).then_some(place)
     }
 
-    /// Opens the end with this number, which is not open. Returns its place.
-    #[cold]
-    #[inline(never)]
-    fn open(&mut self, number: u32, make: impl FnOnce(Before) -> E) -> u32 {
+    /// The end at this place, which was told.
+    #[inline]
+    pub fn at(&mut self, place: usize) -> &mut E {
+        &mut self.open[place]
+    }
+
+    /// Opens the end with this number, which is not open, as `make` says. Returns its place.
+    pub fn open(&mut self, number: u32, make: impl FnOnce(Before) -> E) -> usize {
         let before = if self.places[number as usize] == CLOSED { Before::Closed } else { Before::NotYet };
-        let end = Some(make(before));
-        let place = if let Some(place) = self.free.pop() {
-            self.open[place as usize] = end;
-            place
-        } else {
-            self.open.push(end);
-            (self.open.len() - 1) as u32
-        };
-        self.places[number as usize] = place;
+        let place = self.open.len();
+        self.open.push(make(before));
+        self.numbers.push(number);
+        self.places[number as usize] = place as u32;
+        self.peak = self.peak.max(self.open.len());
         place
     }
 
-    /// Closes the end with this number, if it is open.
+    /// Closes the end with this number, if it is open. The last one takes its place.
     pub fn close(&mut self, number: u32) -> Option<E> {
-        let place = self.places[number as usize];
-        let end = self.open.get_mut(place as usize)?.take();
+        let place = self.place(number)?;
+        let end = self.open.swap_remove(place);
+        self.numbers.swap_remove(place);
+        if let Some(&moved) = self.numbers.get(place) {
+            self.places[moved as usize] = place as u32;
+        }
         self.places[number as usize] = CLOSED;
-        self.free.push(place);
-        end
+        Some(end)
     }
 
     /// The end with this number, if it is open.
     #[inline]
     pub fn get(&mut self, number: u32) -> Option<&mut E> {
         // Neither NOT_YET nor CLOSED is a place: there are fewer flows than that.
-        self.open.get_mut(self.places[number as usize] as usize)?.as_mut()
+        self.open.get_mut(self.places[number as usize] as usize)
     }
 
     /// Asks for what says where the end with this number is.
@@ -92,12 +99,12 @@ impl<E> Ends<E> {
 
     /// The ends that are open, in no order that means anything.
     pub fn iter(&self) -> impl Iterator<Item = &E> {
-        self.open.iter().flatten()
+        self.open.iter()
     }
 
     /// Most ends that were open at one time.
     pub const fn peak(&self) -> usize {
-        self.open.len()
+        self.peak
     }
 }
 
@@ -106,17 +113,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_there_from_its_opening_to_its_close_and_its_place_is_used_again() {
-        let mut ends = Ends::new(3);
-        assert_eq!(ends.get(1), None);
-        assert_eq!(*ends.get_or_open(1, |before| (before, 'a')), (Before::NotYet, 'a'));
-        ends.get_or_open(2, |before| (before, 'c'));
-        assert_eq!(*ends.get_or_open(1, |before| (before, 'z')), (Before::NotYet, 'a'), "it is open");
+    fn an_end_is_there_from_its_opening_to_its_close_and_closing_leaves_no_gap() {
+        let mut ends = Ends::new(4);
+        let name = |ends: &mut Ends<(Before, char)>, number| ends.get(number).map(|end| end.1);
+        assert_eq!((name(&mut ends, 1), ends.place(1)), (None, None));
+        for (number, name) in [(1, 'a'), (2, 'c'), (3, 'd')] {
+            ends.open(number, |before| (before, name));
+        }
+        assert_eq!(name(&mut ends, 1), Some('a'));
         assert_eq!(ends.close(1), Some((Before::NotYet, 'a')));
-        assert_eq!(ends.get(1), None);
-        assert_eq!(ends.close(1), None);
-        ends.get_or_open(0, |before| (before, 'd'));
-        assert_eq!((ends.open.len(), ends.iter().count()), (2, 2), "one place serves two");
-        assert_eq!(*ends.get_or_open(1, |before| (before, 'e')), (Before::Closed, 'e'));
+        assert_eq!((ends.place(1), ends.close(1)), (None, None));
+        assert_eq!([1, 2, 3].map(|number| name(&mut ends, number)), [None, Some('c'), Some('d')]);
+        assert_eq!((ends.open.len(), ends.iter().count(), ends.peak()), (2, 2, 3));
+        let place = ends.open(1, |before| (before, 'e'));
+        assert_eq!(*ends.at(place), (Before::Closed, 'e'));
+        assert_eq!(ends.close(3), Some((Before::NotYet, 'd')));
+        assert_eq!([1, 2, 3].map(|number| name(&mut ends, number)), [Some('e'), Some('c'), None]);
+        assert_eq!(ends.peak(), 3);
     }
 }

@@ -31,20 +31,23 @@ impl Side {
     }
 }
 
-/// The sending end of a flow, with its transport's state.
+/// The sending end of a flow, with its transport's state. In whole cache lines, all of which every acknowledgement needs.
+#[repr(C, align(64))]
 pub struct Sender<S> {
-    /// What the host keeps of it.
-    pub end: FlowEnd,
     /// The transport's state.
     pub state: S,
-}
-
-/// The receiving end of a flow, with its transport's state and what its packets went through.
-pub struct Receiver<R> {
     /// What the host keeps of it.
     pub end: FlowEnd,
+}
+
+/// The receiving end of a flow, with its transport's state and what its packets went through. What every data packet needs comes
+/// first, in whole cache lines.
+#[repr(C, align(64))]
+pub struct Receiver<R> {
     /// The transport's state.
     pub state: R,
+    /// What the host keeps of it.
+    pub end: FlowEnd,
     /// How long its data packets waited in queues, by [`crate::Tier`], in ps.
     pub wait_ps: [u64; 4],
     last_trail: u32,
@@ -60,8 +63,8 @@ impl<R> Receiver<R> {
     /// An end that nothing has reached yet, of a flow that started then.
     pub const fn new(end: FlowEnd, state: R, start: Time) -> Self {
         Self {
-            end,
             state,
+            end,
             wait_ps: [0; 4],
             last_trail: NO_TRAIL,
             path_changes: 0,
@@ -80,5 +83,22 @@ impl<R> Receiver<R> {
         self.path_changes += u32::from(self.last_trail != trail && self.last_trail != NO_TRAIL);
         self.last_trail = trail;
         self.followed.note(packet, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    /// As many bytes as the ends of a TCP take: see there.
+    type Sending = [u64; 16];
+    type Receiving = [u64; 8];
+
+    #[test]
+    fn what_every_packet_needs_of_an_end_is_in_three_cache_lines() {
+        assert_eq!(size_of::<FlowEnd>(), 64);
+        assert_eq!(size_of::<Sender<Sending>>(), 3 * 64);
+        assert!(offset_of!(Receiver<Receiving>, followed) + Followed::HOT_BYTES <= 3 * 64);
     }
 }

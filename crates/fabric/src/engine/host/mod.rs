@@ -71,7 +71,8 @@ pub struct Here<'h, 'n, 'a> {
     pub common: &'h mut Common<'a>,
 }
 
-/// A host. What every packet needs of it is in few cache lines; what few packets need is elsewhere.
+/// A host. What a packet needs of it is in one cache line: one for those that it sends, and one for those that it receives.
+#[repr(C, align(64))]
 pub struct Host<T: Transports> {
     senders: Ends<Sender<SenderOf<T>>>,
     receivers: Ends<Receiver<ReceiverOf<T>>>,
@@ -129,7 +130,8 @@ impl<T: Transports> Host<T> {
         }
         let state = plan.transport(plan.traffic(flow)).sender(plan.size(flow));
         let number = plan.directory.number(Side::Sender, flow);
-        let sender = self.senders.get_or_open(number, |_| Sender { end, state });
+        let place = self.senders.open(number, |_| Sender { state, end });
+        let sender = self.senders.at(place);
         let protocol = plan.of(&sender.end);
         let mut out = outbox!(self, sender, here);
         protocol.start(&mut sender.state, &mut out);
@@ -176,6 +178,7 @@ impl<T: Transports> Host<T> {
         self.deliver_all(plan, delivered, here)
     }
 
+    #[inline(never)]
     fn deliver_all(
         &mut self,
         plan: &Plan<'_, T>,
@@ -191,7 +194,8 @@ impl<T: Transports> Host<T> {
     }
 
     /// A packet comes to its transport. Returns whether one of the host's flows ended by it.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // It has one caller that counts, and that does little else.
     pub fn deliver(&mut self, plan: &Plan<'_, T>, packet: &Packet, here: &mut Here<'_, '_, '_>) -> bool {
         match Side::of(packet) {
             Side::Sender => self.deliver_to_sender(plan, packet, here),
@@ -226,7 +230,8 @@ impl<T: Transports> Host<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     fn deliver_to_sender(
         &mut self,
         plan: &Plan<'_, T>,
@@ -245,7 +250,8 @@ impl<T: Transports> Host<T> {
         state == SenderState::Done && self.finish(plan, number, here)
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     fn deliver_to_receiver(&mut self, plan: &Plan<'_, T>, packet: &Packet, here: &mut Here<'_, '_, '_>) {
         let now = here.nic.now();
         if here.common.counts_paths
@@ -256,8 +262,11 @@ impl<T: Transports> Host<T> {
             paths.note(here.common.topology, packet, flow, plan.header_bytes(flow));
         }
         let number = plan.directory.number(Side::Receiver, packet.flow);
-        let (ends, lingering) = (&mut self.receivers, &mut self.lingering);
-        let receiver = receiver_of(ends, lingering, &self.edge, plan, (number, packet.flow), now);
+        let place = match self.receivers.place(number) {
+            Some(place) => place,
+            None => self.open_receiver(plan, (number, packet.flow), now),
+        };
+        let receiver = self.receivers.at(place);
         if packet.kind == Kind::Data {
             receiver.note_path(packet, now);
         }
@@ -325,7 +334,28 @@ impl<T: Transports> Host<T> {
     /// The receiving end of a flow: opened if it is not open.
     fn receiver(&mut self, plan: &Plan<'_, T>, flow: FlowId, now: Time) -> &mut Receiver<ReceiverOf<T>> {
         let number = plan.directory.number(Side::Receiver, flow);
-        receiver_of(&mut self.receivers, &mut self.lingering, &self.edge, plan, (number, flow), now)
+        let place = self.receivers.place(number);
+        let place = place.unwrap_or_else(|| self.open_receiver(plan, (number, flow), now));
+        self.receivers.at(place)
+    }
+
+    /// Opens the receiving end of a flow, by its number at its host. Returns its place.
+    #[cold]
+    #[inline(never)]
+    fn open_receiver(&mut self, plan: &Plan<'_, T>, (number, flow): (u32, FlowId), now: Time) -> usize {
+        let (lingering, scheme) = (&mut self.lingering, &self.edge.scheme);
+        self.receivers.open(number, |before| {
+            let flow = FlowId(flow.0 % plan.flows.len() as u32);
+            let (end, size) = (plan.end(flow, Side::Receiver, scheme), plan.size(flow));
+            let protocol = plan.of(&end);
+            // Only an end of which nothing needs to be kept was closed.
+            let again = if before == Before::Closed { protocol.finished_receiver(size) } else { None };
+            if again.is_some() {
+                lingering.push_back((now + LINGER, number));
+            }
+            let state = again.unwrap_or_else(|| protocol.receiver(size));
+            Receiver::new(end, state, plan.flows[flow.index()].start)
+        })
     }
 
     /// The receiver has the last byte: with `last`, or because a timer let go what was held.
@@ -417,28 +447,4 @@ fn end_of<'e, S, R>(
         Side::Sender => senders.get(number).map(|sender| &mut sender.end),
         Side::Receiver => receivers.get(number).map(|receiver| &mut receiver.end),
     }
-}
-
-/// The receiving end of a flow, by its number at its host: opened if it is not open.
-#[inline]
-fn receiver_of<'e, T: Transports>(
-    ends: &'e mut Ends<Receiver<ReceiverOf<T>>>,
-    lingering: &mut VecDeque<(Time, u32)>,
-    edge: &Edge,
-    plan: &Plan<'_, T>,
-    (number, flow): (u32, FlowId),
-    now: Time,
-) -> &'e mut Receiver<ReceiverOf<T>> {
-    ends.get_or_open(number, |before| {
-        let flow = FlowId(flow.0 % plan.flows.len() as u32);
-        let (end, size) = (plan.end(flow, Side::Receiver, &edge.scheme), plan.size(flow));
-        let protocol = plan.of(&end);
-        // Only an end of which nothing needs to be kept was closed.
-        let again = if before == Before::Closed { protocol.finished_receiver(size) } else { None };
-        if again.is_some() {
-            lingering.push_back((now + LINGER, number));
-        }
-        let state = again.unwrap_or_else(|| protocol.receiver(size));
-        Receiver::new(end, state, plan.flows[flow.index()].start)
-    })
 }

@@ -26,13 +26,29 @@ pub struct End {
     /// When the transport wants to be woken, and the earliest event that is pending for it.
     deadline: Time,
     pending: Time,
-    edge_deadline: Time,
-    edge: EdgeFlow,
+    /// What its edge scheme has of it; nothing where there is none.
+    edge: Option<Box<AtEdge>>,
+}
+
+/// What the edge scheme of a host has of an end.
+struct AtEdge {
+    /// What it keeps.
+    flow: EdgeFlow,
+    /// When it wants to be woken.
+    deadline: Time,
+}
+
+impl AtEdge {
+    /// At the beginning; nothing where there is no scheme.
+    fn new(flow: EdgeFlow) -> Option<Box<Self>> {
+        let some = |flow| Box::new(Self { flow, deadline: Time::NEVER });
+        (!matches!(flow, EdgeFlow::None)).then(|| some(flow))
+    }
 }
 
 impl End {
     /// An end of a flow between this host and its peer.
-    pub const fn new(
+    pub fn new(
         flow: FlowId,
         side: Side,
         (host, peer): (HostId, HostId),
@@ -54,8 +70,7 @@ impl End {
             edge_timer,
             deadline: Time::NEVER,
             pending: Time::NEVER,
-            edge_deadline: Time::NEVER,
-            edge,
+            edge: AtEdge::new(edge),
         }
     }
 
@@ -76,15 +91,7 @@ impl End {
 
     /// The end of another five-tuple of the same flow. It has no timer: that is the flow's.
     fn beside(&self, flow: FlowId, entropy: u32, edge: EdgeFlow) -> Self {
-        Self {
-            flow,
-            entropy,
-            deadline: Time::NEVER,
-            pending: Time::NEVER,
-            edge_deadline: Time::NEVER,
-            edge,
-            ..*self
-        }
+        Self { flow, entropy, deadline: Time::NEVER, pending: Time::NEVER, edge: AtEdge::new(edge), ..*self }
     }
 
     /// What stands for its five-tuple.
@@ -97,24 +104,32 @@ impl End {
         self.class
     }
 
+    fn at_edge(&mut self) -> &mut AtEdge {
+        self.edge.get_or_insert_with(|| Box::new(AtEdge { flow: EdgeFlow::None, deadline: Time::NEVER }))
+    }
+
     /// What the host's edge scheme keeps of the flow.
-    pub const fn edge(&mut self) -> &mut EdgeFlow {
-        &mut self.edge
+    pub fn edge(&mut self) -> &mut EdgeFlow {
+        &mut self.at_edge().flow
     }
 
     /// Arms the edge scheme's timer, in place of what it was before.
     pub fn set_edge_timer(&mut self, delay: Span, nic: &mut Nic<'_, '_>) {
-        self.edge_deadline = nic.now() + delay;
-        nic.set_flow_timer(self.edge_deadline, self.edge_timer, self.flow);
+        let deadline = nic.now() + delay;
+        self.at_edge().deadline = deadline;
+        nic.set_flow_timer(deadline, self.edge_timer, self.flow);
     }
 
     /// A timer event at `now`: whether the edge scheme is to be woken.
     pub fn edge_timer_is_due(&mut self, now: Time) -> bool {
-        let due = now == self.edge_deadline;
-        if due {
-            self.edge_deadline = Time::NEVER;
-        }
-        due
+        let Some(edge) = self.edge.as_mut().filter(|edge| edge.deadline == now) else { return false };
+        edge.deadline = Time::NEVER;
+        true
+    }
+
+    /// Packets that the edge scheme holds back now.
+    fn held(&self) -> usize {
+        self.edge.as_ref().map_or(0, |edge| edge.flow.held())
     }
 
     /// Makes sure that an event is pending no later than the deadline.
@@ -136,23 +151,30 @@ enum Told {
     ByEntropy,
 }
 
-/// One end of a flow at its host: those of all its five-tuples, by port.
+/// One end of a flow at its host: those of all its five-tuples, by port. One cache line, without those of the other ports.
 pub struct FlowEnd {
     /// That of port 0, with the flow's own number and the transport's timer.
     pub first: End,
     /// The number of its transport.
     pub transport: u8,
     told: Told,
-    /// Those of the other ports.
+    /// The other ports, if there are any.
+    more: Option<Box<More>>,
+}
+
+/// The ports of a flow but for the first.
+#[derive(Default)]
+struct More {
+    /// The ends there.
     others: Vec<End>,
-    /// By port and its segment: the segment of the flow, as the options of the packets that arrived said.
+    /// By port, the first too, and its segment: the segment of the flow, as the options of the packets that arrived said.
     carried: Vec<Vec<u32>>,
 }
 
 impl FlowEnd {
     /// The end of a flow over this transport, with one five-tuple.
     pub const fn new(first: End, transport: u8) -> Self {
-        Self { first, transport, told: Told::ByEntropy, others: Vec::new(), carried: Vec::new() }
+        Self { first, transport, told: Told::ByEntropy, more: None }
     }
 
     /// The flow has so many subflows, the number of each being `step` on from that of the one before.
@@ -162,21 +184,30 @@ impl FlowEnd {
             let key = u64::from(port) << 32 | u64::from(first.entropy);
             first.beside(FlowId(first.flow.0 + port * step), (mix64(key) >> 32) as u32, edge())
         };
-        self.others = (1..u32::from(count)).map(subflow).collect();
-        self.carried = if count > 1 { vec![Vec::new(); usize::from(count)] } else { Vec::new() };
+        let others = (1..u32::from(count)).map(subflow).collect();
+        let carried = vec![Vec::new(); usize::from(count)];
+        self.more = (count > 1).then(|| Box::new(More { others, carried }));
         self.told = Told::ByNumber { step };
     }
 
     /// The flow's ports have these entropies, its own first. No scheme at hosts sees them, other than the first.
     pub fn set_entropies(&mut self, entropies: &[u32]) {
         let port = |&entropy: &u32| self.first.beside(self.first.flow, entropy, EdgeFlow::None);
-        self.others = entropies.iter().skip(1).map(port).collect();
+        let others: Vec<End> = entropies.iter().skip(1).map(port).collect();
+        if self.more.is_some() || !others.is_empty() {
+            self.more.get_or_insert_default().others = others;
+        }
+    }
+
+    /// The ends of the ports but for the first.
+    fn others(&self) -> &[End] {
+        self.more.as_ref().map_or(&[], |more| &more.others)
     }
 
     /// The entropies by which ports are told apart, the flow's own first; nothing if it has one, or is told otherwise.
     fn entropies(&self) -> Option<Arc<[u32]>> {
-        let named = matches!(self.told, Told::ByEntropy) && !self.others.is_empty();
-        let ends = std::iter::once(&self.first).chain(&self.others);
+        let named = matches!(self.told, Told::ByEntropy) && !self.others().is_empty();
+        let ends = std::iter::once(&self.first).chain(self.others());
         named.then(|| ends.map(|end| end.entropy).collect())
     }
 
@@ -187,7 +218,8 @@ impl FlowEnd {
 
     /// Every end.
     pub fn all(&mut self) -> impl Iterator<Item = &mut End> {
-        std::iter::once(&mut self.first).chain(&mut self.others)
+        let others = self.more.iter_mut().flat_map(|more| &mut more.others);
+        std::iter::once(&mut self.first).chain(others)
     }
 
     /// The end with this number, which one of them has.
@@ -199,7 +231,7 @@ impl FlowEnd {
     #[cold]
     pub fn note_option(&mut self, packet: &Packet, option: u32) {
         let port = usize::from(self.port_numbered(packet.flow));
-        if let Some(carried) = self.carried.get_mut(port) {
+        if let Some(carried) = self.more.as_mut().and_then(|more| more.carried.get_mut(port)) {
             let segment = packet.seq as usize;
             carried.resize(carried.len().max(segment + 1), 0);
             carried[segment] = option;
@@ -216,22 +248,24 @@ impl FlowEnd {
         let port = match self.told {
             Told::ByNumber { .. } => self.port_numbered(packet.flow),
             Told::ByEntropy => {
-                let other = self.others.iter().position(|end| end.entropy == packet.entropy);
+                let other = self.others().iter().position(|end| end.entropy == packet.entropy);
                 other.map_or(0, |other| other as u8 + 1)
             }
         };
-        let option = self.carried.get(usize::from(port)).filter(|_| packet.kind == Kind::Data);
+        let carried = self.more.as_ref().and_then(|more| more.carried.get(usize::from(port)));
+        let option = carried.filter(|_| packet.kind == Kind::Data);
         let segment = option.and_then(|carried| carried.get(packet.seq as usize)).copied();
         Arrived { packet, port, segment: segment.unwrap_or(packet.seq) }
     }
 
     /// Packets that the edge scheme holds back now.
     pub fn held(&self) -> usize {
-        self.others.iter().chain(std::iter::once(&self.first)).map(|end| end.edge.held()).sum()
+        self.others().iter().chain(std::iter::once(&self.first)).map(End::held).sum()
     }
 
     fn of(&mut self, port: u8) -> &mut End {
-        match usize::from(port).checked_sub(1).and_then(|other| self.others.get_mut(other)) {
+        let (other, more) = (usize::from(port).checked_sub(1), self.more.as_mut());
+        match other.zip(more).and_then(|(other, more)| more.others.get_mut(other)) {
             Some(end) => end,
             None => &mut self.first,
         }
@@ -250,12 +284,12 @@ impl FlowEnd {
 pub struct HostOutbox<'s, 'h, 'n, 'a> {
     /// The end that acts.
     pub end: &'s mut FlowEnd,
-    /// The edge scheme of its host.
-    pub edge: &'s mut Edge,
+    /// The edge scheme of its host: few packets need it, so it is not even looked up.
+    pub edge: &'s mut Box<Edge>,
     /// The transport's random stream of its host.
     pub stream: &'s mut Stream,
     /// What its host notes.
-    pub log: &'s mut HostLog,
+    pub log: &'s mut Box<HostLog>,
     /// The way to the fabric.
     pub here: &'s mut Here<'h, 'n, 'a>,
 }
@@ -357,7 +391,7 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
 
 impl Ports for HostOutbox<'_, '_, '_, '_> {
     fn ports(&self) -> u8 {
-        (self.end.others.len() + 1) as u8
+        (self.end.others().len() + 1) as u8
     }
 
     fn by(&mut self, port: u8) -> impl Outbox {
