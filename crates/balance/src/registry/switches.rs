@@ -22,7 +22,7 @@ macro_rules! switch_schemes {
                 }
             }
 
-            /// As [`SwitchBalancer::choose`].
+            /// As [`SwitchBalancer::choose`]. Those that need many registers are calls, so that the others need not save them.
             #[inline]
             pub fn choose(
                 &mut self,

@@ -197,7 +197,7 @@ impl SwitchBalancer for Conga {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn choose<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,

@@ -225,7 +225,7 @@ impl SwitchBalancer for Drill {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn choose<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,

@@ -259,7 +259,7 @@ impl SwitchBalancer for Hula {
         Arrival::Consume
     }
 
-    #[inline]
+    #[inline(never)]
     fn choose<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,

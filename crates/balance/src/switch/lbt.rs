@@ -295,7 +295,7 @@ impl SwitchBalancer for Lbt {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn choose<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,

@@ -57,7 +57,7 @@ impl SwitchBalancer for LetFlow {
         Self { flowlets: Flowlets::new(params.entries, Timer::new(params.gap), info), decisions: 0 }
     }
 
-    #[inline]
+    #[inline(never)]
     fn choose<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,

@@ -175,7 +175,7 @@ impl SwitchBalancer for Qall {
     }
 
     /// QALL Alg. 1 lines 5 to 10 (routing has found the ports), for flowlets lines 11 to 20 besides.
-    #[inline]
+    #[inline(never)]
     fn choose<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,

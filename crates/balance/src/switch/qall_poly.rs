@@ -95,7 +95,7 @@ impl SwitchBalancer for QallPoly {
         Self(Qall::with_formula(Formula::Polynomial(polynomial), &params.shared(), info))
     }
 
-    #[inline]
+    #[inline(never)]
     fn choose<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,

@@ -156,7 +156,8 @@ impl Tr {
         ((backlog_bytes << self.code_bits) / self.spine_buffer).min(steps) as u32
     }
 
-    /// The uplink of a packet whose sender hangs here, and when it would be at the next leaf (TR Alg. 1). `long` says whether its flow is long.
+    /// The place among the next hops of the uplink of a packet whose sender hangs here, the uplink, and when the packet would be at
+    /// the next leaf by it (TR Alg. 1). `long` says whether its flow is long.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn uplink<C: SwitchContext + ?Sized>(
@@ -166,12 +167,37 @@ impl Tr {
         hops: &NextHops<'_>,
         last: Last,
         long: bool,
-    ) -> (PortId, Time) {
-        let (now, ports) = (cx.now(), hops.ports);
-        let ways = self.ways.to(hops.rack, now, packet.wire_bytes);
+    ) -> (usize, PortId, Time) {
         // Equal ones take turns.
-        let (before, first) = ports.split_at((self.turn % ports.len() as u32) as usize);
+        let begin = (self.turn % hops.ports.len() as u32) as usize;
         self.turn = self.turn.wrapping_add(1);
+        let (now, port) = (cx.now(), hops.ports[begin]);
+        // Mostly nothing can be better than the first.
+        if let Some((beyond, least)) = self.ways.by(port, hops.rack, now, packet.wire_bytes) {
+            let takes = cx.drain_time_for(port, packet) + beyond;
+            let at = now.saturating_add(takes);
+            let is_best = takes <= least && at > last.tnl;
+            if is_best && !(long && self.flows.active_shorts()[port.index()] > 0) {
+                return (begin, port, at);
+            }
+        }
+        let (port, at) = self.look(cx, packet, hops, (last, long), begin);
+        (hops.index_of(port).unwrap_or_default(), port, at)
+    }
+
+    /// The same, by a look at the uplinks from the one at `begin` on.
+    #[inline(never)]
+    fn look<C: SwitchContext + ?Sized>(
+        &mut self,
+        cx: &C,
+        packet: &Packet,
+        hops: &NextHops<'_>,
+        (last, long): (Last, bool),
+        begin: usize,
+    ) -> (PortId, Time) {
+        let now = cx.now();
+        let ways = self.ways.to(hops.rack, now, packet.wire_bytes);
+        let (before, first) = hops.ports.split_at(begin);
         let uplinks = Uplinks {
             first,
             before,
@@ -186,7 +212,7 @@ impl Tr {
         };
         if choice.excluded > 0 {
             self.excluded += choice.excluded as u64;
-            self.empty_sets += u64::from(choice.excluded == ports.len());
+            self.empty_sets += u64::from(choice.excluded == hops.ports.len());
         }
         (choice.port, choice.at)
     }
@@ -305,7 +331,7 @@ impl SwitchBalancer for Tr {
         Arrival::Forward
     }
 
-    #[inline]
+    #[inline(never)]
     fn choose<C: SwitchContext + ?Sized>(
         &mut self,
         cx: &mut C,
@@ -316,12 +342,11 @@ impl SwitchBalancer for Tr {
             return self.ecmp.choose(cx, packet, hops);
         }
         let now = cx.now();
-        let (slot, long) = self.flows.arrive(now, packet);
-        let last = self.flows.last(slot);
-        let (port, at) = self.uplink(cx, packet, hops, last, long);
+        let (slot, last, long) = self.flows.arrive(now, packet);
+        let (place, port, at) = self.uplink(cx, packet, hops, last, long);
         self.reroutes += u64::from(last.port.is_some_and(|last| last != port));
         self.flows.leave(slot, now, port, at, matches!(packet.kind, Kind::Data | Kind::Syn) && !long);
-        hops.index_of(port).unwrap_or_default()
+        place
     }
 
     fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {

@@ -66,7 +66,7 @@ impl SwitchBalancer for Wcmp {
         Self { ecmp: Ecmp::new(&ecmp::Params { hash: params.hash }, info) }
     }
 
-    #[inline]
+    #[inline(never)]
     fn choose<C: SwitchContext + ?Sized>(
         &mut self,
         _: &mut C,

@@ -35,6 +35,14 @@ pub(super) struct Last {
     pub port: Option<PortId>,
 }
 
+impl Flow {
+    /// Where and when its last packet went.
+    #[inline]
+    fn last(&self) -> Last {
+        Last { tnl: self.tnl, port: (self.port != 0).then(|| PortId(self.port - 1)) }
+    }
+}
+
 /// The flow table of a leaf. Active short flows are in a list, the one that has been quiet longest first, so that a
 /// flow stops counting on time without a timer of its own.
 #[derive(Debug, Clone)]
@@ -67,11 +75,11 @@ impl Flows {
         }
     }
 
-    /// A packet arrived: its flow's entry, with the packet's bytes counted, and whether the flow is long. Flows that
-    /// have become inactive stop counting first (TR §Counting the number of short flows).
+    /// A packet arrived: its flow's entry, with the packet's bytes counted, where the entry's last packet went, and whether the flow
+    /// is long. Flows that have become inactive stop counting first (TR §Counting the number of short flows).
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    pub fn arrive(&mut self, now: Time, packet: &Packet) -> (usize, bool) {
+    pub fn arrive(&mut self, now: Time, packet: &Packet) -> (usize, Last, bool) {
         if now > self.none_retires_until {
             self.retire(now);
         }
@@ -82,17 +90,18 @@ impl Flows {
         if flow.port == 0 || flow.tag != tag || packet.kind == Kind::Syn {
             self.take_entry(slot, tag, now);
         }
+        let flow = &mut self.table[slot];
+        let last = flow.last();
         // Acknowledgements are routed as packets of a short flow, and are no data sent.
         if matches!(packet.kind, Kind::Ack | Kind::SynAck) {
-            return (slot, false);
+            return (slot, last, false);
         }
-        let flow = &mut self.table[slot];
         flow.sent = flow.sent.saturating_add(packet.wire_bytes.into());
         let long = u64::from(flow.sent) > self.long_after;
         if long && flow.counted {
             self.stop_counting(slot);
         }
-        (slot, long)
+        (slot, last, long)
     }
 
     /// A flow begins, or meets another one in its entry.
@@ -109,10 +118,9 @@ impl Flows {
     }
 
     /// Where and when the entry's last packet went.
-    #[inline]
+    #[cfg(test)]
     pub fn last(&self, slot: usize) -> Last {
-        let flow = &self.table[slot];
-        Last { tnl: flow.tnl, port: (flow.port != 0).then(|| PortId(flow.port - 1)) }
+        self.table[slot].last()
     }
 
     /// The packet goes by `port` and is to reach the next leaf at `tnl`. `counts`: it is data of a short flow, which

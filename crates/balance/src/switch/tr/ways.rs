@@ -187,6 +187,18 @@ impl Ways {
         WaysOf { ways: self, fixed, rack, wire_bytes, service, least }
     }
 
+    /// By one port what [`WaysOf::time_beyond_queue`] says, and [`WaysOf::least`]: where that can be said at once, since the rates of all
+    /// ways are alike, and nothing is to be forgotten.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn by(&self, port: PortId, rack: u16, now: Time, wire_bytes: u16) -> Option<(Span, Span)> {
+        let rack = usize::from(rack);
+        let row = &self.rows[rack];
+        let [near, far] = row.per_byte.filter(|_| now <= row.forget_after)?;
+        let service = near.service(wire_bytes) + far.service(wire_bytes);
+        Some((self.fixed[rack * self.ports + port.index()] + service, row.least + service))
+    }
+
     /// What a controller writes into the switch: see [`SwitchBalancer::settings`](crate::SwitchBalancer::settings). Ways are in
     /// the order of racks, then ports.
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
