@@ -100,12 +100,13 @@ impl Control {
 macro_rules! rules {
     ($control:expr, $rules:ident => $call:expr) => {
         match $control {
-            Control::NewReno($rules) => $call,
-            Control::Dctcp($rules) => $call,
-            Control::Cubic($rules) => $call,
+            $crate::congestion::Control::NewReno($rules) => $call,
+            $crate::congestion::Control::Dctcp($rules) => $call,
+            $crate::congestion::Control::Cubic($rules) => $call,
         }
     };
 }
+pub(crate) use rules;
 
 impl Controller for Control {
     #[inline]

@@ -27,7 +27,7 @@ pub use sender::Sender;
 use weft_packet::Packet;
 use weft_units::Span;
 
-use crate::congestion::Control;
+use crate::congestion::{Control, rules};
 use crate::{
     Delivery, FlowSize, Outbox, Protocol, ReceiverStats, Segmentation, SenderState, SenderStats, SinglePath,
 };
@@ -115,7 +115,8 @@ impl SinglePath for Tcp {
 
     #[inline]
     fn sender_receives(&self, sender: &mut Sender, packet: &Packet, out: &mut impl Outbox) -> SenderState {
-        sender.receives(self, &self.control, packet, out)
+        // Asked for once: what an acknowledgement does is compiled for each of the rules.
+        rules!(&self.control, rules => sender.receives(self, rules, packet, out))
     }
 
     fn sender_wakes(&self, sender: &mut Sender, out: &mut impl Outbox) -> SenderState {
