@@ -17,7 +17,7 @@
 // One more than the port that was least loaded last time; zero before the first.
 register<bit<16>>(RACKS) remembered;
 
-control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+control SchemeIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
     World() world;
     Routes() routes;
     Member() first_member;
@@ -26,6 +26,7 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
     apply {
         world.apply(hdr, meta.world, std);
         routes.apply(hdr.ipv4.dst, meta.world.epoch, meta.hops);
+        PASS_UNLESS_CHOICE
 
         // Two different places: a number among those that are left, moved up by one if it is not below the first.
         bit<16> first = BELOW(meta.world.draw0, meta.hops.count);
@@ -65,4 +66,4 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
     }
 }
 
-V1Switch(WorldParser(), NoChecksum(), Ingress(), PlainEgress(), NoChecksum(), WorldDeparser()) main;
+V1Switch(WorldParser(), NoChecksum(), SchemeIngress(), PlainEgress(), NoChecksum(), WorldDeparser()) main;

@@ -9,7 +9,7 @@
 #define HASH_SEED 64w1
 #endif
 
-control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+control SchemeIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
     World() world;
     Routes() routes;
     Mix64() mix;
@@ -18,13 +18,14 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
     apply {
         world.apply(hdr, meta.world, std);
         routes.apply(hdr.ipv4.dst, meta.world.epoch, meta.hops);
-        bit<64> hash;
-        mix.apply(HASH_SEED ^ (bit<64>)meta.world.entropy, hash);
-        bit<16> place = BELOW(hash, meta.hops.count);
+        PASS_UNLESS_CHOICE
+        bit<64> mixed;
+        mix.apply(HASH_SEED ^ (bit<64>)meta.world.entropy, mixed);
+        bit<16> place = BELOW(mixed, meta.hops.count);
         bit<16> port;
         member.apply(meta.hops.group, place, port);
         SEND(port)
     }
 }
 
-V1Switch(WorldParser(), NoChecksum(), Ingress(), PlainEgress(), NoChecksum(), WorldDeparser()) main;
+V1Switch(WorldParser(), NoChecksum(), SchemeIngress(), PlainEgress(), NoChecksum(), WorldDeparser()) main;

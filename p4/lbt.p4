@@ -115,7 +115,7 @@ control Longest(in hops_t hops, in bit<16> first, in bit<64> threshold, in bool 
     }
 }
 
-control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+control SchemeIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
     World() world;
     Routes() routes;
     Mix64() mix;
@@ -138,12 +138,13 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
 #endif
         world.apply(hdr, meta.world, std);
         routes.apply(hdr.ipv4.dst, meta.world.epoch, meta.hops);
+        PASS_UNLESS_CHOICE
 
         bit<32> now;
         period.read(now, 0);
-        bit<64> hash;
-        mix.apply(HASH_SEED ^ (bit<64>)meta.world.entropy, hash);
-        bit<32> entry = (bit<32>)(hash & (ENTRIES - 1));
+        bit<64> mixed;
+        mix.apply(HASH_SEED ^ (bit<64>)meta.world.entropy, mixed);
+        bit<32> entry = (bit<32>)(mixed & (ENTRIES - 1));
         bit<32> last;
         bit<32> before;
         bit<16> known;
@@ -202,4 +203,4 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
     }
 }
 
-V1Switch(WorldParser(), NoChecksum(), Ingress(), PlainEgress(), NoChecksum(), WorldDeparser()) main;
+V1Switch(WorldParser(), NoChecksum(), SchemeIngress(), PlainEgress(), NoChecksum(), WorldDeparser()) main;

@@ -5,7 +5,7 @@
 #include "include/world.p4"
 #include "include/flowlets.p4"
 
-control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+control SchemeIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
     World() world;
     Routes() routes;
     FindFlowlet() find;
@@ -15,6 +15,7 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
     apply {
         world.apply(hdr, meta.world, std);
         routes.apply(hdr.ipv4.dst, meta.world.epoch, meta.hops);
+        PASS_UNLESS_CHOICE
         flowlet_t flowlet;
         find.apply(meta.world.now_ps, meta.world.entropy, flowlet);
         bit<16> port = flowlet.current - 1;
@@ -26,4 +27,4 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
     }
 }
 
-V1Switch(WorldParser(), NoChecksum(), Ingress(), PlainEgress(), NoChecksum(), WorldDeparser()) main;
+V1Switch(WorldParser(), NoChecksum(), SchemeIngress(), PlainEgress(), NoChecksum(), WorldDeparser()) main;

@@ -6,9 +6,9 @@
 #include <core.p4>
 #include <v1model.p4>
 
-// What a clone carries (QALL Fig. 6): the port, the occupancy in parts of 1,024 of a full queue, the dequeue interval in
-// ticks, and whether the queue grew.
-#define METADATA @field_list(1) bit<16> clone_port; @field_list(1) bit<16> clone_occupancy; @field_list(1) bit<40> clone_ticks; @field_list(1) bit<8> clone_rising;
+// What a clone carries (QALL Fig. 6): the occupancy in parts of 1,024 of a full queue, the dequeue interval in ticks, whether
+// the queue grew, and the port.
+#define METADATA @field_list(1) bit<16> clone_occupancy; @field_list(1) bit<48> clone_ticks; @field_list(1) bit<8> clone_rising; @field_list(1) bit<8> clone_port;
 #include "include/world.p4"
 #include "include/hash.p4"
 #include "include/flowlets.p4"
@@ -100,7 +100,7 @@ control Draw(in hops_t hops, in bit<64> draw, out bit<16> port) {
     }
 }
 
-control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+control SchemeIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
     World() world;
     Routes() routes;
     FindFlowlet() find;
@@ -111,10 +111,10 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
     apply {
 #ifdef REPLAY
         if (hdr.replay.event == EVENT_CLONE) {
-            meta.clone_port = hdr.replay.port;
-            meta.clone_occupancy = hdr.replay.word[63:48];
-            meta.clone_ticks = hdr.replay.word[47:8];
-            meta.clone_rising = hdr.replay.word[7:0];
+            meta.clone_occupancy = (bit<16>)hdr.replay.word[63:49];
+            meta.clone_ticks = hdr.replay.word[47:0];
+            meta.clone_rising = (bit<8>)hdr.replay.word[48:48];
+            meta.clone_port = (bit<8>)hdr.replay.port;
             take_clone.apply(meta);
             COLLECT
             exit;
@@ -132,6 +132,7 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
 #endif
         world.apply(hdr, meta.world, std);
         routes.apply(hdr.ipv4.dst, meta.world.epoch, meta.hops);
+        PASS_UNLESS_CHOICE
         bit<16> port;
         if (IS_BY_FLOWLET == 1) {
             // QALL Alg. 1 lines 11 to 20.
@@ -150,7 +151,7 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
 }
 
 // QALL Alg. 3: a packet has left the queue.
-control Egress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+control SchemeEgress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
     apply {
         bit<64> now_ps;
         bit<64> found;
@@ -189,18 +190,20 @@ control Egress(inout headers hdr, inout metadata meta, inout standard_metadata_t
         last_clone.read(cloned, port);
         if (now_ps - cloned > UPDATE_PS) {
             last_clone.write(port, now_ps);
-            bit<64> occupancy = (found << 10) / FULL;
+            // Switches do not divide. Multiplications with reciprocals are exact here for lengths below 2^32 and intervals
+            // below 2^64 ps.
+            bit<128> occupancy = ((bit<128>)found * (((128w1 << 74) + FULL - 1) / FULL)) >> 64;
             if (occupancy > 1024) {
                 occupancy = 1024;
             }
-            meta.clone_port = (bit<16>)port;
+            meta.clone_port = (bit<8>)port;
             meta.clone_occupancy = (bit<16>)occupancy;
-            meta.clone_ticks = (bit<40>)((now_ps - left) / TICK_PS);
+            meta.clone_ticks = (bit<48>)(((bit<192>)(now_ps - left) * (((192w1 << 104) + TICK_PS - 1) / TICK_PS)) >> 104);
             meta.clone_rising = rising;
 #ifdef REPLAY
             // The replay brings it back when recirculation would have.
             hdr.replay.answer = 1;
-            hdr.replay.word = meta.clone_occupancy ++ meta.clone_ticks ++ rising;
+            hdr.replay.word = meta.clone_occupancy[14:0] ++ rising[0:0] ++ meta.clone_ticks;
 #else
             clone_preserving_field_list(CloneType.E2E, CLONE_SESSION, 1);
 #endif
@@ -208,4 +211,4 @@ control Egress(inout headers hdr, inout metadata meta, inout standard_metadata_t
     }
 }
 
-V1Switch(WorldParser(), NoChecksum(), Ingress(), Egress(), NoChecksum(), WorldDeparser()) main;
+V1Switch(WorldParser(), NoChecksum(), SchemeIngress(), SchemeEgress(), NoChecksum(), WorldDeparser()) main;

@@ -41,13 +41,12 @@
 #ifndef BELIEVE_PS
 #define BELIEVE_PS 200000000
 #endif
-// The buffer that the codes divide, in bytes, and their bits: at most five.
+// The buffer that the codes divide, in bytes.
 #ifndef SPINE_BUFFER
 #define SPINE_BUFFER 375000
 #endif
-#ifndef CODE_BITS
-#define CODE_BITS 5
-#endif
+// As many as five bits say.
+#define CODES 32
 // Ways: as many as racks times WAY_PORTS, by rack and port.
 #ifndef WAY_PORTS
 #define WAY_PORTS PORTS
@@ -61,7 +60,7 @@
 #endif
 
 // Of each flow: when its last packet is at the next leaf, and when it passed here; bytes so far; one more than its port;
-// bits of its hash; whether it counts as an active short flow.
+// bits of its mixed; whether it counts as an active short flow.
 register<bit<64>>(ENTRIES) flow_tnl;
 register<bit<64>>(ENTRIES) flow_seen;
 register<bit<32>>(ENTRIES) flow_sent;
@@ -95,6 +94,56 @@ register<bit<64>>(WAYS) way_step_ps;
 // What acknowledgements said: the spine's queue, and until when that is believed.
 register<bit<64>>(WAYS) way_queue_ps;
 register<bit<64>>(WAYS) way_until;
+
+// A queue's length in steps of the spine's buffer, rounded down (TR §TNL calculation). Switches do not divide: a table
+// has a range of bytes for each code.
+control CodeOf(in bit<64> queued, out bit<5> code) {
+    bit<32> bytes;
+    action is_code(bit<5> value) { code = value; }
+#define BEGIN_OF(code) ((32w##code * SPINE_BUFFER + CODES - 1) / CODES)
+#define RANGE(code, next) BEGIN_OF(code) .. BEGIN_OF(next) - 1 : is_code(code);
+    table codes {
+        key = { bytes: range; }
+        actions = { is_code; }
+        // What the buffer does not hold.
+        const default_action = is_code(CODES - 1);
+        const entries = {
+            RANGE(0, 1) RANGE(1, 2) RANGE(2, 3) RANGE(3, 4) RANGE(4, 5) RANGE(5, 6) RANGE(6, 7) RANGE(7, 8)
+            RANGE(8, 9) RANGE(9, 10) RANGE(10, 11) RANGE(11, 12) RANGE(12, 13) RANGE(13, 14) RANGE(14, 15) RANGE(15, 16)
+            RANGE(16, 17) RANGE(17, 18) RANGE(18, 19) RANGE(19, 20) RANGE(20, 21) RANGE(21, 22) RANGE(22, 23)
+            RANGE(23, 24) RANGE(24, 25) RANGE(25, 26) RANGE(26, 27) RANGE(27, 28) RANGE(28, 29) RANGE(29, 30)
+            RANGE(30, 31)
+        }
+    }
+    apply {
+        bytes = 0xffffffff;
+        if (queued < 0xffffffff) {
+            bytes = (bit<32>)queued;
+        }
+        codes.apply();
+    }
+}
+
+// The place in a group of `count` whose turn it is: the remainder of a counter, without a division, by a multiplication
+// with a reciprocal of 64 bits that a table has for each count (Lemire et al., 2019).
+control TurnOf(in bit<32> turn, in bit<16> count, out bit<16> place) {
+    bit<64> reciprocal;
+    action is_part(bit<64> value) { reciprocal = value; }
+#define PART(number) number + 1 : is_part(64w0xffffffffffffffff / (number + 1) + 1);
+    table reciprocals {
+        key = { count: exact; }
+        actions = { is_part; }
+        const default_action = is_part(0);
+        const entries = {
+            EACH_PORT(PART)
+        }
+    }
+    apply {
+        reciprocals.apply();
+        bit<64> part = reciprocal * (bit<64>)turn;
+        place = (bit<16>)(((bit<128>)part * (bit<128>)count) >> 64);
+    }
+}
 
 // The rack of a host.
 control RackOf(in bit<32> host, out bit<16> rack) {
@@ -214,7 +263,7 @@ control Uplink(in world_t world, in hops_t hops, in bit<16> first, in bit<64> tn
     }
 }
 
-control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+control SchemeIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
     World() world;
     Routes() routes;
     RackOf() source;
@@ -227,6 +276,8 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
     StopCounting() stop_of_entry;
     StopCounting() stop_of_long;
     StopCounting() stop_of_last;
+    CodeOf() code_of;
+    TurnOf() turn_of;
     Uplink() uplink;
 
     apply {
@@ -260,14 +311,11 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
         if (arrives && is_answer) {
             if (IS_LEAF == 0) {
                 if ((((bit<32>)LEAF_PORTS >> (bit<8>)meta.world.in_port) & 1) == 1) {
-                    // The length in steps of the buffer, rounded down (TR §TNL calculation). A chip takes a table of ranges.
                     bit<64> queued;
                     queue_bytes.read(queued, (bit<32>)meta.world.in_port);
-                    bit<64> code = (queued << CODE_BITS) / SPINE_BUFFER;
-                    if (code > (1 << CODE_BITS) - 1) {
-                        code = (1 << CODE_BITS) - 1;
-                    }
-                    hdr.ipv4.ttl[7:3] = (bit<5>)code;
+                    bit<5> code;
+                    code_of.apply(queued, code);
+                    hdr.ipv4.ttl[7:3] = code;
                 }
             } else if (to == RACK) {
                 bit<32> way = (bit<32>)from * WAY_PORTS + (bit<32>)meta.world.in_port;
@@ -286,12 +334,13 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
         }
 #endif
         routes.apply(hdr.ipv4.dst, meta.world.epoch, meta.hops);
-        bit<64> hash;
-        mix.apply(HASH_SEED ^ (bit<64>)meta.world.entropy, hash);
+        PASS_UNLESS_CHOICE
+        bit<64> mixed;
+        mix.apply(HASH_SEED ^ (bit<64>)meta.world.entropy, mixed);
         bit<16> port;
         if (IS_LEAF == 0 || from != RACK) {
             // As ECMP.
-            member.apply(meta.hops.group, BELOW(hash, meta.hops.count), port);
+            member.apply(meta.hops.group, BELOW(mixed, meta.hops.count), port);
             SEND(port)
             exit;
         }
@@ -309,8 +358,8 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
             }
         }
 
-        bit<32> entry = (bit<32>)(hash & (ENTRIES - 1));
-        bit<8> tag = hash[63:56];
+        bit<32> entry = (bit<32>)(mixed & (ENTRIES - 1));
+        bit<8> tag = mixed[63:56];
         bit<16> last_port;
         bit<8> last_tag;
         bit<64> seen;
@@ -347,7 +396,9 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
         next_turn.read(turn, 0);
         next_turn.write(0, turn + 1);
         bit<16> first;
-        turn_member.apply(meta.hops.group, (bit<16>)(turn % (bit<32>)meta.hops.count), first);
+        bit<16> place;
+        turn_of.apply(turn, meta.hops.count, place);
+        turn_member.apply(meta.hops.group, place, first);
         bit<64> takes_ps;
         uplink.apply(meta.world, meta.hops, first, tnl, last_port, is_long, port, takes_ps);
 
@@ -372,4 +423,14 @@ control Ingress(inout headers hdr, inout metadata meta, inout standard_metadata_
     }
 }
 
-V1Switch(WorldParser(), NoChecksum(), Ingress(), PlainEgress(), NoChecksum(), WorldDeparser()) main;
+// The code is in the header that IPv4 sums up.
+control Checksum(inout headers hdr, inout metadata meta) {
+    apply {
+        update_checksum(hdr.ipv4.isValid(),
+            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn, hdr.ipv4.total_len, hdr.ipv4.identification,
+              hdr.ipv4.flags, hdr.ipv4.fragment, hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst },
+            hdr.ipv4.checksum, HashAlgorithm.csum16);
+    }
+}
+
+V1Switch(WorldParser(), NoChecksum(), SchemeIngress(), PlainEgress(), Checksum(), WorldDeparser()) main;

@@ -31,9 +31,9 @@ struct flowlet_t {
 control FindFlowlet(in bit<64> now_ps, in bit<32> entropy, out flowlet_t flowlet) {
     Mix64() mix;
     apply {
-        bit<64> hash;
-        mix.apply(HASH_SEED ^ (bit<64>)entropy, hash);
-        flowlet.place = (bit<32>)(hash & (ENTRIES - 1));
+        bit<64> mixed;
+        mix.apply(HASH_SEED ^ (bit<64>)entropy, mixed);
+        flowlet.place = (bit<32>)(mixed & (ENTRIES - 1));
         flowlet.stamp = (bit<48>)(now_ps >> 10);
         bit<64> entry;
         flowlets.read(entry, flowlet.place);

@@ -6,8 +6,6 @@
 #include "repeat.p4"
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
-// For local experiments (IEEE 802).
-const bit<16> ETHERTYPE_REPLAY = 0x88b5;
 const bit<8> PROTOCOL_TCP = 6;
 
 header ethernet_t {
@@ -47,6 +45,8 @@ header tcp_t {
 }
 
 #ifdef REPLAY
+// For local experiments (IEEE 802).
+const bit<16> ETHERTYPE_REPLAY = 0x88b5;
 // What a packet of a replay is.
 const bit<8> EVENT_CHOOSE = 0;
 const bit<8> EVENT_ARRIVING = 1;

@@ -19,6 +19,8 @@ struct hops_t {
     bit<16> count;
     // A bit for each port.
     bit<PORTS> ports;
+    // The port, if there is one only.
+    bit<16> only;
     // The rack that the packet goes to.
     bit<16> rack;
 }
@@ -33,12 +35,21 @@ control Routes(in bit<32> dst, in bit<16> epoch, out hops_t hops) {
         hops.group = group;
         hops.count = count;
         hops.ports = ports;
+        hops.only = 0;
         hops.rack = rack;
+    }
+    action to_port(bit<16> port) {
+        hops.group = 0;
+        hops.count = 1;
+        hops.ports = 0;
+        hops.only = port;
+        hops.rack = 0;
     }
     action nowhere() {
         hops.group = 0;
         hops.count = 0;
         hops.ports = 0;
+        hops.only = 0;
         hops.rack = 0;
     }
     table routes {
@@ -46,7 +57,7 @@ control Routes(in bit<32> dst, in bit<16> epoch, out hops_t hops) {
             epoch: exact;
             dst: lpm;
         }
-        actions = { to_group; nowhere; }
+        actions = { to_group; to_port; nowhere; }
         size = ROUTES;
         const default_action = nowhere;
 #ifdef REPLAY

@@ -53,8 +53,8 @@ struct metadata {
     METADATA
 }
 
-// The queues of all ports: bytes, and the time that they take. Without REPLAY, packets that leave write what they found;
-// ingress reads what was true then. Both pipelines use one array, which BMv2 allows and chips do not.
+// The queues of all ports: bytes, and the time that they take. Without REPLAY, packets that leave write what they leave
+// behind; ingress reads what was true then. Both pipelines use one array, which BMv2 allows and chips do not.
 register<bit<64>>(PORTS) queue_bytes;
 register<bit<64>>(PORTS) queue_drain_ps;
 
@@ -155,20 +155,22 @@ control World(inout headers hdr, inout world_t world, inout standard_metadata_t 
 #define PS_A_BYTE 800
 #endif
 
-// What a packet found when it was queued, for decisions that come later. v1model counts packets: each is taken to be of
-// full size.
+// What a packet that leaves has left behind, for decisions that come later; so the last one leaves a zero. v1model counts
+// packets: each is taken to be of full size.
 control NoteQueue(inout standard_metadata_t std) {
     apply {
 #ifndef REPLAY
-        bit<64> found = (bit<64>)std.enq_qdepth * BYTES_A_PACKET;
-        queue_bytes.write((bit<32>)std.egress_port, found);
-        queue_drain_ps.write((bit<32>)std.egress_port, found * PS_A_BYTE);
+        bit<64> queued = (bit<64>)std.deq_qdepth * BYTES_A_PACKET;
+        queue_bytes.write((bit<32>)std.egress_port, queued);
+        queue_drain_ps.write((bit<32>)std.egress_port, queued * PS_A_BYTE);
 #endif
     }
 }
 
 // The packet goes by this port.
 #define SEND(port) { std.egress_spec = (bit<9>)(port); }
+// A packet without several next hops is none to decide about: no scheme hears of it.
+#define PASS_UNLESS_CHOICE if (meta.hops.count == 0) { mark_to_drop(std); exit; } if (meta.hops.count == 1) { SEND(meta.hops.only) exit; }
 
 #ifdef REPLAY
 // Where the replay collects what is no packet of a host.
@@ -190,7 +192,7 @@ control WorldDeparser(packet_out packet, in headers hdr) {
     }
 }
 
-// An egress pipeline that only notes what packets found.
+// An egress pipeline that only notes what packets leave behind.
 control PlainEgress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
     NoteQueue() note;
     apply { note.apply(std); }

@@ -18,6 +18,9 @@ def _run(compiler: str, source: Path, to: Path, options: list[str]) -> Path:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip().splitlines()
+        # Warnings may come first.
+        errors = next((place for place, line in enumerate(said) if "error:" in line), 0)
+        said = said[errors:]
         raise OutputError(f"{source}: the P4 compiler refuses it: {' / '.join(said[:6])}")
     return to
 

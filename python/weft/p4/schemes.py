@@ -55,8 +55,12 @@ class Program:
         return {**written, **({} if self.of_ports is None else self.of_ports(switch))}
 
 
-def _leaf_ports(switch: Switch) -> Mapping[str, str]:
-    return {"LEAF_PORTS": str(sum(1 << port for port, tier in enumerate(switch.neighbour_tiers) if tier == 0))}
+def _tiers(switch: Switch) -> Mapping[str, str]:
+    found = {"LEAF_PORTS": str(sum(1 << port for port, tier in enumerate(switch.neighbour_tiers) if tier == 0))}
+    if switch.constants.get("entries") == 0:
+        # A spine has no flow table, and a program no array without entries.
+        found["ENTRIES"] = "1"
+    return {**found, "WAYS": str(max(1, sum(name == "way_delay_ps" for name, _, _ in switch.settings)))}
 
 
 def _full_queue(switch: Switch) -> Mapping[str, str]:
@@ -106,13 +110,12 @@ SCHEMES: Mapping[str, Program] = {
             "RTT_PS": "rtt_ps",
             "BELIEVE_PS": "believe_ps",
             "SPINE_BUFFER": "spine_buffer",
-            "CODE_BITS": "code_bits",
             "WAY_PORTS": "ports",
         },
         wide=_SEED,
         needs={"code_bits": (5, "the program has codes of the TTL's five bits: code_bits = 5")},
         registers={"way_delay_ps": 1, "way_near_per_byte": 2, "way_far_per_byte": 3, "way_step_ps": 4},
-        of_ports=_leaf_ports,
+        of_ports=_tiers,
         replays_arrivals=True,
     ),
     "qall": Program(
