@@ -28,4 +28,4 @@ control SchemeIngress(inout headers hdr, inout metadata meta, inout standard_met
     }
 }
 
-V1Switch(WorldParser(), NoChecksum(), SchemeIngress(), PlainEgress(), NoChecksum(), WorldDeparser()) main;
+V1Switch(WorldParser(), NoChecksum(), SchemeIngress(), NoEgress(), NoChecksum(), WorldDeparser()) main;

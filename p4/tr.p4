@@ -154,7 +154,7 @@ control RackOf(in bit<32> host, out bit<16> rack) {
         actions = { is_in; is_nowhere; }
         size = 65536;
         const default_action = is_nowhere;
-#ifdef REPLAY
+#ifdef WITH_ENTRIES
         const entries = {
 #include "racks.entries"
         }

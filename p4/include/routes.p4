@@ -1,5 +1,6 @@
 // Where a packet may go: what routing knows. A group of next hops is a map of ports, a bit each; the one at a place of
-// the group is found in a second table.
+// the group is found in a second table. A controller writes the entries; with WITH_ENTRIES they are in files beside the
+// program.
 
 #ifndef ROUTES_P4
 #define ROUTES_P4
@@ -60,7 +61,7 @@ control Routes(in bit<32> dst, in bit<16> epoch, out hops_t hops) {
         actions = { to_group; to_port; nowhere; }
         size = ROUTES;
         const default_action = nowhere;
-#ifdef REPLAY
+#ifdef WITH_ENTRIES
         const entries = {
 #include "routes.entries"
         }
@@ -81,7 +82,7 @@ control Member(in bit<16> group, in bit<16> place, out bit<16> port) {
         actions = { by; by_none; }
         size = MEMBERS;
         const default_action = by_none;
-#ifdef REPLAY
+#ifdef WITH_ENTRIES
         const entries = {
 #include "members.entries"
         }

@@ -192,7 +192,11 @@ control WorldDeparser(packet_out packet, in headers hdr) {
     }
 }
 
-// An egress pipeline that only notes what packets leave behind.
+// An egress pipeline that does nothing, and one that only notes what packets leave behind.
+control NoEgress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
+    apply { }
+}
+
 control PlainEgress(inout headers hdr, inout metadata meta, inout standard_metadata_t std) {
     NoteQueue() note;
     apply { note.apply(std); }

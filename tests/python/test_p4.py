@@ -14,13 +14,14 @@ from weft.errors import OutputError, SpecError
 from weft.p4 import wire
 from weft.p4.bmv2 import SoftwareSwitch
 from weft.p4.check import Replay, check
-from weft.recording import Choose, Header, Look, Queued, Recording, Settings, Switch, record
+from weft.p4.program import compile_with_entries
 from weft.p4.routes import routes_of
 from weft.p4.samples import sample
 from weft.p4.schemes import SCHEMES, Step, find, steps
 from weft.p4.stages import count_json
 from weft.p4.tools import Tools, find_tools
 from weft.p4.wire import Event, Replayed
+from weft.recording import Choose, Header, Look, Queued, Recording, Settings, Switch, record
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "p4"
 HAS_TOOLS = all(shutil.which(name) for name in ("p4c-bm2-ss", "simple_switch"))
@@ -295,6 +296,53 @@ def test_a_program_that_decides_otherwise_is_found_out(tmp_path: Path) -> None:
     assert checked.equal < checked.decisions
     assert checked.first is not None
     assert "Weft chose port" in checked.first.text()
+
+
+@needs_tools
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_program_forwards_what_a_real_switch_gets(scheme: str, tmp_path: Path) -> None:
+    """Without a replay: plain packets, and the switch's own clock, hash, random numbers and queues."""
+    entries = {
+        # Hosts 2 and 3 are behind ports 1 and 2, host 1 behind port 3.
+        "routes": f"(16w0, 32w{wire.address(1)} &&& 32w0xffffffff) : to_port(3);\n"
+        f"(16w0, 32w{wire.address(2)} &&& 32w0xfffffffe) : to_group(1, 2, 0b110, 1);\n",
+        "members": "(16w1, 16w0) : by(1);\n(16w1, 16w1) : by(2);\n",
+        "racks": f"32w{wire.address(0)} &&& 32w0xfffffffe : is_in(0);\n"
+        f"32w{wire.address(2)} &&& 32w0xfffffffe : is_in(1);\n",
+    }
+    tools = find_tools()
+    program = compile_with_entries(tools.compiler, PROGRAMS / find(scheme).file, tmp_path, {"PORTS": 8}, entries)
+    out: dict[int, set[int]] = {}
+    of_flow: dict[tuple[int, int], set[int]] = {}
+    with SoftwareSwitch(tools.switch, program, 4, tmp_path) as bmv2:
+        for number in range(64):
+            flow = number % 16
+            # To the hosts behind two ports and to the one behind one; 48 has no route.
+            for dst in (2, 1, 3, 48):
+                bmv2.send(plain_packet(flow, dst))
+            left = 3
+            while left > 0:
+                for port, data in bmv2.receive():
+                    dst, flow = data[33], int.from_bytes(data[34:36], "big")
+                    out.setdefault(dst, set()).add(port)
+                    of_flow.setdefault((dst, flow), set()).add(port)
+                    left -= 1
+    assert set(out) == {1, 2, 3}, "a packet without a route is dropped"
+    assert out[1] == {3}
+    assert out[2] | out[3] <= {1, 2}
+    # DRILL stays where it was while no queue is shorter.
+    assert out[2] | out[3] == {1, 2} or scheme == "drill"
+    if scheme == "ecmp":
+        assert all(len(ports) == 1 for ports in of_flow.values()), "a flow keeps its port"
+
+
+def plain_packet(flow: int, dst: int) -> bytes:
+    """A full data packet of host 0, cut off behind its headers."""
+    ethernet = bytes(12) + (0x0800).to_bytes(2, "big")
+    addresses = wire.address(0).to_bytes(4, "big") + wire.address(dst).to_bytes(4, "big")
+    ip = bytes([0x45, 0]) + (1_500).to_bytes(2, "big") + bytes([0, 0, 0, 0, 64, 6, 0, 0]) + addresses
+    tcp = (1_000 + flow).to_bytes(2, "big") + (80).to_bytes(2, "big") + bytes(8) + bytes([0x50, 0x10]) + bytes(6)
+    return ethernet + ip + tcp
 
 
 @needs_tools

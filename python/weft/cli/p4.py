@@ -137,6 +137,10 @@ def _print(scheme: str, checked: "list[Checked]") -> None:
 
 def stages(
     scheme: Annotated[str, typer.Argument(help="Scheme: see the guide's page on P4.")],
+    define: Annotated[
+        list[str] | None,
+        typer.Option("--define", "-D", metavar="NAME=VALUE", help="A macro of the program, such as PORTS=32."),
+    ] = None,
     programs: Programs = None,
     json: options.Json = False,
 ) -> None:
@@ -145,9 +149,10 @@ def stages(
     Everything is counted in what the compiler makes of the program for a real switch. Stages are the longest chain of
     operations of which each needs the one before it. Needs `p4c-bm2-ss` on the PATH.
 
-    **Example**
+    **Examples**
 
     - `weft p4 stages letflow`
+    - `weft p4 stages qall --define IS_BY_FLOWLET=1`
     """
     from weft.p4.schemes import find
     from weft.p4.stages import count
@@ -155,7 +160,7 @@ def stages(
 
     program = find(scheme)
     folder = find_programs(programs)
-    found = count(find_compiler(), folder / program.file)
+    found = count(find_compiler(), folder / program.file, _macros(define or []))
     if json:
         print_json(found.document())
         return
@@ -169,5 +174,17 @@ def stages(
     for register_ in found.registers:
         numbers = (register_.entries, register_.bits, register_.bytes, register_.accesses)
         registers.add_row(register_.name, *(f"{number:,}" for number in numbers))
-    console.print(registers)
+    if found.registers:
+        console.print(registers)
     console.print(f"{found.register_bytes:,} bytes of registers")
+
+
+def _macros(define: list[str]) -> dict[str, str]:
+    """Split `NAME=VALUE`; raises `SpecError` for what is none."""
+    found = {}
+    for one in define:
+        name, sign, value = one.partition("=")
+        if not sign or not name.isidentifier() or not value:
+            raise SpecError(f"--define {one}: expected NAME=VALUE, such as PORTS=32")
+        found[name] = value
+    return found

@@ -9,11 +9,11 @@ from pathlib import Path
 from weft.errors import OutputError, SpecError
 from weft.p4.bmv2 import SoftwareSwitch
 from weft.p4.program import SIZES, compile_replay
-from weft.recording import Choose, Recording, Switch
 from weft.p4.routes import routes_of
 from weft.p4.schemes import Step, find, steps
 from weft.p4.tools import Tools
 from weft.p4.wire import Answer, Event, Replayed, decode, encode
+from weft.recording import Choose, Recording, Switch
 
 __all__ = ["Checked", "Difference", "Replay", "check"]
 

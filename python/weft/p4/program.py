@@ -6,7 +6,7 @@ from pathlib import Path
 
 from weft.errors import OutputError
 
-__all__ = ["SIZES", "compile_program", "compile_replay"]
+__all__ = ["SIZES", "compile_program", "compile_replay", "compile_with_entries"]
 
 SIZES = (8, 16, 32)
 """How many ports a program may have."""
@@ -30,11 +30,18 @@ def compile_program(compiler: str, source: Path, to: Path, macros: Mapping[str, 
     return _run(compiler, source, to, [f"-D{name}={value}" for name, value in macros.items()])
 
 
-def compile_replay(
+def compile_with_entries(
     compiler: str, source: Path, folder: Path, macros: Mapping[str, int | str], entries: Mapping[str, str]
 ) -> Path:
-    """Compile a program for a replay, with the entries of its tables, by table, in a folder of its own."""
+    """Compile a program with the entries of its tables, by table, in a folder of its own."""
     for table, text in entries.items():
         (folder / f"{table}.entries").write_text(text, encoding="ascii")
     listed = [f"-D{name}={value}" for name, value in macros.items()]
-    return _run(compiler, source, folder / "program.json", ["-DREPLAY", f"-I{folder}", *listed])
+    return _run(compiler, source, folder / "program.json", ["-DWITH_ENTRIES", f"-I{folder}", *listed])
+
+
+def compile_replay(
+    compiler: str, source: Path, folder: Path, macros: Mapping[str, int | str], entries: Mapping[str, str]
+) -> Path:
+    """Compile a program for a replay, in the same way."""
+    return compile_with_entries(compiler, source, folder, {**macros, "REPLAY": 1}, entries)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from weft.recording import Choose, Switch
 from weft.p4.wire import address
+from weft.recording import Choose, Switch
 
 __all__ = ["Routes", "routes_of"]
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from weft.errors import SpecError
-from weft.recording import Arriving, Call, Choose, PortChanged, Queued, Settings, Switch
 from weft.p4.wire import KINDS, MOST_DRAWS, Event, Replayed
+from weft.recording import Arriving, Call, Choose, PortChanged, Queued, Settings, Switch
 
 __all__ = ["SCHEMES", "Program", "Step", "find", "steps"]
 

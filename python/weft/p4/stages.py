@@ -72,10 +72,10 @@ class Counted:
         return {"pipelines": pipelines, "registers": registers, "register_bytes": self.register_bytes}
 
 
-def count(compiler: str, source: Path) -> Counted:
-    """Compile a program for a switch, and count. Raises `OutputError` if the compiler refuses it."""
+def count(compiler: str, source: Path, macros: Mapping[str, str]) -> Counted:
+    """Compile a program for a switch, with these macros, and count. Raises `OutputError` if the compiler refuses it."""
     with tempfile.TemporaryDirectory(prefix="weft-p4-") as folder:
-        compiled = compile_program(compiler, source, Path(folder) / "program.json", {})
+        compiled = compile_program(compiler, source, Path(folder) / "program.json", macros)
         return count_json(json.loads(compiled.read_bytes()))
 
 
