@@ -12,7 +12,7 @@ from weft.cli.sweep_progress import show_sweep
 from weft.errors import SpecError
 
 if TYPE_CHECKING:
-    from weft.papers.declared import Scale
+    from weft.papers.declared import Hosts, Scale
     from weft.papers.reproduction import Reproduction
 
 __all__ = ["register"]
@@ -36,13 +36,20 @@ def reproduce(
         str,
         typer.Option(metavar="quick|paper", help="quick: few flows, loads and seeds; paper: the paper's own numbers."),
     ] = "quick",
+    hosts: Annotated[
+        str,
+        typer.Option(
+            metavar="simulated|linux",
+            help="linux: figures that have a set-up with Linux hosts, of the same flows with both kinds of hosts.",
+        ),
+    ] = "simulated",
     seeds: Annotated[
         int | None,
         typer.Option(min=1, help="Run no more than the first so many seeds; the figures say so.", show_default="all"),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Where figures go. Default: out/reproduce-SCALE."),
+        typer.Option("--out", "-o", metavar="DIR", help="Where figures go. Default: out/reproduce-SCALE, or -linux."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", "-f", help="Do runs again that are there.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List figures and tables, and how long they take.")] = False,
@@ -71,6 +78,7 @@ def reproduce(
     - `weft reproduce meet 6`
     - `weft reproduce tr 7 8 --scale paper --out out/tr`
     - `weft reproduce meet 7 --scale paper --seeds 3`
+    - `weft reproduce qall 10 --hosts linux`
     - `weft reproduce all`
     """
     from weft.cli.reproduce_progress import Shown
@@ -91,6 +99,7 @@ def reproduce(
             paper,
             *names,
             scale=cast("Scale", scale),
+            hosts=cast("Hosts", hosts),
             seeds=seeds,
             out=out,
             jobs=jobs,
@@ -127,12 +136,14 @@ def _list(paper: str | None, figures: list[str], scale: "Scale", *, as_json: boo
 def _close(result: "Reproduction") -> None:
     """Say where it is and what failed; with failures, the exit code tells."""
     console = log()
-    kept = f", {result.kept:,} of them there before" if result.kept else ""
-    console.print(f"{result.runs:,} runs{kept}; written to {result.path}")
-    if result.ok:
+    failed: list[str] = []
+    for one in [result] if result.beside is None else [result.beside, result]:
+        kept = f", {one.kept:,} of them there before" if one.kept else ""
+        console.print(f"{one.runs:,} runs{kept}; written to {one.path}")
+        failed += [f"{made.figure.key}: {made.error}" for made in one.made if made.error is not None]
+        failed += [f"{name}: {error}" for name, error in one.failed.items()]
+    if not failed:
         return
-    failed = [f"{made.figure.key}: {made.error}" for made in result.made if made.error is not None]
-    failed += [f"{name}: {error}" for name, error in result.failed.items()]
     console.print(f"{len(failed):,} failed; the same command tries them again", style="bold red")
     for line in failed[:_FAILURES_SHOWN]:
         console.print(f"  {line}")

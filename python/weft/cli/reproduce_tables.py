@@ -64,15 +64,41 @@ def print_made(console: Console, result: Reproduction) -> None:
     for figure in result.not_made:
         figures.add_row(Text(figure.key), Text(figure.title), "", Text(f"not made: {figure.reason}"))
     console.print(figures)
-    claims = new_table("figure", "claim", "measured", "verdict", left=("figure", "claim", "measured", "verdict"))
-    for made in result.made:
-        for one in made.verdicts:
-            measured = one["measured"]["text"] if one["measured"] else "-"
-            claims.add_row(Text(made.figure.key), Text(one["text"]), Text(measured), _verdict(one))
-    if claims.row_count:
-        console.print(claims)
+    if result.beside is None:
+        _print_claims(console, result)
+    else:
+        _print_claims_of_both(console, result, result.beside)
     for card in result.scorecards:
         console.print(f"{card.paper.name}: {card.summary()}")
+
+
+def _print_claims(console: Console, result: Reproduction) -> None:
+    names = ("figure", "claim", "measured", "verdict")
+    claims = new_table(*names, left=names)
+    for made in result.made:
+        for one in made.verdicts:
+            claims.add_row(Text(made.figure.key), Text(one["text"]), *_judged(one))
+    if claims.row_count:
+        console.print(claims)
+
+
+def _print_claims_of_both(console: Console, linux: Reproduction, simulated: Reproduction) -> None:
+    """Print what each claim comes to with Linux hosts, and beside it with simulated hosts."""
+    names = ("figure", "claim", "Linux hosts", "verdict", "simulated hosts", "their verdict")
+    claims = new_table(*names, left=names)
+    known = {(made.figure.key, one["id"]): one for made in simulated.made for one in made.verdicts}
+    for made in linux.made:
+        for one in made.verdicts:
+            beside = known.get((made.figure.key, one["id"]))
+            other = (Text("-"), Text("-")) if beside is None else _judged(beside)
+            claims.add_row(Text(made.figure.key), Text(one["text"]), *_judged(one), *other)
+    if claims.row_count:
+        console.print(claims)
+
+
+def _judged(one: Mapping[str, Any]) -> tuple[Text, Text]:
+    """What was measured, and the verdict."""
+    return Text(one["measured"]["text"] if one["measured"] else "-"), _verdict(one)
 
 
 def _counts(verdicts: Sequence[Mapping[str, Any]]) -> Text:

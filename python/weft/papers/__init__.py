@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from weft.papers.declared import Scale
+    from weft.papers.declared import Hosts, Scale
     from weft.papers.reproduction import Reproduction, Watcher
     from weft.runs.cluster import Cluster
 
@@ -15,6 +15,7 @@ def reproduce(
     paper: str,
     *figures: str,
     scale: "Scale" = "quick",
+    hosts: "Hosts" = "simulated",
     seeds: int | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
@@ -27,9 +28,12 @@ def reproduce(
 
     `paper` is "meet", "tr", "qall", "lbt", "maxpass" or "all"; `figures` are names as in `weft reproduce --list`, by
     default all of the paper. With `seeds`, no more than the first so many seeds of each experiment are run, and the
-    figures and verdicts say so. `out` is `out/reproduce-quick` or `-paper` unless told. Runs that are in the store
-    (`store`, by default `.weft` beside `out`) are not done again, unless `force` says so; a run that fails does not
-    stop the rest. `jobs` and `cluster` are as for `weft.sweep`; `watch` is told how far it has come.
+    figures and verdicts say so. `out` is `out/reproduce-quick`, `-paper` or `-linux` unless told. Runs that are in the
+    store (`store`, by default `.weft` beside `out`) are not done again, unless `force` says so; a run that fails does
+    not stop the rest. `jobs` and `cluster` are as for `weft.sweep`; `watch` is told how far it has come.
+
+    With `hosts="linux"`, figures that have a set-up with Linux hosts are made twice at a scale of their own, of the
+    same flows: with Linux hosts, and `beside` what comes of it with simulated hosts.
 
     Raises `SpecError` for an unknown name, before anything is run, and `OutputError` if `out` holds something else, is
     in use, or cannot be written.
@@ -40,6 +44,7 @@ def reproduce(
         paper,
         figures,
         scale=scale,
+        hosts=hosts,
         seeds=seeds,
         out=out,
         jobs=jobs,

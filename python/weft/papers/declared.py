@@ -17,12 +17,15 @@ from weft.papers.reading import nearest, read_toml
 
 __all__ = [
     "DATA",
+    "HOSTS",
+    "LINUX_SCALES",
     "PLOTS",
     "SCALES",
     "STATISTICS",
     "AxisValue",
     "Experiment",
     "FigureSpec",
+    "Hosts",
     "Measure",
     "PanelSpec",
     "Paper",
@@ -34,8 +37,14 @@ __all__ = [
 DATA = Path(__file__).with_name("data")
 """Where the papers that come with Weft are."""
 
-Scale: TypeAlias = Literal["quick", "paper"]
+Scale: TypeAlias = Literal["quick", "paper", "beside-linux", "linux"]
 SCALES: tuple[Scale, ...] = ("quick", "paper")
+"""Those with simulated hosts, which a command may ask for."""
+LINUX_SCALES: tuple[Scale, ...] = ("beside-linux", "linux")
+"""Those of figures with Linux hosts: the same numbers with simulated hosts, and then with Linux hosts."""
+
+Hosts: TypeAlias = Literal["simulated", "linux"]
+HOSTS: tuple[Hosts, ...] = ("simulated", "linux")
 
 PLOTS = ("lines", "bars", "cdf", "box", "over-time", "table")
 
@@ -87,16 +96,29 @@ class Experiment:
     """Tables to keep beside those that the panels read."""
     quick: "Experiment | None" = None
     """What stands in place of the above at quick scale."""
+    linux: "Experiment | None" = None
+    """What stands in its place with Linux hosts; None: there is no such set-up."""
+
+    def has(self, scale: Scale) -> bool:
+        """Whether there is the experiment at this scale."""
+        return scale in SCALES or self.linux is not None
 
     def at(self, scale: Scale) -> "Experiment":
-        """Return the experiment as it is at a scale."""
+        """Return the experiment as it is at a scale that it has."""
         if scale == "quick" and self.quick is not None:
             return self.quick
-        return replace(self, quick=None)
+        if scale in LINUX_SCALES and self.linux is not None:
+            # Beside them, simulated hosts are those of the experiment's own set-up.
+            return self.linux if scale == "linux" else replace(self.linux, preset=self.preset, spec=self.spec)
+        return replace(self, quick=None, linux=None)
 
     def with_at_most(self, seeds: int) -> "Experiment":
         """Return the experiment with no more than its first seeds, at every scale."""
-        return replace(self, at_most=seeds, quick=None if self.quick is None else self.quick.with_at_most(seeds))
+
+        def fewer(one: "Experiment | None") -> "Experiment | None":
+            return None if one is None else one.with_at_most(seeds)
+
+        return replace(self, at_most=seeds, quick=fewer(self.quick), linux=fewer(self.linux))
 
     @property
     def seeds_run(self) -> range:

@@ -7,7 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from weft.metrics import ALL_METRICS, bin_metrics
-from weft.papers.declared import PLOTS, SCALES, STATISTICS, AxisValue, Experiment, FigureSpec, Measure, PanelSpec
+from weft.papers.declared import (
+    LINUX_SCALES,
+    PLOTS,
+    SCALES,
+    STATISTICS,
+    AxisValue,
+    Experiment,
+    FigureSpec,
+    Measure,
+    PanelSpec,
+)
 from weft.papers.reading import Section, nearest
 from weft.papers.views import VIEWS
 from weft.schemas import TABLES
@@ -32,7 +42,7 @@ _UNITS = {
 
 
 def read_experiment(name: str, section: Section) -> Experiment:
-    """Read `[experiment.NAME]` and what differs at quick scale."""
+    """Read `[experiment.NAME]` and what differs at quick scale, and with Linux hosts."""
     preset, spec = section.maybe("preset", str), section.take("spec", dict, {})
     if preset is None and not spec:
         raise section.error("needs a preset, or the tables of a spec")
@@ -49,8 +59,19 @@ def read_experiment(name: str, section: Section) -> Experiment:
         if key not in paper.vary:
             raise inner.error(f"vary: {key} is not varied at paper scale")
     inner.end()
+    linux = _with_linux_hosts(quick, section.section("linux")) if "linux" in section else None
     section.end()
-    return replace(paper, quick=quick)
+    return replace(paper, quick=quick, linux=linux)
+
+
+def _with_linux_hosts(quick: Experiment, section: Section) -> Experiment:
+    """Take the preset of Linux hosts, and what differs from quick scale."""
+    linux = replace(_grid(quick, section), preset=section.need("preset", str), spec={})
+    for key in linux.vary:
+        if key not in quick.vary:
+            raise section.error(f"vary: {key} is not varied at quick scale")
+    section.end()
+    return linux
 
 
 def _grid(base: Experiment, section: Section) -> Experiment:
@@ -162,8 +183,9 @@ def _panel(section: Section, experiments: Mapping[str, Experiment]) -> PanelSpec
         relative_to=_relative_to(section),
     )
     section.end()
-    for scale in SCALES:
-        _check_points(panel, experiments[name].at(scale), section, scale)
+    for scale in (*SCALES, *LINUX_SCALES):
+        if experiments[name].has(scale):
+            _check_points(panel, experiments[name].at(scale), section, scale)
     return panel
 
 

@@ -1,14 +1,25 @@
 """`weft reproduce`: figures of papers made again, from runs that are shared, kept and gone on with."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from weft import _core
 from weft.errors import SpecError
-from weft.papers.declared import DATA, SCALES, FigureSpec, Paper, Scale, load_paper, paper_names
+from weft.papers.declared import (
+    DATA,
+    HOSTS,
+    LINUX_SCALES,
+    SCALES,
+    FigureSpec,
+    Hosts,
+    Paper,
+    Scale,
+    load_paper,
+    paper_names,
+)
 from weft.papers.making import Made, Maker
 from weft.papers.reading import nearest
 from weft.papers.runs import Case, Plan, cases_of_figure, needed_tables
@@ -66,6 +77,8 @@ class Reproduction:
     """Runs that failed, by name, and why."""
     scorecards: Sequence[Scorecard]
     """Of each paper: all of its claims, with the verdicts of every figure in the directory."""
+    beside: "Reproduction | None" = None
+    """With Linux hosts: the same figures, of the same flows, with simulated hosts."""
 
     def __repr__(self) -> str:
         return f"Reproduction({len(self.made)} figures at {self.scale} scale, {self.runs} runs, in {self.path})"
@@ -73,7 +86,8 @@ class Reproduction:
     @property
     def ok(self) -> bool:
         """Whether every run and every figure came out."""
-        return not self.failed and all(made.error is None for made in self.made)
+        own = not self.failed and all(made.error is None for made in self.made)
+        return own and (self.beside is None or self.beside.ok)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it but the data, ready for JSON."""
@@ -87,6 +101,7 @@ class Reproduction:
             "figures": [_as_dict(made) for made in self.made],
             "claims": {card.paper.name: card.summary() for card in self.scorecards},
             "not_made": {figure.key: figure.reason for figure in self.not_made},
+            **({} if self.beside is None else {"beside": self.beside.to_dict()}),
         }
 
 
@@ -95,6 +110,7 @@ def make_figures(
     figures: Iterable[str] = (),
     *,
     scale: Scale = "quick",
+    hosts: Hosts = "simulated",
     seeds: int | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
@@ -105,24 +121,43 @@ def make_figures(
     watch: Watcher | None = None,
 ) -> Reproduction:
     """Do what `weft.reproduce` says, with the papers whose declarations are in `folder`."""
-    target = Path(out) if out is not None else Path("out") / f"reproduce-{scale}"
-    executor = Executor(place_of_store(target, store), jobs=jobs, cluster=cluster)
-    chosen = planned(paper, figures, scale=scale, seeds=seeds, folder=folder)
-    feasible = [one for one in chosen if one.figure.reason is None]
-    runs = _runs(feasible)
-    with Store(target, paper_names(Path(folder))) as view, executor:
-        work = _Work(view, feasible, runs, executor, force=force)
-        results = work.do(watch, scale)
-        return Reproduction(
-            path=target,
-            scale=scale,
-            made=results,
-            not_made=[one.figure for one in chosen if one.figure.reason is not None],
-            runs=len(work.runs),
-            kept=len(work.kept),
-            failed=work.failed,
-            scorecards=_scorecards(view, chosen),
-        )
+    if scale not in SCALES:
+        raise nearest("scale", scale, SCALES)
+    if hosts not in HOSTS:
+        raise nearest("kind of hosts", hosts, HOSTS)
+    if hosts == "linux" and scale != "quick":
+        raise SpecError(f"scale: figures with Linux hosts have one scale of their own, not {scale}")
+    target = Path(out) if out is not None else Path("out") / f"reproduce-{scale if hosts == 'simulated' else hosts}"
+
+    def at(one: Scale, place: Path) -> Callable[[], Reproduction]:
+        """Find what is to be made at a scale, so that a mistake is told before anything is run; then make it."""
+        chosen = planned(paper, figures, scale=one, seeds=seeds, folder=folder)
+        feasible = [found for found in chosen if found.figure.reason is None]
+        runs = _runs(feasible)
+
+        def make() -> Reproduction:
+            executor = Executor(place_of_store(target, store), jobs=jobs, cluster=cluster)
+            with Store(place, paper_names(Path(folder))) as view, executor:
+                work = _Work(view, feasible, runs, executor, force=force)
+                results = work.do(watch, one)
+                return Reproduction(
+                    path=place,
+                    scale=one,
+                    made=results,
+                    not_made=[found.figure for found in chosen if found.figure.reason is not None],
+                    runs=len(work.runs),
+                    kept=len(work.kept),
+                    failed=work.failed,
+                    scorecards=_scorecards(view, chosen),
+                )
+
+        return make
+
+    if hosts == "simulated":
+        return at(scale, target)()
+    simulated, linux = at("beside-linux", target / "simulated"), at("linux", target / "linux")
+    beside = simulated()
+    return replace(linux(), beside=beside)
 
 
 def planned(
@@ -137,7 +172,7 @@ def planned(
     if seeds is not None and seeds < 1:
         raise SpecError(f"seeds: at least one is needed, not {seeds}")
     place = Path(folder)
-    if scale not in SCALES:
+    if scale not in (*SCALES, *LINUX_SCALES):
         raise nearest("scale", scale, SCALES)
     names, known = list(dict.fromkeys(figures)), paper_names(place)
     if paper == ALL and names:
@@ -149,9 +184,21 @@ def planned(
         one = load_paper(name, place)
         one = one if seeds is None else one.with_at_most(seeds)
         plan = Plan(one, scale)
-        for figure in [one.figure(key) for key in names] if names else one.figures.values():
+        for declared in [one.figure(key) for key in names] if names else one.figures.values():
+            figure = _at_scale(declared, one, scale)
             found.append(Planned(figure, one, plan, tuple(cases_of_figure(figure, one, scale))))
     return found
+
+
+def _at_scale(figure: FigureSpec, paper: Paper, scale: Scale) -> FigureSpec:
+    """Return the figure; without what it shows, and with the reason, if there is no set-up for it at this scale."""
+    names = [*(panel.experiment for panel in figure.panels), *figure.experiments]
+    if figure.reason is not None or scale in SCALES:
+        return figure
+    if names and all(paper.experiments[one].has(scale) for one in names):
+        return figure
+    reason = "there is no set-up for it with Linux hosts"
+    return replace(figure, reason=reason, panels=(), special=None, options={}, experiments=())
 
 
 class _Work:

@@ -17,8 +17,8 @@ import msgspec
 
 from weft import _core
 from weft.papers.claims import Claim, load_claims
-from weft.papers.declared import FigureSpec, Paper
-from weft.papers.drawing.note import numbers_of
+from weft.papers.declared import LINUX_SCALES, FigureSpec, Paper
+from weft.papers.drawing.note import numbers_of, scale_words
 from weft.papers.drawing.view import DrawnUnit
 from weft.papers.drawing.views import field_name, unit_of
 from weft.papers.effects import Words
@@ -213,7 +213,7 @@ def _with_runs(figure: FigureSpec, runs: RunsUsed, claims: Sequence[ClaimVerdict
         declared_seeds=runs.declared_seeds,
         flows=runs.flows,
         points=runs.points,
-        text=f"{runs.scale} scale, {text}{failed}",
+        text=f"{scale_words(runs.scale)}, {text}{failed}",
         claims=claims,
     )
 
@@ -221,7 +221,8 @@ def _with_runs(figure: FigureSpec, runs: RunsUsed, claims: Sequence[ClaimVerdict
 def _options(figure: FigureRuns) -> str:
     """The options of the command that makes a figure as it was made."""
     fewer = figure.seeds < figure.declared_seeds
-    return f"--scale {figure.scale}" + (f" --seeds {figure.seeds}" if fewer else "")
+    own = "--hosts linux" if figure.scale in LINUX_SCALES else f"--scale {figure.scale}"
+    return own + (f" --seeds {figure.seeds}" if fewer else "")
 
 
 def _listed(headings: Sequence[str]) -> str:

@@ -1,20 +1,20 @@
 """The small print below a figure: what it shows, and on how much it rests."""
 
-from weft.papers.declared import FigureSpec, Paper
+from weft.papers.declared import FigureSpec, Paper, Scale
 from weft.papers.measured import RunsUsed
 
-__all__ = ["note_below", "numbers_of"]
+__all__ = ["note_below", "numbers_of", "scale_words"]
 
 
 def note_below(paper: Paper, figure: FigureSpec, runs: RunsUsed) -> str:
     """Title, scale, and the numbers of flows, points and seeds; those of the paper's scale where this is another."""
     parts = [numbers_of(runs)] if runs.runs else []
-    if runs.scale == "quick" and runs.runs and (full := _paper_numbers(paper, figure)):
+    if runs.scale != "paper" and runs.runs and (full := _paper_numbers(paper, figure)):
         parts.append(f"at the paper's scale {full}")
     lines = [f"{paper.short} {figure.heading}: {figure.title}."]
-    scale = "Quick scale" if runs.scale == "quick" else "The paper's scale"
+    scale = "the paper's scale" if runs.scale == "paper" else scale_words(runs.scale)
     if parts:  # what needs no run is the same at every scale
-        lines.append(f"{scale}: {'; '.join(parts)}.")
+        lines.append(f"{scale[0].upper()}{scale[1:]}: {'; '.join(parts)}.")
     if runs.seeds > 1:
         lines[-1] += _spread({panel.plot for panel in figure.panels})
     if runs.failed:
@@ -22,6 +22,13 @@ def note_below(paper: Paper, figure: FigureSpec, runs: RunsUsed) -> str:
     if runs.unfinished:
         lines[-1] += f" {_many(runs.unfinished, 'flow')} did not finish: not in any mean."
     return "\n".join(lines)
+
+
+def scale_words(scale: Scale) -> str:
+    """`quick scale`; of figures with Linux hosts what the hosts are."""
+    if scale == "linux":
+        return "Linux hosts"
+    return "simulated hosts, as with Linux hosts" if scale == "beside-linux" else f"{scale} scale"
 
 
 def _spread(plots: set[str]) -> str:
