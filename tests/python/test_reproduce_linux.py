@@ -5,12 +5,14 @@ What the hosts of a preset are is the preset's; here it is one without Linux hos
 
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from conftest import Weft
 from tiny_paper import TINY, write_tiny
+from weft.cli.reproduce_progress import Shown
 from weft.cli.reproduce_tables import print_made
 from weft.errors import SpecError
 from weft.papers.declared import LINUX_SCALES, load_paper
@@ -85,6 +87,20 @@ def test_the_verdicts_stand_side_by_side_and_say_which_command_made_them(made: R
         assert card.commands == ["weft reproduce tiny 1 2 --hosts linux"]
     figures = made.scorecards[0].figures
     assert figures["1"].text.startswith("Linux hosts, 4 runs (10 flows, 2 seeds)")
+
+
+def test_no_time_is_told_for_runs_whose_processes_nobody_timed(made: Reproduction) -> None:
+    said: list[str] = []
+
+    class Console:
+        def say(self, line: str) -> None:
+            said.append(line)
+
+    show: Any = Console()
+    assert made.beside is not None
+    for one in (made, made.beside):
+        Shown(show).made(one.made[0])
+    assert said[0] == "tiny 1: made" and "two quiet cores" in said[1]
 
 
 @pytest.mark.parametrize(
