@@ -32,7 +32,7 @@ impl<'a, T: Transports> Group<'a, T> {
             if !link.leads_to_host() {
                 network.only_way(link.far_end(), packet).into_iter().for_each(fetch);
             } else if let Some(host) = self.host_of(packet) {
-                fetch(host);
+                host.fetch(packet);
                 plan.directory.fetch_number(packet);
             }
         }

@@ -10,12 +10,12 @@ pub fn fetch<T>(value: &T) {
     fetch_at(std::ptr::from_ref(value).cast());
 }
 
-/// The same for all cache lines of a value that begins with one.
+/// The same for the first cache lines of a value that begins with one: for so many bytes.
 #[inline(always)]
 #[allow(clippy::inline_always)]
-pub fn fetch_all<T>(value: &T) {
+pub fn fetch_first<T>(value: &T, bytes: usize) {
     let first: *const i8 = std::ptr::from_ref(value).cast();
-    for at in (0..size_of::<T>()).step_by(LINE) {
+    for at in (0..bytes).step_by(LINE) {
         fetch_at(first.wrapping_add(at));
     }
 }

@@ -64,7 +64,6 @@ impl Parts {
 
 impl Followed {
     /// So many bytes at its beginning are what every packet needs.
-    #[cfg(test)]
     pub const HOT_BYTES: usize = size_of::<Time>();
 
     /// Nothing was sent so far.

@@ -1,6 +1,6 @@
 //! One host's ends of flows: those that are open, in places that are used again.
 
-use crate::engine::fetch::{fetch, fetch_all};
+use crate::engine::fetch::{fetch, fetch_first};
 
 /// The end has not been needed yet.
 const NOT_YET: u32 = u32::MAX;
@@ -88,12 +88,12 @@ impl<E> Ends<E> {
         }
     }
 
-    /// Asks for the end with this number, if it is open.
+    /// Asks for the first bytes of the end with this number, if it is open.
     #[inline]
-    pub fn fetch_end(&self, number: u32) {
+    pub fn fetch_end(&self, number: u32, bytes: usize) {
         let place = self.places.get(number as usize);
         if let Some(end) = place.and_then(|&place| self.open.get(place as usize)) {
-            fetch_all(end);
+            fetch_first(end, bytes);
         }
     }
 

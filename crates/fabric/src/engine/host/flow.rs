@@ -1,5 +1,7 @@
 //! The two ends of a flow: each belongs to its own host.
 
+use std::mem::offset_of;
+
 use weft_packet::{Kind, Packet};
 use weft_units::Time;
 
@@ -59,7 +61,15 @@ pub struct Receiver<R> {
     pub complete: Option<Completion>,
 }
 
+impl<S> Sender<S> {
+    /// So many bytes at its beginning are what every packet needs.
+    pub const HOT_BYTES: usize = size_of::<Self>();
+}
+
 impl<R> Receiver<R> {
+    /// So many bytes at its beginning are what every packet needs.
+    pub const HOT_BYTES: usize = offset_of!(Self, followed) + Followed::HOT_BYTES;
+
     /// An end that nothing has reached yet, of a flow that started then.
     pub const fn new(end: FlowEnd, state: R, start: Time) -> Self {
         Self {
@@ -89,8 +99,6 @@ impl<R> Receiver<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::mem::{offset_of, size_of};
-
     /// As many bytes as the ends of a TCP take: see there.
     type Sending = [u64; 16];
     type Receiving = [u64; 8];
@@ -98,7 +106,7 @@ mod tests {
     #[test]
     fn what_every_packet_needs_of_an_end_is_in_three_cache_lines() {
         assert_eq!(size_of::<FlowEnd>(), 64);
-        assert_eq!(size_of::<Sender<Sending>>(), 3 * 64);
-        assert!(offset_of!(Receiver<Receiving>, followed) + Followed::HOT_BYTES <= 3 * 64);
+        assert_eq!(Sender::<Sending>::HOT_BYTES, 3 * 64);
+        assert!(Receiver::<Receiving>::HOT_BYTES <= 3 * 64);
     }
 }

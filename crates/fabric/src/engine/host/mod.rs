@@ -37,6 +37,7 @@ pub use log::{HostLog, ReceiverRecord, Resent, SenderRecord, TimedOut};
 pub use nic::Nic;
 pub use plan::{Directory, Plan};
 
+use crate::engine::fetch::fetch;
 use ends::{Before, Ends};
 use log::Completion;
 use outbox::{FlowEnd, HostOutbox};
@@ -212,7 +213,16 @@ impl<T: Transports> Host<T> {
         self.log.stray_credits += u64::from(packet.kind == Kind::Credit);
     }
 
-    /// Asks for what says where the end of a flow is that a packet is for: see [`crate::engine::ahead`].
+    /// Asks for what a packet needs of the host: see [`crate::engine::ahead`].
+    #[inline]
+    pub fn fetch(&self, packet: &Packet) {
+        match Side::of(packet) {
+            Side::Sender => fetch(&self.senders),
+            Side::Receiver => fetch(&self.receivers),
+        }
+    }
+
+    /// Asks for what says where the end of a flow is that a packet is for.
     #[inline]
     pub fn fetch_place(&self, packet: &Packet, number: u32) {
         match Side::of(packet) {
@@ -225,8 +235,8 @@ impl<T: Transports> Host<T> {
     #[inline]
     pub fn fetch_end(&self, packet: &Packet, number: u32) {
         match Side::of(packet) {
-            Side::Sender => self.senders.fetch_end(number),
-            Side::Receiver => self.receivers.fetch_end(number),
+            Side::Sender => self.senders.fetch_end(number, Sender::<SenderOf<T>>::HOT_BYTES),
+            Side::Receiver => self.receivers.fetch_end(number, Receiver::<ReceiverOf<T>>::HOT_BYTES),
         }
     }
 
