@@ -254,10 +254,14 @@ impl Tr {
     /// An acknowledgement passes: spines write into it, the leaf of its receiver reads and restores it.
     #[inline]
     fn acknowledgement<C: SwitchContext + ?Sized>(&mut self, cx: &C, packet: &mut Packet, port: PortId) {
-        let Peer::Switch { tier, .. } = self.ports[port.index()].peer else { return };
         match self.rack {
             // The port that the acknowledgement came in by is the one that the data takes, in the same class.
-            None if tier == 0 => packet.scheme = self.code(cx.backlog_bytes_for(port, packet)),
+            None => {
+                if matches!(self.ports[port.index()].peer, Peer::Switch { tier: 0, .. }) {
+                    packet.scheme = self.code(cx.backlog_bytes_for(port, packet));
+                }
+            }
+            // From a switch: of what hosts send, a leaf asks for nothing.
             Some(own) if own == cx.rack_of(packet.dst) => {
                 let until = cx.now().saturating_add(self.believe);
                 self.ways.hear(cx.rack_of(packet.src), port, packet.scheme & 0xffff, until);
