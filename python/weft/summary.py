@@ -251,6 +251,8 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     results_version: str
     """Builds with the same one give the same results."""
     spec_hash: str
+    kernel: str | None = None
+    """The fingerprint of the kernel of Linux hosts, if there are any."""
 
     @property
     def bins(self) -> Mapping[BinName, SizeBin]:

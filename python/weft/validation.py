@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.comparison import Comparison, compare
 from weft.errors import SpecError
+from weft.in_flight import in_flight, side_by_side
 from weft.packets import packets
 from weft.runs.progress import JobsCallback
 from weft.simulation import Overrides, Result
@@ -45,6 +46,9 @@ class Parting:
     """What it is with simulated hosts: `time_us` since the flow's start, `segment`, `bytes`, `retransmission`."""
     linux: Mapping[str, Any] | None
     """What it is with Linux hosts."""
+    windows: Sequence[Mapping[str, float]] = ()
+    """What of the flow was in flight, in segments, as means over intervals of equal length: `until_us` since its start,
+    `simulated`, `linux`."""
 
     @property
     def sentence(self) -> str:
@@ -211,22 +215,24 @@ def first_parting(
 ) -> Parting:
     """Run both kinds of hosts and return the first data packet of a flow from `host` at which they part.
 
-    They part where one sends another segment than the other, or sends one again.
+    They part where one sends another segment than the other, or sends one again. With it comes how much of the flow
+    was in flight with each, over time.
     """
     import polars as pl
 
-    told = []
+    told, steps = [], {}
     for kind in KINDS:
         listed = packets([f"host{host}"], contender=f"{kind}+{scheme}", spec=spec, set=set, seed=seed)
         ours = (pl.col("flow") == flow) & (pl.col("src") == host) & (pl.col("kind") == "data")
         told.append(listed.filter(ours).with_columns(pl.col("time_us") - start_us).to_dicts())
+        steps[kind] = in_flight(listed, flow, host, start_us)
     simulated, real = told
     same = ("segment", "retransmission")
     packet = next(
         (n for n, (a, b) in enumerate(zip(simulated, real, strict=False)) if any(a[key] != b[key] for key in same)),
         min(len(simulated), len(real)),
     )
-    return Parting(scheme, flow, packet, *(_shown(rows, packet) for rows in told))
+    return Parting(scheme, flow, packet, _shown(simulated, packet), _shown(real, packet), side_by_side(steps))
 
 
 def _shown(rows: Sequence[Mapping[str, Any]], number: int) -> Mapping[str, Any] | None:

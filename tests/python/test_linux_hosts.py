@@ -1,5 +1,6 @@
 """Linux hosts from the command line: without a kernel, with one, and when it goes."""
 
+import json
 import os
 import signal
 import subprocess
@@ -166,3 +167,39 @@ def test_packets_of_linux_hosts_are_the_kernels_own(weft_command: Weft, tmp_path
     content = (tmp_path / "real.pcapng").read_bytes()
     # A SYN of Linux: a header of 40 bytes, the largest segment of 1,460, SACK permitted, time stamps.
     assert bytes.fromhex("020405b40402080a") in content
+
+
+def test_another_kernel_is_another_run_and_simulated_hosts_know_of_none(
+    weft_command: Weft, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def spec_hash(kernel: str, hosts: str) -> str:
+        folder = tmp_path / kernel
+        folder.mkdir(exist_ok=True)
+        for name in ("linux", "agent"):
+            (folder / name).write_text(kernel)
+        monkeypatch.setenv("WEFT_LINUX_HOSTS", str(folder / "linux"))
+        done = weft_command("explain", EXAMPLE, "--set", f"hosts={hosts}", "--json")
+        assert done.code == 0, done.stderr
+        return str(json.loads(done.stdout)["spec_hash"])
+
+    assert spec_hash("one", "linux") == spec_hash("one", "linux") != spec_hash("other", "linux")
+    assert spec_hash("one", "simulated") == spec_hash("other", "simulated")
+
+
+@needs_kernel
+def test_a_program_that_fails_leaves_results_that_say_so_and_a_comparison_counts_it_as_failed(
+    weft_command: Weft, tmp_path: Path
+) -> None:
+    spec = tmp_path / "programs.toml"
+    spec.write_text(
+        "hosts = 'linux'\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\n"
+        "[transport]\nname = 'tcp'\n[[traffic.program]]\nhost = 1\ncommand = '/bin/sh -c \"echo said; exit 4\"'\n"
+    )
+    done = weft_command("run", spec, "--out", "out")
+    assert done.code == 3 and "the results are incomplete: program 0 on host 1" in done.stderr, done.stderr
+    assert "exited with 4" in done.stdout and "said" in done.stdout, done.stdout
+    programs = pl.read_parquet(tmp_path / "out/programs.parquet")
+    assert programs["output"].to_list() == ["said\n"] and programs["failed"].to_list() == [True]
+    assert len(json.loads((tmp_path / "out/summary.json").read_text())["incomplete"]) == 1
+    done = weft_command("compare", spec, "--schemes", "ecmp", "--out", "both")
+    assert done.code != 0 and "exited with 4" in done.stderr, done.stderr

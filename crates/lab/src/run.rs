@@ -250,12 +250,13 @@ impl Prepared {
         if observer(&report).is_break() {
             return Err(RunError::Stopped);
         }
-        let elapsed = Elapsed { cpu_s: cpu_s(), wall_s: watch.wall_s() };
+        let mut elapsed = Elapsed { cpu_s: cpu_s(), wall_s: watch.wall_s() };
         if let Some(failure) = simulation.take_guest_failure() {
             return Err(RunError::Guests(failure));
         }
         let (results, records) = simulation.finish();
         let kernel = guests.map(LinuxHosts::finish).unwrap_or_default();
+        elapsed.cpu_s += kernel.cpu_s;
         Ok(Simulated { results, records, elapsed, kernel })
     }
 
@@ -355,6 +356,7 @@ impl Prepared {
         summary.warnings.clone_from(&self.fabric.warnings);
         summary.warnings.extend(coarser_samples(spec.run.sample_every, results.samples.every));
         summary.warnings.extend(kernel_warnings(&kernel.flows, kernel.foreign));
+        summary.kernel = kernel.fingerprint;
         summary.incomplete = kernel.programs.iter().filter_map(KnownProgram::failure).collect();
         let programs: Vec<ProgramRow> = kernel.programs.iter().map(KnownProgram::row).collect();
         let connections = (0..).zip(&kernel.connections).flat_map(|(number, one)| one.rows(number));

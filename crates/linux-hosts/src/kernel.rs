@@ -1,6 +1,6 @@
 //! The process that a kernel is: started with nothing but a socket and a log, ended with all that it started.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -78,6 +78,14 @@ impl Kernel {
         self.child.id()
     }
 
+    /// CPU seconds that it has taken, and its children: the processes of its hosts.
+    pub(crate) fn cpu_s(&self) -> f64 {
+        let own = self.child.id();
+        let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
+        let all = children.split_whitespace().map(str::to_owned).chain([own.to_string()]);
+        all.map(|process| cpu_ns(&process)).sum::<u64>() as f64 / 1e9
+    }
+
     /// The last lines of what it said.
     pub(crate) fn log_end(&mut self) -> LogEnd {
         let mut lines = Vec::new();
@@ -98,6 +106,12 @@ impl Drop for Kernel {
         self.kill();
         let _ = self.child.wait();
     }
+}
+
+/// CPU time of a process in ns; 0 if it is gone.
+fn cpu_ns(process: &str) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{process}/schedstat")).unwrap_or_default();
+    text.split_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
 }
 
 fn open_log(path: Option<&Path>) -> io::Result<File> {

@@ -216,6 +216,12 @@ impl Machine {
         self.running.as_ref().map(|(kernel, _)| kernel.process())
     }
 
+    /// CPU seconds that the kernel has taken, and the processes of its hosts that there are now. 0 when it is gone, or where the
+    /// system does not say.
+    pub fn cpu_s(&self) -> f64 {
+        self.running.as_ref().map_or(0.0, |(kernel, _)| kernel.cpu_s())
+    }
+
     /// How many times Weft and the kernel have exchanged messages: what a run costs beside the kernel's own work.
     pub fn steps(&self) -> u64 {
         self.steps

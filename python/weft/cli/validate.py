@@ -16,7 +16,7 @@ from weft.quantity import percent, plain, time_scale
 __all__ = ["register"]
 
 if TYPE_CHECKING:
-    from weft.validation import Validation
+    from weft.validation import Parting, Validation
 
 
 def register(app: typer.Typer) -> None:
@@ -44,9 +44,9 @@ def validate(
 ) -> None:
     """Run the same flows with simulated hosts and with Linux hosts, and say where they differ.
 
-    Completion times by size, what happened to packets, where the time went, the flows that are furthest apart, and
-    the first data packet at which the furthest part. Needs the kernel that `make linux-hosts` builds. With `--out`,
-    the directory is that of a comparison.
+    Completion times by size, what happened to packets, where the time went, the flows that are furthest apart, the
+    first data packet at which the furthest part, and what of it was in flight over time. Needs the kernel that
+    `make linux-hosts` builds. With `--out`, the directory is that of a comparison.
 
     **Examples**
 
@@ -87,6 +87,8 @@ def _print(console: Console, result: "Validation") -> None:
         _print_apart(console, result, scheme)
     for parting in result.partings:
         console.print(Text(f"{parting.scheme}, flow {parting.flow}, {parting.sentence}"))
+    for parting in result.partings:
+        _print_windows(console, parting)
 
 
 def _print_times(console: Console, result: "Validation") -> None:
@@ -125,6 +127,17 @@ def _print_spent(console: Console, result: "Validation") -> None:
     for row in rows:
         values = (plain(row[key] / scale) for key in ("simulated_us", "linux_us"))
         table.add_row(row["scheme"], SPENT[row["part"]], *values)
+    console.print(table)
+
+
+def _print_windows(console: Console, parting: "Parting") -> None:
+    if not parting.windows:
+        return
+    unit, scale = time_scale([row["until_us"] for row in parting.windows])
+    title = f"Segments in flight, {parting.scheme}, flow {parting.flow}, means over intervals"
+    table = new_table(f"until ({unit})", "simulated", "linux", title=title)
+    for row in parting.windows:
+        table.add_row(plain(row["until_us"] / scale), plain(row["simulated"]), plain(row["linux"]))
     console.print(table)
 
 

@@ -25,6 +25,8 @@ enum What {
     Data(u32, u64),
     Ack(u32, u64),
     Timer(u32, u64),
+    /// A packet of a program: its connection, and how many more are sent to and fro.
+    Talk(u32, u64),
 }
 
 /// One flow: its sender and its receiver.
@@ -49,6 +51,8 @@ struct Toy<'a> {
     ended: Vec<FlowId>,
     /// What fails at this instant.
     breaks_at: Option<Time>,
+    /// Connections of programs that go on.
+    talking: usize,
 }
 
 impl<'a> Toy<'a> {
@@ -67,7 +71,26 @@ impl<'a> Toy<'a> {
             ends,
             ended,
             breaks_at: None,
+            talking: 0,
         }
+    }
+
+    /// Programs of hosts 0 and 2 send each other so many packets, by turns, from this instant on.
+    fn talk(&mut self, connection: u32, packets: u64, at: Time) {
+        self.talking += 1;
+        self.push(at, What::Talk(connection, packets));
+    }
+
+    fn send_talk(&mut self, now: Time, connection: u32, left: u64, sent: &mut Vec<GuestPacket>) {
+        let ends = if left.is_multiple_of(2) { [0, 2] } else { [2, 0] }.map(HostId);
+        let mut packet = Packet::default();
+        packet.flow = FlowId::of_connection(connection);
+        (packet.src, packet.dst, packet.wire_bytes, packet.seq) =
+            (ends[0], ends[1], PAYLOAD as u16, left as u32);
+        let begins = self.busy[packet.src.index()].max(now);
+        self.busy[packet.src.index()] = begins + Span::from_us(1);
+        let frame = Frame { bytes: vec![1], entropy: Some(connection), ends: left < 2, ..Frame::default() };
+        sent.push(GuestPacket { begins, packet, frame });
     }
 
     fn push(&mut self, at: Time, what: What) {
@@ -93,8 +116,7 @@ impl<'a> Toy<'a> {
         let wire = Bytes::new(u64::from(bytes + self.fabric.topology.overhead_bytes));
         self.busy[src.index()] =
             begins + self.fabric.topology.links[src.index()].condition.rate.service(wire);
-        let frame =
-            Frame { bytes: vec![u8::from(is_data)], payload, acknowledged, entropy: None, ends: false };
+        let frame = Frame { bytes: vec![u8::from(is_data)], payload, acknowledged, ..Frame::default() };
         sent.push(GuestPacket { begins, packet, frame });
     }
 
@@ -106,6 +128,8 @@ impl<'a> Toy<'a> {
                 self.ends[flow as usize].next = first;
                 self.push(now + TIMEOUT, What::Timer(flow, 0));
             }
+            What::Talk(_, 0) => self.talking -= 1,
+            What::Talk(connection, left) => self.send_talk(now, connection, left - 1, sent),
             What::Data(flow, number) => {
                 let arrived = &mut self.ends[flow as usize].arrived;
                 arrived.insert(number);
@@ -159,6 +183,10 @@ impl GuestHosts for Toy<'_> {
         assert_eq!(bytes, [u8::from(is_data)], "a packet keeps its bytes");
         assert!(!packet.flags.has(PacketFlags::CE), "nothing was marked that cannot be");
         let (flow, number) = (packet.flow.0, u64::from(packet.seq));
+        if let Some(connection) = packet.flow.connection() {
+            self.push(at, What::Talk(connection, number));
+            return Ok(());
+        }
         self.push(at, if is_data { What::Data(flow, number) } else { What::Ack(flow, number) });
         Ok(())
     }
@@ -191,6 +219,10 @@ impl GuestHosts for Toy<'_> {
 
     fn least_timeout(&self) -> Span {
         TIMEOUT
+    }
+
+    fn is_busy(&self) -> bool {
+        self.talking > 0
     }
 }
 
@@ -255,6 +287,27 @@ fn edge_schemes_serve_guests_as_they_serve_other_hosts() {
         let sums = results.flows.iter().map(|flow| (flow.sender.segments_sent, flow.delivered_bytes));
         let expected = flows.iter().map(|flow| (flow.size_bytes.div_ceil(PAYLOAD), flow.size_bytes));
         assert!(sums.eq(expected), "{scheme}: every segment once");
+    }
+}
+
+#[test]
+fn what_belongs_to_no_flow_passes_every_kind_of_scheme_and_the_run_lasts_as_long_as_it_goes_on() {
+    let fabric = fabric(SMALL);
+    let (flows, none) = (many(), Vec::new());
+    let schemes = ["ecmp", "letflow", "conga", "presto", "clove", "hermes", "hedera", "meet"];
+    for scheme in schemes.map(|name| format!("name = '{name}'")) {
+        for flows in [&flows, &none] {
+            let mut toy = Toy::new(&fabric, flows, UP, UP + UP);
+            (0..8).for_each(|connection| toy.talk(connection, 100, Time::ZERO + Span::from_us(3)));
+            let (results, ending, _) = run(&mut toy, &Run::new(&fabric, TCP, &scheme));
+            assert_conserved(&results);
+            assert_eq!((ending, toy.talking), (Ending::AllDone, 0), "{scheme}");
+            // A packet is on its way for four cables of 1 us and more.
+            assert!(results.end >= Time::ZERO + Span::from_us(400), "{scheme}: {:?}", results.end);
+            let found: u64 = results.flows.iter().map(|flow| flow.delivered_bytes).sum();
+            let expected: u64 = flows.iter().map(|flow| flow.size_bytes).sum();
+            assert_eq!(found, expected, "{scheme}: flows get their own bytes alone");
+        }
     }
 }
 

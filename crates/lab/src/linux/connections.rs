@@ -137,15 +137,12 @@ impl Connections {
         packet.wire_bytes = wire_bytes;
         let connection = &mut self.all[number as usize];
         let place = connection.direction(from);
-        let ends = match &tcp {
-            Some((tcp, payload)) => {
-                fill_segment(&mut packet, connection, place, (&ip, tcp, payload), self.sizes.payload);
-                tcp.flags.contains(Flags::FIN) || tcp.flags.contains(Flags::RST)
-            }
-            None => {
-                fill_datagram(&mut packet, &mut connection.directions[place], &ip);
-                false
-            }
+        let ends = if let Some((tcp, payload)) = &tcp {
+            fill_segment(&mut packet, connection, place, (&ip, tcp, payload), self.sizes.payload);
+            tcp.flags.contains(Flags::FIN) || tcp.flags.contains(Flags::RST)
+        } else {
+            fill_datagram(&mut packet, &mut connection.directions[place], &ip);
+            false
         };
         let direction = &mut connection.directions[place];
         direction.sent.0 += 1;

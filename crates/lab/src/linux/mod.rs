@@ -2,6 +2,7 @@
 
 mod connections;
 mod flows;
+mod identity;
 mod numbering;
 mod programs;
 mod sessions;
@@ -9,6 +10,7 @@ mod spec;
 mod world;
 
 pub(crate) use flows::{KernelFlow, kernel_warnings};
+pub(crate) use identity::of_machine;
 pub(crate) use programs::{KnownProgram, check_programs};
 pub(crate) use sessions::{PORT, address_of};
 pub use spec::{CongestionControl, HostsSpec, LinuxSpec};

@@ -17,6 +17,7 @@ use weft_units::{Bytes, Purpose, Span, Stream, Time};
 
 use super::connections::Connection;
 use super::flows::KernelFlow;
+use super::identity::kernel;
 use super::programs::{KnownProgram, Programs};
 use super::sessions::{PORT, Sessions, Sizes, address_of, host_of};
 use super::spec::{CongestionControl, LinuxSpec};
@@ -48,6 +49,10 @@ pub(crate) struct KernelResults {
     pub programs: Vec<KnownProgram>,
     /// What programs sent.
     pub connections: Vec<Connection>,
+    /// The fingerprint of the kernel.
+    pub fingerprint: Option<String>,
+    /// CPU seconds that the kernel and the processes in it took since it was ready.
+    pub cpu_s: f64,
 }
 
 /// The Linux hosts of a run.
@@ -59,6 +64,7 @@ pub(crate) struct LinuxHosts<'a> {
     least_timeout: Span,
     sessions: Sessions,
     programs: Programs,
+    boot_cpu_s: f64,
     known: Vec<Option<KernelFlow>>,
     ended: Vec<FlowId>,
     sent: Vec<Sent>,
@@ -117,6 +123,7 @@ impl<'a> LinuxHosts<'a> {
         })?;
         let programs = Programs::new(&spec.traffic.program);
         programs.start(&mut machine)?;
+        let boot_cpu_s = machine.cpu_s();
         let stamped = !sysctl.iter().any(|(path, value)| path == "net/ipv4/tcp_timestamps" && value == "0");
         let hash_key = Stream::new(spec.run.seed, Purpose::FlowHash, 0).next_u64();
         let payload = if stamped { mss - TIMESTAMPS } else { mss };
@@ -128,6 +135,7 @@ impl<'a> LinuxHosts<'a> {
             least_timeout: linux.kernel.get("min_rto_ms").map_or(LEAST_TIMEOUT, |&ms| Span::from_ms(ms)),
             sessions: Sessions::new(hosts, Sizes { around, payload }, hash_key),
             programs,
+            boot_cpu_s,
             known: vec![None; flows.len()],
             ended: Vec::new(),
             sent: Vec::new(),
@@ -138,12 +146,15 @@ impl<'a> LinuxHosts<'a> {
 
     /// What is known at the end of the run.
     pub fn finish(mut self) -> KernelResults {
+        let cpu_s = (self.machine.cpu_s() - self.boot_cpu_s).max(0.0);
         self.machine.stop();
         KernelResults {
             flows: self.known,
             foreign: self.sessions.foreign,
             programs: self.programs.into_all(),
             connections: self.sessions.into_others(),
+            fingerprint: kernel(),
+            cpu_s,
         }
     }
 

@@ -65,6 +65,9 @@ pub struct Summary {
     pub results_version: &'static str,
     /// The hash of the resolved spec and the files that it names.
     pub spec_hash: String,
+    /// The fingerprint of the kernel of Linux hosts; left out without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
 }
 
 /// A range of sizes that the spec asks for, and its flows.
@@ -168,6 +171,7 @@ impl Summary {
             version: crate::VERSION,
             results_version: crate::RESULTS_VERSION,
             spec_hash: spec_hash.to_owned(),
+            kernel: None,
         }
     }
 

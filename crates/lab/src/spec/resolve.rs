@@ -15,6 +15,7 @@ use super::model::{RunSpec, Spec};
 use super::path::{KeyPath, Step, children};
 use super::schema;
 use super::threads::Threads;
+use crate::linux::of_machine;
 
 /// A spec with every default written out.
 #[derive(Debug, Clone)]
@@ -25,8 +26,8 @@ pub struct Resolved {
     pub toml: String,
     /// The same without what no result depends on, which is what the hash is of: how many threads work.
     pub result_toml: String,
-    /// 128 bits of the SHA-256 of the spec and of the files that it names, in hexadecimal. It does not depend on where
-    /// those files are.
+    /// 128 bits of the SHA-256 of the spec and of the files that it names, in hexadecimal; with Linux hosts also of their kernel, and of
+    /// the files of their programs. It does not depend on where those files are.
     pub hash: String,
     /// Every value, in the order of the TOML.
     pub origins: Vec<Origin>,
@@ -70,7 +71,7 @@ impl Resolved {
         let bare = bare(&spec);
         let bare_value = Value::try_from(&bare).map_err(|error| unwritable(&error))?;
         let bare_body = toml::to_string(&bare).map_err(|error| unwritable(&error))?;
-        let hash = hash(&bare_value, &files);
+        let hash = hash(&bare_value, &files, &of_machine(&spec));
         let headed = |body: &str| format!("# Weft {}, spec {hash}\n\n{body}", crate::VERSION);
         let (toml, result_toml) = (headed(&body), headed(&bare_body));
         let origins = origins(&value, &document);
@@ -198,8 +199,8 @@ fn rebase(value: &mut Value, base_dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The hash of a spec in which each file stands for its content.
-fn hash(value: &Value, files: &[PathBuf]) -> String {
+/// The hash of a spec in which each file stands for its content, and of what of this machine decides its results.
+fn hash(value: &Value, files: &[PathBuf], of_machine: &[String]) -> String {
     let mut portable = value.clone();
     for [table, key] in FILE_KEYS {
         if let Some(Value::String(name)) = portable.get_mut(table).and_then(|table| table.get_mut(key))
@@ -209,7 +210,8 @@ fn hash(value: &Value, files: &[PathBuf]) -> String {
             *name = hex(&Sha256::digest(content));
         }
     }
-    hex(&Sha256::digest(portable.to_string())[..16])
+    let all = [&[portable.to_string()], of_machine].concat().join("\n");
+    hex(&Sha256::digest(all)[..16])
 }
 
 /// Bytes in hexadecimal.

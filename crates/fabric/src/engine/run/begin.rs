@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use weft_balance::{EdgeScheme, SwitchInfo, SwitchScheme};
 use weft_packet::HostId;
 use weft_topology::{Ideal, Parts, Routes, Topology};
+use weft_traffic::Flow;
 use weft_transport::{FiveTuples, Multipath, Protocol, Transports};
 use weft_units::{Purpose, Span, Stream, Time};
 
@@ -13,7 +14,7 @@ use super::days::Days;
 use super::{Engine, inner, last_start};
 use crate::engine::event_set::{EventKey, EventKind};
 use crate::engine::group::{Group, Starts};
-use crate::engine::guests::Guests;
+use crate::engine::guests::{GuestHosts, Guests};
 use crate::engine::host::{
     Common, Deeds, Directory, Edge, Facts, Host, HostLog, PacketSizes, Plan, edge_schemes, route_counts,
 };
@@ -46,9 +47,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         let SimulationInput { topology, balancer, seed, faults, flows, .. } = input;
         let is_external = input.external.is_some();
         let has_guests = input.guests.is_some();
-        let waits_for_guests = input.guests.as_ref().is_some_and(|guests| guests.is_busy());
-        let last_start =
-            input.guests.as_ref().map_or(Time::ZERO, |guests| guests.last_start()).max(last_start(flows));
+        let (waits_for_guests, last_start) = waits(input.guests.as_deref(), flows);
         let own_hooks = (balancer.switch_hooks(), balancer.edge_hooks());
         let hooks = if is_external { Default::default() } else { own_hooks };
         let edge_hooks = hooks.1;
@@ -160,6 +159,12 @@ impl<'a, T: Transports> Engine<'a, T> {
         }
         self.sample(Time::ZERO);
     }
+}
+
+/// Whether the run waits for guests, beside flows, and when the last begins of all that it waits for.
+fn waits(guests: Option<&dyn GuestHosts>, flows: &[Flow]) -> (bool, Time) {
+    let begins = guests.map_or(Time::ZERO, GuestHosts::last_start);
+    (guests.is_some_and(GuestHosts::is_busy), begins.max(last_start(flows)))
 }
 
 /// All of a fabric, or its parts.
