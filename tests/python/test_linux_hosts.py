@@ -187,7 +187,7 @@ def test_another_kernel_is_another_run_and_simulated_hosts_know_of_none(
 
 
 @needs_kernel
-def test_a_program_that_fails_leaves_results_that_say_so_and_a_comparison_counts_it_as_failed(
+def test_a_program_that_fails_leaves_results_that_say_so_and_ends_a_comparison(
     weft_command: Weft, tmp_path: Path
 ) -> None:
     spec = tmp_path / "programs.toml"
