@@ -112,7 +112,7 @@ pub fn decide(asked: Threads, cores: Cores, input: &SimulationInput<'_>) -> Deci
 }
 
 /// On the whole fabric, for this reason.
-pub(crate) fn whole(reason: Undivided) -> Decision {
+fn whole(reason: Undivided) -> Decision {
     Decision { threads: 1, groups: 1, reason: reason.to_string() }
 }
 

@@ -11,14 +11,14 @@ use thiserror::Error;
 use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
 use weft_fabric::{
     FlowRecords, GuestError, InputError, LOOK_AHEAD_FROM, MOST_ROWS, Progress, Results, SHARE_FROM,
-    Simulation, SimulationInput, Status, Undivided, check_parameters,
+    Simulation, SimulationInput, Status, check_parameters,
 };
 use weft_topology::Fabric;
 use weft_traffic::Traffic;
 use weft_units::{Bytes, Span, Time};
 
 use crate::clock::{OtherThreads, Stopwatch};
-use crate::cores::{Cores, Decision, Manner, decide, whole};
+use crate::cores::{Cores, Decision, Manner, decide};
 use crate::linux::{KernelFlow, KernelResults, KnownProgram, LinuxHosts, kernel_warnings};
 use crate::memory::of_machine;
 use crate::outcome::{Outcome, PacketBalance};
@@ -173,8 +173,7 @@ impl Prepared {
 
     /// The same for an input that may be watched, or have a load balancer from outside.
     fn decision_for(&self, cores: Cores, input: &SimulationInput<'_>) -> Decision {
-        let Spec { hosts, run, .. } = &self.resolved.spec;
-        if hosts.is_simulated() { decide(run.threads, cores, input) } else { whole(Undivided::Guests) }
+        decide(self.resolved.spec.run.threads, cores, input)
     }
 
     /// Runs to the end, on these cores; results do not depend on them. `external` takes the place of the spec's load balancer.
@@ -280,6 +279,7 @@ impl Prepared {
             flows: &self.traffic.flows,
             transport: &spec.transport,
             balancer: &spec.balancer,
+            has_guests: !spec.hosts.is_simulated(),
             guests: None,
             capture: None,
             external,

@@ -77,9 +77,8 @@ fn the_kernels_clock_and_the_fabrics_agree_and_every_flow_is_whole() {
     }
     later.sort_by(f64::total_cmp);
     println!("read after {:?} us in the median, {:?} us at most", later[later.len() / 2], later.last());
-    // The packet comes at a part of a nanosecond. The application reads after that: each look at the clock takes one
-    // nanosecond of the kernel's time, and other flows may be read first.
-    assert!(later[0] >= 0.0 && later[later.len() / 2] < 0.01 && later[later.len() - 1] < 5.0, "{later:?}");
+    // The packet comes at a part of a nanosecond, and is read in the next one.
+    assert!(later[0] >= 0.0 && later[later.len() - 1] < 0.001, "{later:?}");
     let (delivered, sizes) = (column(&table, "delivered_bytes"), column(&table, "size_bytes"));
     assert_eq!(delivered, sizes);
     assert!(column(&table, "slowdown").iter().all(|slowdown| *slowdown >= 1.0));
@@ -91,10 +90,35 @@ fn the_kernels_clock_and_the_fabrics_agree_and_every_flow_is_whole() {
     for flow in 0..sent.len() {
         assert!(sent[flow] >= received[flow] + dropped[flow] - 1.0 && received[flow] > 0.0, "flow {flow}");
     }
-    let again = column(&table, "retransmissions");
-    for (flow, (seen, told)) in again.iter().zip(column(&table, "kernel_retransmissions")).enumerate() {
-        // The kernel counts a SYN that it sends again, and segments of whatever length once.
-        assert!((seen - told).abs() <= seen.max(2.0), "flow {flow}: {seen} seen, {told} told");
+}
+
+#[test]
+fn what_the_kernel_counts_as_sent_again_is_what_is_seen_on_its_cables() {
+    if !has_kernel() {
+        return;
+    }
+    let source =
+        linux(&[("balancer.name", "drill"), ("fabric.switch_queue.buffer", "100KB"), ("run.seed", "2")]);
+    let table = flows(&run(&source));
+    let (seen, told) = (column(&table, "retransmissions"), column(&table, "kernel_retransmissions"));
+    let closed = column(&table, "kernel_closed_us");
+    let ends: Vec<f64> =
+        column(&table, "start_us").iter().zip(&closed).map(|(start, took)| start + took).collect();
+    let over = ends.iter().copied().fold(0.0, f64::max);
+    for flow in 0..seen.len() {
+        println!(
+            "flow {flow}: {} seen, {} told, {} us before the end",
+            seen[flow],
+            told[flow],
+            over - ends[flow]
+        );
+    }
+    assert!(
+        seen.iter().filter(|&&count| count > 0.0).count() > 5,
+        "packets are lost, and overtake each other"
+    );
+    for flow in 0..seen.len() {
+        assert_eq!(seen[flow], told[flow], "flow {flow}");
     }
 }
 

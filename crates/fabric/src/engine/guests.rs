@@ -15,7 +15,7 @@ use weft_units::{Span, Time};
 
 use super::event_set::{EventKey, EventKind};
 use super::group::Group;
-use super::host::{GuestConnections, GuestFlow, Here, Nic, Plan, Side};
+use super::host::{At, GuestConnections, GuestFlow, Here, Nic, Plan, Side};
 
 /// Why guests do not go on.
 pub type GuestError = Box<dyn Error + Send + Sync>;
@@ -219,11 +219,11 @@ impl<'a> Guests<'a> {
 
 /// A call about a flow of guests at one of its hosts.
 macro_rules! at_guest {
-    ($group:ident, $guests:ident, $host:expr, $flow:expr, |$state:ident, $node:ident, $here:ident| $call:expr) => {{
+    ($group:ident, $guests:ident, $plan:expr, $host:expr, $flow:expr, |$state:ident, $at:ident| $call:expr) => {{
         let host = $host;
         let place = $group.network.site.cable(host) as usize;
-        let $node = &mut $group.hosts[place];
-        let $here = &mut Here { nic: Nic::new(&mut $group.network, host), common: &mut $group.common };
+        let here = Here { nic: Nic::new(&mut $group.network, host), common: &mut $group.common };
+        let $at = &mut At { host: &mut $group.hosts[place], plan: $plan, here };
         let (number, quiet) = ($flow, $guests.quiet);
         let $state =
             $guests.flows[number.index()].get_or_insert_with(|| Box::new(GuestFlow::new(number, quiet)));
@@ -304,9 +304,9 @@ impl<'a, T: Transports> Group<'a, T> {
         }
         let GuestPacket { mut packet, frame, .. } = guest;
         let Some(guests) = self.guests.as_deref_mut() else { return };
-        at_guest!(self, guests, packet.src, packet.flow, |flow, host, here| {
-            flow.sends(host, &mut packet, &frame, plan, here);
-            here.nic.send_frame(packet, frame);
+        at_guest!(self, guests, plan, packet.src, packet.flow, |flow, at| {
+            flow.sends(&mut packet, &frame, at);
+            at.here.nic.send_frame(packet, frame);
         });
     }
 
@@ -329,13 +329,12 @@ impl<'a, T: Transports> Group<'a, T> {
         }
         if self.common.hooks.receiving {
             packet.next = guests.inside.put(frame);
-            let passed = at_guest!(self, guests, packet.dst, packet.flow, |flow, host, here| {
-                flow.passes(host, packet, plan, here)
-            });
+            let passed =
+                at_guest!(self, guests, plan, packet.dst, packet.flow, |flow, at| flow.passes(packet, at));
             return self.deliver_to_guest(plan, passed);
         }
-        at_guest!(self, guests, packet.dst, packet.flow, |flow, host, here| {
-            flow.receives(host, &packet, &frame, plan, here);
+        at_guest!(self, guests, plan, packet.dst, packet.flow, |flow, at| {
+            flow.receives(&packet, &frame, at);
         });
         guests.deliver(&packet, frame, self.network.now);
     }
@@ -345,8 +344,8 @@ impl<'a, T: Transports> Group<'a, T> {
         let Some(guests) = self.guests.as_deref_mut() else { return };
         for packet in &passed {
             let Some(frame) = guests.inside.take(packet.next) else { continue };
-            at_guest!(self, guests, packet.dst, packet.flow, |flow, host, here| {
-                flow.receives(host, packet, &frame, plan, here);
+            at_guest!(self, guests, plan, packet.dst, packet.flow, |flow, at| {
+                flow.receives(packet, &frame, at);
             });
             guests.deliver(packet, frame, self.network.now);
         }
@@ -357,9 +356,7 @@ impl<'a, T: Transports> Group<'a, T> {
     pub fn guest_edge_timer(&mut self, plan: &Plan<'a, T>, side: Side, flow: FlowId) -> bool {
         let at = plan.host(flow, side);
         let Some(guests) = self.guests.as_deref_mut().filter(|guests| guests.has(at)) else { return false };
-        let passed = at_guest!(self, guests, at, flow, |state, host, here| {
-            state.edge_timer(host, side, plan, here)
-        });
+        let passed = at_guest!(self, guests, plan, at, flow, |state, at| state.edge_timer(side, at));
         self.deliver_to_guest(plan, passed);
         true
     }
@@ -367,20 +364,20 @@ impl<'a, T: Transports> Group<'a, T> {
     /// The sending end of a flow is done inside.
     fn guest_flow_ended(&mut self, plan: &Plan<'a, T>, flow: FlowId) {
         let Some(guests) = self.guests.as_deref_mut() else { return };
-        let [src, dst] = [Side::Sender, Side::Receiver].map(|side| plan.host(flow, side));
-        at_guest!(self, guests, src, flow, |state, host, here| state.finish(host, here));
-        at_guest!(self, guests, dst, flow, |state, host, _here| state.note_receiver(host));
-        self.flow_ended();
+        let src = plan.host(flow, Side::Sender);
+        if at_guest!(self, guests, plan, src, flow, |state, at| state.finish(at)) {
+            self.flow_ended();
+        }
     }
 
-    /// The run is over: what is known of flows that go on.
+    /// The run is over: what is known of flows.
     pub fn close_guests(&mut self, plan: &Plan<'a, T>) {
         let Some(guests) = self.guests.as_deref_mut() else { return };
         for (number, state) in guests.flows.iter_mut().enumerate() {
-            let Some(state) = state.take().filter(|state| !state.is_over()) else { continue };
+            let Some(state) = state.take() else { continue };
             let host = |side| self.network.site.cable(plan.host(FlowId(number as u32), side)) as usize;
             let (src, dst) = (host(Side::Sender), host(Side::Receiver));
-            state.note_sender(&mut self.hosts[src], None);
+            state.note_sender(&mut self.hosts[src]);
             state.note_receiver(&mut self.hosts[dst]);
         }
     }

@@ -31,6 +31,8 @@ pub struct SimulationInput<'a> {
     pub balancer: &'a BalancerSpec,
     /// The hosts that are not simulated here, if there are any.
     pub guests: Option<&'a mut dyn GuestHosts>,
+    /// Whether there are such hosts, be they given yet or not: how a run is cut is known before they are started.
+    pub has_guests: bool,
     /// Makes the scheme of each switch in place of `balancer`, for schemes from outside.
     pub external: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme>,
     /// The seed.
@@ -188,7 +190,7 @@ impl SimulationInput<'_> {
         if self.external.is_some() {
             return Err(Undivided::External);
         }
-        if self.guests.is_some() {
+        if self.has_guests || self.guests.is_some() {
             return Err(Undivided::Guests);
         }
         if self.observe_every.is_some() || self.capture.is_some() {

@@ -133,6 +133,7 @@ impl<'a> Run<'a> {
             transport,
             balancer,
             guests: None,
+            has_guests: false,
             capture: None,
             external: None,
             seed: self.seed,

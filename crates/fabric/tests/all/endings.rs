@@ -21,6 +21,7 @@ fn a_run_that_is_over_stays_over_and_its_clock_stands() {
         transport: &transport,
         balancer: &balancer,
         guests: None,
+        has_guests: false,
         capture: None,
         external: None,
         seed: 1,

@@ -27,6 +27,7 @@ enum What {
     Timer(u32, u64),
     /// A packet of a program: its connection, and how many more are sent to and fro.
     Talk(u32, u64),
+    Late(u32),
 }
 
 /// One flow: its sender and its receiver.
@@ -53,6 +54,8 @@ struct Toy<'a> {
     breaks_at: Option<Time>,
     /// Connections of programs that go on.
     talking: usize,
+    /// So long after a flow has ended inside, a copy of its first packet that waited in its host leaves.
+    lags: Option<Span>,
 }
 
 impl<'a> Toy<'a> {
@@ -72,6 +75,7 @@ impl<'a> Toy<'a> {
             ended,
             breaks_at: None,
             talking: 0,
+            lags: None,
         }
     }
 
@@ -141,6 +145,9 @@ impl<'a> Toy<'a> {
                 let ends = &mut self.ends[flow as usize];
                 if number > ends.acknowledged && number == all {
                     self.ended.push(FlowId(flow));
+                    if let Some(lag) = self.lags {
+                        self.push(now + lag, What::Late(flow));
+                    }
                 }
                 ends.acknowledged = ends.acknowledged.max(number);
                 ends.progress += 1;
@@ -150,6 +157,7 @@ impl<'a> Toy<'a> {
                     self.send(now, flow, true, next, sent);
                 }
             }
+            What::Late(flow) => self.send(now, flow, true, 0, sent),
             What::Timer(flow, progress) => {
                 let ends = &self.ends[flow as usize];
                 let (missing, now_progress) = (ends.acknowledged, ends.progress);
@@ -333,6 +341,20 @@ fn what_is_dropped_is_sent_again_after_a_silence_and_counts_as_a_timeout() {
         + spent.timeouts
         + spent.window;
     assert_eq!(sum, record.delivered.unwrap().since(Time::ZERO), "the parts of its time add up");
+}
+
+#[test]
+fn what_leaves_a_host_after_its_flow_has_ended_counts_as_what_left_before() {
+    let fabric = fabric(SMALL);
+    let flows = [flow(0, 0, 2, 5_000), flow(500, 1, 3, 5_000)];
+    let mut toy = Toy::new(&fabric, &flows, UP, UP + UP);
+    toy.lags = Some(Span::from_us(20));
+    let (results, ending, _) = run(&mut toy, &Run::new(&fabric, TCP, "name = 'ecmp'"));
+    assert_conserved(&results);
+    assert_eq!(ending, Ending::AllDone);
+    let first = &results.flows[0];
+    assert_eq!((first.sender.segments_sent, first.sender.retransmissions), (6, 1));
+    assert_eq!((first.receiver.segments_received, first.receiver.duplicates), (6, 1));
 }
 
 #[test]

@@ -183,6 +183,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         transport: &transport,
         balancer: &balancer,
         guests: None,
+        has_guests: false,
         capture: None,
         external: None,
         seed: 1,

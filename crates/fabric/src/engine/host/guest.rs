@@ -32,7 +32,18 @@ struct Sending {
     all_acknowledged: Option<Time>,
 }
 
-/// A flow between two guests. An end is there with its first packet.
+/// A call about a flow at one of its guests: the host, and all that can be reached there.
+pub struct At<'c, 'a, T: Transports> {
+    /// The host.
+    pub host: &'c mut Host<T>,
+    /// The plan of the run.
+    pub plan: &'c Plan<'a, T>,
+    /// The way to the fabric.
+    pub here: Here<'c, 'c, 'a>,
+}
+
+/// What is known of a flow at its guests. An end is there with its first packet, and until the run is over: what a guest still had
+/// to send when its flow ended counts as well.
 pub struct GuestFlow {
     flow: FlowId,
     quiet: Span,
@@ -40,7 +51,7 @@ pub struct GuestFlow {
     receiver: Option<Receiver<Intake>>,
     /// When the data was sent that came last.
     stamp: Time,
-    /// Its sending end is done. What still comes of it is not counted.
+    /// Its sending end is done.
     is_over: bool,
 }
 
@@ -50,80 +61,61 @@ impl GuestFlow {
         Self { flow, quiet, sender: None, receiver: None, stamp: Time::ZERO, is_over: false }
     }
 
-    /// Whether its sending end is done.
-    pub const fn is_over(&self) -> bool {
-        self.is_over
-    }
-
-    fn sender<T: Transports>(&mut self, host: &Host<T>, plan: &Plan<'_, T>) -> &mut Sending {
+    fn sender<T: Transports>(&mut self, at: &At<'_, '_, T>) -> &mut Sending {
         let flow = self.flow;
         self.sender.get_or_insert_with(|| Sending {
-            end: plan.end(flow, Side::Sender, &host.edge.scheme),
+            end: at.plan.end(flow, Side::Sender, &at.host.edge.scheme),
             stats: SenderStats::default(),
             next: 0,
             acknowledged: 0,
             timed_out_below: 0,
             recovers_below: 0,
-            active: plan.flows[flow.index()].start,
+            active: at.plan.flows[flow.index()].start,
             has_asked: false,
             all_acknowledged: None,
         })
     }
 
-    fn receiver<T: Transports>(&mut self, host: &Host<T>, plan: &Plan<'_, T>) -> &mut Receiver<Intake> {
+    fn receiver<T: Transports>(&mut self, at: &At<'_, '_, T>) -> &mut Receiver<Intake> {
         let flow = self.flow;
         self.receiver.get_or_insert_with(|| {
-            let end = plan.end(flow, Side::Receiver, &host.edge.scheme);
-            Receiver::new(end, Intake::default(), plan.flows[flow.index()].start)
+            let end = at.plan.end(flow, Side::Receiver, &at.host.edge.scheme);
+            Receiver::new(end, Intake::default(), at.plan.flows[flow.index()].start)
         })
     }
 
-    fn end<T: Transports>(&mut self, side: Side, host: &Host<T>, plan: &Plan<'_, T>) -> &mut FlowEnd {
+    fn end<T: Transports>(&mut self, side: Side, at: &At<'_, '_, T>) -> &mut FlowEnd {
         match side {
-            Side::Sender => &mut self.sender(host, plan).end,
-            Side::Receiver => &mut self.receiver(host, plan).end,
+            Side::Sender => &mut self.sender(at).end,
+            Side::Receiver => &mut self.receiver(at).end,
         }
     }
 
     /// Which end is at the host that sent a packet, or gets it.
-    fn side<T: Transports>(&self, at_source: bool, packet: &Packet, plan: &Plan<'_, T>) -> Side {
-        let from_source = packet.src == plan.flows[self.flow.index()].src;
+    fn side<T: Transports>(&self, at_source: bool, packet: &Packet, at: &At<'_, '_, T>) -> Side {
+        let from_source = packet.src == at.plan.flows[self.flow.index()].src;
         if from_source == at_source { Side::Sender } else { Side::Receiver }
     }
 
     /// One of its hosts begins to send a packet: the fields that its end gives it, and what its edge scheme does with it.
-    pub fn sends<T: Transports>(
-        &mut self,
-        host: &mut Host<T>,
-        packet: &mut Packet,
-        frame: &Frame,
-        plan: &Plan<'_, T>,
-        here: &mut Here<'_, '_, '_>,
-    ) {
-        let (now, side, stamp) = (here.nic.now(), self.side(true, packet, plan), self.stamp);
+    pub fn sends<T: Transports>(&mut self, packet: &mut Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
+        let (now, side, stamp) = (at.here.nic.now(), self.side(true, packet, at), self.stamp);
         packet.sent = if packet.kind == Kind::Ack && side == Side::Receiver { stamp } else { now };
-        let end = self.end(side, host, plan);
+        let end = self.end(side, at);
         packet.entropy = frame.entropy.unwrap_or_else(|| end.first.entropy());
         packet.flags = packet.flags.with(end.first.class());
         if side == Side::Sender {
-            self.note_sent(host, packet, frame, plan, here);
+            self.note_sent(packet, frame, at);
         }
-        if here.common.hooks.sending {
-            let end = self.end(side, host, plan);
-            host.edge.route(&mut end.first, packet, here);
+        if at.here.common.hooks.sending {
+            let end = self.end(side, at);
+            at.host.edge.route(&mut end.first, packet, &mut at.here);
         }
     }
 
-    fn note_sent<T: Transports>(
-        &mut self,
-        host: &mut Host<T>,
-        packet: &mut Packet,
-        frame: &Frame,
-        plan: &Plan<'_, T>,
-        here: &mut Here<'_, '_, '_>,
-    ) {
-        let (now, flow, quiet) = (here.nic.now(), self.flow, self.quiet);
-        let sender = self.sender(host, plan);
+    fn note_sent<T: Transports>(&mut self, packet: &mut Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
+        let (now, flow, quiet) = (at.here.nic.now(), self.flow, self.quiet);
+        let sender = self.sender(at);
         let silence = now.since(sender.active);
         let asks_again = packet.kind == Kind::Syn && std::mem::replace(&mut sender.has_asked, true);
         let sends_again = !frame.payload.is_empty() && frame.payload.start < sender.next;
@@ -132,9 +124,9 @@ impl GuestFlow {
             sender.stats.timeouts += 1;
             sender.stats.timed_out += silence;
             sender.timed_out_below = sender.next;
-            host.log.timeouts.push(TimedOut { flow, at: now, sum: sender.stats.timed_out });
-            if here.common.hooks.sending {
-                host.edge.timed_out(&mut sender.end.first, here);
+            at.host.log.timeouts.push(TimedOut { flow, at: now, sum: sender.stats.timed_out });
+            if at.here.common.hooks.sending {
+                at.host.edge.timed_out(&mut sender.end.first, &mut at.here);
             }
         }
         if !frame.payload.is_empty() {
@@ -144,103 +136,81 @@ impl GuestFlow {
             packet.flags.set(PacketFlags::RETRANSMISSION);
             sender.stats.retransmissions += 1;
             let cause = sender.cause(frame.payload.start);
-            host.log.resent.push(Resent { flow, segment: packet.seq, sent: now, cause });
+            at.host.log.resent.push(Resent { flow, segment: packet.seq, sent: now, cause });
         }
         sender.next = sender.next.max(frame.payload.end);
         sender.active = now;
     }
 
     /// A packet comes to the edge scheme of one of its hosts: what is passed on now, in order.
-    pub fn passes<T: Transports>(
-        &mut self,
-        host: &mut Host<T>,
-        packet: Packet,
-        plan: &Plan<'_, T>,
-        here: &mut Here<'_, '_, '_>,
-    ) -> Vec<Packet> {
-        let side = self.side(false, &packet, plan);
-        let end = self.end(side, host, plan);
-        host.edge.receive(&mut end.first, packet, here)
+    pub fn passes<T: Transports>(&mut self, packet: Packet, at: &mut At<'_, '_, T>) -> Vec<Packet> {
+        let side = self.side(false, &packet, at);
+        let end = self.end(side, at);
+        at.host.edge.receive(&mut end.first, packet, &mut at.here)
     }
 
     /// The edge scheme's timer for one of its ends is due: what is passed on now, in order.
-    pub fn edge_timer<T: Transports>(
-        &mut self,
-        host: &mut Host<T>,
-        side: Side,
-        plan: &Plan<'_, T>,
-        here: &mut Here<'_, '_, '_>,
-    ) -> Vec<Packet> {
-        let end = &mut self.end(side, host, plan).first;
-        if end.edge_timer_is_due(here.nic.now()) { host.edge.flow_timer(end, here) } else { Vec::new() }
+    pub fn edge_timer<T: Transports>(&mut self, side: Side, at: &mut At<'_, '_, T>) -> Vec<Packet> {
+        let end = &mut self.end(side, at).first;
+        let is_due = end.edge_timer_is_due(at.here.nic.now());
+        if is_due { at.host.edge.flow_timer(end, &mut at.here) } else { Vec::new() }
     }
 
     /// A packet comes to one of its hosts.
-    pub fn receives<T: Transports>(
-        &mut self,
-        host: &mut Host<T>,
-        packet: &Packet,
-        frame: &Frame,
-        plan: &Plan<'_, T>,
-        here: &mut Here<'_, '_, '_>,
-    ) {
-        if self.side(false, packet, plan) == Side::Receiver {
+    pub fn receives<T: Transports>(&mut self, packet: &Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
+        if self.side(false, packet, at) == Side::Receiver {
             if packet.kind == Kind::Data {
-                self.note_data(host, packet, frame, plan, here);
+                self.note_data(packet, frame, at);
             }
             return;
         }
-        let size = plan.flows[self.flow.index()].size_bytes;
-        self.sender(host, plan).note_acknowledgement(packet, frame, size, here.nic.now());
+        let (size, now) = (at.plan.flows[self.flow.index()].size_bytes, at.here.nic.now());
+        self.sender(at).note_acknowledgement(packet, frame, size, now);
     }
 
-    fn note_data<T: Transports>(
-        &mut self,
-        host: &mut Host<T>,
-        packet: &Packet,
-        frame: &Frame,
-        plan: &Plan<'_, T>,
-        here: &mut Here<'_, '_, '_>,
-    ) {
-        let (now, traffic) = (here.nic.now(), &plan.flows[self.flow.index()]);
-        if let Some(paths) = host.log.paths.as_mut().filter(|_| here.common.counts_paths) {
-            paths.note(here.common.topology, packet, traffic, plan.header_bytes(traffic));
+    fn note_data<T: Transports>(&mut self, packet: &Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
+        let (now, traffic) = (at.here.nic.now(), &at.plan.flows[self.flow.index()]);
+        if let Some(paths) = at.host.log.paths.as_mut().filter(|_| at.here.common.counts_paths) {
+            paths.note(at.here.common.topology, packet, traffic, at.plan.header_bytes(traffic));
         }
         self.stamp = packet.sent;
-        let receiver = self.receiver(host, plan);
+        let receiver = self.receiver(at);
         receiver.note_path(packet, now);
         let intake = &mut receiver.state;
         intake.stats.marked += u32::from(packet.flags.has(PacketFlags::CE));
         let new = intake.take(&frame.payload, packet.flags.has(PacketFlags::RETRANSMISSION), now);
-        host.log.closed_bytes[kind_of(traffic)] += new;
+        at.host.log.closed_bytes[kind_of(traffic)] += new;
         if receiver.complete.is_none() && !traffic.background && intake.expected >= traffic.size_bytes {
             let stall = intake.stats.stalls.by_reordering_until(now);
             let parts = receiver.followed.complete(Some(packet), now, stall);
             receiver.complete = Some(Completion { at: now, by_timer: false, parts });
-            here.common.delivered += 1;
+            at.here.common.delivered += 1;
         }
     }
 
-    /// The sending end is done inside: what it leaves behind.
-    pub fn finish<T: Transports>(&mut self, host: &mut Host<T>, here: &mut Here<'_, '_, '_>) {
-        self.is_over = true;
-        let Some(sender) = &mut self.sender else { return };
-        if here.common.hooks.sending {
-            host.edge.finished(&mut sender.end.first, here);
+    /// The sending end is done inside. Returns whether it was not before.
+    pub fn finish<T: Transports>(&mut self, at: &mut At<'_, '_, T>) -> bool {
+        if std::mem::replace(&mut self.is_over, true) {
+            return false;
         }
-        let at = sender.all_acknowledged.unwrap_or(here.nic.now());
-        self.note_sender(host, Some(at));
+        if let Some(sender) = &mut self.sender {
+            sender.all_acknowledged.get_or_insert(at.here.nic.now());
+            if at.here.common.hooks.sending {
+                at.host.edge.finished(&mut sender.end.first, &mut at.here);
+            }
+        }
+        true
     }
 
-    /// What its sending end leaves behind.
-    pub fn note_sender<T: Transports>(&self, host: &mut Host<T>, acknowledged: Option<Time>) {
+    /// The run is over: what its sending end leaves behind.
+    pub fn note_sender<T: Transports>(&self, host: &mut Host<T>) {
         if let Some(sender) = &self.sender {
-            let acknowledged = acknowledged.or(sender.all_acknowledged);
-            host.log.sent.push(SenderRecord { flow: self.flow, acknowledged, stats: sender.stats });
+            let (acknowledged, stats) = (sender.all_acknowledged, sender.stats);
+            host.log.sent.push(SenderRecord { flow: self.flow, acknowledged, stats });
         }
     }
 
-    /// What its receiving end leaves behind.
+    /// The run is over: what its receiving end leaves behind.
     pub fn note_receiver<T: Transports>(&self, host: &mut Host<T>) {
         if let Some(receiver) = &self.receiver {
             host.log.received.push(ReceiverRecord {

@@ -32,7 +32,7 @@ pub use connection::GuestConnections;
 pub use edge::{Deeds, Edge};
 pub use facts::{Facts, PacketSizes, edge_schemes, route_counts};
 pub use flow::{Receiver, Sender, Side};
-pub use guest::GuestFlow;
+pub use guest::{At, GuestFlow};
 pub use log::{HostLog, ReceiverRecord, Resent, SenderRecord, TimedOut};
 pub use nic::Nic;
 pub use plan::{Directory, Plan};
