@@ -59,6 +59,7 @@ static const struct option {
 	{"receive_buffer", SOL_SOCKET, SO_RCVBUFFORCE},
 	{"max_pacing_rate", SOL_SOCKET, SO_MAX_PACING_RATE},
 	{"no_delay", IPPROTO_TCP, TCP_NODELAY},
+	{"cork", IPPROTO_TCP, TCP_CORK},
 	{"max_segment", IPPROTO_TCP, TCP_MAXSEG},
 	{"user_timeout_ms", IPPROTO_TCP, TCP_USER_TIMEOUT},
 	{"not_sent_low", IPPROTO_TCP, TCP_NOTSENT_LOWAT},

@@ -13,7 +13,7 @@ use weft_transport::{Protocol, Segmentation, Transports, TransportsSpec, Visitor
 use weft_units::Mistake;
 
 use crate::cores::Cores;
-use crate::linux::{HEADERS, PORT, address_of};
+use crate::linux::{FIRST_PORT, HEADERS, PORT, PORTS, address_of};
 use crate::results::rows::PacketRow;
 use crate::results::table::Row;
 use crate::run::{Observer, Prepared, RunError, Simulated, Watch};
@@ -92,9 +92,6 @@ impl Prepared {
     }
 }
 
-/// The first port that simulated flows come from.
-const FIRST_PORT: u16 = 10_000;
-
 /// Asks how flows are cut into packets.
 struct AskSegmentation;
 
@@ -129,7 +126,7 @@ fn as_ip(packet: &Captured, mss: u64) -> Option<(Vec<u8>, usize)> {
         Kind::Ack => (false, Flags::ACK | flag(PacketFlags::ECE, Flags::ECE), 1, sequence),
         _ => return None,
     };
-    let own = FIRST_PORT + (packet.flow.0 % 50_000) as u16;
+    let own = FIRST_PORT + (packet.flow.0 % u32::from(PORTS)) as u16;
     let (source_port, destination_port) = if forward { (own, PORT) } else { (PORT, own) };
     let block = |block: &SackBlock| {
         let first = acknowledgement.wrapping_add((u64::from(block.first) * mss) as u32);

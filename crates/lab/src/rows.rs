@@ -24,7 +24,7 @@ pub(crate) fn flow_rows(
     let rows = numbered.map(|(id, (flow, record))| {
         let mut row = flow_row(id as u32, flow, label(flow), record, deadline(id), end);
         if let Some(known) = kernel.get(id).and_then(Option::as_ref) {
-            known.fill(flow, &mut row);
+            known.fill(flow.start, &mut row);
         }
         row
     });

@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_schema::ArrowError;
@@ -28,7 +29,7 @@ use crate::results::rows::{
 use crate::results::spread::Spread;
 use crate::results::stored::{Stored, Writing, spool};
 use crate::results::summary::{Summary, Totals};
-use crate::results::table::Row;
+use crate::results::table::{Row, with_columns};
 use crate::results::tally::Figures;
 use crate::rows::{
     counter_rows, delivery_rows, flow_rows, link_names, link_rows, path_rows, sample_rows, trace_rows,
@@ -146,6 +147,9 @@ impl Prepared {
         let labels = spec.transport.labels();
         let traffic = spec.traffic.generate_over(&labels, &fabric.shape(), spec.run.seed, base_dir);
         let traffic = traffic.map_err(|error| resolved.error(error))?;
+        if let Some(linux) = spec.hosts.linux() {
+            linux.hosts(spec, &fabric.shape()).map_err(|error| resolved.error(error))?;
+        }
         let prepared = Self { resolved, fabric, traffic };
         let Spec { transport, balancer, .. } = &prepared.resolved.spec;
         let Fabric { topology, faults, .. } = &prepared.fabric;
@@ -262,8 +266,10 @@ impl Prepared {
     /// The Linux hosts, started, if the spec has any.
     fn linux_hosts(&self) -> Result<Option<LinuxHosts<'_>>, RunError> {
         let spec = &self.resolved.spec;
-        let start = |linux| LinuxHosts::start(linux, spec, &self.fabric, &self.traffic.flows);
-        spec.hosts.linux().map(start).transpose().map_err(|error| RunError::Guests(Box::new(error)))
+        let Some(linux) = spec.hosts.linux() else { return Ok(None) };
+        let hosts = linux.hosts(spec, &self.fabric.shape()).map_err(|error| self.resolved.error(error))?;
+        let started = LinuxHosts::start(linux, spec, &self.fabric, &self.traffic.flows, &hosts);
+        started.map(Some).map_err(|error| RunError::Guests(Box::new(error)))
     }
 
     /// What the engine is given: the whole fabric, for one thread.
@@ -309,7 +315,8 @@ impl Prepared {
         let spec = &self.resolved.spec;
         let labels = spec.transport.labels();
         let mut figures = Figures::new(self.traffic.flows.len(), &spec.run.size_ranges());
-        let mut table: Option<Writing> = None;
+        let schema = FlowRow::table(&[example(&labels, kernel)])?.schema();
+        let mut table = Writing::new(Arc::clone(&schema))?;
         let mut first = 0;
         for records in records {
             let rows = flow_rows(&self.traffic, &labels, kernel, first, &records?, end);
@@ -317,17 +324,8 @@ impl Prepared {
             for row in &rows {
                 figures.add(row);
             }
-            let rows = FlowRow::table(&rows)?;
-            let table = match &mut table {
-                Some(table) => table,
-                None => table.insert(Writing::new(rows.schema())?),
-            };
-            table.write(&rows)?;
+            table.write(&with_columns(&FlowRow::table(&rows)?, &schema)?)?;
         }
-        let table = match table {
-            Some(table) => table,
-            None => Writing::new(FlowRow::table(&[])?.schema())?,
-        };
         Ok((table.finish()?, figures))
     }
 
@@ -381,6 +379,15 @@ impl Prepared {
             },
         })
     }
+}
+
+/// A row with all that the table of flows has only in some runs, and has in this one.
+fn example(labels: &[String], kernel: &[Option<KernelFlow>]) -> FlowRow {
+    let mut row = FlowRow { transport: labels.first().cloned(), ..FlowRow::default() };
+    if !kernel.is_empty() {
+        KernelFlow::whole().fill(Time::ZERO, &mut row);
+    }
+    row
 }
 
 /// Says that the run was too long for the interval that was asked for, if it was.

@@ -4,9 +4,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "linux_hosts/mixed.rs"]
+mod mixed;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
+use arrow_array::types::{Float64Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use common::{run, small};
 use weft_lab::{Outcome, Prepared, SpecSource};
@@ -33,6 +35,7 @@ fn column(table: &RecordBatch, name: &str) -> Vec<f64> {
     let value = |row: usize| match column.data_type() {
         _ if column.is_null(row) => f64::NAN,
         arrow_schema::DataType::Float64 => column.as_primitive::<Float64Type>().value(row),
+        arrow_schema::DataType::UInt16 => f64::from(column.as_primitive::<UInt16Type>().value(row)),
         arrow_schema::DataType::UInt32 => f64::from(column.as_primitive::<UInt32Type>().value(row)),
         _ => column.as_primitive::<UInt64Type>().value(row) as f64,
     };

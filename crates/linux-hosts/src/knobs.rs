@@ -115,6 +115,7 @@ pub const KNOBS: &[Knob] = knobs! {
     "receive_buffer_bytes" Socket "receive_buffer" 1_152..=1_073_741_823 plain, "grows", "a fixed receive buffer of the sending end; the kernel takes twice as many";
     "max_pacing_bytes_per_s" Socket "max_pacing_rate" 1..=1_000_000_000_000 plain, "none", "no faster than this";
     "no_delay" Socket "no_delay" 0..=1 plain, "0", "1: small segments do not wait (no Nagle)";
+    "cork" Socket "cork" 0..=1 plain, "0", "1: only full segments are sent until the flow has no more to write";
     "max_segment_bytes" Socket "max_segment" 88..=32_767 plain, "by the MTU", "of a segment with its options";
     "user_timeout_ms" Socket "user_timeout_ms" 1..=2_147_483_647 plain, "none", "the flow fails if nothing is acknowledged for so long";
     "not_sent_low_bytes" Socket "not_sent_low" 1..=4_294_967_295 plain, "none", "the flow writes more only when fewer than this wait to be sent";

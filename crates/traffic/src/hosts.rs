@@ -95,12 +95,11 @@ impl schemars::JsonSchema for HostRange {
     }
 }
 
-/// The hosts in `ranges`, in order, each once; or which of them the fabric does not have.
-pub(crate) fn hosts_in(
-    ranges: &[HostRange],
-    key: &str,
-    shape: &FabricShape,
-) -> Result<Vec<u16>, TrafficError> {
+/// The hosts in `ranges`, in order, each once. `key` is where the ranges stand in a spec.
+///
+/// # Errors
+/// A range that the fabric does not have, or no range.
+pub fn hosts_in(ranges: &[HostRange], key: &str, shape: &FabricShape) -> Result<Vec<u16>, TrafficError> {
     let mut chosen = vec![false; shape.hosts()];
     for range in ranges {
         // `first` may exceed `last` in a range that was not read from text.

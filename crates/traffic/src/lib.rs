@@ -35,7 +35,7 @@ pub use deadlines::DeadlineSpec;
 pub use distribution::Distribution;
 pub use error::TrafficError;
 pub use flow::{Flow, Traffic, WorkloadUsed};
-pub use hosts::HostRange;
+pub use hosts::{HostRange, hosts_in};
 pub use incast::IncastSpec;
 pub use load::{LoadOf, OfferedLoad};
 pub use long_lived::LongLivedSpec;

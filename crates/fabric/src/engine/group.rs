@@ -252,12 +252,23 @@ impl<'a, T: Transports> Group<'a, T> {
     #[inline(never)]
     fn read(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
         let option = self.network.pool.option(index);
-        if self.guests.as_ref().is_some_and(|guests| guests.receives(&self.network.pool[index])) {
+        if self.guests.is_some() {
             let frame = self.network.pool.take_frame(index);
             let packet = self.network.consume(index);
-            return self.receive_at_guest(plan, packet, frame);
+            if self.guests.as_ref().is_some_and(|guests| guests.receives(&packet)) {
+                return self.receive_at_guest(plan, packet, frame);
+            }
+            if let Some(frame) = frame {
+                return self.receive_from_guest(plan, packet, option, &frame);
+            }
+            return self.read_at_host(plan, packet, option);
         }
         let packet = self.network.consume(index);
+        self.read_at_host(plan, packet, option);
+    }
+
+    /// A host reads a packet.
+    pub(super) fn read_at_host(&mut self, plan: &Plan<'a, T>, packet: Packet, option: u32) {
         if at_host!(self, plan, packet.dst, |host, here| host.read(plan, packet, option, here)) {
             self.flow_ended();
         }

@@ -9,7 +9,7 @@
 use std::error::Error;
 use std::ops::Range;
 
-use weft_packet::{FlowId, HostId, Packet};
+use weft_packet::{FlowId, HostId, Kind, Packet};
 use weft_transport::Transports;
 use weft_units::{Span, Time};
 
@@ -31,7 +31,7 @@ pub struct Frame {
     pub acknowledged: u64,
     /// The hash of its five-tuple, where it is not that of its flow.
     pub entropy: Option<u32>,
-    /// Whether its host sends no more of its connection, where that is no flow.
+    /// Whether its host sends no more of its connection (FIN).
     pub ends: bool,
 }
 
@@ -54,17 +54,27 @@ pub trait GuestHosts: Send {
     /// What any of them begins to send is felt by a switch no earlier than this much later; at least 1 ps.
     fn felt_after(&self) -> Span;
 
-    /// A flow between two of them starts at `at`, which they have not reached.
+    /// A flow from one of them starts at `at`, which they have not reached.
     ///
     /// # Errors
     /// They are gone.
     fn start_flow(&mut self, flow: FlowId, at: Time) -> Result<(), GuestError>;
 
-    /// A packet of one of them reaches another one at `at`, which they have not reached, with the marks of `packet`.
+    /// A packet reaches one of them at `at`, which they have not reached, with the marks of `packet`.
     ///
     /// # Errors
     /// They are gone.
     fn deliver(&mut self, packet: &Packet, bytes: Vec<u8>, at: Time) -> Result<(), GuestError>;
+
+    /// What a packet of a simulated host is to one of them, which it reaches at `at`. One with the number of the segment after the
+    /// last acknowledges the end of the flow, too, and is the end of what this side sends.
+    ///
+    /// # Errors
+    /// It is of no connection.
+    fn frame(&mut self, packet: &Packet, at: Time) -> Result<Frame, GuestError>;
+
+    /// A packet of one of them reaches a simulated host at `at`.
+    fn reaches_simulated(&mut self, packet: &Packet, frame: &Frame, at: Time);
 
     /// When something happens inside next, if ever.
     fn next_event(&self) -> Option<Time>;
@@ -131,7 +141,7 @@ pub struct Guests<'a> {
     reached: Time,
     /// After such a silence a timer has expired: less than the least timeout, more than anything else.
     quiet: Span,
-    /// The flows that begin and end at guests, by number.
+    /// The flows that begin or end at guests, by number.
     flows: Vec<Option<Box<GuestFlow>>>,
     /// What a card begins to send later than now.
     waiting: Places<GuestPacket>,
@@ -323,10 +333,15 @@ impl<'a, T: Transports> Group<'a, T> {
 
     /// A packet reached a guest: by way of the edge scheme, if there is one that wants to see it.
     pub fn receive_at_guest(&mut self, plan: &Plan<'a, T>, mut packet: Packet, frame: Option<Frame>) {
-        let (Some(guests), Some(frame)) = (self.guests.as_deref_mut(), frame) else { return };
+        let Some(guests) = self.guests.as_deref_mut() else { return };
         if packet.flow.connection().is_some() {
-            return self.receive_of_connection(packet, frame);
+            return frame.map_or((), |frame| self.receive_of_connection(packet, frame));
         }
+        let now = self.network.now;
+        let frame = match frame.map_or_else(|| guests.hosts.frame(&packet, now), Ok) {
+            Ok(frame) => frame,
+            Err(error) => return guests.note(Err(error)),
+        };
         if self.common.hooks.receiving {
             packet.next = guests.inside.put(frame);
             let passed =
@@ -337,6 +352,21 @@ impl<'a, T: Transports> Group<'a, T> {
             flow.receives(&packet, &frame, at);
         });
         guests.deliver(&packet, frame, self.network.now);
+    }
+
+    /// A packet of a guest reached a simulated host: its transport takes it, and the host answers the end of a connection.
+    pub fn receive_from_guest(&mut self, plan: &Plan<'a, T>, packet: Packet, option: u32, frame: &Frame) {
+        let Some(guests) = self.guests.as_deref_mut().filter(|_| packet.flow.connection().is_none()) else {
+            return;
+        };
+        guests.hosts.reaches_simulated(&packet, frame, self.network.now);
+        let of_source = packet.src == plan.host(packet.flow, Side::Sender);
+        // What a sender acknowledges is the end of the connection, of which transports here know nothing.
+        if !(of_source && packet.kind == Kind::Ack) {
+            self.read_at_host(plan, packet, option);
+        }
+        let Some(guests) = self.guests.as_deref_mut() else { return };
+        at_guest!(self, guests, plan, packet.dst, packet.flow, |flow, at| flow.closes(&packet, frame, at));
     }
 
     /// The edge scheme passed on these.

@@ -143,18 +143,19 @@ impl<'a> Toy<'a> {
             What::Ack(flow, number) => {
                 let all = self.segments(flow);
                 let ends = &mut self.ends[flow as usize];
-                if number > ends.acknowledged && number == all {
-                    self.ended.push(FlowId(flow));
-                    if let Some(lag) = self.lags {
-                        self.push(now + lag, What::Late(flow));
-                    }
-                }
+                let is_last = number > ends.acknowledged && number == all;
                 ends.acknowledged = ends.acknowledged.max(number);
                 ends.progress += 1;
                 let next = ends.next;
                 if next < all {
                     ends.next += 1;
                     self.send(now, flow, true, next, sent);
+                }
+                if is_last {
+                    self.ended.push(FlowId(flow));
+                    if let Some(lag) = self.lags {
+                        self.push(now + lag, What::Late(flow));
+                    }
                 }
             }
             What::Late(flow) => self.send(now, flow, true, 0, sent),
@@ -197,6 +198,14 @@ impl GuestHosts for Toy<'_> {
         }
         self.push(at, if is_data { What::Data(flow, number) } else { What::Ack(flow, number) });
         Ok(())
+    }
+
+    fn frame(&mut self, packet: &Packet, _: Time) -> Result<Frame, GuestError> {
+        Err(format!("{packet:?} is of a simulated host").into())
+    }
+
+    fn reaches_simulated(&mut self, packet: &Packet, _: &Frame, _: Time) {
+        unreachable!("{packet:?} left the guests");
     }
 
     fn next_event(&self) -> Option<Time> {

@@ -1,7 +1,6 @@
 //! What the kernel itself says of a flow.
 
 use weft_linux_hosts::TcpInfo;
-use weft_traffic::Flow;
 use weft_units::Time;
 
 use crate::results::rows::FlowRow;
@@ -24,9 +23,15 @@ pub struct KernelFlow {
 }
 
 impl KernelFlow {
-    /// Writes it into the row of its flow.
-    pub fn fill(&self, flow: &Flow, row: &mut FlowRow) {
-        let since_start = |time: Option<Time>| time.map(|time| time.since(flow.start).as_us());
+    /// One of which everything is known.
+    pub fn whole() -> Self {
+        let at = Some(Time::ZERO);
+        Self { connected: at, read: at, closed: at, info: Some(Box::default()), ..Self::default() }
+    }
+
+    /// Writes it into the row of its flow, which started then.
+    pub fn fill(&self, start: Time, row: &mut FlowRow) {
+        let since_start = |time: Option<Time>| time.map(|time| time.since(start).as_us());
         row.kernel_port = Some(self.port);
         row.kernel_connected_us = since_start(self.connected);
         row.kernel_fct_us = since_start(self.read);

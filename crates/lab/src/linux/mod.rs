@@ -3,15 +3,17 @@
 mod connections;
 mod flows;
 mod identity;
+mod kernels;
 mod numbering;
 mod programs;
 mod sessions;
+mod simulated;
 mod spec;
 mod world;
 
 pub(crate) use flows::{KernelFlow, kernel_warnings};
 pub(crate) use identity::of_machine;
 pub(crate) use programs::{KnownProgram, check_programs};
-pub(crate) use sessions::{PORT, address_of};
+pub(crate) use sessions::{FIRST_PORT, PORT, PORTS, address_of};
 pub use spec::{CongestionControl, HostsSpec, LinuxSpec};
 pub(crate) use world::{HEADERS, KernelResults, LinuxHosts};

@@ -15,6 +15,11 @@ impl Numbering {
         self.first = Some(first);
     }
 
+    /// The number of the first byte, if it is known.
+    pub const fn first(&self) -> Option<u32> {
+        self.first
+    }
+
     /// Whether the number of the first byte is known.
     pub const fn has_begun(&self) -> bool {
         self.first.is_some()

@@ -1,9 +1,11 @@
 //! Programs on Linux hosts: what a spec says of them, and what came of each.
 
-use weft_linux_hosts::{Error, Machine, Program, Report, Status, Stream};
+use weft_linux_hosts::{Error, Program, Report, Status, Stream};
+use weft_packet::HostId;
 use weft_traffic::ProgramSpec;
 use weft_units::{Mistake, Span, Time};
 
+use super::kernels::Kernels;
 use super::sessions::address_of;
 use crate::results::rows::ProgramRow;
 use crate::spec::Spec;
@@ -69,19 +71,20 @@ impl Programs {
         Self { all: specs.iter().enumerate().map(known).collect() }
     }
 
-    /// Tells a kernel when each begins and is to end.
+    /// Tells the kernels when each begins and is to end.
     ///
     /// # Errors
     /// A command that cannot be told.
-    pub fn start(&self, machine: &mut Machine) -> Result<(), Error> {
+    pub fn start(&self, kernels: &mut Kernels) -> Result<(), Error> {
         for KnownProgram { number, spec, .. } in &self.all {
             let command = command_of(spec, "command").unwrap_or_else(|_| spec.command.clone());
             let id = *number as u64;
-            machine.start_program(&Program::new(id, spec.host.into(), &command)?, spec.begins())?;
+            let host = HostId(spec.host);
+            kernels.start_program(host, Program::new(id, 0, &command)?, spec.begins())?;
             for (signal, later) in SIGNALS {
                 if let Some(stop) = spec.stop {
                     let at = Time::ZERO.saturating_add(stop).saturating_add(later);
-                    machine.signal_program(id, signal, at)?;
+                    kernels.signal_program(host, id, signal, at)?;
                 }
             }
         }

@@ -8,6 +8,9 @@ use weft_fabric::{Frame, GuestPacket};
 use weft_linux_hosts::Sent;
 use weft_linux_hosts::codec::{Body, Ecn, Flags, Ipv4, Packet as IpPacket, Tcp, TcpOption};
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags, SackBlock};
+use weft_units::Time;
+
+use super::simulated::{Manner, SimulatedEnd};
 
 use super::connections::{Connection, Connections};
 use super::numbering::Numbering;
@@ -17,6 +20,10 @@ const FIRST: u32 = 0x0a00_0001;
 
 /// Where flows arrive.
 pub(crate) const PORT: u16 = 5_000;
+
+/// The first port that simulated hosts begin flows from, and how many there are.
+pub(crate) const FIRST_PORT: u16 = 10_000;
+pub(crate) const PORTS: u16 = 50_000;
 
 /// The address of a host.
 pub(crate) fn address_of(host: HostId) -> Ipv4Addr {
@@ -39,6 +46,8 @@ struct Session {
     size: u64,
     /// The first is that of the flow's first byte.
     numbers: Numbering,
+    /// What the end at a simulated host keeps of the connection, if there is one.
+    simulated: Option<SimulatedEnd>,
 }
 
 impl Session {
@@ -57,29 +66,52 @@ pub(super) struct Sizes {
     pub payload: u16,
 }
 
+impl Sizes {
+    /// Whether these bytes of a flow of `size` bytes are a whole segment, or none.
+    const fn fits(self, bytes: &Range<u64>, size: u64) -> bool {
+        let payload = self.payload as u64;
+        let length = bytes.end - bytes.start;
+        length == 0 || bytes.start.is_multiple_of(payload) && (length == payload || bytes.end == size)
+    }
+}
+
 /// The connections of a run.
 #[derive(Debug)]
 pub(super) struct Sessions {
-    hosts: usize,
+    /// By host: whether it is a Linux host.
+    is_linux: Vec<bool>,
     sizes: Sizes,
+    /// What simulated hosts are like.
+    manner: Manner,
     by_ends: BTreeMap<(End, End), Session>,
     /// Flows that have been started and sent nothing yet, with their sizes.
     expected: BTreeMap<(End, End), (FlowId, u64)>,
+    /// The connections of flows with an end at a simulated host.
+    mixed: BTreeMap<FlowId, (End, End)>,
+    /// By simulated and Linux host: how many connections were opened from the one to the other.
+    opened: BTreeMap<(HostId, HostId), u16>,
     /// What belongs to no flow.
     others: Connections,
     /// Packets to nobody: they go nowhere.
     pub foreign: u64,
+    /// What a Linux host has sent to a simulated host that is no whole segment of its flow.
+    pub misfit: Option<String>,
 }
 
 impl Sessions {
-    pub fn new(hosts: usize, sizes: Sizes, hash_key: u64) -> Self {
+    pub fn new(is_linux: Vec<bool>, sizes: Sizes, manner: Manner, hash_key: u64) -> Self {
+        let hosts = is_linux.len();
         Self {
-            hosts,
+            is_linux,
             sizes,
+            manner,
             by_ends: BTreeMap::new(),
             expected: BTreeMap::new(),
+            mixed: BTreeMap::new(),
+            opened: BTreeMap::new(),
             others: Connections::new(hosts, sizes, hash_key),
             foreign: 0,
+            misfit: None,
         }
     }
 
@@ -101,7 +133,61 @@ impl Sessions {
     /// A connection begins, if a flow is expected there.
     fn open(&mut self, from: End, to: End) {
         if let Some((flow, size)) = self.expected.remove(&(from, to)) {
-            self.by_ends.insert((from, to), Session { flow, size, numbers: Numbering::default() });
+            let simulated = (!self.is_linux[to.0.index()]).then(|| SimulatedEnd::new(&self.manner, flow));
+            if simulated.is_some() {
+                self.mixed.insert(flow, (from, to));
+            }
+            self.by_ends.insert((from, to), Session { flow, size, numbers: Numbering::default(), simulated });
+        }
+    }
+
+    /// A simulated host opens a connection to a Linux host. Returns its port.
+    pub fn open_simulated(&mut self, from: HostId, to: HostId, flow: FlowId, size: u64) -> u16 {
+        let opened = self.opened.entry((from, to)).or_default();
+        let ends = ((from, FIRST_PORT + *opened), (to, PORT));
+        *opened = (*opened + 1) % PORTS;
+        let simulated = SimulatedEnd::new(&self.manner, flow);
+        let mut numbers = Numbering::default();
+        numbers.begin(simulated.first_byte());
+        // One that had this port before is long over.
+        let session = Session { flow, size, numbers, simulated: Some(simulated) };
+        if let Some(before) = self.by_ends.insert(ends, session) {
+            self.mixed.remove(&before.flow);
+        }
+        self.mixed.insert(flow, ends);
+        ends.0.1
+    }
+
+    /// Whether a flow with an end at a simulated host has a connection.
+    pub fn is_open(&self, flow: FlowId) -> bool {
+        self.mixed.contains_key(&flow)
+    }
+
+    /// What a packet of a simulated host is to a Linux host that it reaches at `at`.
+    pub fn write(&mut self, packet: &Packet, at: Time) -> Option<Frame> {
+        let (source, destination) = *self.mixed.get(&packet.flow)?;
+        let Session { numbers, size, simulated, .. } = self.by_ends.get_mut(&(source, destination))?;
+        let (end, manner) = (simulated.as_mut()?, &self.manner);
+        let segment = if packet.src == source.0 {
+            end.of_sender(manner, packet, *size)?
+        } else {
+            end.of_receiver(manner, packet, numbers.first()?, *size, at)?
+        };
+        let ports = if packet.src == source.0 { (source, destination) } else { (destination, source) };
+        segment.into_frame(packet, (ports.0.1, ports.1.1))
+    }
+
+    /// A packet of a Linux host reaches a simulated host at `at`.
+    pub fn reaches_simulated(&mut self, packet: &Packet, frame: &Frame, at: Time) {
+        let Some(ends) = self.mixed.get(&packet.flow) else { return };
+        let Some(end) = self.by_ends.get_mut(ends).and_then(|session| session.simulated.as_mut()) else {
+            return;
+        };
+        // A receiver echoes by when data was sent; a sender, what has reached it.
+        if packet.dst == ends.0.0
+            && let Ok(IpPacket { body: Body::Tcp(tcp, _), .. }) = IpPacket::decode(&frame.bytes)
+        {
+            end.note_stamp(&tcp, at);
         }
     }
 
@@ -112,21 +198,25 @@ impl Sessions {
 
     /// What a packet of a host is to the fabric. None, and counted, for one that goes to none of its hosts.
     pub fn read(&mut self, from: HostId, sent: Sent) -> Option<GuestPacket> {
-        let Some((packet, payload, acknowledged)) = self.understand(from, &sent.packet) else {
-            let other = self.others.read(from, sent);
+        let to = sent.packet.get(16..20).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
+        let to = to.and_then(|bytes| host_of(bytes.into(), self.is_linux.len()));
+        let Some((packet, frame)) = self.understand(from, &sent.packet, sent.begins) else {
+            // Simulated hosts have flows and nothing else.
+            let goes = to.is_some_and(|to| self.is_linux[to.index()]);
+            let other = if goes { self.others.read(from, sent) } else { None };
             self.foreign += u64::from(other.is_none());
             return other;
         };
-        let frame = Frame { bytes: sent.packet, payload, acknowledged, ..Frame::default() };
+        let frame = Frame { bytes: sent.packet, ..frame };
         Some(GuestPacket { begins: sent.begins, packet, frame })
     }
 
-    fn understand(&mut self, from: HostId, bytes: &[u8]) -> Option<(Packet, Range<u64>, u64)> {
+    fn understand(&mut self, from: HostId, bytes: &[u8], begins: Time) -> Option<(Packet, Frame)> {
         let IpPacket { ip, body: Body::Tcp(tcp, payload) } = IpPacket::decode(bytes).ok()? else {
             return None;
         };
-        let to = host_of(ip.destination, self.hosts)?;
-        if host_of(ip.source, self.hosts) != Some(from) || from == to {
+        let to = host_of(ip.destination, self.is_linux.len())?;
+        if host_of(ip.source, self.is_linux.len()) != Some(from) || from == to {
             return None;
         }
         let (here, there) = ((from, tcp.source_port), (to, tcp.destination_port));
@@ -139,6 +229,13 @@ impl Sessions {
         let sizes = self.sizes;
         let session = self.by_ends.get_mut(&ends)?;
 
+        if let Some(end) = &mut session.simulated {
+            end.hears(&tcp);
+            if is_forward {
+                end.note_stamp(&tcp, begins);
+            }
+        }
+        let mut frame = Frame { ends: tcp.flags.contains(Flags::FIN), ..Frame::default() };
         let mut packet = Packet::default();
         (packet.flow, packet.src, packet.dst) = (session.flow, from, to);
         packet.kind = kind_of(&tcp, payload);
@@ -148,24 +245,33 @@ impl Sessions {
         if is_forward {
             if tcp.flags.contains(Flags::SYN) {
                 session.numbers.begin(tcp.sequence.wrapping_add(1));
-                return Some((packet, 0..0, 0));
+                return Some((packet, frame));
             }
             let first = session.numbers.byte(tcp.sequence)?;
             let end = first.checked_add(payload.len() as u64)?;
             packet.seq = segment(first);
             packet.flags =
                 packet.flags.with_if(PacketFlags::LAST, !payload.is_empty() && end == session.size);
-            return Some((packet, first..session.cut(end).max(first), 0));
+            frame.payload = first..session.cut(end).max(first);
+            if session.simulated.is_some() && !sizes.fits(&frame.payload, session.size) {
+                let (flow, bytes) = (session.flow.0, &frame.payload);
+                self.misfit.get_or_insert(format!(
+                    "host {} sends bytes {} to {} of flow {flow} to a simulated host, which takes whole segments of {} bytes",
+                    from.0, bytes.start, bytes.end, sizes.payload
+                ));
+            }
+            return Some((packet, frame));
         }
         if packet.kind == Kind::SynAck {
-            return Some((packet, 0..0, 0));
+            return Some((packet, frame));
         }
         let acknowledged = session.numbers.byte(tcp.acknowledgement).map_or(0, |byte| session.cut(byte));
         packet.seq = segment(acknowledged + u64::from(sizes.payload) - 1);
         if packet.kind == Kind::Ack {
             packet.set_sack_blocks(sack_blocks(&tcp, &mut session.numbers, acknowledged, sizes.payload));
         }
-        Some((packet, 0..0, acknowledged))
+        frame.acknowledged = acknowledged;
+        Some((packet, frame))
     }
 }
 

@@ -4,12 +4,19 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_linux_hosts::{Error, FlowOptions, KNOBS, Knob, Place};
-use weft_transport::{TransportSpec, TransportsSpec};
+use weft_linux_hosts::{Error, FlowOptions, KNOBS, Knob, MAX_HOSTS, Place};
+use weft_packet::HostId;
+use weft_traffic::{FabricShape, HostRange, hosts_in};
+use weft_transport::{Profile, TransportSpec, TransportsSpec};
 use weft_units::{Bytes, Mistake, Span};
 
 use super::world::HEADERS;
 use crate::spec::{Spec, nearest};
+
+/// Kernels of a run, at most.
+const MOST_KERNELS: usize = 16;
+/// Where the kernel keeps whether there are time stamps.
+const TIMESTAMPS: &str = "net/ipv4/tcp_timestamps";
 
 /// What hosts are: simulated, or the TCP of a real Linux kernel. `hosts = "linux"` is short for the table with this `kind`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +37,14 @@ pub struct SimulatedSpec {}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinuxSpec {
+    /// Which hosts are Linux hosts, as numbers and ranges: `[0, "8-15"]`; the others are simulated. That takes a transport
+    /// with `profile = "linux"`. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Vec<HostRange>>,
+    /// How many kernels the Linux hosts are dealt to, by rack. Each has 256 hosts at most and works on a core of its own; several draw
+    /// other ports than one. Default: as few as there can be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<u16>,
     /// The congestion control of every flow: "cubic", "reno", "dctcp" or "bbr". Default: "dctcp" if the transport is, else "cubic".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<CongestionControl>,
@@ -65,6 +80,8 @@ pub struct LinuxSpec {
 impl Default for LinuxSpec {
     fn default() -> Self {
         Self {
+            at: None,
+            kernels: None,
             congestion_control: None,
             segmentation_offload: true,
             ring: 256,
@@ -155,6 +172,84 @@ impl HostsSpec {
 }
 
 impl LinuxSpec {
+    /// Which hosts of this fabric are Linux hosts, in order.
+    ///
+    /// # Errors
+    /// Hosts that there are not, more than kernels have, or simulated hosts beside them that do not speak as they do.
+    pub(crate) fn hosts(&self, spec: &Spec, shape: &FabricShape) -> Result<Vec<HostId>, Mistake> {
+        let all = 0..shape.hosts() as u16;
+        let chosen = match &self.at {
+            None => all.collect(),
+            Some(ranges) => hosts_in(ranges, "hosts.at", shape)?,
+        };
+        let (least, most) = (chosen.len().div_ceil(MAX_HOSTS), chosen.len().min(MOST_KERNELS));
+        if least > most {
+            let (found, allowed) = (format!("{} hosts", chosen.len()), MAX_HOSTS * MOST_KERNELS);
+            let what = format!(" makes {found} Linux hosts: allowed are {allowed}");
+            return Err(Mistake::at("hosts.at", what).found(found).allowed(allowed.to_string()));
+        }
+        if let Some(kernels) = self.kernels.filter(|&kernels| !(least..=most).contains(&usize::from(kernels)))
+        {
+            let (found, allowed) = (kernels.to_string(), format!("{least} to {most}"));
+            let what = format!(" is {found}: allowed is {allowed}, for {} Linux hosts", chosen.len());
+            return Err(Mistake::at("hosts.kernels", what).found(found).allowed(allowed));
+        }
+        if chosen.len() < shape.hosts() {
+            self.check_beside_simulated(&spec.transport)?;
+            let mut programs = spec.traffic.program.iter().enumerate();
+            if let Some((index, other)) = programs.find(|(_, program)| !chosen.contains(&program.host)) {
+                let (found, allowed) = (other.host.to_string(), "a Linux host, as hosts.at names them");
+                let what = format!(" is {found}: allowed is {allowed}");
+                let key = format!("traffic.program[{index}].host");
+                return Err(Mistake::at(key, what).found(found).allowed(allowed));
+            }
+        }
+        Ok(chosen.into_iter().map(HostId).collect())
+    }
+
+    /// How many kernels so many Linux hosts are dealt to.
+    pub(super) fn kernels_for(&self, hosts: usize) -> usize {
+        self.kernels.map_or(hosts.div_ceil(MAX_HOSTS), usize::from).max(1)
+    }
+
+    /// Simulated hosts speak with Linux hosts if they have a handshake and packets of the same sizes, with time stamps.
+    fn check_beside_simulated(&self, transport: &TransportsSpec) -> Result<(), Mistake> {
+        let refuse = |key: &str, found: &str, allowed: &str| {
+            let allowed = format!("{allowed}, with simulated hosts beside Linux hosts");
+            Err(Mistake::at(key, format!(" is {found}: allowed is {allowed}")).found(found).allowed(allowed))
+        };
+        let (profile, handshake, header) = match transport {
+            TransportsSpec::One(TransportSpec::Tcp(config)) => {
+                (config.profile, config.handshake, config.header)
+            }
+            TransportsSpec::One(TransportSpec::Dctcp(config)) => {
+                (config.profile, config.handshake, config.header)
+            }
+            // Refused before.
+            _ => return Ok(()),
+        };
+        let least = Bytes::new(u64::from(HEADERS) + profile.timestamps().as_u64());
+        if profile != Profile::Linux {
+            return refuse("transport.profile", "\"rfc\"", "\"linux\"");
+        }
+        if !handshake {
+            return refuse("transport.handshake", "false", "true");
+        }
+        if header < least {
+            return refuse("transport.header", &header.to_string(), &format!("{least} or more"));
+        }
+        if self.kernel.get("timestamps") == Some(&0) {
+            return refuse("hosts.kernel.timestamps", "0", "1 or 2");
+        }
+        if let Some(bytes) = self.kernel.get("max_segment_bytes") {
+            return refuse("hosts.kernel.max_segment_bytes", &bytes.to_string(), "none");
+        }
+        if self.sysctl.get(TIMESTAMPS).is_some_and(|value| value == "0") {
+            return refuse("hosts.sysctl", &format!("{TIMESTAMPS} = 0"), "1 or 2 there");
+        }
+        Ok(())
+    }
+
     fn check_card(&self) -> Result<(), Mistake> {
         let refuse = |key: &str, found: Span, allowed: &str| {
             Err(Mistake::at(format!("hosts.{key}"), format!(" is {found}: allowed is {allowed}"))

@@ -1,25 +1,27 @@
-//! A kernel with its hosts, as the engine sees guests.
+//! Kernels with their hosts, as the engine sees guests.
 
 use std::time::Duration;
 
 use weft_balance::{BalancerSpec, SwitchHooks};
-use weft_fabric::{GuestError, GuestHosts, GuestPacket};
+use weft_fabric::{Frame, GuestError, GuestHosts, GuestPacket};
 use weft_linux_hosts::codec::mark_congestion;
 use weft_linux_hosts::{
-    Card, Error, Flow as KernelsFlow, FlowOptions, Guest, Host, HostAddress, Listener, Machine, Protocol,
-    Report, Sent, Setup,
+    Card, Error, Flow as KernelsFlow, FlowOptions, Host, HostAddress, Listener, Machine, Protocol, Report,
+    Sent, Setup,
 };
-use weft_packet::{FlowId, HostId, Packet, PacketFlags};
+use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
 use weft_topology::{Fabric, LinkSpec, Topology};
 use weft_traffic::Flow;
 use weft_transport::{Profile, Segmentation, TransportSpec, TransportsSpec};
-use weft_units::{Bytes, Purpose, Span, Stream, Time};
+use weft_units::{Bytes, Purpose, Span, Stream, Time, mix64};
 
 use super::connections::Connection;
 use super::flows::KernelFlow;
 use super::identity::kernel;
+use super::kernels::{Kernels, deal};
 use super::programs::{KnownProgram, Programs};
 use super::sessions::{PORT, Sessions, Sizes, address_of, host_of};
+use super::simulated::Manner;
 use super::spec::{CongestionControl, LinuxSpec};
 use crate::packets::full_packet;
 use crate::spec::Spec;
@@ -57,31 +59,35 @@ pub(crate) struct KernelResults {
 
 /// The Linux hosts of a run.
 pub(crate) struct LinuxHosts<'a> {
-    machine: Machine,
+    kernels: Kernels,
     flows: &'a [Flow],
     control: CongestionControl,
     options: FlowOptions,
+    /// The same for flows to simulated hosts.
+    whole_segments: FlowOptions,
     least_timeout: Span,
     sessions: Sessions,
     programs: Programs,
     boot_cpu_s: f64,
     known: Vec<Option<KernelFlow>>,
     ended: Vec<FlowId>,
-    sent: Vec<Sent>,
-    hosts: usize,
+    sent: Vec<(HostId, Sent)>,
+    /// Hosts of the fabric.
+    fabric: usize,
     felt_after: Span,
 }
 
 impl<'a> LinuxHosts<'a> {
-    /// Starts a kernel with a host for each of the fabric's.
+    /// Starts the kernels with these hosts of the fabric's.
     ///
     /// # Errors
-    /// There is no kernel, or it does not start.
+    /// There is no kernel, or one does not start.
     pub fn start(
         linux: &LinuxSpec,
         spec: &Spec,
         Fabric { topology, faults, .. }: &Fabric,
         flows: &'a [Flow],
+        hosts: &[HostId],
     ) -> Result<Self, Error> {
         let image = weft_linux_hosts::find()?;
         let control = linux.congestion_control.unwrap_or_else(|| usual_control(&spec.transport));
@@ -101,53 +107,64 @@ impl<'a> LinuxHosts<'a> {
             cpu_per_byte: linux.cpu_per_byte,
             ..Card::ethernet(host.condition.rate, Span::from_ps(1))
         };
-        let hosts = topology.hosts;
         // A fault may make a cable shorter or faster than it is at first.
-        let (felt_after, lookahead) = lookaheads(&topology.at_its_best(faults), card);
+        let (felt_after, lookahead) = lookaheads(&topology.at_its_best(faults), hosts, card);
         let sysctl = settings(linux, &spec.transport)?;
-        let host = |number: usize| Host {
-            address: HostAddress { address: address_of(HostId(number as u16)), prefix_bits: 8 },
-            card: Card { lookahead, ..card(&topology.links[number]) },
+        let host = |host: &HostId| Host {
+            address: HostAddress { address: address_of(*host), prefix_bits: 8 },
+            card: Card { lookahead, ..card(&topology.links[host.index()]) },
             settings: sysctl.clone(),
         };
         let listener =
             |host| Listener { host, port: PORT, protocol: Protocol::Tcp, control: control.name().to_owned() };
-        let mut machine = Machine::start(&Setup {
-            image,
-            hosts: (0..hosts).map(host).collect(),
-            listeners: (0..hosts).map(listener).collect(),
-            seed: spec.run.seed,
-            memory_mib: 1_024,
-            patience: PATIENCE,
-            log: None,
-        })?;
-        let programs = Programs::new(&spec.traffic.program);
-        programs.start(&mut machine)?;
-        let boot_cpu_s = machine.cpu_s();
+        let start = |(kernel, hosts): (usize, &Vec<HostId>)| {
+            Machine::start(&Setup {
+                image: image.clone(),
+                hosts: hosts.iter().map(host).collect(),
+                listeners: (0..hosts.len()).map(listener).collect(),
+                // Each draws for itself.
+                seed: if kernel == 0 { spec.run.seed } else { mix64(spec.run.seed ^ kernel as u64) },
+                memory_mib: 1_024,
+                patience: PATIENCE,
+                log: None,
+            })
+        };
+        let dealt = deal(hosts, &topology.rack_of_host, linux.kernels_for(hosts.len()));
+        let machines = dealt.iter().enumerate().map(start).collect::<Result<Vec<_>, Error>>()?;
         let stamped = !sysctl.iter().any(|(path, value)| path == "net/ipv4/tcp_timestamps" && value == "0");
         let hash_key = Stream::new(spec.run.seed, Purpose::FlowHash, 0).next_u64();
         let payload = if stamped { mss - TIMESTAMPS } else { mss };
+        let mut kernels = Kernels::new(machines, dealt, topology.hosts, lookahead);
+        let programs = Programs::new(&spec.traffic.program);
+        programs.start(&mut kernels)?;
+        let boot_cpu_s = kernels.cpu_s();
+        let is_linux = (0..topology.hosts).map(|host| kernels.has(HostId(host as u16))).collect();
+        let Segmentation { mss: own, header: own_header } = full_packet(&spec.transport);
+        let manner = Manner::new(&spec.transport, (own, own_header), spec.run.seed);
+        let options = linux.of_flows()?;
         Ok(Self {
-            machine,
+            kernels,
             flows,
             control,
-            options: linux.of_flows()?,
+            // Simulated hosts count segments: what is no whole one waits until it is, or until the flow is over.
+            whole_segments: options.clone().set("cork", 1)?,
+            options,
             least_timeout: linux.kernel.get("min_rto_ms").map_or(LEAST_TIMEOUT, |&ms| Span::from_ms(ms)),
-            sessions: Sessions::new(hosts, Sizes { around, payload }, hash_key),
+            sessions: Sessions::new(is_linux, Sizes { around, payload }, manner, hash_key),
             programs,
             boot_cpu_s,
             known: vec![None; flows.len()],
             ended: Vec::new(),
             sent: Vec::new(),
-            hosts,
+            fabric: topology.hosts,
             felt_after,
         })
     }
 
     /// What is known at the end of the run.
     pub fn finish(mut self) -> KernelResults {
-        let cpu_s = (self.machine.cpu_s() - self.boot_cpu_s).max(0.0);
-        self.machine.stop();
+        let cpu_s = (self.kernels.cpu_s() - self.boot_cpu_s).max(0.0);
+        self.kernels.stop();
         KernelResults {
             flows: self.known,
             foreign: self.sessions.foreign,
@@ -159,13 +176,12 @@ impl<'a> LinuxHosts<'a> {
     }
 
     fn take_reports(&mut self) {
-        let reports: Vec<_> = self.machine.reports().collect();
-        for (at, report) in reports {
-            self.take_report(at, report);
+        for (kernel, at, report) in self.kernels.take_reports() {
+            self.take_report(kernel, at, report);
         }
     }
 
-    fn take_report(&mut self, at: Time, report: Report) {
+    fn take_report(&mut self, kernel: usize, at: Time, report: Report) {
         match report {
             Report::Started { id, port, .. } => {
                 let Some((flow, traffic)) = self.numbered(id) else { return };
@@ -180,8 +196,9 @@ impl<'a> LinuxHosts<'a> {
                 }
             }
             Report::Received(received) => {
-                let from = host_of(received.from, self.hosts).map(|host| (host, received.from_port));
-                let to = (HostId(received.host as u16), received.port);
+                let from = host_of(received.from, self.fabric).map(|host| (host, received.from_port));
+                let Some(to) = self.kernels.host(kernel, received.host) else { return };
+                let to = (to, received.port);
                 let flow = from.and_then(|from| self.sessions.flow(from, to));
                 if let Some(known) = flow.and_then(|flow| self.known[flow.index()].as_mut()) {
                     known.read = Some(received.last);
@@ -206,7 +223,7 @@ impl<'a> LinuxHosts<'a> {
 
 impl GuestHosts for LinuxHosts<'_> {
     fn has(&self, host: HostId) -> bool {
-        host.index() < self.hosts
+        self.kernels.has(host)
     }
 
     fn felt_after(&self) -> Span {
@@ -216,16 +233,18 @@ impl GuestHosts for LinuxHosts<'_> {
     fn start_flow(&mut self, flow: FlowId, at: Time) -> Result<(), GuestError> {
         let traffic = &self.flows[flow.index()];
         let bytes = if traffic.background { ENDLESS } else { traffic.size_bytes };
+        let options = if self.has(traffic.dst) { &self.options } else { &self.whole_segments };
         let flow = KernelsFlow {
             id: u64::from(flow.0),
-            host: traffic.src.index(),
+            host: 0,
             to: address_of(traffic.dst),
             port: PORT,
             bytes,
             protocol: Protocol::Tcp,
             control: self.control.name().to_owned(),
         };
-        Ok(self.machine.start_flow_with(&flow, &self.options, at)?)
+        // The kernel and its number there are told by the sender.
+        Ok(self.kernels.start_flow(traffic.src, flow, options, at)?)
     }
 
     fn deliver(&mut self, packet: &Packet, mut bytes: Vec<u8>, at: Time) -> Result<(), GuestError> {
@@ -233,21 +252,39 @@ impl GuestHosts for LinuxHosts<'_> {
             mark_congestion(&mut bytes);
         }
         self.sessions.note_delivery(packet);
-        Ok(self.machine.deliver(packet.dst.index(), &bytes, at)?)
+        Ok(self.kernels.deliver(packet.dst, &bytes, at)?)
+    }
+
+    fn frame(&mut self, packet: &Packet, at: Time) -> Result<Frame, GuestError> {
+        let (flow, from) = (packet.flow, packet.src);
+        let traffic = &self.flows[flow.index()];
+        if packet.kind == Kind::Syn && from == traffic.src && !self.sessions.is_open(flow) {
+            let port = self.sessions.open_simulated(from, packet.dst, flow, traffic.size_bytes);
+            self.known[flow.index()].get_or_insert_default().port = port;
+        }
+        let frame = self.sessions.write(packet, at);
+        let wrong = || format!("a packet of simulated host {} is of no connection: {packet:?}", from.0);
+        Ok(frame.ok_or_else(wrong)?)
+    }
+
+    fn reaches_simulated(&mut self, packet: &Packet, frame: &Frame, at: Time) {
+        self.sessions.reaches_simulated(packet, frame, at);
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.machine.next_event()
+        self.kernels.next_event()
     }
 
     fn advance(&mut self, until: Time, sent: &mut Vec<GuestPacket>) -> Result<Time, GuestError> {
         let mut raw = std::mem::take(&mut self.sent);
-        let reached = self.machine.advance(until, &mut raw)?;
+        let reached = self.kernels.advance(until, &mut raw)?;
         // First: they say by which ports flows begin.
         self.take_reports();
-        for packet in raw.drain(..) {
-            let from = HostId(packet.host as u16);
+        for (from, packet) in raw.drain(..) {
             sent.extend(self.sessions.read(from, packet));
+        }
+        if let Some(misfit) = self.sessions.misfit.take() {
+            return Err(misfit.into());
         }
         self.sent = raw;
         Ok(reached)
@@ -270,12 +307,18 @@ impl GuestHosts for LinuxHosts<'_> {
     }
 }
 
-/// How long what a card begins to send is felt by no switch, and by no other host.
-fn lookaheads(topology: &Topology, card: impl Fn(&LinkSpec) -> Card) -> (Span, Span) {
-    let crossing = |link: &LinkSpec| link.condition.delay + card(link).service(usize::from(HEADERS));
-    let least = |links: &mut dyn Iterator<Item = &LinkSpec>| links.map(crossing).min().unwrap_or_default();
-    let up = least(&mut topology.links[..topology.hosts].iter());
-    let down = least(&mut topology.link_to_host.iter().map(|&link| &topology.links[link as usize]));
+/// How long what the card of one of these hosts begins to send is felt by no switch, and by no other of them.
+fn lookaheads(topology: &Topology, hosts: &[HostId], card: impl Fn(&LinkSpec) -> Card) -> (Span, Span) {
+    let crossing = |link: usize| {
+        let link = &topology.links[link];
+        link.condition.delay + card(link).service(usize::from(HEADERS))
+    };
+    let least = |link: &dyn Fn(usize) -> usize| {
+        hosts.iter().map(|host| crossing(link(host.index()))).min().unwrap_or_default()
+    };
+    // The first links are those away from hosts.
+    let up = least(&|host| host);
+    let down = least(&|host| topology.link_to_host[host] as usize);
     // A kernel counts whole nanoseconds.
     (up, (up + down).max(Span::from_ns(1)))
 }

@@ -117,33 +117,33 @@ table! {
     /// label of the transport that carried it
     transport: Option<String>, "", only "with [several transports](transport.md#several-transports-in-one-run)";
     /// by the kernel's clock, from the start until the connection was there
-    kernel_connected_us: Option<f64>, "µs", only "with [Linux hosts](linux-hosts.md)";
+    kernel_connected_us: Option<f64>, "µs", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// by the kernel's clock, from the start until the application at the receiver read the last byte
-    kernel_fct_us: Option<f64>, "µs", only "with [Linux hosts](linux-hosts.md)";
+    kernel_fct_us: Option<f64>, "µs", null "the receiver is no Linux host, or has not read it all", only "with [Linux hosts](linux-hosts.md)";
     /// by the kernel's clock, from the start until the sender's socket was done
-    kernel_closed_us: Option<f64>, "µs", only "with [Linux hosts](linux-hosts.md)";
+    kernel_closed_us: Option<f64>, "µs", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// what the sender's kernel counted (`tcp_info`): segments sent again
-    kernel_retransmissions: Option<u64>, "", only "with [Linux hosts](linux-hosts.md)";
+    kernel_retransmissions: Option<u64>, "", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: segments delivered with a congestion mark
-    kernel_marked: Option<u64>, "", only "with [Linux hosts](linux-hosts.md)";
+    kernel_marked: Option<u64>, "", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: duplicates that the receiver told of
-    kernel_dsacks: Option<u64>, "", only "with [Linux hosts](linux-hosts.md)";
+    kernel_dsacks: Option<u64>, "", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: times that it saw reordering
-    kernel_reorderings: Option<u64>, "", only "with [Linux hosts](linux-hosts.md)";
+    kernel_reorderings: Option<u64>, "", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: smoothed round-trip time at the end
-    kernel_rtt_us: Option<u64>, "µs", only "with [Linux hosts](linux-hosts.md)";
+    kernel_rtt_us: Option<u64>, "µs", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: the least round-trip time
-    kernel_rtt_min_us: Option<u64>, "µs", only "with [Linux hosts](linux-hosts.md)";
+    kernel_rtt_min_us: Option<u64>, "µs", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: the retransmission timeout at the end
-    kernel_rto_us: Option<u64>, "µs", only "with [Linux hosts](linux-hosts.md)";
+    kernel_rto_us: Option<u64>, "µs", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: the congestion window at the end, in segments
-    kernel_cwnd: Option<u64>, "", only "with [Linux hosts](linux-hosts.md)";
+    kernel_cwnd: Option<u64>, "", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: the slow start threshold at the end, in segments
-    kernel_ssthresh: Option<u64>, "", only "with [Linux hosts](linux-hosts.md)";
+    kernel_ssthresh: Option<u64>, "", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: payload of a full segment
-    kernel_mss_bytes: Option<u64>, "B", only "with [Linux hosts](linux-hosts.md)";
+    kernel_mss_bytes: Option<u64>, "B", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// the flow's port at its sender
-    kernel_port: Option<u16>, "", only "with [Linux hosts](linux-hosts.md)";
+    kernel_port: Option<u16>, "", null "no end is a Linux host, or it has not begun", only "with [Linux hosts](linux-hosts.md)";
 }
 
 table! {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt16Array, UInt32Array, UInt64Array,
+    new_null_array,
 };
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 /// A table of a run.
 #[derive(Debug)]
@@ -119,6 +120,18 @@ impl Table {
             .unzip();
         RecordBatch::try_new(Arc::new(Schema::new(fields)), values)
     }
+}
+
+/// The same table with all columns of `schema`, which has those that it has: the further ones are empty.
+///
+/// # Errors
+/// A further column that is never empty: a defect of Weft.
+pub(crate) fn with_columns(table: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let column = |field: &Arc<Field>| match table.column_by_name(field.name()) {
+        Some(values) => Arc::clone(values),
+        None => new_null_array(field.data_type(), table.num_rows()),
+    };
+    RecordBatch::try_new(Arc::clone(schema), schema.fields().iter().map(column).collect())
 }
 
 /// A row of a table.

@@ -1,15 +1,15 @@
-//! A flow between two guests, as its ends see it from outside: by the packets that pass their cables.
+//! A flow of guests, as its ends see it from outside: by the packets that pass their cables.
 //!
 //! What a kernel thinks is not known here. Why it sends a segment again is inferred: after a silence that is longer than anything
 //! else but a timeout, the retransmission timer has expired, and until everything that was sent by then is acknowledged, what is
 //! sent again belongs to that. Anything else is fast recovery, probes for a lost tail among it.
 
-use std::ops::Range;
-
 use weft_packet::{FlowId, Kind, Packet, PacketFlags};
-use weft_transport::{ReceiverStats, Resend, SenderStats, Transports};
+use weft_transport::{Resend, SenderStats, Transports};
 use weft_units::{Span, Time};
 
+use super::closing::Closing;
+use super::intake::Intake;
 use super::log::Completion;
 use super::outbox::FlowEnd;
 use super::{Here, Host, Plan, Receiver, ReceiverRecord, Resent, SenderRecord, Side, TimedOut};
@@ -49,16 +49,21 @@ pub struct GuestFlow {
     quiet: Span,
     sender: Option<Sending>,
     receiver: Option<Receiver<Intake>>,
-    /// When the data was sent that came last.
+    /// How many bytes the receiver has acknowledged.
+    told: u64,
+    /// What the receiver echoes of when data was sent.
     stamp: Time,
     /// Its sending end is done.
     is_over: bool,
+    /// How its end at a simulated host closes the connection.
+    closing: Option<Box<Closing>>,
 }
 
 impl GuestFlow {
     /// Nothing of it has been seen. Its timers take longer than `quiet`.
     pub const fn new(flow: FlowId, quiet: Span) -> Self {
-        Self { flow, quiet, sender: None, receiver: None, stamp: Time::ZERO, is_over: false }
+        let stamp = Time::ZERO;
+        Self { flow, quiet, sender: None, receiver: None, told: 0, stamp, is_over: false, closing: None }
     }
 
     fn sender<T: Transports>(&mut self, at: &At<'_, '_, T>) -> &mut Sending {
@@ -100,7 +105,9 @@ impl GuestFlow {
     /// One of its hosts begins to send a packet: the fields that its end gives it, and what its edge scheme does with it.
     pub fn sends<T: Transports>(&mut self, packet: &mut Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
         let (now, side, stamp) = (at.here.nic.now(), self.side(true, packet, at), self.stamp);
-        packet.sent = if packet.kind == Kind::Ack && side == Side::Receiver { stamp } else { now };
+        let echoes = matches!(packet.kind, Kind::Ack | Kind::SynAck) && side == Side::Receiver;
+        packet.sent = if echoes { stamp } else { now };
+        self.told = self.told.max(frame.acknowledged);
         let end = self.end(side, at);
         packet.entropy = frame.entropy.unwrap_or_else(|| end.first.entropy());
         packet.flags = packet.flags.with(end.first.class());
@@ -159,8 +166,10 @@ impl GuestFlow {
     /// A packet comes to one of its hosts.
     pub fn receives<T: Transports>(&mut self, packet: &Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
         if self.side(false, packet, at) == Side::Receiver {
-            if packet.kind == Kind::Data {
-                self.note_data(packet, frame, at);
+            match packet.kind {
+                Kind::Data => self.note_data(packet, frame, at),
+                Kind::Syn => self.stamp = packet.sent,
+                _ => {}
             }
             return;
         }
@@ -173,7 +182,10 @@ impl GuestFlow {
         if let Some(paths) = at.host.log.paths.as_mut().filter(|_| at.here.common.counts_paths) {
             paths.note(at.here.common.topology, packet, traffic, at.plan.header_bytes(traffic));
         }
-        self.stamp = packet.sent;
+        // RFC 7323 §4.3: not what came beyond a hole, and of what one acknowledgement is for the first.
+        if frame.payload.start <= self.told {
+            self.stamp = packet.sent;
+        }
         let receiver = self.receiver(at);
         receiver.note_path(packet, now);
         let intake = &mut receiver.state;
@@ -185,6 +197,18 @@ impl GuestFlow {
             let parts = receiver.followed.complete(Some(packet), now, stall);
             receiver.complete = Some(Completion { at: now, by_timer: false, parts });
             at.here.common.delivered += 1;
+        }
+    }
+
+    /// A packet of the guest came to the simulated host at the other end, whose transport has taken it.
+    pub fn closes<T: Transports>(&mut self, packet: &Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
+        let (flow, side) = (self.flow, self.side(false, packet, at));
+        let closing = self.closing.get_or_insert_with(|| {
+            Box::new(Closing::new(at.plan.end(flow, side, &at.host.edge.scheme), side))
+        });
+        let size = at.plan.flows[flow.index()].size_bytes;
+        if closing.answers(frame, size) {
+            closing.answer(packet, at);
         }
     }
 
@@ -248,112 +272,6 @@ impl Sending {
         }
         if size > 0 && self.acknowledged >= size {
             self.all_acknowledged.get_or_insert(now);
-        }
-    }
-}
-
-/// What is in order at a receiver, and what is beyond.
-#[derive(Debug, Default)]
-struct Intake {
-    /// Bytes in order.
-    expected: u64,
-    /// What came beyond them, apart from each other, in order.
-    held: Vec<Range<u64>>,
-    /// Since when the next byte has kept others waiting.
-    stalled_since: Time,
-    stats: ReceiverStats,
-}
-
-impl Intake {
-    /// Takes bytes at `now`; returns how many of them are new.
-    fn take(&mut self, bytes: &Range<u64>, sent_again: bool, now: Time) -> u64 {
-        self.stats.segments_received += 1;
-        let bytes = bytes.start.max(self.expected)..bytes.end;
-        let has_gap = bytes.start > self.expected;
-        if has_gap && self.held.is_empty() {
-            self.stalled_since = now;
-        }
-        let was_waiting = !self.held.is_empty();
-        let new = self.hold(bytes);
-        if new == 0 {
-            self.stats.duplicates += 1;
-        } else if has_gap {
-            self.stats.out_of_order += 1;
-        } else {
-            self.expected = self.held.remove(0).end;
-            if was_waiting {
-                self.end_stall(sent_again, now);
-            }
-        }
-        new
-    }
-
-    /// Adds bytes to what is held; returns how many were not there.
-    fn hold(&mut self, bytes: Range<u64>) -> u64 {
-        if bytes.is_empty() {
-            return 0;
-        }
-        let from = self.held.partition_point(|held| held.end < bytes.start);
-        let to = self.held.partition_point(|held| held.start <= bytes.end);
-        let touched = &self.held[from..to];
-        let before: u64 = touched.iter().map(|held| held.end - held.start).sum();
-        let joined = touched.iter().fold(bytes, |all, held| all.start.min(held.start)..all.end.max(held.end));
-        let after = joined.end - joined.start;
-        self.held.splice(from..to, [joined]);
-        after - before
-    }
-
-    /// What was waited for has come: late, or because it was sent again.
-    fn end_stall(&mut self, sent_again: bool, now: Time) {
-        let took = now.since(self.stalled_since);
-        self.stalled_since = now;
-        let stalls = &mut self.stats.stalls;
-        stalls.last_by_reordering = if sent_again { Span::ZERO } else { took };
-        stalls.last_end = now;
-        if sent_again {
-            stalls.by_loss += took;
-        } else {
-            stalls.by_reordering += took;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn at(us: u64) -> Time {
-        Time::ZERO + Span::from_us(us)
-    }
-
-    #[test]
-    fn a_hole_is_counted_once_and_what_fills_it_says_how_long_it_was_there() {
-        let mut intake = Intake::default();
-        assert_eq!(intake.take(&(0..10), false, at(1)), 10);
-        assert_eq!(intake.take(&(20..30), false, at(2)), 10);
-        assert_eq!(intake.take(&(30..40), false, at(3)), 10);
-        assert_eq!(intake.take(&(20..30), true, at(4)), 0);
-        assert_eq!((intake.stats.out_of_order, intake.stats.duplicates), (2, 1));
-        assert_eq!(intake.take(&(10..20), true, at(7)), 10);
-        assert_eq!((intake.expected, intake.held.len()), (40, 0));
-        assert_eq!(
-            (intake.stats.stalls.by_loss, intake.stats.stalls.by_reordering),
-            (Span::from_us(5), Span::ZERO)
-        );
-        assert_eq!(intake.take(&(35..50), false, at(8)), 10, "what overlaps counts once");
-    }
-
-    proptest! {
-        #[test]
-        fn each_byte_is_new_once_in_whatever_order_segments_come(
-            mut order in Just((0..40u64).chain(5..25).collect::<Vec<_>>()).prop_shuffle(),
-        ) {
-            let mut intake = Intake::default();
-            let sum: u64 = order.drain(..).map(|n| intake.take(&(n * 7..n * 7 + 7), false, at(n))).sum();
-            prop_assert_eq!((sum, intake.expected, intake.held.len()), (280, 280, 0));
-            prop_assert_eq!(intake.stats.duplicates, 20);
         }
     }
 }

@@ -8,12 +8,14 @@
 //! (RFC 9293 §3.6), and answers what is sent again. What comes later is answered by an end that is opened once more
 //! and has everything.
 
+mod closing;
 mod connection;
 mod edge;
 mod ends;
 mod facts;
 mod flow;
 mod guest;
+mod intake;
 mod log;
 mod nic;
 mod outbox;
