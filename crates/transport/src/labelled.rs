@@ -14,6 +14,7 @@ use crate::{AnyProtocol, ParamError, Protocol, Several, TransportSpec, Visitor};
 /// What carries the bytes of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
+#[allow(clippy::large_enum_variant)] // There is one a spec.
 pub enum TransportsSpec {
     /// One transport for all flows: the table `[transport]`.
     One(TransportSpec),

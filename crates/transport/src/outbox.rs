@@ -37,6 +37,10 @@ pub trait Outbox {
     /// How long a byte takes on the host's own cable.
     fn link_pace(&self) -> PicosPerByte;
 
+    /// When all that waits in the host's queue now has left it: what was sent last has by then, if faults do not change the host's
+    /// cable meanwhile.
+    fn free_at(&self) -> Time;
+
     /// The endpoint's own random stream.
     fn random(&mut self) -> &mut Stream;
 

@@ -17,6 +17,10 @@ impl<O: Outbox> Outbox for Alone<'_, O> {
         self.0.link_pace()
     }
 
+    fn free_at(&self) -> Time {
+        self.0.free_at()
+    }
+
     fn random(&mut self) -> &mut Stream {
         self.0.random()
     }

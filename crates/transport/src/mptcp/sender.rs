@@ -258,6 +258,10 @@ impl<O: Ports> Outbox for Way<'_, O> {
         self.out.link_pace()
     }
 
+    fn free_at(&self) -> Time {
+        self.out.free_at()
+    }
+
     fn random(&mut self) -> &mut Stream {
         self.out.random()
     }

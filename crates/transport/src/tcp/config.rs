@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
 use super::profile::Profile;
-use super::recovery::{Recovery, Tolerance};
+use super::recovery::{Probing, Recovery, Tolerance};
+use super::stack::Stack;
 use super::{Ecn, Tcp};
 use crate::ParamError;
 use crate::congestion::{Control, Cubic, Dctcp, NewReno};
@@ -40,7 +41,7 @@ macro_rules! with_shared_keys {
             /// Selective acknowledgements (RFC 2018) and the recovery that uses them (RFC 6675). Source: a choice;
             /// without them recovery is NewReno's (RFC 6582).
             sack: bool = false,
-            /// Find losses by time, not by counting duplicate acknowledgements; needs `sack`. Without its tail loss probe.
+            /// Find losses by time, not by counting duplicate acknowledgements; needs `sack`.
             /// Source: RFC 8985 (RACK).
             rack: bool = false,
             /// How long RACK waits for a segment that was overtaken, in round-trip times (the flow's smallest); above 0,
@@ -50,6 +51,34 @@ macro_rules! with_shared_keys {
             /// retransmission was in vain (D-SACK), up to the smoothed round-trip time; false has it fixed. Source: RFC
             /// 8985 §6.2 step 4.
             rack_adaptive: bool = true,
+            /// How long the timer waits beyond that; what is overtaken is found by an acknowledgement before. Source: RFC 8985 has no more;
+            /// 2ms in Linux.
+            rack_wait: Span = Span::ZERO,
+            /// Send one segment where no acknowledgement comes for two round trips, so that the loss of the last ones is found before
+            /// the retransmission timer expires; needs `rack`. Source: RFC 8985 §7; a choice to leave it out.
+            tail_loss_probe: bool = false,
+            /// How long that waits beyond two round trips. Source: RFC 8985 §7.2 has no more; 2ms in Linux.
+            probe_wait: Span = Span::ZERO,
+            /// The same where one segment is out, whose acknowledgement may be delayed. Source: `TLP.max_ack_delay` of RFC 8985 §7.2, which
+            /// gives no number: as `ack_timeout`; the least timeout, 200ms, in Linux.
+            probe_wait_for_one: Span = Span::from_ms(1),
+            /// Whether the window shrinks over a round trip when a loss or a mark was seen, as acknowledgements come, and not at
+            /// once; needs `rack`. Source: RFC 6937 (PRR); RFC 5681 has it at once.
+            prr: bool = false,
+            /// Whether the window is as before if it is told that all was in vain that a recovery sent again (D-SACK); needs `rack`.
+            /// Source: a choice; RFC 3708 and Linux have it.
+            undo: bool = false,
+            /// Bytes of payload that are handed to the card at once, at most, and leave one after the other (segmentation
+            /// offload); less than two segments is none. A sender then waits for a burst that is worth it. Needs `rack`. Source: a choice;
+            /// Linux has up to 64KB.
+            segmentation_offload: Bytes = Bytes::new(0),
+            /// How long a flow, at its own rate, may wait in its host's own queue (TCP small queues); 0s has no limit. Its rate is its window
+            /// by the smoothed round trip, twice that in slow start and 1.2 times after it. Needs `rack`. Source: a choice; some 1ms in Linux.
+            small_queue: Span = Span::ZERO,
+            /// Bytes that may wait there at most, whatever the rate. Source: 1MiB in Linux.
+            small_queue_most: Bytes = Bytes::new(1_048_576),
+            /// What each packet counts there beyond its payload. Source: a choice; a packet with offload takes 768 bytes of Linux' memory.
+            small_queue_overhead: Bytes = Bytes::new(0),
             /// Longest time for which the receiver's host holds a segment that arrived before an earlier one, so that TCP
             /// sees them in order; 0s holds nothing. Source: a choice; the reordering buffer of Presto §3.2, which
             /// is the scheme's own, holds for some 100us.
@@ -63,6 +92,9 @@ macro_rules! with_shared_keys {
             /// Smallest retransmission timeout. Source: the ns-3 load-balancing simulator of Hermes and MQ-ECN; the
             /// DCTCP paper has 10ms, RFC 6298 has 1s.
             min_rto: Span = Span::from_ms(5),
+            /// Whether that is the least beyond the smoothed round trip, and not the least in all. Source: RFC 6298 rule 2.4 has it in all;
+            /// Linux beyond.
+            min_rto_beyond_rtt: bool = false,
             /// Largest retransmission timeout, backoff included. Source: RFC 6298 rule 2.5.
             max_rto: Span = Span::from_s(60),
             /// Retransmission timeout before the first RTT sample. Source: csg-htsim; RFC 6298 rule 2.1 has 1s.
@@ -256,6 +288,7 @@ impl Shared {
         self.check_counts()?;
         self.check_times()?;
         self.check_reordering()?;
+        self.check_needs_of_rack()?;
         let (mss, header, ack_bytes, syn_bytes) = self.sizes()?;
         let max_window = self.window_in_segments()?;
         Ok(Tcp {
@@ -274,7 +307,13 @@ impl Shared {
             syn_timeout: self.syn_timeout,
             initial_rto: self.initial_rto,
             min_rto: self.min_rto,
+            min_rto_beyond_rtt: self.min_rto_beyond_rtt,
             max_rto: self.max_rto,
+            stack: self.stack(),
+            probing: self.probing(),
+            prr: self.prr,
+            undo: self.undo,
+            rack_wait: self.rack_wait,
             recovery: self.recovery(),
             reorder_hold: self.reorder_hold,
             reorder_segments: self.reorder_segments,
@@ -293,6 +332,38 @@ impl Shared {
             (true, false) => Recovery::Sack,
             (false, _) => Recovery::NewReno,
         }
+    }
+
+    const fn stack(&self) -> Stack {
+        Stack {
+            mss: self.mss.as_u64(),
+            small_queue: self.small_queue,
+            small_queue_most: self.small_queue_most.as_u64(),
+            overhead: self.small_queue_overhead.as_u64(),
+            burst: self.segmentation_offload.as_u64(),
+        }
+    }
+
+    fn probing(&self) -> Option<Probing> {
+        self.tail_loss_probe
+            .then_some(Probing { wait: self.probe_wait, wait_for_one: self.probe_wait_for_one })
+    }
+
+    /// What is built on losses by time.
+    fn check_needs_of_rack(&self) -> Result<(), ParamError> {
+        let needs = |key, is_off: bool, value: &dyn std::fmt::Display, off: &str| {
+            ParamError::unless(is_off || self.rack, key, value, format!("{off}, unless rack is true"))
+        };
+        needs("tail_loss_probe", !self.tail_loss_probe, &self.tail_loss_probe, "false")?;
+        needs("prr", !self.prr, &self.prr, "false")?;
+        needs("undo", !self.undo, &self.undo, "false")?;
+        let Self { segmentation_offload: offload, small_queue, .. } = *self;
+        needs("segmentation_offload", offload.as_u64() == 0, &offload, "0B")?;
+        needs("small_queue", small_queue.is_zero(), &small_queue, "0s")?;
+        let most = Bytes::new(1 << 30);
+        ParamError::unless(offload <= most, "segmentation_offload", offload, format!("at most {most}"))?;
+        let overhead = self.small_queue_overhead;
+        ParamError::unless(overhead <= most, "small_queue_overhead", overhead, format!("at most {most}"))
     }
 
     fn check_counts(&self) -> Result<(), ParamError> {

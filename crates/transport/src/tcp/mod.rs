@@ -18,6 +18,7 @@ mod resequence;
 mod rtt;
 pub(crate) mod segments;
 mod sender;
+mod stack;
 
 pub use config::{Congestion, DctcpConfig, EcnMode, MptcpConfig, TcpConfig};
 pub use profile::Profile;
@@ -42,6 +43,7 @@ pub(crate) enum Ecn {
 
 /// TCP with checked parameters: made by [`TcpConfig::build`] or [`DctcpConfig::build`], shared by all flows.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools)] // Each is a key of its own, and all combinations make sense.
 pub struct Tcp {
     mss: u16,
     header: u16,
@@ -66,7 +68,14 @@ pub struct Tcp {
     reorder_segments: u32,
     limited_transmit: bool,
     handshake: bool,
+    stack: stack::Stack,
+    probing: Option<recovery::Probing>,
+    prr: bool,
+    undo: bool,
+    /// Beyond the reordering window.
+    rack_wait: Span,
     min_rto: Span,
+    min_rto_beyond_rtt: bool,
     max_rto: Span,
     initial_rto: Span,
     ack_timeout: Span,

@@ -43,8 +43,21 @@ macro_rules! linux {
             abc_limit: u32::MAX,
             sack: true,
             rack: true,
+            // TCP_TIMEOUT_MIN, two ticks of 1 ms.
+            rack_wait: Span::from_ms(2),
+            tail_loss_probe: true,
+            probe_wait: Span::from_ms(2),
+            probe_wait_for_one: Span::from_ms(200),
+            prr: true,
+            undo: true,
+            // GSO_LEGACY_MAX_SIZE less the room for headers: 45 segments.
+            segmentation_offload: Bytes::new(65_215),
+            // sk_pacing_shift, 2^-10 s; sk_buff, skb_shared_info and headers of a packet that was cut.
+            small_queue: Span::from_ns(976_562),
+            small_queue_overhead: Bytes::new(768),
             // TCP_RTO_MIN, TCP_RTO_MAX, TCP_TIMEOUT_INIT.
             min_rto: Span::from_ms(200),
+            min_rto_beyond_rtt: true,
             max_rto: Span::from_s(120),
             initial_rto: Span::from_s(1),
             syn_timeout: Span::from_s(1),

@@ -42,7 +42,8 @@ impl RttEstimator {
         if self.srtt_ps == 0 {
             return tcp.initial_rto;
         }
-        let rto = self.srtt_ps.saturating_add(self.rttvar_ps.saturating_mul(4));
+        let least = if tcp.min_rto_beyond_rtt { tcp.min_rto.as_ps() } else { 0 };
+        let rto = self.srtt_ps.saturating_add(self.rttvar_ps.saturating_mul(4).max(least));
         Span::from_ps(rto).clamp(tcp.min_rto, tcp.max_rto)
     }
 

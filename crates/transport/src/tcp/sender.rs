@@ -212,6 +212,14 @@ impl Sender {
     /// Sends one segment, new or again. `next` stays.
     #[inline]
     pub(super) fn transmit(&mut self, tcp: &Tcp, segment: u32, out: &mut impl Outbox) {
+        let in_recovery = self.phase == Phase::Recovery;
+        let cause = if in_recovery { Resend::FastRecovery } else { Resend::Timeout };
+        self.transmit_for(cause, tcp, segment, out);
+    }
+
+    /// The same, where it is known why a segment that was sent before is sent again.
+    #[inline]
+    pub(super) fn transmit_for(&mut self, cause: Resend, tcp: &Tcp, segment: u32, out: &mut impl Outbox) {
         let again = segment < self.max;
         // RFC 3168 §6.1.5: retransmitted segments are not ECN-capable. DCTCP marks all data, as Linux does.
         let ect = tcp.ecn == Ecn::Dctcp || (tcp.ecn == Ecn::Classic && !again);
@@ -222,8 +230,6 @@ impl Sender {
             .with_if(PacketFlags::LAST, last);
         if again {
             self.counts.retransmissions += 1;
-            let in_recovery = self.phase == Phase::Recovery;
-            let cause = if in_recovery { Resend::FastRecovery } else { Resend::Timeout };
             out.sends_again(segment, out.now(), cause);
         } else {
             self.max = segment + 1;

@@ -40,6 +40,9 @@ impl Outbox for World {
     fn link_pace(&self) -> PicosPerByte {
         Rate::from_gbps(10).ps_per_byte()
     }
+    fn free_at(&self) -> Time {
+        self.now()
+    }
     fn random(&mut self) -> &mut Stream {
         &mut self.random
     }
@@ -75,6 +78,9 @@ impl Outbox for By<'_> {
     }
     fn link_pace(&self) -> PicosPerByte {
         self.world.link_pace()
+    }
+    fn free_at(&self) -> Time {
+        self.world.free_at()
     }
     fn random(&mut self) -> &mut Stream {
         self.world.random()

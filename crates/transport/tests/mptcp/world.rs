@@ -44,6 +44,9 @@ impl Outbox for Call<'_> {
     fn link_pace(&self) -> PicosPerByte {
         Rate::from_gbps(10).ps_per_byte()
     }
+    fn free_at(&self) -> Time {
+        self.now()
+    }
     fn random(&mut self) -> &mut Stream {
         self.random
     }

@@ -5,6 +5,7 @@
 mod acks;
 mod ecn;
 mod handshake;
+mod linux;
 mod rack;
 mod random;
 mod recovery;

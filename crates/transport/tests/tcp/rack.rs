@@ -40,6 +40,25 @@ fn a_segment_that_any_number_overtakes_within_the_window_is_not_sent_again() {
 }
 
 #[test]
+fn what_arrives_late_lengthens_the_wait_for_what_is_later_still() {
+    // RFC 8985 §6.2 step 2: the round trip is that of what arrived last, 49 us, so 17 has until 59; it comes at 52.
+    let tcp = fixed(20, 0.25);
+    let path = |packet: &Packet, before| {
+        let late = match packet.seq {
+            17 => 12,
+            18 => 9,
+            _ => 0,
+        };
+        let hit = packet.kind == Kind::Data && before == 0;
+        Fate { late_by: if hit { Span::from_us(late) } else { Span::ZERO }, ..PASS }
+    };
+    assert_eq!(World::new(&tcp, segments(200), path).run(10_000).retransmitted(), []);
+    // Alone it is sent again, at 50 us.
+    let alone = World::new(&tcp, segments(200), late(17, Span::from_us(12))).run(10_000);
+    assert_eq!(alone.retransmitted(), [(Time::ZERO + RTT + RTT / 4, 17)]);
+}
+
+#[test]
 fn a_loss_is_repaired_one_reordering_window_after_something_later_arrived() {
     // All were sent at 0; what overtook arrived and was acknowledged at 40 us: 0 + rtt 40 + window 10. The second loss
     // is sent again as soon as half the window has left the network: with the next round, at 80 us.

@@ -3,11 +3,12 @@
 use proptest::prelude::*;
 use weft_packet::{Kind, Packet, PacketFlags};
 use weft_transport::{Protocol, Tcp, TransportSpec};
-use weft_units::{Purpose, Span, Stream};
+use weft_units::{Purpose, Rate, Span, Stream};
 
 use crate::world::{Fate, PASS, World, segments};
 
-/// Every combination of transport, SACK, RACK, reordering buffer, delayed acknowledgements, limited transmit and handshake.
+/// Every combination of transport, SACK, RACK, reordering buffer, delayed acknowledgements, limited transmit, handshake, and what Linux has
+/// beyond.
 fn any_tcp() -> impl Strategy<Value = Tcp> {
     any::<bool>().prop_flat_map(any_tcp_with)
 }
@@ -15,14 +16,20 @@ fn any_tcp() -> impl Strategy<Value = Tcp> {
 fn any_tcp_with(sack: bool) -> impl Strategy<Value = Tcp> {
     let name =
         prop::sample::select(vec!["name = \"tcp\"", "name = \"tcp\"\necn = \"classic\"", "name = \"dctcp\""]);
-    (name, any::<[bool; 5]>(), 1..=2u8, 1..40u32).prop_map(
-        move |(name, [limited, handshake, rack, adaptive, hold], ack_every, initial_window)| {
+    (name, any::<[bool; 5]>(), any::<[bool; 6]>(), 1..=2u8, 1..40u32).prop_map(
+        move |(name, [limited, handshake, rack, adaptive, hold], beyond, ack_every, initial_window)| {
+            let [probe, prr, undo, offload, small, wait] = beyond.map(|is_on| is_on && rack && sack);
             let hold = if hold { 30 } else { 0 };
             let text = format!(
                 "{name}\nsack = {sack}\nlimited_transmit = {limited}\nhandshake = {handshake}\n\
                  ack_every = {ack_every}\ninitial_window = {initial_window}\nmax_window = \"292KB\"\n\
-                 rack = {}\nrack_adaptive = {adaptive}\nreorder_hold = \"{hold}us\"\nreorder_segments = 5",
-                rack && sack
+                 rack = {}\nrack_adaptive = {adaptive}\nreorder_hold = \"{hold}us\"\nreorder_segments = 5\n\
+                 tail_loss_probe = {probe}\nprr = {prr}\nundo = {undo}\nsegmentation_offload = \"{}B\"\n\
+                 small_queue = \"{}us\"\nrack_wait = \"{}us\"",
+                rack && sack,
+                if offload { 20_000 } else { 0 },
+                if small { 50 } else { 0 },
+                if wait { 100 } else { 0 },
             );
             match toml::from_str(&text).unwrap() {
                 TransportSpec::Tcp(config) => config.build().unwrap(),
@@ -82,6 +89,7 @@ proptest! {
             }
             fate
         })
+        .with_cable(Rate::from_gbps(10))
         .run(1_000_000);
         let (sent, received) = (tcp.sender_stats(&world.sender), tcp.receiver_stats(&world.receiver));
         let (done, outstanding) = (world.done, world.sender.outstanding());

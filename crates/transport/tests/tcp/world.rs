@@ -53,9 +53,12 @@ enum End {
 /// What an endpoint did during one call.
 struct Call<'a> {
     now: Time,
-    sent: Vec<Outgoing>,
+    /// What it sent, and when each has left.
+    sent: Vec<(Outgoing, Time)>,
     timer: &'a mut Time,
     random: &'a mut Stream,
+    /// The pace of its cable, and when that is free.
+    cable: &'a mut (Option<PicosPerByte>, Time),
 }
 
 impl Outbox for Call<'_> {
@@ -63,7 +66,9 @@ impl Outbox for Call<'_> {
         self.now
     }
     fn send(&mut self, packet: Outgoing) {
-        self.sent.push(packet);
+        let service = self.cable.0.map_or(Span::ZERO, |pace| pace.service(packet.wire_bytes));
+        self.cable.1 = self.free_at() + service;
+        self.sent.push((packet, self.cable.1));
     }
     fn wake_at(&mut self, at: Time) {
         assert!(at > self.now, "a timer in the past");
@@ -71,6 +76,9 @@ impl Outbox for Call<'_> {
     }
     fn link_pace(&self) -> PicosPerByte {
         Rate::from_gbps(10).ps_per_byte()
+    }
+    fn free_at(&self) -> Time {
+        self.cable.1.max(self.now)
     }
     fn random(&mut self) -> &mut Stream {
         self.random
@@ -84,6 +92,8 @@ pub struct World<'a> {
     tcp: &'a Tcp,
     path: Path<'a>,
     random: Stream,
+    /// Of the sender and of the receiver.
+    cables: [(Option<PicosPerByte>, Time); 2],
     now: Time,
     order: u64,
     flying: BTreeMap<(Time, u64), (End, Packet)>,
@@ -107,6 +117,7 @@ impl<'a> World<'a> {
             tcp,
             path: Box::new(path),
             random: Stream::new(1, Purpose::Transport, 0),
+            cables: [(None, Time::ZERO); 2],
             now: Time::ZERO,
             order: 0,
             flying: BTreeMap::new(),
@@ -120,6 +131,12 @@ impl<'a> World<'a> {
             completed: Vec::new(),
             done: None,
         }
+    }
+
+    /// Packets leave the sender at this rate. Without it they leave at once.
+    pub fn with_cable(mut self, rate: Rate) -> Self {
+        self.cables[0].0 = Some(rate.ps_per_byte());
+        self
     }
 
     /// Starts the flow and runs until nothing is left to happen, at most `steps` events.
@@ -186,8 +203,8 @@ impl<'a> World<'a> {
     }
 
     fn of_sender(&mut self, act: impl FnOnce(&Tcp, &mut Sender, &mut Call) -> SenderState) {
-        let Self { now, random, sender_timer: timer, .. } = self;
-        let mut call = Call { now: *now, sent: Vec::new(), timer, random };
+        let Self { now, random, sender_timer: timer, cables: [cable, _], .. } = self;
+        let mut call = Call { now: *now, sent: Vec::new(), timer, random, cable };
         let state = act(self.tcp, &mut self.sender, &mut call);
         let sent = call.sent;
         let sender = &self.sender;
@@ -198,7 +215,7 @@ impl<'a> World<'a> {
             cwnd: sender.congestion_window(),
             outstanding: sender.outstanding(),
             alpha: sender.marked_share(),
-            sent_new: sent.iter().any(is_new),
+            sent_new: sent.iter().any(|(packet, _)| is_new(packet)),
         });
         match (state, self.done) {
             (SenderState::Done, None) => self.done = Some(self.now),
@@ -209,8 +226,8 @@ impl<'a> World<'a> {
     }
 
     fn of_receiver(&mut self, act: impl FnOnce(&Tcp, &mut Receiver, &mut Call) -> Delivery) {
-        let Self { now, random, receiver_timer: timer, .. } = self;
-        let mut call = Call { now: *now, sent: Vec::new(), timer, random };
+        let Self { now, random, receiver_timer: timer, cables: [_, cable], .. } = self;
+        let mut call = Call { now: *now, sent: Vec::new(), timer, random, cable };
         if act(self.tcp, &mut self.receiver, &mut call) == Delivery::Complete {
             self.completed.push(self.now);
         }
@@ -218,8 +235,8 @@ impl<'a> World<'a> {
         self.dispatch(End::Sender, sent);
     }
 
-    fn dispatch(&mut self, to: End, packets: Vec<Outgoing>) {
-        for outgoing in packets {
+    fn dispatch(&mut self, to: End, packets: Vec<(Outgoing, Time)>) {
+        for (outgoing, leaves) in packets {
             let Outgoing { kind, flags, seq, wire_bytes, sent, sack } = outgoing;
             let mut packet = Packet::default();
             (packet.kind, packet.flags, packet.seq) = (kind, flags, seq);
@@ -235,7 +252,7 @@ impl<'a> World<'a> {
                 packet.flags.set(PacketFlags::CE);
             }
             for copy in 0..=u64::from(fate.copies) {
-                let arrive = self.now + LATENCY + fate.late_by + Span::from_ns(copy);
+                let arrive = leaves + LATENCY + fate.late_by + Span::from_ns(copy);
                 self.order += 1;
                 if !fate.dropped {
                     self.flying.insert((arrive, self.order), (to, packet));

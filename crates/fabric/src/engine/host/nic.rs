@@ -80,6 +80,11 @@ impl<'n, 'a> Nic<'n, 'a> {
         self.network.pace(self.network.site.cable(self.host))
     }
 
+    /// When all that waits in the host's queue now has left it.
+    pub fn free_at(&self) -> Time {
+        self.network.free_at(self.network.site.cable(self.host))
+    }
+
     /// Arms a timer of one of this host's flows.
     pub fn set_flow_timer(&mut self, at: Time, kind: EventKind, flow: FlowId) {
         self.network.events.push_timer(at, EventKey::new(kind, flow.0));

@@ -360,6 +360,10 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
         self.here.nic.pace()
     }
 
+    fn free_at(&self) -> Time {
+        self.here.nic.free_at()
+    }
+
     fn random(&mut self) -> &mut Stream {
         self.stream
     }
@@ -416,6 +420,10 @@ impl Outbox for HostPort<'_, '_, '_, '_, '_> {
 
     fn link_pace(&self) -> PicosPerByte {
         self.out.link_pace()
+    }
+
+    fn free_at(&self) -> Time {
+        self.out.free_at()
     }
 
     fn random(&mut self) -> &mut Stream {

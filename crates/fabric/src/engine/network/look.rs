@@ -1,7 +1,7 @@
 //! What others ask of links and of the network now and then: nothing of it is asked for every packet.
 
 use weft_balance::SwitchScheme;
-use weft_units::{PicosPerByte, Rate};
+use weft_units::{Bytes, PicosPerByte, Rate, Time};
 
 use super::{LinkDrops, Network};
 use crate::engine::link::Link;
@@ -29,6 +29,16 @@ impl Network<'_> {
     /// How long a byte takes on a link now.
     pub fn pace(&self, link: u32) -> PicosPerByte {
         self.state.profiles[self.state.links[link as usize].profile].pace()
+    }
+
+    /// When all that a link has been given will have left, if nothing about it changes.
+    pub fn free_at(&self, link: u32) -> Time {
+        let (now, state) = (self.now.as_ps(), &self.state.links[link as usize]);
+        let Some(port) = self.state.scheduled.get(link as usize).and_then(Option::as_deref) else {
+            return Time::from_ps(state.busy_until.max(now));
+        };
+        let profile = &self.state.profiles[state.profile];
+        self.now.saturating_add(profile.pace().service_of(Bytes::new(port.backlog_bytes(now, profile))))
     }
 
     /// What samples want to know of a link.

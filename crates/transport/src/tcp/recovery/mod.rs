@@ -1,11 +1,15 @@
 //! Loss recovery: how losses are found, and what is sent again. A file a way.
 //!
 //! - [`NewReno`] and [`Sack`] count duplicate acknowledgements, and have in common what is in `counting.rs`.
-//! - `rack` goes by time.
+//! - `rack` goes by time, and `by_time.rs` sends accordingly; with it come tail loss probes (`probe.rs`) and windows that shrink over a
+//!   round trip, or grow back (`reduction.rs`).
 
+mod by_time;
 mod counting;
 mod new_reno;
+mod probe;
 mod rack;
+mod reduction;
 mod sack;
 
 use weft_packet::Packet;
@@ -16,6 +20,7 @@ use crate::Outbox;
 use crate::congestion::Controller;
 
 use new_reno::NewReno;
+pub(super) use probe::Probing;
 pub(super) use rack::Tolerance;
 use sack::Sack;
 
@@ -48,7 +53,7 @@ pub(super) enum Board {
     /// Which of them arrived.
     Sack(sack::Scoreboard),
     /// What became of the last copy of each.
-    Rack(rack::Rack),
+    Rack(Box<rack::Rack>),
 }
 
 impl Sender {

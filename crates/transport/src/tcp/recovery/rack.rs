@@ -1,18 +1,18 @@
 //! Losses by time (RFC 8985, RACK): a segment is lost if one that was sent later has arrived, and the segment had a
 //! reordering window more of time to do so. Overtaking alone is no loss, however many segments overtake.
 //!
-//! Left out: the tail loss probe (RFC 8985 §7), which is another timer, not a tolerance.
+//! What a sender does by that is in `by_time.rs`.
 
 use std::collections::VecDeque;
 
-use weft_packet::{Packet, PacketFlags};
+use weft_packet::Packet;
 use weft_units::{Span, Time};
 
-use super::{Board, Recovery};
-use crate::Outbox;
-use crate::congestion::Controller;
+use super::Recovery;
+use super::probe::Probe;
+use super::reduction::{Reduction, Undo};
 use crate::tcp::Tcp;
-use crate::tcp::sender::{Phase, Sender};
+use crate::tcp::stack::Handed;
 
 /// How long to wait for what was overtaken.
 #[derive(Debug, Clone, Copy)]
@@ -51,17 +51,17 @@ pub(in crate::tcp) struct Rack {
     /// The last copy of each segment from `base` on.
     copies: VecDeque<Copy>,
     /// The first segment that is not acknowledged cumulatively.
-    base: u32,
+    pub(super) base: u32,
     /// Copies that are neither lost nor arrived.
-    in_network: u32,
-    arrived: u32,
+    pub(super) in_network: u32,
+    pub(super) arrived: u32,
     /// No segment below this one is lost and not sent again.
     first_lost: u32,
     /// `RACK.xmit_ts` and `RACK.end_seq`: of all copies that arrived, the one that was sent last.
     newest: (Time, u32),
-    /// `RACK.rtt`: its round-trip time.
+    /// `RACK.rtt`: the round-trip time of the copy that arrived last, of those that one acknowledgement told of the one sent last.
     rtt: Span,
-    min_rtt: Span,
+    pub(super) min_rtt: Span,
     /// `RACK.fack`: one past the highest segment that arrived.
     end: u32,
     reordering_seen: bool,
@@ -72,10 +72,17 @@ pub(in crate::tcp) struct Rack {
     /// `RACK.reo_wnd_persist`.
     persist: u8,
     /// The way back after a timeout is not done.
-    after_timeout: bool,
-    retransmit_at: Time,
+    pub(super) after_timeout: bool,
+    pub(super) retransmit_at: Time,
     /// When the reordering window of a segment that was overtaken is over.
-    reorder_at: Time,
+    pub(super) reorder_at: Time,
+    pub(super) probe: Probe,
+    /// The window that is being reduced over a round trip.
+    pub(super) reduction: Option<Reduction>,
+    /// What the last reduction for a loss took.
+    pub(super) undo: Option<Undo>,
+    /// What waits in the host's queue.
+    pub(super) handed: Handed,
 }
 
 impl Default for Rack {
@@ -97,35 +104,53 @@ impl Default for Rack {
             after_timeout: false,
             retransmit_at: Time::NEVER,
             reorder_at: Time::NEVER,
+            probe: Probe::default(),
+            reduction: None,
+            undo: None,
+            handed: Handed::default(),
         }
     }
 }
 
 impl Rack {
-    /// A segment is sent, for the first time or again.
-    fn sent(&mut self, segment: u32, now: Time) {
+    /// A segment is sent, for the first time or again: one that is lost, or a probe.
+    pub(super) fn sent(&mut self, segment: u32, now: Time) {
         let copy = Copy { sent: now, again: true, fate: Fate::InNetwork };
-        self.in_network += 1;
         match self.copies.get_mut((segment - self.base) as usize) {
-            Some(known) => *known = copy,
-            None => self.copies.push_back(Copy { again: false, ..copy }),
+            // A probe of what has arrived meanwhile tells nothing more of it.
+            Some(Copy { fate: Fate::Arrived, .. }) => {}
+            Some(known) => {
+                self.in_network += u32::from(known.fate == Fate::Lost);
+                *known = copy;
+            }
+            None => {
+                self.in_network += 1;
+                self.copies.push_back(Copy { again: false, ..copy });
+            }
         }
     }
 
-    /// RFC 8985 §6.2 steps 1 to 3, for all that an acknowledgement tells of. Returns whether it told anything new.
-    fn take(&mut self, packet: &Packet, now: Time) -> bool {
+    /// RFC 8985 §6.2 steps 1 to 3, for all that an acknowledgement tells of. Returns how many segments are now
+    /// known to have arrived that were not before.
+    pub(super) fn take(&mut self, packet: &Packet, now: Time) -> u32 {
         let (before, ack) = (self.in_network + self.lost(), packet.seq);
+        let mut last = None;
         for segment in self.base..ack {
-            self.arrives(segment, packet.sent, now);
+            last = last.max(self.arrives(segment, packet.sent, now));
         }
         let known = self.base + self.copies.len() as u32;
         for block in packet.sack_blocks().into_iter().filter(|block| block.count > 0) {
             let from = ack.saturating_add(u32::from(block.first));
             for segment in from..from.saturating_add(u32::from(block.count)).min(known) {
-                self.arrives(segment, packet.sent, now);
+                last = last.max(self.arrives(segment, packet.sent, now));
             }
         }
-        let news = self.in_network + self.lost() < before;
+        // Step 2: the round trip is that of what was told of, be it older than something that was told of before.
+        if let Some(last) = last {
+            self.rtt = now.since(last.0);
+            self.newest = self.newest.max(last);
+        }
+        let news = before - (self.in_network + self.lost());
         self.copies.drain(..(ack - self.base) as usize);
         self.arrived -= ack - self.base;
         self.base = ack;
@@ -133,11 +158,12 @@ impl Rack {
         news
     }
 
-    /// `segment` is known to have arrived; `echo`: when the segment that caused the acknowledgement was sent.
-    fn arrives(&mut self, segment: u32, echo: Time, now: Time) {
+    /// `segment` is known to have arrived; `echo`: when the segment that caused the acknowledgement was sent. Returns when it was
+    /// sent, if that is certain and it was not known before.
+    fn arrives(&mut self, segment: u32, echo: Time, now: Time) -> Option<(Time, u32)> {
         let copy = &mut self.copies[(segment - self.base) as usize];
         if copy.fate == Fate::Arrived {
-            return;
+            return None;
         }
         self.in_network -= u32::from(copy.fate == Fate::InNetwork);
         self.arrived += 1;
@@ -152,17 +178,15 @@ impl Rack {
         // Step 2: of a segment that was sent again, an earlier copy may have arrived.
         let rtt = now.since(sent);
         if again && (echo < sent || rtt < self.min_rtt) {
-            return;
+            return None;
         }
         // Step 1.
         self.min_rtt = self.min_rtt.min(rtt);
-        if (sent, segment) > self.newest {
-            (self.newest, self.rtt) = ((sent, segment), rtt);
-        }
+        Some((sent, segment))
     }
 
     /// Step 4, the part about D-SACK: `next` is the next new segment, `recovered` says that a recovery ended.
-    fn adapt(&mut self, duplicate: bool, next: u32, recovered: bool) {
+    pub(super) fn adapt(&mut self, duplicate: bool, next: u32, recovered: bool) {
         if self.dsack_round.is_some_and(|round| self.base >= round) {
             self.dsack_round = None;
         }
@@ -179,7 +203,7 @@ impl Rack {
     }
 
     /// Step 4: how long to wait for a segment that was overtaken.
-    fn reordering_window(&self, tcp: &Tcp, recovering: bool, smoothed_rtt: Span) -> Span {
+    pub(super) fn reordering_window(&self, tcp: &Tcp, recovering: bool, smoothed_rtt: Span) -> Span {
         let Recovery::Rack(tolerance) = tcp.recovery else { return Span::ZERO };
         if self.min_rtt == Span::from_ps(u64::MAX) {
             return Span::ZERO;
@@ -198,7 +222,7 @@ impl Rack {
     }
 
     /// Step 5: what was overtaken by something sent later, and had its time. Returns whether anything is lost.
-    fn find_losses(&mut self, window: Span, now: Time) -> bool {
+    pub(super) fn find_losses(&mut self, window: Span, now: Time) -> bool {
         let mut found = false;
         self.reorder_at = Time::NEVER;
         let allowed = self.rtt + window;
@@ -221,7 +245,7 @@ impl Rack {
     }
 
     /// RFC 8985 §6.3: what a retransmission timeout takes for lost.
-    fn time_out(&mut self, window: Span, now: Time) {
+    pub(super) fn time_out(&mut self, window: Span, now: Time) {
         let allowed = self.rtt + window;
         for (copy, segment) in self.copies.iter_mut().zip(self.base..) {
             let is_due = segment == self.base || copy.sent.saturating_add(allowed) <= now;
@@ -236,7 +260,7 @@ impl Rack {
     }
 
     /// The first segment that is lost and was not sent again since.
-    fn next_lost(&mut self) -> Option<u32> {
+    pub(super) fn next_lost(&mut self) -> Option<u32> {
         let from = self.first_lost.max(self.base);
         let mut copies = self.copies.iter().skip((from - self.base) as usize);
         let found = copies.position(|copy| copy.fate == Fate::Lost).map(|ahead| from + ahead as u32);
@@ -244,181 +268,12 @@ impl Rack {
         found
     }
 
-    fn lost(&self) -> u32 {
+    /// When the first segment was sent that is not acknowledged, the last time.
+    pub fn first_sent(&self) -> Option<Time> {
+        self.copies.front().map(|copy| copy.sent)
+    }
+
+    pub(super) fn lost(&self) -> u32 {
         self.copies.len() as u32 - self.in_network - self.arrived
-    }
-}
-
-impl Sender {
-    /// Opens, and sends the first window.
-    pub(super) fn open_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
-        let mut rack = Rack::default();
-        self.send_by_time(tcp, &mut rack, out);
-        self.restart_timer(tcp, &mut rack, out);
-        self.board = Some(Box::new(Board::Rack(rack)));
-    }
-
-    /// An acknowledgement, with nothing about it checked but its number.
-    pub(super) fn follow_by_time(
-        &mut self,
-        tcp: &Tcp,
-        control: &impl Controller,
-        packet: &Packet,
-        marked: bool,
-        out: &mut impl Outbox,
-    ) {
-        let Some(mut board) = self.board.take() else { return };
-        if let Board::Rack(rack) = &mut *board {
-            self.take_by_time((tcp, control), rack, packet, marked, out);
-        }
-        if self.una == self.segments {
-            self.finish(out);
-        } else {
-            self.board = Some(board);
-        }
-    }
-
-    fn take_by_time(
-        &mut self,
-        (tcp, control): (&Tcp, &impl Controller),
-        rack: &mut Rack,
-        packet: &Packet,
-        marked: bool,
-        out: &mut impl Outbox,
-    ) {
-        let acked = packet.seq - self.una;
-        let news = rack.take(packet, out.now());
-        self.una = packet.seq;
-        if acked > 0 {
-            self.backoff = 0;
-            let rtt = out.now().since(packet.sent);
-            self.rtt.sample(rtt);
-            let ack = self.told(acked, marked, rtt, out);
-            control.on_ack(&mut self.window, ack);
-        } else if self.una < self.max {
-            self.counts.duplicate_acks += 1;
-        }
-        let recovered = self.leave_recovery(rack);
-        rack.adapt(packet.flags.has(PacketFlags::RETRANSMISSION), self.next, recovered);
-        if self.phase == Phase::Open && marked && (acked > 0 || news) {
-            self.on_mark(control);
-        }
-        if self.phase == Phase::Open && acked > 0 && self.una > self.window.cwr_end {
-            self.window.grow(control, acked, (tcp.max_window, tcp.abc_limit));
-        }
-        self.repair(tcp, control, rack, out);
-        if acked > 0 {
-            self.restart_timer(tcp, rack, out);
-        } else {
-            Self::set_timer(rack, out);
-        }
-    }
-
-    /// Whether a recovery, be it fast or after a timeout, is over with this acknowledgement.
-    fn leave_recovery(&mut self, rack: &mut Rack) -> bool {
-        let recovering = self.phase == Phase::Recovery || rack.after_timeout;
-        if !recovering || self.una < self.recover {
-            return false;
-        }
-        self.phase = Phase::Open;
-        rack.after_timeout = false;
-        true
-    }
-
-    /// Finds what is lost, reduces the window for it once, and sends what the window allows.
-    fn repair(&mut self, tcp: &Tcp, control: &impl Controller, rack: &mut Rack, out: &mut impl Outbox) {
-        let recovering = self.phase == Phase::Recovery || rack.after_timeout;
-        let window = rack.reordering_window(tcp, recovering, self.rtt.smoothed());
-        if rack.find_losses(window, out.now()) && !recovering {
-            self.counts.fast_recoveries += 1;
-            self.phase = Phase::Recovery;
-            self.reduce_by_time(control);
-            self.window.cwnd = self.window.ssthresh;
-            (self.recover, self.cwr_due) = (self.max, true);
-            self.send_first_lost(tcp, rack, out);
-        }
-        self.send_by_time(tcp, rack, out);
-    }
-
-    /// Sends the first lost segment again, if there is one: as recovery begins whatever the window (RFC 6675 §5
-    /// step 4.3).
-    fn send_first_lost(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) -> bool {
-        let Some(lost) = rack.next_lost() else { return false };
-        self.transmit(tcp, lost, out);
-        rack.sent(lost, out.now());
-        if lost == self.una {
-            rack.retransmit_at = out.now().saturating_add(self.rtt.timeout(tcp, self.backoff));
-        }
-        true
-    }
-
-    /// Lost segments first, then new ones, as long as fewer are in the network than the window allows.
-    fn send_by_time(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
-        let end = self.una.saturating_add(tcp.max_window).min(self.segments);
-        while rack.in_network < self.window.segments() {
-            if self.send_first_lost(tcp, rack, out) {
-                continue;
-            }
-            if self.next >= end {
-                break;
-            }
-            self.transmit(tcp, self.next, out);
-            rack.sent(self.next, out.now());
-            self.next += 1;
-        }
-    }
-
-    /// The one timer is due: for reordering or for retransmission.
-    pub(super) fn wakes_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
-        let Some(mut board) = self.board.take() else { return };
-        if let Board::Rack(rack) = &mut *board {
-            if out.now() >= rack.retransmit_at {
-                self.time_out_by_time(tcp, rack, out);
-            } else {
-                self.repair(tcp, &tcp.control, rack, out);
-                Self::set_timer(rack, out);
-            }
-        }
-        self.board = Some(board);
-    }
-
-    /// The retransmission timer expired: RFC 6298 rules 5.4 to 5.6, RFC 8985 §6.3.
-    fn time_out_by_time(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
-        self.count_timeout(self.rtt.timeout(tcp, self.backoff));
-        out.timed_out();
-        if self.backoff == 0 {
-            self.reduce_by_time(&tcp.control);
-            tcp.control.on_timeout(&mut self.window);
-        }
-        self.window.cwnd = 1.0;
-        self.phase = Phase::Open;
-        self.recover = self.max;
-        (self.window.cwr_end, self.cwr_due) = (0, true);
-        self.backoff = self.backoff.saturating_add(1);
-        let window = rack.reordering_window(tcp, true, self.rtt.smoothed());
-        rack.time_out(window, out.now());
-        self.send_first_lost(tcp, rack, out);
-        self.send_by_time(tcp, rack, out);
-        self.restart_timer(tcp, rack, out);
-    }
-
-    /// A loss. What arrived beyond a hole makes room for more, so that more than a window can be unacknowledged: the
-    /// window is what the path was asked to carry.
-    fn reduce_by_time(&mut self, control: &impl Controller) {
-        let flight = (self.max - self.una).min(self.window.segments());
-        control.on_loss(&mut self.window, flight);
-    }
-
-    fn restart_timer(&self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
-        rack.retransmit_at = out.now().saturating_add(self.rtt.timeout(tcp, self.backoff));
-        Self::set_timer(rack, out);
-    }
-
-    fn set_timer(rack: &Rack, out: &mut impl Outbox) {
-        let at = rack.retransmit_at.min(rack.reorder_at);
-        // What is due at this instant is pending already.
-        if at > out.now() {
-            out.wake_at(at);
-        }
     }
 }

@@ -1,0 +1,302 @@
+//! What a sender does whose losses are found by time (RFC 8985): what it sends when, and what its one timer is for.
+
+use weft_packet::{Packet, PacketFlags};
+
+use super::Board;
+use super::rack::Rack;
+use super::reduction::{Reduction, Undo};
+use crate::congestion::Controller;
+use crate::tcp::Tcp;
+use crate::tcp::sender::{Phase, Sender};
+use crate::tcp::stack::Flow;
+use crate::{Outbox, Resend};
+
+impl Sender {
+    /// Opens, and sends the first window.
+    pub(super) fn open_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
+        let mut rack = Box::<Rack>::default();
+        self.send_by_time(tcp, &mut rack, out);
+        self.restart_timer(tcp, &mut rack, out);
+        self.board = Some(Box::new(Board::Rack(rack)));
+    }
+
+    /// An acknowledgement, with nothing about it checked but its number.
+    pub(super) fn follow_by_time(
+        &mut self,
+        tcp: &Tcp,
+        control: &impl Controller,
+        packet: &Packet,
+        marked: bool,
+        out: &mut impl Outbox,
+    ) {
+        let Some(mut board) = self.board.take() else { return };
+        if let Board::Rack(rack) = &mut *board {
+            self.take_by_time((tcp, control), rack, packet, marked, out);
+        }
+        if self.una == self.segments {
+            self.finish(out);
+        } else {
+            self.board = Some(board);
+        }
+    }
+
+    fn take_by_time(
+        &mut self,
+        (tcp, control): (&Tcp, &impl Controller),
+        rack: &mut Rack,
+        packet: &Packet,
+        marked: bool,
+        out: &mut impl Outbox,
+    ) {
+        let acked = packet.seq - self.una;
+        let told = rack.take(packet, out.now());
+        self.una = packet.seq;
+        if acked > 0 {
+            self.backoff = 0;
+            let rtt = out.now().since(packet.sent);
+            self.rtt.sample(rtt);
+            let ack = self.told(acked, marked, rtt, out);
+            control.on_ack(&mut self.window, ack);
+        } else if self.una < self.max {
+            self.counts.duplicate_acks += 1;
+        }
+        let in_vain = packet.flags.has(PacketFlags::RETRANSMISSION);
+        self.judge_probe(control, rack, packet, told);
+        self.take_back(rack, in_vain);
+        let recovered = self.leave_recovery(rack);
+        rack.adapt(in_vain, self.next, recovered);
+        if self.phase == Phase::Open && marked && (acked > 0 || told > 0) {
+            self.on_mark_by_time(tcp, control, rack);
+        }
+        let may_grow =
+            self.phase == Phase::Open && rack.reduction.is_none() && rack.handed.uses(&self.window);
+        if may_grow && acked > 0 && self.una > self.window.cwr_end {
+            self.window.grow(control, acked, (tcp.max_window, tcp.abc_limit));
+        }
+        let lost = self.find_losses(tcp, control, rack, out);
+        if let Some(reduction) = &mut rack.reduction {
+            reduction.follow(&mut self.window, rack.in_network, told, acked > 0 && !lost);
+        }
+        self.send_by_time(tcp, rack, out);
+        if acked > 0 {
+            self.restart_timer(tcp, rack, out);
+        } else {
+            Self::set_timer(rack, out);
+        }
+    }
+
+    /// A mark: the window shrinks at once, or over a round trip.
+    fn on_mark_by_time(&mut self, tcp: &Tcp, control: &impl Controller, rack: &mut Rack) {
+        let (before, reduced) = (self.window.cwnd, self.window.cwr_end);
+        self.on_mark(control);
+        if tcp.prr && self.window.cwr_end != reduced {
+            rack.reduction = Some(Reduction::from(before, self.window.cwr_end + 1));
+            self.window.cwnd = before;
+        }
+    }
+
+    /// Whether a recovery, be it fast or after a timeout, is over with this acknowledgement. A reduction ends with it, or by itself.
+    fn leave_recovery(&mut self, rack: &mut Rack) -> bool {
+        let recovering = self.phase == Phase::Recovery || rack.after_timeout;
+        let recovered = recovering && self.una >= self.recover;
+        if recovered {
+            self.phase = Phase::Open;
+            rack.after_timeout = false;
+        }
+        if rack.reduction.is_some_and(|reduction| self.una >= reduction.end()) {
+            rack.reduction = None;
+            self.window.cwnd = self.window.ssthresh;
+        }
+        recovered
+    }
+
+    /// An acknowledgement told that a segment came twice, which was sent again. If all did that were, there was no loss, and no
+    /// reason for a smaller window.
+    fn take_back(&mut self, rack: &mut Rack, in_vain: bool) {
+        if !in_vain || !rack.undo.as_mut().is_some_and(Undo::in_vain) {
+            return;
+        }
+        if let Some(undo) = rack.undo.take() {
+            undo.restore(&mut self.window);
+            rack.reduction = None;
+            rack.after_timeout = false;
+            // Marks count again.
+            (self.phase, self.recover) = (Phase::Open, 0);
+        }
+    }
+
+    /// Finds what is lost, and reduces the window for it once.
+    fn find_losses(
+        &mut self,
+        tcp: &Tcp,
+        control: &impl Controller,
+        rack: &mut Rack,
+        out: &mut impl Outbox,
+    ) -> bool {
+        let recovering = self.phase == Phase::Recovery || rack.after_timeout;
+        let window = rack.reordering_window(tcp, recovering, self.rtt.smoothed());
+        let lost = rack.find_losses(window, out.now());
+        rack.reorder_at = rack.reorder_at.saturating_add(tcp.rack_wait);
+        if lost && !recovering {
+            self.counts.fast_recoveries += 1;
+            self.phase = Phase::Recovery;
+            rack.probe.ends();
+            rack.undo = tcp.undo.then(|| Undo::of(&self.window));
+            let before = self.window.cwnd;
+            self.reduce_by_time(control);
+            (self.recover, self.cwr_due) = (self.max, true);
+            if tcp.prr {
+                rack.reduction = Some(Reduction::from(before, self.recover));
+            } else {
+                self.window.cwnd = self.window.ssthresh;
+            }
+            self.send_first_lost(tcp, rack, out);
+        }
+        lost
+    }
+
+    /// Sends the first lost segment again, if there is one: as recovery begins whatever the window (RFC 6675 §5
+    /// step 4.3).
+    fn send_first_lost(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) -> bool {
+        let Some(lost) = rack.next_lost() else { return false };
+        self.send_again(tcp, rack, lost, out);
+        if lost == self.una {
+            rack.retransmit_at = out.now().saturating_add(self.rtt.timeout(tcp, self.backoff));
+        }
+        true
+    }
+
+    /// Lost segments first, then new ones, as long as fewer are in the network than the window allows and the host's queue
+    /// takes more.
+    fn send_by_time(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
+        rack.handed.settle(out.now());
+        let before = self.max;
+        while rack.in_network < self.window.segments() {
+            let again = rack.next_lost().is_some();
+            let flow = self.as_flow(tcp, rack);
+            let count = if again { 1 } else { tcp.stack.burst(&flow, &mut rack.handed, out.now()) };
+            if count == 0 || !tcp.stack.has_room(&flow, &mut rack.handed, count, again) {
+                break;
+            }
+            if again {
+                self.send_first_lost(tcp, rack, out);
+                continue;
+            }
+            rack.handed.begins(self.next);
+            for _ in 0..count {
+                self.send_new(tcp, rack, out);
+            }
+        }
+        let flow = self.as_flow(tcp, rack);
+        rack.handed.note_use(&flow, self.max > before);
+        if self.max > before {
+            self.schedule_probe(tcp, rack, out);
+        }
+    }
+
+    /// What the rules of the host's stack go by.
+    fn as_flow(&self, tcp: &Tcp, rack: &Rack) -> Flow<'_> {
+        Flow {
+            window: &self.window,
+            una: self.una,
+            next: self.next,
+            max: self.max,
+            end: self.una.saturating_add(tcp.max_window).min(self.segments),
+            in_network: rack.in_network,
+            smoothed_rtt: self.rtt.smoothed(),
+            min_rtt: rack.min_rtt,
+            recovers: self.phase == Phase::Recovery || rack.after_timeout,
+            first_sent: rack.first_sent(),
+        }
+    }
+
+    /// Sends the next new segment.
+    pub(super) fn send_new(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
+        self.put_out(tcp, rack, self.next, out);
+        self.next += 1;
+    }
+
+    /// Sends a segment again.
+    pub(super) fn send_again(&mut self, tcp: &Tcp, rack: &mut Rack, segment: u32, out: &mut impl Outbox) {
+        if let Some(undo) = &mut rack.undo {
+            undo.sends_again();
+        }
+        self.put_out(tcp, rack, segment, out);
+    }
+
+    fn put_out(&mut self, tcp: &Tcp, rack: &mut Rack, segment: u32, out: &mut impl Outbox) {
+        let cause = if rack.after_timeout { Resend::Timeout } else { Resend::FastRecovery };
+        self.transmit_for(cause, tcp, segment, out);
+        rack.sent(segment, out.now());
+        if let Some(reduction) = &mut rack.reduction {
+            reduction.sends();
+        }
+        tcp.stack.hands_over(&mut rack.handed, out.now(), || out.free_at());
+    }
+
+    /// The one timer is due: for a probe, for retransmission, for reordering, or since the host's queue takes more.
+    pub(super) fn wakes_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
+        let Some(mut board) = self.board.take() else { return };
+        if let Board::Rack(rack) = &mut *board {
+            let times_out = out.now() >= rack.retransmit_at && out.now() < rack.probe.at;
+            if !times_out {
+                self.find_losses(tcp, &tcp.control, rack, out);
+                self.send_by_time(tcp, rack, out);
+            }
+            // What was due may be due no more: a loss was found, or new data sent.
+            if out.now() >= rack.probe.at {
+                self.send_probe(tcp, rack, out);
+            }
+            if out.now() >= rack.retransmit_at {
+                self.time_out_by_time(tcp, rack, out);
+            }
+            Self::set_timer(rack, out);
+        }
+        self.board = Some(board);
+    }
+
+    /// The retransmission timer expired: RFC 6298 rules 5.4 to 5.6, RFC 8985 §6.3.
+    fn time_out_by_time(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
+        self.count_timeout(self.rtt.timeout(tcp, self.backoff));
+        out.timed_out();
+        rack.probe.ends();
+        rack.reduction = None;
+        if self.backoff == 0 {
+            rack.undo = tcp.undo.then(|| Undo::of(&self.window));
+            self.reduce_by_time(&tcp.control);
+            tcp.control.on_timeout(&mut self.window);
+        }
+        self.window.cwnd = 1.0;
+        self.phase = Phase::Open;
+        self.recover = self.max;
+        (self.window.cwr_end, self.cwr_due) = (0, true);
+        self.backoff = self.backoff.saturating_add(1);
+        let window = rack.reordering_window(tcp, true, self.rtt.smoothed());
+        rack.time_out(window, out.now());
+        self.send_first_lost(tcp, rack, out);
+        self.send_by_time(tcp, rack, out);
+        self.restart_timer(tcp, rack, out);
+    }
+
+    /// A loss. What arrived beyond a hole makes room for more, so that more than a window can be unacknowledged: the
+    /// window is what the path was asked to carry.
+    pub(super) fn reduce_by_time(&mut self, control: &impl Controller) {
+        let flight = (self.max - self.una).min(self.window.segments());
+        control.on_loss(&mut self.window, flight);
+    }
+
+    /// The retransmission timer runs from now, and with it what goes by it.
+    pub(super) fn restart_timer(&self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
+        rack.retransmit_at = out.now().saturating_add(self.rtt.timeout(tcp, self.backoff));
+        self.schedule_probe(tcp, rack, out);
+        Self::set_timer(rack, out);
+    }
+
+    fn set_timer(rack: &Rack, out: &mut impl Outbox) {
+        let at = rack.retransmit_at.min(rack.reorder_at).min(rack.probe.at).min(rack.handed.resume_at);
+        // What is due at this instant is pending already.
+        if at > out.now() {
+            out.wake_at(at);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What lies between a sender and the card of its host in Linux 6.1: segments that leave in bursts (segmentation offload), and
+//! small queues, which keep the most of a flow out of its host's own queue.
+//!
+//! Both are off unless the configuration asks for them. The rules are those of `tcp_write_xmit`, `tcp_tso_autosize`,
+//! `tcp_tso_should_defer`, `tcp_small_queue_check` and `tcp_cwnd_validate`.
+
+use std::collections::VecDeque;
+
+use weft_units::{Span, Time};
+
+use crate::congestion::Window;
+
+/// The rules, which all flows share.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stack {
+    /// Payload of a full segment, bytes.
+    pub mss: u64,
+    /// How long at its own rate a flow may wait in its host's queue; zero has no limit.
+    pub small_queue: Span,
+    /// Bytes that a flow may have there at most, whatever its rate.
+    pub small_queue_most: u64,
+    /// Bytes that a packet counts there beyond its payload.
+    pub overhead: u64,
+    /// Payload bytes that are handed over at once, at most; below two segments each goes by itself.
+    pub burst: u64,
+}
+
+/// A window is left to grow before it is used for a burst: a third of it, `tcp_tso_win_divisor`.
+const WINDOW_DIVISOR: u32 = 3;
+/// The share of a burst that a short path allows whatever the rate is halved for each 512 us of the smallest round trip,
+/// `tcp_tso_rtt_log`.
+const RTT_SHIFT: u32 = 9;
+/// Segments of a burst at least, `tcp_min_tso_segs`.
+const LEAST_BURST: u64 = 2;
+/// No burst is waited for beyond this, neither since the last one nor until the next acknowledgement.
+const PATIENCE: Span = Span::from_ms(1);
+/// The rate of a flow counts twice before half of the threshold of slow start, and 1.2 times afterwards: `tcp_pacing_ss_ratio` and
+/// `tcp_pacing_ca_ratio`.
+const GAINS: (f64, f64) = (2.0, 1.2);
+
+/// What the rules are told of a sender that may send new segments.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flow<'w> {
+    pub window: &'w Window,
+    /// The first segment that is not acknowledged, the next one, one past the highest sent, and one past the last that the receiver
+    /// and the flow allow.
+    pub una: u32,
+    pub next: u32,
+    pub max: u32,
+    pub end: u32,
+    pub in_network: u32,
+    pub smoothed_rtt: Span,
+    pub min_rtt: Span,
+    /// A loss is being repaired.
+    pub recovers: bool,
+    /// When the first segment was sent that is not acknowledged.
+    pub first_sent: Option<Time>,
+}
+
+/// What a sender has handed over that is in its host's queue yet, and how it uses its window.
+#[derive(Debug, Clone)]
+pub(super) struct Handed {
+    /// When each packet has left, in order, and the bytes that it counts.
+    leaving: VecDeque<(Time, u64)>,
+    bytes: u64,
+    /// When there is room again, if the queue is what the sender waits for.
+    pub resume_at: Time,
+    last: Time,
+    /// The first segment of the last burst.
+    burst: u32,
+    /// The sender waits for more of its window.
+    waits: bool,
+    /// The window was what limited the sender in this round, or the most that was unacknowledged, and where the round ends.
+    is_limited: bool,
+    most: u32,
+    round_end: u32,
+}
+
+impl Default for Handed {
+    fn default() -> Self {
+        Self {
+            leaving: VecDeque::new(),
+            bytes: 0,
+            resume_at: Time::NEVER,
+            last: Time::ZERO,
+            burst: 0,
+            waits: false,
+            is_limited: true,
+            most: 0,
+            round_end: 0,
+        }
+    }
+}
+
+impl Stack {
+    /// Bytes that the flow sends in `span` as its window and round trip say, before the first round trip without limit.
+    fn at_rate(&self, span: Span, flow: &Flow<'_>) -> u64 {
+        if flow.smoothed_rtt.is_zero() {
+            return u64::MAX;
+        }
+        let Window { cwnd, ssthresh, .. } = *flow.window;
+        let gain = if cwnd < ssthresh / 2.0 { GAINS.0 } else { GAINS.1 };
+        let window = cwnd.floor().max(f64::from(flow.max - flow.una)) * self.mss as f64;
+        (gain * window * span.as_ps() as f64 / flow.smoothed_rtt.as_ps() as f64) as u64
+    }
+
+    /// Segments of a burst at most: what the flow sends in a millisecond, and more on short paths.
+    fn largest_burst(&self, flow: &Flow<'_>) -> u32 {
+        let halvings = (flow.min_rtt.as_ps() / Span::from_us(1).as_ps()) >> RTT_SHIFT;
+        let for_near = if halvings < u64::from(u32::BITS) { self.burst >> halvings } else { 0 };
+        let bytes = self.at_rate(PATIENCE, flow).saturating_add(for_near).min(self.burst);
+        (bytes / self.mss).max(LEAST_BURST) as u32
+    }
+
+    /// How many new segments are to be handed over now; none if it is better to wait for an acknowledgement. The window has room.
+    pub fn burst(&self, flow: &Flow<'_>, handed: &mut Handed, now: Time) -> u32 {
+        let left = flow.end.saturating_sub(flow.next);
+        let full = (self.burst / self.mss) as u32;
+        if full < 2 || left == 0 {
+            return left.min(1);
+        }
+        let window = flow.window.segments();
+        let room = window - flow.in_network;
+        let largest = self.largest_burst(flow);
+        // What was written fills packets as large as the card takes: this one ends there.
+        let packet = left.min(full - flow.next % full);
+        if packet > 1 && defers(flow, handed, now, (room, packet, largest)) {
+            handed.waits |= room <= packet;
+            return 0;
+        }
+        // Two bursts at least are to be on their way.
+        packet.min(room.min((window / 2).max(1))).min(largest)
+    }
+
+    /// Whether the host's queue has so little of the flow that it may hand over more: `count` segments, new or `again`. If not, the
+    /// sender is to ask at [`Handed::resume_at`].
+    pub fn has_room(&self, flow: &Flow<'_>, handed: &mut Handed, count: u32, again: bool) -> bool {
+        if self.small_queue.is_zero() {
+            return true;
+        }
+        let burst = u64::from(count) * self.mss + self.overhead;
+        let limit = self.at_rate(self.small_queue, flow).max(2 * burst).min(self.small_queue_most);
+        let limit = if again { 2 * limit } else { limit };
+        // A sender with one burst out, or none, need not wait for its host.
+        if handed.bytes <= limit || flow.una >= handed.burst {
+            return true;
+        }
+        handed.resume_at = handed.when_down_to(limit);
+        false
+    }
+
+    /// A segment was handed over, which has left the host when `leaves` says.
+    pub fn hands_over(&self, handed: &mut Handed, now: Time, leaves: impl FnOnce() -> Time) {
+        handed.last = now;
+        if !self.small_queue.is_zero() {
+            let bytes = self.mss + self.overhead;
+            handed.leaving.push_back((leaves(), bytes));
+            handed.bytes += bytes;
+        }
+    }
+}
+
+/// Whether a larger burst is worth waiting for.
+fn defers(flow: &Flow<'_>, handed: &Handed, now: Time, (room, packet, largest): (u32, u32, u32)) -> bool {
+    let is_last = flow.next + packet >= flow.end;
+    let suffices =
+        room >= largest || WINDOW_DIVISOR * room >= flow.window.segments() || (!is_last && room >= packet);
+    if flow.recovers || now.since(handed.last) > PATIENCE || suffices {
+        return false;
+    }
+    // The last packet of a flow will not get any larger.
+    if is_last && room > packet {
+        return false;
+    }
+    let soon = PATIENCE.min(flow.smoothed_rtt / 2);
+    let awaited = flow.first_sent.map(|sent| sent.saturating_add(flow.smoothed_rtt));
+    awaited.is_some_and(|at| at <= now.saturating_add(soon))
+}
+
+impl Handed {
+    /// Forgets what has left the host by now.
+    pub fn settle(&mut self, now: Time) {
+        self.resume_at = Time::NEVER;
+        while let Some(&(at, bytes)) = self.leaving.front()
+            && at <= now
+        {
+            self.leaving.pop_front();
+            self.bytes -= bytes;
+        }
+    }
+
+    /// A burst of new segments begins with this one.
+    pub const fn begins(&mut self, segment: u32) {
+        self.burst = segment;
+    }
+
+    /// When the queue has no more than `limit` bytes of the flow.
+    fn when_down_to(&self, limit: u64) -> Time {
+        let mut bytes = self.bytes;
+        for &(at, leaving) in &self.leaving {
+            bytes -= leaving;
+            if bytes <= limit {
+                return at;
+            }
+        }
+        Time::NEVER
+    }
+
+    /// The sender has sent what it could: remembers whether the window was what limited it.
+    pub fn note_use(&mut self, flow: &Flow<'_>, has_sent: bool) {
+        let is_limited = std::mem::take(&mut self.waits) || flow.in_network >= flow.window.segments();
+        if !has_sent && !is_limited {
+            return;
+        }
+        let out = flow.max - flow.una;
+        if flow.una >= self.round_end || is_limited || (!self.is_limited && out > self.most) {
+            (self.is_limited, self.most, self.round_end) = (is_limited, out, flow.next);
+        }
+    }
+
+    /// Whether the window may grow: a window that is not used says nothing of the path.
+    pub fn uses(&self, window: &Window) -> bool {
+        self.is_limited || (window.cwnd < window.ssthresh && window.segments() < 2 * self.most)
+    }
+}

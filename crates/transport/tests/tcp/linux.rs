@@ -1,0 +1,288 @@
+//! What Linux does beyond the RFCs that all follow: probes for a lost tail, windows that shrink over a round trip and grow back, bursts
+//! and small queues. Each by hand, in a world where a packet takes 20 us each way.
+
+use weft_packet::{Kind, Packet, PacketFlags};
+use weft_transport::tcp::{DctcpConfig, TcpConfig};
+use weft_transport::{Protocol, Tcp};
+use weft_units::{Bytes, Rate, Span, Time};
+
+use crate::world::{DROP, Fate, PASS, RTT, World, at_us, dctcp, losing, marking, reno, segments};
+
+/// Losses by time, a window of so many segments, and more.
+fn by_time(window: u32, change: impl FnOnce(&mut TcpConfig)) -> Tcp {
+    reno(|config| {
+        (config.sack, config.rack, config.initial_window) = (true, true, window);
+        change(config);
+    })
+}
+
+fn passes(_: &Packet, _: u32) -> Fate {
+    PASS
+}
+
+/// New data segments, each with the time when it was handed over.
+fn new_data(world: &World) -> Vec<(Time, u32)> {
+    let data = world.sent(Kind::Data).filter(|sent| !sent.packet.flags.has(PacketFlags::RETRANSMISSION));
+    data.map(|sent| (sent.at, sent.packet.seq)).collect()
+}
+
+#[test]
+fn the_lost_tail_of_a_flow_is_probed_for_after_two_round_trips_and_some_more() {
+    // The second window is 40 to 59; nothing tells of its last two. The last acknowledgement, of 57, comes at 80 us, with a smoothed round trip
+    // of 40 us: 80 + 2 x 40 + 15.
+    let probing = |config: &mut TcpConfig| {
+        (config.tail_loss_probe, config.probe_wait) = (true, Span::from_us(15));
+        config.abc_limit = 1;
+    };
+    let tcp = by_time(40, probing);
+    let world = World::new(&tcp, segments(60), losing(&[58, 59])).run(10_000);
+    let probe = at_us(175);
+    // The probe is the last segment. That it arrived tells that the one before it is lost.
+    assert_eq!(world.retransmitted(), [(probe, 59), (probe + RTT, 58)]);
+    let stats = tcp.sender_stats(&world.sender);
+    assert_eq!((stats.timeouts, stats.fast_recoveries), (0, 1));
+    // Without it, the timer has to tell.
+    let without = by_time(40, |_| {});
+    let world = World::new(&without, segments(60), losing(&[58, 59])).run(10_000);
+    assert!(world.retransmitted()[0].0 > at_us(5_000));
+}
+
+#[test]
+fn a_probe_where_one_segment_is_out_waits_for_an_acknowledgement_that_may_be_delayed() {
+    let tcp = by_time(10, |config| {
+        (config.tail_loss_probe, config.probe_wait_for_one) = (true, Span::from_us(700));
+    });
+    let world = World::new(&tcp, segments(11), losing(&[10])).run(1_000);
+    // The last segment leaves at 40 us, with a smoothed round trip of 40 us.
+    assert_eq!(world.retransmitted(), [(at_us(40 + 80 + 700), 10)]);
+    assert_eq!(tcp.sender_stats(&world.sender).timeouts, 0);
+}
+
+#[test]
+fn a_probe_is_new_data_where_there_is_some_and_never_later_than_the_timeout() {
+    // All of the first window is lost but the window is full: the receiver's has room, so the probe is segment 4. There is no sample yet:
+    // it is sent when the first timeout would be due.
+    let probing = |config: &mut TcpConfig| config.tail_loss_probe = true;
+    let tcp = by_time(4, probing);
+    let lost = |packet: &Packet, before: u32| {
+        if packet.kind == Kind::Data && before == 0 && packet.seq < 4 { DROP } else { PASS }
+    };
+    let world = World::new(&tcp, segments(20), lost).run(1_000);
+    assert_eq!(new_data(&world)[4], (at_us(10_000), 4));
+    assert_eq!(tcp.sender_stats(&world.sender).timeouts, 0);
+}
+
+#[test]
+fn what_a_probe_repaired_was_a_loss_and_halves_the_window() {
+    // The last segment that the receiver's window allows is lost: the probe repairs it, and the next acknowledgement
+    // beyond tells that there was a loss.
+    let tcp = by_time(20, |config| {
+        config.tail_loss_probe = true;
+        config.max_window = Some(Bytes::new(20 * 1_460));
+    });
+    let world = World::new(&tcp, segments(200), losing(&[19])).run(10_000);
+    let [(probe, 19)] = world.retransmitted()[..] else { panic!("{:?}", world.retransmitted()) };
+    let after =
+        world.trace.iter().filter(|step| step.at > probe).map(|step| step.cwnd).fold(f64::MAX, f64::min);
+    // The acknowledgement that tells of it opens the window by one at most.
+    assert!((10.0..=11.0).contains(&after), "{after}");
+}
+
+#[test]
+fn the_least_timeout_may_be_beyond_the_round_trip() {
+    let lost: Vec<u32> = (10..20).collect();
+    let timeout = |beyond| {
+        let tcp = by_time(10, |config| config.min_rto_beyond_rtt = beyond);
+        let world = World::new(&tcp, segments(20), losing(&lost)).run(1_000);
+        world.retransmitted()[0].0
+    };
+    // The last acknowledgement of the first window came at 40 us; one round trip of 40 us is known by then.
+    assert_eq!(timeout(false), at_us(40 + 5_000));
+    assert_eq!(timeout(true), at_us(40 + 5_000 + 40));
+}
+
+/// Segments that each acknowledgement of one round trip lets go, after a loss of the first in a window of 40.
+fn sent_in_recovery(prr: bool) -> Vec<usize> {
+    let tcp = by_time(40, |config| (config.prr, config.limited_transmit) = (prr, true));
+    // The acknowledgements come one after the other.
+    let spread = |packet: &Packet, before: u32| {
+        let nth = u64::from(packet.seq);
+        let late_by =
+            if packet.kind == Kind::Data && packet.seq < 40 { Span::from_ns(100 * nth) } else { Span::ZERO };
+        Fate { dropped: packet.kind == Kind::Data && packet.seq == 0 && before == 0, late_by, ..PASS }
+    };
+    let world = World::new(&tcp, segments(400), spread).run(10_000);
+    let recovery = world.retransmitted()[0].0;
+    let ends = recovery + RTT;
+    let mut by_ack: Vec<(Time, usize)> = Vec::new();
+    for sent in world.sent(Kind::Data).filter(|sent| sent.at >= recovery && sent.at < ends) {
+        match by_ack.last_mut() {
+            Some((at, count)) if *at == sent.at => *count += 1,
+            _ => by_ack.push((sent.at, 1)),
+        }
+    }
+    by_ack.into_iter().map(|(_, count)| count).collect()
+}
+
+#[test]
+fn a_window_may_shrink_over_a_round_trip() {
+    // RFC 6937: 37 acknowledgements of recovery, one segment for every second of them; at once, as RFC 5681 has it, the first 19 let
+    // nothing go.
+    let (over, at_once) = (sent_in_recovery(true), sent_in_recovery(false));
+    assert!(over.iter().all(|&count| count == 1), "{over:?}");
+    assert!((18..=20).contains(&over.iter().sum::<usize>()), "{over:?}");
+    assert!(at_once.iter().sum::<usize>().abs_diff(over.iter().sum()) <= 2, "{at_once:?}");
+}
+
+#[test]
+fn a_window_that_shrinks_for_a_mark_ends_where_it_would_have_been_at_once() {
+    let marked = |prr| {
+        let tcp = dctcp(|config: &mut DctcpConfig| {
+            (config.sack, config.rack, config.initial_window, config.prr) = (true, true, 40, prr);
+        });
+        let world = World::new(&tcp, segments(1_000), marking(&[0])).run(100_000);
+        let mark = world.trace.iter().position(|step| step.cwnd < 40.0).unwrap();
+        // One round trip later.
+        let later = world.trace.iter().find(|step| step.at > world.trace[mark].at + RTT).unwrap();
+        later.cwnd
+    };
+    assert!((marked(true) - marked(false)).abs() <= 1.0, "{} {}", marked(true), marked(false));
+}
+
+#[test]
+fn a_window_is_given_back_when_all_that_was_sent_again_was_in_vain() {
+    // 30 is 60 us late: sent again, and the receiver tells that it came twice.
+    let late = |packet: &Packet, before: u32| {
+        let hit = packet.kind == Kind::Data && packet.seq == 30 && before == 0;
+        Fate { late_by: if hit { Span::from_us(60) } else { Span::ZERO }, ..PASS }
+    };
+    let least = |undo| {
+        let tcp = by_time(20, |config| config.undo = undo);
+        let world = World::new(&tcp, segments(1_000), late).with_cable(Rate::from_gbps(10)).run(10_000);
+        assert_eq!(world.retransmitted().len(), 1, "{:?}", world.retransmitted());
+        let told = world.sent(Kind::Ack).find(|sent| sent.packet.flags.has(PacketFlags::RETRANSMISSION));
+        let heard = told.unwrap().at + Span::from_us(20);
+        world.trace.iter().find(|step| step.at >= heard && step.sent_new).unwrap().cwnd
+    };
+    assert!(least(true) >= 2.0 * least(false) - 2.0, "{} {}", least(true), least(false));
+    assert!(least(true) >= 21.0);
+}
+
+#[test]
+fn a_window_is_not_given_back_for_a_loss() {
+    let window = |undo| {
+        let tcp = by_time(20, |config| config.undo = undo);
+        World::new(&tcp, segments(1_000), losing(&[30])).run(10_000).trace.last().unwrap().cwnd
+    };
+    assert!((window(true) - window(false)).abs() < f64::EPSILON);
+}
+
+/// A flow over a cable of 1 Gbit/s that nothing marks, drops or delays.
+fn over_cable(tcp: &Tcp) -> World<'_> {
+    World::new(tcp, segments(12_000), passes).with_cable(Rate::from_gbps(1)).run(200_000)
+}
+
+/// The most bytes of payload that wait at the sender's cable.
+fn most_waiting(change: impl FnOnce(&mut TcpConfig)) -> u64 {
+    let tcp = by_time(10, change);
+    let service = Rate::from_gbps(1).ps_per_byte().service(1_500);
+    let (mut free, mut most) = (Time::ZERO, 0);
+    for sent in over_cable(&tcp).sent(Kind::Data) {
+        free = free.max(sent.at) + service;
+        most = most.max(free.since(sent.at).as_ps() / service.as_ps());
+    }
+    most * 1_460
+}
+
+/// What 1 Gbit/s sends of payload in a millisecond.
+const MS_OF_CABLE: u64 = 125_000 * 1_460 / 1_500;
+
+#[test]
+fn a_small_queue_keeps_a_flow_out_of_its_own_hosts_queue() {
+    let small = |config: &mut TcpConfig| config.small_queue = Span::from_ms(1);
+    let near = |most: u64, expected: f64| {
+        let expected = expected * MS_OF_CABLE as f64;
+        assert!((most as f64 - expected).abs() < 0.06 * expected + 1_460.0, "{most}, not {expected}");
+    };
+    // Nothing else limits this flow, so without it the window goes on growing, and all of it waits at the host.
+    assert!(most_waiting(|_| {}) > 12_000 * 1_460 / 2);
+    // In slow start the rate counts twice, and the window may be twice of what is out: 4 ms.
+    near(most_waiting(small), 4.0);
+    // After it the window is what is out, and counts 1.2 times.
+    let avoiding = |config: &mut TcpConfig| config.initial_ssthresh = Some(10);
+    near(most_waiting(|config| (small(config), avoiding(config)).1), 1.2);
+    // What packets take beyond their payload counts as well.
+    let with_overhead = |config: &mut TcpConfig| config.small_queue_overhead = Bytes::new(1_460);
+    near(most_waiting(|config| (small(config), avoiding(config), with_overhead(config)).2), 0.6);
+    // And there is a limit to all.
+    let most = most_waiting(|config| (small(config), config.small_queue_most = Bytes::new(29_200)).1);
+    assert_eq!(most, 29_200 + 1_460, "one is let in when there is room, however large it is");
+}
+
+#[test]
+fn a_small_queue_costs_no_throughput_and_windows_do_not_grow_that_are_not_used() {
+    let tcp = by_time(10, |config| config.small_queue = Span::from_ms(1));
+    let world = over_cable(&tcp);
+    // The cable is never idle after the first round trips.
+    let all = Rate::from_gbps(1).ps_per_byte().service(1_500) * 12_000;
+    assert!(world.completed[0].since(Time::ZERO) < all + RTT * 4, "{}", world.completed[0].as_us());
+    let mut most = 0;
+    for step in &world.trace {
+        most = most.max(step.outstanding);
+        assert!(step.cwnd <= 2.0 * f64::from(most) + 1.0, "{} of {most}", step.cwnd);
+    }
+}
+
+#[test]
+fn segments_are_handed_over_in_bursts_of_what_the_card_takes() {
+    // 45 segments of 1,460 bytes are 65,700: of a window of 200 there are 4 such bursts. The 20 segments that are left wait for more, for an
+    // acknowledgement may come at any time.
+    let tcp = by_time(200, |config| config.segmentation_offload = Bytes::new(45 * 1_460));
+    let world = World::new(&tcp, segments(1_000), passes).run(100_000);
+    assert_eq!(new_data(&world).iter().filter(|sent| sent.0 == Time::ZERO).count(), 180);
+    assert_eq!(world.completed.len(), 1);
+}
+
+#[test]
+fn a_burst_waits_until_a_third_of_the_window_is_free() {
+    // With each acknowledgement of two segments a sender without offload sends three at once (slow start); one with offload waits.
+    let spread = |packet: &Packet, _: u32| Fate {
+        late_by: if packet.kind == Kind::Data {
+            Span::from_ns(500 * u64::from(packet.seq))
+        } else {
+            Span::ZERO
+        },
+        ..PASS
+    };
+    let bursts = |offload: u64| {
+        let tcp = by_time(30, |config| {
+            config.segmentation_offload = Bytes::new(offload);
+            config.initial_ssthresh = Some(30);
+        });
+        let world = World::new(&tcp, segments(300), spread).run(100_000);
+        let mut times: Vec<Time> = new_data(&world).iter().map(|sent| sent.0).collect();
+        times.dedup();
+        times.len()
+    };
+    // 270 segments beyond the first window, ten at a time or one at a time.
+    assert!(bursts(0) > 250, "{}", bursts(0));
+    assert!((26..=34).contains(&bursts(65_700)), "{}", bursts(65_700));
+}
+
+#[test]
+fn rules_that_need_losses_by_time_say_so() {
+    let refused = |change: &dyn Fn(&mut TcpConfig)| {
+        let mut config = TcpConfig::default();
+        change(&mut config);
+        config.build().unwrap_err().to_string()
+    };
+    for (key, message) in [
+        ("tail_loss_probe", refused(&|config| config.tail_loss_probe = true)),
+        ("prr", refused(&|config| config.prr = true)),
+        ("undo", refused(&|config| config.undo = true)),
+        ("segmentation_offload", refused(&|config| config.segmentation_offload = Bytes::new(65_536))),
+        ("small_queue", refused(&|config| config.small_queue = Span::from_ms(1))),
+    ] {
+        assert!(message.contains(key) && message.contains("unless rack is true"), "{message}");
+    }
+}
