@@ -175,6 +175,10 @@ pub trait SwitchBalancer: Sized {
     /// The optional calls that it wants.
     const HOOKS: SwitchHooks = SwitchHooks::NONE;
 
+    /// Whether it ever asks how long the queues of ports are: [`SwitchContext::drain_time`] and its neighbours. For one that does
+    /// not, ports with several classes need not say at once what they send.
+    const LOOKS_AT_QUEUES: bool = true;
+
     /// The scheme at one switch.
     fn new(params: &Self::Params, info: &SwitchInfo<'_>) -> Self;
 

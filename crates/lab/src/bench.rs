@@ -33,7 +33,7 @@ pub struct Bench {
     pub active_flows: u64,
     /// Packets that reached the far end of a link, each link counted.
     pub packet_hops: u64,
-    /// Events that the core handled.
+    /// Events that the core handled, but for those of ports with several classes.
     pub events: u64,
     /// CPU seconds of the event loop.
     pub cpu_s: f64,

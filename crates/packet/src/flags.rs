@@ -100,6 +100,12 @@ impl PacketFlags {
     pub const fn class(self) -> Class {
         Class::from_bits(self.0 >> Self::CLASS_SHIFT)
     }
+
+    /// The number of the flow's class, below four.
+    #[inline]
+    pub const fn class_bits(self) -> u8 {
+        (self.0 >> Self::CLASS_SHIFT) & 3
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,19 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Data,
+        Self::Ack,
+        Self::Syn,
+        Self::SynAck,
+        Self::Credit,
+        Self::CreditRequest,
+        Self::CreditStop,
+        Self::Control,
+        Self::Message,
+    ];
+
     /// Its name in tables.
     pub const fn name(self) -> &'static str {
         match self {

@@ -22,6 +22,14 @@ macro_rules! switch_schemes {
                 }
             }
 
+            /// As [`SwitchBalancer::LOOKS_AT_QUEUES`]; whatever is from outside may look.
+            pub const fn looks_at_queues(&self) -> bool {
+                match self {
+                    $(Self::$Switch(_) => switch::$switch_module::$Switch::LOOKS_AT_QUEUES,)*
+                    Self::External(_) => true,
+                }
+            }
+
             /// As [`SwitchBalancer::choose`]. Those that need many registers are calls, so that the others need not save them.
             #[inline]
             pub fn choose(

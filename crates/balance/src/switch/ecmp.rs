@@ -96,6 +96,8 @@ impl Parameters for Params {}
 impl SwitchBalancer for Ecmp {
     type Params = Params;
 
+    const LOOKS_AT_QUEUES: bool = false;
+
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         let own = || Stream::new(info.seed, Purpose::SwitchHash, u64::from(info.switch)).next_u64();
         match params.hash {

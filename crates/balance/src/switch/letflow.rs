@@ -53,6 +53,8 @@ pub struct LetFlow {
 impl SwitchBalancer for LetFlow {
     type Params = Params;
 
+    const LOOKS_AT_QUEUES: bool = false;
+
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         Self { flowlets: Flowlets::new(params.entries, Timer::new(params.gap), info), decisions: 0 }
     }

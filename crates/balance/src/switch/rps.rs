@@ -24,6 +24,8 @@ pub struct Rps;
 impl SwitchBalancer for Rps {
     type Params = Params;
 
+    const LOOKS_AT_QUEUES: bool = false;
+
     fn new(_: &Params, _: &SwitchInfo<'_>) -> Self {
         Self
     }

@@ -62,6 +62,8 @@ fn stretch(weights: &[u32], point: u64) -> usize {
 impl SwitchBalancer for Wcmp {
     type Params = Params;
 
+    const LOOKS_AT_QUEUES: bool = false;
+
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         Self { ecmp: Ecmp::new(&ecmp::Params { hash: params.hash }, info) }
     }

@@ -155,7 +155,8 @@ impl EventSet {
     }
 
     /// Adds the link with this number, whose head arrives at `entry.head_arrive`, which must not be in the past.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     pub fn push_link(&mut self, entry: &mut Link, link: u32) {
         let time = entry.head_arrive;
         let slot = time >> self.shift;
@@ -367,6 +368,36 @@ impl EventSet {
         self.occupied[index / 64] &= !(1 << (index % 64));
     }
 
+    /// Takes a link out again that is likely to be in the wheel: looks at what its slot holds.
+    pub fn take_back_link(&mut self, links: &mut [Link], link: u32) {
+        let index = (links[link as usize].head_arrive >> self.shift) as usize % SLOTS;
+        let follower = links[link as usize].wheel_next;
+        if self.slots[index] == link {
+            self.slots[index] = follower;
+            if follower == NONE {
+                self.clear_occupied(index);
+            }
+            return;
+        }
+        let mut before = self.slots[index];
+        while before != NONE {
+            let next = self.entry(links, before).1;
+            if next == link {
+                return self.chain(links, before, follower);
+            }
+            before = next;
+        }
+        self.remove_link(links, link);
+    }
+
+    /// Lets this follow a link, a timer or mail in its slot.
+    fn chain(&mut self, links: &mut [Link], number: u32, next: u32) {
+        match links.get_mut(number as usize) {
+            Some(link) => link.wheel_next = next,
+            None => self.near.chain(number, next),
+        }
+    }
+
     /// Takes a link out again, wherever it is. Slow: for faults.
     pub fn remove_link(&mut self, links: &mut [Link], link: u32) {
         let key = EventKey::new(EventKind::Arrival, self.number_of(link));
@@ -392,10 +423,7 @@ impl EventSet {
         self.slots[index] = NONE;
         for &member in members.iter().rev() {
             let next = std::mem::replace(&mut self.slots[index], member);
-            match links.get_mut(member as usize) {
-                Some(link) => link.wheel_next = next,
-                None => self.near.chain(member, next),
-            }
+            self.chain(links, member, next);
         }
         if members.is_empty() {
             self.clear_occupied(index);

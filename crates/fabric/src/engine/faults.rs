@@ -6,7 +6,7 @@ use weft_packet::{Kind, Packet};
 use weft_topology::Condition;
 use weft_units::Time;
 
-use super::link::Profile;
+use super::link::{PortKind, Profile};
 use super::mail::Beside;
 use super::network::Network;
 use super::pool::{NO_PACKET, PacketIndex};
@@ -58,7 +58,8 @@ impl Network<'_> {
         let (number, spec) = (self.site.number(link), self.site.spec(link));
         if let Some(special) = Special::of(number, spec, self.changes[index], run) {
             let state = &mut self.state.links[index];
-            (state.is_special, state.special) = (true, self.specials.len() as u32);
+            state.special = self.specials.len() as u32;
+            state.add_kind(PortKind::Special);
             self.specials.push(special);
         }
     }

@@ -98,6 +98,7 @@ impl<'a, T: Transports> Group<'a, T> {
 
     /// Lets schemes begin, and arms the first events.
     pub fn prepare(&mut self, plan: &Plan<'a, T>) {
+        self.network.find_late_ports(self.guests.is_some());
         self.network.start_schemes();
         if self.common.hooks.sending {
             for host in self.network.site.hosts() {
@@ -239,9 +240,25 @@ impl<'a, T: Transports> Group<'a, T> {
     /// A packet reached its host.
     #[inline]
     fn receive(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
-        if self.common.reads_more {
-            return self.read(plan, index);
+        if self.common.reads_some {
+            return self.receive_or_read(plan, index);
         }
+        self.take(plan, index);
+    }
+
+    #[inline(never)]
+    fn receive_or_read(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
+        if self.common.reads.has(self.network.pool[index].kind) {
+            self.read(plan, index);
+        } else {
+            self.take(plan, index);
+        }
+    }
+
+    /// A packet that reached its host comes to its transport.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn take(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
         let packet = self.network.consume(index);
         if at_host!(self, plan, packet.dst, |host, here| host.deliver(plan, &packet, here)) {
             self.flow_ended();
@@ -303,8 +320,12 @@ impl<'a, T: Transports> Group<'a, T> {
 
     #[cold]
     fn timer(&mut self, plan: &Plan<'a, T>, key: EventKey) {
-        self.timers += 1;
         let (kind, entity) = (key.kind(), key.entity());
+        if kind == EventKind::Port {
+            // Not counted: how many there are depends on who looks at ports, and on the parts of the fabric.
+            return self.network.wake_port(entity);
+        }
+        self.timers += 1;
         let flow = FlowId(entity);
         let ended = match kind {
             EventKind::Sender => {
@@ -342,12 +363,12 @@ impl<'a, T: Transports> Group<'a, T> {
                 self.guest_sends(plan, entity);
                 false
             }
-            EventKind::Port => {
-                self.network.wake_port(entity);
-                false
-            }
             // Whole runs see to these: see `Agenda`.
-            EventKind::Arrival | EventKind::Fault | EventKind::Reroute | EventKind::Sample => false,
+            EventKind::Arrival
+            | EventKind::Fault
+            | EventKind::Reroute
+            | EventKind::Sample
+            | EventKind::Port => false,
         };
         if ended {
             self.flow_ended();

@@ -39,13 +39,28 @@ pub struct Link {
     far_rack: u16,
     /// Where it stands: a [`crate::Tier`] as a number.
     pub tier: u8,
-    /// Whether its port is more than one queue that its profile describes: see [`super::special::Special`] and
-    /// [`super::scheduled_port::ScheduledPort`].
-    pub is_special: bool,
+    /// What kind of port feeds it.
+    pub port: PortKind,
     /// Which [`Profile`] it has.
     pub profile: u32,
     /// Which [`super::special::Special`] it has.
     pub special: u32,
+}
+
+/// What a link's port is beyond one queue that its profile describes. Of several kinds the last one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum PortKind {
+    /// No more than that.
+    Plain,
+    /// What it sends may leave this part: see [`super::post`].
+    Leaving,
+    /// It has rules of its own, or is captured: see [`super::special::Special`].
+    Special,
+    /// It has several classes: see [`super::scheduled_port::ScheduledPort`].
+    Scheduled,
+    /// The same, and packets wait there of which nobody needs to know at once when they are sent.
+    Waiting,
 }
 
 /// What a link leads to: what a packet that arrives there needs of a switch at once.
@@ -81,10 +96,15 @@ impl Link {
             far_first: far_end.first_link,
             far_rack: far_end.rack,
             tier,
-            is_special: false,
+            port: PortKind::Plain,
             profile,
             special: NO_SPECIAL,
         }
+    }
+
+    /// Its port is of this kind, too.
+    pub fn add_kind(&mut self, kind: PortKind) {
+        self.port = self.port.max(kind);
     }
 
     /// Where it leads.

@@ -16,7 +16,7 @@ use super::capture::Capture;
 use super::copies::Dropped;
 use super::event_set::{self, EventSet};
 use super::guests::Frame;
-use super::link::{FarEnd, Link, NO_SPECIAL, Profile, Profiles};
+use super::link::{FarEnd, Link, PortKind, Profile, Profiles};
 use super::observer::Observer;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::post::PostOffice;
@@ -77,6 +77,9 @@ pub struct PortStates {
     pub(super) scheduled: Vec<Option<Box<ScheduledPort>>>,
     /// Whether each link works, as its own switch sees it at once.
     pub(super) local_up: Vec<bool>,
+    /// Whether the scheme of any switch looks at queues, and whether it may find several classes there.
+    pub(super) are_looked_at: bool,
+    pub(super) has_classes_looked_at: bool,
 }
 
 /// Everything but the endpoints.
@@ -181,6 +184,9 @@ impl Network<'_> {
         if state.tail == index {
             state.head = NO_PACKET;
             state.tail = NO_PACKET;
+            if state.port == PortKind::Waiting {
+                self.send_late(link);
+            }
         } else {
             let next = self.pool[index].next;
             let behind = &self.pool[next];
@@ -292,16 +298,8 @@ impl Network<'_> {
     fn enqueue<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {
         let now = self.now.as_ps();
         let state = &mut self.state.links[link as usize];
-        if state.is_special {
-            let has_rules = state.special != NO_SPECIAL;
-            if self.is_scheduled(link) {
-                self.offer(link, index);
-            } else if has_rules || self.office.is_none() {
-                self.enqueue_special::<SHOWN>(link, index);
-            } else {
-                self.enqueue_leaving::<SHOWN>(link, index);
-            }
-            return;
+        if state.port != PortKind::Plain {
+            return self.enqueue_elsewhere::<SHOWN>(link, index);
         }
         let (packet, profile) = (&mut self.pool[index], &self.state.profiles[state.profile]);
         let taken = take(now, link, state, packet, profile, &mut self.drops, &mut self.counts);
@@ -327,7 +325,20 @@ impl Network<'_> {
         }
     }
 
-    /// The same for a port that is not one queue that its profile describes.
+    /// The same for a port that is more than one queue that its profile describes.
+    #[inline(never)]
+    fn enqueue_elsewhere<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {
+        let kind = self.state.links[link as usize].port;
+        if kind >= PortKind::Scheduled {
+            self.offer(link, index);
+        } else if kind == PortKind::Leaving {
+            self.enqueue_leaving::<SHOWN>(link, index);
+        } else {
+            self.enqueue_special::<SHOWN>(link, index);
+        }
+    }
+
+    /// The same for a port with one queue that has rules of its own, or is captured.
     #[inline(never)]
     fn enqueue_special<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {
         let now = self.now.as_ps();

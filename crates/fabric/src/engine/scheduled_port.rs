@@ -1,24 +1,24 @@
 //! A port with several classes: queues, each with its admission, and a scheduler.
 //!
-//! Which class sends next is not known before the transmitter is free, so a port that has something waiting needs one
-//! event more a packet. A class may be held back by a token bucket: so are the credits of a transport that has any. They
-//! go first once the bucket has enough for one, and all else takes the rest of the link.
+//! Which class sends next is not known before the transmitter is free, so what waits goes into service one by one
+//! (`service.rs`): at once, or late, where nobody looks. A class may be held back by a token bucket: so are the credits of a
+//! transport that has any. They go first once the bucket has enough for one, and all else takes the rest of the link.
 
-use weft_packet::{Kind, Packet};
+use weft_packet::Packet;
 use weft_topology::{ClassSpec, LinkSpec, Scheduling};
 use weft_transport::CreditPorts;
-use weft_units::Time;
+use weft_units::Span;
 
-use super::admission::{Admission, Found, Verdict};
+use super::admission::Admission;
 use super::departures::is_among;
-use super::event_set::{EventKey, EventKind, EventSet};
-use super::link::{Link, NO_SPECIAL, Profile};
-use super::network::{Network, PacketCounts, mark};
-use super::pool::{NO_PACKET, PacketIndex, Pool};
-use super::scheduler::{Rounds, Scheduler};
-use super::special::{Peaks, Special};
+use super::link::{NO_SPECIAL, PortKind, Profile};
+use super::network::Network;
+use super::post::STAYS;
+use super::scheduler::{Rounds, Scheduler, Tokens};
 
 mod class;
+mod offer;
+mod service;
 
 use class::{ClassQueue, Sorting, Waiting};
 
@@ -30,10 +30,16 @@ pub struct ScheduledPort {
     sorting: Sorting,
     /// When the transmitter is free, in ps.
     free_at: u64,
-    /// Whether nobody watches it, and what it sends arrives, in this part.
-    is_plain: bool,
+    /// When something that waits goes into service next, if nothing else comes, in ps; `u64::MAX` if nothing waits.
+    serves_at: u64,
     /// The earliest event that is pending for this port, in ps; `u64::MAX` if there is none.
     wakes_at: u64,
+    /// Whether nobody watches it, and what it sends arrives, in this part.
+    is_plain: bool,
+    /// Whether, with strict priority too, a packet may pass it by without waiting.
+    is_quick: bool,
+    /// Whether, moreover, it may say late what it sends: see `service.rs`.
+    is_late: bool,
     /// How long that takes to send, in ps, that waits and is not held back.
     drains_ps: u64,
     /// Bytes that wait, in all classes.
@@ -42,6 +48,23 @@ pub struct ScheduledPort {
     serving_bytes: u16,
     /// The most bytes that were queued since somebody last asked.
     peak_bytes: u64,
+    /// What was put on the link before its time, by a port that is late.
+    ahead: Ahead,
+}
+
+/// A packet of the first class that is on the link before it goes into service, and what was before.
+#[derive(Debug)]
+struct Ahead {
+    /// It is in service from the picosecond before this on. Until then it can be taken back.
+    is_off_at: u64,
+    waiting: Waiting,
+    tokens: Tokens,
+    free_at: u64,
+}
+
+impl Ahead {
+    const NONE: Self =
+        Self { is_off_at: 0, waiting: Waiting::NONE, tokens: Tokens { full_at: 0, part: 0 }, free_at: 0 };
 }
 
 impl ScheduledPort {
@@ -69,47 +92,76 @@ impl ScheduledPort {
         Self {
             classes,
             scheduler,
-            sorting: Sorting { has_credits: credits.is_some(), class_of },
+            sorting: Sorting::new(credits.is_some(), class_of),
             free_at: 0,
-            is_plain: false,
+            serves_at: u64::MAX,
             wakes_at: u64::MAX,
+            is_plain: false,
+            is_quick: false,
+            is_late: false,
             drains_ps: 0,
             waiting_bytes: 0,
             serving_bytes: 0,
             peak_bytes: 0,
+            ahead: Ahead::NONE,
         }
     }
 
-    /// Lets a packet wait in its class.
+    /// Sends a packet of this class and size that comes now at once, if that is how it is at a port that nobody watches: the port is
+    /// free, and what waits there is held back. False if it is not sent.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn push(&mut self, class: usize, waiting: Waiting, wire_bytes: u16, service_ps: u64) {
-        let queue = &mut self.classes[class];
-        queue.push(waiting, wire_bytes, service_ps);
-        if queue.bucket.is_none() {
-            self.drains_ps += service_ps;
+    fn passes(&mut self, class: usize, now: u64, (wire_bytes, service_ps): (u16, u64)) -> bool {
+        // As `is_free` has it, one by one: that is fewer instructions.
+        if self.free_at > now || self.serves_at <= now || !self.is_quick {
+            return false;
         }
-        self.waiting_bytes += u64::from(wire_bytes);
+        let Some(queue) = self.classes.get_mut(class) else { return false };
+        if !queue.takes_alone(service_ps) || !queue.lets_go(now, wire_bytes) {
+            return false;
+        }
+        self.begin_service(now, wire_bytes, service_ps);
+        self.serves_at = self.serves_at.max(self.free_at);
+        true
     }
 
-    /// Takes the first packet of a class, which must have one, into service.
+    /// Lets a packet wait in its class, and finds out whether that changes when the port sends next.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn take(&mut self, class: usize, profile: &Profile, now: u64, pool: &Pool) -> Option<Waiting> {
+    fn push(&mut self, class: usize, waiting: Waiting, now: u64) {
         let queue = &mut self.classes[class];
-        let taken = queue.first()?;
-        let wire_bytes = pool[taken.index].wire_bytes;
-        let service_ps = profile.service_ps(wire_bytes);
-        queue.pop(now, (wire_bytes, service_ps), pool);
+        queue.push(waiting);
+        let ready_at = queue.ready_at;
         if queue.bucket.is_none() {
-            self.drains_ps -= service_ps;
+            self.drains_ps += waiting.service_ps;
         }
-        if queue.ready_at == u64::MAX {
+        self.waiting_bytes += u64::from(waiting.wire_bytes);
+        self.serves_at = self.serves_at.min(ready_at.max(self.free_at).max(now));
+    }
+
+    /// Takes the first packet of a class into service.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn take(&mut self, class: usize, now: u64) -> Option<Waiting> {
+        let queue = &mut self.classes[class];
+        let taken = queue.pop(now)?;
+        if queue.bucket.is_none() {
+            self.drains_ps -= taken.service_ps;
+        }
+        if !self.scheduler.is_strict() && queue.ready_at == u64::MAX {
             self.scheduler.emptied(class);
         }
-        self.waiting_bytes -= u64::from(wire_bytes);
-        self.begin_service(now, wire_bytes, service_ps);
+        self.waiting_bytes -= u64::from(taken.wire_bytes);
+        self.begin_service(now, taken.wire_bytes, taken.service_ps);
         Some(taken)
+    }
+
+    /// Takes into service what goes next, if any may go now.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn take_next(&mut self, now: u64, overhead_bytes: u64) -> Option<Waiting> {
+        let class = self.next_class(now, overhead_bytes)?;
+        self.take(class, now)
     }
 
     /// A packet goes into service.
@@ -120,30 +172,29 @@ impl ScheduledPort {
     }
 
     /// The class that sends next, if any may send now.
-    #[inline]
-    fn next_class(&mut self, now: u64, pool: &Pool, overhead_bytes: u64) -> Option<usize> {
-        let classes = &self.classes;
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn next_class(&mut self, now: u64, overhead_bytes: u64) -> Option<usize> {
         if self.scheduler.is_strict() {
-            return classes.iter().position(|queue| queue.ready_at <= now);
+            return self.classes.iter().position(|queue| queue.ready_at <= now);
         }
+        self.next_turn(now, overhead_bytes)
+    }
+
+    #[inline(never)]
+    fn next_turn(&mut self, now: u64, overhead_bytes: u64) -> Option<usize> {
+        let classes = &self.classes;
         self.scheduler.next(classes.len(), |class| {
             let first = classes[class].first().filter(|_| classes[class].ready_at <= now)?;
-            Some(u64::from(pool[first.index].wire_bytes) + overhead_bytes)
+            Some(u64::from(first.wire_bytes) + overhead_bytes)
         })
     }
 
-    /// Whether a packet that comes now to the free port may go into service without waiting, ahead of all that waits: that is
-    /// held back, since nothing else waits at a free port.
+    /// Whether a packet that comes now finds the transmitter free, and nothing that is to be sent now. What became free at this very
+    /// instant, and is to be sent, comes first: its event is the last of the instant.
     #[inline]
-    fn sends_at_once(&self, class: usize, wire_bytes: u16, now: u64) -> bool {
-        let queue = &self.classes[class];
-        queue.len() == 0 && self.scheduler.is_strict() && queue.may_leave_at(wire_bytes) <= now
-    }
-
-    /// Whether nothing is queued, in any class, nothing in service, and no turns to be kept.
-    #[inline]
-    const fn is_idle(&self, now: u64) -> bool {
-        self.waiting_bytes == 0 && self.free_at <= now && self.scheduler.is_strict()
+    const fn is_free(&self, now: u64) -> bool {
+        self.free_at <= now && self.serves_at > now
     }
 
     /// The next moment when this port may send something that waits, in ps, or `u64::MAX`.
@@ -196,6 +247,13 @@ impl Network<'_> {
     pub fn open_credit_ports(&mut self, rules: &CreditPorts) {
         self.has_credits = true;
         self.open_ports(Some(rules));
+        // A credit may be on a link before it has its tokens.
+        let longest = |profile: &Profile| {
+            let tokens_ps = profile.service_ps(rules.credit_bytes) + profile.service_ps(rules.frame_bytes);
+            profile.transit(self.max_wire_bytes) + Span::from_ps(tokens_ps)
+        };
+        let horizon = self.state.profiles.iter().map(longest).max();
+        self.events.cover(horizon.unwrap_or_default());
     }
 
     /// Gives ports their classes, if they have several. Before the first packet.
@@ -212,17 +270,28 @@ impl Network<'_> {
             has_several.then(|| Box::new(ScheduledPort::new(spec, credits, largest, run)))
         };
         self.state.scheduled = self.site.specs().zip(0u32..).map(port).collect();
+        self.state.has_classes_looked_at = self.state.are_looked_at;
         for (link, port) in self.state.links.iter_mut().zip(&self.state.scheduled) {
-            link.is_special |= port.is_some();
+            if port.is_some() {
+                link.add_kind(PortKind::Scheduled);
+            }
         }
     }
 
-    /// Finds the ports that nobody watches. Before the first packet, when all are known that do.
-    pub(super) fn find_plain_ports(&mut self) {
-        for (link, port) in self.state.links.iter().zip(&mut self.state.scheduled) {
+    /// Finds the ports that nobody watches. Before the first packet, when all are known that do. `guests` tells that hosts are not
+    /// simulated here.
+    pub(super) fn find_late_ports(&mut self, guests: bool) {
+        let latest = self.office.as_ref().map(|office| &office.latest);
+        let stays = |link: usize| latest.is_none_or(|latest| latest[link] == STAYS);
+        let first_port = self.site.hosts().len();
+        for (at, (link, port)) in self.state.links.iter().zip(&mut self.state.scheduled).enumerate() {
             if let Some(port) = port {
                 let is_watched = link.special != NO_SPECIAL || is_among(link.tier, self.seen);
-                port.is_plain = !is_watched && self.office.is_none();
+                port.is_plain = !is_watched && stays(at);
+                port.is_quick = port.is_plain && port.scheduler.is_strict();
+                // What guests send at an instant comes behind what ports send then, which a port that is late does not know.
+                let is_looked_at = if at < first_port { guests } else { self.state.are_looked_at };
+                port.is_late = port.is_quick && !is_looked_at;
             }
         }
     }
@@ -237,170 +306,11 @@ impl Network<'_> {
         self.state.scheduled.get(link as usize).is_some_and(Option::is_some)
     }
 
-    /// A packet comes to a port: into service, into the queue of its class, or dropped.
-    #[inline(never)]
-    pub(super) fn offer(&mut self, link: u32, index: PacketIndex) {
-        let (now, at) = (self.now.as_ps(), link as usize);
-        let state = &mut self.state.links[at];
-        let profile = &self.state.profiles[state.profile];
-        let (Some(port), packet) = (self.state.scheduled[at].as_deref_mut(), &mut self.pool[index]) else {
-            return;
-        };
-        let is_plain = port.is_plain;
-        let (class, wire_bytes) = (port.sorting.class_of(packet), packet.wire_bytes);
-        let (rest_ps, service) = (port.rest_ps(now), profile.service_ps(wire_bytes));
-        let is_idle = is_plain && port.is_idle(now);
-        let queue = &mut port.classes[class];
-        // What comes to an idle port goes at once, unless it needs tokens that are not there.
-        if is_idle && queue.passes_idle(wire_bytes, service, now) {
-            queue.spend(now, wire_bytes);
-            port.begin_service(now, wire_bytes, service);
-            state.busy_until = port.free_at;
-            let arrive = port.free_at + profile.delay_ps;
-            count(state, packet, &mut self.counts);
-            return put_behind(state, &mut self.pool, &mut self.events, (link, index, arrive));
-        }
-        let waiting = queue.len() as u32;
-        let backlog_ps = rest_ps + queue.waiting_ps;
-        let found = Found { backlog_ps, packets: waiting + u32::from(rest_ps > 0), waiting };
-        let is_up = is_plain || self.specials.get(state.special as usize).is_none_or(Special::is_up);
-        let judge = |admission: &mut Admission| {
-            admission.judge(packet, service, found, || profile.bytes_in(backlog_ps))
-        };
-        match if is_up { judge(&mut queue.admission) } else { Verdict::Drop } {
-            Verdict::Drop => return self.refuse(link, index),
-            Verdict::Mark => mark(packet, &mut self.drops[at]),
-            Verdict::Take => {}
-        }
-        count(state, packet, &mut self.counts);
-        if !is_plain && self.peaks == Peaks::Kept {
-            let bytes = port.backlog_bytes(now, profile) + u64::from(wire_bytes);
-            port.peak_bytes = port.peak_bytes.max(bytes);
-        }
-        let entering = Waiting { index, found_ps: backlog_ps };
-        // What became free at this very instant is served by the event that is pending for it.
-        let is_free = port.free_at <= now && port.wakes_at != now;
-        if is_free && port.sends_at_once(class, wire_bytes, now) {
-            port.classes[class].spend(now, wire_bytes);
-            port.begin_service(now, wire_bytes, service);
-            if !is_plain {
-                let sent_before = state.bytes - port.waiting_bytes - u64::from(wire_bytes);
-                return self.send_off_watched(link, entering, sent_before, true);
-            }
-            let arrive = port.free_at + profile.delay_ps;
-            put_behind(state, &mut self.pool, &mut self.events, (link, index, arrive));
-            return settle(state, port, &mut self.events, (link, now));
-        }
-        packet.arrive = self.now;
-        port.push(class, entering, wire_bytes, service);
-        // With strict priority it is held back, as all that waits at a free port; where classes take turns, it may be its turn.
-        if !is_free || port.scheduler.is_strict() {
-            settle(state, port, &mut self.events, (link, now));
-            if !is_plain {
-                self.trace_offered(link, index);
-            }
-        } else {
-            self.trace_offered(link, index);
-            self.serve_by_turns(link);
-        }
-    }
-
-    /// The event of a port is due.
-    #[inline(never)]
-    pub fn wake_port(&mut self, link: u32) {
-        let (now, at) = (self.now.as_ps(), link as usize);
-        let Some(port) = self.state.scheduled[at].as_deref_mut() else { return };
-        if port.wakes_at != now {
-            return;
-        }
-        port.wakes_at = u64::MAX;
-        if port.free_at > now {
-            settle(&mut self.state.links[at], port, &mut self.events, (link, now));
-        } else {
-            self.serve(link);
-        }
-    }
-
-    #[inline(never)]
-    fn serve_by_turns(&mut self, link: u32) {
-        self.serve(link);
-    }
-
-    /// The transmitter is free: sends what may go next, if anything.
-    #[inline(always)]
-    #[allow(clippy::inline_always)]
-    fn serve(&mut self, link: u32) {
-        let (now, at) = (self.now.as_ps(), link as usize);
-        let state = &mut self.state.links[at];
-        let profile = &self.state.profiles[state.profile];
-        let Some(port) = self.state.scheduled[at].as_deref_mut() else { return };
-        let sent_before = state.bytes - port.waiting_bytes;
-        let next = port.next_class(now, &self.pool, u64::from(self.topology.overhead_bytes));
-        let Some(taken) = next.and_then(|class| port.take(class, profile, now, &self.pool)) else {
-            return settle(state, port, &mut self.events, (link, now));
-        };
-        let packet = &mut self.pool[taken.index];
-        if packet.kind == Kind::Data {
-            packet.add_wait_ps(state.tier as usize, now - packet.arrive.as_ps());
-        }
-        if !port.is_plain {
-            return self.send_off_watched(link, taken, sent_before, false);
-        }
-        let arrive = port.free_at + profile.delay_ps;
-        put_behind(state, &mut self.pool, &mut self.events, (link, taken.index, arrive));
-        settle(state, port, &mut self.events, (link, now));
-    }
-
-    /// A packet went into service, where somebody wants to see that, the wire may lose it, or lead to another part. `comes` tells
-    /// that it came to the port just now.
-    #[inline(never)]
-    fn send_off_watched(&mut self, link: u32, taken: Waiting, sent_before: u64, comes: bool) {
-        let (index, at) = (taken.index, link as usize);
-        if comes {
-            self.trace_offered(link, index);
-        }
-        if self.sees(self.state.links[at].tier) {
-            self.tell_of_service(link, index, sent_before, taken.found_ps);
-        }
-        let state = &self.state.links[at];
-        let free_at = self.state.scheduled[at].as_deref().map_or(0, |port| port.free_at);
-        let arrive = free_at + self.state.profiles[state.profile].delay_ps;
-        let special = self.specials.get_mut(state.special as usize);
-        if special.is_some_and(|special| special.vanishes(&self.pool[index])) {
-            self.drop_at(link, index);
-        } else {
-            self.put_on_wire(link, index, arrive);
-        }
-        self.settle_port(link);
-    }
-
-    /// A packet goes behind those that are on the wire.
-    pub(super) fn put_on_wire(&mut self, link: u32, index: PacketIndex, arrive: u64) {
-        if let Ok(arrive) = self.post(link, index, arrive) {
-            self.put_on_list(link, index, arrive);
-        }
-    }
-
-    /// The same for one that stays in this part.
-    #[inline]
-    pub(super) fn put_on_list(&mut self, link: u32, index: PacketIndex, arrive: u64) {
-        let state = &mut self.state.links[link as usize];
-        put_behind(state, &mut self.pool, &mut self.events, (link, index, arrive));
-    }
-
-    /// See [`settle`].
-    fn settle_port(&mut self, link: u32) {
-        let (now, at) = (self.now.as_ps(), link as usize);
-        if let Some(port) = self.state.scheduled[at].as_deref_mut() {
-            settle(&mut self.state.links[at], port, &mut self.events, (link, now));
-        }
-    }
-
     /// The link changed its rate or delay: what waits follows the new ones.
     pub(super) fn requeue(&mut self, link: u32) {
         let profile = &self.state.profiles[self.state.links[link as usize].profile];
         let Some(port) = self.state.scheduled[link as usize].as_deref_mut() else { return };
-        port.classes.iter_mut().for_each(|queue| queue.follow(profile, &self.pool));
+        port.classes.iter_mut().for_each(|queue| queue.follow(profile));
         port.drains_ps = port.classes.iter().map(ClassQueue::drains_ps).sum();
         self.settle_port(link);
     }
@@ -414,64 +324,14 @@ impl Network<'_> {
         let mut lost = Vec::new();
         for (class, queue) in port.classes.iter_mut().enumerate() {
             lost.extend(queue.clear());
-            queue.follow(profile, &self.pool);
+            queue.follow(profile);
             port.scheduler.emptied(class);
         }
         (port.waiting_bytes, port.serving_bytes, port.free_at) = (0, 0, self.now.as_ps());
-        port.drains_ps = 0;
+        (port.drains_ps, port.serves_at) = (0, u64::MAX);
         for waiting in lost {
             self.drop_at(link, waiting.index);
         }
-    }
-}
-
-/// Counts a packet that a port took.
-#[inline(always)]
-#[allow(clippy::inline_always)]
-fn count(state: &mut Link, packet: &Packet, counts: &mut PacketCounts) {
-    state.bytes += u64::from(packet.wire_bytes);
-    state.packets += 1;
-    if packet.kind.is_of_scheme() {
-        counts.control_bytes += u64::from(packet.wire_bytes);
-    }
-}
-
-/// A packet goes behind those that are on a link's wire, to arrive at this time or, behind another one, later.
-#[inline(always)]
-#[allow(clippy::inline_always)]
-fn put_behind(
-    state: &mut Link,
-    pool: &mut Pool,
-    events: &mut EventSet,
-    (link, index, arrive): (u32, PacketIndex, u64),
-) {
-    let tail = std::mem::replace(&mut state.tail, index);
-    if tail == NO_PACKET {
-        pool[index].arrive = Time::from_ps(arrive);
-        (state.head, state.head_arrive) = (index, arrive);
-        events.push_link(state, link);
-    } else {
-        // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
-        let ahead = &mut pool[tail];
-        ahead.next = index;
-        let arrive = arrive.max(ahead.arrive.as_ps());
-        pool[index].arrive = Time::from_ps(arrive);
-    }
-}
-
-/// Brings up to date what others read of a port, and makes sure that it wakes when it may send again.
-#[inline(always)]
-#[allow(clippy::inline_always)]
-fn settle(state: &mut Link, port: &mut ScheduledPort, events: &mut EventSet, (link, now): (u32, u64)) {
-    // Credits that cut in later delay the data behind them: nobody can know that yet.
-    state.busy_until = port.free_at.max(now) + port.drains_ps;
-    if port.waiting_bytes == 0 {
-        return;
-    }
-    let next = port.next_service().max(now);
-    if next < port.wakes_at {
-        port.wakes_at = next;
-        events.push_timer(Time::from_ps(next), EventKey::new(EventKind::Port, link));
     }
 }
 

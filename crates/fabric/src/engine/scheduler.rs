@@ -117,17 +117,29 @@ pub struct TokenBucket {
     /// See [`Self::offsets`]: those of a credit of the usual size, if no part of one is to fill.
     ahead_ps: u64,
     behind_ps: u64,
-    /// It is full again at this time, in ps, ...
-    full_at: u64,
+    tokens: Tokens,
+}
+
+/// What a bucket has, as the time at which it is full again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tokens {
+    /// This, in ps, ...
+    pub full_at: u64,
     /// ... and the time that tokens for so many bytes take to fill; fewer than a credit has.
-    part: u32,
+    pub part: u32,
 }
 
 impl TokenBucket {
     /// A full one.
     pub fn new(rules: CreditPorts, profile: &Profile) -> Self {
-        let mut bucket =
-            Self { rules, pair_ps: 0, byte_ps: 0, ahead_ps: 0, behind_ps: 0, full_at: 0, part: 0 };
+        let mut bucket = Self {
+            rules,
+            pair_ps: 0,
+            byte_ps: 0,
+            ahead_ps: 0,
+            behind_ps: 0,
+            tokens: Tokens { full_at: 0, part: 0 },
+        };
         bucket.follow(profile);
         bucket
     }
@@ -140,13 +152,20 @@ impl TokenBucket {
         (self.ahead_ps, self.behind_ps) = self.offsets(0, credit_bytes);
     }
 
-    /// When it has enough for a packet of `wire_bytes`, in ps.
+    /// Whether that is a credit of the usual size, and no part of one is to fill: then nothing is divided.
     #[inline]
+    const fn is_usual(&self, wire_bytes: u16) -> bool {
+        self.tokens.part == 0 && wire_bytes == self.rules.credit_bytes
+    }
+
+    /// When it has enough for a packet of `wire_bytes`, in ps.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     pub fn ready_at(&self, wire_bytes: u16) -> u64 {
-        if self.part == 0 && wire_bytes == self.rules.credit_bytes {
-            return self.full_at.saturating_add(self.behind_ps).saturating_sub(self.ahead_ps);
+        if self.is_usual(wire_bytes) {
+            return (self.tokens.full_at + self.behind_ps).saturating_sub(self.ahead_ps);
         }
-        self.filled_at((self.full_at, self.part), wire_bytes)
+        self.filled_at(self.tokens, wire_bytes)
     }
 
     /// When it would have enough for a packet of `wire_bytes` that comes `now`, in ps: behind packets of `before` bytes that
@@ -155,11 +174,11 @@ impl TokenBucket {
         self.filled_at(self.fills_until(now, before), wire_bytes)
     }
 
-    /// When it has enough for a packet of `wire_bytes`, in ps, if it is full again at this time and part of a credit.
+    /// When it has enough for a packet of `wire_bytes`, in ps, if this is what it has.
     #[inline(never)]
-    fn filled_at(&self, (full_at, full_part): (u64, u32), wire_bytes: u16) -> u64 {
-        let (ahead_ps, behind_ps) = self.offsets(full_part, wire_bytes);
-        full_at.saturating_add(behind_ps).saturating_sub(ahead_ps)
+    fn filled_at(&self, tokens: Tokens, wire_bytes: u16) -> u64 {
+        let (ahead_ps, behind_ps) = self.offsets(tokens.part, wire_bytes);
+        tokens.full_at.saturating_add(behind_ps).saturating_sub(ahead_ps)
     }
 
     /// How long before it is full again, but for part of a credit, it has enough for a packet of `wire_bytes`, and how long after
@@ -185,31 +204,68 @@ impl TokenBucket {
         (self.pair_ps * u64::from(part)).div_ceil(credit * self.byte_ps) * self.byte_ps
     }
 
-    /// A packet of `wire_bytes` leaves at `now`.
-    #[inline]
-    pub fn take(&mut self, now: u64, wire_bytes: u16) {
-        (self.full_at, self.part) = self.fills_until(now, wire_bytes.into());
+    /// Whether it has enough for a packet of `wire_bytes`, which then leaves now.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn take_if_ready(&mut self, now: u64, wire_bytes: u16) -> bool {
+        if !self.is_usual(wire_bytes) {
+            return self.take_part_if_ready(now, wire_bytes);
+        }
+        let is_ready = self.tokens.full_at + self.behind_ps <= now + self.ahead_ps;
+        if is_ready {
+            self.tokens.full_at = self.tokens.full_at.max(now) + self.pair_ps;
+        }
+        is_ready
     }
 
-    /// When it is full again if packets of so many bytes leave `now`: a time in ps, and part of a credit.
-    #[inline]
-    fn fills_until(&self, now: u64, bytes: u64) -> (u64, u32) {
-        let (full_at, part) = if self.is_full(now) { (now, 0) } else { (self.full_at, self.part) };
-        let (credit, part) = (u64::from(self.rules.credit_bytes), u64::from(part) + bytes);
-        if part == credit {
-            return (full_at.saturating_add(self.pair_ps), 0);
+    #[inline(never)]
+    fn take_part_if_ready(&mut self, now: u64, wire_bytes: u16) -> bool {
+        let is_ready = self.ready_at(wire_bytes) <= now;
+        if is_ready {
+            self.take(now, wire_bytes);
         }
+        is_ready
+    }
+
+    /// A packet of `wire_bytes` leaves at `now`.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn take(&mut self, now: u64, wire_bytes: u16) {
+        if self.is_usual(wire_bytes) {
+            self.tokens.full_at = self.tokens.full_at.max(now) + self.pair_ps;
+        } else {
+            self.tokens = self.fills_until(now, wire_bytes.into());
+        }
+    }
+
+    /// What it has.
+    pub const fn tokens(&self) -> Tokens {
+        self.tokens
+    }
+
+    /// It has this again.
+    pub const fn set_tokens(&mut self, tokens: Tokens) {
+        self.tokens = tokens;
+    }
+
+    /// What it has when packets of so many bytes leave `now`.
+    #[inline(never)]
+    fn fills_until(&self, now: u64, bytes: u64) -> Tokens {
+        let Tokens { full_at, part } =
+            if self.is_full(now) { Tokens { full_at: now, part: 0 } } else { self.tokens };
+        let (credit, part) = (u64::from(self.rules.credit_bytes), u64::from(part) + bytes);
         let whole = self.pair_ps.saturating_mul(part / credit);
-        (full_at.saturating_add(whole), (part % credit) as u32)
+        Tokens { full_at: full_at.saturating_add(whole), part: (part % credit) as u32 }
     }
 
     /// Whether the part is full, too, that takes its share of `pair_ps` to fill from `full_at` on. That is less than the whole: so
     /// no product is larger than a credit's bytes times `pair_ps`.
     #[inline]
     fn is_full(&self, now: u64) -> bool {
-        let needed = || self.pair_ps * u64::from(self.part);
-        now.checked_sub(self.full_at).is_some_and(|since| {
-            self.part == 0 || since >= self.pair_ps || since * u64::from(self.rules.credit_bytes) >= needed()
+        let Tokens { full_at, part } = self.tokens;
+        let needed = || self.pair_ps * u64::from(part);
+        now.checked_sub(full_at).is_some_and(|since| {
+            part == 0 || since >= self.pair_ps || since * u64::from(self.rules.credit_bytes) >= needed()
         })
     }
 }

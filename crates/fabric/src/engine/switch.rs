@@ -113,6 +113,7 @@ impl<const CLASSES: bool> SwitchContext for SwitchView<'_, CLASSES> {
 
     #[inline]
     fn drain_time(&self, port: PortId) -> Span {
+        debug_assert!(self.state.are_looked_at, "a scheme that looks at queues says so");
         Span::from_ps(self.link(port).backlog_ps(self.now.as_ps()))
     }
 
@@ -123,6 +124,7 @@ impl<const CLASSES: bool> SwitchContext for SwitchView<'_, CLASSES> {
 
     #[inline]
     fn drain_time_for(&self, port: PortId, packet: &Packet) -> Span {
+        debug_assert!(self.state.are_looked_at, "a scheme that looks at queues says so");
         match self.scheduled(port) {
             Some(scheduled) => {
                 Span::from_ps(scheduled.wait_of_ps(packet, self.now.as_ps(), self.profile(port)))
@@ -133,6 +135,7 @@ impl<const CLASSES: bool> SwitchContext for SwitchView<'_, CLASSES> {
 
     #[inline]
     fn backlog_bytes_for(&self, port: PortId, packet: &Packet) -> u64 {
+        debug_assert!(self.state.are_looked_at, "a scheme that looks at queues says so");
         match self.scheduled(port) {
             Some(scheduled) => self.profile(port).bytes_in(scheduled.ahead_of_ps(packet, self.now.as_ps())),
             None => self.backlog_bytes(port),
@@ -205,7 +208,6 @@ impl Network<'_> {
 
     /// Lets every scheme begin.
     pub fn start_schemes(&mut self) {
-        self.find_plain_ports();
         for switch in 0..self.schemes.len() {
             let first = self.ports(switch).start;
             call_scheme!(self, switch, first, |scheme, view, _pool| scheme.start(view));
@@ -222,7 +224,7 @@ impl Network<'_> {
         let prescribed = self.pool[index].route.next_hop(ports.len());
         let choice = if let Some(choice) = prescribed {
             choice
-        } else if self.state.scheduled.is_empty() {
+        } else if !self.state.has_classes_looked_at {
             let hops = NextHops { ports, weights, rack };
             call_scheme!(self, switch, first, false, |scheme, view, pool| scheme.choose(
                 view,

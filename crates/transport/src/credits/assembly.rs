@@ -43,9 +43,9 @@ impl Assembly {
     }
 
     /// Whether a segment is missing that others have overtaken, and has been for `patience` or longer.
-    pub fn has_hole(&self, now: Time, patience: Span) -> bool {
+    pub fn has_hole(&self, now: Time, patience: impl FnOnce() -> Span) -> bool {
         let has = self.beyond.as_ref().is_some_and(|beyond| beyond.len() > 0);
-        has && now.since(self.hole_since) >= patience
+        has && now.since(self.hole_since) >= patience()
     }
 
     /// Takes a segment in.

@@ -59,7 +59,7 @@ impl Receiver {
         }
         self.pacer.update(&protocol.terms, 1, out);
         // Data follows its credits' one path: nothing overtakes it, and what is missing is lost.
-        let has_hole = self.assembly.has_hole(out.now(), Span::ZERO);
+        let has_hole = self.assembly.has_hole(out.now(), || Span::ZERO);
         let next = self.pacer.send(&protocol.terms, (self.assembly.expected, has_hole), out);
         out.wake_at(next);
     }

@@ -13,16 +13,8 @@ use crate::{Arrived, Delivery, FlowSize, Outbox, Ports, ReceiverStats};
 #[derive(Debug, Clone)]
 struct Subflow {
     pacer: Pacer,
-    /// When its next credit goes; [`Time::NEVER`] if it is not in use.
-    next_at: Time,
     /// Whether data answered a credit of the last probing.
     answered: bool,
-}
-
-impl Subflow {
-    const fn is_used(&self) -> bool {
-        self.next_at.as_ps() != Time::NEVER.as_ps()
-    }
 }
 
 /// A credit stop that is not answered yet, since segments may still be under way.
@@ -39,6 +31,13 @@ pub struct Receiver {
     assembly: Assembly,
     /// One a port that the request named; none before it came.
     subflows: Vec<Subflow>,
+    /// When the next credit of each goes; [`Time::NEVER`] if it is not in use. Close together, for the first is looked for with each
+    /// credit.
+    next_at: Vec<Time>,
+    /// The port that was the first when it was last looked for: it still is, if it is in use.
+    first: usize,
+    /// How many are in use.
+    used: u32,
     /// Whether the sender wants credits.
     crediting: bool,
     /// Since when all paths are tried out, if they are.
@@ -55,6 +54,9 @@ impl Receiver {
         Self {
             assembly: Assembly::new(size),
             subflows: Vec::new(),
+            next_at: Vec::new(),
+            first: 0,
+            used: 0,
             crediting: false,
             probing: None,
             stop: None,
@@ -88,8 +90,9 @@ impl Receiver {
 
     fn on_request(&mut self, protocol: &MaxPass, out: &mut impl Ports) {
         if self.subflows.is_empty() {
-            let new = Subflow { pacer: Pacer::new(&protocol.terms), next_at: Time::NEVER, answered: false };
+            let new = Subflow { pacer: Pacer::new(&protocol.terms), answered: false };
             self.subflows = vec![new; usize::from(out.ports())];
+            self.next_at = vec![Time::NEVER; self.subflows.len()];
         }
         self.crediting = true;
         self.stop = None;
@@ -103,33 +106,49 @@ impl Receiver {
         let rate = protocol.terms.initial_rate / paths as f64;
         // One path after the other, so that no credit waits for another at the receiver's own port.
         let apart = (least_gap_bytes(&protocol.terms) as f64 / protocol.terms.initial_rate) as u64;
-        for (number, subflow) in (0u64..).zip(&mut self.subflows) {
+        for ((number, subflow), next_at) in (0u64..).zip(&mut self.subflows).zip(&mut self.next_at) {
             subflow.pacer.begin(&protocol.terms, rate, now);
             subflow.answered = false;
-            subflow.next_at = now.saturating_add(ticks(apart * number, out));
+            *next_at = now.saturating_add(ticks(apart * number, out));
         }
+        (self.used, self.first) = (paths as u32, 0);
         self.probing = (paths > protocol.keep).then_some(now);
     }
 
     /// Sends what credits are due, and sees to it that the next one follows.
     fn send_credits(&mut self, protocol: &MaxPass, out: &mut impl Ports) {
-        let used = self.subflows.iter().filter(|subflow| subflow.is_used()).count() as u32;
-        for port in 0..self.subflows.len() {
-            if self.subflows[port].next_at > out.now() {
-                continue;
+        let now = out.now();
+        loop {
+            if self.next_at.get(self.first).is_none_or(|&next_at| next_at > now) {
+                let next_at = self.find_first();
+                if next_at > now {
+                    return self.wake_at(next_at, out);
+                }
             }
+            let port = self.first;
             if self.probing.is_none() {
-                self.subflows[port].pacer.update(&protocol.terms, used, out);
+                self.subflows[port].pacer.update(&protocol.terms, self.used, out);
                 // MaxPass Alg. 2 lines 15 to 17.
-                if self.subflows.len() > protocol.keep && self.is_congested(protocol, port, out.now()) {
+                if self.subflows.len() > protocol.keep && self.is_congested(protocol, port, now) {
                     self.reselections += 1;
                     self.use_all(protocol, out);
-                    return self.send_credits(protocol, out);
+                    continue;
                 }
             }
             self.send_credit(protocol, port, out);
         }
-        self.arm(out);
+    }
+
+    /// When the next credit goes. By which port, is noted: of several at one instant, the first.
+    fn find_first(&mut self) -> Time {
+        let mut first = (Time::NEVER, 0);
+        for (port, &next_at) in self.next_at.iter().enumerate() {
+            if next_at < first.0 {
+                first = (next_at, port);
+            }
+        }
+        self.first = first.1;
+        first.0
     }
 
     /// Whether a path lost too many credits t times in a row (MaxPass Alg. 2 line 15), or all of t round trips.
@@ -139,16 +158,22 @@ impl Receiver {
     }
 
     fn send_credit(&mut self, protocol: &MaxPass, port: usize, out: &mut impl Ports) {
-        let has_hole = self.assembly.has_hole(out.now(), self.patience());
+        let has_hole = self.assembly.has_hole(out.now(), || self.patience());
         let acknowledges = (self.assembly.expected, has_hole);
         let subflow = &mut self.subflows[port];
-        subflow.next_at = subflow.pacer.send(&protocol.terms, acknowledges, &mut out.by(port as u8));
+        let next_at = subflow.pacer.send(&protocol.terms, acknowledges, &mut out.by(port as u8));
+        self.next_at[port] = next_at;
     }
 
-    fn arm(&self, out: &mut impl Ports) {
-        let credit = self.subflows.iter().map(|subflow| subflow.next_at).min();
+    fn arm(&mut self, out: &mut impl Ports) {
+        let next_at = self.find_first();
+        self.wake_at(next_at, out);
+    }
+
+    /// Wakes for the next credit, or to answer a credit stop.
+    fn wake_at(&self, next_credit_at: Time, out: &mut impl Ports) {
         let answer = self.stop.map_or(Time::NEVER, |stop| stop.answer_at);
-        out.wake_at(credit.unwrap_or(Time::NEVER).min(answer));
+        out.wake_at(next_credit_at.min(answer));
     }
 
     /// For how long a segment may be late on one path while others arrive: no path is behind by more than its round trip.
@@ -181,8 +206,9 @@ impl Receiver {
 
     /// Takes a path out of use, unless it is the last one.
     fn stop_subflow(&mut self, port: usize) {
-        if self.subflows.iter().filter(|subflow| subflow.is_used()).count() > 1 {
-            self.subflows[port].next_at = Time::NEVER;
+        if self.used > 1 && self.next_at[port] != Time::NEVER {
+            self.used -= 1;
+            self.next_at[port] = Time::NEVER;
         }
     }
 
@@ -191,7 +217,8 @@ impl Receiver {
     fn choose(&mut self, protocol: &MaxPass, since: Time, out: &mut impl Ports) {
         let now = out.now();
         let measured = |(port, subflow): (usize, &Subflow)| {
-            (subflow.answered && subflow.is_used()).then(|| (subflow.pacer.rtt(), port))
+            let is_used = self.next_at[port] != Time::NEVER;
+            (subflow.answered && is_used).then(|| (subflow.pacer.rtt(), port))
         };
         let mut fastest: Vec<(Span, usize)> = self.subflows.iter().enumerate().filter_map(measured).collect();
         fastest.sort_unstable();
@@ -202,11 +229,12 @@ impl Receiver {
         fastest.truncate(protocol.keep);
         self.probing = None;
         let rate = protocol.terms.initial_rate / fastest.len() as f64;
+        self.used = fastest.len() as u32;
         for (port, subflow) in self.subflows.iter_mut().enumerate() {
             if fastest.iter().any(|&(_, kept)| kept == port) {
                 subflow.pacer.control_anew(&protocol.terms, rate, now);
             } else {
-                subflow.next_at = Time::NEVER;
+                self.next_at[port] = Time::NEVER;
             }
         }
     }
@@ -216,8 +244,9 @@ impl Receiver {
         self.probing = None;
         for subflow in &mut self.subflows {
             subflow.pacer.end();
-            subflow.next_at = Time::NEVER;
         }
+        self.next_at.fill(Time::NEVER);
+        self.used = 0;
         let patience = if self.assembly.is_complete() { Span::ZERO } else { self.patience() };
         let answer_at = out.now().saturating_add(patience);
         self.stop = Some(Stop { port: arrived.port, sent: arrived.packet.sent, answer_at });

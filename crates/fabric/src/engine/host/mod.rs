@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use weft_balance::{EdgeHooks, EdgeScheme};
-use weft_packet::{FlowId, HostId, Kind, Packet};
+use weft_packet::{FlowId, HostId, Kind, Kinds, Packet};
 use weft_topology::Topology;
 use weft_transport::{Delivery, Multipath, Protocol, ReceiverOf, SenderOf, SenderState, Transports};
 use weft_units::{Span, Stream, Time};
@@ -54,8 +54,10 @@ pub struct Common<'a> {
     pub sizes: PacketSizes,
     /// What the edge scheme wants to see.
     pub hooks: EdgeHooks,
-    /// Whether packets that come in bring more than their transport's fields, or are shown to the edge scheme.
-    pub reads_more: bool,
+    /// Packets that come in and bring more than their transport's fields, or are shown to the edge scheme.
+    pub reads: Kinds,
+    /// Whether there are any: asked for each packet.
+    pub reads_some: bool,
     /// Whether hosts count what comes to them over each path.
     pub counts_paths: bool,
     /// Explicit routes from rack to rack, as the operator's map has them; empty unless an edge scheme asks.

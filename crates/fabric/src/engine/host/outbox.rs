@@ -430,8 +430,13 @@ impl Outbox for HostPort<'_, '_, '_, '_, '_> {
         self.out.random()
     }
 
+    #[inline]
     fn send(&mut self, outgoing: Outgoing) {
-        self.out.send_by(self.port, outgoing, None);
+        if self.out.here.common.hooks.sending || outgoing.kind == Kind::CreditRequest {
+            return self.out.send_by(self.port, outgoing, None);
+        }
+        let packet = packet_of(self.out.end.of(self.port), outgoing);
+        self.out.here.nic.send(packet);
     }
 
     #[cold]

@@ -12,7 +12,7 @@ use weft_units::{Purpose, Stream, Time};
 use super::{LinkDrops, Network, PacketCounts, PortStates};
 use crate::engine::capture::Capture;
 use crate::engine::event_set::EventSet;
-use crate::engine::link::{Link, Profiles};
+use crate::engine::link::{Link, PortKind, Profiles};
 use crate::engine::mail::Outbox;
 use crate::engine::pool::Pool;
 use crate::engine::post::{Addresses, PostOffice, STAYS};
@@ -70,6 +70,8 @@ impl<'a> Network<'a> {
             now: Time::ZERO,
             events: EventSet::new(0, Vec::new()),
             state: PortStates {
+                are_looked_at: schemes.iter().any(SwitchScheme::looks_at_queues),
+                has_classes_looked_at: false,
                 links: Vec::with_capacity(site.link_count()),
                 profiles: Profiles::default(),
                 scheduled: Vec::new(),
@@ -131,7 +133,7 @@ impl<'a> Network<'a> {
     pub fn capture(&mut self, links: &[u32], most: usize) {
         let capture = Capture::new(links, self.state.links.len(), most);
         for link in capture.links() {
-            self.state.links[link].is_special = true;
+            self.state.links[link].add_kind(PortKind::Special);
         }
         self.capture = Some(capture);
     }
@@ -141,7 +143,9 @@ impl<'a> Network<'a> {
         let latest = |link: u32| if self.site.may_leave(link) { 0 } else { STAYS };
         let latest: Vec<u64> = (0..self.site.link_count() as u32).map(latest).collect();
         for (link, &latest) in self.state.links.iter_mut().zip(&latest) {
-            link.is_special |= latest != STAYS;
+            if latest != STAYS {
+                link.add_kind(PortKind::Leaving);
+            }
         }
         self.office = Some(PostOffice { own, addresses, latest, outbox: Outbox::default() });
     }

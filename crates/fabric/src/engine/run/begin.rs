@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::{Arc, Mutex};
 
 use weft_balance::{EdgeScheme, SwitchInfo, SwitchScheme};
-use weft_packet::HostId;
+use weft_packet::{HostId, Kind, Kinds};
 use weft_topology::{Ideal, Parts, Routes, Topology};
 use weft_traffic::Flow;
 use weft_transport::{FiveTuples, Multipath, Protocol, Transports};
@@ -75,11 +75,20 @@ impl<'a, T: Transports> Engine<'a, T> {
         } else {
             Arc::default()
         };
+        // Of subflows, data says which segment it carries; paths apart are named in a request.
+        let reads = [
+            (edge_hooks.receiving || has_guests, Kinds::ALL),
+            (subflows > 1, Kinds::of(&[Kind::Data, Kind::Message])),
+            (apart > 1, Kinds::of(&[Kind::CreditRequest, Kind::Message])),
+        ];
+        let reads =
+            reads.into_iter().filter(|(is_so, _)| *is_so).fold(Kinds::NONE, |all, (_, kinds)| all.or(kinds));
         let common = || Common {
             topology,
             sizes,
             hooks: edge_hooks,
-            reads_more: edge_hooks.receiving || subflows > 1 || apart > 1 || has_guests,
+            reads,
+            reads_some: !reads.is_empty(),
             counts_paths: input.paths_of.is_some(),
             routes: Arc::clone(&routes),
             deeds: Deeds::default(),

@@ -7,15 +7,24 @@ use weft_transport::CreditPorts;
 
 use crate::engine::admission::Admission;
 use crate::engine::link::Profile;
-use crate::engine::pool::{PacketIndex, Pool};
-use crate::engine::scheduler::TokenBucket;
+use crate::engine::pool::{NO_PACKET, PacketIndex};
+use crate::engine::scheduler::{TokenBucket, Tokens};
 
 /// A packet that waits. Its `arrive` says since when.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting {
     pub index: PacketIndex,
+    /// Bytes on the wire.
+    pub wire_bytes: u16,
+    /// How long it takes to send, in ps.
+    pub service_ps: u64,
     /// What it found: see [`Found::backlog_ps`](crate::engine::admission::Found::backlog_ps).
     pub found_ps: u64,
+}
+
+impl Waiting {
+    /// No packet.
+    pub const NONE: Self = Self { index: NO_PACKET, wire_bytes: 0, service_ps: 0, found_ps: 0 };
 }
 
 /// One class.
@@ -53,15 +62,23 @@ impl ClassQueue {
     }
 
     /// When a packet of this size may leave, in ps, if it is the first.
-    #[inline]
-    pub fn may_leave_at(&self, wire_bytes: u16) -> u64 {
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn may_leave_at(&self, wire_bytes: u16) -> u64 {
         self.bucket.as_ref().map_or(0, |bucket| bucket.ready_at(wire_bytes))
     }
 
-    /// Whether a packet that finds its port idle is taken, and may leave.
+    /// Whether a packet that finds nothing of its class queued or in service is taken and not marked.
     #[inline]
-    pub fn passes_idle(&self, wire_bytes: u16, service_ps: u64, now: u64) -> bool {
-        service_ps <= self.idle_takes_ps && self.may_leave_at(wire_bytes) <= now
+    pub const fn takes_alone(&self, service_ps: u64) -> bool {
+        self.ready_at == u64::MAX && service_ps <= self.idle_takes_ps
+    }
+
+    /// Whether a packet may leave now, if it is the first: then it does.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn lets_go(&mut self, now: u64, wire_bytes: u16) -> bool {
+        self.bucket.as_mut().is_none_or(|bucket| bucket.take_if_ready(now, wire_bytes))
     }
 
     /// The first packet.
@@ -71,47 +88,59 @@ impl ClassQueue {
 
     /// Puts a packet behind the others.
     #[inline]
-    pub fn push(&mut self, waiting: Waiting, wire_bytes: u16, service_ps: u64) {
-        if self.waiting.is_empty() {
-            self.ready_at = self.may_leave_at(wire_bytes);
+    pub fn push(&mut self, waiting: Waiting) {
+        if self.ready_at == u64::MAX {
+            self.ready_at = self.may_leave_at(waiting.wire_bytes);
         }
+        self.waiting_ps += waiting.service_ps;
         self.waiting.push_back(waiting);
-        self.waiting_ps += service_ps;
     }
 
-    /// The first packet leaves, which has this size and takes so long to send.
-    #[inline]
-    pub fn pop(&mut self, now: u64, (wire_bytes, service_ps): (u16, u64), pool: &Pool) {
-        self.waiting.pop_front();
-        self.waiting_ps -= service_ps;
-        self.spend(now, wire_bytes);
-        self.find_ready(pool);
-    }
-
-    /// A packet of this size leaves.
-    #[inline]
-    pub fn spend(&mut self, now: u64, wire_bytes: u16) {
+    /// The first packet leaves, if there is one.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn pop(&mut self, now: u64) -> Option<Waiting> {
+        let first = self.waiting.pop_front()?;
+        self.waiting_ps -= first.service_ps;
         if let Some(bucket) = &mut self.bucket {
-            bucket.take(now, wire_bytes);
+            bucket.take(now, first.wire_bytes);
         }
+        self.find_ready();
+        Some(first)
     }
 
-    #[inline]
-    fn find_ready(&mut self, pool: &Pool) {
-        let first = self.waiting.front();
-        self.ready_at = first.map_or(u64::MAX, |first| self.may_leave_at(pool[first.index].wire_bytes));
+    /// A packet that left comes back to its place before the others: this is what the bucket had.
+    pub fn put_back(&mut self, waiting: Waiting, tokens: Tokens) {
+        if let Some(bucket) = &mut self.bucket {
+            bucket.set_tokens(tokens);
+        }
+        self.waiting_ps += waiting.service_ps;
+        self.waiting.push_front(waiting);
+        self.find_ready();
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn find_ready(&mut self) {
+        self.ready_at = match self.waiting.front() {
+            Some(first) => self.may_leave_at(first.wire_bytes),
+            None => u64::MAX,
+        };
     }
 
     /// The link has this profile from now on.
-    pub fn follow(&mut self, profile: &Profile, pool: &Pool) {
-        let service = |waiting: &Waiting| profile.service_ps(pool[waiting.index].wire_bytes);
-        self.waiting_ps = self.waiting.iter().map(service).sum();
+    pub fn follow(&mut self, profile: &Profile) {
+        self.waiting_ps = 0;
+        for waiting in &mut self.waiting {
+            waiting.service_ps = profile.service_ps(waiting.wire_bytes);
+            self.waiting_ps += waiting.service_ps;
+        }
         self.admission.set_rate(profile.rate);
         self.idle_takes_ps = self.admission.idle_takes_ps();
         if let Some(bucket) = &mut self.bucket {
             bucket.follow(profile);
         }
-        self.find_ready(pool);
+        self.find_ready();
     }
 
     /// Takes out all that waits: it is lost.
@@ -130,20 +159,33 @@ impl ClassQueue {
 /// Which class a packet belongs to.
 #[derive(Debug)]
 pub(super) struct Sorting {
-    /// Whether the first class is that of credits.
-    pub has_credits: bool,
-    /// The class of the other packets by that of their flow; at last those of schemes.
-    pub class_of: [u8; 5],
+    /// By the kind of the packet and the class of its flow.
+    classes: [u8; Self::PLACES],
 }
 
 impl Sorting {
+    const PLACES: usize = 64;
+
+    /// Where there are credits, they are the first class. `class_of` are the classes of the other packets by that of their flow;
+    /// at last those of schemes.
+    pub fn new(has_credits: bool, class_of: [u8; 5]) -> Self {
+        let mut classes = [0; Self::PLACES];
+        for kind in Kind::ALL {
+            for flow in 0..4 {
+                let own = class_of[if kind.is_of_scheme() { 4 } else { flow }] + u8::from(has_credits);
+                classes[Self::place(kind, flow)] = if has_credits && kind == Kind::Credit { 0 } else { own };
+            }
+        }
+        Self { classes }
+    }
+
+    #[inline]
+    const fn place(kind: Kind, flow: usize) -> usize {
+        (kind as usize * 4 + flow) % Self::PLACES
+    }
+
     #[inline]
     pub fn class_of(&self, packet: &Packet) -> usize {
-        let class = match packet.kind {
-            Kind::Credit if self.has_credits => return 0,
-            kind if kind.is_of_scheme() => self.class_of[4],
-            _ => self.class_of[packet.flags.class() as usize],
-        };
-        usize::from(class) + usize::from(self.has_credits)
+        usize::from(self.classes[Self::place(packet.kind, packet.flags.class_bits() as usize)])
     }
 }

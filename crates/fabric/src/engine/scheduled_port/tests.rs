@@ -3,11 +3,12 @@ use std::path::Path;
 use weft_balance::{BalancerSpec, EdgeHooks, SwitchHooks};
 use weft_packet::{Class, HostId, Kind, Packet, PacketFlags};
 use weft_topology::{Fabric, FabricSpec, FaultEvent};
-use weft_units::{Purpose, Stream};
+use weft_units::{Purpose, Stream, Time};
 
 use super::*;
-use crate::engine::event_set::{Due, Next};
+use crate::engine::event_set::{Due, EventKey, Next};
 use crate::engine::network::{Arrived, LinkDrops};
+use crate::engine::pool::NO_PACKET;
 use crate::engine::special::Peaks;
 
 /// One rack at 10 Gbit/s, so every packet takes two links of 800 ps a byte.
@@ -356,9 +357,9 @@ fn a_credit_waits_behind_credits_for_its_tokens_as_schemes_are_told() {
 fn departures_at_random(fabric: &Fabric, peaks: Peaks) -> (Vec<(u64, Kind, u32)>, LinkDrops) {
     let mut network = network_with(fabric, &[], peaks);
     network.open_credit_ports(&RULES);
-    network.start_schemes();
-    let is_plain = network.state.scheduled.iter().flatten().all(|port| port.is_plain);
-    assert_eq!(is_plain, peaks == Peaks::NotKept);
+    network.find_late_ports(false);
+    let are_late = network.state.scheduled.iter().flatten().all(|port| port.is_late);
+    assert_eq!(are_late, peaks == Peaks::NotKept);
     let (mut random, mut seen, mut time) = (Stream::new(1, Purpose::Arrivals, 0), Vec::new(), 0);
     for number in 0..2_000 {
         // Whole byte times, and so often the very instant at which something else happens.
@@ -386,5 +387,31 @@ fn a_port_that_is_idle_now_and_then_sends_the_same_watched_or_not() {
             [Peaks::Kept, Peaks::NotKept].map(|peaks| departures_at_random(&fabric, peaks));
         assert_eq!(watched, plain);
         assert!(watched.1.credits > 0, "and some credits find eight queued");
+    }
+}
+
+#[test]
+fn a_credit_that_is_on_the_link_ahead_of_its_time_is_taken_back_when_data_comes_first() {
+    let fabric = fabric(RACK);
+    for (data_at, credit_at) in [(1_200_000, 1_200_000 + FRAME), (PERIOD, PERIOD)] {
+        let mut network = network_with(&fabric, &[], Peaks::NotKept);
+        network.open_credit_ports(&RULES);
+        network.find_late_ports(false);
+        (0..3).for_each(|number| network.send(packet(Kind::Credit, 84, number)));
+        // When the second has arrived, nothing is on the link, and the third has its tokens after a period.
+        network.events.set_limit(Time::from_ps(data_at), EventKey::FIRST);
+        let left: Vec<u64> = departures(&mut network, u64::MAX).iter().map(|&(left, ..)| left).collect();
+        assert_eq!(left, [0, CREDIT]);
+        let head = network.state.links[0].head;
+        assert_ne!(head, NO_PACKET, "it is on the link");
+        network.now = Time::from_ps(data_at);
+        network.send(packet(Kind::Data, 1_538, 3));
+        network.events.set_limit(Time::NEVER, EventKey::FIRST);
+        let mut seen = departures(&mut network, u64::MAX);
+        seen.sort_unstable_by_key(|&(.., number)| number);
+        // Of what comes at the very instant the credit is first.
+        let behind = if data_at == PERIOD { PERIOD + CREDIT } else { data_at };
+        assert_eq!(seen, [(credit_at, Kind::Credit, 2), (behind, Kind::Data, 3)]);
+        assert_conserved(&network);
     }
 }

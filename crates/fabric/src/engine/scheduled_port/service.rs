@@ -1,0 +1,288 @@
+//! What waits at a port with several classes goes into service.
+//!
+//! What a port sends, and when, follows from what comes to it, and is worked out one packet after the other. Where somebody looks
+//! at the port, or where the packet may be lost or go to another part, that is done at the instant: the port has an event then.
+//! Elsewhere it is done **late**: when the next packet comes to the port, or when all that was on the link has arrived. Nothing
+//! that waits can arrive before what is on the link already, so it is soon enough, and takes no event.
+//!
+//! With nothing on its link, a credit that waits for its tokens is put there **ahead** of its time: it is known when it will go if
+//! nothing else comes. If data comes before that, which is not held back, the credit is taken back.
+//!
+//! What goes into service at an instant is worked out behind all other events of the instant, late or not.
+
+use weft_packet::{Kind, Packet};
+use weft_units::Time;
+
+use super::{Ahead, ScheduledPort, Waiting};
+use crate::engine::event_set::{EventKey, EventKind, EventSet};
+use crate::engine::link::{Link, PortKind, Profile};
+use crate::engine::network::{Network, PacketCounts};
+use crate::engine::pool::{NO_PACKET, PacketIndex, Pool};
+use crate::engine::scheduler::TokenBucket;
+
+/// A port, with all that it needs to send.
+pub(super) struct Outlet<'n> {
+    pub link: u32,
+    pub state: &'n mut Link,
+    pub port: &'n mut ScheduledPort,
+    pub profile: &'n Profile,
+    pub pool: &'n mut Pool,
+    pub events: &'n mut EventSet,
+    /// What a packet takes on the wire beside its own bytes.
+    pub overhead_bytes: u64,
+}
+
+/// The [`Outlet`] of a link, if its port has several classes. A macro, for it borrows the network field by field.
+macro_rules! outlet {
+    ($network:ident, $link:expr) => {{
+        let at = $link as usize;
+        let state = &mut $network.state.links[at];
+        let profile = &$network.state.profiles[state.profile];
+        match $network.state.scheduled.get_mut(at) {
+            Some(Some(port)) => Some(Outlet {
+                link: $link,
+                state,
+                port,
+                profile,
+                pool: &mut $network.pool,
+                events: &mut $network.events,
+                overhead_bytes: u64::from($network.topology.overhead_bytes),
+            }),
+            _ => None,
+        }
+    }};
+}
+pub(super) use outlet;
+
+impl Outlet<'_> {
+    /// Sends what goes into service before `until`, in ps, at a port that nobody watches.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn send_before(&mut self, until: u64) {
+        while self.port.serves_at < until {
+            let start = self.port.serves_at;
+            let Some(taken) = self.port.take_next(start, self.overhead_bytes) else { break };
+            note_wait(self.state, &mut self.pool[taken.index], start);
+            self.put_on_link(taken.index);
+            self.port.serves_at = self.port.next_service();
+        }
+    }
+
+    /// The packet that has just gone into service goes behind those that are on the link.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn put_on_link(&mut self, index: PacketIndex) {
+        let arrive = self.port.free_at + self.profile.delay_ps;
+        put_behind(self.state, self.pool, self.events, (self.link, index, arrive));
+    }
+
+    /// Brings up to date what others read of the port, and when it sends next.
+    pub fn settle(&mut self, now: u64) {
+        self.port.serves_at = self.port.next_service().max(now);
+        self.arm(now);
+    }
+
+    /// Makes sure that what waits is sent in time, and that others read so.
+    pub fn arm(&mut self, now: u64) {
+        if self.port.is_late {
+            return self.arm_late();
+        }
+        // Credits that cut in later delay the data behind them: nobody can know that yet.
+        self.state.busy_until = self.port.free_at.max(now) + self.port.drains_ps;
+        self.wake_in_time();
+    }
+
+    /// The same at a port that is late, where nobody reads anything: nothing is to be done while something is on the link.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn arm_late(&mut self) {
+        if self.state.head == NO_PACKET && self.port.serves_at != u64::MAX {
+            self.send_ahead();
+            if self.state.head == NO_PACKET {
+                self.wake_in_time();
+            }
+        }
+        let has_more = self.port.serves_at != u64::MAX;
+        self.state.port = if has_more { PortKind::Waiting } else { PortKind::Scheduled };
+    }
+
+    /// Has an event pending for when the port sends next.
+    fn wake_in_time(&mut self) {
+        let next = self.port.serves_at;
+        if next < self.port.wakes_at {
+            self.port.wakes_at = next;
+            self.events.push_timer(Time::from_ps(next), EventKey::new(EventKind::Port, self.link));
+        }
+    }
+
+    /// Puts the next packet on the link, before its time: if it is held back, and so of the first class.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn send_ahead(&mut self) {
+        let port = &mut *self.port;
+        let (begins_at, free_at) = (port.serves_at, port.free_at);
+        let Some(queue) = port.classes.first().filter(|queue| queue.ready_at <= begins_at) else { return };
+        let Some(tokens) = queue.bucket.as_ref().map(TokenBucket::tokens) else { return };
+        let Some(waiting) = port.take(0, begins_at) else { return };
+        port.ahead = Ahead { is_off_at: begins_at + 1, waiting, tokens, free_at };
+        port.serves_at = port.next_service();
+        self.put_on_link(waiting.index);
+    }
+}
+
+impl Network<'_> {
+    /// Takes back what was put on the link before its time.
+    pub(super) fn take_back(&mut self, link: u32) {
+        self.events.take_back_link(&mut self.state.links, link);
+        let Some(Outlet { state, port, .. }) = outlet!(self, link) else { return };
+        let Ahead { is_off_at, waiting, tokens, free_at } = std::mem::replace(&mut port.ahead, Ahead::NONE);
+        (state.head, state.tail, state.port) = (NO_PACKET, NO_PACKET, PortKind::Waiting);
+        (port.free_at, port.serves_at) = (free_at, is_off_at - 1);
+        port.waiting_bytes += u64::from(waiting.wire_bytes);
+        if let Some(queue) = port.classes.first_mut() {
+            queue.put_back(waiting, tokens);
+        }
+    }
+
+    /// All that was on a link has arrived, and packets wait at its port, which is late.
+    #[inline(never)]
+    pub(in crate::engine) fn send_late(&mut self, link: u32) {
+        let now = self.now.as_ps();
+        if let Some(mut outlet) = outlet!(self, link) {
+            if outlet.port.serves_at < now {
+                outlet.send_before(now);
+            }
+            outlet.arm_late();
+        }
+    }
+
+    /// The event of a port is due.
+    #[inline(never)]
+    pub fn wake_port(&mut self, link: u32) {
+        let now = self.now.as_ps();
+        let Some(mut outlet) = outlet!(self, link) else { return };
+        if outlet.port.wakes_at != now {
+            return;
+        }
+        outlet.port.wakes_at = u64::MAX;
+        if outlet.port.is_plain {
+            outlet.send_before(now + 1);
+        } else if outlet.port.serves_at <= now {
+            return self.serve_watched(link);
+        }
+        outlet.arm(now);
+    }
+
+    /// The transmitter is free, and classes that take turns have something: sends what may go next.
+    #[inline(never)]
+    pub(super) fn serve_by_turns(&mut self, link: u32) {
+        let now = self.now.as_ps();
+        let Some(mut outlet) = outlet!(self, link) else { return };
+        outlet.port.serves_at = outlet.port.next_service().max(now);
+        if !outlet.port.is_plain {
+            return self.serve_watched(link);
+        }
+        outlet.send_before(now + 1);
+        outlet.arm(now);
+    }
+
+    /// The transmitter of a port is free that somebody watches: sends what may go next, if anything.
+    #[inline(never)]
+    fn serve_watched(&mut self, link: u32) {
+        let now = self.now.as_ps();
+        let Some(mut outlet) = outlet!(self, link) else { return };
+        let sent_before = outlet.state.bytes - outlet.port.waiting_bytes;
+        let taken = outlet.port.take_next(now, outlet.overhead_bytes);
+        let Some(taken) = taken else { return outlet.settle(now) };
+        note_wait(outlet.state, &mut outlet.pool[taken.index], now);
+        self.send_off_watched(link, taken, sent_before, false);
+    }
+
+    /// A packet went into service, where somebody wants to see that, the wire may lose it, or lead to another part. `comes` tells
+    /// that it came to the port just now.
+    #[inline(never)]
+    pub(super) fn send_off_watched(&mut self, link: u32, taken: Waiting, sent_before: u64, comes: bool) {
+        let (index, at) = (taken.index, link as usize);
+        if comes {
+            self.trace_offered(link, index);
+        }
+        if self.sees(self.state.links[at].tier) {
+            self.tell_of_service(link, index, sent_before, taken.found_ps);
+        }
+        let state = &self.state.links[at];
+        let free_at = self.state.scheduled[at].as_deref().map_or(0, |port| port.free_at);
+        let arrive = free_at + self.state.profiles[state.profile].delay_ps;
+        let special = self.specials.get_mut(state.special as usize);
+        if special.is_some_and(|special| special.vanishes(&self.pool[index])) {
+            self.drop_at(link, index);
+        } else {
+            self.put_on_wire(link, index, arrive);
+        }
+        self.settle_port(link);
+    }
+
+    /// A packet goes behind those that are on the wire.
+    pub(in crate::engine) fn put_on_wire(&mut self, link: u32, index: PacketIndex, arrive: u64) {
+        if let Ok(arrive) = self.post(link, index, arrive) {
+            self.put_on_list(link, index, arrive);
+        }
+    }
+
+    /// The same for one that stays in this part.
+    #[inline]
+    pub(in crate::engine) fn put_on_list(&mut self, link: u32, index: PacketIndex, arrive: u64) {
+        let state = &mut self.state.links[link as usize];
+        put_behind(state, &mut self.pool, &mut self.events, (link, index, arrive));
+    }
+
+    /// See [`Outlet::settle`].
+    pub(super) fn settle_port(&mut self, link: u32) {
+        let now = self.now.as_ps();
+        if let Some(mut outlet) = outlet!(self, link) {
+            outlet.settle(now);
+        }
+    }
+}
+
+/// A packet that waited goes into service now.
+#[inline(always)]
+#[allow(clippy::inline_always)]
+fn note_wait(state: &Link, packet: &mut Packet, now: u64) {
+    if packet.kind == Kind::Data {
+        packet.add_wait_ps(state.tier as usize, now - packet.arrive.as_ps());
+    }
+}
+
+/// Counts a packet that a port took.
+#[inline(always)]
+#[allow(clippy::inline_always)]
+pub(super) fn count(state: &mut Link, packet: &Packet, counts: &mut PacketCounts) {
+    state.bytes += u64::from(packet.wire_bytes);
+    state.packets += 1;
+    if packet.kind.is_of_scheme() {
+        counts.control_bytes += u64::from(packet.wire_bytes);
+    }
+}
+
+/// A packet goes behind those that are on a link's wire, to arrive at this time or, behind another one, later.
+#[inline(always)]
+#[allow(clippy::inline_always)]
+fn put_behind(
+    state: &mut Link,
+    pool: &mut Pool,
+    events: &mut EventSet,
+    (link, index, arrive): (u32, PacketIndex, u64),
+) {
+    let tail = std::mem::replace(&mut state.tail, index);
+    if tail == NO_PACKET {
+        pool[index].arrive = Time::from_ps(arrive);
+        (state.head, state.head_arrive) = (index, arrive);
+        events.push_link(state, link);
+    } else {
+        // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
+        let ahead = &mut pool[tail];
+        ahead.next = index;
+        let arrive = arrive.max(ahead.arrive.as_ps());
+        pool[index].arrive = Time::from_ps(arrive);
+    }
+}
