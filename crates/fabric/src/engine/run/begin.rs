@@ -49,14 +49,10 @@ impl<'a, T: Transports> Engine<'a, T> {
         let has_guests = input.guests.is_some();
         let (waits_for_guests, last_start) = waits(input.guests.as_deref(), flows);
         let own_hooks = (balancer.switch_hooks(), balancer.edge_hooks());
-        let hooks = if is_external { Default::default() } else { own_hooks };
-        let edge_hooks = hooks.1;
+        let hooks @ (_, edge_hooks) = if is_external { Default::default() } else { own_hooks };
         let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
         let sizes = PacketSizes::of_all(&transports);
-        let most = |of: fn(FiveTuples) -> u8| {
-            transports.all().map(|transport| of(transport.five_tuples())).max().unwrap_or(1)
-        };
-        let (subflows, apart) = (most(FiveTuples::subflows), most(FiveTuples::apart));
+        let (subflows, apart) = five_tuples(&transports);
         // What a scheme from outside does is not known beforehand.
         let switches = if apart > 1 && !is_external {
             let all: Vec<u32> = (0..topology.switches as u32).collect();
@@ -75,14 +71,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         } else {
             Arc::default()
         };
-        // Of subflows, data says which segment it carries; paths apart are named in a request.
-        let reads = [
-            (edge_hooks.receiving || has_guests, Kinds::ALL),
-            (subflows > 1, Kinds::of(&[Kind::Data, Kind::Message])),
-            (apart > 1, Kinds::of(&[Kind::CreditRequest, Kind::Message])),
-        ];
-        let reads =
-            reads.into_iter().filter(|(is_so, _)| *is_so).fold(Kinds::NONE, |all, (_, kinds)| all.or(kinds));
+        let reads = kinds_read(edge_hooks.receiving || has_guests, subflows > 1, apart > 1);
         let common = || Common {
             topology,
             sizes,
@@ -174,6 +163,25 @@ impl<'a, T: Transports> Engine<'a, T> {
 fn waits(guests: Option<&dyn GuestHosts>, flows: &[Flow]) -> (bool, Time) {
     let begins = guests.map_or(Time::ZERO, GuestHosts::last_start);
     (guests.is_some_and(GuestHosts::is_busy), begins.max(last_start(flows)))
+}
+
+/// The most subflows that flows have, and the most five-tuples that lead over paths apart.
+fn five_tuples(transports: &impl Transports) -> (u8, u8) {
+    let most = |of: fn(FiveTuples) -> u8| {
+        transports.all().map(|transport| of(transport.five_tuples())).max().unwrap_or(1)
+    };
+    (most(FiveTuples::subflows), most(FiveTuples::apart))
+}
+
+/// The packets that hosts read more of than their transport's fields: all, or what brings more. Of subflows data says which segment
+/// it carries, and paths apart are named in a request.
+fn kinds_read(all: bool, subflows: bool, apart: bool) -> Kinds {
+    let read = [
+        (all, Kinds::ALL),
+        (subflows, Kinds::of(&[Kind::Data, Kind::Message])),
+        (apart, Kinds::of(&[Kind::CreditRequest, Kind::Message])),
+    ];
+    read.into_iter().filter(|(is_so, _)| *is_so).fold(Kinds::NONE, |kinds, (_, more)| kinds.or(more))
 }
 
 /// All of a fabric, or its parts.
