@@ -2,6 +2,8 @@
 //! with `WEFT_NEEDS_LINUX_HOSTS` they fail.
 
 #![allow(clippy::unwrap_used)]
+// Counts are whole numbers, whatever type a column has.
+#![allow(clippy::float_cmp)]
 
 mod common;
 #[path = "linux_hosts/mixed.rs"]

@@ -132,8 +132,8 @@ fn marks_slow_a_sender_down_in_both_directions() {
     let table = flows(&outcome);
     let (marked, told) = (column(&table, "marked_acks"), column(&table, "kernel_marked"));
     println!("marked acknowledgements {marked:?}, the kernel's {told:?}");
-    for flow in 0..4 {
-        assert!(marked[flow] > 50.0, "flow {flow}: {} marks were echoed", marked[flow]);
+    for (flow, marked) in marked.iter().enumerate() {
+        assert!(*marked > 50.0, "flow {flow}: {marked} marks were echoed");
     }
     assert!(told[0] > 50.0 && told[1] > 50.0, "{told:?}");
     let waits = column(&table, "wait_last_us");
