@@ -55,7 +55,6 @@ impl MptcpConfig {
     pub fn build(&self) -> Result<Mptcp, ParamError> {
         let subflows = self.subflows;
         ParamError::unless((1..=MOST_SUBFLOWS).contains(&subflows), "subflows", subflows, "1 to 64")?;
-        ParamError::unless(!self.rack, "rack", self.rack, "false: subflows of mptcp count acknowledgements")?;
         let option = self.dss_option;
         ParamError::unless(
             option < self.mss,

@@ -4,9 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
+use super::by_time::ByTime;
 use super::profile::Profile;
-use super::recovery::{Probing, Recovery, Tolerance};
-use super::stack::Stack;
 use super::{Ecn, Tcp};
 use crate::ParamError;
 use crate::congestion::{Control, Cubic, Dctcp, NewReno};
@@ -41,44 +40,6 @@ macro_rules! with_shared_keys {
             /// Selective acknowledgements (RFC 2018) and the recovery that uses them (RFC 6675). Source: a choice;
             /// without them recovery is NewReno's (RFC 6582).
             sack: bool = false,
-            /// Find losses by time, not by counting duplicate acknowledgements; needs `sack`.
-            /// Source: RFC 8985 (RACK).
-            rack: bool = false,
-            /// How long RACK waits for a segment that was overtaken, in round-trip times (the flow's smallest); above 0,
-            /// at most 100. Source: RFC 8985 §6.2 step 4.
-            rack_window: f64 = 0.25,
-            /// Whether that wait is nothing until reordering is seen, and grows by itself with each round in which a
-            /// retransmission was in vain (D-SACK), up to the smoothed round-trip time; false has it fixed. Source: RFC
-            /// 8985 §6.2 step 4.
-            rack_adaptive: bool = true,
-            /// How long the timer waits beyond that; what is overtaken is found by an acknowledgement before. Source: RFC 8985 has no more;
-            /// 2ms in Linux.
-            rack_wait: Span = Span::ZERO,
-            /// Send one segment where no acknowledgement comes for two round trips, so that the loss of the last ones is found before
-            /// the retransmission timer expires; needs `rack`. Source: RFC 8985 §7; a choice to leave it out.
-            tail_loss_probe: bool = false,
-            /// How long that waits beyond two round trips. Source: RFC 8985 §7.2 has no more; 2ms in Linux.
-            probe_wait: Span = Span::ZERO,
-            /// The same where one segment is out, whose acknowledgement may be delayed. Source: `TLP.max_ack_delay` of RFC 8985 §7.2, which
-            /// gives no number: as `ack_timeout`; the least timeout, 200ms, in Linux.
-            probe_wait_for_one: Span = Span::from_ms(1),
-            /// Whether the window shrinks over a round trip when a loss or a mark was seen, as acknowledgements come, and not at
-            /// once; needs `rack`. Source: RFC 6937 (PRR); RFC 5681 has it at once.
-            prr: bool = false,
-            /// Whether the window is as before if it is told that all was in vain that a recovery sent again (D-SACK); needs `rack`.
-            /// Source: a choice; RFC 3708 and Linux have it.
-            undo: bool = false,
-            /// Bytes of payload that are handed to the card at once, at most, and leave one after the other (segmentation
-            /// offload); less than two segments is none. A sender then waits for a burst that is worth it. Needs `rack`. Source: a choice;
-            /// Linux has up to 64KB.
-            segmentation_offload: Bytes = Bytes::new(0),
-            /// How long a flow, at its own rate, may wait in its host's own queue (TCP small queues); 0s has no limit. Its rate is its window
-            /// by the smoothed round trip, twice that in slow start and 1.2 times after it. Needs `rack`. Source: a choice; some 1ms in Linux.
-            small_queue: Span = Span::ZERO,
-            /// Bytes that may wait there at most, whatever the rate. Source: 1MiB in Linux.
-            small_queue_most: Bytes = Bytes::new(1_048_576),
-            /// What each packet counts there beyond its payload. Source: a choice; a packet with offload takes 768 bytes of Linux' memory.
-            small_queue_overhead: Bytes = Bytes::new(0),
             /// Longest time for which the receiver's host holds a segment that arrived before an earlier one, so that TCP
             /// sees them in order; 0s holds nothing. Source: a choice; the reordering buffer of Presto §3.2, which
             /// is the scheme's own, holds for some 100us.
@@ -117,6 +78,75 @@ macro_rules! with_shared_keys {
     };
 }
 
+/// Adds the keys of a TCP that is no subflow: losses by time, and what is built on that.
+macro_rules! with_keys_of_one_path {
+    ($(#[$attr:meta])* $vis:vis struct $name:ident { $($own:tt)* }) => {
+        with_shared_keys! {
+            $(#[$attr])* $vis struct $name, with defaults by profile {
+                $($own)*
+                /// Find losses by time, not by counting duplicate acknowledgements; needs `sack`.
+                /// Source: RFC 8985 (RACK).
+                rack: bool = false,
+                /// How long RACK waits for a segment that was overtaken, in round-trip times (the flow's smallest); above 0,
+                /// at most 100. Source: RFC 8985 §6.2 step 4.
+                rack_window: f64 = 0.25,
+                /// Whether that wait is nothing until reordering is seen, and grows by itself with each round in which a
+                /// retransmission was in vain (D-SACK), up to the smoothed round-trip time; false has it fixed. Source: RFC
+                /// 8985 §6.2 step 4.
+                rack_adaptive: bool = true,
+                /// How long the timer waits beyond that; what is overtaken is found by an acknowledgement before. Source: RFC 8985 has no more;
+                /// 2ms in Linux.
+                rack_wait: Span = Span::ZERO,
+                /// Send one segment where no acknowledgement comes for two round trips, so that the loss of the last ones is found before
+                /// the retransmission timer expires; needs `rack`. Source: RFC 8985 §7; a choice to leave it out.
+                tail_loss_probe: bool = false,
+                /// How long that waits beyond two round trips. Source: RFC 8985 §7.2 has no more; 2ms in Linux.
+                probe_wait: Span = Span::ZERO,
+                /// The same where one segment is out, whose acknowledgement may be delayed. Source: `TLP.max_ack_delay` of RFC 8985 §7.2, which
+                /// gives no number: as `ack_timeout`; the least timeout, 200ms, in Linux.
+                probe_wait_for_one: Span = Span::from_ms(1),
+                /// Whether the window shrinks over a round trip when a loss or a mark was seen, as acknowledgements come, and not at
+                /// once; needs `rack`. Source: RFC 6937 (PRR); RFC 5681 has it at once.
+                prr: bool = false,
+                /// Whether the window is as before if it is told that all was in vain that a recovery sent again (D-SACK); needs `rack`.
+                /// Source: a choice; RFC 3708 and Linux have it.
+                undo: bool = false,
+                /// Bytes of payload that are handed to the card at once, at most, and leave one after the other (segmentation
+                /// offload); less than two segments is none. A sender then waits for a burst that is worth it. Needs `rack`. Source: a choice;
+                /// Linux has up to 64KB.
+                segmentation_offload: Bytes = Bytes::new(0),
+                /// How long a flow, at its own rate, may wait in its host's own queue (TCP small queues); 0s has no limit. Its rate is its window
+                /// by the smoothed round trip, twice that in slow start and 1.2 times after it. Needs `rack`. Source: a choice; some 1ms in Linux.
+                small_queue: Span = Span::ZERO,
+                /// Bytes that may wait there at most, whatever the rate. Source: 1MiB in Linux.
+                small_queue_most: Bytes = Bytes::new(1_048_576),
+                /// What each packet counts there beyond its payload. Source: a choice; a packet with offload takes 768 bytes of Linux' memory.
+                small_queue_overhead: Bytes = Bytes::new(0),
+            }
+        }
+
+        impl From<&$name> for ByTime {
+            fn from(config: &$name) -> Self {
+                Self {
+                    rack: config.rack,
+                    rack_window: config.rack_window,
+                    rack_adaptive: config.rack_adaptive,
+                    rack_wait: config.rack_wait,
+                    tail_loss_probe: config.tail_loss_probe,
+                    probe_wait: config.probe_wait,
+                    probe_wait_for_one: config.probe_wait_for_one,
+                    prr: config.prr,
+                    undo: config.undo,
+                    segmentation_offload: config.segmentation_offload,
+                    small_queue: config.small_queue,
+                    small_queue_most: config.small_queue_most,
+                    small_queue_overhead: config.small_queue_overhead,
+                }
+            }
+        }
+    };
+}
+
 /// How the window of a TCP follows losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -148,9 +178,9 @@ impl EcnMode {
     }
 }
 
-with_shared_keys! {
+with_keys_of_one_path! {
     /// TCP with slow start and congestion avoidance (RFC 5681, or CUBIC of RFC 9438) and NewReno or SACK recovery.
-    pub struct TcpConfig, with defaults by profile {
+    pub struct TcpConfig {
         /// What the defaults of the other keys are: "rfc", as they say themselves, or "linux", as the kernel has them (see the
         /// page on Linux' TCP). Source: a choice; Linux 6.1.
         profile: Profile = Profile::Rfc,
@@ -173,9 +203,9 @@ with_shared_keys! {
     }
 }
 
-with_shared_keys! {
+with_keys_of_one_path! {
     /// Data Center TCP (RFC 8257). Set the marking threshold K at the queues.
-    pub struct DctcpConfig, with defaults by profile {
+    pub struct DctcpConfig {
         /// What the defaults of the other keys are: "rfc", as they say themselves, or "linux", as the kernel has them (see the
         /// page on Linux' TCP). Source: a choice; Linux 6.1.
         profile: Profile = Profile::Rfc,
@@ -233,7 +263,7 @@ impl MptcpConfig {
             syn_size: Some(self.syn_size.unwrap_or(self.header)),
             ..Shared::from(self)
         };
-        shared.build(ecn, control)
+        shared.build(ecn, control, &ByTime::default())
     }
 }
 
@@ -248,7 +278,7 @@ impl TcpConfig {
             Congestion::Cubic => Control::Cubic(self.cubic()),
         };
         self.check_cubic()?;
-        Shared::from(self).build(self.ecn.ecn(), control)
+        Shared::from(self).build(self.ecn.ecn(), control, &ByTime::checked(self, self.sack)?)
     }
 
     const fn cubic(&self) -> Cubic {
@@ -279,16 +309,15 @@ impl DctcpConfig {
         let alpha = self.initial_alpha;
         ParamError::unless((0.0..=1.0).contains(&alpha), "initial_alpha", alpha, "0 to 1")?;
         let rules = Dctcp { g: self.g, initial_alpha: alpha };
-        Shared::from(self).build(Ecn::Dctcp, Control::Dctcp(rules))
+        Shared::from(self).build(Ecn::Dctcp, Control::Dctcp(rules), &ByTime::checked(self, self.sack)?)
     }
 }
 
 impl Shared {
-    fn build(&self, ecn: Ecn, control: Control) -> Result<Tcp, ParamError> {
+    fn build(&self, ecn: Ecn, control: Control, by_time: &ByTime) -> Result<Tcp, ParamError> {
         self.check_counts()?;
         self.check_times()?;
         self.check_reordering()?;
-        self.check_needs_of_rack()?;
         let (mss, header, ack_bytes, syn_bytes) = self.sizes()?;
         let max_window = self.window_in_segments()?;
         Ok(Tcp {
@@ -309,12 +338,12 @@ impl Shared {
             min_rto: self.min_rto,
             min_rto_beyond_rtt: self.min_rto_beyond_rtt,
             max_rto: self.max_rto,
-            stack: self.stack(),
-            probing: self.probing(),
-            prr: self.prr,
-            undo: self.undo,
-            rack_wait: self.rack_wait,
-            recovery: self.recovery(),
+            stack: by_time.stack(mss),
+            probing: by_time.probing(),
+            prr: by_time.prr,
+            undo: by_time.undo,
+            rack_wait: by_time.rack_wait,
+            recovery: by_time.recovery(self.sack),
             reorder_hold: self.reorder_hold,
             reorder_segments: self.reorder_segments,
             limited_transmit: self.limited_transmit,
@@ -322,48 +351,6 @@ impl Shared {
             ecn,
             control,
         })
-    }
-
-    fn recovery(&self) -> Recovery {
-        match (self.sack, self.rack) {
-            (true, true) => {
-                Recovery::Rack(Tolerance { round_trips: self.rack_window, adapts: self.rack_adaptive })
-            }
-            (true, false) => Recovery::Sack,
-            (false, _) => Recovery::NewReno,
-        }
-    }
-
-    const fn stack(&self) -> Stack {
-        Stack {
-            mss: self.mss.as_u64(),
-            small_queue: self.small_queue,
-            small_queue_most: self.small_queue_most.as_u64(),
-            overhead: self.small_queue_overhead.as_u64(),
-            burst: self.segmentation_offload.as_u64(),
-        }
-    }
-
-    fn probing(&self) -> Option<Probing> {
-        self.tail_loss_probe
-            .then_some(Probing { wait: self.probe_wait, wait_for_one: self.probe_wait_for_one })
-    }
-
-    /// What is built on losses by time.
-    fn check_needs_of_rack(&self) -> Result<(), ParamError> {
-        let needs = |key, is_off: bool, value: &dyn std::fmt::Display, off: &str| {
-            ParamError::unless(is_off || self.rack, key, value, format!("{off}, unless rack is true"))
-        };
-        needs("tail_loss_probe", !self.tail_loss_probe, &self.tail_loss_probe, "false")?;
-        needs("prr", !self.prr, &self.prr, "false")?;
-        needs("undo", !self.undo, &self.undo, "false")?;
-        let Self { segmentation_offload: offload, small_queue, .. } = *self;
-        needs("segmentation_offload", offload.as_u64() == 0, &offload, "0B")?;
-        needs("small_queue", small_queue.is_zero(), &small_queue, "0s")?;
-        let most = Bytes::new(1 << 30);
-        ParamError::unless(offload <= most, "segmentation_offload", offload, format!("at most {most}"))?;
-        let overhead = self.small_queue_overhead;
-        ParamError::unless(overhead <= most, "small_queue_overhead", overhead, format!("at most {most}"))
     }
 
     fn check_counts(&self) -> Result<(), ParamError> {
@@ -398,9 +385,6 @@ impl Shared {
     }
 
     fn check_reordering(&self) -> Result<(), ParamError> {
-        ParamError::unless(!self.rack || self.sack, "rack", self.rack, "false, unless sack is true")?;
-        let window = self.rack_window;
-        ParamError::unless(window > 0.0 && window <= 100.0, "rack_window", window, "above 0, at most 100")?;
         let most = self.reorder_segments;
         ParamError::unless((1..=65_536).contains(&most), "reorder_segments", most, "1 to 65536")
     }

@@ -9,6 +9,7 @@
 //!
 //! A flow that never ends stops after 2^32 - 1 segments, which is 500 s at 100 Gbit/s.
 
+mod by_time;
 mod config;
 mod profile;
 mod reassembly;

@@ -171,10 +171,6 @@ fn parameters_that_make_no_sense_are_named_with_what_is_allowed() {
         ("subflows = 0", "subflows is 0; allowed: 1 to 64"),
         ("subflows = 65", "subflows is 65; allowed: 1 to 64"),
         ("dss_option = \"2KB\"", "dss_option is 2KB; allowed: less than the mss, 1460B"),
-        (
-            "sack = true\nrack = true",
-            "rack is true; allowed: false: subflows of mptcp count acknowledgements",
-        ),
     ];
     for (line, expected) in cases {
         let spec: TransportSpec = toml::from_str(&format!("name = \"mptcp\"\n{line}")).unwrap();

@@ -1,0 +1,83 @@
+//! The keys of a TCP that is no subflow: losses by time, and what is built on that.
+
+use weft_units::{Bytes, Span};
+
+use super::recovery::{Probing, Recovery, Tolerance};
+use super::stack::Stack;
+use crate::ParamError;
+
+/// What [`TcpConfig`](super::TcpConfig) and [`DctcpConfig`](super::DctcpConfig) say of it; nothing is on by default.
+#[derive(Debug, Clone, Default)]
+#[allow(clippy::struct_excessive_bools)] // Each is a key of its own, and all combinations make sense.
+pub(super) struct ByTime {
+    pub rack: bool,
+    pub rack_window: f64,
+    pub rack_adaptive: bool,
+    pub rack_wait: Span,
+    pub tail_loss_probe: bool,
+    pub probe_wait: Span,
+    pub probe_wait_for_one: Span,
+    pub prr: bool,
+    pub undo: bool,
+    pub segmentation_offload: Bytes,
+    pub small_queue: Span,
+    pub small_queue_most: Bytes,
+    pub small_queue_overhead: Bytes,
+}
+
+impl ByTime {
+    /// How losses are found, with `sack` or without.
+    pub fn recovery(&self, sack: bool) -> Recovery {
+        match (sack, self.rack) {
+            (true, true) => {
+                Recovery::Rack(Tolerance { round_trips: self.rack_window, adapts: self.rack_adaptive })
+            }
+            (true, false) => Recovery::Sack,
+            (false, _) => Recovery::NewReno,
+        }
+    }
+
+    /// What lies between the sender and its card; `mss` bytes are a full segment.
+    pub fn stack(&self, mss: u16) -> Stack {
+        Stack {
+            mss: u64::from(mss),
+            small_queue: self.small_queue,
+            small_queue_most: self.small_queue_most.as_u64(),
+            overhead: self.small_queue_overhead.as_u64(),
+            burst: self.segmentation_offload.as_u64(),
+        }
+    }
+
+    /// When there are tail loss probes.
+    pub fn probing(&self) -> Option<Probing> {
+        self.tail_loss_probe
+            .then_some(Probing { wait: self.probe_wait, wait_for_one: self.probe_wait_for_one })
+    }
+
+    /// What a configuration says of it, unless that makes no sense.
+    pub fn checked(config: impl Into<Self>, sack: bool) -> Result<Self, ParamError> {
+        let found = config.into();
+        ParamError::unless(!found.rack || sack, "rack", found.rack, "false, unless sack is true")?;
+        let window = found.rack_window;
+        ParamError::unless(window > 0.0 && window <= 100.0, "rack_window", window, "above 0, at most 100")?;
+        found.check_needs()?;
+        Ok(found)
+    }
+
+    /// What is built on losses by time.
+    fn check_needs(&self) -> Result<(), ParamError> {
+        let needs = |key, is_off: bool, value: &dyn std::fmt::Display, off: &str| {
+            ParamError::unless(is_off || self.rack, key, value, format!("{off}, unless rack is true"))
+        };
+        needs("tail_loss_probe", !self.tail_loss_probe, &self.tail_loss_probe, "false")?;
+        needs("prr", !self.prr, &self.prr, "false")?;
+        needs("undo", !self.undo, &self.undo, "false")?;
+        let Self { segmentation_offload: offload, small_queue, .. } = *self;
+        needs("segmentation_offload", offload.as_u64() == 0, &offload, "0B")?;
+        needs("small_queue", small_queue.is_zero(), &small_queue, "0s")?;
+        let most = Bytes::new(1 << 30);
+        ParamError::unless(offload <= most, "segmentation_offload", offload, format!("at most {most}"))?;
+        let overhead = self.small_queue_overhead;
+        ParamError::unless(overhead <= most, "small_queue_overhead", overhead, format!("at most {most}"))
+    }
+}
