@@ -39,6 +39,10 @@ __all__ = [
 Groups: TypeAlias = Mapping[str, Sequence["Result"]]
 """The runs of each contender, by label."""
 
+_LETTERS_AN_INCH = 13
+"""How many letters of a legend fit into an inch, and how many its line and the space beside it take."""
+_LETTERS_OF_A_KEY = 6
+
 _STYLE: dict[Any, Any] = {
     "font.size": 9.0,
     "font.family": "sans-serif",
@@ -219,6 +223,9 @@ def _plain_ticks(axes: "Axes", which: str) -> None:
 
 
 def legend_above(figure: Figure, entries: int) -> None:
-    """Put the legend of the first axes above all axes, so that it covers no data."""
+    """Put the legend of the first axes above all axes, so that it covers no data and no label is cut off."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=min(entries, 6), handlelength=1.6)
+    letters = max((len(label) for label in labels), default=0)
+    fitting = int(figure.get_figwidth() * _LETTERS_AN_INCH) // (letters + _LETTERS_OF_A_KEY)
+    columns = max(1, min(entries, 6, fitting))
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, handlelength=1.6)
