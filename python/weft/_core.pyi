@@ -190,10 +190,10 @@ def resolve(
 ) -> str:
     """Resolve a spec (TOML text).
 
-    JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "toml", "result_toml", "spec_hash", "cores"}`. `origin` is
+    JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "toml", "result_toml", "spec_hash", "missing", "cores"}`. `origin` is
     what error messages call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
-    `contender` stands in place of the spec's transport, load balancer, or both. What passes can be run.
-    `result_toml` is the spec without what no result depends on. With `jobs`, `cores` says on how many threads a run on so many
+    `contender` stands in place of the spec's transport, load balancer, or both. What passes can be run,
+    unless `missing` says what this machine lacks for it. `result_toml` is the spec without what no result depends on. With `jobs`, `cores` says on how many threads a run on so many
     cores works, and why: `{"threads", "groups", "reason", "text"}`; it is null without.
     """
 

@@ -40,6 +40,36 @@ def test_without_a_kernel_there_is_one_message_that_says_how_to_get_one(
     assert weft_command("run", EXAMPLE).code == 0, "everything else works"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("compare", EXAMPLE, "--schemes", "ecmp,linux+ecmp", "--out", "out"),
+        ("sweep", EXAMPLE, "--vary", "hosts=simulated,linux", "--out", "out"),
+        ("reproduce", "qall", "10", "--hosts", "linux", "--out", "out"),
+    ],
+    ids=["compare", "sweep", "reproduce"],
+)
+def test_without_a_kernel_many_runs_do_not_begin(
+    weft_command: Weft, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: tuple[str | Path, ...]
+) -> None:
+    monkeypatch.delenv("WEFT_LINUX_HOSTS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    done = weft_command(*command)
+    assert done.code == 2, done.stderr
+    assert "make linux-hosts" in done.stderr and len(done.stderr.strip().splitlines()) <= 3, done.stderr
+    assert not (tmp_path / "out").exists(), "nothing was run, and nothing is left behind"
+
+
+def test_explain_says_that_the_kernel_is_missing(
+    weft_command: Weft, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("WEFT_LINUX_HOSTS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    done = weft_command("explain", EXAMPLE, "--set", "hosts=linux")
+    assert done.code == 0 and "make linux-hosts" in done.stdout
+    assert weft_command("explain", EXAMPLE, "--json").json()["missing"] is None
+
+
 def test_what_is_no_kernel_is_told_in_one_message(weft_command: Weft, monkeypatch: pytest.MonkeyPatch) -> None:
     for image, expected in [("/nonexistent", "does not start"), ("/bin/true", "ended at 0 us")]:
         monkeypatch.setenv("WEFT_LINUX_HOSTS", image)
@@ -62,7 +92,8 @@ def test_real_hosts_stand_beside_simulated_ones_on_the_same_flows(weft_command: 
 
 @needs_kernel
 def test_validate_says_where_real_and_simulated_flows_differ(weft_command: Weft) -> None:
-    changes = ["--set", "traffic.flows=15"]
+    # Without the kernel's rules: with them the furthest flow of these may send the same packets to its end.
+    changes = ["--set", "traffic.flows=15", "--set", "transport.profile=rfc"]
     done = weft_command("validate", EXAMPLE, *changes, "--schemes", "letflow", "--json")
     assert done.code == 0, done.stderr
     told = done.json()

@@ -265,6 +265,14 @@ def test_the_list_has_every_figure_of_every_paper(weft_command: Weft) -> None:
     assert set(expected) <= {(row["paper"], row["figure"]) for row in listed}
     shown = weft_command("reproduce", "meet", "--list").stdout
     assert "meet 6" in shown and "tr 7" not in shown
+    linux = [(row["paper"], row["figure"]) for row in listed if row["linux_hosts"]]
+    assert linux == [("qall", "10"), ("qall", "22"), ("qall", "23")], "those of symmetric web search"
+
+
+def test_the_list_for_linux_hosts_has_those_with_a_set_up_for_them(weft_command: Weft) -> None:
+    rows = weft_command("reproduce", "qall", "--list", "--hosts", "linux", "--json").json()
+    assert [row["figure"] for row in rows] == ["10", "22", "23"]
+    assert all(row["not_made"] is None and row["runs"] > 0 for row in rows)
 
 
 def test_the_command_writes_a_figure_and_says_what_it_did(weft_command: Weft, tmp_path: Path) -> None:

@@ -20,7 +20,9 @@ use weft_units::{Bytes, Span, Time};
 
 use crate::clock::{OtherThreads, Stopwatch};
 use crate::cores::{Cores, Decision, Manner, decide};
-use crate::linux::{KernelFlow, KernelResults, KnownProgram, LinuxHosts, kernel_warnings};
+use crate::linux::{
+    KernelFlow, KernelResults, KnownProgram, LinuxHosts, kernel_warnings, missing_on_this_machine,
+};
 use crate::memory::of_machine;
 use crate::outcome::{Outcome, PacketBalance};
 use crate::results::rows::{
@@ -158,14 +160,15 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// The answer of `weft explain`: `{"spec", "origins", "toml", "result_toml", "spec_hash", "version", "warnings", "cores"}`.
-    /// `cores` is how a run works on these, `{"threads", "groups", "reason", "text"}`; null without any.
+    /// The answer of `weft explain`: `{"spec", "origins", "toml", "result_toml", "spec_hash", "version", "warnings", "missing", "cores"}`.
+    /// `missing` is what this machine lacks for a run of it, null if nothing; `cores` is how a run works on these, `{"threads", "groups", "reason", "text"}`; null without any.
     ///
     /// # Errors
     /// None in practice: every spec can be written as JSON.
     pub fn explain(&self, cores: Option<Cores>) -> Result<serde_json::Value, SpecError> {
         let mut json = self.resolved.to_json()?;
         json["warnings"] = self.fabric.warnings.as_slice().into();
+        json["missing"] = missing_on_this_machine(&self.resolved.spec).into();
         json["cores"] = cores.map(|cores| self.decision(cores).to_json()).into();
         Ok(json)
     }

@@ -59,4 +59,4 @@ def explain(
         style = "dim" if item["origin"] == "default" else ""
         table.add_row(Text(item["key"]), Text(shown), Text(item["origin"], style=style))
     data().print(table)
-    data().print(Text(resolved["cores"]["text"]))
+    data().print(Text(resolved["missing"] or resolved["cores"]["text"]))

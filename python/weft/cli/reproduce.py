@@ -75,6 +75,7 @@ def reproduce(
     **Examples**
 
     - `weft reproduce --list`
+    - `weft reproduce --list --hosts linux`
     - `weft reproduce meet 6`
     - `weft reproduce tr 7 8 --scale paper --out out/tr`
     - `weft reproduce meet 7 --scale paper --seeds 3`
@@ -87,7 +88,7 @@ def reproduce(
 
     names = figures or []
     if list_:
-        _list(paper, names, cast("Scale", scale), as_json=json)
+        _list(paper, names, cast("Scale", scale), linux_hosts=hosts == "linux", as_json=json)
         return
     if paper is None:
         raise SpecError("which paper? Name one, or all; weft reproduce --list shows every figure")
@@ -111,7 +112,7 @@ def reproduce(
     if write_times is not None:
         from weft.output import write_file
 
-        write_file(write_times, times_text(known, scale, result.made))
+        write_file(write_times, times_text(known, result.scale, result.made))
     if json:
         print_json(result.to_dict())
     else:
@@ -121,12 +122,13 @@ def reproduce(
     _close(result)
 
 
-def _list(paper: str | None, figures: list[str], scale: "Scale", *, as_json: bool) -> None:
-    """Show what there is, and what it took."""
+def _list(paper: str | None, figures: list[str], scale: "Scale", *, linux_hosts: bool, as_json: bool) -> None:
+    """Show what there is, with Linux hosts if these are asked for, and what it took."""
     from weft.cli.reproduce_tables import listed, print_list
     from weft.papers.reproduction import ALL, planned
 
-    rows = listed(planned(paper or ALL, figures, scale=scale))
+    found = planned(paper or ALL, figures, scale="linux" if linux_hosts else scale)
+    rows = listed([one for one in found if one.linux_hosts] if linux_hosts else found)
     if as_json:
         print_json(rows)
     else:

@@ -34,6 +34,7 @@ def listed(figures: Sequence[Planned]) -> list[dict[str, Any]]:
                 for scale, found in times.items()
                 if one.figure.name in found.get(one.paper.name, {})
             },
+            "linux_hosts": one.linux_hosts,
             "not_made": one.figure.reason,
         }
         for one in figures
@@ -42,15 +43,23 @@ def listed(figures: Sequence[Planned]) -> list[dict[str, Any]]:
 
 def print_list(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     """Print a row per figure; a dash where nobody has measured it."""
-    table = new_table("figure", "what it shows", "runs", "quick", "paper", left=("figure", "what it shows"))
+    names = ("figure", "what it shows", "runs", "quick", "paper", "Linux hosts")
+    table = new_table(*names, left=("figure", "what it shows"))
     for row in rows:
         title = f"{row['title']} (not made: {row['not_made']})" if row["not_made"] else row["title"]
-        seconds = [row["seconds"].get(scale) for scale in ("quick", "paper")]
-        times = ["-" if one is None else clock(one) if one >= 60.0 else f"{one:.0f} s" for one in seconds]
+        times = [_took(row["seconds"].get(scale)) for scale in ("quick", "paper")]
+        linux = _took(row["seconds"].get("linux"), "yes") if row["linux_hosts"] else ""
         runs = f"{row['runs']:,}" if row["runs"] else "-"
-        table.add_row(Text(f"{row['paper']} {row['figure']}"), Text(title), runs, *times)
+        table.add_row(Text(f"{row['paper']} {row['figure']}"), Text(title), runs, *times, linux)
     console.print(table)
-    console.print("times: measured, on two cores, each figure by itself; -: not measured", style="dim")
+    console.print(
+        "times: measured, on two cores, each figure by itself; -: not measured; Linux hosts: with --hosts linux",
+        style="dim",
+    )
+
+
+def _took(seconds: float | None, unknown: str = "-") -> str:
+    return unknown if seconds is None else clock(seconds) if seconds >= 60.0 else f"{seconds:.0f} s"
 
 
 def print_made(console: Console, result: Reproduction) -> None:

@@ -58,6 +58,8 @@ class Planned:
     paper: Paper
     plan: Plan
     cases: tuple[Case, ...]
+    linux_hosts: bool
+    """Whether there is a set-up for it with Linux hosts."""
 
 
 @dataclass(frozen=True)
@@ -186,8 +188,13 @@ def planned(
         plan = Plan(one, scale)
         for declared in [one.figure(key) for key in names] if names else one.figures.values():
             figure = _at_scale(declared, one, scale)
-            found.append(Planned(figure, one, plan, tuple(cases_of_figure(figure, one, scale))))
+            cases = tuple(cases_of_figure(figure, one, scale))
+            found.append(Planned(figure, one, plan, cases, _has_linux_hosts(declared, one)))
     return found
+
+
+def _has_linux_hosts(figure: FigureSpec, paper: Paper) -> bool:
+    return _at_scale(figure, paper, "linux").reason is None
 
 
 def _at_scale(figure: FigureSpec, paper: Paper, scale: Scale) -> FigureSpec:

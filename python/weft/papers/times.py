@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from weft.errors import SpecError
-from weft.papers.declared import DATA, SCALES
+from weft.papers.declared import DATA, SCALES, Scale
 from weft.papers.making import Made
 from weft.papers.reading import read_toml
 from weft.spec import to_toml
 
 __all__ = ["Times", "read_times", "times_text"]
+
+_MEASURED: tuple[Scale, ...] = (*SCALES, "linux")
+"""The scales of which there are times."""
 
 Times: TypeAlias = Mapping[str, Mapping[str, Mapping[str, float]]]
 """Seconds by scale, paper and figure."""
@@ -24,7 +27,7 @@ def read_times(path: Path = DATA / "times.toml") -> Times:
         return {}
     top = read_toml(path)
     found: dict[str, dict[str, dict[str, float]]] = {}
-    for scale in SCALES:
+    for scale in _MEASURED:
         section = top.section(scale)
         papers = section.values
         for paper, figures in papers.items():
@@ -43,7 +46,7 @@ def times_text(known: Times, scale: str, made: Iterable[Made]) -> str:
             times.setdefault(scale, {}).setdefault(one.figure.paper, {})[one.figure.name] = max(round(one.seconds), 1)
     if not times:
         raise SpecError("--write-times: no figure was made")
-    ordered = {one: {paper: times[one][paper] for paper in sorted(times[one])} for one in SCALES if one in times}
+    ordered = {one: {paper: times[one][paper] for paper in sorted(times[one])} for one in _MEASURED if one in times}
     whole: dict[str, Any] = {
         one: {paper: {key: round(value) for key, value in figures.items()} for paper, figures in papers.items()}
         for one, papers in ordered.items()

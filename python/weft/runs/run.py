@@ -75,7 +75,7 @@ def resolved_run(
     contender: str | None = None,
     tables: Sequence[str] = TABLES,
 ) -> Run:
-    """Make a run of a spec; raises `SpecError` for whatever a run would refuse."""
+    """Make a run of a spec; raises `SpecError` for whatever a run would refuse, and for what this machine lacks."""
     answer = json.loads(
         _core.resolve(
             spec.text,
@@ -86,6 +86,8 @@ def resolved_run(
             contender=contender,
         )
     )
+    if answer["missing"] is not None:  # told now, and not after other runs of the command have taken their time
+        raise SpecError(answer["missing"])
     return Run(
         index=index,
         labels=labels,

@@ -33,6 +33,12 @@ pub(crate) fn kernel() -> Option<String> {
     Some(found)
 }
 
+/// What this machine lacks for a run of the spec, in words that say how to get it; nothing for simulated hosts.
+pub(crate) fn missing_on_this_machine(spec: &Spec) -> Option<String> {
+    spec.hosts.linux()?;
+    find().err().map(|error| error.to_string())
+}
+
 /// What decides the results of a spec beside what it says: nothing for simulated hosts; else the kernel, and the files that the
 /// commands of programs name.
 pub(crate) fn of_machine(spec: &Spec) -> Vec<String> {
