@@ -173,6 +173,34 @@ fn the_same_spec_gives_the_same_bytes_and_another_seed_other_ports() {
 }
 
 #[test]
+fn another_seed_changes_ports_and_sequence_numbers_and_no_time_of_a_flow() {
+    if !has_kernel() {
+        return;
+    }
+    // One way, so that no hash decides; two flows that share it, and one that comes later, with losses.
+    let trace = std::env::temp_dir().join(format!("weft-linux-seeds-{}.csv", std::process::id()));
+    std::fs::write(&trace, "start_us,src,dst,size_bytes\n0,0,4,2000000\n0,1,4,2000000\n300000,2,5,50000\n")
+        .unwrap();
+    let of_seed = |seed: &str| {
+        let source = alone("20000").with("traffic.trace", &trace.display().to_string());
+        let table = flows(&run(&source.with("fabric.switch_queue.buffer", "60KB").with("run.seed", seed)));
+        let same = [
+            "fct_us",
+            "segments_sent",
+            "dropped_segments",
+            "retransmissions",
+            "kernel_cwnd",
+            "kernel_rtt_us",
+        ];
+        (same.map(|name| column(&table, name)), column(&table, "kernel_port"))
+    };
+    let ((first, ports), (second, other_ports)) = (of_seed("1"), of_seed("2"));
+    assert!(first[2].iter().sum::<f64>() > 0.0, "something is lost");
+    assert_eq!(first, second);
+    assert_ne!(ports, other_ports);
+}
+
+#[test]
 fn every_load_balancer_serves_linux_hosts_without_knowing_it() {
     if !has_kernel() {
         return;

@@ -233,3 +233,62 @@ fn more_hosts_than_a_kernel_has_are_dealt_to_several() {
     assert!(refused("1").contains("allowed is 2 to 16, for 300 Linux hosts"), "{}", refused("1"));
     assert!(refused("17").contains("2 to 16"));
 }
+
+#[test]
+fn a_link_that_fails_and_comes_back_loses_no_flow_of_either_kind() {
+    if !has_kernel() {
+        return;
+    }
+    let faults = [
+        ("fabric.fault.0.link", "leaf0-spine0"),
+        ("fabric.fault.0.down", "true"),
+        ("fabric.fault.0.at", "500us"),
+        ("fabric.fault.0.until", "20ms"),
+        ("fabric.fault.1.link", "host2-leaf0"),
+        ("fabric.fault.1.rate", "1Gbps"),
+        ("fabric.fault.1.at", "2ms"),
+        ("balancer.name", "rps"),
+    ];
+    let table = assert_whole(&mixed(EVEN, &faults));
+    let src = column(&table, "src");
+    let (dropped, again) = (column(&table, "dropped_segments"), column(&table, "retransmissions"));
+    for flow in 0..src.len() {
+        assert!(again[flow] >= dropped[flow], "flow {flow}: {} of {}", again[flow], dropped[flow]);
+    }
+    let lost = |linux| (0..src.len()).any(|flow| is_linux(src[flow]) == linux && dropped[flow] > 0.0);
+    assert!(lost(true) && lost(false), "the failure is felt by senders of both kinds");
+}
+
+#[test]
+fn a_program_on_a_linux_host_shares_the_fabric_with_flows_of_simulated_hosts() {
+    if !has_kernel() {
+        return;
+    }
+    let script = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); \
+                  [s.sendto(bytes(1000), (\"{host:4}\", 7001)) for _ in range(500)]";
+    let program = format!("/usr/bin/python3 -I -S -c '{script}'");
+    let with = |programs: bool| {
+        let source = mixed("[0, 4]", &[("traffic.flows", "12")]);
+        let source = if programs {
+            source.with("traffic.program.0.host", "0").with("traffic.program.0.command", &program)
+        } else {
+            source
+        };
+        let outcome = run(&source);
+        assert_conserved(&outcome);
+        assert_eq!(outcome.summary.incomplete, Vec::<String>::new());
+        // Nobody listens there, so the kernel of host 4 answers some of them by ICMP.
+        let (src, packets) =
+            (column(&outcome.connections, "src"), column(&outcome.connections, "packets_sent"));
+        let sent: f64 =
+            packets.iter().zip(src).filter(|(_, src)| *src == 0.0).map(|(packets, _)| packets).sum();
+        (flows(&outcome), sent)
+    };
+    let ((beside, sent), (alone, none)) = (with(true), with(false));
+    assert_eq!(sent, 500.0, "datagrams of the program");
+    assert!(none.abs() < 0.5, "there was no program");
+    for table in [&beside, &alone] {
+        assert!(column(table, "fct_us").iter().all(|fct| !fct.is_nan()));
+    }
+    assert_ne!(column(&beside, "fct_us"), column(&alone, "fct_us"), "they are in each other's way");
+}
