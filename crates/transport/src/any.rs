@@ -75,6 +75,10 @@ macro_rules! any_protocol {
             fn receiver_stats(&self, receiver: &AnyReceiver) -> ReceiverStats {
                 act!(self, receiver AnyReceiver, ReceiverStats::default(), p => p.receiver_stats(receiver))
             }
+
+            fn window(&self, sender: &AnySender) -> Option<WindowState> {
+                act!(self, sender AnySender, None, p => p.window(sender))
+            }
         }
 
         impl Multipath for AnyProtocol {

@@ -70,6 +70,19 @@ pub struct SenderStats {
     pub timed_out: Span,
 }
 
+/// The window of a sender, and what it goes by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WindowState {
+    /// Congestion window, in segments.
+    pub cwnd: f64,
+    /// Slow start threshold, in segments; infinite as long as nothing set one.
+    pub ssthresh: f64,
+    /// Segments sent and not acknowledged cumulatively.
+    pub outstanding: u32,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub smoothed_rtt: Span,
+}
+
 /// What a receiver counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiverStats {
@@ -225,6 +238,12 @@ pub trait Protocol: Send + Sync {
 
     /// What the receiver counted so far.
     fn receiver_stats(&self, receiver: &Self::Receiver) -> ReceiverStats;
+
+    /// The window of a sender, if it has one of its own.
+    fn window(&self, sender: &Self::Sender) -> Option<WindowState> {
+        let _ = sender;
+        None
+    }
 }
 
 /// How the two ends of a flow with one five-tuple behave. Whatever hosts any transport hosts it too, as [`Multipath`].

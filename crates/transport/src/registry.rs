@@ -14,7 +14,7 @@ use crate::tcp::Tcp;
 use crate::tcp::{DctcpConfig, TcpConfig};
 use crate::{
     Arrived, CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, ParamError, Ports, Protocol,
-    ReceiverStats, Segmentation, SenderState, SenderStats, Transports,
+    ReceiverStats, Segmentation, SenderState, SenderStats, Transports, WindowState,
 };
 
 /// What is to be done with the transports of a run, whichever they are: compiled once for each that may be alone, and once for

@@ -2,7 +2,7 @@
 
 use weft_units::{Bytes, Span};
 
-use super::recovery::{Probing, Recovery, Tolerance};
+use super::recovery::{Probing, Recovery, TakingBack, Tolerance};
 use super::stack::Stack;
 use crate::ParamError;
 
@@ -19,6 +19,9 @@ pub(super) struct ByTime {
     pub probe_wait_for_one: Span,
     pub prr: bool,
     pub undo: bool,
+    pub eifel: bool,
+    pub timestamp_tick: Span,
+    pub frto: bool,
     pub segmentation_offload: Bytes,
     pub small_queue: Span,
     pub small_queue_most: Bytes,
@@ -54,6 +57,11 @@ impl ByTime {
             .then_some(Probing { wait: self.probe_wait, wait_for_one: self.probe_wait_for_one })
     }
 
+    /// Why reductions are taken back.
+    pub const fn taking_back(&self) -> TakingBack {
+        TakingBack { by_dsack: self.undo, eifel: self.eifel, frto: self.frto, tick: self.timestamp_tick }
+    }
+
     /// What a configuration says of it, unless that makes no sense.
     pub fn checked(config: impl Into<Self>, sack: bool) -> Result<Self, ParamError> {
         let found = config.into();
@@ -72,6 +80,8 @@ impl ByTime {
         needs("tail_loss_probe", !self.tail_loss_probe, &self.tail_loss_probe, "false")?;
         needs("prr", !self.prr, &self.prr, "false")?;
         needs("undo", !self.undo, &self.undo, "false")?;
+        needs("eifel", !self.eifel, &self.eifel, "false")?;
+        needs("frto", !self.frto, &self.frto, "false")?;
         let Self { segmentation_offload: offload, small_queue, .. } = *self;
         needs("segmentation_offload", offload.as_u64() == 0, &offload, "0B")?;
         needs("small_queue", small_queue.is_zero(), &small_queue, "0s")?;

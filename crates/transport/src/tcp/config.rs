@@ -106,11 +106,20 @@ macro_rules! with_keys_of_one_path {
                 /// gives no number: as `ack_timeout`; the least timeout, 200ms, in Linux.
                 probe_wait_for_one: Span = Span::from_ms(1),
                 /// Whether the window shrinks over a round trip when a loss or a mark was seen, as acknowledgements come, and not at
-                /// once; needs `rack`. Source: RFC 6937 (PRR); RFC 5681 has it at once.
+                /// once; needs `rack`. A loss or a timeout meanwhile shrinks it no further. Source: RFC 6937 (PRR) and Linux; RFC 5681 has it at once.
                 prr: bool = false,
                 /// Whether the window is as before if it is told that all was in vain that a recovery sent again (D-SACK); needs `rack`.
                 /// Source: a choice; RFC 3708 and Linux have it.
                 undo: bool = false,
+                /// Whether a recovery is taken back, and the window as before, if an acknowledgement of new data echoes a time stamp from
+                /// before anything was sent again: then the segment was late, not lost; needs `rack`. Source: a choice; RFC 3522 (Eifel
+                /// detection), without the slower start of RFC 4015, as in Linux.
+                eifel: bool = false,
+                /// What time stamps count in, for `eifel` and for RACK; 0s is exact. Source: RFC 7323 §5.4 has 1ms to 1s; 1ms in Linux.
+                timestamp_tick: Span = Span::ZERO,
+                /// Whether after a timeout two new segments are sent, if the first acknowledgement leaves the matter open, and the window is
+                /// as before if a segment that was sent once is told of; needs `rack`. Source: RFC 5682 (F-RTO) §3.1; a choice to leave it out.
+                frto: bool = false,
                 /// Bytes of payload that are handed to the card at once, at most, and leave one after the other (segmentation
                 /// offload); less than two segments is none. A sender then waits for a burst that is worth it. Needs `rack`. Source: a choice;
                 /// Linux has up to 64KB.
@@ -137,6 +146,9 @@ macro_rules! with_keys_of_one_path {
                     probe_wait_for_one: config.probe_wait_for_one,
                     prr: config.prr,
                     undo: config.undo,
+                    eifel: config.eifel,
+                    timestamp_tick: config.timestamp_tick,
+                    frto: config.frto,
                     segmentation_offload: config.segmentation_offload,
                     small_queue: config.small_queue,
                     small_queue_most: config.small_queue_most,
@@ -341,7 +353,7 @@ impl Shared {
             stack: by_time.stack(mss),
             probing: by_time.probing(),
             prr: by_time.prr,
-            undo: by_time.undo,
+            taking_back: by_time.taking_back(),
             rack_wait: by_time.rack_wait,
             recovery: by_time.recovery(self.sack),
             reorder_hold: self.reorder_hold,

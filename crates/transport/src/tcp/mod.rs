@@ -32,6 +32,7 @@ use weft_units::Span;
 use crate::congestion::{Control, rules};
 use crate::{
     Delivery, FlowSize, Outbox, Protocol, ReceiverStats, Segmentation, SenderState, SenderStats, SinglePath,
+    WindowState,
 };
 
 /// How an end reacts to marks.
@@ -72,7 +73,7 @@ pub struct Tcp {
     stack: stack::Stack,
     probing: Option<recovery::Probing>,
     prr: bool,
-    undo: bool,
+    taking_back: recovery::TakingBack,
     /// Beyond the reordering window.
     rack_wait: Span,
     min_rto: Span,
@@ -115,6 +116,15 @@ impl Protocol for Tcp {
 
     fn receiver_stats(&self, receiver: &Receiver) -> ReceiverStats {
         receiver.stats()
+    }
+
+    fn window(&self, sender: &Sender) -> Option<WindowState> {
+        Some(WindowState {
+            cwnd: sender.congestion_window(),
+            ssthresh: sender.slow_start_threshold(),
+            outstanding: sender.outstanding(),
+            smoothed_rtt: sender.round_trip().0,
+        })
     }
 }
 

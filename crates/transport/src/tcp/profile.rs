@@ -50,6 +50,10 @@ macro_rules! linux {
             probe_wait_for_one: Span::from_ms(200),
             prr: true,
             undo: true,
+            eifel: true,
+            // TCP_TS_HZ.
+            timestamp_tick: Span::from_ms(1),
+            frto: true,
             // GSO_LEGACY_MAX_SIZE less the room for headers: 45 segments.
             segmentation_offload: Bytes::new(65_215),
             // sk_pacing_shift, 2^-10 s; sk_buff, skb_shared_info and headers of a packet that was cut.

@@ -280,6 +280,8 @@ fn rules_that_need_losses_by_time_say_so() {
         ("tail_loss_probe", refused(&|config| config.tail_loss_probe = true)),
         ("prr", refused(&|config| config.prr = true)),
         ("undo", refused(&|config| config.undo = true)),
+        ("eifel", refused(&|config| config.eifel = true)),
+        ("frto", refused(&|config| config.frto = true)),
         ("segmentation_offload", refused(&|config| config.segmentation_offload = Bytes::new(65_536))),
         ("small_queue", refused(&|config| config.small_queue = Span::from_ms(1))),
     ] {

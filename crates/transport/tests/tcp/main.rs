@@ -12,6 +12,7 @@ mod recovery;
 mod sack;
 mod slow_start;
 mod specs;
+mod spurious;
 mod stalls;
 mod timeouts;
 mod world;

@@ -4,7 +4,8 @@ use weft_packet::{Packet, PacketFlags};
 
 use super::Board;
 use super::rack::Rack;
-use super::reduction::{Reduction, Undo};
+use super::reduction::Reduction;
+use super::spurious::{Next, Undo};
 use crate::congestion::Controller;
 use crate::tcp::Tcp;
 use crate::tcp::sender::{Phase, Sender};
@@ -15,7 +16,7 @@ impl Sender {
     /// Opens, and sends the first window.
     pub(super) fn open_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         let mut rack = Box::<Rack>::default();
-        self.send_by_time(tcp, &mut rack, out);
+        self.send_by_time(tcp, &mut rack, Next::LostFirst, out);
         self.restart_timer(tcp, &mut rack, out);
         self.board = Some(Box::new(Board::Rack(rack)));
     }
@@ -49,7 +50,7 @@ impl Sender {
         out: &mut impl Outbox,
     ) {
         let acked = packet.seq - self.una;
-        let told = rack.take(packet, out.now());
+        let told = rack.take(packet, out.now(), tcp.taking_back);
         self.una = packet.seq;
         if acked > 0 {
             self.backoff = 0;
@@ -60,12 +61,14 @@ impl Sender {
         } else if self.una < self.max {
             self.counts.duplicate_acks += 1;
         }
-        let in_vain = packet.flags.has(PacketFlags::RETRANSMISSION);
-        self.judge_probe(control, rack, packet, told);
-        self.take_back(rack, in_vain);
+        self.judge_probe(control, rack, packet, told.segments);
+        if marked {
+            rack.undo = rack.undo.map(Undo::keep);
+        }
+        let next = self.take_back(tcp, rack, packet, acked > 0, told);
         let recovered = self.leave_recovery(rack);
-        rack.adapt(in_vain, self.next, recovered);
-        if self.phase == Phase::Open && marked && (acked > 0 || told > 0) {
+        rack.adapt(packet.flags.has(PacketFlags::RETRANSMISSION), self.next, recovered);
+        if self.phase == Phase::Open && marked && (acked > 0 || told.segments > 0) {
             self.on_mark_by_time(tcp, control, rack);
         }
         let may_grow =
@@ -73,11 +76,16 @@ impl Sender {
         if may_grow && acked > 0 && self.una > self.window.cwr_end {
             self.window.grow(control, acked, (tcp.max_window, tcp.abc_limit));
         }
-        let lost = self.find_losses(tcp, control, rack, out);
+        let lost = next == Next::LostFirst && self.find_losses(tcp, control, rack, out);
         if let Some(reduction) = &mut rack.reduction {
-            reduction.follow(&mut self.window, rack.in_network, told, acked > 0 && !lost);
+            reduction.follow(&mut self.window, rack.in_network, told.segments, acked > 0 && !lost);
         }
-        self.send_by_time(tcp, rack, out);
+        self.send_by_time(tcp, rack, next, out);
+        if next == Next::NewOnly && rack.frto && self.next == self.recover {
+            // Nothing new could be sent: RFC 5682 §3.1 step 2.b goes on as without it.
+            rack.frto = false;
+            self.send_by_time(tcp, rack, Next::LostFirst, out);
+        }
         if acked > 0 {
             self.restart_timer(tcp, rack, out);
         } else {
@@ -93,6 +101,10 @@ impl Sender {
             rack.reduction = Some(Reduction::from(before, self.window.cwr_end + 1));
             self.window.cwnd = before;
         }
+        if self.window.cwr_end != reduced {
+            // What a loss took before is not given back any more.
+            rack.undo = None;
+        }
     }
 
     /// Whether a recovery, be it fast or after a timeout, is over with this acknowledgement. A reduction ends with it, or by itself.
@@ -101,28 +113,13 @@ impl Sender {
         let recovered = recovering && self.una >= self.recover;
         if recovered {
             self.phase = Phase::Open;
-            rack.after_timeout = false;
+            (rack.after_timeout, rack.frto) = (false, false);
         }
         if rack.reduction.is_some_and(|reduction| self.una >= reduction.end()) {
             rack.reduction = None;
             self.window.cwnd = self.window.ssthresh;
         }
         recovered
-    }
-
-    /// An acknowledgement told that a segment came twice, which was sent again. If all did that were, there was no loss, and no
-    /// reason for a smaller window.
-    fn take_back(&mut self, rack: &mut Rack, in_vain: bool) {
-        if !in_vain || !rack.undo.as_mut().is_some_and(Undo::in_vain) {
-            return;
-        }
-        if let Some(undo) = rack.undo.take() {
-            undo.restore(&mut self.window);
-            rack.reduction = None;
-            rack.after_timeout = false;
-            // Marks count again.
-            (self.phase, self.recover) = (Phase::Open, 0);
-        }
     }
 
     /// Finds what is lost, and reduces the window for it once.
@@ -141,14 +138,20 @@ impl Sender {
             self.counts.fast_recoveries += 1;
             self.phase = Phase::Recovery;
             rack.probe.ends();
-            rack.undo = tcp.undo.then(|| Undo::of(&self.window));
-            let before = self.window.cwnd;
-            self.reduce_by_time(control);
-            (self.recover, self.cwr_due) = (self.max, true);
-            if tcp.prr {
-                rack.reduction = Some(Reduction::from(before, self.recover));
+            self.remember(tcp, rack);
+            if let Some(reduction) = rack.reduction {
+                // The window shrinks for a mark in the same round trip already.
+                self.recover = self.window.cwr_end;
+                rack.reduction = Some(reduction.until(self.recover));
             } else {
-                self.window.cwnd = self.window.ssthresh;
+                let before = self.window.cwnd;
+                self.reduce_by_time(control);
+                (self.recover, self.cwr_due) = (self.max, true);
+                if tcp.prr {
+                    rack.reduction = Some(Reduction::from(before, self.recover));
+                } else {
+                    self.window.cwnd = self.window.ssthresh;
+                }
             }
             self.send_first_lost(tcp, rack, out);
         }
@@ -159,6 +162,7 @@ impl Sender {
     /// step 4.3).
     fn send_first_lost(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) -> bool {
         let Some(lost) = rack.next_lost() else { return false };
+        rack.first_again.get_or_insert(out.now());
         self.send_again(tcp, rack, lost, out);
         if lost == self.una {
             rack.retransmit_at = out.now().saturating_add(self.rtt.timeout(tcp, self.backoff));
@@ -168,11 +172,11 @@ impl Sender {
 
     /// Lost segments first, then new ones, as long as fewer are in the network than the window allows and the host's queue
     /// takes more.
-    fn send_by_time(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
+    fn send_by_time(&mut self, tcp: &Tcp, rack: &mut Rack, next: Next, out: &mut impl Outbox) {
         rack.handed.settle(out.now());
         let before = self.max;
         while rack.in_network < self.window.segments() {
-            let again = rack.next_lost().is_some();
+            let again = next == Next::LostFirst && rack.next_lost().is_some();
             let flow = self.as_flow(tcp, rack);
             let count = if again { 1 } else { tcp.stack.burst(&flow, &mut rack.handed, out.now()) };
             if count == 0 || !tcp.stack.has_room(&flow, &mut rack.handed, count, again) {
@@ -241,7 +245,7 @@ impl Sender {
             let times_out = out.now() >= rack.retransmit_at && out.now() < rack.probe.at;
             if !times_out {
                 self.find_losses(tcp, &tcp.control, rack, out);
-                self.send_by_time(tcp, rack, out);
+                self.send_by_time(tcp, rack, Next::LostFirst, out);
             }
             // What was due may be due no more: a loss was found, or new data sent.
             if out.now() >= rack.probe.at {
@@ -260,12 +264,17 @@ impl Sender {
         self.count_timeout(self.rtt.timeout(tcp, self.backoff));
         out.timed_out();
         rack.probe.ends();
-        rack.reduction = None;
+        // RFC 5682 §3.1 step 1: not while another loss is being repaired, but for the same timeout again.
+        let repairs = self.phase == Phase::Recovery || rack.after_timeout;
+        rack.frto = tcp.taking_back.frto && (!repairs || self.backoff > 0);
         if self.backoff == 0 {
-            rack.undo = tcp.undo.then(|| Undo::of(&self.window));
-            self.reduce_by_time(&tcp.control);
+            if rack.reduction.is_none() {
+                self.remember(tcp, rack);
+                self.reduce_by_time(&tcp.control);
+            }
             tcp.control.on_timeout(&mut self.window);
         }
+        rack.reduction = None;
         self.window.cwnd = 1.0;
         self.phase = Phase::Open;
         self.recover = self.max;
@@ -274,7 +283,7 @@ impl Sender {
         let window = rack.reordering_window(tcp, true, self.rtt.smoothed());
         rack.time_out(window, out.now());
         self.send_first_lost(tcp, rack, out);
-        self.send_by_time(tcp, rack, out);
+        self.send_by_time(tcp, rack, Next::LostFirst, out);
         self.restart_timer(tcp, rack, out);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! - [`NewReno`] and [`Sack`] count duplicate acknowledgements, and have in common what is in `counting.rs`.
 //! - `rack` goes by time, and `by_time.rs` sends accordingly; with it come tail loss probes (`probe.rs`) and windows that shrink over a
-//!   round trip, or grow back (`reduction.rs`).
+//!   round trip (`reduction.rs`), or grow back since nothing was lost (`spurious.rs`).
 
 mod by_time;
 mod counting;
@@ -11,6 +11,7 @@ mod probe;
 mod rack;
 mod reduction;
 mod sack;
+mod spurious;
 
 use weft_packet::Packet;
 
@@ -23,6 +24,7 @@ use new_reno::NewReno;
 pub(super) use probe::Probing;
 pub(super) use rack::Tolerance;
 use sack::Sack;
+pub(super) use spurious::TakingBack;
 
 /// How a TCP finds and mends losses, chosen when it is configured.
 #[derive(Debug, Clone, Copy)]

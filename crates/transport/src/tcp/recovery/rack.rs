@@ -10,7 +10,8 @@ use weft_units::{Span, Time};
 
 use super::Recovery;
 use super::probe::Probe;
-use super::reduction::{Reduction, Undo};
+use super::reduction::Reduction;
+use super::spurious::{TakingBack, Undo};
 use crate::tcp::Tcp;
 use crate::tcp::stack::Handed;
 
@@ -27,8 +28,21 @@ pub(in crate::tcp) struct Tolerance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     InNetwork,
+    /// The same, but taken for lost once, in vain: its time says nothing more of it.
+    Spared,
     Lost,
     Arrived,
+}
+
+/// What an acknowledgement told that was not known before.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::tcp) struct Told {
+    /// How many segments have arrived.
+    pub segments: u32,
+    /// Of these, how many beyond a hole.
+    pub selectively: u32,
+    /// The first of them that was sent once; beyond all if none was.
+    pub original: u32,
 }
 
 /// The last copy of a segment.
@@ -64,7 +78,9 @@ pub(in crate::tcp) struct Rack {
     pub(super) min_rtt: Span,
     /// `RACK.fack`: one past the highest segment that arrived.
     end: u32,
-    reordering_seen: bool,
+    pub(super) reordering_seen: bool,
+    /// The first segment sent once that the acknowledgement at hand tells of.
+    original: u32,
     /// `RACK.dsack_round`: until this segment is acknowledged, D-SACKs widen the window no more.
     dsack_round: Option<u32>,
     /// `RACK.reo_wnd_mult`.
@@ -73,6 +89,10 @@ pub(in crate::tcp) struct Rack {
     persist: u8,
     /// The way back after a timeout is not done.
     pub(super) after_timeout: bool,
+    /// Whether that timeout may have been in vain (RFC 5682).
+    pub(super) frto: bool,
+    /// When something was sent again first, in this recovery.
+    pub(super) first_again: Option<Time>,
     pub(super) retransmit_at: Time,
     /// When the reordering window of a segment that was overtaken is over.
     pub(super) reorder_at: Time,
@@ -98,10 +118,13 @@ impl Default for Rack {
             min_rtt: Span::from_ps(u64::MAX),
             end: 0,
             reordering_seen: false,
+            original: u32::MAX,
             dsack_round: None,
             steps: 1,
             persist: 0,
             after_timeout: false,
+            frto: false,
+            first_again: None,
             retransmit_at: Time::NEVER,
             reorder_at: Time::NEVER,
             probe: Probe::default(),
@@ -130,19 +153,20 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 §6.2 steps 1 to 3, for all that an acknowledgement tells of. Returns how many segments are now
-    /// known to have arrived that were not before.
-    pub(super) fn take(&mut self, packet: &Packet, now: Time) -> u32 {
+    /// RFC 8985 §6.2 steps 1 to 3, for all that an acknowledgement tells of.
+    pub(super) fn take(&mut self, packet: &Packet, now: Time, stamps: TakingBack) -> Told {
         let (before, ack) = (self.in_network + self.lost(), packet.seq);
+        self.original = u32::MAX;
         let mut last = None;
         for segment in self.base..ack {
-            last = last.max(self.arrives(segment, packet.sent, now));
+            last = last.max(self.arrives(segment, packet.sent, now, stamps));
         }
+        let beyond = self.in_network + self.lost();
         let known = self.base + self.copies.len() as u32;
         for block in packet.sack_blocks().into_iter().filter(|block| block.count > 0) {
             let from = ack.saturating_add(u32::from(block.first));
             for segment in from..from.saturating_add(u32::from(block.count)).min(known) {
-                last = last.max(self.arrives(segment, packet.sent, now));
+                last = last.max(self.arrives(segment, packet.sent, now, stamps));
             }
         }
         // Step 2: the round trip is that of what was told of, be it older than something that was told of before.
@@ -150,25 +174,28 @@ impl Rack {
             self.rtt = now.since(last.0);
             self.newest = self.newest.max(last);
         }
-        let news = before - (self.in_network + self.lost());
+        let left = self.in_network + self.lost();
         self.copies.drain(..(ack - self.base) as usize);
         self.arrived -= ack - self.base;
         self.base = ack;
         self.first_lost = self.first_lost.max(ack);
-        news
+        Told { segments: before - left, selectively: beyond - left, original: self.original }
     }
 
     /// `segment` is known to have arrived; `echo`: when the segment that caused the acknowledgement was sent. Returns when it was
     /// sent, if that is certain and it was not known before.
-    fn arrives(&mut self, segment: u32, echo: Time, now: Time) -> Option<(Time, u32)> {
+    fn arrives(&mut self, segment: u32, echo: Time, now: Time, stamps: TakingBack) -> Option<(Time, u32)> {
         let copy = &mut self.copies[(segment - self.base) as usize];
         if copy.fate == Fate::Arrived {
             return None;
         }
-        self.in_network -= u32::from(copy.fate == Fate::InNetwork);
+        self.in_network -= u32::from(matches!(copy.fate, Fate::InNetwork | Fate::Spared));
         self.arrived += 1;
         copy.fate = Fate::Arrived;
         let Copy { sent, again, .. } = *copy;
+        if !again {
+            self.original = self.original.min(segment);
+        }
         // Step 3.
         if segment >= self.end {
             self.end = segment + 1;
@@ -177,7 +204,7 @@ impl Rack {
         }
         // Step 2: of a segment that was sent again, an earlier copy may have arrived.
         let rtt = now.since(sent);
-        if again && (echo < sent || rtt < self.min_rtt) {
+        if again && (stamps.is_before(echo, sent) || rtt < self.min_rtt) {
             return None;
         }
         // Step 1.
@@ -244,12 +271,31 @@ impl Rack {
         found
     }
 
+    /// What was taken for lost is in the network after all, and is not judged by its time again.
+    pub(super) fn spare_lost(&mut self) {
+        for copy in self.copies.iter_mut().filter(|copy| copy.fate == Fate::Lost) {
+            copy.fate = Fate::Spared;
+            self.in_network += 1;
+        }
+        self.first_lost = self.base + self.copies.len() as u32;
+    }
+
+    /// How many copies that were sent again are in the network.
+    pub(super) fn again_in_network(&self) -> usize {
+        self.copies.iter().filter(|copy| copy.again && copy.fate == Fate::InNetwork).count()
+    }
+
+    /// Whether any are, or the first segment that is not acknowledged was sent again.
+    pub(super) fn has_sent_again(&self) -> bool {
+        self.copies.front().is_some_and(|copy| copy.again) || self.again_in_network() > 0
+    }
+
     /// RFC 8985 §6.3: what a retransmission timeout takes for lost.
     pub(super) fn time_out(&mut self, window: Span, now: Time) {
         let allowed = self.rtt + window;
         for (copy, segment) in self.copies.iter_mut().zip(self.base..) {
             let is_due = segment == self.base || copy.sent.saturating_add(allowed) <= now;
-            if copy.fate == Fate::InNetwork && is_due {
+            if matches!(copy.fate, Fate::InNetwork | Fate::Spared) && is_due {
                 copy.fate = Fate::Lost;
                 self.in_network -= 1;
             }

@@ -1,4 +1,4 @@
-//! Windows that shrink over a round trip (PRR, RFC 6937), and reductions that are taken back since nothing was lost.
+//! Windows that shrink over a round trip (PRR, RFC 6937).
 
 use crate::congestion::Window;
 
@@ -23,6 +23,11 @@ impl Reduction {
     /// Where it ends.
     pub const fn end(&self) -> u32 {
         self.end
+    }
+
+    /// A recovery that goes on as long takes it over: it ends with that.
+    pub const fn until(self, end: u32) -> Self {
+        Self { end, ..self }
     }
 
     /// A segment is sent.
@@ -50,39 +55,5 @@ impl Reduction {
         // The first segment is sent again whatever the window says.
         let least = if self.sent == 0 { 1.0 } else { 0.0 };
         window.cwnd = (network + allowed.max(least)).max(1.0);
-    }
-}
-
-/// What a reduction for a loss took, and what is to be told before it is given back.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::tcp) struct Undo {
-    cwnd: f64,
-    ssthresh: f64,
-    /// Segments that were sent again and not said to have been in vain.
-    again: u32,
-}
-
-impl Undo {
-    /// Remembers a window before it is reduced.
-    pub const fn of(window: &Window) -> Self {
-        Self { cwnd: window.cwnd, ssthresh: window.ssthresh, again: 0 }
-    }
-
-    /// A segment is sent again.
-    pub const fn sends_again(&mut self) {
-        self.again += 1;
-    }
-
-    /// A segment was said to have come twice. Whether all were that were sent again.
-    pub const fn in_vain(&mut self) -> bool {
-        let had = self.again > 0;
-        self.again = self.again.saturating_sub(1);
-        had && self.again == 0
-    }
-
-    /// Gives back what was taken.
-    pub fn restore(self, window: &mut Window) {
-        window.cwnd = window.cwnd.max(self.cwnd);
-        window.ssthresh = window.ssthresh.max(self.ssthresh);
     }
 }
