@@ -93,6 +93,25 @@ def catalog(kind: str) -> str:
     and `"asked_by"`; `only` says with what the table has a column that is not always there.
     """
 
+def congestion_windows(
+    spec: str,
+    *,
+    base_dir: str = ...,
+    overrides: collections.abc.Sequence[tuple[str, str]] = ...,
+    seed: int | None = None,
+    progress: collections.abc.Callable[[Progress], None] | None = None,
+    origin: str = ...,
+    contender: str | None = None,
+    flows: collections.abc.Sequence[int],
+    every: str,
+) -> Table:
+    """Run a spec (TOML text) and return the congestion windows of some flows, a row a flow and instant, by time.
+
+    `flows` are numbers as in the table of flows; each is looked at every `every` since its start, a text with a unit such as "100us", as
+    long as its sender has not everything acknowledged. Columns: `time_us`, `flow`, `cwnd` and `ssthresh` (segments; null: nothing has set one),
+    `outstanding` (segments sent and not acknowledged), `rtt_us` (smoothed; null: no sample yet). The rest is as for `run`.
+    """
+
 def contenders(texts: collections.abc.Sequence[tuple[str, bool]]) -> str:
     """Read contenders, as on the command line of `weft compare`: JSON text `[{"label", "slug", "parts": {table: text}}]`.
 

@@ -2,21 +2,23 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from weft.comparison import Comparison, compare
 from weft.errors import SpecError
-from weft.in_flight import in_flight, side_by_side
+from weft.in_flight import INTERVALS, in_flight, side_by_side
 from weft.packets import packets
 from weft.runs.progress import JobsCallback
 from weft.simulation import Overrides, Result
 from weft.spec import SpecLike
 from weft.summary import LIMITS, SPENT
+from weft.windows import congestion_windows, means_by_interval, plot_windows
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
 __all__ = ["COUNTED", "KINDS", "Parting", "Validation", "first_parting", "validate"]
 
@@ -46,14 +48,25 @@ class Parting:
     """What it is with simulated hosts: `time_us` since the flow's start, `segment`, `bytes`, `retransmission`."""
     linux: Mapping[str, Any] | None
     """What it is with Linux hosts."""
-    windows: Sequence[Mapping[str, float]] = ()
+    windows: Sequence[Mapping[str, float | None]] = ()
     """What of the flow was in flight, in segments, as means over intervals of equal length: `until_us` since its start,
-    `simulated`, `linux`."""
+    `simulated`, `linux`. Likewise its congestion window and slow-start threshold, `simulated_cwnd`, `linux_cwnd`,
+    `simulated_ssthresh`, `linux_ssthresh`: None where the flow is over, or nothing has set a threshold."""
+    congestion: "pl.DataFrame | None" = None
+    """The same in full, a row an instant: `hosts`, `time_us` since the flow's start, `cwnd`, `ssthresh`, `outstanding`
+    (in segments), `rtt_us`."""
 
     @property
     def sentence(self) -> str:
         """In words."""
         return f"data packet {self.packet}: simulated {_told(self.simulated)}; linux {_told(self.linux)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, tables as lists of rows."""
+        congestion = [] if self.congestion is None else self.congestion.to_dicts()
+        rows = {"windows": [dict(row) for row in self.windows], "congestion": congestion}
+        told = {"simulated": self.simulated, "linux": self.linux}
+        return {"scheme": self.scheme, "flow": self.flow, "packet": self.packet, **told, **rows}
 
 
 @dataclass(frozen=True)
@@ -162,9 +175,23 @@ class Validation:
             "fct": self.table.to_dicts(),
             "counts": self.counts.to_dicts(),
             "spent": self.spent.to_dicts(),
-            "partings": [asdict(parting) for parting in self.partings],
+            "partings": [parting.to_dict() for parting in self.partings],
         }
 
+    def plot(self) -> "Figure":
+        """Draw the windows of the flow of each load balancer that differs most, over time, with both kinds of hosts."""
+        flows = {
+            f"{parting.scheme}, flow {parting.flow}": parting.congestion
+            for parting in self.partings
+            if parting.congestion is not None and not parting.congestion.is_empty()
+        }
+        if not flows:
+            raise SpecError("no flow has a congestion window: there is nothing to draw")
+        return plot_windows(flows)
+
+
+_SAMPLES = 20
+"""Looks at the windows of a flow in each interval."""
 
 _COLUMNS = ("src", "dst", "start_us", "fct_us", *COUNTED, *(f"spent_{part}_us" for part in SPENT))
 
@@ -216,7 +243,7 @@ def first_parting(
     """Run both kinds of hosts and return the first data packet of a flow from `host` at which they part.
 
     They part where one sends another segment than the other, or sends one again. With it comes how much of the flow
-    was in flight with each, over time.
+    was in flight with each, over time, and its congestion windows.
     """
     import polars as pl
 
@@ -232,7 +259,29 @@ def first_parting(
         (n for n, (a, b) in enumerate(zip(simulated, real, strict=False)) if any(a[key] != b[key] for key in same)),
         min(len(simulated), len(real)),
     )
-    return Parting(scheme, flow, packet, _shown(simulated, packet), _shown(real, packet), side_by_side(steps))
+    windows: list[dict[str, float | None]] = [dict(row) for row in side_by_side(steps)]
+    congestion = None
+    if windows:
+        end_us = windows[-1]["until_us"] or 0.0
+        every = f"{max(end_us * 1e3 / (INTERVALS * _SAMPLES), 1e3):.0f}ns"
+        seen = []
+        for kind in KINDS:
+            own = congestion_windows([flow], every=every, contender=f"{kind}+{scheme}", spec=spec, set=set, seed=seed)
+            own = own.select(pl.lit(kind).alias("hosts"), pl.all().exclude("flow"))
+            seen.append(own.with_columns(pl.col("time_us") - start_us))
+        congestion = pl.concat(seen)
+        _add_windows(windows, congestion, end_us)
+    return Parting(scheme, flow, packet, _shown(simulated, packet), _shown(real, packet), windows, congestion)
+
+
+def _add_windows(rows: list[dict[str, float | None]], congestion: "pl.DataFrame", end_us: float) -> None:
+    import polars as pl
+
+    for name in ("cwnd", "ssthresh"):
+        for kind in KINDS:
+            samples = congestion.filter(pl.col("hosts") == kind).select("time_us", name).rows()
+            for row, mean in zip(rows, means_by_interval(samples, end_us, len(rows)), strict=True):
+                row[f"{kind}_{name}"] = mean
 
 
 def _shown(rows: Sequence[Mapping[str, Any]], number: int) -> Mapping[str, Any] | None:

@@ -10,5 +10,5 @@ pub use engine::{
     GuestHosts, GuestPacket, HEAD_BYTES, InputError, LOOK_AHEAD_FROM, LinkDrops, LinkSample, LinkTotals,
     MOST_ROWS, MemoryUse, Observation, PacketCounts, PathTotal, Progress, Results, Retransmissions,
     SHARE_FROM, Samples, SchemeCounter, Sharing, Simulation, SimulationInput, Spent, Spool, Status,
-    Undivided, check_parameters, cost_of_a_window,
+    Undivided, WindowSample, check_parameters, cost_of_a_window,
 };

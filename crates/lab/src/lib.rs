@@ -9,6 +9,7 @@ pub mod bench;
 pub mod bins;
 pub mod catalog;
 pub mod clock;
+pub mod congestion;
 pub mod cores;
 pub mod linux;
 mod memory;

@@ -107,6 +107,8 @@ pub(crate) struct Watch<'w> {
     pub observe_every: Option<Span>,
     /// The packets that these links send, up to so many.
     pub capture: Option<(&'w [u32], usize)>,
+    /// The congestion windows of these flows, every so often.
+    pub windows_of: Option<(&'w [u32], Span)>,
 }
 
 /// What comes of the event loop.
@@ -207,7 +209,7 @@ impl Prepared {
         watch: Watch<'_>,
         cores: Cores,
     ) -> Result<Simulated, RunError> {
-        let mut guests = self.linux_hosts()?;
+        let mut guests = self.linux_hosts(watch.windows_of)?;
         let has_guests = guests.is_some();
         let mut make =
             external.map(|external| |info: &SwitchInfo<'_>| SwitchScheme::External((external.make)(info)));
@@ -219,6 +221,7 @@ impl Prepared {
         let input = SimulationInput {
             observe_every: watch.observe_every,
             capture: watch.capture,
+            windows_of: watch.windows_of,
             guests: guests.as_mut().map(|guests| guests as _),
             groups,
             threads,
@@ -267,11 +270,14 @@ impl Prepared {
     }
 
     /// The Linux hosts, started, if the spec has any.
-    fn linux_hosts(&self) -> Result<Option<LinuxHosts<'_>>, RunError> {
+    fn linux_hosts<'a>(
+        &'a self,
+        windows_of: Option<(&'a [u32], Span)>,
+    ) -> Result<Option<LinuxHosts<'a>>, RunError> {
         let spec = &self.resolved.spec;
         let Some(linux) = spec.hosts.linux() else { return Ok(None) };
         let hosts = linux.hosts(spec, &self.fabric.shape()).map_err(|error| self.resolved.error(error))?;
-        let started = LinuxHosts::start(linux, spec, &self.fabric, &self.traffic.flows, &hosts);
+        let started = LinuxHosts::start(linux, spec, &self.fabric, &self.traffic.flows, &hosts, windows_of);
         started.map(Some).map_err(|error| RunError::Guests(Box::new(error)))
     }
 
@@ -291,6 +297,7 @@ impl Prepared {
             has_guests: !spec.hosts.is_simulated(),
             guests: None,
             capture: None,
+            windows_of: None,
             external,
             seed: spec.run.seed,
             time_limit: spec.run.time_limit,

@@ -8,6 +8,8 @@
 mod common;
 #[path = "linux_hosts/mixed.rs"]
 mod mixed;
+#[path = "linux_hosts/windows.rs"]
+mod windows;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt16Type, UInt32Type, UInt64Type};

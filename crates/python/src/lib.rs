@@ -19,6 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use weft_balance::{ExternalSwitch, SwitchInfo};
 use weft_lab::bench::Subject;
+use weft_lab::congestion::interval;
 use weft_lab::observe::Windows;
 use weft_lab::run::Observer;
 use weft_lab::{Contender, Cores, External, Prepared, Report, RunError, SpecSource, check_contenders};
@@ -231,6 +232,38 @@ fn packets(
     listed.map(Table::from)
 }
 
+/// Run a spec (TOML text) and return the congestion windows of some flows, a row a flow and instant, by time.
+///
+/// `flows` are numbers as in the table of flows; each is looked at every `every` since its start, a text with a unit such as "100us", as
+/// long as its sender has not everything acknowledged. Columns: `time_us`, `flow`, `cwnd` and `ssthresh` (segments; null: nothing has set one),
+/// `outstanding` (segments sent and not acknowledged), `rtt_us` (smoothed; null: no sample yet). The rest is as for `run`.
+#[pyfunction]
+#[pyo3(signature = (
+    spec: "str", *, base_dir: "str" = PathBuf::from("."),
+    overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
+    progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
+    contender: "str | None" = None, flows: "collections.abc.Sequence[int]", every: "str",
+) -> "Table")]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // A list comes from Python as a whole.
+fn congestion_windows(
+    py: Python<'_>,
+    spec: String,
+    base_dir: PathBuf,
+    overrides: Overrides,
+    seed: Option<Bound<'_, PyAny>>,
+    progress: Option<Bound<'_, PyAny>>,
+    origin: String,
+    contender: Option<&str>,
+    flows: Vec<u32>,
+    every: &str,
+) -> PyResult<Table> {
+    let source = source(spec, base_dir, overrides, seed, origin, contender)?;
+    let every = interval(every).map_err(|error| spec_error(&error))?;
+    let seen =
+        watched(py, progress, |observer| Prepared::new(&source)?.congestion_windows(observer, &flows, every));
+    seen.map(Table::from)
+}
+
 /// Run a spec (TOML text) and return the first `most` packets that some links sent as a pcapng file, to be opened in Wireshark.
 ///
 /// An interface is a link, and 128 bytes of each packet are kept. The rest is as for `packets`.
@@ -420,8 +453,9 @@ mod _core {
 
     #[pymodule_export]
     use super::{
-        Progress, RunResult, SpecError, Table, bench_window, catalog, contenders, measure, measure_memory,
-        model, observe, packets, pcapng, record, resolve, results_version, run, schema, version,
+        Progress, RunResult, SpecError, Table, bench_window, catalog, congestion_windows, contenders,
+        measure, measure_memory, model, observe, packets, pcapng, record, resolve, results_version, run,
+        schema, version,
     };
 
     /// Gives errors that are raised in Python their parts, too.

@@ -1,5 +1,6 @@
 """`weft validate`: simulated hosts against real Linux ones, flow by flow."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,12 +12,18 @@ from weft.cli.compare import parse_seeds, split_schemes
 from weft.cli.console import answers, data, log, print_json
 from weft.cli.progress import show_progress
 from weft.cli.tables import new_table
+from weft.errors import OutputError, SpecError
 from weft.quantity import percent, plain, time_scale
 
 __all__ = ["register"]
 
 if TYPE_CHECKING:
     from weft.validation import Parting, Validation
+
+
+_FIGURES = (".png", ".pdf", ".svg")
+_FIGURE = "windows.svg"
+"""The figure in the directory of `--out`."""
 
 
 def register(app: typer.Typer) -> None:
@@ -36,6 +43,10 @@ def validate(
     partings: Annotated[
         bool, typer.Option("--partings/--no-partings", help="Look for the first data packet at which two flows part.")
     ] = True,
+    figure: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the windows over time into this file: .png, .pdf or .svg."),
+    ] = None,
     out: options.Out = None,
     force: options.Force = False,
     json: options.Json = False,
@@ -45,8 +56,9 @@ def validate(
     """Run the same flows with simulated hosts and with Linux hosts, and say where they differ.
 
     Completion times by size, what happened to packets, where the time went, the flows that are furthest apart, the
-    first data packet at which the furthest part, and what of it was in flight over time. Needs the kernel that
-    `make linux-hosts` builds. With `--out`, the directory is that of a comparison.
+    first data packet at which the furthest part, and what of it was in flight over time, beside its congestion
+    windows. Needs the kernel that `make linux-hosts` builds. With `--out`, the directory is that of a comparison, and
+    has the figure of the windows, too.
 
     **Examples**
 
@@ -54,8 +66,15 @@ def validate(
     - `weft validate my.toml --schemes tcp+ecmp --seeds 5`
     """
     from weft import validation
+    from weft.figures import save
     from weft.spec import parse_assignments
 
+    if figure is not None and figure.suffix not in _FIGURES:
+        raise SpecError(f"--figure {figure}: expected a name that ends in {', '.join(_FIGURES)}")
+    if figure is not None and not partings:
+        raise SpecError("--figure needs the runs that --no-partings leaves out")
+    if figure is not None and figure.exists() and not force:
+        raise OutputError(f"{figure}: exists already; --force replaces it")
     names = split_schemes(schemes)
     wanted = parse_seeds(seeds) if seeds is not None else None
     with show_progress(2 * len(names) * len(wanted or (0,))) as show:
@@ -75,6 +94,13 @@ def validate(
         print_json(result.to_dict())
     else:
         _print(data(), result)
+    drawn = [path for path in (figure, out / _FIGURE if out is not None and partings else None) if path is not None]
+    if drawn:
+        drawing = result.plot()
+        for path in drawn:
+            save(drawing, path)
+    if figure is not None:
+        log().print(f"written to {figure}")
     if out is not None:
         log().print(f"written to {out}; open {out / 'report.html'} in a browser")
 
@@ -133,11 +159,17 @@ def _print_spent(console: Console, result: "Validation") -> None:
 def _print_windows(console: Console, parting: "Parting") -> None:
     if not parting.windows:
         return
-    unit, scale = time_scale([row["until_us"] for row in parting.windows])
-    title = f"Segments in flight, {parting.scheme}, flow {parting.flow}, means over intervals"
-    table = new_table(f"until ({unit})", "simulated", "linux", title=title)
+    unit, scale = time_scale([row["until_us"] or 0.0 for row in parting.windows])
+    title = f"Segments in flight, window and threshold, {parting.scheme}, flow {parting.flow}, means over intervals"
+    shown = {"in flight": "", "cwnd": "_cwnd", "ssthresh": "_ssthresh"}
+    kinds = ("simulated", "linux")
+    keys = [f"{kind}{end}" for end in shown.values() for kind in kinds]
+    titles = [f"{name}, {kind}" for name in shown for kind in kinds]
+    table = new_table(f"until ({unit})", *titles, title=title)
     for row in parting.windows:
-        table.add_row(plain(row["until_us"] / scale), plain(row["simulated"]), plain(row["linux"]))
+        values = (row.get(key) for key in keys)
+        until = plain((row["until_us"] or 0.0) / scale)
+        table.add_row(until, *("–" if value is None else plain(value) for value in values))
     console.print(table)
 
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use weft_packet::{FlowId, HostId, Packet};
 use weft_traffic::Flow;
-use weft_transport::Transports;
+use weft_transport::{Transports, WindowState};
 use weft_units::Time;
 
 use super::event_set::{Due, EventKey, EventKind, Next};
@@ -106,6 +106,14 @@ impl<'a, T: Transports> Group<'a, T> {
             }
         }
         self.arm_next_start(plan);
+    }
+
+    /// The window of a flow that is sending here.
+    pub fn window(&mut self, plan: &Plan<'a, T>, flow: FlowId) -> Option<WindowState> {
+        let host = plan.traffic(flow).src;
+        let is_here = self.network.site.hosts().contains(&u32::from(host.0));
+        let place = is_here.then(|| self.network.site.cable(host) as usize)?;
+        self.hosts[place].window(plan, flow)
     }
 
     /// Works up to `budget` events before the limit of the event set. Returns how many it did.

@@ -35,6 +35,7 @@ mod spent;
 mod switch;
 mod tables;
 mod tracer;
+mod windows;
 
 pub use capture::{Captured, HEAD_BYTES};
 pub use deliveries::Delivery;
@@ -54,3 +55,4 @@ pub use simulation::{
 };
 pub use spent::Spent;
 pub use tracer::FlowTrace;
+pub use windows::WindowSample;

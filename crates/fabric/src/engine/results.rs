@@ -11,6 +11,7 @@ use super::paths::PathTotal;
 use super::sampler::Samples;
 use super::spent::Spent;
 use super::tracer::FlowTrace;
+use super::windows::WindowSample;
 
 /// One flow, when the run is over.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -144,6 +145,8 @@ pub struct Results {
     pub observations: Vec<Observation>,
     /// What links sent, by time and link, and how many packets more there were than were to be kept; empty unless asked for.
     pub captured: (Vec<Captured>, u64),
+    /// The congestion windows of flows over time; empty unless asked for.
+    pub windows: Vec<WindowSample>,
     /// What each path carried; empty unless asked for.
     pub paths: Vec<PathTotal>,
     /// Which links traced flows took; empty unless asked for.

@@ -14,6 +14,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use weft_packet::FlowId;
 use weft_topology::{FaultEvent, Routes, Topology};
 use weft_traffic::Flow;
 use weft_transport::Transports;
@@ -28,6 +29,7 @@ use super::records::Records;
 use super::sampler::{Rest, Sampler};
 use super::simulation::{Around, Ending, Progress, Status};
 use super::tables::Knowledge;
+use super::windows::Windows;
 pub use balance::cost_of_a_window;
 use crew::locked;
 use days::Days;
@@ -54,6 +56,7 @@ pub struct Engine<'a, T: Transports> {
     /// Items of the agenda that were seen to.
     timers: u64,
     sampler: Option<Sampler<'a>>,
+    windows: Option<Windows<'a>>,
     /// By link of the fabric: its group, and its number there.
     places: Vec<(u32, u32)>,
     /// Measures what further threads take.
@@ -200,7 +203,11 @@ impl<'a, T: Transports> Engine<'a, T> {
                 self.knowledge.learn(&self.faults[number as usize]);
                 self.routes_changed(number);
             }
-            _ => self.sample(at),
+            // The first look of all is at links and receivers, others at the window of one flow each.
+            _ => match number.checked_sub(1) {
+                None => self.sample(at),
+                Some(place) => self.look_at_window(at, place),
+            },
         }
     }
 
@@ -228,6 +235,17 @@ impl<'a, T: Transports> Engine<'a, T> {
             inner(&mut groups[group as usize]).network.look(link as usize)
         });
         self.agenda.push(Reverse((again, EventKey::new(EventKind::Sample, 0))));
+    }
+
+    /// Looks at the window of the flow at this place of those that were asked for.
+    fn look_at_window(&mut self, at: Time, place: u32) {
+        let (groups, plan) = (&mut self.groups, &self.plan);
+        let Some(windows) = &mut self.windows else { return };
+        let flow = FlowId(windows.flows[place as usize]);
+        let found = groups.iter_mut().map(inner).find_map(|group| group.window(plan, flow));
+        if let Some(again) = windows.note(place as usize, at, found) {
+            self.agenda.push(Reverse((again, EventKey::new(EventKind::Sample, place + 1))));
+        }
     }
 
     /// Recomputes the routes, once for all faults of one instant: with the last of them.

@@ -62,6 +62,8 @@ pub struct SimulationInput<'a> {
     pub observe_every: Option<Span>,
     /// Note each packet that these links send, up to so many packets. Links whose port has several queues send nothing that is noted.
     pub capture: Option<(&'a [u32], usize)>,
+    /// Look at the congestion windows of these flows, each at every such interval since its start; not zero.
+    pub windows_of: Option<(&'a [u32], Span)>,
     /// Count what flows of at least so many bytes deliver over each path.
     pub paths_of: Option<u64>,
     /// Note which links the so many largest flows take, by intervals of this length; not zero.

@@ -135,6 +135,7 @@ impl<'a> Run<'a> {
             guests: None,
             has_guests: false,
             capture: None,
+            windows_of: None,
             external: None,
             seed: self.seed,
             time_limit: self.time_limit,

@@ -23,6 +23,7 @@ fn a_run_that_is_over_stays_over_and_its_clock_stands() {
         guests: None,
         has_guests: false,
         capture: None,
+        windows_of: None,
         external: None,
         seed: 1,
         time_limit: Span::from_ms(1),

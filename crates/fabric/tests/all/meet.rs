@@ -185,6 +185,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         guests: None,
         has_guests: false,
         capture: None,
+        windows_of: None,
         external: None,
         seed: 1,
         time_limit: Span::from_ms(100),

@@ -1,6 +1,7 @@
 //! What the kernel itself says of a flow.
 
 use weft_linux_hosts::TcpInfo;
+use weft_packet::FlowId;
 use weft_units::Time;
 
 use crate::results::rows::FlowRow;
@@ -20,6 +21,17 @@ pub struct KernelFlow {
     pub info: Option<Box<TcpInfo>>,
     /// Why it failed, if it did.
     pub failed: Option<String>,
+}
+
+/// What a kernel had counted of a flow at an instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelWindow {
+    /// When.
+    pub at: Time,
+    /// The flow.
+    pub flow: FlowId,
+    /// What the sender's kernel had counted.
+    pub info: Box<TcpInfo>,
 }
 
 impl KernelFlow {

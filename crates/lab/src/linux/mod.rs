@@ -11,7 +11,7 @@ mod simulated;
 mod spec;
 mod world;
 
-pub(crate) use flows::{KernelFlow, kernel_warnings};
+pub(crate) use flows::{KernelFlow, KernelWindow, kernel_warnings};
 pub(crate) use identity::{missing_on_this_machine, of_machine};
 pub(crate) use programs::{KnownProgram, check_programs};
 pub(crate) use sessions::{FIRST_PORT, PORT, PORTS, address_of};

@@ -16,7 +16,7 @@ use weft_transport::{Profile, Segmentation, TransportSpec, TransportsSpec};
 use weft_units::{Bytes, Purpose, Span, Stream, Time, mix64};
 
 use super::connections::Connection;
-use super::flows::KernelFlow;
+use super::flows::{KernelFlow, KernelWindow};
 use super::identity::kernel;
 use super::kernels::{Kernels, deal};
 use super::programs::{KnownProgram, Programs};
@@ -51,6 +51,8 @@ pub(crate) struct KernelResults {
     pub programs: Vec<KnownProgram>,
     /// What programs sent.
     pub connections: Vec<Connection>,
+    /// The windows of flows over time, where that was asked for.
+    pub windows: Vec<KernelWindow>,
     /// The fingerprint of the kernel.
     pub fingerprint: Option<String>,
     /// CPU seconds that the kernel and the processes in it took since it was ready.
@@ -65,6 +67,9 @@ pub(crate) struct LinuxHosts<'a> {
     options: FlowOptions,
     /// The same for flows to simulated hosts.
     whole_segments: FlowOptions,
+    /// The flows whose windows are looked at, and how often.
+    windows_of: Option<(&'a [u32], Span)>,
+    windows: Vec<KernelWindow>,
     least_timeout: Span,
     sessions: Sessions,
     programs: Programs,
@@ -88,6 +93,7 @@ impl<'a> LinuxHosts<'a> {
         Fabric { topology, faults, .. }: &Fabric,
         flows: &'a [Flow],
         hosts: &[HostId],
+        windows_of: Option<(&'a [u32], Span)>,
     ) -> Result<Self, Error> {
         let image = weft_linux_hosts::find()?;
         let control = linux.congestion_control.unwrap_or_else(|| usual_control(&spec.transport));
@@ -149,6 +155,8 @@ impl<'a> LinuxHosts<'a> {
             // Simulated hosts count segments: what is no whole one waits until it is, or until the flow is over.
             whole_segments: options.clone().set("cork", 1)?,
             options,
+            windows_of,
+            windows: Vec::new(),
             least_timeout: linux.kernel.get("min_rto_ms").map_or(LEAST_TIMEOUT, |&ms| Span::from_ms(ms)),
             sessions: Sessions::new(is_linux, Sizes { around, payload }, manner, hash_key),
             programs,
@@ -170,6 +178,7 @@ impl<'a> LinuxHosts<'a> {
             foreign: self.sessions.foreign,
             programs: self.programs.into_all(),
             connections: self.sessions.into_others(),
+            windows: self.windows,
             fingerprint: kernel(),
             cpu_s,
         }
@@ -209,6 +218,10 @@ impl<'a> LinuxHosts<'a> {
                 self.ended.push(flow);
                 self.known[flow.index()].get_or_insert_default().failed = Some(what);
             }
+            Report::Sample(sample) => {
+                let Some((flow, _)) = self.numbered(sample.id) else { return };
+                self.windows.push(KernelWindow { at, flow, info: sample.info });
+            }
             // The machine itself sees to `Ready` and `Error`.
             other => self.programs.take(at, other),
         }
@@ -234,6 +247,9 @@ impl GuestHosts for LinuxHosts<'_> {
         let traffic = &self.flows[flow.index()];
         let bytes = if traffic.background { ENDLESS } else { traffic.size_bytes };
         let options = if self.has(traffic.dst) { &self.options } else { &self.whole_segments };
+        let sampled = self.windows_of.filter(|(flows, _)| flows.contains(&flow.0));
+        let sampled = sampled.map(|(_, every)| options.clone().sample_every(every)).transpose()?;
+        let options = sampled.as_ref().unwrap_or(options);
         let flow = KernelsFlow {
             id: u64::from(flow.0),
             host: 0,

@@ -257,6 +257,24 @@ table! {
 }
 
 table! {
+    /// The congestion window of a flow at an instant. Segments of Linux hosts are those of the kernel.
+    WindowRow is "windows", "a flow and an instant";
+
+    /// when
+    time_us: f64, "µs";
+    /// its `id` in `flows.parquet`
+    flow: u32, "";
+    /// congestion window
+    cwnd: f64, "segments";
+    /// slow-start threshold
+    ssthresh: Option<f64>, "segments", null "nothing has set one";
+    /// sent and not acknowledged
+    outstanding: u32, "segments";
+    /// smoothed round-trip time
+    rtt_us: Option<f64>, "µs", null "no sample yet";
+}
+
+table! {
     /// A packet that a link sent, as a capture there would show it.
     PacketRow is "packets", "a packet that a link sent";
 

@@ -27,7 +27,9 @@ use std::sync::Arc;
 use weft_balance::{EdgeHooks, EdgeScheme};
 use weft_packet::{FlowId, HostId, Kind, Kinds, Packet};
 use weft_topology::Topology;
-use weft_transport::{Delivery, Multipath, Protocol, ReceiverOf, SenderOf, SenderState, Transports};
+use weft_transport::{
+    Delivery, Multipath, Protocol, ReceiverOf, SenderOf, SenderState, Transports, WindowState,
+};
 use weft_units::{Span, Stream, Time};
 
 pub use connection::GuestConnections;
@@ -310,6 +312,12 @@ impl<T: Transports> Host<T> {
             self.log.timeouts.push(TimedOut { flow, at: here.nic.now(), sum });
         }
         state == SenderState::Done && self.finish(plan, number, here)
+    }
+
+    /// The window of one of its flows, while it is sending.
+    pub fn window(&mut self, plan: &Plan<'_, T>, flow: FlowId) -> Option<WindowState> {
+        let sender = self.senders.get(plan.directory.number(Side::Sender, flow))?;
+        plan.of(&sender.end).window(&sender.state)
     }
 
     /// The timer of a receiving end is due.

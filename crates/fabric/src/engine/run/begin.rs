@@ -31,6 +31,7 @@ use crate::engine::special::Peaks;
 use crate::engine::switch::switch_schemes;
 use crate::engine::tables::{Knowledge, Tables};
 use crate::engine::tracer::Tracer;
+use crate::engine::windows::Windows;
 
 /// The least number of flows that end before what hosts noted of them is looked for: it takes a look at every host.
 const TAKE_IN_EVERY: usize = 4_096;
@@ -135,6 +136,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             ending: None,
             timers: 0,
             sampler: input.sample_every.map(|every| Sampler::new(every, topology, flows)),
+            windows: input.windows_of.map(|(flows, every)| Windows::new(flows, every)),
             places,
             around: input.around,
             records: Records::new(flows.len(), Ideal::new(topology.at_its_best(faults))),
@@ -154,6 +156,12 @@ impl<'a, T: Transports> Engine<'a, T> {
         self.carry();
         for (index, fault) in self.faults.iter().enumerate() {
             self.agenda.push(Reverse((fault.at, EventKey::new(EventKind::Fault, index as u32))));
+        }
+        if let Some(windows) = &self.windows {
+            for (number, &flow) in (1..).zip(windows.flows) {
+                let first = self.plan.flows[flow as usize].start.saturating_add(windows.every);
+                self.agenda.push(Reverse((first, EventKey::new(EventKind::Sample, number))));
+            }
         }
         self.sample(Time::ZERO);
     }

@@ -49,7 +49,7 @@ impl<T: Transports> Engine<'_, T> {
         let end = self.now();
         let samples = self.last_samples(end);
         let cooperation = self.cooperation();
-        let Self { topology, groups, plan, places, timers, mut records, .. } = self;
+        let Self { topology, groups, plan, places, timers, windows, mut records, .. } = self;
         let groups: Vec<Group<'_, T>> = groups
             .into_iter()
             .map(|group| group.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -93,6 +93,7 @@ impl<T: Transports> Engine<'_, T> {
             samples: samples.unwrap_or_default(),
             observations,
             captured: captured.pop().unwrap_or_default(),
+            windows: windows.map(|windows| windows.seen).unwrap_or_default(),
             paths,
             traces: Tracer::into_traces(tracers),
             largest_packet_bytes,

@@ -1,0 +1,39 @@
+//! The congestion windows of a few flows over time: only if asked for.
+
+use weft_transport::WindowState;
+use weft_units::{Span, Time};
+
+/// The window of a flow at an instant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WindowSample {
+    /// When.
+    pub at: Time,
+    /// The flow.
+    pub flow: u32,
+    /// Its window.
+    pub state: WindowState,
+}
+
+/// Looks at the windows of flows, each at every interval since its start, as long as its sender is there.
+pub struct Windows<'a> {
+    /// The flows.
+    pub flows: &'a [u32],
+    /// The interval.
+    pub every: Span,
+    /// What was seen, by time.
+    pub seen: Vec<WindowSample>,
+}
+
+impl<'a> Windows<'a> {
+    /// Those of these flows, every so often; not zero.
+    pub const fn new(flows: &'a [u32], every: Span) -> Self {
+        Self { flows, every, seen: Vec::new() }
+    }
+
+    /// What was found of the flow at this place of the list, if its sender is there. Returns when to look again.
+    pub fn note(&mut self, place: usize, at: Time, found: Option<WindowState>) -> Option<Time> {
+        let state = found?;
+        self.seen.push(WindowSample { at, flow: self.flows[place], state });
+        Some(at.saturating_add(self.every))
+    }
+}
