@@ -52,6 +52,9 @@ const BINS: [(&str, f64, f64); 4] = [
     ("above", 1e6, f64::INFINITY),
 ];
 
+/// Parts of a run, of as many flows each, in the order of their starts: what is taken for independent of each other.
+const BLOCKS: usize = 4;
+
 fn env(name: &str, or: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| or.to_owned())
 }
@@ -82,7 +85,7 @@ struct Case {
     buffer: String,
     balancer: String,
     load: String,
-    /// By bin and seed.
+    /// By bin, seed and block.
     sums: [Vec<Sums>; BINS.len()],
     /// Of simulated hosts, and of what they are compared with.
     counted: [[f64; COUNTED.len()]; 2],
@@ -134,14 +137,15 @@ impl Case {
         let (theirs, their_logarithms) = together(against);
         assert_eq!(ours.sizes, theirs.sizes, "the same flows");
         for (sums, (_, least, below)) in self.sums.iter_mut().zip(BINS) {
-            let mut of_seed = Sums::default();
+            let mut of_seed = [Sums::default(); BLOCKS];
             for (flow, &size) in ours.sizes.iter().enumerate() {
                 if size >= least && size < below {
                     let logarithm = our_logarithms[flow] - their_logarithms[flow];
-                    of_seed.add(ours.fcts_ms[flow], theirs.fcts_ms[flow], logarithm);
+                    let block = &mut of_seed[flow * BLOCKS / ours.sizes.len()];
+                    block.add(ours.fcts_ms[flow], theirs.fcts_ms[flow], logarithm);
                 }
             }
-            sums.push(of_seed);
+            sums.extend(of_seed);
         }
         for (counted, of) in self.counted.iter_mut().zip([ours, theirs]) {
             for (sum, value) in counted.iter_mut().zip(of.sums) {

@@ -1,5 +1,5 @@
-//! How far two kinds of runs of the same flows are apart, and how certain that is: seeds are what differs by chance, flows of one
-//! run are not independent of each other.
+//! How far two kinds of runs of the same flows are apart, and how certain that is. Flows that meet are not independent of each other: what
+//! is taken to be is a block of a run, some of its flows that start one after the other.
 
 /// What 95 % of the mass of Student's t lie within, by degrees of freedom from 1.
 const T: [f64; 30] = [
@@ -12,7 +12,7 @@ const NORMAL: f64 = 1.960;
 /// What the goal is: no more than this apart, as a ratio.
 const GOAL: f64 = 1.05;
 
-/// Sums over the flows of a seed: of a value of each kind of runs, and of how many.
+/// Sums over the flows of a block: of a value of each kind of runs, and of how many.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Sums {
     pub ours: f64,
@@ -41,9 +41,9 @@ impl Sums {
         }
     }
 
-    /// All seeds together.
-    pub fn of(seeds: &[Self]) -> Self {
-        seeds.iter().copied().fold(Self::default(), Self::and)
+    /// All blocks together.
+    pub fn of(blocks: &[Self]) -> Self {
+        blocks.iter().copied().fold(Self::default(), Self::and)
     }
 
     /// The logarithm of the ratio of the two means.
@@ -73,16 +73,16 @@ pub enum Verdict {
 }
 
 impl Estimate {
-    /// What `estimate` makes of all seeds, with the interval of the jackknife: by how much it moves if one seed is left out.
-    pub fn of(seeds: &[Sums], estimate: impl Fn(Sums) -> f64) -> Self {
-        let seeds: Vec<_> = seeds.iter().filter(|sums| sums.flows > 0.0).copied().collect();
-        let logarithm = estimate(Sums::of(&seeds));
-        let count = seeds.len();
+    /// What `estimate` makes of all blocks, with the interval of the jackknife: by how much it moves if one block is left out.
+    pub fn of(blocks: &[Sums], estimate: impl Fn(Sums) -> f64) -> Self {
+        let blocks: Vec<_> = blocks.iter().filter(|sums| sums.flows > 0.0).copied().collect();
+        let logarithm = estimate(Sums::of(&blocks));
+        let count = blocks.len();
         if count < 2 {
             return Self { logarithm, half: f64::INFINITY };
         }
         let without = |left_out: usize| {
-            let others = seeds.iter().enumerate().filter(|&(seed, _)| seed != left_out);
+            let others = blocks.iter().enumerate().filter(|&(block, _)| block != left_out);
             estimate(others.fold(Sums::default(), |sum, (_, &sums)| sum.and(sums)))
         };
         let found: Vec<f64> = (0..count).map(without).collect();
@@ -124,13 +124,13 @@ impl Verdict {
 
 #[test]
 fn the_interval_is_that_of_a_mean_where_the_estimate_is_one() {
-    // One flow a seed: the geometric mean of the ratios is a mean of logarithms, with Student's interval.
-    let seeds = [0.01, 0.05, -0.02, 0.04].map(|logarithm| Sums {
+    // One flow a block: the geometric mean of the ratios is a mean of logarithms, with Student's interval.
+    let blocks = [0.01, 0.05, -0.02, 0.04].map(|logarithm| Sums {
         logarithms: logarithm,
         flows: 1.0,
         ..Sums::default()
     });
-    let Estimate { logarithm, half } = Estimate::of(&seeds, Sums::of_flows);
+    let Estimate { logarithm, half } = Estimate::of(&blocks, Sums::of_flows);
     assert!((logarithm - 0.02).abs() < 1e-12, "{logarithm}");
     let deviation =
         ((0.01_f64.powi(2) + 0.03_f64.powi(2) + 0.04_f64.powi(2) + 0.02_f64.powi(2)) / 3.0).sqrt();
@@ -138,10 +138,10 @@ fn the_interval_is_that_of_a_mean_where_the_estimate_is_one() {
 }
 
 #[test]
-fn a_ratio_of_means_is_certain_where_all_seeds_agree() {
-    let seeds =
+fn a_ratio_of_means_is_certain_where_all_blocks_agree() {
+    let blocks =
         [1.0, 2.0, 5.0].map(|theirs| Sums { ours: 1.1 * theirs, theirs, flows: 1.0, ..Sums::default() });
-    let estimate = Estimate::of(&seeds, Sums::of_means);
+    let estimate = Estimate::of(&blocks, Sums::of_means);
     let (percent, half) = estimate.percent();
     assert!((percent - 10.0).abs() < 1e-9 && half < 1e-9, "{percent} {half}");
     assert_eq!(estimate.verdict(), Verdict::Beyond);
