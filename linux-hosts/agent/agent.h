@@ -14,13 +14,13 @@
 #define NAME 16  /* bytes of a card's device name */
 #define INFO 2048 /* bytes of what is told of a connection */
 
-enum kind { COMMANDS, LISTENER, SENDER, SAMPLER, RECEIVER, OUTPUT, CHILDREN, GONE };
+enum kind { COMMANDS, LISTENER, SENDER, SAMPLER, RECEIVER, SUBFLOWS, OUTPUT, CHILDREN, GONE };
 
 /* A file that the agent watches. */
 struct end {
 	enum kind kind;
 	int fd, card, port, multipath;
-	uint64_t id, bytes, first, last; /* sender: bytes left, connected; receiver: bytes received */
+	uint64_t id, bytes, first, last; /* sender: bytes left, connected; receiver: bytes received; subflows: id further ones */
 	struct sockaddr_in peer;
 	struct end *other;       /* sender and sampler: each other */
 	struct program *program; /* output */
@@ -43,7 +43,10 @@ void enter(int card);
 void command_host(char **word);
 void command_set(char **word);
 void command_route(char **word);
+
+/* subflows.c */
 void command_mptcp(char **word);
+void manage_subflows(struct end *e);
 
 /* flows.c */
 void command_listen(char **word);
@@ -64,7 +67,10 @@ void request_add(struct request *r, int type, const void *data, size_t bytes);
 size_t request_nest(struct request *r, int type);
 void request_end_nest(struct request *r, size_t nest);
 int request_send(struct request *r, int protocol);
-int netlink_family(const char *name);
+struct nlmsghdr;
+struct rtattr;
+const struct rtattr *attribute_of(const struct nlmsghdr *message, int type);
+int netlink_family(const char *name, const char *group, uint16_t *family, uint32_t *number);
 
 /* programs.c */
 void programs_init(void);

@@ -3,8 +3,6 @@
 #include "agent.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <linux/genetlink.h>
-#include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <sched.h>
@@ -185,46 +183,4 @@ void command_route(char **word)
 			request_add(r, metric, &host->metrics[metric], sizeof(uint32_t));
 	request_end_nest(r, nest);
 	must(request_send(r, NETLINK_ROUTE) == 0, "a route's attribute");
-}
-
-static void limit_subflows(int family, uint32_t further)
-{
-	struct genlmsghdr header = {.cmd = MPTCP_PM_CMD_SET_LIMITS, .version = MPTCP_PM_VER};
-	struct request *r = request_new(family, 0, &header, sizeof header);
-
-	request_add(r, MPTCP_PM_ATTR_RCV_ADD_ADDRS, &further, sizeof further);
-	request_add(r, MPTCP_PM_ATTR_SUBFLOWS, &further, sizeof further);
-	must(request_send(r, NETLINK_GENERIC) == 0, "limits of MPTCP");
-}
-
-/* The host tells its peers: come to my address by this port, too. */
-static void announce(int family, struct in_addr address, uint16_t port)
-{
-	struct genlmsghdr header = {.cmd = MPTCP_PM_CMD_ADD_ADDR, .version = MPTCP_PM_VER};
-	struct request *r = request_new(family, 0, &header, sizeof header);
-	uint16_t version = AF_INET;
-	uint32_t flags = MPTCP_PM_ADDR_FLAG_SIGNAL;
-	size_t nest = request_nest(r, MPTCP_PM_ATTR_ADDR);
-
-	request_add(r, MPTCP_PM_ADDR_ATTR_FAMILY, &version, sizeof version);
-	request_add(r, MPTCP_PM_ADDR_ATTR_ADDR4, &address, sizeof address);
-	request_add(r, MPTCP_PM_ADDR_ATTR_PORT, &port, sizeof port);
-	request_add(r, MPTCP_PM_ADDR_ATTR_FLAGS, &flags, sizeof flags);
-	request_end_nest(r, nest);
-	must(request_send(r, NETLINK_GENERIC) == 0, "a port for further subflows");
-}
-
-void command_mptcp(char **word)
-{
-	struct host *host = &hosts[card_of(word[1])];
-
-	errno = EINVAL;
-	must(word[2] && word[3], "mptcp");
-	int subflows = atoi(word[2]), port = atoi(word[3]);
-	enter(host - hosts);
-	int family = netlink_family(MPTCP_PM_NAME);
-	must(family > 0, "MPTCP");
-	limit_subflows(family, subflows - 1);
-	for (int further = 0; further < subflows - 1; further++)
-		announce(family, host->address, port + further);
 }

@@ -10,7 +10,7 @@
 #ifndef SOL_MPTCP
 #define SOL_MPTCP 284
 #endif
-#define SUBFLOWS 16
+#define MOST_SUBFLOWS 16
 
 static void write_info(char *to, size_t room, const struct tcp_info *i)
 {
@@ -66,11 +66,11 @@ static void tell_of_subflows(const char *word, const struct end *sender)
 {
 	static struct {
 		struct mptcp_subflow_data head;
-		struct tcp_info info[SUBFLOWS];
+		struct tcp_info info[MOST_SUBFLOWS];
 	} counts;
 	static struct {
 		struct mptcp_subflow_data head;
-		struct mptcp_subflow_addrs both[SUBFLOWS];
+		struct mptcp_subflow_addrs both[MOST_SUBFLOWS];
 	} addresses;
 	socklen_t length = sizeof counts, address_length = sizeof addresses;
 
@@ -82,7 +82,7 @@ static void tell_of_subflows(const char *word, const struct end *sender)
 	    getsockopt(sender->fd, SOL_MPTCP, MPTCP_SUBFLOW_ADDRS, &addresses, &address_length))
 		return;
 	/* Both list the same subflows in the same order: nothing runs in between. */
-	for (unsigned int n = 0; n < counts.head.num_subflows && n < SUBFLOWS; n++)
+	for (unsigned int n = 0; n < counts.head.num_subflows && n < MOST_SUBFLOWS; n++)
 		tell_info(word, sender->id, &addresses.both[n].sin_local, &addresses.both[n].sin_remote,
 			  &counts.info[n]);
 }

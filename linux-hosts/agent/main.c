@@ -7,7 +7,7 @@
  *   host CARD ADDRESS/BITS              the namespace of a card, its address, the card up
  *   set CARD PATH VALUE                 /proc/sys/PATH there, e.g. net/ipv4/tcp_sack
  *   route CARD ATTRIBUTE NUMBER         of its route: initcwnd, initrwnd, rto_min_ms, quickack, ecn
- *   mptcp CARD SUBFLOWS PORT            connections from and to it have so many; further ones arrive at PORT and on
+ *   mptcp CARD SUBFLOWS                 MPTCP connections from it have so many; it takes those of others
  *   listen CARD PORT PROTOCOL CC        flows may come to this port
  *   flow ID CARD ADDRESS PORT BYTES PROTOCOL CC [NAME=NUMBER...]   a flow begins now; names: see flows.c
  *   program ID CARD LIMIT DIRECTORY\0WORD\0WORD...\0   a program begins now; LIMIT: bytes of its output
@@ -142,7 +142,7 @@ static const struct command {
 	void (*run)(char **word);
 } commands[] = {
 	{"host", 3, command_host},     {"set", 4, command_set},   {"route", 4, command_route},
-	{"mptcp", 4, command_mptcp},   {"listen", 5, command_listen}, {"flow", 9, command_flow},
+	{"mptcp", 3, command_mptcp},   {"listen", 5, command_listen}, {"flow", 9, command_flow},
 	{"signal", 3, command_signal},
 };
 
@@ -198,6 +198,9 @@ static void handle(struct end *e, uint32_t events)
 		break;
 	case RECEIVER:
 		receive_more(e, events);
+		break;
+	case SUBFLOWS:
+		manage_subflows(e);
 		break;
 	case OUTPUT:
 		read_output(e);

@@ -73,20 +73,52 @@ int request_send(struct request *r, int protocol)
 	return errno ? -1 : 0;
 }
 
-/* The number of a family of generic netlink; 0 if the kernel has none of that name. */
-int netlink_family(const char *name)
+/* The attribute of this type among so many bytes of them, or none. */
+static const struct rtattr *attribute(const struct rtattr *a, int bytes, int type)
+{
+	for (; RTA_OK(a, bytes); a = RTA_NEXT(a, bytes))
+		if ((a->rta_type & NLA_TYPE_MASK) == type)
+			return a;
+	return NULL;
+}
+
+static const struct rtattr *attribute_within(const struct rtattr *outer, int type)
+{
+	return attribute(RTA_DATA(outer), RTA_PAYLOAD(outer), type);
+}
+
+/* The attribute of a message of generic netlink. */
+const struct rtattr *attribute_of(const struct nlmsghdr *message, int type)
+{
+	const char *body = NLMSG_DATA(message);
+
+	return attribute((const void *)(body + GENL_HDRLEN), message->nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN), type);
+}
+
+/* Asks for a family of generic netlink: its number, and that of one of its groups. 0, or -1 and errno. */
+int netlink_family(const char *name, const char *group, uint16_t *family, uint32_t *number)
 {
 	struct genlmsghdr header = {.cmd = CTRL_CMD_GETFAMILY, .version = 1};
 	struct request *r = request_new(GENL_ID_CTRL, 0, &header, sizeof header);
 
 	request_add(r, CTRL_ATTR_FAMILY_NAME, name, strlen(name) + 1);
 	if (request_send(r, NETLINK_GENERIC))
-		return 0;
-	struct rtattr *a = (void *)((char *)NLMSG_DATA(&r->head) + GENL_HDRLEN);
-	int left = r->head.nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN);
+		return -1;
+	errno = ENOENT;
+	const struct rtattr *found = attribute_of(&r->head, CTRL_ATTR_FAMILY_ID);
+	const struct rtattr *groups = attribute_of(&r->head, CTRL_ATTR_MCAST_GROUPS);
+	if (!found || !groups)
+		return -1;
+	*family = *(uint16_t *)RTA_DATA(found);
+	int left = RTA_PAYLOAD(groups);
+	for (const struct rtattr *a = RTA_DATA(groups); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+		const struct rtattr *its_name = attribute_within(a, CTRL_ATTR_MCAST_GRP_NAME);
+		const struct rtattr *its_number = attribute_within(a, CTRL_ATTR_MCAST_GRP_ID);
 
-	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
-		if (a->rta_type == CTRL_ATTR_FAMILY_ID)
-			return *(uint16_t *)RTA_DATA(a);
-	return 0;
+		if (its_name && its_number && strcmp(RTA_DATA(its_name), group) == 0) {
+			*number = *(uint32_t *)RTA_DATA(its_number);
+			return 0;
+		}
+	}
+	return -1;
 }

@@ -9,8 +9,6 @@ use crate::knobs::FlowOptions;
 use crate::program::Program;
 use crate::wire::MAX_TEXT;
 
-/// Where further subflows of MPTCP arrive; beyond the ports that the kernel gives to connections.
-const SUBFLOW_PORT: u16 = 61_001;
 /// Words of a program, at most; as many as the agent takes.
 const MAX_WORDS: usize = 512;
 
@@ -104,7 +102,7 @@ pub(crate) fn set_line(number: usize, path: &str, value: &str) -> Result<String,
         return Ok(format!("route {number} {} {value}", word(attribute)?));
     }
     if path == "mptcp/subflows" {
-        return Ok(format!("mptcp {number} {value} {SUBFLOW_PORT}"));
+        return Ok(format!("mptcp {number} {value}"));
     }
     Ok(format!("set {number} {} {value}", word(path)?))
 }

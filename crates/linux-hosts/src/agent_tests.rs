@@ -22,7 +22,7 @@ fn no_word_of_a_command_can_be_two_or_another_command() {
 #[test]
 fn what_is_no_file_of_the_kernel_has_a_line_of_its_own() {
     assert_eq!(set_line(3, "route/initcwnd", "20").unwrap(), "route 3 initcwnd 20");
-    assert_eq!(set_line(3, "mptcp/subflows", "4").unwrap(), "mptcp 3 4 61001");
+    assert_eq!(set_line(3, "mptcp/subflows", "4").unwrap(), "mptcp 3 4");
     let parameter = |path| parameter(path, "5").map(Result::unwrap);
     assert_eq!(parameter("module/tcp_dctcp/dctcp_shift_g").as_deref(), Some("tcp_dctcp.dctcp_shift_g=5"));
     assert_eq!(parameter("net/ipv4/tcp_sack"), None);

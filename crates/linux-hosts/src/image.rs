@@ -18,7 +18,7 @@ pub(crate) const AGENT: &str = "agent";
 pub const VARIABLE: &str = "WEFT_LINUX_HOSTS";
 
 /// What Weft adds to the source: the same files in the same order as in `linux-hosts/build`.
-const ADDED: [&[u8]; 22] = [
+const ADDED: [&[u8]; 23] = [
     include_bytes!("../../../linux-hosts/config"),
     include_bytes!("../../../linux-hosts/initramfs"),
     include_bytes!("../../../linux-hosts/kernel/Makefile"),
@@ -41,6 +41,7 @@ const ADDED: [&[u8]; 22] = [
     include_bytes!("../../../linux-hosts/agent/main.c"),
     include_bytes!("../../../linux-hosts/agent/netlink.c"),
     include_bytes!("../../../linux-hosts/agent/programs.c"),
+    include_bytes!("../../../linux-hosts/agent/subflows.c"),
 ];
 
 /// The hash of what Weft adds to the source, 16 hexadecimal digits.

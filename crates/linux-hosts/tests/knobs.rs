@@ -233,7 +233,14 @@ fn mptcp_has_as_many_subflows_as_are_set_and_tells_of_each() {
     let mut ports: Vec<_> = four.iter().map(|subflow| (subflow.port, subflow.to_port)).collect();
     ports.sort_unstable();
     ports.dedup();
-    assert_eq!(ports.len(), 4, "each has ports of its own: {ports:?}");
+    assert_eq!(ports.len(), 4, "each has a port of its own: {ports:?}");
+    assert!(ports.iter().all(|(_, to)| *to == MPTCP_PORT), "all go where the first one goes: {ports:?}");
+    let syns = world.trace.iter().filter(|(_, _, packet)| packet[33] & 0x12 == 0x02);
+    assert_eq!(
+        syns.map(|(_, host, _)| *host).collect::<Vec<_>>(),
+        [0; 4],
+        "the sender opens them, once each"
+    );
     let carried: Vec<u64> = four.iter().map(|subflow| subflow.info.bytes_acked).collect();
     assert!(carried.iter().all(|bytes| *bytes > 100_000), "all carry data: {carried:?}");
     assert!(carried.iter().sum::<u64>() >= 3_000_000);
