@@ -29,10 +29,22 @@ pub struct Frame {
     pub payload: Range<u64>,
     /// How many bytes of the flow it acknowledges.
     pub acknowledged: u64,
+    /// What that is of the flow, if its connection is one of several that carry the flow (MPTCP). Then `payload` and
+    /// `acknowledged` count bytes of the connection, and the packet has the number of the subflow.
+    pub data: Option<Data>,
     /// The hash of its five-tuple, where it is not that of its flow.
     pub entropy: Option<u32>,
     /// Whether its host sends no more of its connection (FIN).
     pub ends: bool,
+}
+
+/// What a packet of a subflow is to the flow (RFC 8684 §3.3).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Data {
+    /// The bytes of the flow that it carries; empty if it carries none.
+    pub payload: Range<u64>,
+    /// How many bytes of the flow it acknowledges, if it says so.
+    pub acknowledged: Option<u64>,
 }
 
 /// A packet that a guest begins to send.
@@ -234,7 +246,7 @@ macro_rules! at_guest {
         let place = $group.network.site.cable(host) as usize;
         let here = Here { nic: Nic::new(&mut $group.network, host), common: &mut $group.common };
         let $at = &mut At { host: &mut $group.hosts[place], plan: $plan, here };
-        let (number, quiet) = ($flow, $guests.quiet);
+        let (number, quiet) = ($plan.whole($flow), $guests.quiet);
         let $state =
             $guests.flows[number.index()].get_or_insert_with(|| Box::new(GuestFlow::new(number, quiet)));
         $call
@@ -386,7 +398,7 @@ impl<'a, T: Transports> Group<'a, T> {
     pub fn guest_edge_timer(&mut self, plan: &Plan<'a, T>, side: Side, flow: FlowId) -> bool {
         let at = plan.host(flow, side);
         let Some(guests) = self.guests.as_deref_mut().filter(|guests| guests.has(at)) else { return false };
-        let passed = at_guest!(self, guests, plan, at, flow, |state, at| state.edge_timer(side, at));
+        let passed = at_guest!(self, guests, plan, at, flow, |state, at| state.edge_timer((side, flow), at));
         self.deliver_to_guest(plan, passed);
         true
     }

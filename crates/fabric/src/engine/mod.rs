@@ -39,7 +39,7 @@ mod windows;
 
 pub use capture::{Captured, HEAD_BYTES};
 pub use deliveries::Delivery;
-pub use guests::{Frame, GuestError, GuestHosts, GuestPacket};
+pub use guests::{Data, Frame, GuestError, GuestHosts, GuestPacket};
 pub use network::{LinkDrops, PacketCounts};
 pub use observer::Observation;
 pub use paths::PathTotal;

@@ -1,4 +1,4 @@
-//! A flow of guests, as its ends see it from outside: by the packets that pass their cables.
+//! A flow of guests, as its ends see it from outside: by the packets that pass their cables. It has one connection, or several (MPTCP).
 //!
 //! What a kernel thinks is not known here. Why it sends a segment again is inferred: after a silence that is longer than anything
 //! else but a timeout, the retransmission timer has expired, and until everything that was sent by then is acknowledged, what is
@@ -9,9 +9,9 @@ use weft_transport::{Resend, SenderStats, Transports};
 use weft_units::{Span, Time};
 
 use super::closing::Closing;
-use super::intake::Intake;
+use super::intake::Arrivals;
 use super::log::Completion;
-use super::outbox::FlowEnd;
+use super::outbox::{End, FlowEnd};
 use super::{Here, Host, Plan, Receiver, ReceiverRecord, Resent, SenderRecord, Side, TimedOut};
 use crate::engine::deliveries::kind_of;
 use crate::engine::guests::Frame;
@@ -20,6 +20,13 @@ use crate::engine::guests::Frame;
 struct Sending {
     end: FlowEnd,
     stats: SenderStats,
+    /// Its connections: one, or by subflow.
+    ways: Vec<SendingWay>,
+    all_acknowledged: Option<Time>,
+}
+
+/// The sending end of a connection.
+struct SendingWay {
     /// The first byte that was never sent, and the first that is not acknowledged.
     next: u64,
     acknowledged: u64,
@@ -29,7 +36,15 @@ struct Sending {
     /// When it last sent something, or heard of the other end.
     active: Time,
     has_asked: bool,
-    all_acknowledged: Option<Time>,
+}
+
+/// What the receiving end of a connection echoes.
+#[derive(Clone, Copy)]
+struct Echo {
+    /// How many bytes it has acknowledged.
+    told: u64,
+    /// When data was sent.
+    stamp: Time,
 }
 
 /// A call about a flow at one of its guests: the host, and all that can be reached there.
@@ -48,11 +63,9 @@ pub struct GuestFlow {
     flow: FlowId,
     quiet: Span,
     sender: Option<Sending>,
-    receiver: Option<Receiver<Intake>>,
-    /// How many bytes the receiver has acknowledged.
-    told: u64,
-    /// What the receiver echoes of when data was sent.
-    stamp: Time,
+    receiver: Option<Receiver<Arrivals>>,
+    /// What the receiver echoes, by subflow.
+    echoes: Vec<Echo>,
     /// Its sending end is done.
     is_over: bool,
     /// How its end at a simulated host closes the connection.
@@ -62,8 +75,8 @@ pub struct GuestFlow {
 impl GuestFlow {
     /// Nothing of it has been seen. Its timers take longer than `quiet`.
     pub const fn new(flow: FlowId, quiet: Span) -> Self {
-        let stamp = Time::ZERO;
-        Self { flow, quiet, sender: None, receiver: None, told: 0, stamp, is_over: false, closing: None }
+        let echoes = Vec::new();
+        Self { flow, quiet, sender: None, receiver: None, echoes, is_over: false, closing: None }
     }
 
     fn sender<T: Transports>(&mut self, at: &At<'_, '_, T>) -> &mut Sending {
@@ -71,29 +84,32 @@ impl GuestFlow {
         self.sender.get_or_insert_with(|| Sending {
             end: at.plan.end(flow, Side::Sender, &at.host.edge.scheme),
             stats: SenderStats::default(),
-            next: 0,
-            acknowledged: 0,
-            timed_out_below: 0,
-            recovers_below: 0,
-            active: at.plan.flows[flow.index()].start,
-            has_asked: false,
+            ways: vec![SendingWay::new(at.plan.flows[flow.index()].start)],
             all_acknowledged: None,
         })
     }
 
-    fn receiver<T: Transports>(&mut self, at: &At<'_, '_, T>) -> &mut Receiver<Intake> {
+    fn echo(&mut self, subflow: usize) -> &mut Echo {
+        let count = self.echoes.len().max(subflow + 1);
+        self.echoes.resize(count, Echo { told: 0, stamp: Time::ZERO });
+        &mut self.echoes[subflow]
+    }
+
+    fn receiver<T: Transports>(&mut self, at: &At<'_, '_, T>) -> &mut Receiver<Arrivals> {
         let flow = self.flow;
         self.receiver.get_or_insert_with(|| {
             let end = at.plan.end(flow, Side::Receiver, &at.host.edge.scheme);
-            Receiver::new(end, Intake::default(), at.plan.flows[flow.index()].start)
+            Receiver::new(end, Arrivals::default(), at.plan.flows[flow.index()].start)
         })
     }
 
-    fn end<T: Transports>(&mut self, side: Side, at: &At<'_, '_, T>) -> &mut FlowEnd {
-        match side {
+    /// The end of the flow or subflow with this number.
+    fn end<T: Transports>(&mut self, (side, flow): (Side, FlowId), at: &At<'_, '_, T>) -> &mut End {
+        let end = match side {
             Side::Sender => &mut self.sender(at).end,
             Side::Receiver => &mut self.receiver(at).end,
-        }
+        };
+        end.numbered(flow)
     }
 
     /// Which end is at the host that sent a packet, or gets it.
@@ -104,61 +120,64 @@ impl GuestFlow {
 
     /// One of its hosts begins to send a packet: the fields that its end gives it, and what its edge scheme does with it.
     pub fn sends<T: Transports>(&mut self, packet: &mut Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
-        let (now, side, stamp) = (at.here.nic.now(), self.side(true, packet, at), self.stamp);
+        let (now, side) = (at.here.nic.now(), self.side(true, packet, at));
         let echoes = matches!(packet.kind, Kind::Ack | Kind::SynAck) && side == Side::Receiver;
-        packet.sent = if echoes { stamp } else { now };
-        self.told = self.told.max(frame.acknowledged);
-        let end = self.end(side, at);
-        packet.entropy = frame.entropy.unwrap_or_else(|| end.first.entropy());
-        packet.flags = packet.flags.with(end.first.class());
+        let echo = self.echo(at.plan.subflow(packet.flow));
+        packet.sent = if echoes { echo.stamp } else { now };
+        echo.told = echo.told.max(frame.acknowledged);
+        let end = self.end((side, packet.flow), at);
+        packet.entropy = frame.entropy.unwrap_or_else(|| end.entropy());
+        packet.flags = packet.flags.with(end.class());
         if side == Side::Sender {
             self.note_sent(packet, frame, at);
         }
         if at.here.common.hooks.sending {
-            let end = self.end(side, at);
-            at.host.edge.route(&mut end.first, packet, &mut at.here);
+            let end = self.end((side, packet.flow), at);
+            at.host.edge.route(end, packet, &mut at.here);
         }
     }
 
     fn note_sent<T: Transports>(&mut self, packet: &mut Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
         let (now, flow, quiet) = (at.here.nic.now(), self.flow, self.quiet);
+        let subflow = at.plan.subflow(packet.flow);
         let sender = self.sender(at);
-        let silence = now.since(sender.active);
-        let asks_again = packet.kind == Kind::Syn && std::mem::replace(&mut sender.has_asked, true);
-        let sends_again = !frame.payload.is_empty() && frame.payload.start < sender.next;
+        let (end, stats, way) = sender.way(subflow, now);
+        let silence = now.since(way.active);
+        let asks_again = packet.kind == Kind::Syn && std::mem::replace(&mut way.has_asked, true);
+        let sends_again = !frame.payload.is_empty() && frame.payload.start < way.next;
         let expired = asks_again || sends_again && silence >= quiet;
         if expired {
-            sender.stats.timeouts += 1;
-            sender.stats.timed_out += silence;
-            sender.timed_out_below = sender.next;
-            at.host.log.timeouts.push(TimedOut { flow, at: now, sum: sender.stats.timed_out });
+            stats.timeouts += 1;
+            stats.timed_out += silence;
+            way.timed_out_below = way.next;
+            at.host.log.timeouts.push(TimedOut { flow, at: now, sum: stats.timed_out });
             if at.here.common.hooks.sending {
-                at.host.edge.timed_out(&mut sender.end.first, &mut at.here);
+                at.host.edge.timed_out(end.numbered(packet.flow), &mut at.here);
             }
         }
         if !frame.payload.is_empty() {
-            sender.stats.segments_sent += 1;
+            stats.segments_sent += 1;
         }
         if sends_again {
             packet.flags.set(PacketFlags::RETRANSMISSION);
-            sender.stats.retransmissions += 1;
-            let cause = sender.cause(frame.payload.start);
-            at.host.log.resent.push(Resent { flow, segment: packet.seq, sent: now, cause });
+            stats.retransmissions += 1;
+            let cause = way.cause(frame.payload.start, stats);
+            at.host.log.resent.push(Resent { flow: packet.flow, segment: packet.seq, sent: now, cause });
         }
-        sender.next = sender.next.max(frame.payload.end);
-        sender.active = now;
+        way.next = way.next.max(frame.payload.end);
+        way.active = now;
     }
 
     /// A packet comes to the edge scheme of one of its hosts: what is passed on now, in order.
     pub fn passes<T: Transports>(&mut self, packet: Packet, at: &mut At<'_, '_, T>) -> Vec<Packet> {
         let side = self.side(false, &packet, at);
-        let end = self.end(side, at);
-        at.host.edge.receive(&mut end.first, packet, &mut at.here)
+        let end = self.end((side, packet.flow), at);
+        at.host.edge.receive(end, packet, &mut at.here)
     }
 
     /// The edge scheme's timer for one of its ends is due: what is passed on now, in order.
-    pub fn edge_timer<T: Transports>(&mut self, side: Side, at: &mut At<'_, '_, T>) -> Vec<Packet> {
-        let end = &mut self.end(side, at).first;
+    pub fn edge_timer<T: Transports>(&mut self, of: (Side, FlowId), at: &mut At<'_, '_, T>) -> Vec<Packet> {
+        let end = self.end(of, at);
         let is_due = end.edge_timer_is_due(at.here.nic.now());
         if is_due { at.host.edge.flow_timer(end, &mut at.here) } else { Vec::new() }
     }
@@ -168,13 +187,14 @@ impl GuestFlow {
         if self.side(false, packet, at) == Side::Receiver {
             match packet.kind {
                 Kind::Data => self.note_data(packet, frame, at),
-                Kind::Syn => self.stamp = packet.sent,
+                Kind::Syn => self.echo(at.plan.subflow(packet.flow)).stamp = packet.sent,
                 _ => {}
             }
             return;
         }
         let (size, now) = (at.plan.flows[self.flow.index()].size_bytes, at.here.nic.now());
-        self.sender(at).note_acknowledgement(packet, frame, size, now);
+        let subflow = at.plan.subflow(packet.flow);
+        self.sender(at).note_acknowledgement(subflow, packet, frame, size, now);
     }
 
     fn note_data<T: Transports>(&mut self, packet: &Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
@@ -183,17 +203,20 @@ impl GuestFlow {
             paths.note(at.here.common.topology, packet, traffic, at.plan.header_bytes(traffic));
         }
         // RFC 7323 §4.3: not what came beyond a hole, and of what one acknowledgement is for the first.
-        if frame.payload.start <= self.told {
-            self.stamp = packet.sent;
+        let subflow = at.plan.subflow(packet.flow);
+        let echo = self.echo(subflow);
+        if frame.payload.start <= echo.told {
+            echo.stamp = packet.sent;
         }
         let receiver = self.receiver(at);
         receiver.note_path(packet, now);
-        let intake = &mut receiver.state;
-        intake.stats.marked += u32::from(packet.flags.has(PacketFlags::CE));
-        let new = intake.take(&frame.payload, packet.flags.has(PacketFlags::RETRANSMISSION), now);
+        let arrivals = &mut receiver.state;
+        arrivals.flow.stats.marked += u32::from(packet.flags.has(PacketFlags::CE));
+        let new = arrivals.take(subflow, frame, packet.flags.has(PacketFlags::RETRANSMISSION), now);
         at.host.log.closed_bytes[kind_of(traffic)] += new;
-        if receiver.complete.is_none() && !traffic.background && intake.expected >= traffic.size_bytes {
-            let stall = intake.stats.stalls.by_reordering_until(now);
+        if receiver.complete.is_none() && !traffic.background && arrivals.flow.expected >= traffic.size_bytes
+        {
+            let stall = arrivals.stats().stalls.by_reordering_until(now);
             let parts = receiver.followed.complete(Some(packet), now, stall);
             receiver.complete = Some(Completion { at: now, by_timer: false, parts });
             at.here.common.delivered += 1;
@@ -220,7 +243,9 @@ impl GuestFlow {
         if let Some(sender) = &mut self.sender {
             sender.all_acknowledged.get_or_insert(at.here.nic.now());
             if at.here.common.hooks.sending {
-                at.host.edge.finished(&mut sender.end.first, &mut at.here);
+                for end in sender.end.all() {
+                    at.host.edge.finished(end, &mut at.here);
+                }
             }
         }
         true
@@ -240,7 +265,7 @@ impl GuestFlow {
             host.log.received.push(ReceiverRecord {
                 flow: self.flow,
                 delivered: receiver.complete,
-                stats: receiver.state.stats,
+                stats: receiver.state.stats(),
                 path_changes: receiver.path_changes,
                 wait_ps: receiver.wait_ps,
             });
@@ -249,29 +274,48 @@ impl GuestFlow {
 }
 
 impl Sending {
+    /// A connection of the flow, which began now if it is new, with the end of the flow and what is counted there.
+    fn way(&mut self, subflow: usize, now: Time) -> (&mut FlowEnd, &mut SenderStats, &mut SendingWay) {
+        self.ways.resize_with(self.ways.len().max(subflow + 1), || SendingWay::new(now));
+        (&mut self.end, &mut self.stats, &mut self.ways[subflow])
+    }
+
+    fn note_acknowledgement(&mut self, subflow: usize, packet: &Packet, frame: &Frame, size: u64, now: Time) {
+        let (_, stats, way) = self.way(subflow, now);
+        way.note_acknowledgement(packet, frame, stats, now);
+        let of_flow = frame.data.as_ref().map_or(Some(frame.acknowledged), |data| data.acknowledged);
+        if size > 0 && of_flow.is_some_and(|acknowledged| acknowledged >= size) {
+            self.all_acknowledged.get_or_insert(now);
+        }
+    }
+}
+
+impl SendingWay {
+    /// Nothing was sent so far.
+    const fn new(active: Time) -> Self {
+        Self { next: 0, acknowledged: 0, timed_out_below: 0, recovers_below: 0, active, has_asked: false }
+    }
+
     /// Why the byte is sent again.
-    fn cause(&mut self, byte: u64) -> Resend {
+    const fn cause(&mut self, byte: u64, stats: &mut SenderStats) -> Resend {
         if byte < self.timed_out_below {
             return Resend::Timeout;
         }
         if byte >= self.recovers_below {
-            self.stats.fast_recoveries += 1;
+            stats.fast_recoveries += 1;
             self.recovers_below = self.next;
         }
         Resend::FastRecovery
     }
 
-    fn note_acknowledgement(&mut self, packet: &Packet, frame: &Frame, size: u64, now: Time) {
+    fn note_acknowledgement(&mut self, packet: &Packet, frame: &Frame, stats: &mut SenderStats, now: Time) {
         self.active = now;
-        self.stats.marked_acks += u32::from(packet.flags.has(PacketFlags::ECE));
+        stats.marked_acks += u32::from(packet.flags.has(PacketFlags::ECE));
         let outstanding = self.next > self.acknowledged;
         if frame.acknowledged > self.acknowledged {
             self.acknowledged = frame.acknowledged;
         } else if packet.kind == Kind::Ack && outstanding && frame.acknowledged == self.acknowledged {
-            self.stats.duplicate_acks += 1;
-        }
-        if size > 0 && self.acknowledged >= size {
-            self.all_acknowledged.get_or_insert(now);
+            stats.duplicate_acks += 1;
         }
     }
 }

@@ -5,6 +5,39 @@ use std::ops::Range;
 use weft_transport::ReceiverStats;
 use weft_units::{Span, Time};
 
+use crate::engine::guests::Frame;
+
+/// What has come of a flow, over one connection or several.
+#[derive(Debug, Default)]
+pub struct Arrivals {
+    /// The bytes of the flow.
+    pub flow: Intake,
+    /// Those of each of its connections, if there are several: by subflow.
+    subflows: Vec<Intake>,
+}
+
+impl Arrivals {
+    /// A packet came at `now` by this subflow; returns how many bytes are new to the flow.
+    pub fn take(&mut self, subflow: usize, frame: &Frame, sent_again: bool, now: Time) -> u64 {
+        let Some(data) = &frame.data else { return self.flow.take(&frame.payload, sent_again, now) };
+        self.subflows.resize_with(self.subflows.len().max(subflow + 1), Intake::default);
+        self.subflows[subflow].take(&frame.payload, sent_again, now);
+        self.flow.take(&data.payload, sent_again, now)
+    }
+
+    /// What it counted: what is late is late within its subflow, what is new is new to the flow.
+    pub fn stats(&self) -> ReceiverStats {
+        let sum = |sum: ReceiverStats, subflow: &Intake| ReceiverStats {
+            out_of_order: sum.out_of_order + subflow.stats.out_of_order,
+            stalls: sum.stalls.and(subflow.stats.stalls),
+            ..sum
+        };
+        let Some((first, others)) = self.subflows.split_first() else { return self.flow.stats };
+        let ReceiverStats { out_of_order, stalls, .. } = first.stats;
+        others.iter().fold(ReceiverStats { out_of_order, stalls, ..self.flow.stats }, sum)
+    }
+}
+
 /// What is in order at a receiver, and what is beyond.
 #[derive(Debug, Default)]
 pub struct Intake {
@@ -77,6 +110,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::engine::guests::Data;
 
     fn at(us: u64) -> Time {
         Time::ZERO + Span::from_us(us)
@@ -97,6 +131,24 @@ mod tests {
             (Span::from_us(5), Span::ZERO)
         );
         assert_eq!(intake.take(&(35..50), false, at(8)), 10, "what overlaps counts once");
+    }
+
+    #[test]
+    fn late_is_what_is_late_within_its_subflow_and_new_what_is_new_to_the_flow() {
+        let mut arrivals = Arrivals::default();
+        let mut take = |subflow, own: Range<u64>, of_flow: Range<u64>, now| {
+            let data = Some(Data { payload: of_flow, acknowledged: None });
+            arrivals.take(subflow, &Frame { payload: own, data, ..Frame::default() }, false, at(now))
+        };
+        assert_eq!(take(0, 0..10, 0..10, 1), 10);
+        assert_eq!(take(1, 0..10, 20..30, 2), 10, "in order by its subflow, ahead in the flow");
+        assert_eq!(take(1, 20..30, 40..50, 3), 10, "behind a hole of its subflow");
+        assert_eq!(take(0, 10..20, 20..30, 4), 0, "what another subflow has brought");
+        assert_eq!(take(1, 10..20, 10..20, 6), 10);
+        let stats = arrivals.stats();
+        assert_eq!((arrivals.flow.expected, stats.segments_received), (30, 5));
+        assert_eq!((stats.out_of_order, stats.duplicates), (1, 1));
+        assert_eq!(stats.stalls.by_reordering, Span::from_us(3));
     }
 
     proptest! {

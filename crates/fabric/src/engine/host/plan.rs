@@ -165,6 +165,16 @@ impl<T: Transports> Plan<'_, T> {
         &self.flows[flow.index() % self.flows.len()]
     }
 
+    /// The number of the flow that a flow or subflow belongs to.
+    pub const fn whole(&self, flow: FlowId) -> FlowId {
+        FlowId((flow.index() % self.flows.len()) as u32)
+    }
+
+    /// Which of its flow's subflows this is, from 0.
+    pub const fn subflow(&self, flow: FlowId) -> usize {
+        flow.index() / self.flows.len()
+    }
+
     /// The host at one end of a flow or subflow.
     pub fn host(&self, flow: FlowId, side: Side) -> HostId {
         let traffic = self.traffic(flow);
