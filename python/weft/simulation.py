@@ -112,6 +112,11 @@ class Result:
         """A row per connection of programs and direction: packets and bytes, sent and arrived; empty without."""
         return self._frame("connections")
 
+    @property
+    def subflows(self) -> "pl.DataFrame":
+        """A row per subflow of an MPTCP flow of Linux hosts: what the kernel counted; empty without."""
+        return self._frame("subflows")
+
     def write(self, directory: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write a result directory; raises `OutputError` if it exists (unless `force`) or cannot be written."""
         from weft.output import staged_directory

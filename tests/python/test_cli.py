@@ -47,8 +47,9 @@ def test_run_writes_a_directory_that_can_be_run_again(
     first = weft_command("run", *small_options, "--seed", 5, "--out", "first", "--json")
     assert first.code == 0
     names = {path.name for path in (tmp_path / "first").iterdir()}
-    of_a_run = ("flows", "links", "samples", "deliveries", "paths", "traces", "scheme", "connections", "programs")
-    assert names == {"spec.toml", "summary.json", *(f"{name}.parquet" for name in of_a_run)}
+    of_a_run = ("flows", "links", "samples", "deliveries", "paths", "traces", "scheme")
+    of_linux_hosts = ("connections", "programs", "subflows")
+    assert names == {"spec.toml", "summary.json", *(f"{name}.parquet" for name in of_a_run + of_linux_hosts)}
     again = weft_command("run", "first/spec.toml", "--out", "again", "--json")
     assert again.code == 0
     for summary in (first.json(), again.json()):

@@ -8,8 +8,8 @@ use crate::results::fingerprint::{combined, fingerprint};
 use crate::results::output::{Content, OutputError, SPEC, SUMMARY, file_of, write_directory};
 use crate::results::parquet::to_parquet;
 use crate::results::rows::{
-    ConnectionRow, CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, ProgramRow, SampleRow, TABLES,
-    TraceRow,
+    ConnectionRow, CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, ProgramRow, SampleRow, SubflowRow,
+    TABLES, TraceRow,
 };
 use crate::results::stored::Stored;
 use crate::results::summary::Summary;
@@ -42,6 +42,8 @@ pub struct Outcome {
     pub programs: RecordBatch,
     /// A row a direction of a connection of programs; empty without.
     pub connections: RecordBatch,
+    /// A row a subflow of a flow of Linux hosts; empty without MPTCP.
+    pub subflows: RecordBatch,
     /// Packets in the whole fabric, and how many were on links at the end.
     pub packets: PacketBalance,
 }
@@ -71,16 +73,17 @@ impl Outcome {
             (CounterRow::TABLE.name, &self.scheme),
             (ProgramRow::TABLE.name, &self.programs),
             (ConnectionRow::TABLE.name, &self.connections),
+            (SubflowRow::TABLE.name, &self.subflows),
         ]
     }
 
-    /// A short name for the content of all its tables: see [`crate::fingerprint`]. Those of programs count only where there are any,
+    /// A short name for the content of all its tables: see [`crate::fingerprint`]. Those of programs and subflows count only where there are any,
     /// so that a run without has the name that it had before there were such tables.
     ///
     /// # Errors
     /// A temporary file that cannot be read.
     pub fn fingerprint(&self) -> Result<String, RunError> {
-        let late = [ProgramRow::TABLE.name, ConnectionRow::TABLE.name];
+        let late = [ProgramRow::TABLE.name, ConnectionRow::TABLE.name, SubflowRow::TABLE.name];
         let is_told = |(name, table): &(&str, &RecordBatch)| table.num_rows() > 0 || !late.contains(name);
         let others = self.other_tables().into_iter().filter(is_told).map(|(_, table)| fingerprint(table));
         Ok(combined([fingerprint(&self.flows.read()?)].into_iter().chain(others)))

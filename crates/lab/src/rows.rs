@@ -112,6 +112,8 @@ fn flow_row(
         kernel_cwnd: None,
         kernel_ssthresh: None,
         kernel_mss_bytes: None,
+        kernel_subflows: None,
+        kernel_fell_back: None,
         kernel_port: None,
     }
 }

@@ -16,17 +16,19 @@ use weft_fabric::{
 };
 use weft_topology::Fabric;
 use weft_traffic::Traffic;
+use weft_transport::{TransportSpec, TransportsSpec};
 use weft_units::{Bytes, Span, Time};
 
 use crate::clock::{OtherThreads, Stopwatch};
 use crate::cores::{Cores, Decision, Manner, decide};
 use crate::linux::{
-    KernelFlow, KernelResults, KnownProgram, LinuxHosts, kernel_warnings, missing_on_this_machine,
+    KernelFlow, KernelResults, KnownProgram, LinuxHosts, kernel_warnings, missing_on_this_machine, uncoupled,
 };
 use crate::memory::of_machine;
 use crate::outcome::{Outcome, PacketBalance};
 use crate::results::rows::{
-    ConnectionRow, CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, ProgramRow, SampleRow, TraceRow,
+    ConnectionRow, CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, ProgramRow, SampleRow, SubflowRow,
+    TraceRow,
 };
 use crate::results::spread::Spread;
 use crate::results::stored::{Stored, Writing, spool};
@@ -325,7 +327,7 @@ impl Prepared {
         let spec = &self.resolved.spec;
         let labels = spec.transport.labels();
         let mut figures = Figures::new(self.traffic.flows.len(), &spec.run.size_ranges());
-        let schema = FlowRow::table(&[example(&labels, kernel)])?.schema();
+        let schema = FlowRow::table(&[example(&labels, kernel, &spec.transport)])?.schema();
         let mut table = Writing::new(Arc::clone(&schema))?;
         let mut first = 0;
         for records in records {
@@ -363,6 +365,7 @@ impl Prepared {
         summary.paths = Spread::of(&paths);
         summary.warnings.clone_from(&self.fabric.warnings);
         summary.warnings.extend(coarser_samples(spec.run.sample_every, results.samples.every));
+        summary.warnings.extend(uncoupled(spec));
         summary.warnings.extend(kernel_warnings(&kernel.flows, kernel.foreign));
         summary.kernel = kernel.fingerprint;
         summary.incomplete = kernel.programs.iter().filter_map(KnownProgram::failure).collect();
@@ -381,6 +384,7 @@ impl Prepared {
             scheme: CounterRow::table(&counters)?,
             programs: ProgramRow::table(&programs)?,
             connections: ConnectionRow::table(&connections)?,
+            subflows: SubflowRow::table(&kernel.subflows)?,
             packets: PacketBalance {
                 sent: results.packets.sent,
                 delivered: results.packets.delivered,
@@ -392,10 +396,11 @@ impl Prepared {
 }
 
 /// A row with all that the table of flows has only in some runs, and has in this one.
-fn example(labels: &[String], kernel: &[Option<KernelFlow>]) -> FlowRow {
+fn example(labels: &[String], kernel: &[Option<KernelFlow>], transport: &TransportsSpec) -> FlowRow {
     let mut row = FlowRow { transport: labels.first().cloned(), ..FlowRow::default() };
     if !kernel.is_empty() {
-        KernelFlow::whole().fill(Time::ZERO, &mut row);
+        let is_multipath = matches!(transport, TransportsSpec::One(TransportSpec::Mptcp(_)));
+        KernelFlow::whole(is_multipath).fill(Time::ZERO, &mut row);
     }
     row
 }

@@ -8,6 +8,8 @@
 mod common;
 #[path = "linux_hosts/mixed.rs"]
 mod mixed;
+#[path = "linux_hosts/multipath.rs"]
+mod multipath;
 #[path = "linux_hosts/windows.rs"]
 mod windows;
 
@@ -260,7 +262,7 @@ fn what_cannot_be_meant_is_refused_with_what_is_allowed() {
         Ok(_) => panic!("{key} = {value} was taken"),
         Err(error) => error.to_string(),
     };
-    assert!(refused("transport.name", "maxpass").contains("tcp or dctcp"));
+    assert!(refused("transport.name", "maxpass").contains("tcp, dctcp or mptcp"));
     assert!(refused("transport.header", "20B").contains("40B or more"));
     assert!(refused("hosts.ring", "0").contains("1 to 65536"));
     assert!(refused("hosts.overlay", "2KB").contains("0B to 1KB"));

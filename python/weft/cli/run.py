@@ -34,8 +34,9 @@ def run(
     """Run one simulation and print what came out.
 
     With `--out`, the directory gets `spec.toml` (everything that is needed to run it again), `summary.json`
-    and the tables `flows`, `links`, `samples`, `deliveries`, `paths`, `traces`, `scheme`, `programs` and `connections`
-    as Parquet. If a program of the traffic fails, the results are written, marked as incomplete; the exit code is 3.
+    and the tables `flows`, `links`, `samples`, `deliveries`, `paths`, `traces`, `scheme`, `programs`,
+    `connections` and `subflows` as Parquet. If a program of the traffic fails, the results are written,
+    marked as incomplete; the exit code is 3.
 
     **Examples**
 

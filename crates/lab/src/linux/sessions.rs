@@ -13,6 +13,7 @@ use weft_units::Time;
 use super::simulated::{Manner, SimulatedEnd};
 
 use super::connections::{Connection, Connections};
+use super::multipath::Multipath;
 use super::numbering::Numbering;
 
 /// The first address; hosts follow in their order.
@@ -39,10 +40,11 @@ pub(super) fn host_of(address: Ipv4Addr, hosts: usize) -> Option<HostId> {
 /// One end of a connection: host and port.
 pub(super) type End = (HostId, u16);
 
-/// A connection that carries one flow, from where it begins to the other end.
+/// A connection that carries one flow, or is one of its subflows, from where it begins to the other end.
 #[derive(Debug)]
 struct Session {
     flow: FlowId,
+    /// Its bytes; 0 if they are not known: of a flow without end, and of a subflow.
     size: u64,
     /// The first is that of the flow's first byte.
     numbers: Numbering,
@@ -86,6 +88,8 @@ pub(super) struct Sessions {
     by_ends: BTreeMap<(End, End), Session>,
     /// Flows that have been started and sent nothing yet, with their sizes.
     expected: BTreeMap<(End, End), (FlowId, u64)>,
+    /// What makes one flow of several connections, with MPTCP.
+    multipath: Option<Multipath>,
     /// The connections of flows with an end at a simulated host.
     mixed: BTreeMap<FlowId, (End, End)>,
     /// By simulated and Linux host: how many connections were opened from the one to the other.
@@ -99,7 +103,13 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    pub fn new(is_linux: Vec<bool>, sizes: Sizes, manner: Manner, hash_key: u64) -> Self {
+    pub fn new(
+        is_linux: Vec<bool>,
+        sizes: Sizes,
+        manner: Manner,
+        hash_key: u64,
+        multipath: Option<Multipath>,
+    ) -> Self {
         let hosts = is_linux.len();
         Self {
             is_linux,
@@ -107,6 +117,7 @@ impl Sessions {
             manner,
             by_ends: BTreeMap::new(),
             expected: BTreeMap::new(),
+            multipath,
             mixed: BTreeMap::new(),
             opened: BTreeMap::new(),
             others: Connections::new(hosts, sizes, hash_key),
@@ -130,14 +141,25 @@ impl Sessions {
         self.others.into_all()
     }
 
-    /// A connection begins, if a flow is expected there.
-    fn open(&mut self, from: End, to: End) {
+    /// A connection begins, if a flow is expected there, or if its SYN joins one.
+    fn open(&mut self, from: End, to: End, syn: &Tcp) {
         if let Some((flow, size)) = self.expected.remove(&(from, to)) {
+            let mut own = size;
+            if let Some(multipath) = &mut self.multipath {
+                multipath.begin(flow, from.0, size);
+                own = 0;
+            }
             let simulated = (!self.is_linux[to.0.index()]).then(|| SimulatedEnd::new(&self.manner, flow));
             if simulated.is_some() {
                 self.mixed.insert(flow, (from, to));
             }
-            self.by_ends.insert((from, to), Session { flow, size, numbers: Numbering::default(), simulated });
+            let numbers = Numbering::default();
+            self.by_ends.insert((from, to), Session { flow, size: own, numbers, simulated });
+        } else if let Some(multipath) = &mut self.multipath
+            && let Some(flow) = multipath.joins(syn, from.0, to.0)
+        {
+            let numbers = Numbering::default();
+            self.by_ends.insert((from, to), Session { flow, size: 0, numbers, simulated: None });
         }
     }
 
@@ -222,7 +244,7 @@ impl Sessions {
         let (here, there) = ((from, tcp.source_port), (to, tcp.destination_port));
         let asks = tcp.flags.contains(Flags::SYN) && !tcp.flags.contains(Flags::ACK);
         if asks && !self.by_ends.contains_key(&(here, there)) {
-            self.open(here, there);
+            self.open(here, there, &tcp);
         }
         let is_forward = self.by_ends.contains_key(&(here, there));
         let ends = if is_forward { (here, there) } else { (there, here) };
@@ -250,9 +272,14 @@ impl Sessions {
             let first = session.numbers.byte(tcp.sequence)?;
             let end = first.checked_add(payload.len() as u64)?;
             packet.seq = segment(first);
-            packet.flags =
-                packet.flags.with_if(PacketFlags::LAST, !payload.is_empty() && end == session.size);
             frame.payload = first..session.cut(end).max(first);
+            let mut is_last = !payload.is_empty() && end == session.size;
+            if let Some(multipath) = &mut self.multipath {
+                let data = multipath.carried(session.flow, &tcp, &frame.payload);
+                is_last = multipath.is_end(session.flow, &data.payload);
+                frame.data = Some(data);
+            }
+            packet.flags = packet.flags.with_if(PacketFlags::LAST, is_last);
             if session.simulated.is_some() && !sizes.fits(&frame.payload, session.size) {
                 let (flow, bytes) = (session.flow.0, &frame.payload);
                 self.misfit.get_or_insert(format!(
@@ -263,6 +290,9 @@ impl Sessions {
             return Some((packet, frame));
         }
         if packet.kind == Kind::SynAck {
+            if let Some(multipath) = &mut self.multipath {
+                multipath.acknowledged(session.flow, from, &tcp, 0);
+            }
             return Some((packet, frame));
         }
         let acknowledged = session.numbers.byte(tcp.acknowledgement).map_or(0, |byte| session.cut(byte));
@@ -271,6 +301,9 @@ impl Sessions {
             packet.set_sack_blocks(sack_blocks(&tcp, &mut session.numbers, acknowledged, sizes.payload));
         }
         frame.acknowledged = acknowledged;
+        if let Some(multipath) = &mut self.multipath {
+            frame.data = Some(multipath.acknowledged(session.flow, from, &tcp, acknowledged));
+        }
         Some((packet, frame))
     }
 }

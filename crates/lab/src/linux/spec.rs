@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use weft_linux_hosts::{Error, FlowOptions, KNOBS, Knob, MAX_HOSTS, Place};
 use weft_packet::HostId;
 use weft_traffic::{FabricShape, HostRange, hosts_in};
+use weft_transport::mptcp::Coupling;
 use weft_transport::{Profile, TransportSpec, TransportsSpec};
 use weft_units::{Bytes, Mistake, Span};
 
@@ -15,6 +16,10 @@ use crate::spec::{Spec, nearest};
 
 /// Kernels of a run, at most.
 const MOST_KERNELS: usize = 16;
+/// Subflows of a flow at most: what the agent opens.
+const MOST_SUBFLOWS: u8 = 8;
+/// The settings of a flow's socket that the kernel's MPTCP has.
+const MPTCP_OPTIONS: [&str; 4] = ["send_buffer_bytes", "receive_buffer_bytes", "no_delay", "cork"];
 /// Where the kernel keeps whether there are time stamps.
 const TIMESTAMPS: &str = "net/ipv4/tcp_timestamps";
 
@@ -45,7 +50,8 @@ pub struct LinuxSpec {
     /// other ports than one. Default: as few as there can be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernels: Option<u16>,
-    /// The congestion control of every flow: "cubic", "reno", "dctcp" or "bbr". Default: "dctcp" if the transport is, else "cubic".
+    /// The congestion control of every flow: "cubic", "reno", "dctcp" or "bbr". Default: "dctcp" if the transport is, or the subflows of
+    /// `mptcp` are, else "cubic".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<CongestionControl>,
     /// Whether the kernel makes segments of many packets and cuts them before the card, as hosts do today.
@@ -163,12 +169,24 @@ impl HostsSpec {
             return refuse("hosts.overlay", found.to_string(), "0B to 1KB");
         }
         match &spec.transport {
-            TransportsSpec::One(transport) => check_transport(transport),
+            TransportsSpec::One(transport) => {
+                check_transport(transport)?;
+                linux.check_options(transport)
+            }
             TransportsSpec::Several(_) => {
                 refuse("transport", "several transports".to_owned(), "one, with Linux hosts")
             }
         }
     }
+}
+
+/// What a user should know of flows of Linux hosts that goes by another name in the spec.
+pub(crate) fn uncoupled(spec: &Spec) -> Option<String> {
+    let TransportsSpec::One(TransportSpec::Mptcp(config)) = &spec.transport else { return None };
+    (!spec.hosts.is_simulated() && config.subflows > 1 && config.coupling != Coupling::None).then(|| {
+        "transport.coupling: the kernel of Linux hosts has none; each subflow's window grows as that of a TCP alone"
+            .to_owned()
+    })
 }
 
 impl LinuxSpec {
@@ -225,8 +243,8 @@ impl LinuxSpec {
             TransportsSpec::One(TransportSpec::Dctcp(config)) => {
                 (config.profile, config.handshake, config.header)
             }
-            // Refused before.
-            _ => return Ok(()),
+            // None but this one: the others were refused before.
+            _ => return refuse("transport.name", "\"mptcp\"", "tcp or dctcp"),
         };
         let least = Bytes::new(u64::from(HEADERS) + profile.timestamps().as_u64());
         if profile != Profile::Linux {
@@ -300,6 +318,21 @@ impl LinuxSpec {
         Ok(())
     }
 
+    /// The sockets of MPTCP take some of the options that those of TCP take.
+    fn check_options(&self, transport: &TransportSpec) -> Result<(), Mistake> {
+        if !matches!(transport, TransportSpec::Mptcp(_)) {
+            return Ok(());
+        }
+        let options = self.kernel.keys().filter_map(|name| Knob::named(name).ok());
+        let of_sockets = |knob: &&Knob| matches!(knob.place, Place::Socket(_));
+        let Some(wrong) = options.filter(of_sockets).find(|knob| !MPTCP_OPTIONS.contains(&knob.name)) else {
+            return Ok(());
+        };
+        let (key, allowed) = (format!("hosts.kernel.{}", wrong.name), MPTCP_OPTIONS.join(", "));
+        let what = format!(" is no option of the kernel's MPTCP; of those of flows it has {allowed}");
+        Err(Mistake::at(key, what).found(wrong.name).allowed(allowed))
+    }
+
     /// What is set at every host, in the order in which it is.
     pub(super) fn settings(&self) -> Result<Vec<(String, String)>, Error> {
         let of_hosts = self.kernel.iter().map(|(name, &value)| Ok((Knob::named(name)?, value)));
@@ -327,8 +360,15 @@ fn check_transport(transport: &TransportSpec) -> Result<(), Mistake> {
     let (mss, header) = match transport {
         TransportSpec::Tcp(config) => (config.mss, config.header),
         TransportSpec::Dctcp(config) => (config.mss, config.header),
+        TransportSpec::Mptcp(config) if config.subflows > MOST_SUBFLOWS => {
+            let (found, allowed) = (config.subflows, format!("1 to {MOST_SUBFLOWS}, with Linux hosts"));
+            return Err(Mistake::at("transport.subflows", format!(" is {found}: allowed is {allowed}"))
+                .found(found.to_string())
+                .allowed(allowed));
+        }
+        TransportSpec::Mptcp(config) => (config.mss, config.header),
         other => {
-            let allowed = "tcp or dctcp, with Linux hosts";
+            let allowed = "tcp, dctcp or mptcp, with Linux hosts";
             let found = other.name();
             return Err(Mistake::at("transport.name", format!(" is {found:?}: allowed is {allowed}"))
                 .found(found)

@@ -6,30 +6,36 @@ use weft_balance::{BalancerSpec, SwitchHooks};
 use weft_fabric::{Frame, GuestError, GuestHosts, GuestPacket};
 use weft_linux_hosts::codec::mark_congestion;
 use weft_linux_hosts::{
-    Card, Error, Flow as KernelsFlow, FlowOptions, Host, HostAddress, Listener, Machine, Protocol, Report,
-    Sent, Setup,
+    Card, Error, Flow as KernelsFlow, FlowOptions, Host, HostAddress, Knob, Listener, Machine, Protocol,
+    Report, Sent, Setup,
 };
 use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
 use weft_topology::{Fabric, LinkSpec, Topology};
 use weft_traffic::Flow;
-use weft_transport::{Profile, Segmentation, TransportSpec, TransportsSpec};
+use weft_transport::mptcp::MptcpEcn;
+use weft_transport::{EcnMode, Segmentation, TransportSpec, TransportsSpec};
 use weft_units::{Bytes, Purpose, Span, Stream, Time, mix64};
 
 use super::connections::Connection;
-use super::flows::{KernelFlow, KernelWindow};
+use super::flows::{KernelFlow, KernelWindow, subflow_row};
 use super::identity::kernel;
 use super::kernels::{Kernels, deal};
+use super::multipath::Multipath;
 use super::programs::{KnownProgram, Programs};
 use super::sessions::{PORT, Sessions, Sizes, address_of, host_of};
 use super::simulated::Manner;
 use super::spec::{CongestionControl, LinuxSpec};
 use crate::packets::full_packet;
+use crate::results::rows::SubflowRow;
 use crate::spec::Spec;
 
 /// Bytes of IPv4 and TCP headers without options.
 pub(crate) const HEADERS: u16 = 40;
 /// Bytes of the time stamps in every packet of a connection (RFC 7323, with what pads them).
 const TIMESTAMPS: u16 = 12;
+/// Bytes of the kernel's DSS option in a segment with data, until the other end has sent data, too (RFC 8684 §3.3: 4 of head, 4 of
+/// acknowledgement, 14 of mapping, what pads them).
+const DSS: u16 = 24;
 /// Bytes of the header around a packet, where a load balancer needs one: four bytes of the scheme's bits, two of the
 /// route, two of what it is.
 const OVERLAY: u64 = 8;
@@ -45,6 +51,8 @@ const ENDLESS: u64 = 1 << 50;
 pub(crate) struct KernelResults {
     /// What the kernel said of each flow, by number.
     pub flows: Vec<Option<KernelFlow>>,
+    /// What it said of the subflows of flows.
+    pub subflows: Vec<SubflowRow>,
     /// Packets to nobody.
     pub foreign: u64,
     /// What came of each program.
@@ -64,6 +72,7 @@ pub(crate) struct LinuxHosts<'a> {
     kernels: Kernels,
     flows: &'a [Flow],
     control: CongestionControl,
+    protocol: Protocol,
     options: FlowOptions,
     /// The same for flows to simulated hosts.
     whole_segments: FlowOptions,
@@ -121,8 +130,9 @@ impl<'a> LinuxHosts<'a> {
             card: Card { lookahead, ..card(&topology.links[host.index()]) },
             settings: sysctl.clone(),
         };
-        let listener =
-            |host| Listener { host, port: PORT, protocol: Protocol::Tcp, control: control.name().to_owned() };
+        let subflows = subflows(&spec.transport);
+        let protocol = if subflows.is_some() { Protocol::Mptcp } else { Protocol::Tcp };
+        let listener = |host| Listener { host, port: PORT, protocol, control: control.name().to_owned() };
         let start = |(kernel, hosts): (usize, &Vec<HostId>)| {
             Machine::start(&Setup {
                 image: image.clone(),
@@ -139,7 +149,8 @@ impl<'a> LinuxHosts<'a> {
         let machines = dealt.iter().enumerate().map(start).collect::<Result<Vec<_>, Error>>()?;
         let stamped = !sysctl.iter().any(|(path, value)| path == "net/ipv4/tcp_timestamps" && value == "0");
         let hash_key = Stream::new(spec.run.seed, Purpose::FlowHash, 0).next_u64();
-        let payload = if stamped { mss - TIMESTAMPS } else { mss };
+        let stamps = if stamped { TIMESTAMPS } else { 0 };
+        let payload = mss - stamps - if subflows.is_some() { DSS } else { 0 };
         let mut kernels = Kernels::new(machines, dealt, topology.hosts, lookahead);
         let programs = Programs::new(&spec.traffic.program);
         programs.start(&mut kernels)?;
@@ -148,17 +159,19 @@ impl<'a> LinuxHosts<'a> {
         let Segmentation { mss: own, header: own_header } = full_packet(&spec.transport);
         let manner = Manner::new(&spec.transport, (own, own_header), spec.run.seed);
         let options = linux.of_flows()?;
+        let multipath = subflows.map(|most| Multipath::new(flows.len(), usize::from(most)));
         Ok(Self {
             kernels,
             flows,
             control,
+            protocol,
             // Simulated hosts count segments: what is no whole one waits until it is, or until the flow is over.
             whole_segments: options.clone().set("cork", 1)?,
             options,
             windows_of,
             windows: Vec::new(),
             least_timeout: linux.kernel.get("min_rto_ms").map_or(LEAST_TIMEOUT, |&ms| Span::from_ms(ms)),
-            sessions: Sessions::new(is_linux, Sizes { around, payload }, manner, hash_key),
+            sessions: Sessions::new(is_linux, Sizes { around, payload }, manner, hash_key, multipath),
             programs,
             boot_cpu_s,
             known: vec![None; flows.len()],
@@ -173,8 +186,10 @@ impl<'a> LinuxHosts<'a> {
     pub fn finish(mut self) -> KernelResults {
         let cpu_s = (self.kernels.cpu_s() - self.boot_cpu_s).max(0.0);
         self.kernels.stop();
+        let subflows = self.subflows();
         KernelResults {
             flows: self.known,
+            subflows,
             foreign: self.sessions.foreign,
             programs: self.programs.into_all(),
             connections: self.sessions.into_others(),
@@ -182,6 +197,25 @@ impl<'a> LinuxHosts<'a> {
             fingerprint: kernel(),
             cpu_s,
         }
+    }
+
+    /// What the kernel counted for each subflow that has sent something, by flow and subflow.
+    fn subflows(&self) -> Vec<SubflowRow> {
+        let mut rows = Vec::new();
+        for (number, (traffic, known)) in (0..).zip(self.flows.iter().zip(&self.known)) {
+            let mut mine: Vec<SubflowRow> = known
+                .iter()
+                .flat_map(|known| &known.subflows)
+                .filter_map(|subflow| {
+                    let ends = ((traffic.src, subflow.port), (traffic.dst, subflow.to_port));
+                    let place = self.sessions.flow(ends.0, ends.1)?.index() / self.flows.len();
+                    Some(subflow_row(number, place as u16, subflow))
+                })
+                .collect();
+            mine.sort_by_key(|row| row.subflow);
+            rows.extend(mine);
+        }
+        rows
     }
 
     fn take_reports(&mut self) {
@@ -222,6 +256,15 @@ impl<'a> LinuxHosts<'a> {
                 let Some((flow, _)) = self.numbered(sample.id) else { return };
                 self.windows.push(KernelWindow { at, flow, info: sample.info });
             }
+            // It counts those that it only tried to open, too.
+            Report::Multipath { id, fell_back, .. } => {
+                let Some((flow, _)) = self.numbered(id) else { return };
+                self.known[flow.index()].get_or_insert_default().fell_back = Some(fell_back);
+            }
+            Report::Subflow(subflow) => {
+                let Some((flow, _)) = self.numbered(subflow.id) else { return };
+                self.known[flow.index()].get_or_insert_default().subflows.push(subflow);
+            }
             // The machine itself sees to `Ready` and `Error`.
             other => self.programs.take(at, other),
         }
@@ -247,7 +290,9 @@ impl GuestHosts for LinuxHosts<'_> {
         let traffic = &self.flows[flow.index()];
         let bytes = if traffic.background { ENDLESS } else { traffic.size_bytes };
         let options = if self.has(traffic.dst) { &self.options } else { &self.whole_segments };
-        let sampled = self.windows_of.filter(|(flows, _)| flows.contains(&flow.0));
+        // An MPTCP flow has no window of its own.
+        let has_window = self.protocol == Protocol::Tcp;
+        let sampled = self.windows_of.filter(|(flows, _)| has_window && flows.contains(&flow.0));
         let sampled = sampled.map(|(_, every)| options.clone().sample_every(every)).transpose()?;
         let options = sampled.as_ref().unwrap_or(options);
         let flow = KernelsFlow {
@@ -256,7 +301,7 @@ impl GuestHosts for LinuxHosts<'_> {
             to: address_of(traffic.dst),
             port: PORT,
             bytes,
-            protocol: Protocol::Tcp,
+            protocol: self.protocol,
             control: self.control.name().to_owned(),
         };
         // The kernel and its number there are told by the sender.
@@ -340,22 +385,34 @@ fn lookaheads(topology: &Topology, hosts: &[HostId], card: impl Fn(&LinkSpec) ->
 }
 
 fn usual_control(transport: &TransportsSpec) -> CongestionControl {
+    let of_marks = match transport {
+        TransportsSpec::One(TransportSpec::Dctcp(_)) => true,
+        TransportsSpec::One(TransportSpec::Mptcp(config)) => config.ecn == MptcpEcn::Dctcp,
+        _ => false,
+    };
+    if of_marks { CongestionControl::Dctcp } else { CongestionControl::Cubic }
+}
+
+/// How many subflows a flow has, with MPTCP.
+fn subflows(transport: &TransportsSpec) -> Option<u8> {
     match transport {
-        TransportsSpec::One(TransportSpec::Dctcp(_)) => CongestionControl::Dctcp,
-        _ => CongestionControl::Cubic,
+        TransportsSpec::One(TransportSpec::Mptcp(config)) => Some(config.subflows),
+        _ => None,
     }
 }
 
-/// Payload and headers of a full packet: those of the transport, but that time stamps are one of the payload to the kernel.
+/// Payload and headers of a full packet: those of the transport, but that options are one of the payload to the kernel: time stamps,
+/// and what MPTCP says in each segment.
 fn segmentation(transport: &TransportsSpec) -> (u16, u16) {
     let Segmentation { mss, header } = full_packet(transport);
-    let profile = match transport {
-        TransportsSpec::One(TransportSpec::Tcp(config)) => config.profile,
-        TransportsSpec::One(TransportSpec::Dctcp(config)) => config.profile,
-        _ => Profile::Rfc,
+    let options = match transport {
+        TransportsSpec::One(TransportSpec::Tcp(config)) => config.profile.timestamps(),
+        TransportsSpec::One(TransportSpec::Dctcp(config)) => config.profile.timestamps(),
+        TransportsSpec::One(TransportSpec::Mptcp(config)) => config.dss_option,
+        _ => Bytes::ZERO,
     };
-    let stamps = (profile.timestamps().as_u64() as u16).min(header.saturating_sub(HEADERS));
-    (mss + stamps, header - stamps)
+    let options = (options.as_u64() as u16).min(header.saturating_sub(HEADERS));
+    (mss + options, header - options)
 }
 
 /// What the load balancer adds to each packet.
@@ -368,10 +425,16 @@ fn overlay(linux: &LinuxSpec, balancer: &BalancerSpec) -> Bytes {
 fn settings(linux: &LinuxSpec, transport: &TransportsSpec) -> Result<Vec<(String, String)>, Error> {
     // A run's flows know nothing of those before them, as simulated ones.
     let mut set = vec![("net/ipv4/tcp_no_metrics_save".to_owned(), "1".to_owned())];
-    if let TransportsSpec::One(TransportSpec::Tcp(config)) = transport
-        && config.ecn == weft_transport::EcnMode::Classic
-    {
+    let is_classic = match transport {
+        TransportsSpec::One(TransportSpec::Tcp(config)) => config.ecn == EcnMode::Classic,
+        TransportsSpec::One(TransportSpec::Mptcp(config)) => config.ecn == MptcpEcn::Classic,
+        _ => false,
+    };
+    if is_classic {
         set.push(("net/ipv4/tcp_ecn".to_owned(), "1".to_owned()));
+    }
+    if let Some(subflows) = subflows(transport) {
+        set.push(Knob::named("mptcp_subflows")?.setting(u64::from(subflows))?);
     }
     set.extend(linux.settings()?);
     Ok(set)

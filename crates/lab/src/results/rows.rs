@@ -9,7 +9,7 @@ use arrow_schema::ArrowError;
 use super::table::{Cell, Column, Row, Table, table};
 
 /// Every table that a result directory has, in the order in which they are written.
-pub const TABLES: [&Table; 9] = [
+pub const TABLES: [&Table; 10] = [
     FlowRow::TABLE,
     LinkRow::TABLE,
     SampleRow::TABLE,
@@ -19,6 +19,7 @@ pub const TABLES: [&Table; 9] = [
     CounterRow::TABLE,
     ProgramRow::TABLE,
     ConnectionRow::TABLE,
+    SubflowRow::TABLE,
 ];
 
 table! {
@@ -122,7 +123,7 @@ table! {
     kernel_fct_us: Option<f64>, "µs", null "the receiver is no Linux host, or has not read it all", only "with [Linux hosts](linux-hosts.md)";
     /// by the kernel's clock, from the start until the sender's socket was done
     kernel_closed_us: Option<f64>, "µs", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
-    /// what the sender's kernel counted (`tcp_info`): segments sent again
+    /// what the sender's kernel counted (`tcp_info`), with MPTCP over all subflows: segments sent again
     kernel_retransmissions: Option<u64>, "", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: segments delivered with a congestion mark
     kernel_marked: Option<u64>, "", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
@@ -131,17 +132,21 @@ table! {
     /// likewise: times that it saw reordering
     kernel_reorderings: Option<u64>, "", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: smoothed round-trip time at the end
-    kernel_rtt_us: Option<u64>, "µs", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
+    kernel_rtt_us: Option<u64>, "µs", null "the sender is no Linux host, or is not done, or had several subflows", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: the least round-trip time
     kernel_rtt_min_us: Option<u64>, "µs", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: the retransmission timeout at the end
-    kernel_rto_us: Option<u64>, "µs", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
-    /// likewise: the congestion window at the end, in segments
+    kernel_rto_us: Option<u64>, "µs", null "the sender is no Linux host, or is not done, or had several subflows", only "with [Linux hosts](linux-hosts.md)";
+    /// likewise: the congestion window at the end, in segments; with MPTCP the sum
     kernel_cwnd: Option<u64>, "", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: the slow start threshold at the end, in segments
-    kernel_ssthresh: Option<u64>, "", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
+    kernel_ssthresh: Option<u64>, "", null "the sender is no Linux host, or is not done, or had several subflows", only "with [Linux hosts](linux-hosts.md)";
     /// likewise: payload of a full segment
-    kernel_mss_bytes: Option<u64>, "B", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
+    kernel_mss_bytes: Option<u64>, "B", null "the sender is no Linux host, or is not done, or had several subflows", only "with [Linux hosts](linux-hosts.md)";
+    /// subflows that it had when it was done
+    kernel_subflows: Option<u32>, "", null "the sender is not done", only "with [MPTCP of Linux hosts](linux-hosts.md#mptcp)";
+    /// it was an ordinary TCP connection after all
+    kernel_fell_back: Option<bool>, "", null "the sender is not done", only "with [MPTCP of Linux hosts](linux-hosts.md#mptcp)";
     /// the flow's port at its sender
     kernel_port: Option<u16>, "", null "no end is a Linux host, or it has not begun", only "with [Linux hosts](linux-hosts.md)";
 }
@@ -377,6 +382,46 @@ table! {
     received_bytes: u64, "B";
     /// packets that reached it with a congestion mark
     packets_marked: u64, "";
+}
+
+table! {
+    /// A subflow of an MPTCP flow of Linux hosts, as its sender's kernel counted it (`tcp_info`) when the flow was done.
+    SubflowRow is "subflows", "a subflow of a flow whose sender is done", asked by "transport.name";
+
+    /// its `id` in `flows.parquet`
+    flow: u32, "";
+    /// number of the subflow, from 0; the first one has the flow's own hash
+    subflow: u16, "";
+    /// its port at the sender
+    src_port: u16, "";
+    /// its port at the receiver
+    dst_port: u16, "";
+    /// segments that left, those without data too
+    segments_sent: u64, "";
+    /// payload that left, with what was sent again
+    sent_bytes: u64, "B";
+    /// payload that was acknowledged; SYN and FIN count as one byte each
+    acknowledged_bytes: u64, "B";
+    /// segments sent again
+    retransmissions: u64, "";
+    /// segments delivered with a congestion mark
+    marked: u64, "";
+    /// duplicates that the receiver told of
+    dsacks: u64, "";
+    /// times that it saw reordering
+    reorderings: u64, "";
+    /// smoothed round-trip time
+    rtt_us: u64, "µs";
+    /// the least round-trip time
+    rtt_min_us: u64, "µs";
+    /// retransmission timeout
+    rto_us: u64, "µs";
+    /// congestion window, in segments
+    cwnd: u64, "";
+    /// slow start threshold, in segments
+    ssthresh: u64, "";
+    /// payload of a full segment
+    mss_bytes: u64, "B";
 }
 
 table! {

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use weft_lab::observe::Windows;
 use weft_lab::results::rows::TABLES;
-use weft_lab::results::table::Table;
 use weft_lab::{Cores, Outcome, Prepared, SpecSource, fingerprint};
 
 use crate::common::{run, run_on, small};
@@ -41,10 +40,10 @@ pub struct Pin {
     pub tables: BTreeMap<String, String>,
 }
 
-/// The names of the tables that a run leaves behind, in the order of its files; but for those of programs, which need a kernel.
+/// The names of the tables that a run leaves behind, in the order of its files; but for those that need a kernel.
 pub fn tables() -> impl Iterator<Item = &'static str> {
-    let of_programs = |table: &&Table| table.asked_by == Some("traffic.program");
-    TABLES.into_iter().filter(move |table| !of_programs(table)).map(|table| table.name)
+    let of_kernels = ["programs", "connections", "subflows"];
+    TABLES.into_iter().map(|table| table.name).filter(move |name| !of_kernels.contains(name))
 }
 
 /// The table of [`Prepared::observe`], which is in no result directory.
