@@ -107,9 +107,19 @@ def test_validate_says_where_real_and_simulated_flows_differ(weft_command: Weft)
     assert {row["hosts"] for row in told["counts"]} == {"simulated", "linux"}
     (parting,) = told["partings"]
     assert parting["simulated"] != parting["linux"]
+    assert {row["hosts"] for row in parting["congestion"]} == {"simulated", "linux"}
+    first = parting["windows"][0]
+    assert first["simulated_cwnd"] >= 10.0 and first["linux_cwnd"] >= 10.0, "both begin with ten segments"
 
     printed = weft_command("validate", EXAMPLE, *changes, "--schemes", "letflow", "--no-partings")
     assert "Mean FCT" in printed.stdout and "Where the time went" in printed.stdout
+
+
+def test_a_figure_of_windows_has_a_known_kind_and_needs_its_runs(weft_command: Weft) -> None:
+    done = weft_command("validate", EXAMPLE, "--figure", "windows.txt")
+    assert done.code == 2 and ".png, .pdf, .svg" in done.stderr, done.stderr
+    done = weft_command("validate", EXAMPLE, "--figure", "windows.svg", "--no-partings")
+    assert done.code == 2 and "--no-partings" in done.stderr, done.stderr
 
 
 def test_validate_needs_a_kernel(weft_command: Weft, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
