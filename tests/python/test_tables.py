@@ -13,9 +13,11 @@ def test_tables_of_a_run_have_the_declared_columns(small: dict[str, int]) -> Non
     assert core is not None
     import polars as pl
 
+    # A run without Linux hosts has no rows of these.
+    of_kernels = {"programs", "connections", "subflows"}
     for name in TABLES:
         table = pl.DataFrame(core.table(name))
-        assert table.height and table.schema == empty_table(name).schema, name
+        assert bool(table.height) == (name not in of_kernels) and table.schema == empty_table(name).schema, name
 
 
 def test_a_column_that_is_not_always_there_is_declared_with_what_it_comes(small: dict[str, int]) -> None:
