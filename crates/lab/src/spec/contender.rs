@@ -83,7 +83,7 @@ pub struct Part {
     pub named: Named,
     /// What it is of.
     pub name: String,
-    /// Keys of the table and their values, as they are written.
+    /// Keys of the table, with dots for tables within it, and their values, as they are written.
     pub parameters: Vec<(String, String)>,
 }
 
@@ -128,9 +128,23 @@ impl Part {
         let own = table.as_table_mut().filter(|own| own.get(tag).and_then(Value::as_str) == Some(&self.name));
         let mut filled = own.map(std::mem::take).unwrap_or_default();
         filled.insert(tag.to_owned(), self.name.clone().into());
-        filled.extend(self.parameters.iter().map(|(key, value)| (key.clone(), parse_value(value))));
+        self.parameters.iter().for_each(|(key, value)| put(&mut filled, key, parse_value(value)));
         *table = Value::Table(filled);
     }
+}
+
+/// Puts a value into a table; a key with dots goes to the tables within it.
+fn put(table: &mut toml::Table, key: &str, value: Value) {
+    let Some((first, rest)) = key.split_once('.') else {
+        table.insert(key.to_owned(), value);
+        return;
+    };
+    let mut within = match table.remove(first) {
+        Some(Value::Table(within)) => within,
+        _ => toml::Table::new(),
+    };
+    put(&mut within, rest, value);
+    table.insert(first.to_owned(), within.into());
 }
 
 /// One of those that are compared.
@@ -305,5 +319,13 @@ mod tests {
         assert_eq!(filled("letflow"), spec());
         assert_eq!(filled("letflow:gap=1us"), Value::from(toml::toml! { name = "letflow" gap = "1us" }));
         assert_eq!(filled("ecmp"), Value::from(toml::toml! { name = "ecmp" }));
+    }
+
+    #[test]
+    fn a_parameter_with_dots_is_of_a_table_within() {
+        let mut table = Value::from(toml::toml! { kind = "linux" ring = 64 kernel = { sack = 0 } });
+        Part::parse(Named::Hosts, "linux:kernel.quick_ack=1:ring=9").unwrap().fill(&mut table);
+        let expected = toml::toml! { kind = "linux" ring = 9 kernel = { sack = 0, quick_ack = 1 } };
+        assert_eq!(table, Value::from(expected));
     }
 }

@@ -210,7 +210,8 @@ impl<'a> Document<'a> {
 fn gives(contender: &Contender, path: &KeyPath) -> bool {
     let [Step::Key(table), Step::Key(key), ..] = path.0.as_slice() else { return false };
     let mut own = contender.parts.iter().filter(|part| part.named.table() == table);
-    own.any(|part| key == part.named.tag() || part.parameters.iter().any(|(own, _)| own == key))
+    let is_first = |own: &str| own.split('.').next() == Some(key.as_str());
+    own.any(|part| key == part.named.tag() || part.parameters.iter().any(|(own, _)| is_first(own)))
 }
 
 /// The line of the longest part of `path` that the text has.
