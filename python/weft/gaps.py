@@ -63,14 +63,14 @@ class Gaps:
         from weft.figures import legend_above, new_figure
         from weft.palette import looks
 
-        with new_figure(7.2, 3.3) as figure:
+        with new_figure(7.2, 2.9 + 0.2 * len(self.contenders)) as figure:  # labels are long: a line each
             sizes, shares = figure.subplots(1, 2, sharex=True)
             for label, look in looks(self.contenders).items():
                 own = self.table.filter(pl.col("contender") == label)
                 style = {"label": label, "color": look.colour, "linestyle": look.dash}
                 sizes.plot(own["gap_us"], own["mean_flowlet_bytes"] / 1_000.0, **style)
                 shares.plot(own["gap_us"], 100.0 * own["share_of_flows_with_several"], **style)
-            for axes, title in ((sizes, "mean flowlet (KB)"), (shares, "flows with several flowlets (%)")):
+            for axes, title in ((sizes, "mean flowlet (KB)"), (shares, "flows with several (%)")):
                 axes.set_xscale("log")
                 axes.set_xlabel("gap that begins a flowlet (µs)")
                 axes.set_ylabel(title)
