@@ -4,15 +4,18 @@
 //! (`service.rs`): at once, or late, where nobody looks. A class may be held back by a token bucket: so are the credits of a
 //! transport that has any. They go first once the bucket has enough for one, and all else takes the rest of the link.
 
+use std::collections::VecDeque;
+
 use weft_packet::Packet;
 use weft_topology::{ClassSpec, LinkSpec, Scheduling};
 use weft_transport::CreditPorts;
-use weft_units::Span;
+use weft_units::{Span, Time};
 
 use super::admission::Admission;
 use super::departures::is_among;
 use super::link::{NO_SPECIAL, PortKind, Profile};
 use super::network::Network;
+use super::pool::PacketIndex;
 use super::post::STAYS;
 use super::scheduler::{Rounds, Scheduler, Tokens};
 
@@ -48,23 +51,28 @@ pub struct ScheduledPort {
     serving_bytes: u16,
     /// The most bytes that were queued since somebody last asked.
     peak_bytes: u64,
-    /// What was put on the link before its time, by a port that is late.
-    ahead: Ahead,
+    /// What was put on the link before its time, by a port that is late: all of one class, in order. Of some of it the time may
+    /// have come since.
+    ahead: VecDeque<Ahead>,
+    ahead_class: usize,
 }
 
-/// A packet of the first class that is on the link before it goes into service, and what was before.
+/// A packet that was put on the link before it goes into service, and what was before: see `service.rs`.
 #[derive(Debug)]
 struct Ahead {
-    /// It is in service from the picosecond before this on. Until then it can be taken back.
-    is_off_at: u64,
-    waiting: Waiting,
-    tokens: Tokens,
+    /// When it goes into service, in ps. Until then, that instant included, it can be taken back.
+    begins_at: u64,
+    /// When it came to the port.
+    since: Time,
+    /// How long it takes to send.
+    service_ps: u64,
+    /// When the transmitter was to be free, in ps, and what the bucket had.
     free_at: u64,
-}
-
-impl Ahead {
-    const NONE: Self =
-        Self { is_off_at: 0, waiting: Waiting::NONE, tokens: Tokens { full_at: 0, part: 0 }, free_at: 0 };
+    tokens: Tokens,
+    index: PacketIndex,
+    /// The packet before it on the link, if that has not arrived.
+    behind: PacketIndex,
+    wire_bytes: u16,
 }
 
 impl ScheduledPort {
@@ -103,7 +111,8 @@ impl ScheduledPort {
             waiting_bytes: 0,
             serving_bytes: 0,
             peak_bytes: 0,
-            ahead: Ahead::NONE,
+            ahead: VecDeque::new(),
+            ahead_class: 0,
         }
     }
 
@@ -164,6 +173,30 @@ impl ScheduledPort {
         self.take(class, now)
     }
 
+    /// How many packets are on the link whose time has not come.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn count_ahead(&mut self, now: u64) -> usize {
+        while self.ahead.front().is_some_and(|first| first.begins_at < now) {
+            self.ahead.pop_front();
+        }
+        self.ahead.len()
+    }
+
+    /// A packet that was on the link before its time waits again, before all others of its class.
+    fn put_back(&mut self, ahead: &Ahead) {
+        let Ahead { wire_bytes, service_ps, free_at, .. } = *ahead;
+        let queue = &mut self.classes[self.ahead_class];
+        // Nobody asks what it found: the port is late.
+        queue.put_back(Waiting { index: ahead.index, wire_bytes, service_ps, found_ps: 0 }, ahead.tokens);
+        if queue.bucket.is_none() {
+            self.drains_ps += service_ps;
+        }
+        self.waiting_bytes += u64::from(wire_bytes);
+        // What is in service is another packet again. How large it is, is asked where rates change: not here.
+        (self.free_at, self.serving_bytes) = (free_at, u16::MAX);
+    }
+
     /// A packet goes into service.
     #[inline]
     const fn begin_service(&mut self, now: u64, wire_bytes: u16, service_ps: u64) {
@@ -211,6 +244,12 @@ impl ScheduledPort {
 
     /// Bytes that are queued now in all classes, with what is left of the packet in service.
     pub fn backlog_bytes(&self, now: u64, profile: &Profile) -> u64 {
+        let mut ahead = self.ahead.iter().filter(|ahead| ahead.begins_at >= now);
+        if let Some(first) = ahead.next() {
+            let others: u64 = ahead.map(|ahead| u64::from(ahead.wire_bytes)).sum();
+            let in_service = profile.bytes_in(first.free_at.saturating_sub(now));
+            return self.waiting_bytes + u64::from(first.wire_bytes) + others + in_service;
+        }
         // At a rate that is another one by now, what is left may seem to be more.
         self.waiting_bytes + profile.bytes_in(self.rest_ps(now)).min(u64::from(self.serving_bytes))
     }

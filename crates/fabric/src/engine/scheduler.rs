@@ -121,7 +121,7 @@ pub struct TokenBucket {
 }
 
 /// What a bucket has, as the time at which it is full again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tokens {
     /// This, in ps, ...
     pub full_at: u64,
@@ -236,6 +236,25 @@ impl TokenBucket {
         } else {
             self.tokens = self.fills_until(now, wire_bytes.into());
         }
+    }
+
+    /// A packet of `wire_bytes` leaves as soon as it has enough, but not before `earliest`. Returns when, in ps.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn take_from(&mut self, earliest: u64, wire_bytes: u16) -> u64 {
+        if !self.is_usual(wire_bytes) {
+            return self.take_part_from(earliest, wire_bytes);
+        }
+        let at = self.ready_at(wire_bytes).max(earliest);
+        self.take(at, wire_bytes);
+        at
+    }
+
+    #[inline(never)]
+    fn take_part_from(&mut self, earliest: u64, wire_bytes: u16) -> u64 {
+        let at = self.ready_at(wire_bytes).max(earliest);
+        self.take(at, wire_bytes);
+        at
     }
 
     /// What it has.

@@ -55,7 +55,7 @@ impl Assembly {
         let before = self.expected;
         if data.seq == self.expected {
             self.expected += 1;
-            if let Some(beyond) = &mut self.beyond {
+            if let Some(beyond) = self.beyond.as_mut().filter(|beyond| beyond.len() > 0) {
                 self.expected = beyond.next_absent(self.expected);
                 beyond.advance(self.expected);
                 self.hole_since = now;
@@ -75,6 +75,7 @@ impl Assembly {
         }
         let beyond = self.beyond.get_or_insert_with(|| Box::new(SegmentSet::new(expected)));
         if beyond.len() == 0 {
+            beyond.advance(expected);
             self.hole_since = now;
         }
         if beyond.insert(segment) {

@@ -85,11 +85,17 @@ impl Pacer {
 
     /// Line 3: the feedback control, once a round trip, if data told of any credit. `subflows` is the number of loops that
     /// the flow has.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Most calls are too early.
     pub fn update(&mut self, terms: &Terms, subflows: u32, out: &impl Outbox) {
-        let now = out.now();
-        if self.told == 0 || now.since(self.updated) < self.rtt {
-            return;
+        if self.told > 0 && out.now().since(self.updated) >= self.rtt {
+            self.end_period(terms, subflows, out);
         }
+    }
+
+    #[cold]
+    fn end_period(&mut self, terms: &Terms, subflows: u32, out: &impl Outbox) {
+        let now = out.now();
         let gap = ticks(least_gap_bytes(terms), out).as_ps() as f64;
         // At least one credit a round trip, as in the authors' simulator.
         let least = gap / self.rtt.as_ps().max(1) as f64;
@@ -116,16 +122,18 @@ impl Pacer {
         self.outstanding.sent(now);
         let jitter = 1.0 + terms.jitter * (2.0 * out.random().unit() - 1.0);
         let gap = least_gap_bytes(terms) as f64 / self.control.rate * jitter + self.carried;
-        let whole = (gap as u64).max(1);
+        // With a sign: that is converted in fewer instructions.
+        let whole = (gap as i64).max(1);
         self.carried = (gap - whole as f64).max(0.0);
-        now.saturating_add(ticks(whole, out))
+        now.saturating_add(ticks(whole.unsigned_abs(), out))
     }
 
     /// Data answers the credit with this stamp: the credits before it that no data answered are lost. Whether it is one of
     /// those sent since the loop began.
     pub fn note_echo(&mut self, echo: Time, out: &impl Outbox) -> bool {
         let sample = out.now().since(echo);
-        self.rtt = if self.rtt.is_zero() { sample } else { smoothed(self.rtt, sample, ticks(1, out)) };
+        let tick = out.link_pace().service(1);
+        self.rtt = if self.rtt.is_zero() { sample } else { smoothed(self.rtt, sample, tick) };
         let Some(lost) = self.outstanding.answered(echo) else {
             // It was late, not lost.
             self.lost = self.lost.saturating_sub(1);

@@ -17,6 +17,13 @@ struct Subflow {
     answered: bool,
 }
 
+/// The next credit of a path in use.
+#[derive(Debug, Clone, Copy)]
+struct Due {
+    at: Time,
+    port: u8,
+}
+
 /// A credit stop that is not answered yet, since segments may still be under way.
 #[derive(Debug, Clone, Copy)]
 struct Stop {
@@ -31,13 +38,10 @@ pub struct Receiver {
     assembly: Assembly,
     /// One a port that the request named; none before it came.
     subflows: Vec<Subflow>,
-    /// When the next credit of each goes; [`Time::NEVER`] if it is not in use. Close together, for the first is looked for with each
-    /// credit.
-    next_at: Vec<Time>,
-    /// The port that was the first when it was last looked for: it still is, if it is in use.
+    /// Those in use, by port.
+    due: Vec<Due>,
+    /// The place of the credit that was the first when it was last looked for: it still is, if there is one.
     first: usize,
-    /// How many are in use.
-    used: u32,
     /// Whether the sender wants credits.
     crediting: bool,
     /// Since when all paths are tried out, if they are.
@@ -54,9 +58,8 @@ impl Receiver {
         Self {
             assembly: Assembly::new(size),
             subflows: Vec::new(),
-            next_at: Vec::new(),
+            due: Vec::new(),
             first: 0,
-            used: 0,
             crediting: false,
             probing: None,
             stop: None,
@@ -92,7 +95,6 @@ impl Receiver {
         if self.subflows.is_empty() {
             let new = Subflow { pacer: Pacer::new(&protocol.terms), answered: false };
             self.subflows = vec![new; usize::from(out.ports())];
-            self.next_at = vec![Time::NEVER; self.subflows.len()];
         }
         self.crediting = true;
         self.stop = None;
@@ -106,12 +108,13 @@ impl Receiver {
         let rate = protocol.terms.initial_rate / paths as f64;
         // One path after the other, so that no credit waits for another at the receiver's own port.
         let apart = (least_gap_bytes(&protocol.terms) as f64 / protocol.terms.initial_rate) as u64;
-        for ((number, subflow), next_at) in (0u64..).zip(&mut self.subflows).zip(&mut self.next_at) {
+        self.due.clear();
+        for (subflow, port) in self.subflows.iter_mut().zip(0u8..) {
             subflow.pacer.begin(&protocol.terms, rate, now);
             subflow.answered = false;
-            *next_at = now.saturating_add(ticks(apart * number, out));
+            self.due.push(Due { at: now.saturating_add(ticks(apart * u64::from(port), out)), port });
         }
-        (self.used, self.first) = (paths as u32, 0);
+        self.first = 0;
         self.probing = (paths > protocol.keep).then_some(now);
     }
 
@@ -119,15 +122,16 @@ impl Receiver {
     fn send_credits(&mut self, protocol: &MaxPass, out: &mut impl Ports) {
         let now = out.now();
         loop {
-            if self.next_at.get(self.first).is_none_or(|&next_at| next_at > now) {
+            if self.due.get(self.first).is_none_or(|first| first.at > now) {
                 let next_at = self.find_first();
                 if next_at > now {
                     return self.wake_at(next_at, out);
                 }
             }
-            let port = self.first;
+            let Some(&Due { port, .. }) = self.due.get(self.first) else { return };
             if self.probing.is_none() {
-                self.subflows[port].pacer.update(&protocol.terms, self.used, out);
+                let pacer = &mut self.subflows[usize::from(port)].pacer;
+                pacer.update(&protocol.terms, self.due.len() as u32, out);
                 // MaxPass Alg. 2 lines 15 to 17.
                 if self.subflows.len() > protocol.keep && self.is_congested(protocol, port, now) {
                     self.reselections += 1;
@@ -139,12 +143,12 @@ impl Receiver {
         }
     }
 
-    /// When the next credit goes. By which port, is noted: of several at one instant, the first.
+    /// When the next credit goes. Which one that is, is noted: of several at one instant, that of the first port.
     fn find_first(&mut self) -> Time {
         let mut first = (Time::NEVER, 0);
-        for (port, &next_at) in self.next_at.iter().enumerate() {
-            if next_at < first.0 {
-                first = (next_at, port);
+        for (place, due) in self.due.iter().enumerate() {
+            if due.at < first.0 {
+                first = (due.at, place);
             }
         }
         self.first = first.1;
@@ -152,17 +156,20 @@ impl Receiver {
     }
 
     /// Whether a path lost too many credits t times in a row (MaxPass Alg. 2 line 15), or all of t round trips.
-    fn is_congested(&self, protocol: &MaxPass, port: usize, now: Time) -> bool {
-        let (pacer, rounds) = (&self.subflows[port].pacer, protocol.reselect_after);
+    fn is_congested(&self, protocol: &MaxPass, port: u8, now: Time) -> bool {
+        let (pacer, rounds) = (&self.subflows[usize::from(port)].pacer, protocol.reselect_after);
         pacer.decreases() >= rounds || pacer.is_silent(rounds, now)
     }
 
-    fn send_credit(&mut self, protocol: &MaxPass, port: usize, out: &mut impl Ports) {
+    /// Sends the first credit, which goes by this port.
+    fn send_credit(&mut self, protocol: &MaxPass, port: u8, out: &mut impl Ports) {
         let has_hole = self.assembly.has_hole(out.now(), || self.patience());
         let acknowledges = (self.assembly.expected, has_hole);
-        let subflow = &mut self.subflows[port];
-        let next_at = subflow.pacer.send(&protocol.terms, acknowledges, &mut out.by(port as u8));
-        self.next_at[port] = next_at;
+        let pacer = &mut self.subflows[usize::from(port)].pacer;
+        let next_at = pacer.send(&protocol.terms, acknowledges, &mut out.by(port));
+        if let Some(first) = self.due.get_mut(self.first) {
+            first.at = next_at;
+        }
     }
 
     fn arm(&mut self, out: &mut impl Ports) {
@@ -187,11 +194,11 @@ impl Receiver {
 
     fn on_data(&mut self, protocol: &MaxPass, arrived: Arrived<'_>, out: &mut impl Ports) -> Delivery {
         let now = out.now();
-        let (data, port) = (arrived.packet, usize::from(arrived.port));
-        if let Some(subflow) = self.subflows.get_mut(port) {
+        let data = arrived.packet;
+        if let Some(subflow) = self.subflows.get_mut(usize::from(arrived.port)) {
             subflow.answered |= subflow.pacer.note_echo(data.sent, out);
             if data.flags.has(SUBFLOW_STOP) {
-                self.stop_subflow(port);
+                self.stop_subflow(arrived.port);
             }
         }
         if let Some(since) = self.probing {
@@ -205,22 +212,27 @@ impl Receiver {
     }
 
     /// Takes a path out of use, unless it is the last one.
-    fn stop_subflow(&mut self, port: usize) {
-        if self.used > 1 && self.next_at[port] != Time::NEVER {
-            self.used -= 1;
-            self.next_at[port] = Time::NEVER;
+    fn stop_subflow(&mut self, port: u8) {
+        if self.due.len() > 1 {
+            self.retain(|used| used != port);
         }
+    }
+
+    /// Takes all other paths out of use.
+    fn retain(&mut self, stays: impl Fn(u8) -> bool) {
+        self.due.retain(|due| stays(due.port));
+        self.first = usize::MAX;
     }
 
     /// Keeps the paths with the smallest round-trip times, once it knows them.
     #[cold]
     fn choose(&mut self, protocol: &MaxPass, since: Time, out: &mut impl Ports) {
         let now = out.now();
-        let measured = |(port, subflow): (usize, &Subflow)| {
-            let is_used = self.next_at[port] != Time::NEVER;
-            (subflow.answered && is_used).then(|| (subflow.pacer.rtt(), port))
+        let measured = |due: &Due| {
+            let subflow = &self.subflows[usize::from(due.port)];
+            subflow.answered.then(|| (subflow.pacer.rtt(), due.port))
         };
-        let mut fastest: Vec<(Span, usize)> = self.subflows.iter().enumerate().filter_map(measured).collect();
+        let mut fastest: Vec<(Span, u8)> = self.due.iter().filter_map(measured).collect();
         fastest.sort_unstable();
         let Some(&(least, _)) = fastest.first() else { return };
         if fastest.len() < self.subflows.len() && now.since(since) < least * Self::PROBING_ROUNDS {
@@ -229,14 +241,10 @@ impl Receiver {
         fastest.truncate(protocol.keep);
         self.probing = None;
         let rate = protocol.terms.initial_rate / fastest.len() as f64;
-        self.used = fastest.len() as u32;
-        for (port, subflow) in self.subflows.iter_mut().enumerate() {
-            if fastest.iter().any(|&(_, kept)| kept == port) {
-                subflow.pacer.control_anew(&protocol.terms, rate, now);
-            } else {
-                self.next_at[port] = Time::NEVER;
-            }
+        for &(_, kept) in &fastest {
+            self.subflows[usize::from(kept)].pacer.control_anew(&protocol.terms, rate, now);
         }
+        self.retain(|port| fastest.iter().any(|&(_, kept)| kept == port));
     }
 
     fn on_stop(&mut self, protocol: &MaxPass, arrived: Arrived<'_>, out: &mut impl Ports) {
@@ -245,8 +253,7 @@ impl Receiver {
         for subflow in &mut self.subflows {
             subflow.pacer.end();
         }
-        self.next_at.fill(Time::NEVER);
-        self.used = 0;
+        self.due.clear();
         let patience = if self.assembly.is_complete() { Span::ZERO } else { self.patience() };
         let answer_at = out.now().saturating_add(patience);
         self.stop = Some(Stop { port: arrived.port, sent: arrived.packet.sent, answer_at });

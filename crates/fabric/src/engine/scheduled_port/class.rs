@@ -7,7 +7,7 @@ use weft_transport::CreditPorts;
 
 use crate::engine::admission::Admission;
 use crate::engine::link::Profile;
-use crate::engine::pool::{NO_PACKET, PacketIndex};
+use crate::engine::pool::PacketIndex;
 use crate::engine::scheduler::{TokenBucket, Tokens};
 
 /// A packet that waits. Its `arrive` says since when.
@@ -20,11 +20,6 @@ pub(super) struct Waiting {
     pub service_ps: u64,
     /// What it found: see [`Found::backlog_ps`](crate::engine::admission::Found::backlog_ps).
     pub found_ps: u64,
-}
-
-impl Waiting {
-    /// No packet.
-    pub const NONE: Self = Self { index: NO_PACKET, wire_bytes: 0, service_ps: 0, found_ps: 0 };
 }
 
 /// One class.
@@ -107,6 +102,15 @@ impl ClassQueue {
         }
         self.find_ready();
         Some(first)
+    }
+
+    /// A packet leaves that is the first, and finds the transmitter free at `free_at`: when, in ps, and what the bucket had.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn leave(&mut self, free_at: u64, wire_bytes: u16) -> (u64, Tokens) {
+        let Some(bucket) = &mut self.bucket else { return (free_at, Tokens::default()) };
+        let tokens = bucket.tokens();
+        (bucket.take_from(free_at, wire_bytes), tokens)
     }
 
     /// A packet that left comes back to its place before the others: this is what the bucket had.

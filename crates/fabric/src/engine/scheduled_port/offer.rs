@@ -1,7 +1,7 @@
 //! A packet comes to a port with several classes: into service, into the queue of its class, or dropped.
 
-use super::Waiting;
 use super::service::{Outlet, count, outlet};
+use super::{Ahead, Waiting};
 use crate::engine::admission::{Admission, Found, Verdict};
 use crate::engine::network::{Network, mark};
 use crate::engine::pool::PacketIndex;
@@ -41,20 +41,50 @@ impl Network<'_> {
         self.offer(link, index);
     }
 
-    /// The same for a packet that may have to wait, at a port that is late.
+    /// The same for a packet that may have to wait, at a port that is late. Nearly always nothing waits, but for others of its class
+    /// that are on the link before their time: so it goes there, too.
     #[inline(never)]
     fn queue_late(&mut self, link: u32, index: PacketIndex, (class, service_ps): (usize, u64)) {
         let now = self.now.as_ps();
         let Some(mut outlet) = outlet!(self, link) else { return };
         let (port, packet) = (&mut *outlet.port, &mut outlet.pool[index]);
-        let is_one_ahead = now < port.ahead.is_off_at;
-        if is_one_ahead && class > 0 {
-            self.take_back(link);
-            return self.offer(link, index);
+        let ahead = port.count_ahead(now);
+        if ahead > 0 && class != port.ahead_class {
+            return self.offer_before_others(link, index);
         }
-        let (rest_ps, is_free) = (port.rest_ps(now), port.is_free(now));
         let Some(queue) = port.classes.get_mut(class) else { return };
-        let waiting = queue.len() as u32 + u32::from(is_one_ahead);
+        if port.serves_at != u64::MAX || (port.free_at <= now && queue.bucket.is_none()) {
+            return self.queue_behind(link, index, (class, service_ps));
+        }
+        // What is ahead and not held back follows at once on what is in service.
+        let free_at = port.ahead.front().map_or(port.free_at, |first| first.free_at);
+        let backlog_ps = port.free_at.saturating_sub(now);
+        let found =
+            Found { backlog_ps, packets: ahead as u32 + u32::from(free_at > now), waiting: ahead as u32 };
+        let bytes = || outlet.profile.bytes_in(backlog_ps);
+        match queue.admission.judge(packet, service_ps, found, bytes) {
+            Verdict::Drop => return self.refuse(link, index),
+            Verdict::Mark => mark(packet, &mut self.drops[link as usize]),
+            Verdict::Take => {}
+        }
+        count(outlet.state, packet, &mut self.counts);
+        let (wire_bytes, free_at) = (packet.wire_bytes, port.free_at);
+        let (begins_at, tokens) = queue.leave(free_at, wire_bytes);
+        debug_assert!(begins_at > now, "what may go now does");
+        port.ahead_class = class;
+        let (since, behind) = (self.now, outlet.state.tail);
+        outlet.put_ahead(Ahead { begins_at, since, service_ps, free_at, tokens, index, behind, wire_bytes });
+    }
+
+    /// The same for a packet that comes behind others, or has to be judged first.
+    #[inline(never)]
+    fn queue_behind(&mut self, link: u32, index: PacketIndex, (class, service_ps): (usize, u64)) {
+        let now = self.now.as_ps();
+        let Some(mut outlet) = outlet!(self, link) else { return };
+        let (port, packet) = (&mut *outlet.port, &mut outlet.pool[index]);
+        let (rest_ps, is_free, ahead) = (port.rest_ps(now), port.is_free(now), port.count_ahead(now));
+        let Some(queue) = port.classes.get_mut(class) else { return };
+        let waiting = (queue.len() + ahead) as u32;
         let backlog_ps = rest_ps + queue.waiting_ps;
         let found = Found { backlog_ps, packets: waiting + u32::from(rest_ps > 0), waiting };
         let bytes = || outlet.profile.bytes_in(backlog_ps);
@@ -72,6 +102,13 @@ impl Network<'_> {
             outlet.send_before(now + 1);
         }
         outlet.arm_late();
+    }
+
+    /// A packet comes to a port that put others on the link which do not all go before it.
+    #[inline(never)]
+    fn offer_before_others(&mut self, link: u32, index: PacketIndex) {
+        self.take_back(link);
+        self.offer(link, index);
     }
 
     /// The same at a port that is not late.

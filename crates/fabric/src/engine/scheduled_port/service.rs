@@ -5,8 +5,9 @@
 //! Elsewhere it is done **late**: when the next packet comes to the port, or when all that was on the link has arrived. Nothing
 //! that waits can arrive before what is on the link already, so it is soon enough, and takes no event.
 //!
-//! With nothing on its link, a credit that waits for its tokens is put there **ahead** of its time: it is known when it will go if
-//! nothing else comes. If data comes before that, which is not held back, the credit is taken back.
+//! What waits at a port that is late, and all of it is of one class, is on its link **ahead** of its time: credits that wait for
+//! their tokens, or data behind data. It is known when each goes if nothing of another class comes. If that comes first, what is not
+//! in service is taken back, and waits in queues, as does what comes after it, until these are empty or nothing is on the link.
 //!
 //! What goes into service at an instant is worked out behind all other events of the instant, late or not.
 
@@ -62,7 +63,8 @@ impl Outlet<'_> {
         while self.port.serves_at < until {
             let start = self.port.serves_at;
             let Some(taken) = self.port.take_next(start, self.overhead_bytes) else { break };
-            note_wait(self.state, &mut self.pool[taken.index], start);
+            let packet = &mut self.pool[taken.index];
+            note_wait(self.state, packet, packet.arrive, start);
             self.put_on_link(taken.index);
             self.port.serves_at = self.port.next_service();
         }
@@ -97,7 +99,7 @@ impl Outlet<'_> {
     #[allow(clippy::inline_always)]
     pub fn arm_late(&mut self) {
         if self.state.head == NO_PACKET && self.port.serves_at != u64::MAX {
-            self.send_ahead();
+            self.send_all_ahead();
             if self.state.head == NO_PACKET {
                 self.wake_in_time();
             }
@@ -115,32 +117,66 @@ impl Outlet<'_> {
         }
     }
 
-    /// Puts the next packet on the link, before its time: if it is held back, and so of the first class.
+    /// Puts what waits on the link before its time, where nothing is there, as long as what is next is of the first class.
+    #[inline(never)]
+    fn send_all_ahead(&mut self) {
+        self.port.ahead.clear();
+        self.port.ahead_class = 0;
+        loop {
+            let port = &mut *self.port;
+            let (begins_at, free_at) = (port.serves_at, port.free_at);
+            let Some(queue) = port.classes.first().filter(|queue| queue.ready_at <= begins_at) else {
+                return;
+            };
+            let Some(tokens) = queue.bucket.as_ref().map(TokenBucket::tokens) else { return };
+            let Some(Waiting { index, wire_bytes, service_ps, .. }) = port.take(0, begins_at) else { return };
+            port.serves_at = port.next_service();
+            let (since, behind) = (self.pool[index].arrive, self.state.tail);
+            self.put_ahead(Ahead {
+                begins_at,
+                since,
+                service_ps,
+                free_at,
+                tokens,
+                index,
+                behind,
+                wire_bytes,
+            });
+        }
+    }
+
+    /// Puts a packet on the link before its time.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn send_ahead(&mut self) {
-        let port = &mut *self.port;
-        let (begins_at, free_at) = (port.serves_at, port.free_at);
-        let Some(queue) = port.classes.first().filter(|queue| queue.ready_at <= begins_at) else { return };
-        let Some(tokens) = queue.bucket.as_ref().map(TokenBucket::tokens) else { return };
-        let Some(waiting) = port.take(0, begins_at) else { return };
-        port.ahead = Ahead { is_off_at: begins_at + 1, waiting, tokens, free_at };
-        port.serves_at = port.next_service();
-        self.put_on_link(waiting.index);
+    pub fn put_ahead(&mut self, ahead: Ahead) {
+        let Ahead { begins_at, since, service_ps, index, wire_bytes, .. } = ahead;
+        self.port.begin_service(begins_at, wire_bytes, service_ps);
+        note_wait(self.state, &mut self.pool[index], since, begins_at);
+        self.port.ahead.push_back(ahead);
+        self.put_on_link(index);
     }
 }
 
 impl Network<'_> {
-    /// Takes back what was put on the link before its time.
+    /// Takes back what was put on the link before its time, and is not in service yet: at least one packet.
     pub(super) fn take_back(&mut self, link: u32) {
-        self.events.take_back_link(&mut self.state.links, link);
-        let Some(Outlet { state, port, .. }) = outlet!(self, link) else { return };
-        let Ahead { is_off_at, waiting, tokens, free_at } = std::mem::replace(&mut port.ahead, Ahead::NONE);
-        (state.head, state.tail, state.port) = (NO_PACKET, NO_PACKET, PortKind::Waiting);
-        (port.free_at, port.serves_at) = (free_at, is_off_at - 1);
-        port.waiting_bytes += u64::from(waiting.wire_bytes);
-        if let Some(queue) = port.classes.first_mut() {
-            queue.put_back(waiting, tokens);
+        let Some(Outlet { state, port, pool, .. }) = outlet!(self, link) else { return };
+        let Some(&Ahead { begins_at, index, behind, .. }) = port.ahead.front() else { return };
+        while let Some(ahead) = port.ahead.pop_back() {
+            let packet = &mut pool[ahead.index];
+            if packet.kind == Kind::Data {
+                packet.change_wait_ps(state.tier as usize, ahead.begins_at - ahead.since.as_ps(), 0);
+            }
+            packet.arrive = ahead.since;
+            port.put_back(&ahead);
+        }
+        port.serves_at = begins_at;
+        state.port = PortKind::Waiting;
+        if state.head == index {
+            (state.head, state.tail) = (NO_PACKET, NO_PACKET);
+            self.events.take_back_link(&mut self.state.links, link);
+        } else {
+            state.tail = behind;
         }
     }
 
@@ -149,9 +185,7 @@ impl Network<'_> {
     pub(in crate::engine) fn send_late(&mut self, link: u32) {
         let now = self.now.as_ps();
         if let Some(mut outlet) = outlet!(self, link) {
-            if outlet.port.serves_at < now {
-                outlet.send_before(now);
-            }
+            outlet.send_before(now);
             outlet.arm_late();
         }
     }
@@ -194,7 +228,8 @@ impl Network<'_> {
         let sent_before = outlet.state.bytes - outlet.port.waiting_bytes;
         let taken = outlet.port.take_next(now, outlet.overhead_bytes);
         let Some(taken) = taken else { return outlet.settle(now) };
-        note_wait(outlet.state, &mut outlet.pool[taken.index], now);
+        let packet = &mut outlet.pool[taken.index];
+        note_wait(outlet.state, packet, packet.arrive, now);
         self.send_off_watched(link, taken, sent_before, false);
     }
 
@@ -244,12 +279,12 @@ impl Network<'_> {
     }
 }
 
-/// A packet that waited goes into service now.
+/// A packet that waited since then goes into service at this time, in ps.
 #[inline(always)]
 #[allow(clippy::inline_always)]
-fn note_wait(state: &Link, packet: &mut Packet, now: u64) {
+fn note_wait(state: &Link, packet: &mut Packet, since: Time, begins_at: u64) {
     if packet.kind == Kind::Data {
-        packet.add_wait_ps(state.tier as usize, now - packet.arrive.as_ps());
+        packet.add_wait_ps(state.tier as usize, begins_at - since.as_ps());
     }
 }
 

@@ -353,41 +353,77 @@ fn a_credit_waits_behind_credits_for_its_tokens_as_schemes_are_told() {
     }
 }
 
-/// What leaves host 0, of 2,000 packets and credits that come to it at random times: now and then its port is idle.
-fn departures_at_random(fabric: &Fabric, peaks: Peaks) -> (Vec<(u64, Kind, u32)>, LinkDrops) {
+/// What leaves host 0, of 5,000 packets and credits that come to it at random times, now and then several at once, and what is
+/// queued behind each: now and then its port is idle.
+fn departures_at_random(fabric: &Fabric, peaks: Peaks, credits: [u16; 2]) -> AtRandom {
     let mut network = network_with(fabric, &[], peaks);
     network.open_credit_ports(&RULES);
     network.find_late_ports(false);
     let are_late = network.state.scheduled.iter().flatten().all(|port| port.is_late);
     assert_eq!(are_late, peaks == Peaks::NotKept);
-    let (mut random, mut seen, mut time) = (Stream::new(1, Purpose::Arrivals, 0), Vec::new(), 0);
-    for number in 0..2_000 {
+    let (mut random, mut time) = (Stream::new(1, Purpose::Arrivals, 0), 0);
+    let (mut seen, mut free_at, mut are_credits) = (Vec::new(), Vec::new(), false);
+    for number in 0..5_000 {
         // Whole byte times, and so often the very instant at which something else happens.
         time += BYTE * u64::from(random.below(60) * random.below(60));
         network.events.set_limit(Time::from_ps(time), EventKey::FIRST);
         seen.extend(departures(&mut network, u64::MAX));
         network.now = Time::from_ps(time);
-        let (kind, wire_bytes) = if random.below(2) == 0 { (Kind::Credit, 84) } else { (Kind::Data, 1_538) };
+        // Several of a kind come one after the other.
+        are_credits ^= random.below(3) == 0;
+        let credit = credits[random.below(2) as usize];
+        let (kind, wire_bytes) = if are_credits { (Kind::Credit, credit) } else { (Kind::Data, 1_538) };
         network.send(packet(kind, wire_bytes, number));
+        free_at.push(network.free_at(0));
     }
     network.events.set_limit(Time::NEVER, EventKey::FIRST);
     seen.extend(departures(&mut network, u64::MAX));
     assert_conserved(&network);
-    (seen, network.drops[0])
+    AtRandom { seen, free_at, drops: network.drops[0] }
+}
+
+/// See [`departures_at_random`].
+#[derive(Debug, PartialEq, Eq)]
+struct AtRandom {
+    seen: Vec<(u64, Kind, u32)>,
+    free_at: Vec<Time>,
+    drops: LinkDrops,
 }
 
 #[test]
 fn a_port_that_is_idle_now_and_then_sends_the_same_watched_or_not() {
     let classes = [
         "holds = ['short']\nbuffer = '2packets'",
-        "holds = ['long', 'unknown', 'best-effort']\nmark = '3076B'",
+        "holds = ['long', 'unknown', 'best-effort']\nbuffer = '7690B'\nmark = '3076B'",
     ];
     for fabric in [fabric(RACK), rack_with_classes("strict", &classes)] {
-        let [watched, plain] =
-            [Peaks::Kept, Peaks::NotKept].map(|peaks| departures_at_random(&fabric, peaks));
-        assert_eq!(watched, plain);
-        assert!(watched.1.credits > 0, "and some credits find eight queued");
+        for credits in [[84, 84], [76, 92]] {
+            let run = |peaks| departures_at_random(&fabric, peaks, credits);
+            let (watched, plain) = (run(Peaks::Kept), run(Peaks::NotKept));
+            assert_eq!(watched, plain);
+            assert!(watched.drops.credits > 0, "and some credits find eight queued");
+        }
     }
+}
+
+#[test]
+fn data_that_is_on_the_link_ahead_of_its_time_is_taken_back_when_a_credit_comes_first() {
+    let fabric = fabric(RACK);
+    let mut network = network_with(&fabric, &[], Peaks::NotKept);
+    network.open_credit_ports(&RULES);
+    network.find_late_ports(false);
+    (0..3).for_each(|number| network.send(packet(Kind::Data, 1_538, number)));
+    let last = network.state.links[0].tail;
+    assert_eq!(network.pool[last].arrive.as_ps(), 3 * FRAME + DELAY, "it is on the link");
+    assert_eq!(network.pool[last].wait_ps(0), 2 * FRAME / 256 * 256);
+    // The second one is in service, and stays; the third waits for the credit, too.
+    network.now = Time::from_ps(FRAME + 1);
+    network.send(packet(Kind::Credit, 84, 3));
+    let seen = departures(&mut network, u64::MAX);
+    let data = |number, left| (left, Kind::Data, number);
+    let credit = (2 * FRAME, Kind::Credit, 3);
+    assert_eq!(seen, [data(0, 0), data(1, FRAME), credit, data(2, 2 * FRAME + CREDIT)]);
+    assert_conserved(&network);
 }
 
 #[test]
