@@ -55,7 +55,7 @@ def nothing_but_time_is_longer_at_a_tenth_of_the_rate(result: Result, _document:
     """
     spec = tomllib.loads(result.spec)
     rates = result.links["rate_bps"].unique().to_list() + list(_rates(spec))
-    if _has_time_of_its_own(spec["balancer"]) or _is_cubic(spec):
+    if _has_time_of_its_own(spec["balancer"]) or any(map(_counts_seconds, _transports(spec))):
         return
     if any(8 * 10**12 % rate for rate in rates) or not spec["traffic"].get("trace") or spec["traffic"].get("incast"):
         return
@@ -179,9 +179,9 @@ def _has_time_of_its_own(balancer: Document) -> bool:
     return balancer["name"] == "hermes" and "rtt_low" not in balancer
 
 
-def _is_cubic(spec: Document) -> bool:
-    """Whether a window grows with the seconds since a loss."""
-    return any(transport.get("congestion") == "cubic" for transport in _transports(spec))
+def _counts_seconds(transport: Document) -> bool:
+    """Whether it knows times that no key sets: CUBIC since a loss, segmentation offload of paths that make bursts short."""
+    return transport.get("congestion") == "cubic" or transport.get("segmentation_offload", "0B") != "0B"
 
 
 def _scaled(value: Any) -> Any:
