@@ -180,7 +180,7 @@ def _has_time_of_its_own(balancer: Document) -> bool:
 
 
 def _counts_seconds(transport: Document) -> bool:
-    """Whether it knows times that no key sets: CUBIC since a loss, segmentation offload of paths that make bursts short."""
+    """Whether it knows times that no key sets: CUBIC since a loss, segmentation offload of paths with short bursts."""
     return transport.get("congestion") == "cubic" or transport.get("segmentation_offload", "0B") != "0B"
 
 
