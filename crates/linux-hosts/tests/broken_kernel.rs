@@ -6,6 +6,7 @@ mod world;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use weft_linux_hosts::{Error, Fault, Guest, Machine, Setup};
@@ -15,10 +16,15 @@ use world::Fabric;
 const HELLO: &str = r"\001\0\0\0\0\0\0\0\002\0\0\0\0\0\0\0";
 const FOREVER: &str = r"\002\0\0\0\0\0\0\0\377\377\377\377\377\377\377\177";
 
+/// Held while a script is written and started: a process that is started meanwhile would have it open for writing, and what is
+/// written cannot be started.
+static STARTING: Mutex<()> = Mutex::new(());
+
 /// What starting gives if the kernel is the shell script `body`; standard input is its link, as for any kernel.
 fn start(body: &str) -> Error {
     let directory = tempfile::tempdir().unwrap();
     let image = directory.path().join("linux");
+    let alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
     fs::write(&image, format!("#!/bin/sh\n{body}\n")).unwrap();
     fs::set_permissions(&image, fs::Permissions::from_mode(0o755)).unwrap();
     let fabric = Fabric::new(2, Rate::from_gbps(1), Span::from_us(5));
@@ -27,6 +33,7 @@ fn start(body: &str) -> Error {
         Err(error) => return error,
         Ok(machine) => machine,
     };
+    drop(alone);
     machine.advance(Time::NEVER, &mut Vec::new()).unwrap_err()
 }
 
