@@ -120,7 +120,8 @@ impl Rules {
     }
 
     /// What becomes of a packet that finds so many others, and so many bytes.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     pub fn judge(&mut self, packet: &Packet, packets: u32, backlog_bytes: impl FnOnce() -> u64) -> Verdict {
         if packets >= self.packet_limit {
             return Verdict::Drop;
@@ -135,6 +136,7 @@ impl Rules {
 
 impl Red {
     /// Whether it picks a packet that finds this backlog.
+    #[inline(never)]
     fn hits(&mut self, backlog_bytes: u64) -> bool {
         let backlog = backlog_bytes as f64;
         if backlog < self.min_bytes {
@@ -187,6 +189,8 @@ impl Admission {
     }
 
     /// What becomes of a packet that takes `service_ps` to send.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     pub fn judge(
         &mut self,
         packet: &Packet,

@@ -47,6 +47,12 @@ impl Pool {
         self.packets[index as usize]
     }
 
+    /// The packets by index, and what is in free places: who needs one more than once looks up once where they are.
+    #[inline]
+    pub fn packets(&mut self) -> &mut [Packet] {
+        &mut self.packets
+    }
+
     /// Gives a packet its option word.
     pub fn set_option(&mut self, index: PacketIndex, option: u32) {
         let index = index as usize;

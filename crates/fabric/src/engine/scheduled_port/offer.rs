@@ -1,23 +1,85 @@
 //! A packet comes to a port with several classes: into service, into the queue of its class, or dropped.
 
+use weft_packet::Packet;
+use weft_units::Time;
+
+use super::Waiting;
+use super::planned::Ahead;
 use super::service::{Outlet, count, outlet};
-use super::{Ahead, Waiting};
 use crate::engine::admission::{Admission, Found, Verdict};
-use crate::engine::network::{Network, mark};
+use crate::engine::network::{Network, PacketCounts, mark};
 use crate::engine::pool::PacketIndex;
 use crate::engine::special::{Peaks, Special};
+
+/// Where a packet waits that may have to, at a port that is late.
+enum Waits {
+    /// On the link, ahead of its time.
+    OnLink,
+    /// Before some that are there: these are to be taken back.
+    BeforeOthers,
+    /// In the queue of its class.
+    Behind,
+    /// It is dropped.
+    Nowhere,
+}
+
+impl Outlet<'_> {
+    /// A packet comes that may have to wait, at a port that is late. Nearly always nothing waits, but for others of its class that are
+    /// on the link before their time: so it goes there, too. Inlined by force: a call would look up again all that the caller has.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn queue_late(
+        &mut self,
+        index: PacketIndex,
+        (class, (wire_bytes, service_ps)): (usize, (u16, u64)),
+        since: Time,
+        mark: impl FnOnce(&mut Packet),
+        counts: &mut PacketCounts,
+    ) -> Waits {
+        let now = since.as_ps();
+        let port = &mut *self.port;
+        let ahead = port.ahead.count(now);
+        if ahead > 0 && class != port.ahead_class {
+            return Waits::BeforeOthers;
+        }
+        let Some(queue) = port.classes.get_mut(class) else { return Waits::Behind };
+        if port.serves_at != u64::MAX || (port.free_at <= now && queue.bucket.is_none()) {
+            return Waits::Behind;
+        }
+        // What is ahead and not held back follows at once on what is in service.
+        let free_at = port.ahead.first().map_or(port.free_at, |first| first.free_at);
+        let backlog_ps = port.free_at.saturating_sub(now);
+        let found =
+            Found { backlog_ps, packets: ahead as u32 + u32::from(free_at > now), waiting: ahead as u32 };
+        let packet = &mut self.packets[index as usize];
+        match queue.admission.judge(packet, service_ps, found, || self.profile.bytes_in(backlog_ps)) {
+            Verdict::Drop => return Waits::Nowhere,
+            Verdict::Mark => mark(packet),
+            Verdict::Take => {}
+        }
+        count(self.state, packet, counts);
+        let free_at = port.free_at;
+        let (begins_at, tokens) = queue.leave(free_at, wire_bytes);
+        debug_assert!(begins_at > now, "what may go now does");
+        port.ahead_class = class;
+        let behind = self.state.tail;
+        self.put_ahead(Ahead { begins_at, since, service_ps, free_at, tokens, index, behind, wire_bytes });
+        Waits::OnLink
+    }
+}
 
 impl Network<'_> {
     /// A packet comes to a port: into service, into the queue of its class, or dropped.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub(in crate::engine) fn offer(&mut self, link: u32, index: PacketIndex) {
-        let now = self.now.as_ps();
+        let since = self.now;
+        let now = since.as_ps();
         let Some(mut outlet) = outlet!(self, link) else { return };
         if outlet.port.serves_at < now {
             return self.offer_late(link, index);
         }
-        let packet = &outlet.pool[index];
+        let packet = &outlet.packets[index as usize];
         let (class, wire_bytes) = (outlet.port.sorting.class_of(packet), packet.wire_bytes);
         let service_ps = outlet.profile.service_ps(wire_bytes);
         if outlet.port.passes(class, now, (wire_bytes, service_ps)) {
@@ -25,7 +87,14 @@ impl Network<'_> {
             outlet.state.busy_until = outlet.port.free_at;
             outlet.put_on_link(index);
         } else if outlet.port.is_late {
-            self.queue_late(link, index, (class, service_ps));
+            let mark = |packet: &mut Packet| mark(packet, &mut self.drops[link as usize]);
+            let size = (wire_bytes, service_ps);
+            match outlet.queue_late(index, (class, size), since, mark, &mut self.counts) {
+                Waits::OnLink => {}
+                Waits::BeforeOthers => self.offer_before_others(link, index),
+                Waits::Behind => self.queue_behind(link, index, (class, service_ps)),
+                Waits::Nowhere => self.refuse(link, index),
+            }
         } else {
             self.queue_watched(link, index, (class, service_ps));
         }
@@ -41,48 +110,13 @@ impl Network<'_> {
         self.offer(link, index);
     }
 
-    /// The same for a packet that may have to wait, at a port that is late. Nearly always nothing waits, but for others of its class
-    /// that are on the link before their time: so it goes there, too.
-    #[inline(never)]
-    fn queue_late(&mut self, link: u32, index: PacketIndex, (class, service_ps): (usize, u64)) {
-        let now = self.now.as_ps();
-        let Some(mut outlet) = outlet!(self, link) else { return };
-        let (port, packet) = (&mut *outlet.port, &mut outlet.pool[index]);
-        let ahead = port.count_ahead(now);
-        if ahead > 0 && class != port.ahead_class {
-            return self.offer_before_others(link, index);
-        }
-        let Some(queue) = port.classes.get_mut(class) else { return };
-        if port.serves_at != u64::MAX || (port.free_at <= now && queue.bucket.is_none()) {
-            return self.queue_behind(link, index, (class, service_ps));
-        }
-        // What is ahead and not held back follows at once on what is in service.
-        let free_at = port.ahead.front().map_or(port.free_at, |first| first.free_at);
-        let backlog_ps = port.free_at.saturating_sub(now);
-        let found =
-            Found { backlog_ps, packets: ahead as u32 + u32::from(free_at > now), waiting: ahead as u32 };
-        let bytes = || outlet.profile.bytes_in(backlog_ps);
-        match queue.admission.judge(packet, service_ps, found, bytes) {
-            Verdict::Drop => return self.refuse(link, index),
-            Verdict::Mark => mark(packet, &mut self.drops[link as usize]),
-            Verdict::Take => {}
-        }
-        count(outlet.state, packet, &mut self.counts);
-        let (wire_bytes, free_at) = (packet.wire_bytes, port.free_at);
-        let (begins_at, tokens) = queue.leave(free_at, wire_bytes);
-        debug_assert!(begins_at > now, "what may go now does");
-        port.ahead_class = class;
-        let (since, behind) = (self.now, outlet.state.tail);
-        outlet.put_ahead(Ahead { begins_at, since, service_ps, free_at, tokens, index, behind, wire_bytes });
-    }
-
     /// The same for a packet that comes behind others, or has to be judged first.
     #[inline(never)]
     fn queue_behind(&mut self, link: u32, index: PacketIndex, (class, service_ps): (usize, u64)) {
         let now = self.now.as_ps();
         let Some(mut outlet) = outlet!(self, link) else { return };
-        let (port, packet) = (&mut *outlet.port, &mut outlet.pool[index]);
-        let (rest_ps, is_free, ahead) = (port.rest_ps(now), port.is_free(now), port.count_ahead(now));
+        let (port, packet) = (&mut *outlet.port, &mut outlet.packets[index as usize]);
+        let (rest_ps, is_free, ahead) = (port.rest_ps(now), port.is_free(now), port.ahead.count(now));
         let Some(queue) = port.classes.get_mut(class) else { return };
         let waiting = (queue.len() + ahead) as u32;
         let backlog_ps = rest_ps + queue.waiting_ps;
@@ -116,8 +150,8 @@ impl Network<'_> {
     fn queue_watched(&mut self, link: u32, index: PacketIndex, (class, service_ps): (usize, u64)) {
         let now = self.now.as_ps();
         let Some(mut outlet) = outlet!(self, link) else { return };
-        let Outlet { state, port, profile, pool, .. } = &mut outlet;
-        let packet = &mut pool[index];
+        let Outlet { state, port, profile, packets, .. } = &mut outlet;
+        let packet = &mut packets[index as usize];
         let (rest_ps, wire_bytes) = (port.rest_ps(now), packet.wire_bytes);
         let (is_plain, is_free) = (port.is_plain, port.is_free(now));
         let Some(queue) = port.classes.get_mut(class) else { return };

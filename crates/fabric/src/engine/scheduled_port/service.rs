@@ -14,11 +14,12 @@
 use weft_packet::{Kind, Packet};
 use weft_units::Time;
 
-use super::{Ahead, ScheduledPort, Waiting};
+use super::planned::Ahead;
+use super::{ScheduledPort, Waiting};
 use crate::engine::event_set::{EventKey, EventKind, EventSet};
 use crate::engine::link::{Link, PortKind, Profile};
 use crate::engine::network::{Network, PacketCounts};
-use crate::engine::pool::{NO_PACKET, PacketIndex, Pool};
+use crate::engine::pool::{NO_PACKET, PacketIndex};
 use crate::engine::scheduler::TokenBucket;
 
 /// A port, with all that it needs to send.
@@ -27,7 +28,8 @@ pub(super) struct Outlet<'n> {
     pub state: &'n mut Link,
     pub port: &'n mut ScheduledPort,
     pub profile: &'n Profile,
-    pub pool: &'n mut Pool,
+    /// Those of the pool.
+    pub packets: &'n mut [Packet],
     pub events: &'n mut EventSet,
     /// What a packet takes on the wire beside its own bytes.
     pub overhead_bytes: u64,
@@ -45,7 +47,7 @@ macro_rules! outlet {
                 state,
                 port,
                 profile,
-                pool: &mut $network.pool,
+                packets: $network.pool.packets(),
                 events: &mut $network.events,
                 overhead_bytes: u64::from($network.topology.overhead_bytes),
             }),
@@ -63,7 +65,7 @@ impl Outlet<'_> {
         while self.port.serves_at < until {
             let start = self.port.serves_at;
             let Some(taken) = self.port.take_next(start, self.overhead_bytes) else { break };
-            let packet = &mut self.pool[taken.index];
+            let packet = &mut self.packets[taken.index as usize];
             note_wait(self.state, packet, packet.arrive, start);
             self.put_on_link(taken.index);
             self.port.serves_at = self.port.next_service();
@@ -75,7 +77,7 @@ impl Outlet<'_> {
     #[allow(clippy::inline_always)]
     pub fn put_on_link(&mut self, index: PacketIndex) {
         let arrive = self.port.free_at + self.profile.delay_ps;
-        put_behind(self.state, self.pool, self.events, (self.link, index, arrive));
+        put_behind(self.state, self.packets, self.events, (self.link, index, arrive));
     }
 
     /// Brings up to date what others read of the port, and when it sends next.
@@ -131,7 +133,7 @@ impl Outlet<'_> {
             let Some(tokens) = queue.bucket.as_ref().map(TokenBucket::tokens) else { return };
             let Some(Waiting { index, wire_bytes, service_ps, .. }) = port.take(0, begins_at) else { return };
             port.serves_at = port.next_service();
-            let (since, behind) = (self.pool[index].arrive, self.state.tail);
+            let (since, behind) = (self.packets[index as usize].arrive, self.state.tail);
             self.put_ahead(Ahead {
                 begins_at,
                 since,
@@ -151,8 +153,8 @@ impl Outlet<'_> {
     pub fn put_ahead(&mut self, ahead: Ahead) {
         let Ahead { begins_at, since, service_ps, index, wire_bytes, .. } = ahead;
         self.port.begin_service(begins_at, wire_bytes, service_ps);
-        note_wait(self.state, &mut self.pool[index], since, begins_at);
-        self.port.ahead.push_back(ahead);
+        note_wait(self.state, &mut self.packets[index as usize], since, begins_at);
+        self.port.ahead.push(ahead);
         self.put_on_link(index);
     }
 }
@@ -160,10 +162,10 @@ impl Outlet<'_> {
 impl Network<'_> {
     /// Takes back what was put on the link before its time, and is not in service yet: at least one packet.
     pub(super) fn take_back(&mut self, link: u32) {
-        let Some(Outlet { state, port, pool, .. }) = outlet!(self, link) else { return };
-        let Some(&Ahead { begins_at, index, behind, .. }) = port.ahead.front() else { return };
-        while let Some(ahead) = port.ahead.pop_back() {
-            let packet = &mut pool[ahead.index];
+        let Some(Outlet { state, port, packets, .. }) = outlet!(self, link) else { return };
+        let Some(&Ahead { begins_at, index, behind, .. }) = port.ahead.first() else { return };
+        while let Some(ahead) = port.ahead.pop() {
+            let packet = &mut packets[ahead.index as usize];
             if packet.kind == Kind::Data {
                 packet.change_wait_ps(state.tier as usize, ahead.begins_at - ahead.since.as_ps(), 0);
             }
@@ -228,7 +230,7 @@ impl Network<'_> {
         let sent_before = outlet.state.bytes - outlet.port.waiting_bytes;
         let taken = outlet.port.take_next(now, outlet.overhead_bytes);
         let Some(taken) = taken else { return outlet.settle(now) };
-        let packet = &mut outlet.pool[taken.index];
+        let packet = &mut outlet.packets[taken.index as usize];
         note_wait(outlet.state, packet, packet.arrive, now);
         self.send_off_watched(link, taken, sent_before, false);
     }
@@ -267,7 +269,7 @@ impl Network<'_> {
     #[inline]
     pub(in crate::engine) fn put_on_list(&mut self, link: u32, index: PacketIndex, arrive: u64) {
         let state = &mut self.state.links[link as usize];
-        put_behind(state, &mut self.pool, &mut self.events, (link, index, arrive));
+        put_behind(state, self.pool.packets(), &mut self.events, (link, index, arrive));
     }
 
     /// See [`Outlet::settle`].
@@ -304,20 +306,20 @@ pub(super) fn count(state: &mut Link, packet: &Packet, counts: &mut PacketCounts
 #[allow(clippy::inline_always)]
 fn put_behind(
     state: &mut Link,
-    pool: &mut Pool,
+    packets: &mut [Packet],
     events: &mut EventSet,
     (link, index, arrive): (u32, PacketIndex, u64),
 ) {
     let tail = std::mem::replace(&mut state.tail, index);
     if tail == NO_PACKET {
-        pool[index].arrive = Time::from_ps(arrive);
+        packets[index as usize].arrive = Time::from_ps(arrive);
         (state.head, state.head_arrive) = (index, arrive);
         events.push_link(state, link);
     } else {
         // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
-        let ahead = &mut pool[tail];
+        let ahead = &mut packets[tail as usize];
         ahead.next = index;
         let arrive = arrive.max(ahead.arrive.as_ps());
-        pool[index].arrive = Time::from_ps(arrive);
+        packets[index as usize].arrive = Time::from_ps(arrive);
     }
 }
