@@ -246,11 +246,18 @@ impl<'a, T: Transports> Group<'a, T> {
     }
 
     /// A packet reached its host.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     fn receive(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
         if self.common.reads_some {
-            return self.receive_or_read(plan, index);
+            self.receive_or_read(plan, index);
+        } else {
+            self.receive_unread(plan, index);
         }
+    }
+
+    #[inline(never)]
+    fn receive_unread(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
         self.take(plan, index);
     }
 

@@ -17,6 +17,7 @@ mod flow;
 mod guest;
 mod intake;
 mod log;
+mod more_ports;
 mod nic;
 mod outbox;
 mod plan;

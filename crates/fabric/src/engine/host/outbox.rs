@@ -9,6 +9,7 @@ use weft_units::{PicosPerByte, Span, Stream, Time, mix64};
 
 use super::edge::Edge;
 use super::log::{HostLog, Resent};
+use super::more_ports::More;
 use super::nic::Nic;
 use super::{Here, Side};
 use crate::engine::event_set::EventKind;
@@ -162,15 +163,6 @@ pub struct FlowEnd {
     more: Option<Box<More>>,
 }
 
-/// The ports of a flow but for the first.
-#[derive(Default)]
-struct More {
-    /// The ends there.
-    others: Vec<End>,
-    /// By port, the first too, and its segment: the segment of the flow, as the options of the packets that arrived said.
-    carried: Vec<Vec<u32>>,
-}
-
 impl FlowEnd {
     /// The end of a flow over this transport, with one five-tuple.
     pub const fn new(first: End, transport: u8) -> Self {
@@ -186,7 +178,7 @@ impl FlowEnd {
         };
         let others = (1..u32::from(count)).map(subflow).collect();
         let carried = vec![Vec::new(); usize::from(count)];
-        self.more = (count > 1).then(|| Box::new(More { others, carried }));
+        self.more = (count > 1).then(|| Box::new(More::numbered(others, carried)));
         self.told = Told::ByNumber { step };
     }
 
@@ -195,7 +187,8 @@ impl FlowEnd {
         let port = |&entropy: &u32| self.first.beside(self.first.flow, entropy, EdgeFlow::None);
         let others: Vec<End> = entropies.iter().skip(1).map(port).collect();
         if self.more.is_some() || !others.is_empty() {
-            self.more.get_or_insert_default().others = others;
+            let more = self.more.get_or_insert_default();
+            more.name(others);
         }
     }
 
@@ -244,14 +237,22 @@ impl FlowEnd {
         if five_tuples == FiveTuples::One { Arrived::alone(packet) } else { self.arrived_by(packet) }
     }
 
+    #[inline]
     fn arrived_by<'p>(&self, packet: &'p Packet) -> Arrived<'p> {
-        let port = match self.told {
-            Told::ByNumber { .. } => self.port_numbered(packet.flow),
-            Told::ByEntropy => {
-                let other = self.others().iter().position(|end| end.entropy == packet.entropy);
-                other.map_or(0, |other| other as u8 + 1)
-            }
-        };
+        match self.told {
+            Told::ByNumber { .. } => self.arrived_numbered(packet),
+            Told::ByEntropy => Arrived { port: self.port_with(packet.entropy), ..Arrived::alone(packet) },
+        }
+    }
+
+    /// The port with this entropy; the first one if none has it.
+    #[inline]
+    fn port_with(&self, entropy: u32) -> u8 {
+        self.more.as_ref().map_or(0, |more| more.port_with(entropy))
+    }
+
+    fn arrived_numbered<'p>(&self, packet: &'p Packet) -> Arrived<'p> {
+        let port = self.port_numbered(packet.flow);
         let carried = self.more.as_ref().and_then(|more| more.carried.get(usize::from(port)));
         let option = carried.filter(|_| packet.kind == Kind::Data);
         let segment = option.and_then(|carried| carried.get(packet.seq as usize)).copied();
@@ -264,8 +265,9 @@ impl FlowEnd {
     }
 
     fn of(&mut self, port: u8) -> &mut End {
-        let (other, more) = (usize::from(port).checked_sub(1), self.more.as_mut());
-        match other.zip(more).and_then(|(other, more)| more.others.get_mut(other)) {
+        // Of the first port that is no place at all.
+        let other = usize::from(port).wrapping_sub(1);
+        match self.more.as_mut().and_then(|more| more.others.get_mut(other)) {
             Some(end) => end,
             None => &mut self.first,
         }
