@@ -43,12 +43,15 @@ impl Assembly {
     }
 
     /// Whether a segment is missing that others have overtaken, and has been for `patience` or longer.
+    #[inline]
     pub fn has_hole(&self, now: Time, patience: impl FnOnce() -> Span) -> bool {
         let has = self.beyond.as_ref().is_some_and(|beyond| beyond.len() > 0);
         has && now.since(self.hole_since) >= patience()
     }
 
     /// Takes a segment in.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // It has one caller in each transport.
     pub fn take(&mut self, data: &Packet, now: Time) -> Delivery {
         self.received += 1;
         self.marked += u32::from(data.flags.has(PacketFlags::CE));

@@ -87,8 +87,8 @@ impl Pacer {
     /// the flow has.
     #[inline(always)]
     #[allow(clippy::inline_always)] // Most calls are too early.
-    pub fn update(&mut self, terms: &Terms, subflows: u32, out: &impl Outbox) {
-        if self.told > 0 && out.now().since(self.updated) >= self.rtt {
+    pub fn update(&mut self, terms: &Terms, subflows: u32, now: Time, out: &impl Outbox) {
+        if self.told > 0 && now.since(self.updated) >= self.rtt {
             self.end_period(terms, subflows, out);
         }
     }
@@ -108,8 +108,15 @@ impl Pacer {
 
     /// Sends a credit: `expected` and `has_hole` acknowledge. When the next one follows, at the current rate give or take the
     /// jitter.
-    pub fn send(&mut self, terms: &Terms, (expected, has_hole): (u32, bool), out: &mut impl Outbox) -> Time {
-        let now = out.now();
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // It has one caller in each transport.
+    pub fn send(
+        &mut self,
+        terms: &Terms,
+        (expected, has_hole): (u32, bool),
+        now: Time,
+        out: &mut impl Outbox,
+    ) -> Time {
         let wire_bytes = match terms.credit_spread {
             0 => terms.credit_bytes,
             spread => terms.credit_bytes - spread + out.random().below(2 * u32::from(spread) + 1) as u16,
@@ -130,8 +137,10 @@ impl Pacer {
 
     /// Data answers the credit with this stamp: the credits before it that no data answered are lost. Whether it is one of
     /// those sent since the loop began.
-    pub fn note_echo(&mut self, echo: Time, out: &impl Outbox) -> bool {
-        let sample = out.now().since(echo);
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // It has one caller in each transport.
+    pub fn note_echo(&mut self, echo: Time, now: Time, out: &impl Outbox) -> bool {
+        let sample = now.since(echo);
         let tick = out.link_pace().service(1);
         self.rtt = if self.rtt.is_zero() { sample } else { smoothed(self.rtt, sample, tick) };
         let Some(lost) = self.outstanding.answered(echo) else {

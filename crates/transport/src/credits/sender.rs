@@ -84,6 +84,8 @@ impl Sender {
     }
 
     /// Says that no more credits are needed, until the receiver answers.
+    #[cold]
+    #[inline(never)]
     fn stop(&mut self, terms: &Terms, out: &mut impl Ports) {
         self.phase = Phase::Stopping;
         let stop = terms.signal(Kind::CreditStop, self.acked, out.now());
@@ -113,7 +115,8 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // It has one caller in each transport.
     pub(crate) fn receives(
         &mut self,
         terms: &Terms,
@@ -128,6 +131,8 @@ impl Sender {
         if self.phase == Phase::Done { SenderState::Done } else { SenderState::Open }
     }
 
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     fn on_credit(&mut self, terms: &Terms, arrived: Arrived<'_>, out: &mut impl Ports) {
         let credit = arrived.packet;
         self.acked = self.acked.max(credit.seq);
@@ -192,6 +197,8 @@ impl Sender {
     }
 
     /// The receiver heard the stop, and waits for this segment.
+    #[cold]
+    #[inline(never)]
     fn on_answer(&mut self, terms: &Terms, expected: u32, out: &mut impl Ports) {
         self.acked = self.acked.max(expected);
         if self.acked == self.segments {

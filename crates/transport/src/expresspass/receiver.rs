@@ -30,8 +30,9 @@ impl Receiver {
     ) -> Delivery {
         match packet.kind {
             Kind::Data => {
-                self.pacer.note_echo(packet.sent, out);
-                return self.assembly.take(packet, out.now());
+                let now = out.now();
+                self.pacer.note_echo(packet.sent, now, out);
+                return self.assembly.take(packet, now);
             }
             Kind::CreditRequest if !self.crediting => self.begin(protocol, out),
             Kind::CreditStop => {
@@ -57,10 +58,11 @@ impl Receiver {
         if !self.crediting {
             return;
         }
-        self.pacer.update(&protocol.terms, 1, out);
+        let now = out.now();
+        self.pacer.update(&protocol.terms, 1, now, out);
         // Data follows its credits' one path: nothing overtakes it, and what is missing is lost.
-        let has_hole = self.assembly.has_hole(out.now(), || Span::ZERO);
-        let next = self.pacer.send(&protocol.terms, (self.assembly.expected, has_hole), out);
+        let has_hole = self.assembly.has_hole(now, || Span::ZERO);
+        let next = self.pacer.send(&protocol.terms, (self.assembly.expected, has_hole), now, out);
         out.wake_at(next);
     }
 

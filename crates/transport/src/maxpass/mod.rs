@@ -81,6 +81,8 @@ impl Multipath for MaxPass {
         sender.request(&self.terms, out);
     }
 
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // It has one caller.
     fn sender_receives(
         &self,
         sender: &mut Sender,
@@ -95,6 +97,8 @@ impl Multipath for MaxPass {
         SenderState::Open
     }
 
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // It has one caller.
     fn receiver_receives(
         &self,
         receiver: &mut Receiver,

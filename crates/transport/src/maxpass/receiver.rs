@@ -67,19 +67,30 @@ impl Receiver {
         }
     }
 
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // It has one caller.
     pub(super) fn receives(
         &mut self,
         protocol: &MaxPass,
         arrived: Arrived<'_>,
         out: &mut impl Ports,
     ) -> Delivery {
+        if arrived.packet.kind == Kind::Data {
+            return self.on_data(protocol, arrived, out);
+        }
+        self.on_signal(protocol, arrived, out);
+        Delivery::Ongoing
+    }
+
+    /// Few packets are no data: what they need is not in the way of the others.
+    #[cold]
+    #[inline(never)]
+    fn on_signal(&mut self, protocol: &MaxPass, arrived: Arrived<'_>, out: &mut impl Ports) {
         match arrived.packet.kind {
-            Kind::Data => return self.on_data(protocol, arrived, out),
             Kind::CreditRequest if !self.crediting => self.on_request(protocol, out),
             Kind::CreditStop => self.on_stop(protocol, arrived, out),
             _ => {}
         }
-        Delivery::Ongoing
     }
 
     pub(super) fn wakes(&mut self, protocol: &MaxPass, out: &mut impl Ports) {
@@ -118,58 +129,72 @@ impl Receiver {
         self.probing = (paths > protocol.keep).then_some(now);
     }
 
-    /// Sends what credits are due, and sees to it that the next one follows.
+    /// Sends what credits are due, and sees to it that the next one follows. Nearly always one is due: so this is no loop, which
+    /// would prepare for more.
     fn send_credits(&mut self, protocol: &MaxPass, out: &mut impl Ports) {
         let now = out.now();
-        loop {
-            if self.due.get(self.first).is_none_or(|first| first.at > now) {
-                let next_at = self.find_first();
-                if next_at > now {
-                    return self.wake_at(next_at, out);
-                }
+        if self.due.get(self.first).is_none_or(|first| first.at > now) {
+            let next_at = self.find_first();
+            if next_at > now {
+                return self.wake_at(next_at, out);
             }
-            let Some(&Due { port, .. }) = self.due.get(self.first) else { return };
-            if self.probing.is_none() {
-                let pacer = &mut self.subflows[usize::from(port)].pacer;
-                pacer.update(&protocol.terms, self.due.len() as u32, out);
-                // MaxPass Alg. 2 lines 15 to 17.
-                if self.subflows.len() > protocol.keep && self.is_congested(protocol, port, now) {
-                    self.reselections += 1;
-                    self.use_all(protocol, out);
-                    continue;
-                }
-            }
-            self.send_credit(protocol, port, out);
         }
+        let Some(&Due { port, .. }) = self.due.get(self.first) else { return };
+        let has_hole = self.assembly.has_hole(now, || patience(&self.subflows));
+        let has_others = self.subflows.len() > protocol.keep;
+        let Some(Subflow { pacer, .. }) = self.subflows.get_mut(usize::from(port)) else { return };
+        if self.probing.is_none() {
+            pacer.update(&protocol.terms, self.due.len() as u32, now, out);
+            // MaxPass Alg. 2 lines 15 to 17.
+            if has_others && is_congested(protocol, pacer, now) {
+                self.reselections += 1;
+                self.use_all(protocol, out);
+                return self.send_more(protocol, out);
+            }
+        }
+        let acknowledges = (self.assembly.expected, has_hole);
+        let next_at = pacer.send(&protocol.terms, acknowledges, now, &mut out.by(port));
+        if let Some(first) = self.due.get_mut(self.first) {
+            first.at = next_at;
+        }
+        let next_at = self.find_first();
+        if next_at <= now {
+            return self.send_more(protocol, out);
+        }
+        self.wake_at(next_at, out);
+    }
+
+    /// The same once more. Not inlined: that would make a loop of it.
+    #[cold]
+    #[inline(never)]
+    fn send_more(&mut self, protocol: &MaxPass, out: &mut impl Ports) {
+        self.send_credits(protocol, out);
     }
 
     /// When the next credit goes. Which one that is, is noted: of several at one instant, that of the first port.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     fn find_first(&mut self) -> Time {
+        let first = match self.due[..] {
+            // As nearly always: a loop takes more instructions.
+            [first, second] if second.at < first.at => (second.at, 1),
+            [first] | [first, _] => (first.at, 0),
+            _ => self.search_first(),
+        };
+        self.first = first.1;
+        first.0
+    }
+
+    /// When the next credit goes, and its place.
+    #[inline(never)]
+    fn search_first(&self) -> (Time, usize) {
         let mut first = (Time::NEVER, 0);
         for (place, due) in self.due.iter().enumerate() {
             if due.at < first.0 {
                 first = (due.at, place);
             }
         }
-        self.first = first.1;
-        first.0
-    }
-
-    /// Whether a path lost too many credits t times in a row (MaxPass Alg. 2 line 15), or all of t round trips.
-    fn is_congested(&self, protocol: &MaxPass, port: u8, now: Time) -> bool {
-        let (pacer, rounds) = (&self.subflows[usize::from(port)].pacer, protocol.reselect_after);
-        pacer.decreases() >= rounds || pacer.is_silent(rounds, now)
-    }
-
-    /// Sends the first credit, which goes by this port.
-    fn send_credit(&mut self, protocol: &MaxPass, port: u8, out: &mut impl Ports) {
-        let has_hole = self.assembly.has_hole(out.now(), || self.patience());
-        let acknowledges = (self.assembly.expected, has_hole);
-        let pacer = &mut self.subflows[usize::from(port)].pacer;
-        let next_at = pacer.send(&protocol.terms, acknowledges, &mut out.by(port));
-        if let Some(first) = self.due.get_mut(self.first) {
-            first.at = next_at;
-        }
+        first
     }
 
     fn arm(&mut self, out: &mut impl Ports) {
@@ -183,20 +208,13 @@ impl Receiver {
         out.wake_at(next_credit_at.min(answer));
     }
 
-    /// For how long a segment may be late on one path while others arrive: no path is behind by more than its round trip.
-    /// Nothing overtakes on a single path.
-    fn patience(&self) -> Span {
-        if self.subflows.len() < 2 {
-            return Span::ZERO;
-        }
-        self.subflows.iter().map(|subflow| subflow.pacer.rtt()).max().unwrap_or_default()
-    }
-
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     fn on_data(&mut self, protocol: &MaxPass, arrived: Arrived<'_>, out: &mut impl Ports) -> Delivery {
         let now = out.now();
         let data = arrived.packet;
         if let Some(subflow) = self.subflows.get_mut(usize::from(arrived.port)) {
-            subflow.answered |= subflow.pacer.note_echo(data.sent, out);
+            subflow.answered |= subflow.pacer.note_echo(data.sent, now, out);
             if data.flags.has(SUBFLOW_STOP) {
                 self.stop_subflow(arrived.port);
             }
@@ -212,6 +230,8 @@ impl Receiver {
     }
 
     /// Takes a path out of use, unless it is the last one.
+    #[cold]
+    #[inline(never)]
     fn stop_subflow(&mut self, port: u8) {
         if self.due.len() > 1 {
             self.retain(|used| used != port);
@@ -226,6 +246,7 @@ impl Receiver {
 
     /// Keeps the paths with the smallest round-trip times, once it knows them.
     #[cold]
+    #[inline(never)]
     fn choose(&mut self, protocol: &MaxPass, since: Time, out: &mut impl Ports) {
         let now = out.now();
         let measured = |due: &Due| {
@@ -254,7 +275,7 @@ impl Receiver {
             subflow.pacer.end();
         }
         self.due.clear();
-        let patience = if self.assembly.is_complete() { Span::ZERO } else { self.patience() };
+        let patience = if self.assembly.is_complete() { Span::ZERO } else { patience(&self.subflows) };
         let answer_at = out.now().saturating_add(patience);
         self.stop = Some(Stop { port: arrived.port, sent: arrived.packet.sent, answer_at });
         if patience.is_zero() {
@@ -265,6 +286,8 @@ impl Receiver {
     }
 
     /// Answers the credit stop.
+    #[cold]
+    #[inline(never)]
     fn answer(&mut self, protocol: &MaxPass, out: &mut impl Ports) {
         if let Some(stop) = self.stop.take() {
             self.arm(out);
@@ -279,4 +302,19 @@ impl Receiver {
             ..self.assembly.stats()
         }
     }
+}
+
+/// For how long a segment may be late on one path while others arrive: no path is behind by more than its round trip.
+/// Nothing overtakes on a single path.
+fn patience(subflows: &[Subflow]) -> Span {
+    if subflows.len() < 2 {
+        return Span::ZERO;
+    }
+    subflows.iter().map(|subflow| subflow.pacer.rtt()).max().unwrap_or_default()
+}
+
+/// Whether a path lost too many credits t times in a row (MaxPass Alg. 2 line 15), or all of t round trips.
+fn is_congested(protocol: &MaxPass, pacer: &Pacer, now: Time) -> bool {
+    let rounds = protocol.reselect_after;
+    pacer.decreases() >= rounds || pacer.is_silent(rounds, now)
 }
