@@ -53,6 +53,14 @@ pub struct SackBlock {
     pub count: u16,
 }
 
+impl SackBlock {
+    /// A receive window: segments beyond the cumulative acknowledgement that may be sent. An acknowledgement that offers one has
+    /// it in place of its last block. It is an empty block, so whoever reads blocks passes over it.
+    pub const fn of_window(segments: u16) -> Self {
+        Self { first: segments, count: 0 }
+    }
+}
+
 /// A packet, in 64 bytes.
 ///
 /// `seq` counts segments: on [`Kind::Data`] the segment's number in its flow, on [`Kind::Ack`] the number of the next
@@ -147,6 +155,14 @@ impl Packet {
     /// The SACK blocks of an acknowledgement; empty ones mean nothing.
     pub fn sack_blocks(&self) -> [SackBlock; Self::SACK_BLOCKS] {
         self.body.0.map(|word| SackBlock { first: (word >> 16) as u16, count: word as u16 })
+    }
+
+    /// The window that an acknowledgement offers ([`SackBlock::of_window`]), in segments; 0 if it offers none.
+    pub fn receive_window(&self) -> u16 {
+        match self.sack_blocks() {
+            [.., SackBlock { first, count: 0 }] => first,
+            _ => 0,
+        }
     }
 
     /// Writes the SACK blocks of an acknowledgement.
@@ -275,6 +291,22 @@ mod tests {
         let mut packet = Packet::default();
         packet.set_sack_blocks(blocks);
         assert_eq!(packet.sack_blocks(), blocks);
+    }
+
+    #[test]
+    fn a_window_is_no_block() {
+        let mut packet = Packet::default();
+        assert_eq!(packet.receive_window(), 0);
+        packet.set_sack_blocks(
+            [(1, 2), (9, 3), (0, 0), (7, 1)].map(|(first, count)| SackBlock { first, count }),
+        );
+        assert_eq!(packet.receive_window(), 0, "four blocks leave no room");
+        let blocks = [SackBlock { first: 4, count: 5 }, SackBlock::default(), SackBlock::default()];
+        let [a, b, c] = blocks;
+        packet.set_sack_blocks([a, b, c, SackBlock::of_window(65_535)]);
+        assert_eq!(packet.receive_window(), 65_535);
+        let told: Vec<_> = packet.sack_blocks().into_iter().filter(|block| block.count > 0).collect();
+        assert_eq!(told, blocks[..1]);
     }
 
     #[test]

@@ -298,7 +298,12 @@ impl Sessions {
         let acknowledged = session.numbers.byte(tcp.acknowledgement).map_or(0, |byte| session.cut(byte));
         packet.seq = segment(acknowledged + u64::from(sizes.payload) - 1);
         if packet.kind == Kind::Ack {
-            packet.set_sack_blocks(sack_blocks(&tcp, &mut session.numbers, acknowledged, sizes.payload));
+            let mut blocks = sack_blocks(&tcp, &mut session.numbers, acknowledged, sizes.payload);
+            if let (Some(end), [.., last @ SackBlock { count: 0, .. }]) = (&session.simulated, &mut blocks) {
+                let window = end.window(&tcp) / u32::from(sizes.payload);
+                *last = SackBlock::of_window(u16::try_from(window).unwrap_or(u16::MAX));
+            }
+            packet.set_sack_blocks(blocks);
         }
         frame.acknowledged = acknowledged;
         if let Some(multipath) = &mut self.multipath {

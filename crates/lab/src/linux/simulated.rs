@@ -8,12 +8,14 @@ use weft_fabric::Frame;
 use weft_linux_hosts::codec::{Body, Ecn, Flags, Ipv4, Packet as IpPacket, Tcp, TcpOption};
 use weft_packet::{FlowId, Kind, Packet, PacketFlags, SackBlock};
 use weft_transport::{EcnMode, TransportSpec, TransportsSpec};
-use weft_units::{Span, Time, mix64};
+use weft_units::{Bytes, Span, Time, mix64};
 
 use super::sessions::address_of;
 
-/// How far the windows of simulated hosts are shifted: they take whatever comes.
-const WINDOW_SCALE: u8 = 14;
+/// How far the windows of simulated hosts are shifted that take whatever comes.
+const LARGEST_SCALE: u8 = 14;
+/// The same of those that offer a window, as Linux has it for buffers of 6 MiB.
+const SCALE: u8 = 7;
 /// Blocks that fit beside time stamps.
 const BLOCKS: usize = 3;
 
@@ -28,6 +30,8 @@ pub(super) struct Manner {
     pub has_ecn: bool,
     /// Whether they tell what has come beyond a hole.
     pub has_sack: bool,
+    /// Whether their acknowledgements offer a window.
+    pub has_window: bool,
     /// What sequence numbers begin with comes from it.
     pub seed: u64,
 }
@@ -35,12 +39,27 @@ pub(super) struct Manner {
 impl Manner {
     /// That of the transport, whose packets have this payload and header.
     pub fn new(transport: &TransportsSpec, (payload, header): (u16, u16), seed: u64) -> Self {
-        let (has_ecn, has_sack) = match transport {
-            TransportsSpec::One(TransportSpec::Dctcp(config)) => (true, config.sack),
-            TransportsSpec::One(TransportSpec::Tcp(config)) => (config.ecn == EcnMode::Classic, config.sack),
-            _ => (false, false),
+        let (has_ecn, has_sack, window) = match transport {
+            TransportsSpec::One(TransportSpec::Dctcp(config)) => (true, config.sack, config.receive_window),
+            TransportsSpec::One(TransportSpec::Tcp(config)) => {
+                (config.ecn == EcnMode::Classic, config.sack, config.receive_window)
+            }
+            _ => (false, false, Bytes::new(0)),
         };
-        Self { payload, header, has_ecn, has_sack, seed }
+        Self { payload, header, has_ecn, has_sack, has_window: window.as_u64() > 0, seed }
+    }
+
+    const fn scale(&self) -> u8 {
+        if self.has_window { SCALE } else { LARGEST_SCALE }
+    }
+
+    /// What the header of an acknowledgement says of its window.
+    fn window(&self, acknowledgement: &Packet) -> u16 {
+        if !self.has_window {
+            return u16::MAX;
+        }
+        let bytes = u32::from(acknowledgement.receive_window()) * u32::from(self.payload);
+        u16::try_from(bytes >> SCALE).unwrap_or(u16::MAX)
     }
 }
 
@@ -63,6 +82,7 @@ pub(super) struct Segment {
     sequence: u32,
     acknowledgement: u32,
     flags: Flags,
+    window: u16,
     options: Vec<TcpOption>,
     counts: Frame,
 }
@@ -110,6 +130,16 @@ impl SimulatedEnd {
         TcpOption::Timestamps { value: value.wrapping_add(1), echo: self.stamp(packet.sent) }
     }
 
+    /// The window that a segment of the Linux host offers, in bytes.
+    pub fn window(&self, tcp: &Tcp) -> u32 {
+        let scale = self.offered.iter().find_map(|option| match option {
+            TcpOption::WindowScale(scale) => Some(*scale),
+            _ => None,
+        });
+        // RFC 7323 §2.3.
+        u32::from(tcp.window) << scale.unwrap_or(0).min(14)
+    }
+
     fn offers(&self, matches: impl Fn(&TcpOption) -> bool) -> bool {
         self.offered.iter().any(matches)
     }
@@ -125,12 +155,13 @@ impl SimulatedEnd {
                 manner.has_sack.then_some(TcpOption::SackPermitted),
                 Some(stamps),
                 Some(TcpOption::NoOperation),
-                Some(TcpOption::WindowScale(WINDOW_SCALE)),
+                Some(TcpOption::WindowScale(manner.scale())),
             ];
             return Some(Segment {
                 sequence: self.initial,
                 acknowledgement: 0,
                 flags: Flags::SYN | asks,
+                window: u16::MAX,
                 options: padded(options.into_iter().flatten().collect()),
                 counts: Frame::default(),
             });
@@ -140,6 +171,7 @@ impl SimulatedEnd {
             sequence: first,
             acknowledgement: kernels,
             flags: Flags::ACK,
+            window: u16::MAX,
             options: padded(vec![stamps]),
             counts: Frame::default(),
         };
@@ -181,6 +213,7 @@ impl SimulatedEnd {
             sequence: self.first_byte(),
             acknowledgement: first,
             flags: Flags::ACK,
+            window: u16::MAX,
             options: Vec::new(),
             counts: Frame::default(),
         };
@@ -199,6 +232,7 @@ impl SimulatedEnd {
             if size == 0 { byte } else { byte.min(size) }
         };
         let acknowledged = byte(u64::from(packet.seq));
+        segment.window = manner.window(packet);
         segment.counts.acknowledged = acknowledged;
         segment.acknowledgement = first.wrapping_add(acknowledged as u32);
         if packet.flags.has(PacketFlags::ECE) {
@@ -236,7 +270,7 @@ impl SimulatedEnd {
         }
         if self.offers(|option| matches!(option, TcpOption::WindowScale(_))) {
             options.push(TcpOption::NoOperation);
-            options.push(TcpOption::WindowScale(WINDOW_SCALE));
+            options.push(TcpOption::WindowScale(manner.scale()));
         }
         options
     }
@@ -260,7 +294,7 @@ fn padded(options: Vec<TcpOption>) -> Vec<TcpOption> {
 impl Segment {
     /// As bytes, for the packet that it is, between these ports.
     pub fn into_frame(self, packet: &Packet, (source_port, destination_port): (u16, u16)) -> Option<Frame> {
-        let Self { sequence, acknowledgement, flags, options, counts } = self;
+        let Self { sequence, acknowledgement, flags, window, options, counts } = self;
         let ecn = if packet.flags.has(PacketFlags::ECT) { Ecn::Capable0 } else { Ecn::NotCapable };
         let ip = Ipv4 { ecn, ..Ipv4::new(address_of(packet.src), address_of(packet.dst)) };
         let tcp = Tcp {
@@ -269,7 +303,7 @@ impl Segment {
             sequence,
             acknowledgement,
             flags,
-            window: u16::MAX,
+            window,
             urgent: 0,
             options,
         };

@@ -2,6 +2,7 @@
 
 use weft_units::{Bytes, Span};
 
+use super::receive_window::Offers;
 use super::recovery::{Probing, Recovery, TakingBack, Tolerance};
 use super::stack::Stack;
 use crate::ParamError;
@@ -26,6 +27,8 @@ pub(super) struct ByTime {
     pub small_queue: Span,
     pub small_queue_most: Bytes,
     pub small_queue_overhead: Bytes,
+    pub receive_window: Bytes,
+    pub receive_window_most: Bytes,
 }
 
 impl ByTime {
@@ -49,6 +52,20 @@ impl ByTime {
             overhead: self.small_queue_overhead.as_u64(),
             burst: self.segmentation_offload.as_u64(),
         }
+    }
+
+    /// What receivers offer, if it is not whatever comes.
+    pub fn offers(&self, mss: Bytes) -> Result<Option<Offers>, ParamError> {
+        let Self { receive_window: first, receive_window_most: most, .. } = *self;
+        if first.as_u64() == 0 {
+            return Ok(None);
+        }
+        ParamError::unless(first >= mss, "receive_window", first, format!("0B, or the mss, {mss}, or more"))?;
+        let at_least = format!("receive_window, {first}, or more");
+        ParamError::unless(most >= first, "receive_window_most", most, at_least)?;
+        // An acknowledgement has 16 bits for it.
+        let [first, most] = [first, most].map(|bytes| (bytes.as_u64() / mss.as_u64()).min(65_535) as u32);
+        Ok(Some(Offers { first, most, tick: self.timestamp_tick }))
     }
 
     /// When there are tail loss probes.
@@ -85,6 +102,8 @@ impl ByTime {
         let Self { segmentation_offload: offload, small_queue, .. } = *self;
         needs("segmentation_offload", offload.as_u64() == 0, &offload, "0B")?;
         needs("small_queue", small_queue.is_zero(), &small_queue, "0s")?;
+        let window = self.receive_window;
+        needs("receive_window", window.as_u64() == 0, &window, "0B")?;
         let most = Bytes::new(1 << 30);
         ParamError::unless(offload <= most, "segmentation_offload", offload, format!("at most {most}"))?;
         let overhead = self.small_queue_overhead;

@@ -131,6 +131,12 @@ macro_rules! with_keys_of_one_path {
                 small_queue_most: Bytes = Bytes::new(1_048_576),
                 /// What each packet counts there beyond its payload. Source: a choice; a packet with offload takes 768 bytes of Linux' memory.
                 small_queue_overhead: Bytes = Bytes::new(0),
+                /// Receive window that grows: what is offered at first, rounded down to whole segments; 0B takes whatever comes. It grows to
+                /// what arrives in a round trip as the receiver sees it, twice and more (dynamic right-sizing), and is smaller by what waits
+                /// beyond a hole. Needs `rack`; an acknowledgement then has three SACK blocks at most. Source: a choice; 64KB in Linux.
+                receive_window: Bytes = Bytes::new(0),
+                /// How far it grows; 65,535 segments at most. Source: half of the 6MiB that Linux gives a buffer where there is memory enough.
+                receive_window_most: Bytes = Bytes::new(3 * 1_048_576),
             }
         }
 
@@ -153,6 +159,8 @@ macro_rules! with_keys_of_one_path {
                     small_queue: config.small_queue,
                     small_queue_most: config.small_queue_most,
                     small_queue_overhead: config.small_queue_overhead,
+                    receive_window: config.receive_window,
+                    receive_window_most: config.receive_window_most,
                 }
             }
         }
@@ -338,6 +346,7 @@ impl Shared {
             ack_bytes,
             syn_bytes,
             max_window,
+            offers: by_time.offers(self.mss)?,
             initial_window: f64::from(self.initial_window.min(max_window)),
             initial_ssthresh: self.initial_ssthresh.map_or(f64::INFINITY, f64::from),
             dup_ack_threshold: self.dup_ack_threshold,

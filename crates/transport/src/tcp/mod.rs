@@ -13,6 +13,7 @@ mod by_time;
 mod config;
 mod profile;
 mod reassembly;
+mod receive_window;
 mod receiver;
 mod recovery;
 mod resequence;
@@ -53,6 +54,8 @@ pub struct Tcp {
     syn_bytes: u16,
     /// Segments.
     max_window: u32,
+    /// The window that a receiver offers, if it is not whatever comes.
+    offers: Option<receive_window::Offers>,
     /// Segments, at most `max_window`.
     initial_window: f64,
     /// Segments.
@@ -102,7 +105,7 @@ impl Protocol for Tcp {
     }
 
     fn receiver(&self, size: FlowSize) -> Receiver {
-        Receiver::new(size)
+        Receiver::new(self, size)
     }
 
     fn finished_receiver(&self, size: FlowSize) -> Option<Receiver> {

@@ -59,6 +59,8 @@ macro_rules! linux {
             // sk_pacing_shift, 2^-10 s; sk_buff, skb_shared_info and headers of a packet that was cut.
             small_queue: Span::from_ns(976_562),
             small_queue_overhead: Bytes::new(768),
+            // Half of the 128KB of tcp_rmem, as far as 16 bits say it.
+            receive_window: Bytes::new(65_535),
             // TCP_RTO_MIN, TCP_RTO_MAX, TCP_TIMEOUT_INIT.
             min_rto: Span::from_ms(200),
             min_rto_beyond_rtt: true,

@@ -4,6 +4,7 @@ use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
 use weft_units::Time;
 
 use super::reassembly::Reassembly;
+use super::receive_window::Offered;
 use super::resequence::Resequencer;
 use super::{Ecn, Tcp};
 use crate::{Delivery, FlowSize, Outbox, Outgoing, ReceiverStats};
@@ -23,17 +24,25 @@ pub struct Receiver {
     /// The time stamp to echo: that of the first pending segment (RFC 7323 §4.3), else that of the segment that
     /// caused the acknowledgement.
     stamp: Time,
-    segments_received: u64,
+    /// Saturates: a flow has no more segments than that.
+    segments_received: u32,
     out_of_order: u32,
     duplicates: u32,
     marked: u32,
     reassembly: Option<Box<Reassembly>>,
     /// The reordering buffer below TCP, if there is one.
     resequencer: Option<Box<Resequencer>>,
+    /// The window, if it is not whatever comes.
+    offered: Option<Box<Offered>>,
 }
 
 impl Receiver {
-    pub(super) const fn new(size: FlowSize) -> Self {
+    pub(super) fn new(tcp: &Tcp, size: FlowSize) -> Self {
+        let offered = tcp.offers.map(|offers| Box::new(offers.begin()));
+        Self { offered, ..Self::that_takes_all(size) }
+    }
+
+    const fn that_takes_all(size: FlowSize) -> Self {
         Self {
             expected: 0,
             segments: size.segments,
@@ -47,12 +56,13 @@ impl Receiver {
             marked: 0,
             reassembly: None,
             resequencer: None,
+            offered: None,
         }
     }
 
     /// A receiver that has everything. Marks that it would still echo are forgotten: its sender has nothing to slow down.
     pub(super) fn finished(size: FlowSize) -> Self {
-        Self { expected: size.segments, ..Self::new(size) }
+        Self { expected: size.segments, ..Self::that_takes_all(size) }
     }
 
     #[inline]
@@ -175,7 +185,7 @@ impl Receiver {
     #[inline(always)]
     #[allow(clippy::inline_always)] // As a call it takes 1 % more instructions a packet-hop.
     fn on_data(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) -> Delivery {
-        self.segments_received += 1;
+        self.segments_received = self.segments_received.saturating_add(1);
         let echo_changed = self.take_mark(tcp, packet, out);
         if self.pending == 0 {
             self.stamp = packet.sent;
@@ -185,6 +195,7 @@ impl Receiver {
         }
         self.expected += 1;
         self.pending += 1;
+        self.note_arrival(tcp, packet, out);
         let complete = self.expected == self.segments;
         if complete || echo_changed || self.pending >= tcp.ack_every || self.begins(tcp) {
             self.acknowledge(tcp, out);
@@ -192,13 +203,30 @@ impl Receiver {
             // RFC 5681 §4.2.
             out.wake_at(out.now().saturating_add(tcp.ack_timeout));
         }
+        self.note_reading(tcp, out);
         if complete { Delivery::Complete } else { Delivery::Ongoing }
+    }
+
+    /// The window follows what arrives, before it is acknowledged.
+    #[inline]
+    fn note_arrival(&mut self, tcp: &Tcp, packet: &Packet, out: &impl Outbox) {
+        if let (Some(offered), Some(offers)) = (&mut self.offered, tcp.offers) {
+            offered.arrives(offers, packet, self.expected, self.held, out.now());
+        }
+    }
+
+    /// The window follows what is read, which is after it was acknowledged.
+    #[inline]
+    fn note_reading(&mut self, tcp: &Tcp, out: &impl Outbox) {
+        if let (Some(offered), Some(offers)) = (&mut self.offered, tcp.offers) {
+            offered.reads(offers, self.expected, out.now());
+        }
     }
 
     /// Whether it is among the first segments, each of which is acknowledged at once.
     #[inline]
     fn begins(&self, tcp: &Tcp) -> bool {
-        self.segments_received <= u64::from(tcp.quick_acks)
+        self.segments_received <= u32::from(tcp.quick_acks)
     }
 
     /// Follows the marks. Returns whether this segment must be acknowledged at once.
@@ -237,6 +265,7 @@ impl Receiver {
         } else {
             self.reassemble(segment, packet.flags.has(PacketFlags::RETRANSMISSION), out.now());
         }
+        self.note_arrival(tcp, packet, out);
         let known = self.duplicates > duplicates;
         let complete = self.expected == self.segments && self.expected > before;
         // RFC 2883: RACK wants to know.
@@ -245,6 +274,7 @@ impl Receiver {
             PacketFlags::default().with_if(PacketFlags::RETRANSMISSION, known && tcp.recovery.has_dsack()),
             out,
         );
+        self.note_reading(tcp, out);
         if complete { Delivery::Complete } else { Delivery::Ongoing }
     }
 
@@ -272,10 +302,13 @@ impl Receiver {
 
     #[inline]
     fn acknowledge_with(&mut self, tcp: &Tcp, flags: PacketFlags, out: &mut impl Outbox) {
-        let blocks = match &self.reassembly {
+        let mut blocks = match &self.reassembly {
             Some(reassembly) if tcp.recovery.has_sack() && self.held > 0 => reassembly.blocks(self.expected),
             _ => [SackBlock::default(); Packet::SACK_BLOCKS],
         };
+        if let (Some(offered), [.., last]) = (&mut self.offered, &mut blocks) {
+            *last = SackBlock::of_window(offered.window(self.expected, self.held));
+        }
         out.send(Outgoing {
             kind: Kind::Ack,
             flags: flags.with_if(PacketFlags::ECE, self.echo),
@@ -292,7 +325,7 @@ impl Receiver {
 
     pub(crate) fn stats(&self) -> ReceiverStats {
         ReceiverStats {
-            segments_received: self.segments_received,
+            segments_received: u64::from(self.segments_received),
             out_of_order: self.out_of_order,
             duplicates: self.duplicates,
             marked: self.marked,

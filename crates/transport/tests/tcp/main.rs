@@ -8,6 +8,7 @@ mod handshake;
 mod linux;
 mod rack;
 mod random;
+mod receive_window;
 mod recovery;
 mod sack;
 mod slow_start;

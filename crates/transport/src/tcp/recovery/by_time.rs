@@ -16,6 +16,8 @@ impl Sender {
     /// Opens, and sends the first window.
     pub(super) fn open_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         let mut rack = Box::<Rack>::default();
+        // A SYN-ACK tells it; without a handshake it is known.
+        rack.edge = tcp.offers.map_or(u32::MAX, |offers| offers.first);
         self.send_by_time(tcp, &mut rack, Next::LostFirst, out);
         self.restart_timer(tcp, &mut rack, out);
         self.board = Some(Box::new(Board::Rack(rack)));
@@ -52,6 +54,9 @@ impl Sender {
         let acked = packet.seq - self.una;
         let told = rack.take(packet, out.now(), tcp.taking_back);
         self.una = packet.seq;
+        if tcp.offers.is_some() {
+            rack.edge = rack.edge.max(packet.seq.saturating_add(u32::from(packet.receive_window())));
+        }
         if acked > 0 {
             self.backoff = 0;
             let rtt = out.now().since(packet.sent);
@@ -198,6 +203,11 @@ impl Sender {
         }
     }
 
+    /// One past the last segment that the receiver's window and the flow allow.
+    pub(super) fn end_of_window(&self, tcp: &Tcp, rack: &Rack) -> u32 {
+        self.una.saturating_add(tcp.max_window).min(rack.edge).min(self.segments)
+    }
+
     /// What the rules of the host's stack go by.
     fn as_flow(&self, tcp: &Tcp, rack: &Rack) -> Flow<'_> {
         Flow {
@@ -205,7 +215,7 @@ impl Sender {
             una: self.una,
             next: self.next,
             max: self.max,
-            end: self.una.saturating_add(tcp.max_window).min(self.segments),
+            end: self.end_of_window(tcp, rack),
             in_network: rack.in_network,
             smoothed_rtt: self.rtt.smoothed(),
             min_rtt: rack.min_rtt,

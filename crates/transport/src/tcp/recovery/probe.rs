@@ -63,8 +63,7 @@ impl Sender {
 
     /// RFC 8985 §7.3: sends a new segment, or the last one again.
     pub(super) fn send_probe(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
-        let end = self.una.saturating_add(tcp.max_window).min(self.segments);
-        let is_new = self.next < end;
+        let is_new = self.next < self.end_of_window(tcp, rack);
         if is_new {
             self.send_new(tcp, rack, out);
         } else {

@@ -103,6 +103,8 @@ pub(in crate::tcp) struct Rack {
     pub(super) undo: Option<Undo>,
     /// What waits in the host's queue.
     pub(super) handed: Handed,
+    /// One past the last segment that the receiver's window allows.
+    pub(super) edge: u32,
 }
 
 impl Default for Rack {
@@ -131,6 +133,7 @@ impl Default for Rack {
             reduction: None,
             undo: None,
             handed: Handed::default(),
+            edge: u32::MAX,
         }
     }
 }

@@ -151,7 +151,7 @@ impl Sender {
             rack.frto = told.selectively == 0;
         } else if acked && self.una < self.recover {
             // Step 2.b.
-            let may_send = self.next < self.una.saturating_add(tcp.max_window).min(self.segments);
+            let may_send = self.next < self.end_of_window(tcp, rack);
             self.recover = self.next;
             rack.frto = may_send;
             if may_send {
