@@ -76,13 +76,15 @@ impl Offers {
 
 impl Offered {
     /// A segment has arrived, before it is acknowledged. `expected`: the next one in order after it; `held`: how many are held.
-    pub fn arrives(&mut self, offers: Offers, packet: &Packet, expected: u32, held: u32, now: Time) {
+    /// Whether the window has grown: then it is acknowledged at once.
+    pub fn arrives(&mut self, offers: Offers, packet: &Packet, expected: u32, held: u32, now: Time) -> bool {
         self.sample_stamp(offers.tick, packet.sent, now);
         if packet.seq < expected {
             self.sample_window(expected, now);
         }
-        let free = self.free(held);
-        self.grown = self.grown.max(free.min(self.grown.saturating_add(GROWS_BY)));
+        let before = self.grown;
+        self.grown = before.max(self.free(held).min(before.saturating_add(GROWS_BY)));
+        self.grown > before
     }
 
     /// The window that an acknowledgement of `expected` offers, in segments.

@@ -195,9 +195,10 @@ impl Receiver {
         }
         self.expected += 1;
         self.pending += 1;
-        self.note_arrival(tcp, packet, out);
+        let offers_more = self.note_arrival(tcp, packet, out);
         let complete = self.expected == self.segments;
-        if complete || echo_changed || self.pending >= tcp.ack_every || self.begins(tcp) {
+        let is_due = self.pending >= tcp.ack_every || self.begins(tcp);
+        if complete || echo_changed || is_due || offers_more {
             self.acknowledge(tcp, out);
         } else if self.pending == 1 {
             // RFC 5681 §4.2.
@@ -207,12 +208,11 @@ impl Receiver {
         if complete { Delivery::Complete } else { Delivery::Ongoing }
     }
 
-    /// The window follows what arrives, before it is acknowledged.
+    /// The window follows what arrives, before it is acknowledged. Whether it grows.
     #[inline]
-    fn note_arrival(&mut self, tcp: &Tcp, packet: &Packet, out: &impl Outbox) {
-        if let (Some(offered), Some(offers)) = (&mut self.offered, tcp.offers) {
-            offered.arrives(offers, packet, self.expected, self.held, out.now());
-        }
+    fn note_arrival(&mut self, tcp: &Tcp, packet: &Packet, out: &impl Outbox) -> bool {
+        let (Some(offered), Some(offers)) = (&mut self.offered, tcp.offers) else { return false };
+        offered.arrives(offers, packet, self.expected, self.held, out.now())
     }
 
     /// The window follows what is read, which is after it was acknowledged.

@@ -61,6 +61,16 @@ fn a_round_is_a_tick_of_time_stamps_unless_a_whole_window_arrives_sooner() {
 }
 
 #[test]
+fn what_makes_the_window_grow_is_acknowledged_at_once() {
+    // Two segments an acknowledgement, 20 and 20 of them; with segment 20 the round is over, and 21 to 39 make the window grow.
+    let tcp = offering(|config| config.ack_every = 2);
+    let world = World::new(&tcp, segments(40), passes).run(10_000);
+    let acks: Vec<_> = world.sent(Kind::Ack).map(|sent| sent.packet.seq).collect();
+    let every_second = (1..=10).map(|number| 2 * number);
+    assert_eq!(acks, every_second.chain(22..=40).collect::<Vec<_>>());
+}
+
+#[test]
 fn nothing_new_is_sent_beyond_a_hole_until_it_is_filled() {
     // The first segment is sent again at 40 us and arrives at 60.
     let counts = new_segments(&offering(|_| ()), losing(&[0]));
