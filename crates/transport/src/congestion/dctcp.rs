@@ -10,7 +10,12 @@ pub(crate) struct Dctcp {
     pub g: f64,
     /// The estimate at the start of a flow, 0 to 1.
     pub initial_alpha: f64,
+    /// Whether windows are whole segments and the estimate whole parts of 1,024, rounded down as in Linux.
+    pub whole_numbers: bool,
 }
+
+/// `DCTCP_MAX_ALPHA`: what stands for 1 in whole numbers.
+const PARTS: f64 = 1_024.0;
 
 impl Controller for Dctcp {
     /// RFC 8257 §3.3, steps 1 to 8.
@@ -27,13 +32,64 @@ impl Controller for Dctcp {
         }
         // Steps 5 and 6.
         let share = f64::from(marks.marked) / f64::from(marks.acked);
-        let alpha = marks.alpha * (1.0 - self.g) + self.g * share;
+        let alpha = if self.whole_numbers {
+            self.whole_alpha(marks.alpha, share)
+        } else {
+            marks.alpha * (1.0 - self.g) + self.g * share
+        };
         // Steps 7 and 8.
         *marks = Marks { alpha, acked: 0, marked: 0, window_end: next };
     }
 
     /// Step 9.
     fn on_mark(&self, window: &mut Window) {
-        window.scale(1.0 - window.marks.alpha / 2.0);
+        if self.whole_numbers {
+            // `dctcp_ssthresh`: less than a segment is nothing.
+            window.cwnd = window.cwnd.floor();
+            let less = (window.cwnd * window.marks.alpha / 2.0).floor();
+            window.lower_threshold(window.cwnd - less);
+            window.cwnd = window.cwnd.min(window.ssthresh);
+        } else {
+            window.scale(1.0 - window.marks.alpha / 2.0);
+        }
+    }
+}
+
+impl Dctcp {
+    /// Step 6 as in `dctcp_update_alpha`: what is less than a part is left out, and where the old estimate would lose less than
+    /// that, it loses all.
+    fn whole_alpha(&self, alpha: f64, share: f64) -> f64 {
+        let old = alpha * PARTS;
+        let lost = (old * self.g).floor();
+        let lost = if lost == 0.0 { old } else { lost };
+        let gained = (PARTS * self.g * share).floor();
+        ((old - lost + gained) / PARTS).min(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: Dctcp = Dctcp { g: 1.0 / 16.0, initial_alpha: 1.0, whole_numbers: true };
+
+    #[test]
+    fn in_whole_numbers_small_estimates_go_and_small_reductions_are_none() {
+        // 1,024 parts lose 64; 15 parts lose all, for a sixteenth of them is none; a fifth of marks is 12.8 parts.
+        assert_eq!(WHOLE.whole_alpha(1.0, 0.0), 960.0 / 1_024.0);
+        assert_eq!(WHOLE.whole_alpha(15.0 / 1_024.0, 0.0), 0.0);
+        assert_eq!(WHOLE.whole_alpha(15.0 / 1_024.0, 0.2), 12.0 / 1_024.0);
+        assert_eq!(WHOLE.whole_alpha(1.0, 1.0), 1.0);
+        let reduced = |control: Dctcp, cwnd: f64, alpha: f64| {
+            let mut window = Window::new(cwnd, f64::INFINITY, alpha);
+            control.on_mark(&mut window);
+            (window.cwnd, window.ssthresh)
+        };
+        // A twentieth of 20.9 segments, halved, is half a segment.
+        assert_eq!(reduced(WHOLE, 20.9, 0.05), (20.0, 20.0));
+        assert_eq!(reduced(WHOLE, 41.9, 0.05), (40.0, 40.0));
+        assert_eq!(reduced(WHOLE, 3.5, 1.0), (2.0, 2.0));
+        let exact = Dctcp { whole_numbers: false, ..WHOLE };
+        assert_eq!(reduced(exact, 20.0, 0.05), (19.5, 19.5));
     }
 }

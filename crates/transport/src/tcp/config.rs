@@ -234,6 +234,9 @@ with_keys_of_one_path! {
         g: f64 = 1.0 / 16.0,
         /// Alpha at the start of a flow, 0 to 1. Source: RFC 8257 §3.3; Linux.
         initial_alpha: f64 = 1.0,
+        /// Whether the window is reduced to whole segments, and alpha counts in parts of 1,024, both rounded down, so that a reduction by
+        /// less than a segment is none. Source: RFC 8257 has exact numbers; Linux whole ones.
+        whole_numbers: bool = false,
     }
 }
 
@@ -274,7 +277,7 @@ impl MptcpConfig {
         let mss = Bytes::new(self.mss.as_u64().saturating_sub(self.dss_option.as_u64()));
         let control = match ecn {
             Ecn::Off | Ecn::Classic => Control::NewReno(NewReno),
-            Ecn::Dctcp => Control::Dctcp(Dctcp { g: 1.0 / 16.0, initial_alpha: 1.0 }),
+            Ecn::Dctcp => Control::Dctcp(Dctcp { g: 1.0 / 16.0, initial_alpha: 1.0, whole_numbers: false }),
         };
         let shared = Shared {
             mss,
@@ -328,7 +331,7 @@ impl DctcpConfig {
         ParamError::unless(self.g > 0.0 && self.g <= 1.0, "g", self.g, "above 0, at most 1")?;
         let alpha = self.initial_alpha;
         ParamError::unless((0.0..=1.0).contains(&alpha), "initial_alpha", alpha, "0 to 1")?;
-        let rules = Dctcp { g: self.g, initial_alpha: alpha };
+        let rules = Dctcp { g: self.g, initial_alpha: alpha, whole_numbers: self.whole_numbers };
         Shared::from(self).build(Ecn::Dctcp, Control::Dctcp(rules), &ByTime::checked(self, self.sack)?)
     }
 }

@@ -92,7 +92,7 @@ impl DctcpConfig {
     pub fn of(profile: Profile) -> Self {
         match profile {
             Profile::Rfc => Self::default(),
-            Profile::Linux => linux!(DctcpConfig {}),
+            Profile::Linux => linux!(DctcpConfig { whole_numbers: true }),
         }
     }
 }
