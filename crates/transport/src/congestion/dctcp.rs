@@ -76,10 +76,11 @@ mod tests {
     #[test]
     fn in_whole_numbers_small_estimates_go_and_small_reductions_are_none() {
         // 1,024 parts lose 64; 15 parts lose all, for a sixteenth of them is none; a fifth of marks is 12.8 parts.
-        assert_eq!(WHOLE.whole_alpha(1.0, 0.0), 960.0 / 1_024.0);
-        assert_eq!(WHOLE.whole_alpha(15.0 / 1_024.0, 0.0), 0.0);
-        assert_eq!(WHOLE.whole_alpha(15.0 / 1_024.0, 0.2), 12.0 / 1_024.0);
-        assert_eq!(WHOLE.whole_alpha(1.0, 1.0), 1.0);
+        let next = |parts: f64, share: f64| (WHOLE.whole_alpha(parts / PARTS, share) * PARTS) as u32;
+        assert_eq!(
+            [next(1_024.0, 0.0), next(15.0, 0.0), next(15.0, 0.2), next(1_024.0, 1.0)],
+            [960, 0, 12, 1_024]
+        );
         let reduced = |control: Dctcp, cwnd: f64, alpha: f64| {
             let mut window = Window::new(cwnd, f64::INFINITY, alpha);
             control.on_mark(&mut window);
