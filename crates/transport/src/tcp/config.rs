@@ -129,7 +129,8 @@ macro_rules! with_keys_of_one_path {
                 small_queue: Span = Span::ZERO,
                 /// Bytes that may wait there at most, whatever the rate. Source: 1MiB in Linux.
                 small_queue_most: Bytes = Bytes::new(1_048_576),
-                /// What each packet counts there beyond its payload. Source: a choice; a packet with offload takes 768 bytes of Linux' memory.
+                /// What each burst counts there beyond its payload. Source: a choice; a packet that is to be cut takes 768 bytes of Linux' memory
+                /// beside its payload, and waits as one.
                 small_queue_overhead: Bytes = Bytes::new(0),
                 /// Receive window that grows: what is offered at first, rounded down to whole segments; 0B takes whatever comes. It grows to
                 /// what arrives in a round trip as the receiver sees it, twice and more (dynamic right-sizing), and is smaller by what waits

@@ -56,7 +56,7 @@ macro_rules! linux {
             frto: true,
             // GSO_LEGACY_MAX_SIZE less the room for headers: 45 segments.
             segmentation_offload: Bytes::new(65_215),
-            // sk_pacing_shift, 2^-10 s; sk_buff, skb_shared_info and headers of a packet that was cut.
+            // sk_pacing_shift, 2^-10 s; sk_buff, skb_shared_info and headers of a packet that is to be cut.
             small_queue: Span::from_ns(976_562),
             small_queue_overhead: Bytes::new(768),
             // Half of the 128KB of tcp_rmem, as far as 16 bits say it.

@@ -19,7 +19,7 @@ pub(super) struct Stack {
     pub small_queue: Span,
     /// Bytes that a flow may have there at most, whatever its rate.
     pub small_queue_most: u64,
-    /// Bytes that a packet counts there beyond its payload.
+    /// Bytes that a burst counts there beyond its payload.
     pub overhead: u64,
     /// Payload bytes that are handed over at once, at most; below two segments each goes by itself.
     pub burst: u64,
@@ -149,11 +149,12 @@ impl Stack {
         false
     }
 
-    /// A segment was handed over, which has left the host when `leaves` says.
-    pub fn hands_over(&self, handed: &mut Handed, now: Time, leaves: impl FnOnce() -> Time) {
+    /// A segment was handed over, which has left the host when `leaves` says: the first of a burst, or another. A burst is one
+    /// packet until it is cut, which is when it is its turn.
+    pub fn hands_over(&self, handed: &mut Handed, now: Time, is_first: bool, leaves: impl FnOnce() -> Time) {
         handed.last = now;
         if !self.small_queue.is_zero() {
-            let bytes = self.mss + self.overhead;
+            let bytes = self.mss + if is_first { self.overhead } else { 0 };
             handed.leaving.push_back((leaves(), bytes));
             handed.bytes += bytes;
         }
@@ -192,6 +193,11 @@ impl Handed {
     /// A burst of new segments begins with this one.
     pub const fn begins(&mut self, segment: u32) {
         self.burst = segment;
+    }
+
+    /// Whether the last burst of new segments began with this one.
+    pub const fn began_with(&self, segment: u32) -> bool {
+        self.burst == segment
     }
 
     /// When the queue has no more than `limit` bytes of the flow.

@@ -211,12 +211,26 @@ fn a_small_queue_keeps_a_flow_out_of_its_own_hosts_queue() {
     // After it the window is what is out, and counts 1.2 times.
     let avoiding = |config: &mut TcpConfig| config.initial_ssthresh = Some(10);
     near(most_waiting(|config| (small(config), avoiding(config)).1), 1.2);
-    // What packets take beyond their payload counts as well.
+    // What packets take beyond their payload counts as well: here each is a burst.
     let with_overhead = |config: &mut TcpConfig| config.small_queue_overhead = Bytes::new(1_460);
     near(most_waiting(|config| (small(config), avoiding(config), with_overhead(config)).2), 0.6);
     // And there is a limit to all.
     let most = most_waiting(|config| (small(config), config.small_queue_most = Bytes::new(29_200)).1);
     assert_eq!(most, 29_200 + 1_460, "one is let in when there is room, however large it is");
+}
+
+#[test]
+fn a_burst_in_a_small_queue_counts_once_what_it_takes_beyond_its_payload() {
+    let most = |overhead| {
+        most_waiting(|config| {
+            (config.small_queue, config.initial_ssthresh) = (Span::from_ms(1), Some(10));
+            (config.segmentation_offload, config.small_queue_overhead) =
+                (Bytes::new(14_600), Bytes::new(overhead));
+        })
+    };
+    // 10 segments of a burst count as 11; if each counted as two, half as much would wait.
+    let (without, with) = (most(0), most(1_460));
+    assert!(with < without && 10 * with > 8 * without, "{with} of {without}");
 }
 
 #[test]

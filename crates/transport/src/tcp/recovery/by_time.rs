@@ -240,12 +240,14 @@ impl Sender {
 
     fn put_out(&mut self, tcp: &Tcp, rack: &mut Rack, segment: u32, out: &mut impl Outbox) {
         let cause = if rack.after_timeout { Resend::Timeout } else { Resend::FastRecovery };
+        // What is sent again goes by itself.
+        let is_first = segment < self.max || rack.handed.began_with(segment);
         self.transmit_for(cause, tcp, segment, out);
         rack.sent(segment, out.now());
         if let Some(reduction) = &mut rack.reduction {
             reduction.sends();
         }
-        tcp.stack.hands_over(&mut rack.handed, out.now(), || out.free_at());
+        tcp.stack.hands_over(&mut rack.handed, out.now(), is_first, || out.free_at());
     }
 
     /// The one timer is due: for a probe, for retransmission, for reordering, or since the host's queue takes more.

@@ -65,6 +65,7 @@ impl Sender {
     pub(super) fn send_probe(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
         let is_new = self.next < self.end_of_window(tcp, rack);
         if is_new {
+            rack.handed.begins(self.next);
             self.send_new(tcp, rack, out);
         } else {
             self.send_again(tcp, rack, self.max - 1, out);
