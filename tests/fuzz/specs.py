@@ -158,8 +158,12 @@ class Maker:
             "fabric": fabric_node, "transport": transport, "balancer": scheme,
             "run": self._space.variants("run")[0], "traffic": self._space.variants("traffic")[0],
         }  # fmt: skip
-        tweaks = [tweak for section, node in nodes.items() for tweak in self._tweaks(section, node, random)]
-        # From streams of their own: what else a case is does not depend on them.
+        # From streams of their own: a new key changes the cases of its own section alone.
+        tweaks = [
+            tweak
+            for section, node in nodes.items()
+            for tweak in self._tweaks(section, node, Random(f"{number}, {section}"))
+        ]
         company = Random(f"{number}, in company")
         if company.random() < _SEVERAL:
             tweaks = [*self._in_company(base, tweaks, company)]

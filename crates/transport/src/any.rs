@@ -50,6 +50,10 @@ macro_rules! any_protocol {
                 ask!(self, p => p.handshake_wire_bytes())
             }
 
+            fn asks_when_free(&self) -> bool {
+                ask!(self, p => p.asks_when_free())
+            }
+
             fn credit_ports(&self) -> Option<CreditPorts> {
                 ask!(self, p => p.credit_ports())
             }

@@ -215,6 +215,11 @@ pub trait Protocol: Send + Sync {
     /// Whether a flow begins with a handshake, and the sizes of its two packets on the wire. For the ideal FCT.
     fn handshake_wire_bytes(&self) -> Option<(u16, u16)>;
 
+    /// Whether its senders ask when what waits at their host has left it ([`Outbox::free_at`]).
+    fn asks_when_free(&self) -> bool {
+        false
+    }
+
     /// What it needs of ports beyond a queue for data, if it sends credits.
     fn credit_ports(&self) -> Option<CreditPorts> {
         None

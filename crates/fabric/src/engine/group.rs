@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use weft_packet::{FlowId, HostId, Packet};
 use weft_traffic::Flow;
-use weft_transport::{Transports, WindowState};
+use weft_transport::{Protocol, Transports, WindowState};
 use weft_units::Time;
 
 use super::event_set::{Due, EventKey, EventKind, Next};
@@ -98,7 +98,8 @@ impl<'a, T: Transports> Group<'a, T> {
 
     /// Lets schemes begin, and arms the first events.
     pub fn prepare(&mut self, plan: &Plan<'a, T>) {
-        self.network.find_late_ports(self.guests.is_some());
+        let asks = plan.transports.all().any(Protocol::asks_when_free);
+        self.network.find_late_ports(asks || self.guests.is_some());
         self.network.start_schemes();
         if self.common.hooks.sending {
             for host in self.network.site.hosts() {

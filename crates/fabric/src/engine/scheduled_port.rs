@@ -292,9 +292,9 @@ impl Network<'_> {
         }
     }
 
-    /// Finds the ports that nobody watches. Before the first packet, when all are known that do. `guests` tells that hosts are not
-    /// simulated here.
-    pub(super) fn find_late_ports(&mut self, guests: bool) {
+    /// Finds the ports that nobody watches. Before the first packet, when all are known that do. `hosts_look` tells that hosts look at
+    /// their own: they are not simulated here, or a transport asks when what waits there has left.
+    pub(super) fn find_late_ports(&mut self, hosts_look: bool) {
         let latest = self.office.as_ref().map(|office| &office.latest);
         let stays = |link: usize| latest.is_none_or(|latest| latest[link] == STAYS);
         let first_port = self.site.hosts().len();
@@ -304,7 +304,7 @@ impl Network<'_> {
                 port.is_plain = !is_watched && stays(at);
                 port.is_quick = port.is_plain && port.scheduler.is_strict();
                 // What guests send at an instant comes behind what ports send then, which a port that is late does not know.
-                let is_looked_at = if at < first_port { guests } else { self.state.are_looked_at };
+                let is_looked_at = if at < first_port { hosts_look } else { self.state.are_looked_at };
                 port.is_late = port.is_quick && !is_looked_at;
             }
         }

@@ -100,6 +100,10 @@ impl Protocol for Tcp {
         self.handshake.then_some((self.syn_bytes, self.syn_bytes))
     }
 
+    fn asks_when_free(&self) -> bool {
+        !self.stack.small_queue.is_zero()
+    }
+
     fn sender(&self, size: FlowSize) -> Sender {
         Sender::new(self, size)
     }
