@@ -12,7 +12,7 @@ use weft_units::{Bytes, Span, Time, mix64};
 
 use super::sessions::address_of;
 
-/// How far the windows of simulated hosts are shifted that take whatever comes.
+/// How far the windows of simulated hosts are shifted that take whatever comes: the most that there is (RFC 7323 §2.3).
 const LARGEST_SCALE: u8 = 14;
 /// The same of those that offer a window, as Linux has it for buffers of 6 MiB.
 const SCALE: u8 = 7;
@@ -137,7 +137,7 @@ impl SimulatedEnd {
             _ => None,
         });
         // RFC 7323 §2.3.
-        u32::from(tcp.window) << scale.unwrap_or(0).min(14)
+        u32::from(tcp.window) << scale.unwrap_or(0).min(LARGEST_SCALE)
     }
 
     fn offers(&self, matches: impl Fn(&TcpOption) -> bool) -> bool {
