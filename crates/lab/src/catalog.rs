@@ -61,6 +61,7 @@ fn presets() -> Result<Value, SpecError> {
             "schemes": preset.schemes,
             "notes": preset.notes,
             "spec": preset.spec,
+            "open": preset.open,
             "parameters": [],
         })
     });

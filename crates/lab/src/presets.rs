@@ -20,7 +20,7 @@ const FILES: [(&str, &str); 11] = [
 ];
 
 /// A set-up to compare schemes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Preset {
     /// Its name, as in "tr-micro".
     pub name: &'static str,
@@ -34,6 +34,9 @@ pub struct Preset {
     pub spec: String,
     /// What the paper says and what it leaves open: the comment that the file begins with.
     pub notes: String,
+    /// The choices that the paper left open, by name: each a table with its alternatives, as in the file, or in that of
+    /// another preset of the paper that it names.
+    pub open: toml::Table,
 }
 
 /// The `[preset]` table of a file.
@@ -58,10 +61,28 @@ fn preset(name: &'static str, text: &str) -> Result<Preset, SpecError> {
     let mut document: toml::Table = toml::from_str(text).map_err(|error| broken(&error))?;
     let head = document.remove("preset").ok_or_else(|| broken(&"the table [preset] is missing"))?;
     let Head { title, source, schemes } = head.try_into().map_err(|error| broken(&error))?;
+    let open = match document.remove("open") {
+        None => toml::Table::new(),
+        Some(toml::Value::String(like)) => left_open(&like).map_err(|error| broken(&error))?,
+        Some(open) => open.try_into().map_err(|error| broken(&error))?,
+    };
     let comment = text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
     let notes = comment.collect::<Vec<_>>().join("\n");
     let spec = toml::to_string(&document).map_err(|error| broken(&error))?;
-    Ok(Preset { name, title, source, schemes, spec, notes })
+    Ok(Preset { name, title, source, schemes, spec, notes, open })
+}
+
+/// What another preset of the same paper says to be open.
+fn left_open(preset: &str) -> Result<toml::Table, SpecError> {
+    let names = FILES.map(|(name, _)| name);
+    let text = FILES.iter().find(|(name, _)| *name == preset).map(|(_, text)| *text);
+    let text = text.ok_or_else(|| SpecError::unknown("preset", preset, names))?;
+    let mut document: toml::Table =
+        toml::from_str(text).map_err(|error| SpecError::new(format!("{preset}: {error}")))?;
+    match document.remove("open") {
+        Some(toml::Value::Table(open)) => Ok(open),
+        _ => Err(SpecError::new(format!("{preset} has no table [open]"))),
+    }
 }
 
 #[cfg(test)]

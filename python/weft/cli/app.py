@@ -14,6 +14,7 @@ from weft.cli import (
     fit,
     gaps,
     model,
+    multiverse,
     p4,
     packets,
     report,
@@ -47,6 +48,7 @@ app = typer.Typer(
     - `weft compare --schemes ecmp,letflow,drill` - compare three schemes on the default fabric
     - `weft sweep --vary traffic.load=0.4,0.8 --schemes ecmp,drill` - run all combinations
     - `weft reproduce meet 6` - make a paper's figure again; `weft reproduce --list` shows all of them
+    - `weft multiverse lbt 8` - in which worlds a paper's claims hold, and what decides
     - `weft schemes` - list the load balancers; `weft schemes letflow` explains one
     - `weft explain` - show every setting, its value and where the value came from
 
@@ -78,6 +80,7 @@ for module in (
     compare,
     sweep,
     reproduce,
+    multiverse,
     store,
     fit,
     gaps,

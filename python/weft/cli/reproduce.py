@@ -47,6 +47,14 @@ def reproduce(
         int | None,
         typer.Option(min=1, help="Run no more than the first so many seeds; the figures say so.", show_default="all"),
     ] = None,
+    world: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHOICE=ALTERNATIVE,...",
+            help="What the paper leaves open, not as by default: weft multiverse PAPER --list names it.",
+            show_default="as by default",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Where figures go. Default: out/reproduce-SCALE, or -linux."),
@@ -80,6 +88,7 @@ def reproduce(
     - `weft reproduce tr 7 8 --scale paper --out out/tr`
     - `weft reproduce meet 7 --scale paper --seeds 3`
     - `weft reproduce qall 10 --hosts linux`
+    - `weft reproduce meet 6 --world drill.memory=rack`
     - `weft reproduce all`
     """
     from weft.cli.reproduce_progress import Shown
@@ -102,6 +111,7 @@ def reproduce(
             scale=cast("Scale", scale),
             hosts=cast("Hosts", hosts),
             seeds=seeds,
+            world=world,
             out=out,
             jobs=jobs,
             cluster=cluster,

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from weft.catalog import schemes, transports
 from weft.errors import SpecError
+from weft.papers.open import Choice, read_choices
 from weft.papers.reading import nearest, read_toml
 
 __all__ = [
@@ -210,6 +211,10 @@ class Paper:
     figures: Mapping[str, FigureSpec]
     folder: Path
     """Where its file is: files that a spec names are relative to it."""
+    open: Mapping[str, Choice] = field(default_factory=dict)
+    """What the paper leaves open about its experiments, beyond what its presets say, by name."""
+    world: str = ""
+    """The world that its experiments are in; empty: the default."""
 
     @property
     def short(self) -> str:
@@ -244,7 +249,7 @@ def _schemes() -> frozenset[str]:
 def paper_names(folder: Path = DATA) -> list[str]:
     """List the papers of a folder, by name."""
     files = sorted(folder.glob("*.toml"))
-    return [file.stem for file in files if not file.stem.endswith("-claims") and file.stem != "times"]
+    return [file.stem for file in files if not file.stem.endswith("-claims") and file.stem not in ("open", "times")]
 
 
 def load_paper(name: str, folder: Path = DATA) -> Paper:
@@ -263,7 +268,8 @@ def load_paper(name: str, folder: Path = DATA) -> Paper:
     paper.end()
     experiments = {key: read_experiment(key, section) for key, section in top.sections("experiment").items()}
     figures = {key: read_figure(name, key, section, experiments) for key, section in top.sections("figure").items()}
+    left_open = {choice.name: choice for choice in read_choices(top, "open", "paper")}
     top.end()
     if not figures:
         raise SpecError(f"{name}.toml: has no figure")
-    return Paper(name, title, venue, labels, experiments, figures, folder)
+    return Paper(name, title, venue, labels, experiments, figures, folder, left_open)

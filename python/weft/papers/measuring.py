@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import polars as pl
@@ -15,7 +15,7 @@ from weft.papers.values import over_time, value_of, values_of
 from weft.percentiles import percentile
 from weft.simulation import Result
 
-__all__ = ["DISTRIBUTION", "Results", "measure_figure", "measure_name"]
+__all__ = ["DISTRIBUTION", "Results", "measure_figure", "measure_name", "measured_rows"]
 
 Results: TypeAlias = Callable[[Case], Result | None]
 """Finds the run of a place; None if it failed."""
@@ -54,6 +54,23 @@ def measure_figure(figure: FigureSpec, paper: Paper, scale: Scale, results: Resu
         pl.DataFrame(curves, schema=FigureData.curve_schema(), orient="row"),
         runs,
     )
+
+
+def measured_rows(
+    figure: FigureSpec, contender: str, paper: Paper, scale: Scale, results: Results
+) -> list[pl.DataFrame]:
+    """Measure the runs of one contender: for each panel the rows of `FigureData`, none where it leaves it out."""
+    return [
+        pl.DataFrame(
+            list(_Panel(number, replace(panel, contenders=(contender,)), experiment, results).rows())
+            if contender in (panel.contenders or experiment.contenders)
+            else [],
+            schema=FigureData.row_schema(),
+            orient="row",
+        )
+        for number, panel in enumerate(figure.panels)
+        for experiment in [paper.experiments[panel.experiment].at(scale)]
+    ]
 
 
 def measure_name(measure: Measure) -> str:

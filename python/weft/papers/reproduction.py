@@ -25,6 +25,7 @@ from weft.papers.reading import nearest
 from weft.papers.runs import Case, Plan, cases_of_figure, needed_tables
 from weft.papers.scorecard import Scorecard, read_scorecard
 from weft.papers.store import Store
+from weft.papers.worlds import choices_of, in_world, parse_world
 from weft.runs.cluster import Cluster
 from weft.runs.execution import Executor
 from weft.runs.progress import SweepProgress, Tracker
@@ -114,6 +115,7 @@ def make_figures(
     scale: Scale = "quick",
     hosts: Hosts = "simulated",
     seeds: int | None = None,
+    world: str | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     cluster: Cluster | None = None,
@@ -129,11 +131,12 @@ def make_figures(
         raise nearest("kind of hosts", hosts, HOSTS)
     if hosts == "linux" and scale != "quick":
         raise SpecError(f"scale: figures with Linux hosts have one scale of their own, not {scale}")
-    target = Path(out) if out is not None else Path("out") / f"reproduce-{scale if hosts == 'simulated' else hosts}"
+    default = f"reproduce-{scale if hosts == 'simulated' else hosts}" + (f"-{world}" if world else "")
+    target = Path(out) if out is not None else Path("out") / default
 
     def at(one: Scale, place: Path) -> Callable[[], Reproduction]:
         """Find what is to be made at a scale, so that a mistake is told before anything is run; then make it."""
-        chosen = planned(paper, figures, scale=one, seeds=seeds, folder=folder)
+        chosen = planned(paper, figures, scale=one, seeds=seeds, world=world, folder=folder)
         feasible = [found for found in chosen if found.figure.reason is None]
         runs = _runs(feasible)
 
@@ -168,9 +171,10 @@ def planned(
     *,
     scale: Scale = "quick",
     seeds: int | None = None,
+    world: str | None = None,
     folder: str | os.PathLike[str] = DATA,
 ) -> list[Planned]:
-    """Find figures, and what each needs; `SpecError` names the nearest paper, figure or scale."""
+    """Find figures, and what each needs; `SpecError` names the nearest paper, figure, scale or open choice."""
     if seeds is not None and seeds < 1:
         raise SpecError(f"seeds: at least one is needed, not {seeds}")
     place = Path(folder)
@@ -181,10 +185,15 @@ def planned(
         raise SpecError(f"all: stands for every figure of every paper; name a paper to choose {names[0]!r} of it")
     if paper not in known and paper != ALL:
         raise nearest("paper", paper, [*known, ALL])
+    if paper == ALL and world:
+        raise SpecError("all: a world is of one paper; name it")
     found = []
     for name in known if paper == ALL else [paper]:
         one = load_paper(name, place)
         one = one if seeds is None else one.with_at_most(seeds)
+        if world:
+            choices = choices_of(one)
+            one = in_world(one, parse_world(world, choices), choices)
         plan = Plan(one, scale)
         for declared in [one.figure(key) for key in names] if names else one.figures.values():
             figure = _at_scale(declared, one, scale)

@@ -7,7 +7,7 @@ whichever command ran it.
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from weft.papers.effects import Words
 from weft.papers.measured import FigureData, RunsUsed
 from weft.papers.special import find_special
 from weft.papers.verdict_files import VERDICTS, ClaimVerdict, FigureRuns, FigureVerdicts, read_verdicts
-from weft.papers.verdicts import Verdict, judge, not_run, untestable
+from weft.papers.verdicts import Judgement, Verdict, judge, not_run, untestable
 
 __all__ = [
     "SIGNS",
@@ -34,6 +34,7 @@ __all__ = [
     "as_markdown",
     "figure_folder",
     "figure_verdicts",
+    "judged",
     "read_scorecard",
 ]
 
@@ -158,10 +159,15 @@ class Scorecard:
 
 def figure_verdicts(paper: Paper, figure: FigureSpec, data: FigureData) -> dict[str, Any]:
     """Judge all claims that a figure tests; what stands beside it in `verdicts.json`."""
-    claims = [claim for claim in load_claims(paper) if claim.figure == figure.name]
+    told = [ClaimVerdict.of(one) for one in judged(paper, figure, data, load_claims(paper))]
+    return _with_runs(paper, figure, data.runs, told).to_dict()
+
+
+def judged(paper: Paper, figure: FigureSpec, data: FigureData, claims: Iterable[Claim]) -> list[Judgement]:
+    """Judge those of some claims that a figure tests."""
     words = Words(partial(Paper.label, paper), [panel.x_label or field_name(panel.x) for panel in figure.panels])
-    told = [ClaimVerdict.of(judge(claim, data, unit=_unit(claim, figure), words=words)) for claim in claims]
-    return _with_runs(figure, data.runs, told).to_dict()
+    own = [claim for claim in claims if claim.figure == figure.name]
+    return [judge(claim, data, unit=_unit(claim, figure), words=words) for claim in own]
 
 
 def read_scorecard(paper: Paper, *directories: Path) -> Scorecard:
@@ -197,10 +203,11 @@ def _unit(claim: Claim, figure: FigureSpec) -> DrawnUnit:
     return next(iter(units)) if len(units) == 1 else "ratio"
 
 
-def _with_runs(figure: FigureSpec, runs: RunsUsed, claims: Sequence[ClaimVerdict]) -> FigureVerdicts:
+def _with_runs(paper: Paper, figure: FigureSpec, runs: RunsUsed, claims: Sequence[ClaimVerdict]) -> FigureVerdicts:
     many = f"{runs.runs:,} run{'s' * (runs.runs != 1)}" if runs.runs else "no run of the simulator"
     text = f"{many} ({numbers_of(runs)})" if runs.runs else many
-    failed = f"; {runs.failed} failed" if runs.failed else ""
+    failed = f"; not as by default: {paper.world}" if paper.world else ""
+    failed += f"; {runs.failed} failed" if runs.failed else ""
     failed += f"; {runs.unfinished:,} flows did not finish" if runs.unfinished else ""
     return FigureVerdicts(
         figure=figure.key,

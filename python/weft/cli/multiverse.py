@@ -1,0 +1,137 @@
+"""`weft multiverse`: in which worlds that a paper's text allows its claims hold, and what decides."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from weft.cli import options
+from weft.cli.cluster import chosen_cluster
+from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
+from weft.cli.sweep_progress import ShownSweep, show_sweep
+from weft.errors import SpecError
+from weft.multiverse.exploring import BUDGET_CPU_MIN, Question, Told, asked, check_budget, explore
+
+if TYPE_CHECKING:
+    from weft.papers.declared import Scale
+    from weft.runs.progress import SweepProgress
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("multiverse")(answers(multiverse))
+
+
+class _Shown(Told):
+    """Shows how far it has come."""
+
+    def __init__(self, show: ShownSweep) -> None:
+        self._show = show
+
+    def begins(self, question: Question) -> None:
+        """Say what is asked."""
+        alternatives = sum(len(choice.others) for choice in question.choices.values())
+        self._show.say(
+            f"{len(question.claims)} claims, {len(question.figures)} figures, {len(question.choices)} open choices "
+            f"with {alternatives} alternatives to the default"
+        )
+        for why in question.left_out.values():
+            self._show.say(f"left out: {why}")
+
+    def run(self, state: "SweepProgress") -> None:
+        """Show how far the runs of a step are."""
+        self._show(state)
+
+    def says(self, text: str) -> None:
+        """Say what happens next."""
+        self._show.say(text)
+
+
+def multiverse(
+    paper: Annotated[str | None, typer.Argument(help="meet, tr, qall, lbt or maxpass.", show_default=False)] = None,
+    figures: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FIGURE]...", help="Default: all that test a claim.", show_default=False),
+    ] = None,
+    claims: Annotated[
+        str | None,
+        typer.Option(metavar="ID,...", help="These claims only; --list names them.", show_default="all of the figures"),
+    ] = None,
+    choices: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,...", help="These open choices only; --list names them.", show_default="all"),
+    ] = None,
+    scale: Annotated[str, typer.Option(metavar="quick|paper", help="As for weft reproduce.")] = "quick",
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="No more than the first so many seeds.", show_default="all")
+    ] = None,
+    budget: Annotated[
+        float, typer.Option(metavar="CPU-MINUTES", help="What runs may take that were not done before.")
+    ] = BUDGET_CPU_MIN,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Where results go. Default: out/multiverse-PAPER[-FIGURE...]."),
+    ] = None,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the open choices with their sources, and the claims.")
+    ] = False,
+    json: options.Json = False,
+    jobs: options.Jobs = None,
+    store: options.Store = None,
+    scheduler: options.Scheduler = None,
+    slurm: options.Slurm = False,
+    pbs: options.Pbs = False,
+    workers: options.Workers = 1,
+    batch: options.BatchJob = None,
+) -> None:
+    """Judge a paper's claims in the worlds that its text allows, and say which assumption decides each.
+
+    A world has one alternative of each choice that the paper left open: of the fabric, the transport, and how its own
+    scheme and the others are to be read. First each choice is changed by itself; then those that matter most are
+    combined, as far as the budget goes. All worlds have the same flows. What was run is kept: the same command goes on.
+
+    **Examples**
+
+    - `weft multiverse lbt --list`
+    - `weft multiverse lbt 8`
+    - `weft multiverse meet 6 --budget 60`
+    - `weft multiverse lbt --claims web-search-mean,web-search-throughput`
+    """
+    from weft.cli.multiverse_tables import print_multiverse, print_open
+    from weft.multiverse.writing import opened, written
+
+    if paper is None:
+        raise SpecError("which paper? Name one: meet, tr, qall, lbt or maxpass")
+    names = figures or []
+    question = asked(
+        paper, names, claims=_listed(claims), choices=_listed(choices), scale=cast("Scale", scale), seeds=seeds
+    )
+    if list_:
+        print_open(data(), question, as_json=json)
+        return
+    check_budget(budget)
+    target = out if out is not None else Path("out") / "-".join(["multiverse", paper, *names])
+    cluster = chosen_cluster(scheduler, slurm=slurm, pbs=pbs, workers=workers, batch=batch)
+    with opened(target) as directory:
+        with show_sweep("runs") as show:
+            result = explore(
+                question, budget_cpu_min=budget, out=target, jobs=jobs, cluster=cluster, store=store, told=_Shown(show)
+            )
+        dictionary = written(directory, question, result)
+    if json:
+        print_json(dictionary)
+    else:
+        print_multiverse(data(), question, result)
+    kept = f", {result.kept:,} of them there before" if result.kept else ""
+    log().print(f"{result.runs:,} runs{kept}, {result.cpu_s / 60.0:.1f} CPU-minutes; written to {target}")
+    if result.failed:
+        log().print(f"{len(result.failed):,} runs failed; the same command tries them again", style="bold red")
+        for name, error in list(result.failed.items())[:10]:
+            log().print(f"  {name}: {error}")
+        raise typer.Exit(EXIT_SOME_FAILED)
+
+
+def _listed(text: str | None) -> list[str]:
+    return [] if text is None else [part.strip() for part in text.split(",") if part.strip()]

@@ -1,0 +1,91 @@
+"""The tables of `weft multiverse`: what is open, and what worlds say of claims."""
+
+from rich.console import Console
+from rich.text import Text
+
+from weft.cli.console import print_json
+from weft.cli.tables import new_table
+from weft.multiverse.exploring import Question
+from weft.multiverse.result import ClaimWorlds, Multiverse
+from weft.multiverse.words import commands, decided_by, share_words
+from weft.papers.scorecard import SIGNS
+from weft.papers.verdicts import Verdict
+
+__all__ = ["print_multiverse", "print_open"]
+
+_STYLES = {Verdict.REPRODUCED: "green", Verdict.OTHER_SIZE: "yellow", Verdict.NOT_REPRODUCED: "red"}
+
+
+def print_open(console: Console, question: Question, *, as_json: bool) -> None:
+    """Print the open choices with the sources of their alternatives, and the claims."""
+    if as_json:
+        print_json(
+            {
+                "choices": [
+                    {
+                        "name": choice.name,
+                        "question": choice.question,
+                        "default": choice.default,
+                        "alternatives": {
+                            one.name: {"source": one.source, "sets": dict(one.settings)}
+                            for one in choice.alternatives.values()
+                        },
+                    }
+                    for choice in question.choices.values()
+                ],
+                "claims": {claim.id: claim.text for claim in question.claims},
+            }
+        )
+        return
+    table = new_table("choice", "alternatives", "source", left=("choice", "alternatives", "source"))
+    for choice in question.choices.values():
+        table.add_row(Text(choice.name, style="bold"), Text(choice.question), Text(""))
+        for one in choice.alternatives.values():
+            default = one.name == choice.default
+            table.add_row("", Text(f"  {one.name}{' (default)' if default else ''}"), Text(one.source, style="dim"))
+    console.print(table)
+    claims = new_table("claim", "figure", "what the paper says", left=("claim", "figure", "what the paper says"))
+    for claim in question.claims:
+        claims.add_row(Text(claim.id, style="bold"), Text(claim.figure or ""), Text(claim.text))
+    console.print(claims)
+
+
+def print_multiverse(console: Console, question: Question, result: Multiverse) -> None:
+    """Print a row per claim, which claims hold nowhere together, and the commands that show the nearest worlds."""
+    names = ("claim", "by default", "holds in", "what decides it")
+    table = new_table(*names, left=names)
+    for one in result.claims:
+        table.add_row(
+            Text(one.claim.id, style="bold").append(f"\n{one.claim.text}", style="not bold dim"),
+            _by_default(one),
+            Text(share_words(one.share)),
+            Text("\n".join(decided_by(one)) or "nothing that was tried"),
+        )
+    console.print(table)
+    worlds = f"{len(result.seen):,} worlds"
+    console.print(
+        f"{worlds}; " + (result.design.words if result.design is not None else "one choice at a time"), style="dim"
+    )
+    if result.untried:
+        console.print(
+            f"not looked at for lack of time: {', '.join(map(str, result.untried))}; the same command goes on",
+            style="yellow",
+        )
+    if result.impossible:
+        console.print(f"{len(result.impossible):,} worlds cannot be, as {next(iter(result.impossible))}:", style="dim")
+        console.print(Text(f"  {next(iter(result.impossible.values()))}", style="dim"))
+    if result.apart:
+        console.print("\nHold in some world each, and together in none:", style="bold")
+        for first, second in result.apart:
+            console.print(Text(f"  {first} and {second}"))
+    lines = commands(question, result)
+    if lines:
+        console.print("\nThe nearest worlds in which claims hold that do not by default:", style="bold")
+        for line in lines:
+            console.print(Text(f"  {line}"), soft_wrap=True)
+
+
+def _by_default(one: ClaimWorlds) -> Text:
+    verdict = one.default.verdict
+    text = Text(f"{SIGNS[verdict]} {verdict}", style=_STYLES.get(verdict, ""))
+    return text.append(f"\n{one.default.measured_text}", style="dim")

@@ -1,0 +1,141 @@
+"""One figure that says it all: claims by worlds, what decides each beside it, and below which choices a world makes."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch
+
+from weft.figures import new_figure
+from weft.multiverse.result import ClaimWorlds, Multiverse, Seen
+from weft.multiverse.words import decider_words
+from weft.papers.verdicts import Judgement, Verdict
+from weft.quantity import plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from weft.multiverse.exploring import Question
+
+__all__ = ["drawn"]
+
+_WIDTH_IN = 10.0
+_ROW_IN = 0.36
+_CHOICE_IN = 0.17
+_LETTERS = 46
+_LOOKS: Sequence[tuple[str, str]] = (
+    ("not reproduced", "#f6d9cf"),
+    ("undecided", "#e3e3e3"),
+    ("same direction, other size", "#f3d57a"),
+    ("reproduced", "#009e73"),
+)
+_DEFAULT, _OTHER = "#f0f0f0", ("#0072b2", "#cc79a7", "#56b4e9", "#d55e00", "#e69f00")
+
+
+def drawn(question: "Question", result: Multiverse) -> Mapping[str, bytes]:
+    """Draw the figure; returns its files by name."""
+    figure = _figure(question, result)
+    found: dict[str, bytes] = {}
+    for suffix in ("png", "pdf", "svg"):
+        stream = BytesIO()
+        metadata = {"Date": None} if suffix == "svg" else {"CreationDate": None} if suffix == "pdf" else None
+        figure.savefig(stream, format=suffix, bbox_inches="tight", metadata=metadata)
+        found[f"figure.{suffix}"] = stream.getvalue()
+    return found
+
+
+def _figure(question: "Question", result: Multiverse) -> "Figure":
+    varied = _varied(result)
+    seen = _ordered(result, varied)
+    claims = result.claims
+    heights = [max(len(claims), 1) * _ROW_IN, max(len(varied), 1) * _CHOICE_IN]
+    with new_figure(_WIDTH_IN, sum(heights) + 1.1) as figure:
+        above, below = figure.subplots(2, 1, sharex=True, height_ratios=heights)
+        _draw_claims(above, claims, seen)
+        _draw_choices(below, result, varied, seen)
+        above.set_title(f"{question.paper.short}: {len(seen):,} worlds, each a column")
+        handles = [Patch(color=colour, label=name) for name, colour in reversed(_LOOKS)]
+        figure.legend(
+            handles=handles, loc="outside upper center", ncols=len(_LOOKS), columnspacing=1.4, handlelength=1.2
+        )
+    return figure
+
+
+def _draw_claims(axes: "Axes", claims: Sequence[ClaimWorlds], seen: Sequence[Seen]) -> None:
+    cells = np.array([[_level(one.judgements[own.claim.id]) for one in seen] for own in claims])
+    colours = ListedColormap([colour for _, colour in _LOOKS])
+    axes.imshow(cells, aspect="auto", interpolation="nearest", cmap=colours, vmin=-0.5, vmax=len(_LOOKS) - 0.5)
+    axes.set_yticks(range(len(claims)), [textwrap.fill(own.claim.text, _LETTERS) for own in claims], fontsize=7)
+    for place, own in enumerate(claims):
+        share = f"{plain(round(100.0 * own.share.share, 1))} %"
+        why = decider_words(own.deciders[0]) if own.deciders else "decided by nothing tried"
+        axes.annotate(
+            f"{share}  {why}",
+            (1.01, place),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            fontsize=7,
+            annotation_clip=False,
+        )
+    _bare(axes)
+
+
+def _draw_choices(axes: "Axes", result: Multiverse, varied: Sequence[str], seen: Sequence[Seen]) -> None:
+    names = [list(result.choices[name].alternatives) for name in varied]
+    cells = np.array(
+        [
+            [own.index(one.world.alternative(result.choices[name])) for one in seen]
+            for name, own in zip(varied, names, strict=True)
+        ]
+        or [[0] * len(seen)]
+    )
+    colours = ListedColormap([_DEFAULT, *_OTHER])
+    axes.imshow(cells, aspect="auto", interpolation="nearest", cmap=colours, vmin=-0.5, vmax=len(_OTHER) + 0.5)
+    axes.set_yticks(range(len(varied)), varied, fontsize=7)
+    for place, own in enumerate(names):
+        right = 1.01
+        for number, name in enumerate(own):
+            colour = "#888888" if number == 0 else _OTHER[(number - 1) % len(_OTHER)]
+            text = axes.annotate(
+                name, (right, place), xycoords=("axes fraction", "data"), va="center", fontsize=6.5, color=colour,
+                annotation_clip=False,
+            )  # fmt: skip
+            right += 0.012 * (len(text.get_text()) + 1.5)
+    axes.set_xticks([])
+    _bare(axes)
+
+
+def _bare(axes: "Axes") -> None:
+    axes.grid(visible=False)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _varied(result: Multiverse) -> list[str]:
+    """List the choices in which worlds differ: those of the design first, then the others."""
+    first = [factor.choice.name for factor in result.design.factors] if result.design is not None else []
+    changed = {name for one in result.seen for name, _ in one.world.changed}
+    return [*first, *(name for name in result.choices if name in changed and name not in first)]
+
+
+def _ordered(result: Multiverse, varied: Sequence[str]) -> list[Seen]:
+    """Put worlds side by side that agree in the choices that matter most."""
+    order = {name: list(result.choices[name].alternatives) for name in varied}
+    seen = list(result.crossed) or list(result.seen)
+    return sorted(
+        seen,
+        key=lambda one: tuple(own.index(one.world.alternative(result.choices[name])) for name, own in order.items()),
+    )
+
+
+def _level(judgement: Judgement) -> int:
+    if judgement.verdict is Verdict.REPRODUCED:
+        return 3
+    if judgement.verdict is Verdict.OTHER_SIZE:
+        return 2
+    return 1 if judgement.undecided else 0

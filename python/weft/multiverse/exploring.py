@@ -1,0 +1,225 @@
+"""`weft multiverse`: one choice at a time, then a design over the few that matter, as far as the budget goes."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weft.errors import SpecError
+from weft.multiverse.design import Design, Factor, chosen_design, single_changes
+from weft.multiverse.judging import Explorer
+from weft.multiverse.result import Multiverse, Seen, influence, summed
+from weft.papers.claims import Claim, load_claims
+from weft.papers.declared import DATA, SCALES, FigureSpec, Paper, Scale, load_paper
+from weft.papers.open import Choice
+from weft.papers.reading import nearest
+from weft.papers.worlds import DEFAULT, World, choices_of_figures
+from weft.runs.cluster import Cluster
+from weft.runs.execution import Executor
+from weft.runs.progress import SweepProgress
+from weft.runs.store import place_of_store
+
+__all__ = ["BUDGET_CPU_MIN", "Question", "Told", "asked", "check_budget", "explore"]
+
+BUDGET_CPU_MIN = 30.0
+"""CPU-minutes of runs, unless told otherwise."""
+
+
+class Told:
+    """Is told how far it has come. This one is silent: override what is of interest."""
+
+    def begins(self, question: "Question") -> None:
+        """Take what is asked."""
+
+    def run(self, state: SweepProgress) -> None:
+        """Take how far the runs of a step are."""
+
+    def says(self, text: str) -> None:
+        """Take what happens next."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: claims, the figures that test them, and what is open there."""
+
+    paper: Paper
+    scale: Scale
+    figures: Sequence[FigureSpec]
+    claims: Sequence[Claim]
+    choices: Mapping[str, Choice]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Claims that no figure with panels tests, and why."""
+
+
+def asked(
+    paper: str,
+    figures: Iterable[str] = (),
+    *,
+    claims: Iterable[str] = (),
+    choices: Iterable[str] = (),
+    scale: Scale = "quick",
+    seeds: int | None = None,
+    folder: str | os.PathLike[str] = DATA,
+) -> Question:
+    """Find what is asked; `SpecError` names the nearest paper, figure, claim or choice."""
+    if scale not in SCALES:
+        raise nearest("scale", scale, SCALES)
+    if seeds is not None and seeds < 1:
+        raise SpecError(f"seeds: at least one is needed, not {seeds}")
+    declared = load_paper(paper, Path(folder))
+    declared = declared if seeds is None else declared.with_at_most(seeds)
+    names = {figure.name for figure in map(declared.figure, figures)}
+    known = {claim.id: claim for claim in load_claims(declared)}
+    wanted = list(dict.fromkeys(claims))
+    for name in wanted:
+        if name not in known:
+            raise nearest(f"claim of {paper}", name, known)
+    chosen = [
+        claim for claim in known.values() if (not wanted or claim.id in wanted) and (not names or claim.figure in names)
+    ]
+    left_out = {claim.id: why for claim in chosen if (why := _why_not(claim, declared)) is not None}
+    testable = [claim for claim in chosen if claim.id not in left_out]
+    if not testable:
+        where = f"figure {', '.join(sorted(names))} of {paper}" if names else paper
+        raise SpecError(
+            f"{where}: has no claim that a figure of runs tests" + "".join(f"; {one}" for one in left_out.values())
+        )
+    shown = [one for name, one in declared.figures.items() if any(claim.figure == name for claim in testable)]
+    found = choices_of_figures(shown, declared, scale)
+    kept = list(dict.fromkeys(choices))
+    for name in kept:
+        if name not in found:
+            raise nearest(f"open choice of {paper}", name, found)
+    if not found:
+        raise SpecError(f"{paper}: nothing is declared to be open there")
+    own = {name: choice for name, choice in found.items() if not kept or name in kept}
+    return Question(declared, scale, shown, testable, own, left_out)
+
+
+def check_budget(cpu_min: float) -> None:
+    """Raise `SpecError` for a budget that is none."""
+    if not cpu_min > 0.0:
+        raise SpecError(f"budget: expected more than 0 CPU-minutes, not {cpu_min:g}")
+
+
+def _why_not(claim: Claim, paper: Paper) -> str | None:
+    if claim.rule is None or claim.figure is None:
+        return f"claim {claim.id} is not testable here"
+    if paper.figures[claim.figure].special is not None:
+        return f"claim {claim.id} is tested by figure {claim.figure}, which is no figure of runs alone"
+    return None
+
+
+def explore(
+    question: Question,
+    *,
+    budget_cpu_min: float = BUDGET_CPU_MIN,
+    out: str | os.PathLike[str],
+    jobs: int | None = None,
+    cluster: Cluster | None = None,
+    store: str | os.PathLike[str] | None = None,
+    told: Told | None = None,
+) -> Multiverse:
+    """Judge claims in the worlds that a budget allows: the default, those with one change, and those of a design.
+
+    Only runs that were not done before count for the budget, so the same command again goes further.
+    """
+    check_budget(budget_cpu_min)
+    told = told or Told()
+    told.begins(question)
+    with Executor(place_of_store(out, store), jobs=jobs, cluster=cluster) as executor:
+        explorer = Explorer(
+            question.paper, question.figures, question.scale, question.claims, question.choices, executor, told.run
+        )
+        return _Search(question, explorer, 60.0 * budget_cpu_min, told).done()
+
+
+@dataclass
+class _Search:
+    """A search, step by step."""
+
+    question: Question
+    explorer: Explorer
+    budget_cpu_s: float
+    told: Told
+    impossible: dict[World, str] = field(default_factory=dict)
+
+    def done(self) -> Multiverse:
+        """Take all steps."""
+        self.told.says("the default world")
+        self.explorer.do([DEFAULT])
+        default = Seen(DEFAULT, self.explorer.judge(DEFAULT))
+        single, untried = self._one_at_a_time()
+        design = self._design(default, single)
+        crossed: list[Seen] = []
+        if design is not None:
+            self.told.says(f"a design: {design.words}")
+            worlds = design.worlds()
+            self.explorer.do(worlds)
+            able = [world for world in worlds if self._why_not(world) is None]
+            crossed = [Seen(world, self.explorer.judge(world)) for world in able]
+        return Multiverse(
+            claims=summed(self.question.claims, default, single, design, crossed),
+            choices=self.question.choices,
+            untried=untried,
+            design=design,
+            default=default,
+            single=single,
+            crossed=crossed,
+            runs=len(self.explorer.runs),
+            kept=len(self.explorer.kept),
+            cpu_s=self.explorer.cpu_s,
+            failed=self.explorer.failed,
+            impossible=self.impossible,
+        )
+
+    def _seen(self, world: World) -> Seen | None:
+        """Judge a world; None if there is no such world."""
+        self.explorer.do([world])
+        return None if self._why_not(world) is not None else Seen(world, self.explorer.judge(world))
+
+    def _why_not(self, world: World) -> str | None:
+        reason = self.explorer.why_not(world)
+        if reason is not None:
+            self.impossible[world] = reason
+        return reason
+
+    def _one_at_a_time(self) -> tuple[list[Seen], list[World]]:
+        seen: list[Seen] = []
+        worlds = list(single_changes(self.question.choices))
+        for place, world in enumerate(worlds):
+            if self.explorer.cpu_s >= self.budget_cpu_s:
+                return seen, worlds[place:]
+            self.told.says(f"one choice at a time, {place + 1} of {len(worlds)}: {world}")
+            if (one := self._seen(world)) is not None:
+                seen.append(one)
+        return seen, []
+
+    def _design(self, default: Seen, single: Sequence[Seen]) -> Design | None:
+        """Choose what the rest of the budget pays for: the choices that matter most, together."""
+        tried = {one.world.changed[0][0] for one in single}
+        choices = [choice for name, choice in self.question.choices.items() if name in tried]
+        ranked = sorted(choices, key=lambda choice: influence(choice, default, single), reverse=True)
+        factors = [self._factor(choice, default, single) for choice in ranked]
+        if not factors:
+            return None
+        left = self.budget_cpu_s - self.explorer.cpu_s
+        return chosen_design(factors, lambda design: self._cost(design) <= left)
+
+    def _factor(self, choice: Choice, default: Seen, single: Sequence[Seen]) -> Factor:
+        """Vary all alternatives of what concerns one contender; of what several share, that which matters most."""
+        shared = sum(choice.name in concern for concern in self.explorer.concern.values()) > 1
+        tried = [one for one in single if one.world.changed[0][0] == choice.name]
+        if shared:
+            tried = [max(tried, key=lambda one: influence(choice, default, [one]))]
+        alternatives = (choice.default, *(one.world.changed[0][1] for one in tried))
+        return Factor(choice, alternatives, shared, list(self.question.choices).index(choice.name))
+
+    def _cost(self, design: Design) -> float:
+        """Estimate the CPU time of the runs of a design that are not done: as long as those of the default world."""
+        needed = 0.0
+        for (figure, contender), concern in self.explorer.concern.items():
+            done = 1 + sum(len(factor.alternatives) - 1 for factor in design.factors if factor.choice.name in concern)
+            parts = design.parts(concern)
+            needed += max(parts - done, 0) * self.explorer.cpu_of(figure, contender)
+        return needed

@@ -1,0 +1,238 @@
+"""What worlds say of claims: in how many each holds, which choices decide it, and which hold nowhere together."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from weft.multiverse.design import Design
+from weft.papers.claims import Claim
+from weft.papers.open import Choice
+from weft.papers.verdicts import Judgement, Verdict
+from weft.papers.worlds import World
+
+__all__ = [
+    "ClaimWorlds",
+    "Decider",
+    "Multiverse",
+    "Seen",
+    "Share",
+    "holds",
+    "influence",
+    "summed",
+    "together",
+    "wilson",
+]
+
+Z95 = 1.959963984540054
+"""The quantile of the normal distribution of a 95 % interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A world that was judged."""
+
+    world: World
+    judgements: Mapping[str, Judgement]
+
+    def holds(self, claim: str) -> bool:
+        """Whether a claim is reproduced here."""
+        return holds(self.judgements[claim])
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """In how many worlds a claim holds."""
+
+    holds: int
+    """It is reproduced."""
+    open: int
+    """The interval over seeds is too wide to tell."""
+    worlds: int
+    low: float
+    high: float
+    """The interval: Wilson's, of 95 %, where not all combinations were judged; worlds that are open may be either."""
+
+    @property
+    def share(self) -> float:
+        """The share of worlds in which it holds, 0 to 1."""
+        return self.holds / self.worlds
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """What an alternative does to a claim."""
+
+    choice: str
+    alternative: str
+    effect: float
+    """By how much the share of worlds in which the claim holds differs from that with the default, -1 to 1."""
+    alone: bool
+    """Whether it turns the verdict by itself, all else being the default."""
+
+
+@dataclass(frozen=True)
+class ClaimWorlds:
+    """A claim over all worlds."""
+
+    claim: Claim
+    default: Judgement
+    share: Share
+    deciders: Sequence[Decider]
+    """Those with any effect, the strongest first."""
+    nearest: World | None
+    """The world with the fewest changes in which it holds, the default if that is one; None: it holds in none."""
+
+
+def holds(judgement: Judgement) -> bool:
+    """Whether a claim is reproduced: direction and size."""
+    return judgement.verdict is Verdict.REPRODUCED
+
+
+def summed(
+    claims: Sequence[Claim], default: Seen, single: Sequence[Seen], design: Design | None, crossed: Sequence[Seen]
+) -> list[ClaimWorlds]:
+    """Sum up what worlds say of each claim: the default, those with one change, and those of a design.
+
+    Shares are those of the design, if there is one: in it, every alternative of a choice has the same weight.
+    """
+    weighed = list(crossed) or [default, *single]
+    every = _once([default, *single, *crossed])
+    return [
+        ClaimWorlds(
+            claim,
+            default.judgements[claim.id],
+            _share(claim.id, weighed, design),
+            _deciders(claim.id, default, single, design, crossed),
+            _nearest(claim.id, every),
+        )
+        for claim in claims
+    ]
+
+
+def together(claims: Sequence[Claim], seen: Sequence[Seen]) -> list[tuple[str, str]]:
+    """List the pairs of claims of which each holds in some world, and both in none."""
+    where = {claim.id: {one.world for one in seen if one.holds(claim.id)} for claim in claims}
+    able = [claim.id for claim in claims if where[claim.id]]
+    return [(one, other) for one, other in itertools.combinations(able, 2) if not where[one] & where[other]]
+
+
+def influence(choice: Choice, default: Seen, single: Sequence[Seen]) -> tuple[bool, float]:
+    """Tell how much a choice matters by itself: whether it turns a verdict, and the largest shift of what was measured.
+
+    The shift is in half-widths of the wider interval, so that what seeds do by themselves is about 1.
+    """
+    turns, shift = False, 0.0
+    for one in single:
+        if one.world.changed[0][0] != choice.name:
+            continue
+        for claim, judgement in one.judgements.items():
+            before = default.judgements[claim]
+            turns |= judgement.verdict is not before.verdict
+            shift = max(shift, _shift(before, judgement))
+    return turns, shift
+
+
+def _shift(before: Judgement, after: Judgement) -> float:
+    if before.measured is None or after.measured is None:
+        return 0.0
+    width = max(before.measured.half_width or 0.0, after.measured.half_width or 0.0)
+    difference = abs(after.measured.mean - before.measured.mean)
+    return difference / width if width > 0.0 else math.inf if difference > 0.0 else 0.0
+
+
+def _once(seen: Sequence[Seen]) -> list[Seen]:
+    return list({one.world: one for one in seen}.values())
+
+
+def _share(claim: str, seen: Sequence[Seen], design: Design | None) -> Share:
+    held = sum(one.holds(claim) for one in seen)
+    unsure = sum(one.judgements[claim].undecided for one in seen)
+    if design is not None and design.whole:
+        return Share(held, unsure, len(seen), held / len(seen), (held + unsure) / len(seen))
+    # Worlds that share their runs are not independent: there are no more of those than combinations of what is shared.
+    count = len(seen) if design is None else len(design.rows)
+    low, _ = wilson(held / len(seen), count)
+    _, high = wilson((held + unsure) / len(seen), count)
+    return Share(held, unsure, len(seen), low, high)
+
+
+def wilson(share: float, count: int) -> tuple[float, float]:
+    """Interval of 95 % for a share that was found in so many trials (Wilson, JASA 1927)."""
+    square = Z95 * Z95
+    middle = (share + square / (2 * count)) / (1 + square / count)
+    half = Z95 / (1 + square / count) * math.sqrt(share * (1 - share) / count + square / (4 * count * count))
+    return max(middle - half, 0.0), min(middle + half, 1.0)
+
+
+def _deciders(
+    claim: str, default: Seen, single: Sequence[Seen], design: Design | None, crossed: Sequence[Seen]
+) -> list[Decider]:
+    alone = {one.world.changed[0]: one.holds(claim) != default.holds(claim) for one in single}
+    effects = dict.fromkeys(alone, 0.0)
+    varied: set[str] = set()
+    for factor in design.factors if design is not None and crossed else ():
+        varied.add(factor.choice.name)
+        shares = {
+            name: _mean([one.holds(claim) for one in crossed if one.world.alternative(factor.choice) == name])
+            for name in factor.alternatives
+        }
+        for name in factor.alternatives[1:]:
+            effects[factor.choice.name, name] = shares[name] - shares[factor.choice.default]
+    for pair, turned in alone.items():
+        if turned and pair[0] not in varied:
+            effects[pair] = -1.0 if default.holds(claim) else 1.0
+    found = [Decider(*pair, effect, alone.get(pair, False)) for pair, effect in effects.items()]
+    kept = [one for one in found if one.effect != 0.0 or one.alone]
+    return sorted(kept, key=lambda one: (-abs(one.effect), not one.alone))
+
+
+def _mean(values: Sequence[bool]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _nearest(claim: str, seen: Sequence[Seen]) -> World | None:
+    able = [one.world for one in seen if one.holds(claim)]
+    return min(able, key=lambda world: len(world.changed)) if able else None
+
+
+@dataclass(frozen=True)
+class Multiverse:
+    """What was looked at, and what it says."""
+
+    claims: Sequence[ClaimWorlds]
+    choices: Mapping[str, Choice]
+    untried: Sequence[World]
+    """Worlds with one change that the budget left no time for."""
+    design: Design | None
+    """None: there was no time for one."""
+    default: Seen
+    single: Sequence[Seen]
+    crossed: Sequence[Seen]
+    runs: int
+    kept: int
+    """How many of the runs had been done before."""
+    cpu_s: float
+    """What the others took."""
+    failed: Mapping[str, str]
+    impossible: Mapping[World, str]
+    """Worlds that there are not, and why: as where links cannot carry the load."""
+
+    @cached_property
+    def seen(self) -> Sequence[Seen]:
+        """All worlds that were judged, each once, the default first."""
+        return _once([self.default, *self.single, *self.crossed])
+
+    @cached_property
+    def apart(self) -> Sequence[tuple[str, str]]:
+        """Pairs of claims of which each holds in some world that was judged, and both in none."""
+        return together([one.claim for one in self.claims], self.seen)
+
+    @property
+    def best(self) -> Seen:
+        """The world in which most claims hold; of several, the one with the fewest changes."""
+        return max(
+            self.seen,
+            key=lambda one: (sum(map(holds, one.judgements.values())), -len(one.world.changed)),
+        )

@@ -1,0 +1,45 @@
+"""What a multiverse says, in words."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from weft.multiverse.result import ClaimWorlds, Decider, Multiverse, Share
+from weft.quantity import plain
+
+if TYPE_CHECKING:
+    from weft.multiverse.exploring import Question
+
+__all__ = ["commands", "decided_by", "decider_words", "share_words"]
+
+_DECIDERS = 4
+
+
+def share_words(share: Share) -> str:
+    """`41 % (33 to 52) of 64 worlds`."""
+    low, high = (plain(round(100.0 * end, 1)) for end in (share.low, share.high))
+    between = "" if low == high else f" ({low} to {high})"
+    return f"{plain(round(100.0 * share.share, 1))} %{between} of {share.worlds:,} worlds"
+
+
+def decider_words(one: Decider) -> str:
+    """`lbt.long=packet +45 %, alone`."""
+    effect = f"{100.0 * one.effect:+.0f} %"
+    return f"{one.choice}={one.alternative} {effect}{', by itself' if one.alone else ''}"
+
+
+def decided_by(claim: ClaimWorlds, most: int = _DECIDERS) -> list[str]:
+    """Say what decides a claim, the strongest first."""
+    found = [decider_words(one) for one in claim.deciders[:most]]
+    more = len(claim.deciders) - most
+    return [*found, f"and {more} more"] if more > 0 else found
+
+
+def commands(question: "Question", result: Multiverse) -> Sequence[str]:
+    """Return the commands that make figures in the nearest worlds, for claims that do not hold by default."""
+    found: dict[str, list[str]] = {}
+    for one in result.claims:
+        if one.nearest is not None and one.nearest.changed:
+            scale = "" if question.scale == "quick" else f" --scale {question.scale}"
+            command = f"weft reproduce {question.paper.name} {one.claim.figure} --world {one.nearest}{scale}"
+            found.setdefault(command, []).append(one.claim.id)
+    return [f"{command}  # {', '.join(claims)}" for command, claims in found.items()]

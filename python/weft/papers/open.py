@@ -1,0 +1,123 @@
+"""What papers leave open, as data: choices with their alternatives, each with a source.
+
+A choice stands in the `[open]` table of a preset or of a paper's file, where an alternative sets keys of the spec, or
+in `data/open.toml`, in the table of a load balancer or transport, where an alternative sets that one's parameters. One
+alternative sets nothing: it is what Weft does unless told otherwise.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from weft.catalog import entry, schemes, transports
+from weft.errors import SpecError
+from weft.papers.reading import Section, nearest, read_toml
+
+__all__ = ["OPEN", "Alternative", "Choice", "Place", "open_of_preset", "open_of_schemes", "read_choices"]
+
+Place: TypeAlias = Literal["paper", "preset", "balancer", "transport"]
+
+OPEN = Path(__file__).with_name("data") / "open.toml"
+"""The choices that the papers of load balancers and transports leave open, whatever paper compares them."""
+
+_RESERVED = frozenset(" ,=")
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One way to read what is open."""
+
+    name: str
+    source: str
+    settings: Mapping[str, Any]
+    """Keys of the spec, or parameters of a scheme, and their values; none for the default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A choice that a paper leaves open, or makes in two ways."""
+
+    name: str
+    """As in `window`, or `drill.memory` where it is a scheme's."""
+    question: str
+    alternatives: Mapping[str, Alternative]
+    """By name, the default first."""
+    place: Place
+    """Where it is open: in all of a paper, in what has a preset, in what runs with a balancer or a transport."""
+    scheme: str = ""
+    """The name of that load balancer or transport, whose parameters it sets; empty: it sets keys of the spec."""
+
+    @property
+    def default(self) -> str:
+        """The alternative that holds unless another is asked for."""
+        return next(iter(self.alternatives))
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """All but the default."""
+        return tuple(self.alternatives)[1:]
+
+    def alternative(self, name: str) -> Alternative:
+        """Find an alternative; `SpecError` names the nearest one if there is none."""
+        if name not in self.alternatives:
+            raise nearest(f"alternative of {self.name}", name, self.alternatives)
+        return self.alternatives[name]
+
+
+@cache
+def open_of_schemes() -> Mapping[str, Choice]:
+    """Read what the papers of load balancers and transports leave open, by name."""
+    top = read_toml(OPEN)
+    found: dict[str, Choice] = {}
+    for scheme in top.values:
+        for choice in read_choices(top, scheme, _table_of(scheme), scheme):
+            found[choice.name] = choice
+    top.end()
+    return found
+
+
+@cache
+def open_of_preset(name: str) -> Mapping[str, Choice]:
+    """Read what a preset's paper leaves open about its set-up, by name."""
+    top = Section(entry("presets", name).raw, f"preset {name}")
+    return {choice.name: choice for choice in read_choices(top, "open", "preset")}
+
+
+def read_choices(top: Section, table: str, place: Place, scheme: str = "") -> Iterator[Choice]:
+    """Read a table of choices, with the keys `question` and `alternatives`."""
+    for name, section in top.sections(table).items():
+        own = f"{scheme}.{name}" if scheme else name
+        question = section.need("question", str)
+        alternatives = [_alternative(key, one, scheme) for key, one in section.sections("alternatives").items()]
+        section.end()
+        _check_names([own, *(one.name for one in alternatives)], section)
+        defaults = [one for one in alternatives if not one.settings]
+        if len(defaults) != 1 or len(alternatives) < 2:
+            raise section.error("needs two alternatives or more, of which one, the default, sets nothing")
+        ordered = sorted(alternatives, key=lambda one: bool(one.settings))
+        yield Choice(own, question, {one.name: one for one in ordered}, place, scheme)
+
+
+def _alternative(name: str, section: Section, scheme: str) -> Alternative:
+    source = section.need("source", str)
+    settings = section.take("parameters" if scheme else "set", dict, {})
+    section.end()
+    return Alternative(name, source, settings)
+
+
+def _check_names(names: Iterable[str], section: Section) -> None:
+    for name in names:
+        if _RESERVED & set(name):
+            raise section.error(f"{name!r}: a name has no space, comma or equals sign")
+
+
+def _table_of(scheme: str) -> Place:
+    """Return the table of a spec that a scheme stands in."""
+    balancers, carriers = ([one.name for one in every] for every in (schemes(), transports()))
+    if scheme in balancers:
+        return "balancer"
+    if scheme in carriers:
+        return "transport"
+    raise SpecError(f"{OPEN.name}: {nearest('load balancer or transport', scheme, [*balancers, *carriers])}")

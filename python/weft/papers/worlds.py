@@ -1,0 +1,194 @@
+"""Worlds: a paper with one alternative of each of its open choices.
+
+A world is put into the declarations of a paper: experiments and contenders then say what it changes, and all that
+makes figures works as ever. A choice is open only where the paper's own experiment does not decide it: what an
+experiment or a contender sets, or varies, stays.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from weft.catalog import preset
+from weft.errors import SpecError
+from weft.papers.declared import Experiment, FigureSpec, Paper, Scale
+from weft.papers.open import Choice, open_of_preset, open_of_schemes
+from weft.papers.reading import nearest
+
+__all__ = ["DEFAULT", "World", "choices_of", "choices_of_figures", "in_world", "parse_world", "relevant"]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What differs from the default, by the name of the choice, in the order of the choices."""
+
+    changed: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return ",".join(f"{choice}={alternative}" for choice, alternative in self.changed) or "default"
+
+    def alternative(self, choice: Choice) -> str:
+        """Return the name of the alternative of a choice that holds here."""
+        return dict(self.changed).get(choice.name, choice.default)
+
+    def only(self, choices: Iterable[str]) -> "World":
+        """Return the world that agrees with this one in some choices, and is the default in all others."""
+        kept = frozenset(choices)
+        return World(tuple(pair for pair in self.changed if pair[0] in kept))
+
+    @staticmethod
+    def of(choices: Iterable[Choice], alternatives: Iterable[str]) -> "World":
+        """Make a world of an alternative for each of some choices."""
+        pairs = zip(choices, alternatives, strict=True)
+        return World(tuple((choice.name, name) for choice, name in pairs if name != choice.default))
+
+
+DEFAULT = World()
+
+
+def parse_world(text: str, choices: Mapping[str, Choice]) -> World:
+    """Read `window=64KB,drill.memory=rack`; `SpecError` names the nearest choice or alternative."""
+    wanted: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, sign, value = (piece.strip() for piece in part.partition("="))
+        if not sign:
+            raise SpecError(f"world: {part!r}: expected CHOICE=ALTERNATIVE")
+        if name not in choices:
+            raise nearest("open choice", name, choices)
+        if name in wanted:
+            raise SpecError(f"world: {name} is there twice")
+        wanted[name] = choices[name].alternative(value).name
+    return World.of(choices.values(), [wanted.get(name, choice.default) for name, choice in choices.items()])
+
+
+def choices_of_figures(figures: Sequence[FigureSpec], paper: Paper, scale: Scale) -> dict[str, Choice]:
+    """List what is open in some figures, by name: of their set-ups first, then of their schemes."""
+    names = dict.fromkeys(name for figure in figures for name in _experiments(figure))
+    experiments = [paper.experiments[name] for name in names]
+    return {
+        name: choice
+        for name, choice in choices_of(paper).items()
+        if any(
+            _settings(choice, other, experiment.at(scale), experiment, contender)
+            for experiment in experiments
+            for contender in experiment.at(scale).contenders
+            for other in choice.others
+        )
+    }
+
+
+def choices_of(paper: Paper) -> dict[str, Choice]:
+    """List all choices that may be open in some figure of a paper, by name."""
+    found: dict[str, Choice] = dict(paper.open)
+    for experiment in paper.experiments.values():
+        if experiment.preset is not None:
+            found |= {name: one for name, one in open_of_preset(experiment.preset).items() if name not in found}
+    return {**found, **open_of_schemes()}
+
+
+def relevant(
+    contender: str, figure: FigureSpec, paper: Paper, scale: Scale, choices: Iterable[Choice]
+) -> frozenset[str]:
+    """Name the choices that change a contender's runs in a figure."""
+    experiments = [paper.experiments[name] for name in _experiments(figure)]
+    return frozenset(
+        choice.name
+        for choice in choices
+        if any(
+            contender in experiment.at(scale).contenders
+            and _settings(choice, other, experiment.at(scale), experiment, contender)
+            for experiment in experiments
+            for other in choice.others
+        )
+    )
+
+
+def in_world(paper: Paper, world: World, choices: Mapping[str, Choice]) -> Paper:
+    """Put a world into a paper's declarations."""
+    if world == DEFAULT:
+        return paper
+    changed = [(choices[name], alternative) for name, alternative in world.changed]
+    experiments = {name: _experiment(one, one, changed) for name, one in paper.experiments.items()}
+    return replace(paper, experiments=experiments, world=str(world))
+
+
+def _experiment(grid: Experiment, whole: Experiment, changed: Sequence[tuple[Choice, str]]) -> Experiment:
+    """Put what a world changes into the contenders of a grid; `whole` is the experiment at its paper's scale."""
+    contenders = {
+        contender: {**own, **_changes(changed, grid, whole, contender)} for contender, own in grid.contenders.items()
+    }
+    quick = None if grid.quick is None else _experiment(grid.quick, whole, changed)
+    return replace(grid, contenders=contenders, quick=quick)
+
+
+def _changes(
+    changed: Sequence[tuple[Choice, str]], grid: Experiment, whole: Experiment, contender: str
+) -> dict[str, Any]:
+    """Return what a world sets for a contender of an experiment."""
+    found: dict[str, Any] = {}
+    for choice, alternative in changed:
+        found |= _settings(choice, alternative, grid, whole, contender, found)
+    return found
+
+
+def _settings(
+    choice: Choice,
+    alternative: str,
+    grid: Experiment,
+    whole: Experiment,
+    contender: str,
+    before: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return what an alternative sets for a contender of an experiment; nothing where it does not apply.
+
+    `before` is what choices before it set: one of them may choose another transport, to which others do not apply.
+    """
+    settings = choice.alternatives[alternative].settings
+    match choice.place:
+        case "balancer" | "transport" as table:
+            if _named(table, before or {}, grid, whole, contender) != choice.scheme:
+                return {}
+            settings = {f"{table}.{key}": value for key, value in settings.items()}
+        case "preset":
+            own = open_of_preset(whole.preset) if whole.preset is not None else {}
+            if choice.name not in own:
+                return {}
+            settings = own[choice.name].alternative(alternative).settings
+    decided = frozenset(_decided(grid, contender))
+    return {key: value for key, value in settings.items() if key not in decided}
+
+
+def _decided(grid: Experiment, contender: str) -> Iterator[str]:
+    """Yield the keys that an experiment and its contender set or vary themselves."""
+    yield from grid.set
+    yield from (key for values in grid.vary.values() for value in values for key in value.settings)
+    for key, value in grid.contenders[contender].items():
+        yield key
+        if isinstance(value, str) and key in ("balancer", "transport"):
+            yield from (f"{key}.{part.partition('=')[0].strip()}" for part in value.split(":")[1:])
+
+
+def _named(table: str, before: Mapping[str, Any], grid: Experiment, whole: Experiment, contender: str) -> str:
+    """Return the load balancer or transport that a contender runs with."""
+    for settings in (before, grid.contenders[contender], grid.set):
+        value = settings.get(table, settings.get(f"{table}.name"))
+        if isinstance(value, str):
+            return value.split(":")[0].strip()
+    own = whole.spec.get(table)
+    return str(own.get("name", "")) if isinstance(own, Mapping) else _of_preset(table, whole.preset)
+
+
+@cache
+def _of_preset(table: str, name: str | None) -> str:
+    import tomllib
+
+    if name is None:
+        return ""
+    own = tomllib.loads(preset(name).spec.text).get(table, {})
+    return str(own.get("name", "")) if isinstance(own, Mapping) else str(own).split(":")[0]
+
+
+def _experiments(figure: FigureSpec) -> list[str]:
+    """Name the experiments that a figure reads, each once."""
+    return list(dict.fromkeys([*(panel.experiment for panel in figure.panels), *figure.experiments]))

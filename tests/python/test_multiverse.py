@@ -1,0 +1,296 @@
+"""In which worlds claims hold: on a made-up paper whose answer is known, and on the designs by themselves."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from conftest import Weft
+from weft.errors import SpecError
+from weft.multiverse.design import Design, Factor, chosen_design, single_changes
+from weft.multiverse.exploring import asked, explore
+from weft.multiverse.result import Multiverse, wilson
+from weft.papers.declared import paper_names
+from weft.papers.open import Alternative, Choice, open_of_schemes
+from weft.papers.runs import Plan, cases_of_figure
+from weft.papers.worlds import DEFAULT, World, choices_of_figures, in_world, parse_world
+
+PAPER = """
+[paper]
+name = "made"
+title = "MADE: a paper of which all is known"
+
+[experiment.e]
+schemes = ["ecmp", "drill"]
+seeds = 2
+set = { "fabric.overhead" = "0B" }
+[experiment.e.spec]
+fabric = { kind = "leaf-spine", leaves = 2, spines = 2, hosts_per_leaf = 2 }
+traffic = { size = "1KB", load = 0.001, flows = 20 }
+transport = { name = "tcp" }
+
+[figure.1]
+title = "Completion times"
+[[figure.1.panel]]
+experiment = "e"
+plot = "bars"
+measure = { metric = "mean_fct_us" }
+
+[open.host-delay]
+question = "How long are the cables of hosts?"
+[open.host-delay.alternatives]
+short = { source = "made up" }
+long = { source = "made up: 10 us more, one way", set = { "fabric.host_delay" = "6us" } }
+
+[open.fabric-delay]
+question = "How long are the other cables?"
+[open.fabric-delay.alternatives]
+short = { source = "made up" }
+long = { source = "made up: 20 us more, one way", set = { "fabric.fabric_delay" = "11us" } }
+
+[open.stack]
+question = "How long does a packet take in a host?"
+[open.stack.alternatives]
+nothing = { source = "made up" }
+long = { source = "made up: 30 us more, one way", set = { "fabric.stack_delay" = "15us" } }
+
+[open.overhead]
+question = "What the experiment decides is not open."
+[open.overhead.alternatives]
+none = { source = "made up" }
+much = { source = "made up", set = { "fabric.overhead" = "64B" } }
+"""
+CLAIMS = """
+[[claim]]
+id = "slow"
+text = "flows take 44 us or more"
+place = "everywhere"
+figure = "1"
+rule = { kind = "at-least", bound = 44.0 }
+
+[[claim]]
+id = "fast"
+text = "flows take 24 us at most"
+place = "everywhere"
+figure = "1"
+rule = { kind = "at-most", bound = 24.0 }
+
+[[claim]]
+id = "never"
+text = "flows take no time"
+place = "everywhere"
+figure = "1"
+rule = { kind = "at-most", bound = 1.0 }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a made-up paper: 9 us, and 10, 20 and 30 more by three choices."""
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "made.toml").write_text(PAPER)
+    (folder / "made-claims.toml").write_text(CLAIMS)
+    return folder
+
+
+CHOICES = ("host-delay", "fabric-delay", "stack")
+
+
+def explored(folder: Path, out: Path, budget_cpu_min: float = 10.0, choices: tuple[str, ...] = CHOICES) -> Multiverse:
+    """The multiverse of the made-up paper."""
+    question = asked("made", choices=choices, folder=folder)
+    return explore(question, budget_cpu_min=budget_cpu_min, out=out)
+
+
+def test_a_claim_that_holds_in_three_of_eight_worlds_gives_that_answer(folder: Path, tmp_path: Path) -> None:
+    """It needs two choices together, of which one is always the same: no single change shows that."""
+    found = explored(folder, tmp_path / "out")
+    slow, fast, never = found.claims
+    assert (slow.share.holds, slow.share.worlds, slow.share.open) == (3, 8, 0)
+    assert (slow.share.low, slow.share.high) == (3 / 8, 3 / 8), (
+        "all combinations were judged: nothing is left to chance"
+    )
+    assert [(one.choice, one.alternative, one.effect, one.alone) for one in slow.deciders] == [
+        ("stack", "long", 0.75, False),
+        ("host-delay", "long", 0.25, False),
+        ("fabric-delay", "long", 0.25, False),
+    ]
+    assert slow.nearest == World((("host-delay", "long"), ("stack", "long")))
+    assert (fast.share.holds, fast.nearest) == (2, DEFAULT)
+    assert (never.share.holds, never.nearest) == (0, None)
+    assert found.apart == [("slow", "fast")]
+    assert len(found.seen) == 8
+
+
+def test_runs_that_are_there_are_not_done_again_and_a_small_budget_says_what_it_left_out(
+    folder: Path, tmp_path: Path
+) -> None:
+    """The same command goes on."""
+    first = explored(folder, tmp_path / "out", budget_cpu_min=1e-9)
+    assert [str(world) for world in first.untried] == ["host-delay=long", "fabric-delay=long", "stack=long"]
+    assert first.design is None
+    assert {one.share.worlds for one in first.claims} == {1}
+    second = explored(folder, tmp_path / "out")
+    assert (second.untried, second.kept, second.runs) == ([], 4, 32)
+    third = explored(folder, tmp_path / "out", budget_cpu_min=1e-9)
+    assert third.cpu_s == 0.0
+    assert not third.untried, "what is there costs nothing"
+
+
+def test_what_an_experiment_decides_is_not_open(folder: Path) -> None:
+    """Nor is what a contender or an axis sets."""
+    question = asked("made", folder=folder)
+    assert "overhead" not in question.choices
+    assert set(CHOICES) | {"drill.memory"} <= set(question.choices)
+
+
+def test_a_choice_of_one_scheme_changes_its_runs_alone(folder: Path, tmp_path: Path) -> None:
+    """DRILL's memory concerns DRILL: ECMP's runs are those of the default world."""
+    found = explored(folder, tmp_path / "out", choices=("drill.memory",))
+    assert (len(found.seen), found.runs) == (2, 6)
+    question = asked("made", folder=folder)
+    changed = in_world(question.paper, World((("drill.memory", "rack"),)), question.choices)
+    plans = [Plan(paper, "quick") for paper in (question.paper, changed)]
+    for case in cases_of_figure(question.figures[0], question.paper, "quick"):
+        runs = [plan.run(case) for plan in plans]
+        assert (runs[0].id == runs[1].id) == (case.contender == "ecmp")
+
+
+def test_a_world_of_which_no_run_can_be_made_is_left_out_with_the_reason(folder: Path, tmp_path: Path) -> None:
+    """As where links cannot carry the load."""
+    text = PAPER.replace('"fabric.stack_delay" = "15us"', '"traffic.load" = 3.0').replace("load = 0.001", "load = 0.5")
+    (folder / "made.toml").write_text(text)
+    found = explored(folder, tmp_path / "out")
+    assert [str(world) for world in found.impossible] == ["stack=long"]
+    assert all("traffic.load" in why for why in found.impossible.values())
+    assert {one.share.worlds for one in found.claims} == {4}
+
+
+def test_a_world_is_written_as_it_is_read(folder: Path) -> None:
+    """Its order is that of the choices; what is not there is told with the nearest name."""
+    choices = asked("made", folder=folder).choices
+    world = parse_world("stack=long, host-delay=long", choices)
+    assert str(world) == "host-delay=long,stack=long"
+    assert parse_world("stack=nothing", choices) == DEFAULT
+    for text, message in [
+        ("stac=long", "did you mean 'stack'"),
+        ("stack=lang", "did you mean 'long'"),
+        ("stack", "expected CHOICE=ALTERNATIVE"),
+        ("stack=long,stack=long", "twice"),
+    ]:
+        with pytest.raises(SpecError, match=message):
+            parse_world(text, choices)
+
+
+def test_a_choice_needs_a_default_and_an_alternative_with_sources(folder: Path) -> None:
+    """What is declared wrongly is told with its place."""
+    for old, new, message in [
+        (
+            'stack.alternatives]\nnothing = { source = "made up" }\n',
+            "stack.alternatives]\n",
+            "two alternatives or more",
+        ),
+        ('nothing = { source = "made up" }', "nothing = { }", "source is missing"),
+        ('nothing = { source = "made up" }', '"a b" = { source = "made up" }', "no space"),
+    ]:
+        (folder / "made.toml").write_text(PAPER.replace(old, new))
+        with pytest.raises(SpecError, match=message):
+            asked("made", folder=folder)
+
+
+@pytest.mark.parametrize("paper", paper_names())
+def test_every_alternative_of_every_paper_makes_runs_and_changes_some(paper: str) -> None:
+    """Or none of the figures that it is open in can be made in it, for want of capacity alone."""
+    question = asked(paper)
+    assert question.choices
+    base = Plan(question.paper, "quick")
+    for world in single_changes(question.choices):
+        plan = Plan(in_world(question.paper, world, question.choices), "quick")
+        changed = 0
+        for figure in question.figures:
+            firsts = {case.contender: case for case in reversed(cases_of_figure(figure, question.paper, "quick"))}
+            for case in firsts.values():
+                try:
+                    changed += plan.run(case).id != base.run(case).id
+                except SpecError as error:
+                    assert "largest load" in str(error)
+        assert changed, f"{world} changes nothing"
+
+
+def test_choices_of_schemes_are_parameters_that_there_are() -> None:
+    """Each has a question that ends as one, and sources."""
+    for choice in open_of_schemes().values():
+        assert choice.question.endswith("?")
+        assert all(one.source for one in choice.alternatives.values())
+
+
+def factors(count: int) -> list[Factor]:
+    """So many choices of two alternatives that several contenders share."""
+    made = []
+    for number in range(count):
+        pair = {name: Alternative(name, "made up", {}) for name in ("no", "yes")}
+        made.append(Factor(Choice(f"c{number}", "?", pair, "paper"), ("no", "yes"), shared=True, place=number))
+    return made
+
+
+@pytest.mark.parametrize(("count", "rows", "resolution"), [(5, 16, 4), (6, 16, 4), (7, 16, 4), (8, 16, 4), (5, 8, 3)])
+def test_a_fraction_keeps_effects_apart_as_its_resolution_says(count: int, rows: int, resolution: int) -> None:
+    """Columns are balanced; III: none is another one; IV: none is the product of two others."""
+
+    def affordable(design: Design) -> bool:
+        return len(design.factors) == count and design.resolution == resolution
+
+    design = chosen_design(factors(count), affordable)
+    assert design is not None
+    assert len(design.rows) == rows
+    columns = [[1 if name == "yes" else -1 for name in column] for column in zip(*design.rows, strict=True)]
+    assert all(sum(column) == 0 for column in columns)
+    for one, other in itertools.combinations(columns, 2):
+        assert sum(a * b for a, b in zip(one, other, strict=True)) == 0
+    if resolution == 4:
+        for one, other, third in itertools.combinations(columns, 3):
+            assert sum(a * b * c for a, b, c in zip(one, other, third, strict=True)) == 0
+
+
+def test_a_design_has_as_many_of_the_choices_that_matter_most_as_one_can_afford() -> None:
+    """All combinations if they can be paid for; nothing if not even two choices can."""
+    design = chosen_design(factors(6), lambda design: len(design.rows) <= 8)
+    assert design is not None
+    assert ([one.choice.name for one in design.factors], design.resolution) == (["c0", "c1", "c2"], 0)
+    assert chosen_design(factors(6), lambda design: len(design.rows) <= 2) is None
+
+
+def test_wilsons_interval_is_that_of_the_textbook() -> None:
+    """Wilson 1927: for 2 of 10, 5.7 to 51.0 %; none of n is below z^2 / (n + z^2)."""
+    low, high = wilson(0.2, 10)
+    assert (round(low, 3), round(high, 3)) == (0.057, 0.51)
+    assert wilson(0.0, 10)[0] == 0.0
+    assert wilson(0.0, 10)[1] == pytest.approx(1.96**2 / (10 + 1.96**2), rel=1e-4)
+
+
+def test_choices_of_a_preset_are_open_in_its_experiments_alone() -> None:
+    """TR's large fabric has its own; its small one has those of schemes."""
+    question = asked("tr")
+    by_name = {figure.name: choices_of_figures([figure], question.paper, "quick") for figure in question.figures}
+    assert "marking" in by_name["12"]
+    assert all("marking" not in found for name, found in by_name.items() if name in ("2", "3", "7"))
+
+
+def test_the_command_lists_what_is_open_and_answers_mistakes(weft_command: Weft, tmp_path: Path) -> None:
+    """Before anything is run."""
+    told = weft_command("multiverse", "lbt", "8", "--list", "--json").json()
+    assert {"window", "lbt.short-time"} <= {one["name"] for one in told["choices"]}
+    for arguments, message in [
+        (["multiverse"], "which paper"),
+        (["multiverse", "lbd"], "did you mean 'lbt'"),
+        (["multiverse", "lbt", "88"], "did you mean '8'"),
+        (["multiverse", "lbt", "--claims", "web-search-men"], "did you mean 'web-search-mean'"),
+        (["multiverse", "lbt", "--choices", "windo"], "did you mean 'window'"),
+        (["multiverse", "lbt", "8", "--budget", "0"], "budget"),
+        (["reproduce", "lbt", "8", "--world", "windw=64KB"], "did you mean 'window'"),
+    ]:
+        outcome = weft_command(*arguments)
+        assert (outcome.code, outcome.stdout) == (2, ""), arguments
+        assert message in outcome.stderr
+    assert list(tmp_path.iterdir()) == []
