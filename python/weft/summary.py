@@ -147,6 +147,8 @@ class SizeBin(Part, frozen=True, kw_only=True, omit_defaults=True):
     """Flow completion times."""
     slowdown: Distribution
     """Completion time over the ideal completion time."""
+    ideal_fct_us: Distribution
+    """Completion times of the same flows in an empty fabric."""
     goodput_mbps: Goodput
     spent_us: Spent
     queueing_us: float | None
@@ -258,6 +260,16 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     def bins(self) -> Mapping[BinName, SizeBin]:
         """The groups of flows in every summary."""
         return {"all": self, "small": self.small, "medium": self.medium, "large": self.large}
+
+    @property
+    def idle(self) -> "Summary":
+        """The same with the completion times that the flows would have in an empty fabric."""
+
+        def one(of: Any) -> Any:
+            return msgspec.structs.replace(of, fct_us=of.ideal_fct_us)
+
+        groups = {name: one(of) for name, of in self.bins.items() if name != "all"}
+        return one(msgspec.structs.replace(self, **groups, size_bins=tuple(map(one, self.size_bins))))  # type: ignore[no-any-return]
 
     @property
     def overhead_share(self) -> float | None:

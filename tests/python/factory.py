@@ -24,6 +24,7 @@ def size_bin(flows: int, mean_us: float | None, unfinished: int = 0) -> dict[str
         "unfinished": unfinished,
         "fct_us": fct,
         "slowdown": slowdown,
+        "ideal_fct_us": dict.fromkeys(PERCENTILES, None if mean_us is None else 10.0),
         "goodput_mbps": goodput,
         "spent_us": dict.fromkeys(SPENT, None if mean_us is None else mean_us / len(SPENT)),
         "queueing_us": 7.0,

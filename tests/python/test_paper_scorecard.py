@@ -166,9 +166,9 @@ def test_a_verdict_of_old_stays_with_the_words_of_today(tmp_path: Path) -> None:
 
 
 def test_undecided_claims_are_counted(card: Scorecard) -> None:
-    judged = msgspec.structs.replace(card.entries[0].judged, verdict=Verdict.NOT_REPRODUCED, undecided=True)
+    judged = msgspec.structs.replace(card.entries[0].judged, verdict=Verdict.UNDECIDED)
     open_one = replace(card.entries[0], judged=judged)
-    assert replace(card, entries=[open_one]).summary() == "1 claim: 1 not reproduced (1 undecided)."
+    assert replace(card, entries=[open_one]).summary() == "1 claim: 1 undecided."
 
 
 def test_text_stays_in_its_cell(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_damaged_verdicts_are_answered_with_their_file(tmp_path: Path, content: 
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        (["claims", 0, "undecided"], None, r"claims\[0\]\.undecided is missing"),
+        (["claims", 0, "sentence"], None, r"claims\[0\]\.sentence is missing"),
         (["claims", 0, "measured", "text"], None, r"claims\[0\]\.measured\.text is missing"),
         (["claims", 0, "verdict"], "splendid", r"claims\[0\]\.verdict: Invalid enum value 'splendid'"),
         (["unfinished"], None, "unfinished is missing"),
@@ -309,7 +309,7 @@ def test_a_key_that_a_verdict_lacks_is_named_and_not_made_up(
         read_scorecard(one, place)
 
 
-@pytest.mark.parametrize("key", [["undecided"], ["label"], ["counts"], ["figures", "6", "runs"]])
+@pytest.mark.parametrize("key", [["label"], ["counts"], ["figures", "6", "runs"]])
 def test_a_sum_over_papers_names_the_key_that_a_scorecard_lacks(tmp_path: Path, key: Sequence[str]) -> None:
     one = declared(tmp_path)
     write_parts(one, [run(one, tmp_path / "out")], tmp_path / "guide")

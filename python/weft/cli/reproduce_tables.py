@@ -118,5 +118,4 @@ def _counts(verdicts: Sequence[Mapping[str, Any]]) -> Text:
 
 def _verdict(one: Mapping[str, Any]) -> Text:
     verdict = Verdict(one["verdict"])
-    undecided = ", undecided" if one["undecided"] else ""
-    return Text(f"{SIGNS[verdict]} {verdict}{undecided}", style="" if undecided else _STYLES.get(verdict, ""))
+    return Text(f"{SIGNS[verdict]} {verdict}", style=_STYLES.get(verdict, ""))

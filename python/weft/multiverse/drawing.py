@@ -27,11 +27,12 @@ _WIDTH_IN = 10.0
 _ROW_IN = 0.36
 _CHOICE_IN = 0.17
 _LETTERS = 46
-_LOOKS: Sequence[tuple[str, str]] = (
-    ("not reproduced", "#f6d9cf"),
-    ("undecided", "#e3e3e3"),
-    ("same direction, other size", "#f3d57a"),
-    ("reproduced", "#009e73"),
+_LOOKS: Sequence[tuple[Verdict, str]] = (
+    (Verdict.NOT_REPRODUCED, "#f6d9cf"),
+    (Verdict.UNREACHABLE, "#c9a9a0"),
+    (Verdict.UNDECIDED, "#e3e3e3"),
+    (Verdict.OTHER_SIZE, "#f3d57a"),
+    (Verdict.REPRODUCED, "#009e73"),
 )
 _DEFAULT, _OTHER = "#f0f0f0", ("#0072b2", "#cc79a7", "#56b4e9", "#d55e00", "#e69f00")
 
@@ -134,8 +135,5 @@ def _ordered(result: Multiverse, varied: Sequence[str]) -> list[Seen]:
 
 
 def _level(judgement: Judgement) -> int:
-    if judgement.verdict is Verdict.REPRODUCED:
-        return 3
-    if judgement.verdict is Verdict.OTHER_SIZE:
-        return 2
-    return 1 if judgement.undecided else 0
+    names = [name for name, _ in _LOOKS]
+    return names.index(judgement.verdict) if judgement.verdict in names else 0

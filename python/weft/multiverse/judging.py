@@ -66,7 +66,8 @@ class Explorer:
     """What no run can be made of, and why: as where links cannot carry the load."""
     _cpu_of: dict[Part, float] = field(default_factory=dict)
     _plans: dict[World, Plan] = field(default_factory=dict)
-    _rows: dict[Part, list[pl.DataFrame]] = field(default_factory=dict)
+    _rows: dict[Part, tuple[list[pl.DataFrame], list[pl.DataFrame]]] = field(default_factory=dict)
+    """What was measured, and what it would be if flows took their ideal times, by panel."""
 
     @cached_property
     def concern(self) -> Mapping[tuple[str, str], frozenset[str]]:
@@ -139,10 +140,11 @@ class Explorer:
                 self._measured(Part(figure.name, contender, world.only(self.concern[figure.name, contender])))
                 for contender in self._contenders(figure)
             ]
-            rows = pl.concat([one[panel] for panel in range(len(figure.panels)) for one in own])
-            data = FigureData(
-                rows, pl.DataFrame(schema=FigureData.curve_schema()), RunsUsed(self.scale, len(self.runs))
+            rows, ideal = (
+                pl.concat([one[kind][panel] for panel in range(len(figure.panels)) for one in own]) for kind in (0, 1)
             )
+            curves = pl.DataFrame(schema=FigureData.curve_schema())
+            data = FigureData(rows, curves, RunsUsed(self.scale, len(self.runs)), ideal)
             found |= {one.claim.id: one for one in judged(self.paper, figure, data, self.claims)}
         return {claim.id: found[claim.id] for claim in self.claims}
 
@@ -191,7 +193,7 @@ class Explorer:
             if case.contender == part.contender
         ]
 
-    def _measured(self, part: Part) -> list[pl.DataFrame]:
+    def _measured(self, part: Part) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
         if part not in self._rows:
             figure, plan = self._figure(part.figure), self._plan(part.world)
             tables = needed_tables(figure, self.paper)
@@ -202,5 +204,9 @@ class Explorer:
                 stored = self.executor.find(run)
                 return None if stored is None else stored.result
 
-            self._rows[part] = measured_rows(figure, part.contender, plan.paper, self.scale, result)
+            rows, ideal = (
+                measured_rows(figure, part.contender, plan.paper, self.scale, result, ideal=one)
+                for one in (False, True)
+            )
+            self._rows[part] = (rows, ideal)
         return self._rows[part]

@@ -148,7 +148,7 @@ def _once(seen: Sequence[Seen]) -> list[Seen]:
 
 def _share(claim: str, seen: Sequence[Seen], design: Design | None) -> Share:
     held = sum(one.holds(claim) for one in seen)
-    unsure = sum(one.judgements[claim].undecided for one in seen)
+    unsure = sum(one.judgements[claim].verdict is Verdict.UNDECIDED for one in seen)
     if design is not None and design.whole:
         return Share(held, unsure, len(seen), held / len(seen), (held + unsure) / len(seen))
     # Worlds that share their runs are not independent: there are no more of those than combinations of what is shared.

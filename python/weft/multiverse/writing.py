@@ -80,7 +80,6 @@ def world_table(result: Multiverse) -> pl.DataFrame:
             len(one.world.changed),
             claim,
             str(judgement.verdict),
-            judgement.undecided,
             None if judgement.measured is None else judgement.measured.mean,
             None if judgement.measured is None else judgement.measured.half_width,
         )
@@ -92,7 +91,6 @@ def world_table(result: Multiverse) -> pl.DataFrame:
         "changes": pl.Int64,
         "claim": pl.String,
         "verdict": pl.String,
-        "undecided": pl.Boolean,
         "measured": pl.Float64,
         "half_width": pl.Float64,
     }

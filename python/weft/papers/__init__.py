@@ -30,10 +30,10 @@ def reproduce(
     `paper` is "meet", "tr", "qall", "lbt", "maxpass" or "all"; `figures` are names as in `weft reproduce --list`, by
     default all of the paper. With `seeds`, no more than the first so many seeds of each experiment are run, and the
     figures and verdicts say so. `world` changes choices that the paper leaves open, as in `"drill.memory=rack"`: what
-    there is to choose, `weft multiverse PAPER --list` shows. `out` is `out/reproduce-quick`, `-paper` or `-linux` unless
-    told. Runs that are in the store (`store`, by default `.weft` beside `out`) are not done again, unless `force` says
-    so; a run that fails does not stop the rest. `jobs` and `cluster` are as for `weft.sweep`; `watch` is told how far it
-    has come.
+    there is to choose, `weft multiverse PAPER --list` shows. `out` is `out/reproduce-quick`, `-paper` or `-linux`
+    unless told. Runs that are in the store (`store`, by default `.weft` beside `out`) are not done again, unless
+    `force` says so; a run that fails does not stop the rest. `jobs` and `cluster` are as for `weft.sweep`; `watch` is
+    told how far it has come.
 
     With `hosts="linux"`, figures that have a set-up with Linux hosts are made twice at a scale of their own, of the
     same flows: with Linux hosts, and `beside` what comes of it with simulated hosts.

@@ -48,16 +48,11 @@ def write_summary(target: Path) -> None:
         + " |",
         "|---|" + "---:|" * (2 + len(SIGNS)),
     ]
-    rows = [(_linked(card, target), _at_paper_scale([card]), Counter(card.counts), card.undecided) for card in cards]
-    total = sum((counts for _, _, counts, _ in rows), Counter[Verdict]())
-    everything = ("all", _at_paper_scale(cards), total, sum(row[3] for row in rows))
-    for name, at_scale, counts, undecided in [*rows, everything]:
-        numbers = {verdict: counts[verdict] for verdict in SIGNS}
-        cells = [
-            f"{number} ({undecided} undecided)" if verdict is Verdict.NOT_REPRODUCED and undecided else str(number)
-            for verdict, number in numbers.items()
-        ]
-        lines.append(f"| {name} | {at_scale} | {sum(numbers.values())} | " + " | ".join(cells) + " |")
+    rows = [(_linked(card, target), _at_paper_scale([card]), Counter(card.counts)) for card in cards]
+    total = sum((counts for _, _, counts in rows), Counter[Verdict]())
+    for name, at_scale, counts in [*rows, ("all", _at_paper_scale(cards), total)]:
+        numbers = [counts[verdict] for verdict in SIGNS]
+        lines.append(f"| {name} | {at_scale} | {sum(numbers)} | " + " | ".join(map(str, numbers)) + " |")
     write_file(target / "summary.md", "\n".join([*lines, ""]))
 
 

@@ -38,6 +38,12 @@ class RunsUsed:
     """For each varied field, how many values of it there are."""
 
 
+def _no_rows() -> "pl.DataFrame":
+    import polars as pl
+
+    return pl.DataFrame(schema=FigureData.row_schema())
+
+
 @dataclass(frozen=True, slots=True)
 class FigureData:
     """The data of a figure."""
@@ -56,6 +62,11 @@ class FigureData:
     mean, with null. over-time: value is the time in microseconds, share what is measured, by seed.
     """
     runs: RunsUsed
+    ideal: "pl.DataFrame" = field(default_factory=_no_rows)
+    """As `rows`, if every flow had taken its ideal time: of completion times, and of the rates that follow from them.
+
+    Empty for a figure that has none.
+    """
 
     @staticmethod
     def row_schema() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from weft.papers.declared import AxisValue, Experiment, FigureSpec, Measure, Pan
 from weft.papers.measured import POOLED, FigureData, RunsUsed
 from weft.papers.reading_papers import MEASURES
 from weft.papers.runs import Case
-from weft.papers.values import over_time, value_of, values_of
+from weft.papers.values import ideal_of, ideals_of, over_time, value_of, values_of
 from weft.percentiles import percentile
 from weft.simulation import Result
 
@@ -44,33 +44,38 @@ class _Place:
 def measure_figure(figure: FigureSpec, paper: Paper, scale: Scale, results: Results, runs: RunsUsed) -> FigureData:
     """Measure the runs of all panels; `runs` goes into the data as it is."""
     rows: list[tuple[Any, ...]] = []
+    ideal: list[tuple[Any, ...]] = []
     curves: list[tuple[Any, ...]] = []
     for number, panel in enumerate(figure.panels):
         own = _Panel(number, panel, paper.experiments[panel.experiment].at(scale), results)
         rows += own.rows()
+        ideal += own.rows(ideal=True)
         curves += own.curves()
     return FigureData(
-        pl.DataFrame(rows, schema=FigureData.row_schema(), orient="row"),
+        _frame(rows),
         pl.DataFrame(curves, schema=FigureData.curve_schema(), orient="row"),
         runs,
+        _frame(ideal),
     )
 
 
 def measured_rows(
-    figure: FigureSpec, contender: str, paper: Paper, scale: Scale, results: Results
+    figure: FigureSpec, contender: str, paper: Paper, scale: Scale, results: Results, *, ideal: bool = False
 ) -> list[pl.DataFrame]:
     """Measure the runs of one contender: for each panel the rows of `FigureData`, none where it leaves it out."""
     return [
-        pl.DataFrame(
-            list(_Panel(number, replace(panel, contenders=(contender,)), experiment, results).rows())
+        _frame(
+            list(_Panel(number, replace(panel, contenders=(contender,)), experiment, results).rows(ideal=ideal))
             if contender in (panel.contenders or experiment.contenders)
-            else [],
-            schema=FigureData.row_schema(),
-            orient="row",
+            else []
         )
         for number, panel in enumerate(figure.panels)
         for experiment in [paper.experiments[panel.experiment].at(scale)]
     ]
+
+
+def _frame(rows: list[tuple[Any, ...]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=FigureData.row_schema(), orient="row")
 
 
 def measure_name(measure: Measure) -> str:
@@ -89,13 +94,14 @@ class _Panel:
         self._number, self._panel, self._experiment, self._results = number, panel, experiment, results
         self._seeds = experiment.seeds_run
 
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows, in the order of the declaration."""
+    def rows(self, *, ideal: bool = False) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows, in the order of the declaration; with `ideal`, as if flows had taken their ideal times."""
         pooled = self._panel.plot in ("cdf", "box")
+        tell = self._distribution if pooled else self._value
         for place in self._places():
             for measure in self._panel.measures:
                 for seed in self._seeds:
-                    found = self._distribution(place, measure, seed) if pooled else self._value(place, measure, seed)
+                    found = tell(place, measure, seed, ideal=ideal)
                     for name, value in found.items():
                         yield (self._number, place.contender, place.x, place.number, seed, name, value)
 
@@ -127,9 +133,9 @@ class _Panel:
     def _run(self, place: _Place, seed: int) -> Result | None:
         return self._results(Case(self._experiment.name, place.contender, place.labels, seed))
 
-    def _value(self, place: _Place, measure: Measure, seed: int) -> Mapping[str, float | None]:
+    def _value(self, place: _Place, measure: Measure, seed: int, *, ideal: bool) -> Mapping[str, float | None]:
         name = measure_name(measure)
-        value = self._plain(place, measure, seed)
+        value = self._ideal(place, measure, seed) if ideal else self._plain(place, measure, seed)
         if self._panel.relative_to is None:
             return {name: value}
         base = self._plain(self._base(place), measure, seed)
@@ -152,10 +158,15 @@ class _Panel:
         values = [value for _, value in over_time(result, measure) if value is not None]
         return math.fsum(values) / len(values) if values else None
 
-    def _distribution(self, place: _Place, measure: Measure, seed: int) -> Mapping[str, float | None]:
+    def _ideal(self, place: _Place, measure: Measure, seed: int) -> float | None:
+        result = self._run(place, seed)
+        return None if result is None or self._panel.plot == "over-time" else ideal_of(result, measure)
+
+    def _distribution(self, place: _Place, measure: Measure, seed: int, *, ideal: bool) -> Mapping[str, float | None]:
         """Return what claims may ask of a distribution."""
         result = self._run(place, seed)
-        values = pl.Series([], dtype=pl.Float64) if result is None else values_of(result, measure)
+        read = ideals_of if ideal else values_of
+        values = pl.Series([], dtype=pl.Float64) if result is None else read(result, measure)
         numbers = {
             name: percentile(values, share) if share is not None else None for name, share in DISTRIBUTION.items()
         }

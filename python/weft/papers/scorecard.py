@@ -41,7 +41,9 @@ __all__ = [
 SIGNS: Mapping[Verdict, str] = {
     Verdict.REPRODUCED: "✓",
     Verdict.OTHER_SIZE: "≈",
+    Verdict.UNDECIDED: "?",
     Verdict.NOT_REPRODUCED: "✗",
+    Verdict.UNREACHABLE: "⊘",
     Verdict.UNTESTABLE: "–",
     Verdict.NOT_RUN: "…",
 }
@@ -116,7 +118,6 @@ class Scorecard:
             "version": _core.version(),
             "commands": list(self.commands),
             "counts": {str(verdict): number for verdict, number in self.counts.items()},
-            "undecided": self.undecided,
             "figures": msgspec.to_builtins(self.figures),
             "claims": [msgspec.to_builtins(entry.judged) for entry in self.entries],
         }
@@ -133,18 +134,10 @@ class Scorecard:
         return "\n".join([*lines, ""])
 
     def summary(self) -> str:
-        """`41 claims: 12 reproduced; 15 not reproduced (9 undecided); ...`."""
-        parts = "; ".join(f"{number} {verdict}{self._of_these(verdict)}" for verdict, number in self.counts.items())
+        """`41 claims: 12 reproduced; 9 undecided; 15 not reproduced; ...`."""
+        parts = "; ".join(f"{number} {verdict}" for verdict, number in self.counts.items())
         total = len(self.entries)
         return f"{total} claim{'s' * (total != 1)}" + (f": {parts}." if parts else ".")
-
-    @property
-    def undecided(self) -> int:
-        """How many claims are not reproduced only because their interval is too wide to tell."""
-        return sum(entry.judged.undecided for entry in self.entries)
-
-    def _of_these(self, verdict: Verdict) -> str:
-        return f" ({self.undecided} undecided)" if verdict is Verdict.NOT_REPRODUCED and self.undecided else ""
 
     def _made_by(self) -> list[str]:
         if not self.figures:

@@ -13,7 +13,16 @@ from weft.papers.views import VIEWS, view
 from weft.percentiles import percentile
 from weft.simulation import Result
 
-__all__ = ["over_time", "value_of", "values_of"]
+__all__ = ["ideal_of", "ideals_of", "over_time", "value_of", "values_of"]
+
+_IDEAL: Mapping[str, pl.Expr] = {
+    "fct_us": pl.when(pl.col("fct_us").is_not_null()).then(pl.col("ideal_fct_us")).alias("fct_us"),
+    "slowdown": pl.when(pl.col("slowdown").is_not_null()).then(1.0).alias("slowdown"),
+    "goodput_mbps": pl.when(pl.col("fct_us").is_not_null())
+    .then(8.0 * pl.col("size_bytes") / pl.col("ideal_fct_us"))
+    .alias("goodput_mbps"),
+}
+"""Columns of flows in an empty fabric, of those that finished."""
 
 _FROM, _BELOW = "_from", "_below"
 _TIME = "time_us"
@@ -43,6 +52,36 @@ def value_of(result: Result, measure: Measure) -> float | None:
     if frame.is_empty():
         return None
     return _number(frame.select(_statistic(measure)).item(), measure)
+
+
+def ideal_of(result: Result, measure: Measure) -> float | None:
+    """Return the same number if every flow had taken its ideal time; None where that says nothing of the measure."""
+    if measure.metric is not None:
+        if not _is_time(measure.metric):
+            return None
+        return value_of(Result(result.summary.idle, result.spec), measure)
+    if measure.table != "flows" or measure.column is None or measure.column not in _IDEAL:
+        return None
+    frame = _rows(result, measure)
+    if frame.is_empty() or measure.statistic is None:
+        return None
+    return _number(frame.with_columns(_IDEAL[measure.column]).select(_statistic(measure)).item(), measure)
+
+
+def ideals_of(result: Result, measure: Measure) -> pl.Series:
+    """Return all values of a measure's column if every flow had taken its ideal time; none where it has no such."""
+    if measure.table != "flows" or measure.column is None or measure.column not in _IDEAL:
+        return pl.Series(measure.column, [], dtype=pl.Float64)
+    frame = _rows(result, measure)
+    if frame.is_empty():
+        return pl.Series(measure.column, [], dtype=pl.Float64)
+    own = frame.select(_IDEAL[measure.column]).get_column(measure.column)
+    return own.cast(pl.Float64).drop_nulls() * measure.factor
+
+
+def _is_time(metric: str) -> bool:
+    """Whether a metric of the summary is one of completion times."""
+    return metric.endswith("fct_us")
 
 
 def values_of(result: Result, measure: Measure) -> pl.Series:

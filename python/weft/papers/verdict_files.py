@@ -55,8 +55,6 @@ class ClaimVerdict(msgspec.Struct, frozen=True):
     """The comparisons that it rests on, in words."""
     sentence: str
     """Why the verdict is what it is."""
-    undecided: bool
-    """Whether it is not reproduced because the interval is too wide to tell."""
     note: str
 
     @classmethod
@@ -75,7 +73,6 @@ class ClaimVerdict(msgspec.Struct, frozen=True):
             measured=measured,
             points=judgement.points,
             sentence=judgement.sentence,
-            undecided=judgement.undecided,
             note=claim.note,
         )
 
@@ -132,7 +129,6 @@ class KeptCard(msgspec.Struct, frozen=True):
     label: str
     counts: Mapping[Verdict, int]
     """How many claims have each verdict; those that no claim has are left out."""
-    undecided: int
     figures: Mapping[str, _CardRuns]
 
 

@@ -4,7 +4,10 @@
   (a single seed has no interval; its value decides, and that is said), and the size is the paper's: it lies in the
   interval, or the mean is within a quarter of it. Where the paper gives no size, the direction is all.
 - *same direction, other size*: the direction is established, the size is another.
-- *not reproduced*: all else, also where the interval includes "no effect": such a claim is undecided.
+- *undecided*: the interval includes "no effect" as well as what the paper says: more seeds may tell.
+- *not reachable here*: neither, and no scheme could do it: if flows took the time that they take alone, it would not be
+  the paper's size (see `weft.papers.ceilings`).
+- *not reproduced*: all else.
 - *not testable here*: with the reason.
 """
 
@@ -12,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from weft.papers.ceilings import WIDENED, falls_short, ideal_effect
 from weft.papers.claims import Claim, Rule
 from weft.papers.drawing.view import DrawnUnit, unit_scale
 from weft.papers.effects import Effect, Words, claimed_sign, measure
@@ -21,7 +25,7 @@ from weft.statistics import Estimate
 
 __all__ = ["Judgement", "Verdict", "judge", "not_run", "told", "untestable"]
 
-TOLERANCE = 0.25
+TOLERANCE = WIDENED
 """How far from the paper's number, relatively, a mean may be and still be the same size."""
 FLAT = 0.25
 """A slope is flat if the whole interval of its change lies within this share of its mean, unless a rule has a bound."""
@@ -43,7 +47,9 @@ class Verdict(StrEnum):
 
     REPRODUCED = "reproduced"
     OTHER_SIZE = "same direction, other size"
+    UNDECIDED = "undecided"
     NOT_REPRODUCED = "not reproduced"
+    UNREACHABLE = "not reachable here"
     UNTESTABLE = "not testable here"
     NOT_RUN = "not run"
 
@@ -61,8 +67,6 @@ class Judgement:
     """The comparisons that it rests on, in words."""
     sentence: str
     """Why the verdict is what it is."""
-    undecided: bool = False
-    """Whether it is not reproduced because the interval is too wide to tell."""
 
     @property
     def measured_text(self) -> str:
@@ -80,8 +84,15 @@ def judge(claim: Claim, data: FigureData, *, unit: DrawnUnit, words: Words | Non
         return untestable(claim, f"{reason} at {data.runs.scale} scale")
     verdict, why = _READINGS[claim.rule.kind](claim.rule, effect.value)
     own = _unit(claim.rule, unit)
+    if why in UNDECIDED:
+        verdict = Verdict.UNDECIDED
+    if verdict is not Verdict.REPRODUCED:
+        ideal = ideal_effect(claim, claim.rule, data, words or Words())
+        if ideal is not None and falls_short(claim.rule, ideal):
+            verdict = Verdict.UNREACHABLE
+            why += f"; if its flows took the time that they take alone, it would be {told(ideal.value, own)}"
     sentence = _sentence(claim.rule, effect, own, why)
-    return Judgement(claim, verdict, effect.value, own, effect.places, sentence, why in UNDECIDED)
+    return Judgement(claim, verdict, effect.value, own, effect.places, sentence)
 
 
 def untestable(claim: Claim, reason: str | None = None) -> Judgement:

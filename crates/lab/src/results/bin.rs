@@ -15,6 +15,8 @@ pub struct Bin {
     pub fct_us: Statistics,
     /// Completion times as multiples of the completion time in an empty fabric.
     pub slowdown: Statistics,
+    /// Completion times that the same flows would have in an empty fabric.
+    pub ideal_fct_us: Statistics,
     /// Payload over completion time, of those that finished.
     pub goodput_mbps: Goodput,
     /// Where the completion time of those that finished went, on average.

@@ -254,6 +254,7 @@ mod tests {
         assert_eq!(found["unfinished"], 1);
         assert_eq!(found["fct_us"]["mean"], 4.0);
         assert_eq!(found["slowdown"]["mean"], 2.0);
+        assert_eq!(found["ideal_fct_us"]["mean"], 2.0);
         assert!(found["large"]["fct_us"]["p99"].is_null());
     }
 

@@ -182,6 +182,15 @@ impl Values {
         known.extend(mine.map(|(_, value)| *value).filter(|value| !value.is_nan()));
         known
     }
+
+    /// What the flows whose size belongs, and that finished, would have taken in an empty fabric; there are `flows` of them.
+    fn ideals(&self, flows: u64, belongs: impl Fn(u64) -> bool) -> Vec<f64> {
+        let mut known = Vec::with_capacity(flows as usize);
+        let every = self.size_bytes.iter().zip(&self.fct_us).zip(&self.slowdown);
+        let mine = every.filter(|((size, _), _)| belongs(**size));
+        known.extend(mine.map(|((_, fct), slowdown)| fct / slowdown).filter(|ideal| !ideal.is_nan()));
+        known
+    }
 }
 
 impl Tally {
@@ -236,6 +245,7 @@ impl Tally {
             unfinished: self.unfinished,
             fct_us: Statistics::of(known(&values.fct_us)),
             slowdown: Statistics::of(known(&values.slowdown)),
+            ideal_fct_us: Statistics::of(values.ideals(self.flows, &belongs)),
             goodput_mbps: self.goodput(known(&values.goodput_mbps)),
             spent_us: self.spent(),
             queueing_us: share(self.waited_us, self.data_packets),
