@@ -154,12 +154,12 @@ def test_a_claim_of_no_difference_is_reproduced_by_small_ones_alone() -> None:
     assert vague.verdict is Verdict.UNDECIDED
 
 
-def test_a_bare_value_of_which_not_even_the_sign_is_known_is_not_reproduced() -> None:
+def test_a_bare_value_of_which_not_even_the_sign_is_known_is_undecided() -> None:
     value = claim("value", expected=(0.7, 0.7))
     # 0.3 and 0.5 have the interval 0.4 +- 1.27, which holds 0.7 and zero.
     rows: list[Row] = [(0, "meet", "", None, seed, "", found) for seed, found in ((1, 0.3), (2, 0.5))]
     vague = judged(value, rows)
-    assert vague.verdict is Verdict.NOT_REPRODUCED
+    assert vague.verdict is Verdict.UNDECIDED
     assert "not even the sign" in vague.sentence
     assert judged(value, rows[1:]).verdict is Verdict.OTHER_SIZE
     zero = claim("value", expected=(0.0, 0.0))

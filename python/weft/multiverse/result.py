@@ -53,6 +53,8 @@ class Share:
     low: float
     high: float
     """The interval: Wilson's, of 95 %, where not all combinations were judged; worlds that are open may be either."""
+    exact: bool
+    """Whether all combinations were judged."""
 
     @property
     def share(self) -> float:
@@ -150,12 +152,12 @@ def _share(claim: str, seen: Sequence[Seen], design: Design | None) -> Share:
     held = sum(one.holds(claim) for one in seen)
     unsure = sum(one.judgements[claim].verdict is Verdict.UNDECIDED for one in seen)
     if design is not None and design.whole:
-        return Share(held, unsure, len(seen), held / len(seen), (held + unsure) / len(seen))
+        return Share(held, unsure, len(seen), held / len(seen), (held + unsure) / len(seen), exact=True)
     # Worlds that share their runs are not independent: there are no more of those than combinations of what is shared.
     count = len(seen) if design is None else len(design.rows)
     low, _ = wilson(held / len(seen), count)
     _, high = wilson((held + unsure) / len(seen), count)
-    return Share(held, unsure, len(seen), low, high)
+    return Share(held, unsure, len(seen), low, high, exact=False)
 
 
 def wilson(share: float, count: int) -> tuple[float, float]:

@@ -15,10 +15,15 @@ _DECIDERS = 4
 
 
 def share_words(share: Share) -> str:
-    """`41 % (33 to 52) of 64 worlds`."""
-    low, high = (plain(round(100.0 * end, 1)) for end in (share.low, share.high))
-    between = "" if low == high else f" ({low} to {high})"
-    return f"{plain(round(100.0 * share.share, 1))} %{between} of {share.worlds:,} worlds"
+    """`41 % of 64 worlds (33 to 52 %); 10 % undecided`."""
+    text = f"{_percent(share.share)} % of {share.worlds:,} worlds"
+    if not share.exact:
+        text += f" ({_percent(share.low)} to {_percent(share.high)} %)"
+    return text + (f"; {_percent(share.open / share.worlds)} % undecided" if share.open else "")
+
+
+def _percent(share: float) -> str:
+    return plain(round(100.0 * share, 1))
 
 
 def decider_words(one: Decider) -> str:

@@ -1,0 +1,131 @@
+"""What no scheme can do is said, with the bound; what some scheme could do is not called unreachable."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from papering import Row, data, grid
+from test_paper_claims import claim
+from weft.papers.claims import Claim
+from weft.papers.declared import Measure
+from weft.papers.values import ideal_of, ideals_of, value_of, values_of
+from weft.papers.verdicts import Judgement, Verdict, judge
+from weft.simulation import Result, run_text
+from weft.spec import load_spec
+
+
+def judged(one: Claim, measured: list[Row], ideal: list[Row]) -> Judgement:
+    """A claim about data of which the ideal is known."""
+    return judge(one, replace(data(measured), ideal=data(ideal).rows), unit="us")
+
+
+def levels(meet: float, ecmp: float) -> list[Row]:
+    """Both contenders at one load, with seeds that hardly differ."""
+    own = {"meet": meet, "ecmp": ecmp}
+    return grid(list(own), [0.5], lambda scheme, _, seed: own[scheme] * (1.0 + 0.001 * seed))
+
+
+HALF = claim("reduction", against=("ecmp",), expected=(0.5, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("ideal", "verdict"),
+    [
+        (55.0, Verdict.OTHER_SIZE),  # 45 % could be had: within a quarter of 50 %
+        (64.0, Verdict.UNREACHABLE),  # 36 % at most
+        (78.0, Verdict.UNREACHABLE),
+    ],
+)
+def test_a_reduction_that_an_idle_fabric_would_not_give_is_not_reachable(ideal: float, verdict: Verdict) -> None:
+    """20 % were measured, half is claimed."""
+    found = judged(HALF, levels(80.0, 100.0), levels(ideal, ideal))
+    assert found.verdict is verdict
+    assert ("if its flows took the time that they take alone" in found.sentence) == (verdict is Verdict.UNREACHABLE)
+
+
+def test_what_is_reproduced_needs_no_bound() -> None:
+    """Even if the claim of more would be out of reach."""
+    assert judged(HALF, levels(52.0, 100.0), levels(51.0, 51.0)).verdict is Verdict.REPRODUCED
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        claim("reduction", against=("ecmp",), expected=(-0.5, -0.5)),  # that it is worse
+        claim("ratio", against=("ecmp",), expected=(2.0, 2.0)),
+        claim("at-least", against=("ecmp",), bound=2.0),
+        claim("slope", trend="rises"),
+    ],
+)
+def test_a_claim_that_wants_more_time_has_no_bound(one: Claim) -> None:
+    """An idle fabric bounds times from below alone."""
+    assert judged(one, levels(80.0, 100.0), levels(79.0, 79.0)).verdict is not Verdict.UNREACHABLE
+
+
+def test_bounds_of_other_rules_are_on_their_own_side() -> None:
+    """A ratio, a value, and a bound that is to be kept."""
+    ideal = levels(78.0, 78.0)
+    for one in (
+        claim("ratio", against=("ecmp",), expected=(0.4, 0.5)),
+        claim("value", expected=(40.0, 50.0)),
+        claim("at-most", against=("ecmp",), bound=0.6),
+        claim("at-most", bound=70.0),
+    ):
+        assert judged(one, levels(80.0, 100.0), ideal).verdict is Verdict.UNREACHABLE, one.rule
+    rates = claim("gain", against=("ecmp",), expected=(1.0, 1.0))
+    assert judged(rates, levels(110.0, 100.0), levels(120.0, 120.0)).verdict is Verdict.UNREACHABLE
+    assert judged(rates, levels(110.0, 100.0), levels(190.0, 190.0)).verdict is Verdict.OTHER_SIZE
+
+
+@given(meet=st.floats(1.0, 1e3), gain=st.floats(0.0, 1.0), ecmp=st.floats(1.0, 1e3), wanted=st.floats(0.01, 0.99))
+def test_what_is_not_reachable_is_never_reached(meet: float, gain: float, ecmp: float, wanted: float) -> None:
+    """Whatever lies between the ideal and the measured is judged no better than the claim that is out of reach."""
+    ideal = meet * (1.0 - gain)
+    one = claim("reduction", against=("ecmp",), expected=(wanted, wanted))
+    if judged(one, levels(meet, ecmp), levels(ideal, ideal)).verdict is Verdict.UNREACHABLE:
+        best = judged(one, levels(ideal, ecmp), levels(ideal, ideal))
+        assert best.verdict is not Verdict.REPRODUCED
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    """A run in which flows wait for each other."""
+    settings = {
+        "run.bins": "0-100KB,100KB-",
+        "fabric": "leaf-spine:leaves=2:spines=2:hosts_per_leaf=4",
+        "traffic.workload": "web-search",
+        "traffic.load": 0.8,
+        "traffic.flows": 200,
+        "transport.name": "dctcp",
+    }
+    return run_text(load_spec(""), overrides=settings)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        Measure(metric="mean_fct_us"),
+        Measure(metric="p99_fct_us"),
+        Measure(metric="mean_fct_us", bin=0),
+        Measure(metric="small_mean_fct_us"),
+        Measure(table="flows", column="fct_us", statistic="mean", where={"size_bytes_below": 100_000}),
+        Measure(table="flows", column="slowdown", statistic="p99"),
+    ],
+)
+def test_no_time_is_below_its_ideal(result: Result, measure: Measure) -> None:
+    """Of the same flows, whether the summary tells it or the table."""
+    ideal, real = ideal_of(result, measure), value_of(result, measure)
+    assert ideal is not None and real is not None
+    assert 0.0 < ideal < real
+
+
+def test_ideals_of_the_summary_and_of_the_table_agree(result: Result) -> None:
+    """And rates are those of the ideal times."""
+    mean = Measure(table="flows", column="fct_us", statistic="mean")
+    assert ideal_of(result, mean) == pytest.approx(ideal_of(result, Measure(metric="mean_fct_us")))
+    rates = Measure(table="flows", column="goodput_mbps")
+    assert (ideals_of(result, rates) >= values_of(result, rates) - 1e-6).all()
+    assert ideal_of(result, Measure(metric="retransmissions")) is None
+    assert ideal_of(result, Measure(table="flows", column="timeouts", statistic="sum")) is None
