@@ -1,19 +1,24 @@
 """In which worlds claims hold: on a made-up paper whose answer is known, and on the designs by themselves."""
 
 import itertools
+import json
+import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from conftest import Weft
-from weft.errors import SpecError
+from weft.errors import OutputError, SpecError
 from weft.multiverse.design import Design, Factor, chosen_design, single_changes
 from weft.multiverse.exploring import asked, explore
 from weft.multiverse.result import Multiverse, wilson
+from weft.multiverse.writing import opened, written
 from weft.papers.declared import paper_names
 from weft.papers.open import Alternative, Choice, open_of_schemes
 from weft.papers.runs import Plan, cases_of_figure
 from weft.papers.worlds import DEFAULT, World, choices_of_figures, in_world, parse_world
+from weft.report import render_directory
 
 PAPER = """
 [paper]
@@ -121,6 +126,27 @@ def test_a_claim_that_holds_in_three_of_eight_worlds_gives_that_answer(folder: P
     assert (never.share.holds, never.nearest) == (0, None)
     assert found.apart == [("slow", "fast")]
     assert len(found.seen) == 8
+
+
+def test_the_report_counts_the_same_worlds_and_names_what_is_open(folder: Path, tmp_path: Path) -> None:
+    """Its data are those of the table; a text of the paper stays text."""
+    (folder / "made-claims.toml").write_text(CLAIMS.replace("flows take no time", "<b>no</b> time"))
+    question, place = asked("made", choices=CHOICES, folder=folder), tmp_path / "out"
+    with opened(place) as directory:
+        with pytest.raises(OutputError, match="no result yet"):
+            render_directory(place)
+        written(directory, question, explore(question, budget_cpu_min=10.0, out=place))
+    page = render_directory(place)
+    assert "&lt;b&gt;no&lt;/b&gt; time" in page
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    data = json.loads(found[1])
+    reproduced = data["kinds"].index("reproduced")
+    holds = [tuple(one["at"]) for one in data["worlds"] if one["verdicts"][0] == reproduced]
+    assert sorted(holds) == [(0, 1, 1), (1, 0, 1), (1, 1, 1)]
+    assert page.count("made up: ") >= 3
+    table = pl.read_parquet(place / "worlds.parquet")
+    assert table.filter(claim="slow", verdict="reproduced").height == 3
 
 
 def test_runs_that_are_there_are_not_done_again_and_a_small_budget_says_what_it_left_out(

@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
 def report(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Directory of weft run, compare, sweep or reproduce.")
+        Path, typer.Argument(metavar="DIR", help="Directory of weft run, compare, sweep, reproduce or multiverse.")
     ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write it. Default: DIR/report.html.")
@@ -31,6 +31,7 @@ def report(
     - `weft report out/first --out first.html`
     - `weft report out/mine-sweep`
     - `weft report out/reproduce-quick`
+    - `weft report out/multiverse-lbt-8`
     """
     from weft.output import write_file
     from weft.report import render_directory

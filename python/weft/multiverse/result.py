@@ -40,6 +40,10 @@ class Seen:
         """Whether a claim is reproduced here."""
         return holds(self.judgements[claim])
 
+    def may_hold(self, claim: str) -> bool:
+        """Whether it is reproduced, or undecided."""
+        return self.holds(claim) or self.judgements[claim].verdict is Verdict.UNDECIDED
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -114,10 +118,13 @@ def summed(
 
 
 def together(claims: Sequence[Claim], seen: Sequence[Seen]) -> list[tuple[str, str]]:
-    """List the pairs of claims of which each holds in some world, and both in none."""
-    where = {claim.id: {one.world for one in seen if one.holds(claim.id)} for claim in claims}
-    able = [claim.id for claim in claims if where[claim.id]]
-    return [(one, other) for one, other in itertools.combinations(able, 2) if not where[one] & where[other]]
+    """List the pairs of claims of which each holds in some world, while in every world one of the two does not.
+
+    What the seeds leave undecided may hold.
+    """
+    able = [claim.id for claim in claims if any(one.holds(claim.id) for one in seen)]
+    may = {name: {one.world for one in seen if one.may_hold(name)} for name in able}
+    return [(one, other) for one, other in itertools.combinations(able, 2) if not may[one] & may[other]]
 
 
 def influence(choice: Choice, default: Seen, single: Sequence[Seen]) -> tuple[bool, float]:
@@ -228,7 +235,7 @@ class Multiverse:
 
     @cached_property
     def apart(self) -> Sequence[tuple[str, str]]:
-        """Pairs of claims of which each holds in some world that was judged, and both in none."""
+        """Pairs of claims of which each holds in some world, while in every world one of the two does not."""
         return together([one.claim for one in self.claims], self.seen)
 
     @property

@@ -22,7 +22,7 @@ MANIFEST = "multiverse.json"
 """Says whose directory it is."""
 RESULT = "result.json"
 """Written last."""
-_FILES = (RESULT, "worlds.parquet", "worlds.csv", "figure.png", "figure.pdf", "figure.svg")
+_FILES = (RESULT, "report.html", "worlds.parquet", "worlds.csv", "figure.png", "figure.pdf", "figure.svg")
 
 
 @contextmanager

@@ -21,7 +21,12 @@ __all__ = ["is_reproduction", "render_papers", "write_paper_report"]
 _MANIFEST = "reproduce.json"
 _DATA_FILES = ("data.csv", "data.parquet", "curves.csv", "curves.parquet", "figure.pdf", "verdicts.json")
 
-_KINDS = {Verdict.REPRODUCED: "reproduced", Verdict.OTHER_SIZE: "other-size", Verdict.NOT_REPRODUCED: "not-reproduced"}
+_KINDS = {
+    Verdict.REPRODUCED: "reproduced",
+    Verdict.OTHER_SIZE: "other-size",
+    Verdict.NOT_REPRODUCED: "not-reproduced",
+    Verdict.UNREACHABLE: "not-reproduced",
+}
 """Class of each verdict that has a colour."""
 
 

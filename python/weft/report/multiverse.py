@@ -1,0 +1,111 @@
+"""The report of `weft multiverse`: claims over worlds, to explore choice by choice."""
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from weft.decoding import read_json
+from weft.errors import OutputError
+from weft.multiverse.writing import MANIFEST, RESULT
+from weft.papers.scorecard import SIGNS
+from weft.papers.verdicts import Verdict
+from weft.report.page import render_template
+
+__all__ = ["is_multiverse", "render_multiverse"]
+
+_KINDS = (Verdict.REPRODUCED, Verdict.OTHER_SIZE, Verdict.UNDECIDED, Verdict.NOT_REPRODUCED, Verdict.UNREACHABLE)
+"""The verdicts that a world may have, in the order of a bar."""
+
+
+def is_multiverse(directory: Path) -> bool:
+    """Whether a directory is one of `weft multiverse`."""
+    return (directory / MANIFEST).is_file()
+
+
+def render_multiverse(directory: Path) -> str:
+    """Return the page as text; raises `OutputError` where the command did not get to its end."""
+    if not (directory / RESULT).is_file():
+        raise OutputError(f"{directory}: holds no result yet; the same weft multiverse command goes on")
+    found: dict[str, Any] = read_json(directory / RESULT, dict[str, Any])
+    worlds = pl.read_parquet(directory / "worlds.parquet")
+    figures = ", ".join(found["figures"])
+    choices = _varied(found, worlds)
+    return render_template(
+        "multiverse.html",
+        title=f"Weft: worlds of {found['paper']}",
+        heading=f"{found['paper'].upper()}, figure {figures}: in which worlds claims hold",
+        subtitle=f"{found['worlds']:,} worlds; {found['design'] or 'one choice at a time'}",
+        choices=choices,
+        claims=found["claims"],
+        apart=[[_text(found, name) for name in pair] for pair in found["apart"]],
+        kinds=[{"name": str(one), "sign": SIGNS[one], "class": _class(one)} for one in _KINDS],
+        picture=base64.b64encode((directory / "figure.png").read_bytes()).decode("ascii"),
+        command=f"weft reproduce {found['paper']} {' '.join(found['figures'])} --world",
+        data=_data(found, choices, worlds),
+    )
+
+
+def _class(verdict: Verdict) -> str:
+    return str(verdict).replace(",", "").replace(" ", "-")
+
+
+def _text(found: dict[str, Any], claim: str) -> str:
+    return str(next(one["text"] for one in found["claims"] if one["id"] == claim))
+
+
+def _varied(found: dict[str, Any], worlds: pl.DataFrame) -> list[dict[str, Any]]:
+    """List the choices in which worlds differ, with the alternatives that occur."""
+    changed = {pair for world in worlds.get_column("world").unique() for pair in _pairs(world)}
+    return [
+        {
+            "name": choice["name"],
+            "question": choice["question"],
+            "alternatives": [
+                {"name": name, "source": source, "default": name == choice["default"]}
+                for name, source in choice["alternatives"].items()
+                if name == choice["default"] or (choice["name"], name) in changed
+            ],
+        }
+        for choice in found["choices"]
+        if any(name == choice["name"] for name, _ in changed)
+    ]
+
+
+def _pairs(world: str) -> list[tuple[str, str]]:
+    """Read `window=64KB,drill.memory=rack`."""
+    parts = [part.partition("=") for part in world.split(",") if "=" in part]
+    return [(name, value) for name, _, value in parts]
+
+
+def _data(found: dict[str, Any], choices: Sequence[dict[str, Any]], worlds: pl.DataFrame) -> dict[str, Any]:
+    """For each world the place of each choice's alternative, and of each claim's verdict; what was measured."""
+    order = [claim["id"] for claim in found["claims"]]
+    kinds = [str(one) for one in _KINDS]
+    rows: list[dict[str, Any]] = []
+    for (world,), own in worlds.group_by("world", maintain_order=True):
+        chosen = dict(_pairs(str(world)))
+        by_claim = {row["claim"]: row for row in own.iter_rows(named=True)}
+        rows.append(
+            {
+                "world": world,
+                "at": [
+                    [one["name"] for one in choice["alternatives"]].index(
+                        chosen.get(choice["name"], choice["alternatives"][0]["name"])
+                    )
+                    for choice in choices
+                ],
+                "verdicts": [
+                    kinds.index(by_claim[claim]["verdict"]) if by_claim[claim]["verdict"] in kinds else -1
+                    for claim in order
+                ],
+                "measured": [_short(by_claim[claim]["measured"]) for claim in order],
+            }
+        )
+    return {"worlds": rows, "kinds": kinds}
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.4g}")
