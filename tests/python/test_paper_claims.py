@@ -282,6 +282,20 @@ rule = { kind = "reduction", of = "meet", against = ["ecmp"], over = "best", exp
 """
 
 
+REDUCTION = 'kind = "reduction", of = "meet", against = ["ecmp"], over = "best", expected = 0.4 }'
+
+
+@pytest.mark.parametrize(
+    ("kind", "word", "bound"), [("at-most", "much", 0.8), ("at-least", "much", 1.25), ("at-most", "slightly", 1.25)]
+)
+def test_a_word_is_a_quarter_for_all_claims(tmp_path: Path, kind: str, word: str, bound: float) -> None:
+    """What is within a quarter is the same size."""
+    rule = f'kind = "{kind}", of = "meet", against = ["ecmp"], bound = "{word}" }}'
+    (tmp_path / "meet-claims.toml").write_text(GOOD.replace(REDUCTION, rule))
+    (one,) = load_claims(small_paper(tmp_path))
+    assert one.rule is not None and one.rule.bound == pytest.approx(bound)
+
+
 def test_claims_are_read(tmp_path: Path) -> None:
     (tmp_path / "meet-claims.toml").write_text(GOOD)
     (one,) = load_claims(small_paper(tmp_path))
@@ -300,6 +314,12 @@ def test_claims_are_read(tmp_path: Path) -> None:
         ("[0.3,", "[0.4,", "there is no point of x '0.4'"),
         ("x = [0.3", 'measure = "p99", x = [0.3', "there is no measure 'p99'"),
         ('"reduction"', '"reductoin"', "did you mean 'reduction'"),
+        (REDUCTION, 'kind = "at-most", of = "meet", bound = "much" }', "words are for ratios"),
+        (
+            REDUCTION,
+            'kind = "at-most", of = "meet", against = ["ecmp"], bound = "more" }',
+            "expected a number, or much",
+        ),
         ("expected", "expcted", "unknown key 'expcted'"),
         ("expected = 0.4", "expected = [0.4, 0.3]", "expected a number, or two as"),
         ('against = ["ecmp"], ', "", "needs against"),

@@ -12,7 +12,7 @@ from weft.errors import SpecError
 from weft.papers.declared import SCALES, FigureSpec, PanelSpec, Paper
 from weft.papers.reading import Section, nearest, read_toml
 
-__all__ = ["KINDS", "Claim", "Rule", "Where", "load_claims"]
+__all__ = ["KINDS", "MUCH", "Claim", "Rule", "Where", "load_claims"]
 
 _OVER = ("best", "mean", "worst")
 _TRENDS = ("rises", "falls", "flat")
@@ -31,6 +31,16 @@ KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "spread": (("of", "against"), ("statistic", "expected", "over")),
 }
 """The kinds of rules: the keys that each needs, and those that it may have."""
+
+MUCH = 1.25
+"""One reading of words for all claims, decided before any was looked at: what is within a quarter is the same size (see
+`weft.papers.verdicts`), so `much` more is more than a quarter more, and `slightly` more is up to that."""
+
+_WORDS: Mapping[str, Mapping[str, float]] = {
+    "at-least": {"much": MUCH},
+    "at-most": {"much": 1.0 / MUCH, "slightly": MUCH},
+}
+"""What a bound in words is, for ratios to an opponent."""
 
 _RULE_KEYS = tuple(dict.fromkeys(key for needed, allowed in KINDS.values() for key in (*needed, *allowed)))
 _COMPARING = ("reduction", "gain", "ratio")
@@ -163,7 +173,7 @@ def _rule(section: Section) -> Rule:
         against_x=_label(section.any("against_x")),
         over=section.choice("over", _OVER, "worst" if kind in _BOUNDED else "mean"),
         expected=_range(section),
-        bound=section.maybe("bound", float),
+        bound=_bound(section, kind),
         trend=section.choice("trend", _TRENDS, _TRENDS[0]) if kind == "slope" else None,
         statistic=section.choice("statistic", _STATISTICS, _STATISTICS[0]),
         more_is_better=section.take("more_is_better", bool, False),
@@ -176,6 +186,23 @@ def _rule(section: Section) -> Rule:
     if kind == "order" and len(rule.of) < 2:
         raise section.error("of: an order needs two or more contenders")
     return rule
+
+
+def _bound(section: Section, kind: str) -> float | None:
+    """Take a bound: a number, or a word that stands for one."""
+    value = section.any("bound")
+    if not isinstance(value, str):
+        return section.maybe("bound", float)
+    words = _WORDS.get(kind, {})
+    if value not in words:
+        raise section.error(
+            f"bound = {value!r}: expected a number, or {', '.join(words)}"
+            if words
+            else f"bound = {value!r}: expected a number"
+        )
+    if "against" not in section and "against_x" not in section:
+        raise section.error(f"bound = {value!r}: words are for ratios, and need against or against_x")
+    return words[value]
 
 
 def _where(section: Section) -> Where:
