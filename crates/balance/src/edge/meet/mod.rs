@@ -28,7 +28,7 @@ use crate::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message};
 
 use congestion::congestion;
 use knowledge::{Knowledge, Paths, is_fresh, least};
-pub use params::{Params, Prober};
+pub use params::{NoData, Params, Prober};
 use pool::Pool;
 use probing::{Destination, Labels, PROBES, Round};
 use term::Term;
@@ -102,9 +102,9 @@ impl Meet {
         let destination = &self.destinations[usize::from(rack)];
         let probed = destination.best(cx.random(), now, self.answers_hold(), failed);
         let by_view = |cx: &mut C| {
-            let worths =
-                (0..choices).map(|label| (label, self.knowledge.worth(paths.start + usize::from(label))));
-            least(cx.random(), worths)
+            let unknown = self.knowledge.worth_without_data(paths.clone(), self.params.no_data);
+            let worth = |label: u16| self.knowledge.worth(paths.start + usize::from(label), unknown);
+            least(cx.random(), (0..choices).map(|label| (label, worth(label))))
         };
         probed.or_else(|| by_view(cx)).unwrap_or_default()
     }
@@ -143,8 +143,9 @@ impl Meet {
         let known = |label: u16| paths.start + usize::from(label);
         let labels = 0..paths.len() as u16;
         let mut chosen = Labels::default();
-        chosen
-            .add(least(cx.random(), labels.clone().map(|label| (label, self.knowledge.worth(known(label))))));
+        let unknown = self.knowledge.worth_without_data(paths.clone(), self.params.no_data);
+        let worth = |label: u16| self.knowledge.worth(known(label), unknown);
+        chosen.add(least(cx.random(), labels.clone().map(|label| (label, worth(label)))));
         let failed = |label| self.knowledge.has_failed(known(label));
         chosen.add(self.destinations[usize::from(rack)].best(cx.random(), now, self.answers_hold(), failed));
         for _ in chosen.as_slice().len()..PROBES {

@@ -144,7 +144,7 @@ fn the_proxy_tells_every_other_host_the_mean_of_all_votes() {
     assert!(
         sent.iter().all(|view| kind(view) == (Kind::View, 0) && told(view) == [(5, 750.0, 4), (9, 0.0, 4)])
     );
-    assert_eq!(world.scheme.knowledge.worth(5).to_bits(), 750f32.to_bits(), "it sees its own view");
+    assert_eq!(world.scheme.knowledge.worth(5, 1.0).to_bits(), 750f32.to_bits(), "it sees its own view");
     assert_eq!(count(&world.scheme, "reports"), 0, "it reports to nobody");
 }
 
@@ -352,7 +352,7 @@ fn without_a_view_for_three_updates_reports_go_to_the_next_host() {
     assert_eq!((count(&world.scheme, "proxy_changes"), count(&world.scheme, "proxy_gap_ns")), (1, 2_000_000));
     // And the old one, back with its old term, is not listened to.
     world.at(2_200).view(PROXY, 9, 0, &[(5, 777.0, 1)]);
-    assert_eq!(world.scheme.knowledge.worth(5).to_bits(), 0);
+    assert_eq!(world.scheme.knowledge.worth(5, 1.0).to_bits(), 0);
 }
 
 #[test]
@@ -373,10 +373,10 @@ fn a_host_without_a_view_sees_what_it_found_itself() {
     world.at(10).view(PROXY, 1, 0, &(0..16).map(|path| (path, 0.0, 1)).collect::<Vec<_>>());
     world.at(1_010).acknowledge(5, 910);
     world.update();
-    assert_eq!(world.scheme.knowledge.worth(5).to_bits(), 0, "a view of 1 ms ago still counts");
+    assert_eq!(world.scheme.knowledge.worth(5, 1.0).to_bits(), 0, "a view of 1 ms ago still counts");
     world.at(1_011).acknowledge(5, 911);
     world.update();
-    assert_eq!(world.scheme.knowledge.worth(5).to_bits(), 64_000f32.to_bits());
+    assert_eq!(world.scheme.knowledge.worth(5, 1.0).to_bits(), 64_000f32.to_bits());
     assert!(!world.scheme.knowledge.is_covered(4), "what the old view said is out of date");
 }
 
@@ -408,4 +408,46 @@ fn without_alternative_paths_and_within_a_rack_nothing_happens() {
     let sent = world.send_to(&mut Flow::default(), HostId(4));
     assert_eq!((sent.route, sent.scheme), (Route::ANY, 0));
     assert_eq!(world.probe(), []);
+}
+
+/// MEET §3.2: the view has the paths that packets of the rack took. MEET §3.4: a flowlet takes a path "based on current
+/// perception".
+#[test]
+fn a_flowlet_takes_or_avoids_paths_without_data_as_the_reading_says() {
+    // By label to rack 1: no congestion on 5, congestion on 6 and 7, no data of the others.
+    let idle_and_not = [(5, 0.0, 3), (6, 8.0, 1), (7, 1_000.0, 1)];
+    let congested = [(6, 8.0, 1), (7, 1_000.0, 1)];
+    let cases: [(NoData, &[(u32, f32, u32)], fn(u16) -> bool); 8] = [
+        (NoData::AfterIdle, &idle_and_not, |label| label == 5),
+        (NoData::AfterIdle, &congested, |label| !(6..8).contains(&label)),
+        (NoData::Best, &idle_and_not, |label| !(6..8).contains(&label)),
+        (NoData::Best, &congested, |label| !(6..8).contains(&label)),
+        (NoData::Mean, &idle_and_not, |label| label == 5),
+        (NoData::Mean, &congested, |label| label == 6),
+        (NoData::Worst, &idle_and_not, |label| label == 5),
+        (NoData::Worst, &congested, |label| label == 6),
+    ];
+    for (no_data, view, allowed) in cases {
+        let mut world = World::new(MEMBER, &Params { no_data, ..Params::default() });
+        world.at(10).view(PROXY, 1, 0, view);
+        let mut taken: Vec<u16> = (0..64).map(|_| world.send(&mut Flow::default())).collect();
+        assert!(taken.iter().all(|&label| allowed(label)), "{no_data:?}: {taken:?}");
+        taken.sort_unstable();
+        taken.dedup();
+        // Of 14 equal ones, 64 flowlets take more than four.
+        let one = (0..ROUTES).filter(|&label| allowed(label)).count() == 1;
+        assert_eq!(taken.len() == 1, one, "{no_data:?}: {taken:?}");
+    }
+}
+
+#[test]
+fn the_first_probe_goes_where_the_reading_says_that_congestion_is_least() {
+    // With data of one congested path only, it is probed first, or last of all.
+    for (no_data, first) in [(NoData::Worst, true), (NoData::AfterIdle, false), (NoData::Best, false)] {
+        let mut world = World::new(MEMBER, &Params { no_data, ..Params::default() });
+        world.at(10).view(PROXY, 1, 0, &[(6, 8.0, 1)]);
+        world.send(&mut Flow::default());
+        let labels: Vec<u16> = world.probe().iter().map(probed).collect();
+        assert_eq!(labels.contains(&6), first, "{no_data:?}: {labels:?}");
+    }
 }
