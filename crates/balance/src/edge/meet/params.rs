@@ -37,6 +37,10 @@ pub struct Params {
     /// `after-idle` if there is none; `worst`, more than any that did not fail. Source: open in MEET §3.2 and §3.3; the default is
     /// the choice of this project.
     pub no_data: NoData,
+    /// Whether the wait in the sending host's own queue is part of a round trip: `counts`, or `left-out`, as if packets were
+    /// stamped when they go onto the cable. Source: MEET §3.1 has the "network stack delay of end hosts" among what a round trip
+    /// has, and no stamps of its own; that wait says nothing of a path.
+    pub own_queue: OwnQueue,
     /// Without a view for this long, the next host of the rack is the proxy (time). At least two updates. Source: beyond the
     /// paper; three updates, so that one lost view changes nothing.
     pub proxy_timeout: Span,
@@ -55,6 +59,17 @@ pub enum NoData {
     Mean,
     /// More than all that did not fail.
     Worst,
+}
+
+/// Whether the wait in the sending host's own queue is part of a round trip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OwnQueue {
+    /// It is.
+    #[default]
+    Counts,
+    /// It is not.
+    LeftOut,
 }
 
 /// Who probes.
@@ -79,6 +94,7 @@ impl Default for Params {
             gap: Span::from_us(500),
             prober: Prober::Host,
             no_data: NoData::AfterIdle,
+            own_queue: OwnQueue::Counts,
             proxy_timeout: Span::from_us(1_500),
         }
     }

@@ -47,7 +47,7 @@ impl World {
         let ack = with(packet(1), |ack| {
             ack.kind = PacketKind::Ack;
             (ack.src, ack.dst, ack.sent) = (FAR, PROXY, us(sent_us));
-            PathNote { path, marked: false }.write(ack);
+            PathNote { path, ..PathNote::default() }.write(ack);
         });
         self.scheme.receiving(&mut self.host, &mut Flow::default(), ack);
     }
@@ -174,7 +174,7 @@ fn a_new_flowlet_takes_the_least_congested_path_of_the_view_and_no_other_packet_
 fn the_path_is_written_for_the_far_edge_which_sends_acknowledgements_back_by_it() {
     let mut world = World::new(MEMBER, &Params::default());
     let sent = world.send_to(&mut Flow::default(), FAR);
-    assert_eq!(PathNote::read(&sent), Some(PathNote { path: label(&sent), marked: false }));
+    assert_eq!(PathNote::read(&sent), Some(PathNote { path: label(&sent), ..PathNote::default() }));
     let mut end = Flow::default();
     let mut far = World::new(PROXY, &Params::default());
     far.scheme.receiving(&mut far.host, &mut end, with(sent, |sent| sent.src = FAR));
@@ -449,5 +449,41 @@ fn the_first_probe_goes_where_the_reading_says_that_congestion_is_least() {
         world.send(&mut Flow::default());
         let labels: Vec<u16> = world.probe().iter().map(probed).collect();
         assert_eq!(labels.contains(&6), first, "{no_data:?}: {labels:?}");
+    }
+}
+
+/// MEET §3.1: a round trip is "affected by network congestion, number of hops, and network stack delay of end hosts".
+#[test]
+fn a_wait_at_the_own_host_is_part_of_a_round_trip_or_left_out() {
+    // K is 60 us. 32 ticks of 131.072 ns are 4.194 us: (70 - 60)^3, or (70 - 4.194 - 60)^3.
+    for (own_queue, votes) in [(OwnQueue::Counts, 1_000.0), (OwnQueue::LeftOut, 195.7f32)] {
+        let mut world = World::new(MEMBER, &Params { own_queue, ..Params::default() });
+        world.host.own_wait = PathNote::TICK * 32;
+        world.at(10);
+        let sent = world.send_to(&mut Flow::default(), FAR);
+        // What the far edge copies.
+        let (note, mut echo) = (PathNote::read(&sent).expect("a note"), Echo::default());
+        echo.note(&sent);
+        let ack = with(packet(1), |ack| {
+            ack.kind = PacketKind::Ack;
+            (ack.src, ack.dst, ack.sent) = (FAR, MEMBER, us(10));
+            echo.stamp(ack);
+        });
+        world.at(80);
+        world.scheme.receiving(&mut world.host, &mut Flow::default(), ack);
+        let told = told(&world.update()[0]);
+        assert_eq!((told[0].0, told[0].2), (u32::from(note.path), 1), "{own_queue:?}");
+        assert!((told[0].1 - votes).abs() < 0.1, "{own_queue:?}: {told:?}");
+    }
+}
+
+#[test]
+fn a_probe_is_stamped_when_it_is_sent_or_when_it_goes_onto_the_cable() {
+    for (own_queue, stamp_us) in [(OwnQueue::Counts, 500), (OwnQueue::LeftOut, 507)] {
+        let mut world = World::new(MEMBER, &Params { own_queue, ..Params::default() });
+        world.send(&mut Flow::default());
+        world.host.own_wait = Span::from_us(7);
+        let probes = world.at(500).probe();
+        assert!(probes.len() == 3 && probes.iter().all(|probe| probe.stamp == us(stamp_us)), "{own_queue:?}");
     }
 }
