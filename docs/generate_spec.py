@@ -225,6 +225,8 @@ def _types(node: Node) -> list[str]:
 def _names(node: Node) -> list[str]:
     if "enum" in node:
         return [str(name) for name in node["enum"] if name is not None]
+    if isinstance(node.get("const"), str):
+        return [node["const"]]
     return [str(part["const"]) for part in node.get("oneOf", []) if isinstance(part.get("const"), str)]
 
 

@@ -106,6 +106,12 @@ pub trait EdgeContext {
         0
     }
 
+    /// How long a packet that the host sends now waits in the host's own queue before it goes onto its cable. A world without
+    /// such a queue need not say so.
+    fn own_wait(&self) -> Span {
+        Span::ZERO
+    }
+
     /// The host's own random stream.
     fn random(&mut self) -> &mut Stream;
 

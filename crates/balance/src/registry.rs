@@ -15,10 +15,12 @@ mod external;
 mod parameters;
 mod spec;
 mod switches;
+mod words;
 
 pub use external::ExternalSwitch;
 pub use parameters::{FabricFacts, ParameterError};
 pub(crate) use parameters::{Parameters, check_table_size};
+pub(crate) use words::time_or_words;
 
 /// A scheme as `weft schemes` shows it.
 #[derive(Debug, Clone)]

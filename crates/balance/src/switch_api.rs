@@ -49,6 +49,10 @@ pub struct SwitchInfo<'a> {
     pub rack: Option<u16>,
     /// How many racks the fabric has.
     pub racks: u16,
+    /// By rack: how long a full-size packet and its acknowledgement take there and back from a host of the own rack when
+    /// nothing else moves, stack delays included, as an operator measured it once. Empty at a switch without a rack, and unless the
+    /// parameters of the scheme ask for it.
+    pub base_rtts: &'a [Span],
 }
 
 /// The switch around a scheme.
@@ -172,8 +176,13 @@ pub trait SwitchBalancer: Sized {
     /// Its parameters, as the spec gives them.
     type Params;
 
-    /// The optional calls that it wants.
+    /// The optional calls that it wants, whatever its parameters.
     const HOOKS: SwitchHooks = SwitchHooks::NONE;
+
+    /// The optional calls that it wants with these parameters: [`Self::HOOKS`] unless it says otherwise.
+    fn hooks(_params: &Self::Params) -> SwitchHooks {
+        Self::HOOKS
+    }
 
     /// Whether it ever asks how long the queues of ports are: [`SwitchContext::drain_time`] and its neighbours. For one that does
     /// not, ports with several classes need not say at once what they send.

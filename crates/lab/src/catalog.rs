@@ -245,17 +245,21 @@ fn stated_default(doc: &str) -> Value {
 fn kind_of(root: &Value, schema: &Value) -> (String, String) {
     let opened = alternatives(root, schema);
     let units = opened.iter().find_map(|schema| schema["pattern"].as_str()).map(units_in).unwrap_or_default();
-    let quantity = opened.iter().find_map(|schema| schema["$ref"].as_str()?.rsplit('/').next());
-    match quantity {
-        Some(name @ ("Time" | "Rate" | "Size")) => return (name.to_lowercase(), units),
-        // The limits of a queue, in bytes or packets.
-        _ if units.ends_with("packets") => return ("size | packets".to_owned(), units),
-        _ => {}
-    }
+    let references = opened.iter().filter_map(|schema| schema["$ref"].as_str()?.rsplit('/').next());
+    let quantity = references.filter(|name| matches!(*name, "Time" | "Rate" | "Size")).last();
     let named = opened.iter().filter_map(|schema| schema["const"].as_str().map(|name| vec![name]));
     let listed = opened.iter().filter_map(|schema| schema["enum"].as_array());
     let listed = listed.map(|names| names.iter().filter_map(Value::as_str).collect());
     let names: Vec<&str> = named.chain(listed).flatten().collect();
+    match quantity {
+        // A word may stand in its place.
+        Some(name) => {
+            return ([&[name.to_lowercase().as_str()], names.as_slice()].concat().join(" | "), units);
+        }
+        // The limits of a queue, in bytes or packets.
+        _ if units.ends_with("packets") => return ("size | packets".to_owned(), units),
+        _ => {}
+    }
     if !names.is_empty() {
         return (names.join(" | "), units);
     }

@@ -62,6 +62,8 @@ text_form!(Rate, RATE, "Rate", r"^[0-9]+(\.[0-9]+)? *(Tbps|Gbps|Mbps|Kbps|bps)$"
 pub struct PicosPerByte(u64);
 
 impl PicosPerByte {
+    /// Bytes that take no time.
+    pub const ZERO: Self = Self(0);
     const FRACTION_BITS: u32 = 16;
     const ROUND_UP: u64 = (1 << Self::FRACTION_BITS) - 1;
     const PS_BITS_PER_S: u128 = 8_000_000_000_000;

@@ -91,12 +91,17 @@ SCHEMES: Mapping[str, Program] = {
         needs={
             "samples": (2, "the program samples two ports: d = 2"),
             "remembered": (1, "the program remembers one port: m = 1"),
+            "is_late": (0, "the program sees its queues as they are: age = 0"),
         },
     ),
     "lbt": Program(
         "lbt.p4",
         macros={"HASH_SEED": "hash_seed", "ENTRIES": "entries", "LONG_AFTER": "long_after", "FORGET": "forget"},
         wide=_SEED,
+        needs={
+            "is_long_by_packet": (0, 'the program moves long flows at the threshold: long_choice = "at-threshold"'),
+            "is_short_by_packet": (0, 'the program keeps short flows on their port: short_choice = "flow"'),
+        },
         registers={"period": 1, "threshold": 2},
     ),
     "tr": Program(
@@ -113,7 +118,12 @@ SCHEMES: Mapping[str, Program] = {
             "WAY_PORTS": "ports",
         },
         wide=_SEED,
-        needs={"code_bits": (5, "the program has codes of the TTL's five bits: code_bits = 5")},
+        needs={
+            "code_bits": (5, "the program has codes of the TTL's five bits: code_bits = 5"),
+            "counts_each_uplink": (0, 'the program counts a flow on its last uplink: counted = "last"'),
+            "follows_last": (1, 'the program lets a packet follow its flow\'s last one: last_uplink = "always"'),
+            "is_by_uplink": (0, 'the program has a spine queue for each rack: spine_queue = "by-rack"'),
+        },
         registers={"way_delay_ps": 1, "way_near_per_byte": 2, "way_far_per_byte": 3, "way_step_ps": 4},
         of_ports=_tiers,
         replays_arrivals=True,

@@ -6,34 +6,58 @@
 //! one acknowledgement answers several packets, both tell of the first.
 
 use weft_packet::{Packet, PacketFlags};
+use weft_units::Span;
 
-/// 18 of the header bits that a scheme owns: a path's number, its mark, and whether there is anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The header bits that a scheme owns: a path's number, its mark, and whether there is anything in 18 of them; in the others, for
+/// who wants to know, how long the packet waited at its own host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PathNote {
     /// The path, as the edge that sends by it numbers it.
     pub path: u16,
     /// Whether a queue marked a packet.
     pub marked: bool,
+    /// How long the packet waited at its own host, in [`Self::TICK`]s, at most [`Self::MOST_TICKS`].
+    pub waited: u16,
 }
 
 impl PathNote {
     const PRESENT: u32 = 1 << 16;
     const MARKED: u32 = 1 << 17;
 
-    /// Header bits that it takes.
+    /// Header bits that it takes, without the wait.
     pub const BITS: u32 = 18;
+
+    /// What a wait is counted in: 2^17 ps, about 131 ns.
+    pub const TICK: Span = Span::from_ps(1 << 17);
+    /// The longest wait, 2.1 ms: what is left of 32 bits.
+    pub const MOST_TICKS: u16 = (1 << (32 - Self::BITS)) - 1;
+
+    /// A wait in ticks, rounded down.
+    #[inline]
+    pub fn ticks(wait: Span) -> u16 {
+        (wait.as_ps() / Self::TICK.as_ps()).min(Self::MOST_TICKS.into()) as u16
+    }
+
+    /// The wait.
+    #[inline]
+    pub const fn wait(self) -> Span {
+        Span::from_ps(self.waited as u64 * Self::TICK.as_ps())
+    }
 
     /// Writes it into a packet's header.
     #[inline]
     pub fn write(self, packet: &mut Packet) {
-        packet.scheme = u32::from(self.path) | Self::PRESENT | if self.marked { Self::MARKED } else { 0 };
+        let marked = if self.marked { Self::MARKED } else { 0 };
+        packet.scheme = u32::from(self.path) | Self::PRESENT | marked | u32::from(self.waited) << Self::BITS;
     }
 
     /// Reads it, if there is one.
     #[inline]
     pub fn read(packet: &Packet) -> Option<Self> {
         let bits = packet.scheme;
-        (bits & Self::PRESENT != 0).then_some(Self { path: bits as u16, marked: bits & Self::MARKED != 0 })
+        let note =
+            Self { path: bits as u16, marked: bits & Self::MARKED != 0, waited: (bits >> Self::BITS) as u16 };
+        (bits & Self::PRESENT != 0).then_some(note)
     }
 }
 
@@ -71,7 +95,7 @@ mod tests {
 
     fn arrival(path: u16, ce: bool) -> Packet {
         with(packet(1), |packet| {
-            PathNote { path, marked: false }.write(packet);
+            PathNote { path, ..PathNote::default() }.write(packet);
             packet.flags = packet.flags.with_if(PacketFlags::CE, ce);
         })
     }
@@ -82,7 +106,11 @@ mod tests {
 
     #[test]
     fn a_note_survives_the_header_and_an_untouched_header_has_none() {
-        for note in [PathNote { path: 0, marked: false }, PathNote { path: u16::MAX, marked: true }] {
+        for note in [
+            PathNote::default(),
+            PathNote { path: 0, marked: false, waited: 5 },
+            PathNote { path: u16::MAX, marked: true, waited: PathNote::MOST_TICKS },
+        ] {
             assert_eq!(PathNote::read(&with(packet(1), |packet| note.write(packet))), Some(note));
         }
         assert_eq!(PathNote::read(&packet(1)), None);
@@ -95,10 +123,18 @@ mod tests {
         echo.note(&arrival(3, false));
         echo.note(&arrival(3, true));
         echo.note(&arrival(5, true));
-        assert_eq!(told(&mut echo), Some(PathNote { path: 3, marked: true }));
+        assert_eq!(told(&mut echo), Some(PathNote { path: 3, marked: true, waited: 0 }));
         assert_eq!(told(&mut echo), None, "told once");
         echo.note(&arrival(5, false));
         echo.note(&arrival(3, true));
-        assert_eq!(told(&mut echo), Some(PathNote { path: 5, marked: false }));
+        assert_eq!(told(&mut echo), Some(PathNote { path: 5, marked: false, waited: 0 }));
+    }
+
+    #[test]
+    fn a_wait_is_counted_in_ticks_and_ends_at_the_most() {
+        let waited = |wait| PathNote { waited: PathNote::ticks(wait), ..PathNote::default() }.wait();
+        assert_eq!(waited(Span::from_ps((1 << 17) - 1)), Span::ZERO);
+        assert_eq!(waited(Span::from_us(50)), PathNote::TICK * 381, "49.94 us");
+        assert_eq!(waited(Span::from_s(1)), PathNote::TICK * 16_383, "2.15 ms");
     }
 }

@@ -43,6 +43,11 @@ pub(crate) trait Parameters {
         Ok(())
     }
 
+    /// Whether switches must be told [`crate::SwitchInfo::base_rtts`], which takes a walk over all pairs of racks.
+    fn asks_for_base_rtts(&self) -> bool {
+        false
+    }
+
     /// Refuses values that cannot be meant on this fabric.
     fn fits(&self, _fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
         Ok(())

@@ -55,6 +55,14 @@ macro_rules! balancer_spec {
                 }
             }
 
+            /// Whether its scheme at switches must be told [`SwitchInfo::base_rtts`].
+            pub fn asks_for_base_rtts(&self) -> bool {
+                match self {
+                    $(Self::$Switch(params) => params.asks_for_base_rtts(),)*
+                    _ => false,
+                }
+            }
+
             /// Reads the files that parameters name, whose paths are absolute by now.
             ///
             /// # Errors
@@ -87,7 +95,7 @@ macro_rules! balancer_spec {
             /// The optional calls that it wants at switches.
             pub fn switch_hooks(&self) -> SwitchHooks {
                 match self {
-                    $(Self::$Switch(_) => switch::$switch_module::$Switch::HOOKS,)*
+                    $(Self::$Switch(params) => switch::$switch_module::$Switch::hooks(params),)*
                     _ => SwitchHooks::default(),
                 }
             }

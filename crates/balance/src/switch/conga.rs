@@ -14,9 +14,10 @@ use weft_packet::{Kinds, Packet};
 use weft_units::Span;
 
 use self::header::Header;
-use self::metrics::{Dre, FromLeaf, ToLeaf};
+use self::metrics::{Dre, FromLeaf, Register, ToLeaf};
 use super::ecmp::Ecmp;
 use super::flowlets::{self, Flowlets};
+use super::past::{self, Past};
 use crate::flowlet::{Chosen, Detection};
 use crate::registry::Parameters;
 use crate::{
@@ -51,6 +52,11 @@ pub struct Params {
     /// A metric that was not renewed for so long begins to fall to zero (time). Source: 10 ms as the paper's example
     /// (§3.3).
     pub aging: Span,
+    /// How old the metrics of its own uplinks are that a leaf's decisions go by (time): 0 for what they are now, at most
+    /// 100ms. Source: 0 as in CONGA, whose leaf measures its uplinks where it decides; 615 us on `BMv2` for what a clone
+    /// brings, in QALL, Table II. The 19.8 ms and more that it has for CONGA are the wait for reports, which come by packets here,
+    /// too.
+    pub age: Span,
 }
 
 impl Default for Params {
@@ -63,6 +69,7 @@ impl Default for Params {
             detection: Detection::AgeBit,
             entries: 1 << 16,
             aging: Span::from_ms(10),
+            age: Span::ZERO,
         }
     }
 }
@@ -82,6 +89,7 @@ impl Parameters for Params {
         if self.aging < Span::from_us(1) {
             return refuse("aging", self.aging.to_string(), "1us or more");
         }
+        past::validate(self.age)?;
         flowlets::validate(self.entries, self.gap, "longer than nothing")
     }
 
@@ -101,6 +109,8 @@ impl Parameters for Params {
 pub struct Conga {
     ecmp: Ecmp,
     dre: Dre,
+    /// What registers were, if that is what decisions go by.
+    past: Option<Box<Past<Register>>>,
     /// The `LBTag` of each port: its number among the ports to switches; `NO_TAG` for a port to a host.
     tags: Box<[u8]>,
     leaf: Option<LeafState>,
@@ -160,7 +170,13 @@ impl Conga {
         let Some(leaf) = &mut self.leaf else { return };
         let now = cx.now();
         for (candidate, &port) in leaf.candidates.iter_mut().zip(hops.ports) {
-            let local = self.dre.metric(port, now, cx.rate(port));
+            let local = match &mut self.past {
+                None => self.dre.metric(port, now, cx.rate(port)),
+                Some(past) => {
+                    let (then, register) = past.look(port, now);
+                    register.map_or(0, |(_, register)| self.dre.metric_of(register, then, cx.rate(port)))
+                }
+            };
             let tag = self.tags[port.index()];
             let remote = if tag == NO_TAG { 0 } else { leaf.to.get(hops.rack, tag, now) };
             *candidate = local.max(remote);
@@ -192,6 +208,7 @@ impl SwitchBalancer for Conga {
         Self {
             ecmp: Ecmp::new(&super::ecmp::Params::default(), info),
             dre: Dre::new(params.t_dre, params.alpha, params.metric_bits, info.port_rates.len()),
+            past: Past::new(params.age, info.port_rates.len()),
             tags,
             leaf: info.rack.map(|rack| LeafState::new(rack, uplinks, params, info)),
         }
@@ -251,6 +268,9 @@ impl SwitchBalancer for Conga {
         }
         let now = cx.now();
         self.dre.add(port, now, packet.wire_bytes);
+        if let Some(past) = &mut self.past {
+            past.note(port, now, self.dre.register(port));
+        }
         let mut header = Header(packet.scheme);
         if let Some(leaf) = self.leaf.as_mut().filter(|leaf| leaf.rack == cx.rack_of(packet.src)) {
             let report = leaf.from.report(cx.rack_of(packet.dst), now);
@@ -261,12 +281,14 @@ impl SwitchBalancer for Conga {
         packet.scheme = header.0;
     }
 
+    /// What a metric of each port takes that is brought to the decision: a byte.
     fn state_bytes(&self) -> u64 {
         let leaf = self
             .leaf
             .as_ref()
             .map_or(0, |leaf| leaf.flowlets.state_bytes() + leaf.to.state_bytes() + leaf.from.state_bytes());
-        self.dre.state_bytes() + leaf
+        let past = self.past.as_ref().map_or(0, |past| past.ports() as u64);
+        self.dre.state_bytes() + leaf + past
     }
 
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {

@@ -8,14 +8,22 @@
 //! draw decide. A remembered port that is no next hop (it failed, or belongs to another group) is left out of this
 //! choice and drops out of the memory. Loads are compared in bytes, not in time to drain: a slow port counts as a fast
 //! one, as with queue lengths in the paper.
+//!
+//! On a switch that sees its queues only by clone and recirculation, loads are as old as [`Params::age`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
-use weft_units::Stream;
+use weft_units::{Span, Stream};
 
+use super::past::{self, Past, Queue};
 use crate::registry::Parameters;
-use crate::{NextHops, ParameterError, PortId, SwitchBalancer, SwitchContext, SwitchInfo};
+use crate::{
+    NextHops, ParameterError, PortId, Ports, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+};
+
+#[cfg(test)]
+mod tests;
 
 /// Parameters of DRILL.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +37,9 @@ pub struct Params {
     /// Who shares a memory: `switch`, one for all packets of a switch; `rack`, one for each destination rack. Source:
     /// MEET and TR speak of one recorded port at a switch; a public port keeps one for each destination.
     pub memory: Memory,
+    /// How old the queue lengths are that decisions go by (time): 0 for what they are now, at most 100ms. Source: 0 as in
+    /// DRILL, whose switch sees its queues; 621 us on `BMv2` in QALL, Table II.
+    pub age: Span,
 }
 
 /// Who shares a memory.
@@ -47,7 +58,7 @@ const MAX_REMEMBERED: usize = 8;
 
 impl Default for Params {
     fn default() -> Self {
-        Self { d: 2, m: 1, memory: Memory::Switch }
+        Self { d: 2, m: 1, memory: Memory::Switch, age: Span::ZERO }
     }
 }
 
@@ -59,7 +70,7 @@ impl Parameters for Params {
         if usize::from(self.m) > MAX_REMEMBERED {
             return Err(ParameterError { key: "m", found: self.m.to_string(), allowed: "0 to 8" });
         }
-        Ok(())
+        past::validate(self.age)
     }
 }
 
@@ -148,6 +159,8 @@ pub struct Drill {
     per_rack: bool,
     /// `remembered` ports for each memory; [`Drill::NOTHING`] where there is none.
     memory: Box<[u16]>,
+    /// What queues were, if that is what decisions go by.
+    past: Option<Box<Past<Queue>>>,
 }
 
 impl Drill {
@@ -155,27 +168,27 @@ impl Drill {
     const NOTHING: u16 = u16::MAX;
 }
 
-/// The index of the shortest queue of `samples` next hops and a remembered one.
+/// The index of the shortest queue of `samples` next hops and a remembered one. `load` says how long a port's queue is.
 #[inline]
 fn shortest<C: SwitchContext + ?Sized>(
     cx: &mut C,
-    packet: &Packet,
     hops: &NextHops<'_>,
     samples: usize,
     remembered: Option<PortId>,
+    mut load: impl FnMut(&C, PortId) -> u64,
 ) -> usize {
-    let shorter = |cx: &C, best: (usize, u64), index: usize| {
-        let load = cx.backlog_bytes_for(hops.ports[index], packet);
+    let mut shorter = |cx: &C, best: (usize, u64), index: usize| {
+        let load = load(cx, hops.ports[index]);
         if load < best.1 { (index, load) } else { best }
     };
     let known = remembered.and_then(|port| hops.index_of(port));
-    let mut best =
-        known.map_or((0, u64::MAX), |index| (index, cx.backlog_bytes_for(hops.ports[index], packet)));
+    let mut best = known.map_or((0, u64::MAX), |index| shorter(cx, (index, u64::MAX), index));
     let choices = hops.ports.len();
     if samples == 2 && choices >= 2 {
         // The default, without a list of what is taken: a third of the time.
         let [first, second] = draw_two(cx.random(), choices as u32);
-        return shorter(cx, shorter(cx, best, first), second).0;
+        best = shorter(cx, best, first);
+        return shorter(cx, best, second).0;
     }
     let mut draws = Draws::new();
     for _ in 0..samples.min(choices) {
@@ -188,21 +201,21 @@ fn shortest<C: SwitchContext + ?Sized>(
 /// As [`shortest`], with several remembered ports, which are replaced.
 fn shortest_of_many<C: SwitchContext + ?Sized>(
     cx: &mut C,
-    packet: &Packet,
     hops: &NextHops<'_>,
     samples: usize,
     memory: &mut [u16],
+    mut load: impl FnMut(&C, PortId) -> u64,
 ) -> usize {
     let mut best = Best::new(memory.len());
     for &port in memory.iter() {
         if let Some(index) = hops.index_of(PortId(port)) {
-            best.offer(index as u16, cx.backlog_bytes_for(PortId(port), packet));
+            best.offer(index as u16, load(cx, PortId(port)));
         }
     }
     let mut draws = Draws::new();
     for _ in 0..samples.min(hops.ports.len()) {
         let index = draws.next(cx.random(), hops.ports.len());
-        best.offer(index, cx.backlog_bytes_for(hops.ports[usize::from(index)], packet));
+        best.offer(index, load(cx, hops.ports[usize::from(index)]));
     }
     memory.fill(Drill::NOTHING);
     for (slot, &index) in memory.iter_mut().zip(&best.index[..best.len]) {
@@ -211,8 +224,48 @@ fn shortest_of_many<C: SwitchContext + ?Sized>(
     usize::from(best.index[0])
 }
 
+/// The index of the shortest queue of `samples` next hops and those in `memory`, which is brought up to date.
+#[inline]
+fn decide<C: SwitchContext + ?Sized>(
+    cx: &mut C,
+    hops: &NextHops<'_>,
+    samples: usize,
+    memory: &mut [u16],
+    load: impl FnMut(&C, PortId) -> u64,
+) -> usize {
+    match memory {
+        [] => shortest(cx, hops, samples, None, load),
+        [port] => {
+            let index = shortest(cx, hops, samples, Some(PortId(*port)), load);
+            *port = hops.ports[index].0;
+            index
+        }
+        ports => shortest_of_many(cx, hops, samples, ports, load),
+    }
+}
+
+/// [`decide`] by what queues were a while ago: all that was queued, whatever the class.
+#[cold]
+#[inline(never)]
+fn decide_late<C: SwitchContext + ?Sized>(
+    cx: &mut C,
+    hops: &NextHops<'_>,
+    samples: usize,
+    memory: &mut [u16],
+    past: &mut Past<Queue>,
+) -> usize {
+    decide(cx, hops, samples, memory, |cx, port| past.bytes(port, cx.now()))
+}
+
 impl SwitchBalancer for Drill {
     type Params = Params;
+
+    fn hooks(params: &Params) -> SwitchHooks {
+        if params.age.is_zero() {
+            return SwitchHooks::NONE;
+        }
+        SwitchHooks { queued: Ports::ToSwitches, ..SwitchHooks::NONE }
+    }
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         let (remembered, per_rack) = (usize::from(params.m), params.memory == Memory::Rack);
@@ -222,6 +275,7 @@ impl SwitchBalancer for Drill {
             remembered,
             per_rack,
             memory: vec![Self::NOTHING; memories * remembered].into_boxed_slice(),
+            past: Past::new(params.age, info.port_rates.len()),
         }
     }
 
@@ -234,14 +288,21 @@ impl SwitchBalancer for Drill {
     ) -> usize {
         let first = if self.per_rack { usize::from(hops.rack) * self.remembered } else { 0 };
         let memory = &mut self.memory[first..first + self.remembered];
-        match memory {
-            [] => shortest(cx, packet, hops, self.samples, None),
-            [port] => {
-                let index = shortest(cx, packet, hops, self.samples, Some(PortId(*port)));
-                *port = hops.ports[index].0;
-                index
-            }
-            ports => shortest_of_many(cx, packet, hops, self.samples, ports),
+        if let Some(past) = &mut self.past {
+            return decide_late(cx, hops, self.samples, memory, past);
+        }
+        decide(cx, hops, self.samples, memory, |cx, port| cx.backlog_bytes_for(port, packet))
+    }
+
+    fn queued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, _: &mut Packet, queued: Queued) {
+        if let Some(past) = &mut self.past {
+            past.note(queued.port, cx.now(), Queue::of(cx, queued.port));
+        }
+    }
+
+    fn port_changed<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, port: PortId) {
+        if let Some(past) = &mut self.past {
+            past.note(port, cx.now(), Queue::of(cx, port));
         }
     }
 
@@ -249,180 +310,11 @@ impl SwitchBalancer for Drill {
         set("samples", 0, self.samples as u64);
         set("remembered", 0, self.remembered as u64);
         set("is_per_rack", 0, u64::from(self.per_rack));
+        set("is_late", 0, u64::from(self.past.is_some()));
     }
 
-    /// Two bytes a remembered port.
+    /// Two bytes a remembered port; four a port for the length that was brought from its queue, if that is needed.
     fn state_bytes(&self) -> u64 {
-        self.memory.len() as u64 * 2
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use weft_packet::{Class, PacketFlags};
-
-    use crate::testing::{CHI_SQUARE_7, FakeSwitch, Group, RACKS, chi_square, packet, with};
-
-    use super::*;
-
-    fn drill(d: u8, m: u8, memory: Memory) -> Drill {
-        Drill::new(&Params { d, m, memory }, &FakeSwitch::new(8, 1).info(0, 0, 1))
-    }
-
-    fn choose(scheme: &mut Drill, switch: &mut FakeSwitch, group: &Group) -> u16 {
-        group.ports[scheme.choose(switch, &mut packet(1), &group.hops())].0
-    }
-
-    #[test]
-    fn the_least_loaded_come_first_and_ties_keep_their_order() {
-        let mut best = Best::new(3);
-        for (index, load) in [(4, 50), (1, 20), (2, 20), (4, 0), (3, 70), (5, 20), (6, 19)] {
-            best.offer(index, load);
-        }
-        // 4 entered with 50 and is not taken twice; 3 never fits; 5 ties with 1 and 2 and comes after both.
-        assert_eq!((&best.index[..3], &best.load[..3]), (&[6, 1, 2][..], &[19, 20, 20][..]));
-    }
-
-    #[test]
-    fn draws_are_different_and_every_ordered_pair_is_equally_likely() {
-        let mut random = Stream::new(3, weft_units::Purpose::SwitchBalancer, 0);
-        let mut pairs = [0u64; 16];
-        for _ in 0..120_000 {
-            let mut draws = Draws::new();
-            let [a, b] = [0; 2].map(|_| usize::from(draws.next(&mut random, 4)));
-            pairs[a * 4 + b] += 1;
-        }
-        assert!((0..4).all(|i| pairs[i * 4 + i] == 0), "a port was drawn twice");
-        let pairs: Vec<u64> = pairs.into_iter().filter(|&count| count > 0).collect();
-        // Twelve ordered pairs: 31.26 is the 0.1 % point with 11 degrees of freedom.
-        let chi = chi_square(&pairs, &[1; 12]);
-        assert!(chi < 31.26, "chi-square {chi}: {pairs:?}");
-    }
-
-    #[test]
-    fn sampling_every_port_finds_the_shortest_queue() {
-        let (mut switch, group) = (FakeSwitch::new(8, 1), Group::of(0..8));
-        let mut scheme = drill(16, 0, Memory::Switch);
-        for shortest in 0..8u16 {
-            switch.backlogs = (0..8).map(|port| if port == shortest { 10 } else { 11 }).collect();
-            assert_eq!(choose(&mut scheme, &mut switch, &group), shortest);
-        }
-    }
-
-    #[test]
-    fn a_packet_takes_the_queue_that_is_shortest_for_its_class() {
-        let (mut switch, group) = (FakeSwitch::new(8, 1), Group::of(0..8));
-        // Low priority waits on all ports but 7; high priority, on all but 2.
-        switch.backlogs = vec![9_000, 9_000, 9_000, 9_000, 9_000, 9_000, 9_000, 1_500];
-        switch.ahead.insert(Class::Short, vec![1_500, 1_500, 0, 1_500, 1_500, 1_500, 1_500, 1_500]);
-        for mut scheme in [drill(16, 0, Memory::Switch), drill(16, 2, Memory::Rack)] {
-            for (class, shortest) in [(Class::Short, 2), (Class::Long, 7)] {
-                let mut packet = with(packet(1), |packet| packet.flags = PacketFlags::of_class(class));
-                assert_eq!(scheme.choose(&mut switch, &mut packet, &group.hops()), shortest);
-            }
-        }
-    }
-
-    #[test]
-    fn memory_finds_the_shortest_queue_and_keeps_to_it() {
-        let (mut switch, group) = (FakeSwitch::new(8, 1), Group::of(0..8));
-        switch.backlogs = vec![9_000, 9_000, 9_000, 1_500, 9_000, 9_000, 9_000, 9_000];
-        let mut scheme = drill(2, 1, Memory::Switch);
-        let choices: Vec<u16> = (0..100).map(|_| choose(&mut scheme, &mut switch, &group)).collect();
-        let found = choices.iter().position(|&port| port == 3).expect("100 pairs of 8 contain each port");
-        assert!(choices[found..].iter().all(|&port| port == 3));
-        // Equal queues: the remembered port wins the tie, so packets do not wander for nothing.
-        switch.backlogs = vec![0; 8];
-        assert!((0..100).all(|_| choose(&mut scheme, &mut switch, &group) == 3));
-    }
-
-    #[test]
-    fn without_memory_equal_queues_are_chosen_evenly() {
-        let (mut switch, group) = (FakeSwitch::new(8, 1), Group::of(0..8));
-        let (mut scheme, mut counts) = (drill(2, 0, Memory::Switch), [0; 8]);
-        for _ in 0..80_000 {
-            counts[usize::from(choose(&mut scheme, &mut switch, &group))] += 1;
-        }
-        let chi = chi_square(&counts, &[1; 8]);
-        assert!(chi < CHI_SQUARE_7, "chi-square {chi}: {counts:?}");
-    }
-
-    #[test]
-    fn two_choices_take_the_longest_queue_least() {
-        // d = 2 of 4 ports, loads 0 < 1 < 2 < 3: the port of rank r wins the pairs with longer ones, (3 - r) of 6.
-        let (mut switch, group) = (FakeSwitch::new(4, 1), Group::of(0..4));
-        switch.backlogs = vec![0, 1, 2, 3];
-        let (mut scheme, mut counts) = (drill(2, 0, Memory::Switch), [0; 4]);
-        for _ in 0..60_000 {
-            counts[usize::from(choose(&mut scheme, &mut switch, &group))] += 1;
-        }
-        // 13.82 is the 0.1 % point with 2 degrees of freedom.
-        let chi = chi_square(&counts[..3], &[3, 2, 1]);
-        assert!(chi < 13.82 && counts[3] == 0, "chi-square {chi}: {counts:?}");
-    }
-
-    #[test]
-    fn a_remembered_port_that_is_no_next_hop_is_not_chosen() {
-        let (mut switch, all) = (FakeSwitch::new(8, 1), Group::of(0..8));
-        let mut scheme = drill(2, 1, Memory::Switch);
-        let gone = choose(&mut scheme, &mut switch, &all);
-        switch.backlogs = vec![1_500; 8];
-        switch.backlogs[usize::from(gone)] = 0;
-        let rest = Group::of((0..8).filter(|&port| port != gone));
-        for _ in 0..200 {
-            assert_ne!(choose(&mut scheme, &mut switch, &rest), gone);
-        }
-    }
-
-    #[test]
-    fn one_remembered_port_is_the_general_case_with_one() {
-        let (mut switch, group) = (FakeSwitch::new(8, 1), Group::of(0..8));
-        let mut memory = [Drill::NOTHING];
-        for step in 0..3_000u64 {
-            switch.backlogs[(step % 8) as usize] = step * step % 7 * 1_500;
-            let samples = (step % 3 + 1) as usize;
-            let remembered = (memory[0] != Drill::NOTHING).then_some(PortId(memory[0]));
-            let packet = packet(0);
-            let one = shortest(&mut switch.clone(), &packet, &group.hops(), samples, remembered);
-            let many = shortest_of_many(&mut switch, &packet, &group.hops(), samples, &mut memory);
-            assert_eq!((one, memory[0]), (many, group.ports[many].0));
-        }
-    }
-
-    #[test]
-    fn ports_that_are_no_next_hops_drop_out_of_the_memory() {
-        let (mut switch, mut scheme) = (FakeSwitch::new(8, 1), drill(1, 2, Memory::Switch));
-        for _ in 0..50 {
-            choose(&mut scheme, &mut switch, &Group::of([0, 1]));
-        }
-        assert!(scheme.memory.iter().all(|&port| port < 2), "{:?}", scheme.memory);
-        let sampled = choose(&mut scheme, &mut switch, &Group::of([5, 6]));
-        assert_eq!(*scheme.memory, [sampled, Drill::NOTHING]);
-    }
-
-    #[test]
-    fn a_memory_by_rack_is_not_read_for_another_rack() {
-        let (mut switch, mut group) = (FakeSwitch::new(8, 1), Group::of(0..8));
-        let mut scheme = drill(2, 1, Memory::Rack);
-        assert_eq!(scheme.state_bytes(), u64::from(RACKS) * 2);
-        let first = choose(&mut scheme, &mut switch, &group);
-        group.rack = 2;
-        let others: Vec<u16> = (0..50)
-            .map(|_| {
-                scheme.memory[2] = Drill::NOTHING;
-                choose(&mut scheme, &mut switch, &group)
-            })
-            .collect();
-        assert!(others.iter().any(|&port| port != first), "rack 2 chooses for itself");
-        group.rack = 1;
-        assert_eq!(choose(&mut scheme, &mut switch, &group), first, "rack 1 remembers");
-    }
-
-    #[test]
-    fn more_samples_than_can_be_kept_are_refused() {
-        let refused = |d, m| Params { d, m, ..Params::default() }.validate().unwrap_err().to_string();
-        assert_eq!(refused(0, 1), "d is 0: 1 to 16");
-        assert_eq!(refused(17, 1), "d is 17: 1 to 16");
-        assert_eq!(refused(2, 9), "m is 9: 0 to 8");
+        self.memory.len() as u64 * 2 + self.past.as_ref().map_or(0, |past| past.ports() as u64 * 4)
     }
 }

@@ -11,6 +11,7 @@ use weft_units::{Rate, Span, Time};
 
 use super::ecmp::Ecmp;
 use super::flowlets::{self, Flowlets};
+use super::past::{self, Past};
 use crate::flowlet::Timer;
 use crate::registry::Parameters;
 use crate::{
@@ -40,6 +41,10 @@ pub struct Params {
     /// Entries of a switch's flowlet table: a power of two, 1 to 16,777,216. Source: none is given; 64K as for
     /// CONGA.
     pub entries: u32,
+    /// How old the utilisation of a switch's own links is that probes are held against (time): 0 for what it is now, at most
+    /// 100ms. Source: 0 as in HULA; 615 us on `BMv2` for what a clone brings, in QALL, Table II. The 2.4 to 8.6 ms that it has
+    /// for HULA are the time of probes, which are packets here, too.
+    pub age: Span,
 }
 
 impl Default for Params {
@@ -50,6 +55,7 @@ impl Default for Params {
             t_fail: Span::from_us(600),
             gap: Span::from_us(100),
             entries: 1 << 16,
+            age: Span::ZERO,
         }
     }
 }
@@ -67,6 +73,7 @@ impl Parameters for Params {
         if self.t_fail < self.interval {
             return refuse("t_fail", self.t_fail, "interval or more");
         }
+        past::validate(self.age)?;
         flowlets::validate(self.entries, self.gap, "longer than nothing")
     }
 }
@@ -144,6 +151,8 @@ pub struct Hula {
     tier: u8,
     peers: Box<[Peer]>,
     links: Box<[Utilisation]>,
+    /// What links were, if that is what probes are held against.
+    past: Option<Box<Past<Utilisation>>>,
     /// By rack.
     best: Box<[Best]>,
     flowlets: Flowlets,
@@ -153,6 +162,28 @@ pub struct Hula {
 }
 
 impl Hula {
+    /// A packet goes onto a link.
+    #[inline]
+    fn add(&mut self, now: Time, port: PortId, wire_bytes: u16) {
+        let link = &mut self.links[port.index()];
+        link.add(now, self.tau, wire_bytes);
+        if let Some(past) = &mut self.past {
+            past.note(port, now, *link);
+        }
+    }
+
+    /// How much a link is used, as far as is known where probes come in.
+    fn level(&mut self, now: Time, port: PortId, capacity: Rate) -> u8 {
+        let (then, link) = match &mut self.past {
+            None => (now, self.links[port.index()]),
+            Some(past) => {
+                let (then, link) = past.look(port, now);
+                (then, link.map_or(Utilisation::default(), |(_, link)| link))
+            }
+        };
+        link.level(then, self.tau, capacity)
+    }
+
     /// Sends a probe by every port to a switch that `wanted` picks by number and tier.
     fn probe<C: SwitchContext + ?Sized>(
         &mut self,
@@ -161,11 +192,11 @@ impl Hula {
         wanted: impl Fn(u32, u8) -> bool,
     ) {
         let now = cx.now();
-        for (port, peer) in self.peers.iter().enumerate() {
-            let Peer::Switch { switch, tier } = *peer else { continue };
+        for port in 0..self.peers.len() {
+            let Peer::Switch { switch, tier } = self.peers[port] else { continue };
             let id = PortId(port as u16);
             if wanted(switch, tier) && cx.is_up(id) {
-                self.links[port].add(now, self.tau, Packet::LEAST_WIRE_BYTES);
+                self.add(now, id, Packet::LEAST_WIRE_BYTES);
                 self.probes += 1;
                 cx.send(id, probe.packet());
             }
@@ -175,7 +206,7 @@ impl Hula {
     /// Notes what a probe says. `None` if it changes nothing: it tells of a path that is not the best.
     fn learn<C: SwitchContext + ?Sized>(&mut self, cx: &C, probe: Probe, port: PortId) -> Option<u8> {
         let now = cx.now();
-        let link = self.links[port.index()].level(now, self.tau, cx.rate(port));
+        let link = self.level(now, port, cx.rate(port));
         let utilisation = probe.utilisation.max(link);
         let best = self.best.get_mut(usize::from(probe.rack))?;
         let better = utilisation < best.utilisation || !best.is_fresh(now, self.t_fail);
@@ -207,6 +238,7 @@ impl SwitchBalancer for Hula {
             tier: info.tier,
             peers: info.port_peers.into(),
             links: vec![Utilisation::default(); info.port_rates.len()].into_boxed_slice(),
+            past: Past::new(params.age, info.port_rates.len()),
             best: vec![Best::NONE; usize::from(info.racks)].into_boxed_slice(),
             flowlets: Flowlets::new(params.entries, Timer::new(params.gap), info),
             decisions: 0,
@@ -284,12 +316,14 @@ impl SwitchBalancer for Hula {
 
     #[inline]
     fn queued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, queued: Queued) {
-        self.links[queued.port.index()].add(cx.now(), self.tau, packet.wire_bytes);
+        self.add(cx.now(), queued.port, packet.wire_bytes);
     }
 
-    /// Eight bytes a flowlet entry; port, utilisation and time, nine, for each rack; twelve a port.
+    /// Eight bytes a flowlet entry; port, utilisation and time, nine, for each rack; twelve a port, and one for a utilisation that
+    /// is brought to where probes come in.
     fn state_bytes(&self) -> u64 {
-        self.flowlets.state_bytes() + self.best.len() as u64 * 9 + self.links.len() as u64 * 12
+        let of_port = 12 + u64::from(self.past.is_some());
+        self.flowlets.state_bytes() + self.best.len() as u64 * 9 + self.links.len() as u64 * of_port
     }
 
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {

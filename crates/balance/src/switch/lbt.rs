@@ -7,6 +7,9 @@
 //! the higher the threshold. Every `refresh`, the thresholds follow from what the switch sent in that time: see
 //! [`model::lbt`](crate::model::lbt).
 //!
+//! LBT Alg. 1, as it is printed, looks at all queues for each packet of each class. That is a reading of its own for long
+//! flows, and one for short flows: see [`Params::long_choice`] and [`Params::short_choice`].
+//!
 //! A switch keeps a table of fixed size, indexed by a hash of the five-tuple and without the tuple itself. Flows that
 //! meet in an entry are one flow to it. Acknowledgements and connection requests are short flows that never become long,
 //! and do not count as load.
@@ -37,6 +40,13 @@ pub struct Params {
     /// the only reading with which thresholds grow with load. Source: not defined in LBT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_fct: Option<Span>,
+    /// When a long or best-effort flow chooses: `at-threshold`, when the queue of its port has reached its threshold; `packet`,
+    /// for each packet the longest queue below the threshold. Source: LBT §4.1, §4.2 have the first; LBT Alg. 1, as printed,
+    /// the second.
+    pub long_choice: LongChoice,
+    /// When a short flow chooses the shortest queue: `flow`, with its first packet; `packet`, with each. Source: LBT §1, §3
+    /// and §4.2 have the first; LBT Alg. 1, as printed, the second.
+    pub short_choice: ShortChoice,
     /// The smallest threshold of long flows (size), in place of a smaller or negative one. Source: not in LBT; three
     /// packets, so that a flow that moves overtakes fewer than the three that make a fast retransmit (RFC 5681).
     pub least: Bytes,
@@ -52,6 +62,28 @@ pub struct Params {
     pub entries: u32,
 }
 
+/// When a long or best-effort flow chooses its port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LongChoice {
+    /// When the queue of its port has reached its threshold.
+    #[default]
+    AtThreshold,
+    /// With each packet.
+    Packet,
+}
+
+/// When a short flow chooses its port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShortChoice {
+    /// With its first packet.
+    #[default]
+    Flow,
+    /// With each packet.
+    Packet,
+}
+
 impl Default for Params {
     fn default() -> Self {
         Self {
@@ -60,6 +92,8 @@ impl Default for Params {
             window: Bytes::new(65_536),
             segment: Bytes::new(1_460),
             short_fct: None,
+            long_choice: LongChoice::AtThreshold,
+            short_choice: ShortChoice::Flow,
             least: Bytes::new(4_500),
             most: Bytes::new(384_000),
             ratio: 2,
@@ -117,6 +151,8 @@ pub struct Lbt {
     long_after: u32,
     /// Periods of silence after which a flow is a new one.
     forget: u32,
+    long_choice: LongChoice,
+    short_choice: ShortChoice,
     refresh: Span,
     /// The ports whose load counts: those away from the hosts.
     uplinks: Box<[PortId]>,
@@ -173,15 +209,20 @@ fn uplinks(info: &SwitchInfo<'_>) -> Box<[PortId]> {
 }
 
 /// The index of the shortest queue. Of equally short ones, the first from a random place on, so that switches that start
-/// empty do not all begin at one spine.
-fn shortest<C: SwitchContext + ?Sized>(cx: &mut C, packet: &Packet, hops: &NextHops<'_>) -> usize {
+/// empty do not all begin at one spine; `current` before any other.
+fn shortest<C: SwitchContext + ?Sized>(
+    cx: &mut C,
+    packet: &Packet,
+    hops: &NextHops<'_>,
+    current: Option<usize>,
+) -> usize {
     let count = hops.ports.len();
     let start = cx.random().below(count as u32) as usize;
-    let places = (start..count).chain(0..start);
+    let places = current.into_iter().chain(start..count).chain(0..start);
     places.min_by_key(|&index| cx.backlog_bytes_for(hops.ports[index], packet)).unwrap_or(0)
 }
 
-/// Where a packet goes whose queue is not below the threshold, and whether every other queue is not either.
+/// Where a packet goes that chooses, and whether no queue is below the threshold.
 ///
 /// The longest queue below the threshold, else the longest (LBT Alg. 1). Of equally long ones, the first from a random
 /// place on; `current` before any other.
@@ -250,7 +291,8 @@ impl Lbt {
         class: usize,
     ) -> usize {
         let threshold = self.thresholds[class - LONG];
-        if let Some(index) = current
+        if self.long_choice == LongChoice::AtThreshold
+            && let Some(index) = current
             && cx.backlog_bytes_for(hops.ports[index], packet) < threshold
         {
             return index;
@@ -276,6 +318,8 @@ impl SwitchBalancer for Lbt {
             seed: Stream::new(info.seed, Purpose::SwitchHash, u64::from(info.switch)).next_u64(),
             long_after: u32::try_from(params.long_after.as_u64()).unwrap_or(u32::MAX),
             forget: u32::try_from(params.forget.as_ps().div_ceil(params.refresh.as_ps())).unwrap_or(u32::MAX),
+            long_choice: params.long_choice,
+            short_choice: params.short_choice,
             refresh: params.refresh,
             uplinks: uplinks(info),
             model: Model {
@@ -307,8 +351,8 @@ impl SwitchBalancer for Lbt {
         let current = entry.port().and_then(|port| hops.index_of(port));
         let class = if packet.kind == Kind::Data { self.count(&mut entry, packet) } else { SHORT };
         let index = match (class, current) {
-            (SHORT, Some(index)) => index,
-            (SHORT, None) => shortest(cx, packet, hops),
+            (SHORT, Some(index)) if self.short_choice == ShortChoice::Flow => index,
+            (SHORT, _) => shortest(cx, packet, hops, current),
             _ => self.under_threshold(cx, packet, hops, current, class),
         };
         self.entries[place] = [self.period, entry.bytes, u32::from(hops.ports[index].0) + 1];
@@ -344,6 +388,8 @@ impl SwitchBalancer for Lbt {
         set("entries", 0, self.entries.len() as u64);
         set("long_after", 0, self.long_after.into());
         set("forget", 0, self.forget.into());
+        set("is_long_by_packet", 0, u64::from(self.long_choice == LongChoice::Packet));
+        set("is_short_by_packet", 0, u64::from(self.short_choice == ShortChoice::Packet));
         set("period", 0, self.period.into());
         set("threshold", 0, self.thresholds[0]);
         set("threshold", 1, self.thresholds[1]);

@@ -7,6 +7,7 @@ pub mod flowlets;
 pub mod hula;
 pub mod lbt;
 pub mod letflow;
+mod past;
 pub mod qall;
 pub mod qall_poly;
 pub mod rps;

@@ -9,81 +9,21 @@
 
 mod choice;
 mod flows;
+mod params;
 #[cfg(test)]
 mod tests;
+mod visits;
 mod ways;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use weft_packet::{FlowId, Kind, Kinds, Packet};
-use weft_units::{Bytes, Rate, Span, Time};
+use weft_units::{Rate, Span, Time};
 
 use self::choice::Uplinks;
 use self::flows::{Flows, Last};
+pub use self::params::{Believe, Counted, LastUplink, Params, Rtt, SpineQueue, Tnl};
 use self::ways::Ways;
 use super::ecmp::{self, Ecmp};
-use crate::registry::{Parameters, check_table_size};
-use crate::{
-    Arrival, NextHops, ParameterError, Peer, PortId, Ports, SwitchBalancer, SwitchContext, SwitchHooks,
-    SwitchInfo,
-};
-
-/// Parameters of TR.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// A flow that has sent more than this, headers included, is long (bytes): 1 B to 1 GB. Source: 100 KB in TR, which
-    /// tries 10 KB to 1 MB.
-    pub long_after: Bytes,
-    /// A flow without a packet for longer than this is inactive (time). Source: "one RTT" in TR; 200 us is the
-    /// round-trip propagation of the good paths in its experiments.
-    pub rtt: Span,
-    /// For how long a leaf believes what it heard of a spine's queue; from then on the queue counts as empty (time).
-    /// Source: the choice of this project, one `rtt`; TR says nothing.
-    pub believe: Span,
-    /// The buffer that the spines' codes divide into steps (bytes): the size of a spine's output queue. Source: TR;
-    /// 375 KB in its large experiment, 250 packets in the small ones.
-    pub spine_buffer: Bytes,
-    /// Bits of the code: 1 to 16. Source: 5 in TR, those that the TTL field has to spare.
-    pub code_bits: u8,
-    /// Entries of a leaf's flow table: a power of two, 1 to 16,777,216. Source: the choice of this project; TR gives no
-    /// size.
-    pub entries: u32,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            long_after: Bytes::from_kb(100),
-            rtt: Span::from_us(200),
-            believe: Span::from_us(200),
-            spine_buffer: Bytes::from_kb(375),
-            code_bits: 5,
-            entries: 1 << 16,
-        }
-    }
-}
-
-impl Parameters for Params {
-    fn validate(&self) -> Result<(), ParameterError> {
-        let refuse = |key, found: String, allowed| Err(ParameterError { key, found, allowed });
-        if !(1..=1_000_000_000).contains(&self.long_after.as_u64()) {
-            return refuse("long_after", self.long_after.to_string(), "1B to 1GB");
-        }
-        for (key, span) in [("rtt", self.rtt), ("believe", self.believe)] {
-            if span.is_zero() {
-                return refuse(key, span.to_string(), "longer than nothing");
-            }
-        }
-        if !(1..=1 << 40).contains(&self.spine_buffer.as_u64()) {
-            return refuse("spine_buffer", self.spine_buffer.to_string(), "1B to 1TB");
-        }
-        if !(1..=16).contains(&self.code_bits) {
-            return refuse("code_bits", self.code_bits.to_string(), "1 to 16");
-        }
-        check_table_size(self.entries)
-    }
-}
+use crate::{Arrival, NextHops, Peer, PortId, Ports, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo};
 
 /// What a switch's own packets say, in the high half of [`Packet::scheme`]; the low half is a rack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +73,8 @@ pub struct Tr {
     ways: Ways,
     flows: Flows,
     believe: Span,
+    /// Whether a flow's last uplink is always admissible.
+    follows_last: bool,
     /// Bytes that the codes divide, and how many bits they have.
     spine_buffer: u64,
     code_bits: u8,
@@ -203,6 +145,7 @@ impl Tr {
             before,
             takes: move |port| cx.drain_time_for(port, packet) + ways.time_beyond_queue(port),
             least: ways.least(),
+            follows_last: self.follows_last,
         };
         // Where no short flow is active, all uplinks have equally many.
         let choice = if long && self.flows.has_active_shorts() {
@@ -292,12 +235,14 @@ impl SwitchBalancer for Tr {
         let ports: Box<[Near]> = (0..info.port_rates.len()).map(near).collect();
         let leaf = info.rack.is_some();
         let racks = if leaf { info.racks } else { 0 };
+        let rtt = params.rtt.at(info);
         Self {
             ways: Ways::new(params, &ports, racks),
-            flows: Flows::new(params, info, if leaf { params.entries as usize } else { 0 }),
+            flows: Flows::new(params, rtt, info, if leaf { params.entries as usize } else { 0 }),
             ports,
             rack: info.rack,
-            believe: params.believe,
+            believe: params.believe.after(rtt),
+            follows_last: params.last_uplink == LastUplink::Always,
             spine_buffer: params.spine_buffer.as_u64(),
             code_bits: params.code_bits,
             turn: 0,
@@ -357,9 +302,11 @@ impl SwitchBalancer for Tr {
         self.ecmp.settings(set);
         set("is_leaf", 0, u64::from(self.rack.is_some()));
         set("rack", 0, self.rack.unwrap_or_default().into());
-        set("believe_ps", 0, self.believe.as_ps());
+        // For ever is what no clock reaches: so that a program may add it to the time.
+        set("believe_ps", 0, self.believe.as_ps().min(u64::MAX >> 1));
         set("spine_buffer", 0, self.spine_buffer);
         set("code_bits", 0, self.code_bits.into());
+        set("follows_last", 0, u64::from(self.follows_last));
         self.flows.settings(set);
         self.ways.settings(set);
     }

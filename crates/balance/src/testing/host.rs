@@ -53,6 +53,8 @@ pub struct FakeHost {
     pub now: Time,
     /// Routes to every host of another rack; at least 1.
     pub routes: u16,
+    /// How long a packet that is sent now waits in the host's own queue.
+    pub own_wait: Span,
     /// What the scheme handed to the transport, in this order.
     pub delivered: Vec<Packet>,
     /// When the flow's timer is due, if it is set: [`FakeHost::advance_to_timer`] takes it.
@@ -72,6 +74,7 @@ impl FakeHost {
         Self {
             now: Time::ZERO,
             routes,
+            own_wait: Span::ZERO,
             delivered: Vec::new(),
             timer: None,
             messages: Vec::new(),
@@ -133,6 +136,10 @@ impl EdgeContext for FakeHost {
 
     fn rack_of(&self, host: HostId) -> u16 {
         host.0 / HOSTS_PER_RACK
+    }
+
+    fn own_wait(&self) -> Span {
+        self.own_wait
     }
 
     fn routes_to_rack(&self, rack: u16) -> u16 {

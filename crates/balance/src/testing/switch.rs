@@ -30,6 +30,8 @@ pub struct FakeSwitch {
     pub buffers: Vec<Option<Bytes>>,
     /// What is at the far end of each port's cable.
     pub peers: Vec<Peer>,
+    /// The time to each rack and back, for a scheme whose parameters ask: 40 us, and 20 us within the own rack.
+    pub base_rtts: Vec<Span>,
     /// The rack that hangs at the switch, or `None` if it is no edge switch.
     pub rack: Option<u16>,
     /// What the scheme sent, and by which port.
@@ -52,6 +54,7 @@ impl FakeSwitch {
             delays: vec![Span::from_us(1); ports],
             buffers: vec![Some(Bytes::from_kb(375)); ports],
             peers: (0..ports as u32).map(|port| Peer::Switch { switch: 100 + port, tier: 1 }).collect(),
+            base_rtts: (0..RACKS).map(|rack| Span::from_us(if rack == 0 { 20 } else { 40 })).collect(),
             rack: Some(0),
             outbox: Vec::new(),
             timers: Vec::new(),
@@ -71,6 +74,7 @@ impl FakeSwitch {
             port_peers: &self.peers,
             rack: self.rack,
             racks: RACKS,
+            base_rtts: if self.rack.is_some() { &self.base_rtts } else { &[] },
         }
     }
 

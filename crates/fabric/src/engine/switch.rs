@@ -20,15 +20,21 @@ pub fn racks_of_switches(topology: &Topology) -> Vec<u16> {
     racks
 }
 
-/// The scheme of each of these switches, as `make` makes it. `max_wire_bytes` is the largest packet.
+/// The scheme of each of these switches, as `make` makes it. `max_wire_bytes` is the largest packet; `base_rtts` are those of
+/// all pairs of racks, `[from x racks + to]`, or empty if nobody asks.
 pub fn switch_schemes(
     topology: &Topology,
     switches: &[u32],
     seed: u64,
     max_wire_bytes: u16,
+    base_rtts: &[Span],
     make: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
 ) -> Vec<SwitchScheme> {
     let racks = racks_of_switches(topology);
+    let base_rtts_from = |rack: u16| {
+        let (rack, racks) = (usize::from(rack), topology.racks());
+        base_rtts.get(rack * racks..(rack + 1) * racks).unwrap_or_default()
+    };
     switches
         .iter()
         .map(|&switch| {
@@ -46,6 +52,7 @@ pub fn switch_schemes(
                 port_peers: &ports.iter().map(|link| topology.peer(link)).collect::<Vec<_>>(),
                 rack: (rack != u16::MAX).then_some(rack),
                 racks: topology.racks() as u16,
+                base_rtts: base_rtts_from(rack),
             })
         })
         .collect()

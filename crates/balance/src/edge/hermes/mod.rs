@@ -159,7 +159,7 @@ impl Hermes {
         };
         self.account(flow, packet, (rack, path), now);
         packet.route = weft_packet::Route::label(path);
-        PathNote { path, marked: false }.write(packet);
+        PathNote { path, ..PathNote::default() }.write(packet);
     }
 
     #[inline]
@@ -252,7 +252,7 @@ impl Hermes {
     /// An acknowledgement came: it tells of the path that it names.
     #[inline]
     fn acknowledged(&mut self, now: Time, rack: u16, packet: &Packet) {
-        if let Some(PathNote { path, marked }) = PathNote::read(packet) {
+        if let Some(PathNote { path, marked, .. }) = PathNote::read(packet) {
             self.blackholes.acknowledged(packet.src, path);
             self.learn(now, Finding { rack, path, rtt: now.since(packet.sent), marked });
         }

@@ -190,7 +190,7 @@ fn an_acknowledgement_by_the_path_stops_the_count_of_timeouts() {
         hermes.timed_out(&mut host, &mut flow);
         let ack = with(packet(1), |ack| {
             (ack.kind, ack.src, ack.sent) = (Kind::Ack, FAR, host.now);
-            PathNote { path: 4, marked: false }.write(ack);
+            PathNote { path: 4, ..PathNote::default() }.write(ack);
         });
         hermes.receiving(&mut host, &mut flow, ack);
     }
@@ -273,18 +273,18 @@ fn acknowledgements_tell_of_the_path_that_they_name_and_go_back_by_it() {
     let data = with(packet(1), |data| {
         data.src = FAR;
         data.flags.set(PacketFlags::CE);
-        PathNote { path: 6, marked: false }.write(data);
+        PathNote { path: 6, ..PathNote::default() }.write(data);
     });
     hermes.receiving(&mut host, &mut flow, data);
     let mut ack = with(packet(1), |ack| ack.kind = Kind::Ack);
     hermes.sending(&mut host, &mut flow, &mut ack);
-    assert_eq!(PathNote::read(&ack), Some(PathNote { path: 6, marked: true }));
+    assert_eq!(PathNote::read(&ack), Some(PathNote { path: 6, marked: true, ..PathNote::default() }));
     assert_eq!(ack.route, Route::label(6));
     // Sent: the acknowledgement comes 300 us after the data of path 6, then others.
     host.now += us(300);
     let echo = with(packet(1), |ack| {
         (ack.kind, ack.src) = (Kind::Ack, FAR);
-        PathNote { path: 6, marked: true }.write(ack);
+        PathNote { path: 6, marked: true, ..PathNote::default() }.write(ack);
     });
     let class = |hermes: &Hermes, path: usize, host: &FakeHost| {
         hermes.paths[path].class(&hermes.rules, hermes.racks[1].limits, host.now)

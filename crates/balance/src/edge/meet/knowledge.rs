@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use weft_units::{Span, Stream, Time};
 
+use super::NoData;
 use super::congestion::Tally;
 use super::wire::Entry;
 
@@ -119,10 +120,31 @@ impl Knowledge {
         true
     }
 
-    /// How congested a path is, in us^3, as far as it is known; infinite if it failed.
+    /// How congested a path is, in us^3; infinite if it failed, and `unknown` if nothing is known of it: see
+    /// [`Self::worth_without_data`].
     #[inline]
-    pub fn worth(&self, path: usize) -> f32 {
-        if self.has_failed(path) { f32::INFINITY } else { self.view[path] }
+    pub fn worth(&self, path: usize, unknown: f32) -> f32 {
+        match self.view[path] {
+            _ if self.has_failed(path) => f32::INFINITY,
+            UNKNOWN => unknown,
+            known => known,
+        }
+    }
+
+    /// What a path is worth of which nothing is known, in us^3, if these are all that lead to its rack.
+    pub fn worth_without_data(&self, paths: Range<usize>, no_data: NoData) -> f32 {
+        match no_data {
+            NoData::AfterIdle => UNKNOWN,
+            NoData::Best => 0.0,
+            NoData::Worst => f32::MAX,
+            NoData::Mean => {
+                let known =
+                    paths.filter(|&path| self.is_covered(path)).map(|path| f64::from(self.view[path]));
+                let (count, total) =
+                    known.fold((0u32, 0.0), |(count, total), value| (count + 1, total + value));
+                if count == 0 { UNKNOWN } else { (total / f64::from(count)) as f32 }
+            }
+        }
     }
 
     /// Whether it is taken to have failed.
@@ -219,7 +241,7 @@ mod tests {
     }
 
     fn worths(knowledge: &Knowledge) -> Vec<f32> {
-        (0..6).map(|path| knowledge.worth(path)).collect()
+        (0..6).map(|path| knowledge.worth(path, UNKNOWN)).collect()
     }
 
     fn measured(path: u32, value: f32) -> Entry {
@@ -252,6 +274,28 @@ mod tests {
             [0, 1, 2, 3, 4, 5].map(|path| knowledge.is_covered(path)),
             [false, true, true, false, false, false]
         );
+    }
+
+    #[test]
+    fn a_path_without_data_is_worth_what_the_reading_says() {
+        let mut knowledge = knowledge();
+        // Path 0: no congestion; 1: 10 us above K; 2 failed; 3 has no data. 4 and 5 lead to another rack.
+        knowledge.see(&measured(0, 0.0));
+        knowledge.see(&measured(1, 1_000.0));
+        knowledge.see(&Entry::failed(2));
+        let unknown = |no_data| knowledge.worth_without_data(0..4, no_data);
+        let worth = |no_data| knowledge.worth(3, unknown(no_data));
+        let [idle, congested, failed] = [0, 1, 2].map(|path| knowledge.worth(path, UNKNOWN));
+        assert!(idle < worth(NoData::AfterIdle) && worth(NoData::AfterIdle) < congested);
+        assert_eq!(worth(NoData::Best).to_bits(), idle.to_bits(), "drawn with it");
+        assert_eq!(worth(NoData::Mean).to_bits(), 500f32.to_bits());
+        assert!(congested < worth(NoData::Worst) && worth(NoData::Worst) < failed);
+        for no_data in [NoData::AfterIdle, NoData::Best, NoData::Mean, NoData::Worst] {
+            assert_eq!(knowledge.worth(1, unknown(no_data)).to_bits(), congested.to_bits(), "data is data");
+            assert_eq!(knowledge.worth(2, unknown(no_data)).to_bits(), failed.to_bits());
+        }
+        let elsewhere = knowledge.worth_without_data(4..6, NoData::Mean);
+        assert_eq!(elsewhere.to_bits(), UNKNOWN.to_bits(), "no path there has data");
     }
 
     #[test]

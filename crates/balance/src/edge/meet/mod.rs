@@ -28,7 +28,7 @@ use crate::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message};
 
 use congestion::congestion;
 use knowledge::{Knowledge, Paths, is_fresh, least};
-pub use params::{Params, Prober};
+pub use params::{NoData, OwnQueue, Params, Prober};
 use pool::Pool;
 use probing::{Destination, Labels, PROBES, Round};
 use term::Term;
@@ -102,9 +102,9 @@ impl Meet {
         let destination = &self.destinations[usize::from(rack)];
         let probed = destination.best(cx.random(), now, self.answers_hold(), failed);
         let by_view = |cx: &mut C| {
-            let worths =
-                (0..choices).map(|label| (label, self.knowledge.worth(paths.start + usize::from(label))));
-            least(cx.random(), worths)
+            let unknown = self.knowledge.worth_without_data(paths.clone(), self.params.no_data);
+            let worth = |label: u16| self.knowledge.worth(paths.start + usize::from(label), unknown);
+            least(cx.random(), (0..choices).map(|label| (label, worth(label))))
         };
         probed.or_else(|| by_view(cx)).unwrap_or_default()
     }
@@ -143,8 +143,9 @@ impl Meet {
         let known = |label: u16| paths.start + usize::from(label);
         let labels = 0..paths.len() as u16;
         let mut chosen = Labels::default();
-        chosen
-            .add(least(cx.random(), labels.clone().map(|label| (label, self.knowledge.worth(known(label))))));
+        let unknown = self.knowledge.worth_without_data(paths.clone(), self.params.no_data);
+        let worth = |label: u16| self.knowledge.worth(known(label), unknown);
+        chosen.add(least(cx.random(), labels.clone().map(|label| (label, worth(label)))));
         let failed = |label| self.knowledge.has_failed(known(label));
         chosen.add(self.destinations[usize::from(rack)].best(cx.random(), now, self.answers_hold(), failed));
         for _ in chosen.as_slice().len()..PROBES {
@@ -184,6 +185,10 @@ impl Meet {
             self.counts.probe_bytes += u64::from(PROBE_BYTES);
             // What ECMP would hash is drawn anew: a hole that swallows some five-tuples is met sooner or later.
             let entropy = cx.random().next_u64() as u32;
+            let own_wait = match self.params.own_queue {
+                OwnQueue::Counts => Span::ZERO,
+                OwnQueue::LeftOut => cx.own_wait(),
+            };
             cx.send(Message {
                 peer: destination.peer,
                 wire_bytes: PROBE_BYTES,
@@ -191,7 +196,7 @@ impl Meet {
                 entropy,
                 tag: Kind::Probe.tag(u32::from(label)),
                 number: self.round,
-                stamp: cx.now(),
+                stamp: cx.now().saturating_add(own_wait),
                 ..Message::default()
             });
         }
@@ -307,7 +312,11 @@ impl EdgeBalancer for Meet {
         }
         let label = self.steer(cx, flow, rack, choices);
         packet.route = Route::label(label);
-        PathNote { path: label, marked: false }.write(packet);
+        let waited = match self.params.own_queue {
+            OwnQueue::Counts => 0,
+            OwnQueue::LeftOut => PathNote::ticks(cx.own_wait()),
+        };
+        PathNote { path: label, marked: false, waited }.write(packet);
     }
 
     #[inline]
@@ -317,7 +326,8 @@ impl EdgeBalancer for Meet {
         if matches!(packet.kind, PacketKind::Data | PacketKind::Syn) {
             flow.echo.note(&packet);
         } else if let Some(note) = PathNote::read(&packet) {
-            self.learn(cx.rack_of(packet.src), note.path, now.since(packet.sent));
+            let rtt = now.since(packet.sent).saturating_sub(note.wait());
+            self.learn(cx.rack_of(packet.src), note.path, rtt);
         }
         cx.deliver(packet);
     }

@@ -32,9 +32,44 @@ pub struct Params {
     /// Who probes: `host`, each host for its own flows; `proxy`, the proxy for all of the rack. Source: MEET §3.3 details
     /// the hosts, §1 names the proxy.
     pub prober: Prober,
+    /// What a path is worth that the view has no data of: `after-idle`, more than a path without congestion, less than one with
+    /// any; `best`, as one without congestion; `mean`, the mean of the paths to its rack that there is data of, or as
+    /// `after-idle` if there is none; `worst`, more than any that did not fail. Source: open in MEET §3.2 and §3.3; the default is
+    /// the choice of this project.
+    pub no_data: NoData,
+    /// Whether the wait in the sending host's own queue is part of a round trip: `counts`, or `left-out`, as if packets were
+    /// stamped when they go onto the cable. Source: MEET §3.1 has the "network stack delay of end hosts" among what a round trip
+    /// has, and no stamps of its own; that wait says nothing of a path.
+    pub own_queue: OwnQueue,
     /// Without a view for this long, the next host of the rack is the proxy (time). At least two updates. Source: beyond the
     /// paper; three updates, so that one lost view changes nothing.
     pub proxy_timeout: Span,
+}
+
+/// What a path without data is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoData {
+    /// A little more than a path without congestion.
+    #[default]
+    AfterIdle,
+    /// As a path without congestion.
+    Best,
+    /// The mean of those with data.
+    Mean,
+    /// More than all that did not fail.
+    Worst,
+}
+
+/// Whether the wait in the sending host's own queue is part of a round trip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OwnQueue {
+    /// It is.
+    #[default]
+    Counts,
+    /// It is not.
+    LeftOut,
 }
 
 /// Who probes.
@@ -58,6 +93,8 @@ impl Default for Params {
             window: Span::from_us(1_000),
             gap: Span::from_us(500),
             prober: Prober::Host,
+            no_data: NoData::AfterIdle,
+            own_queue: OwnQueue::Counts,
             proxy_timeout: Span::from_us(1_500),
         }
     }

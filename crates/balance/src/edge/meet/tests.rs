@@ -47,7 +47,7 @@ impl World {
         let ack = with(packet(1), |ack| {
             ack.kind = PacketKind::Ack;
             (ack.src, ack.dst, ack.sent) = (FAR, PROXY, us(sent_us));
-            PathNote { path, marked: false }.write(ack);
+            PathNote { path, ..PathNote::default() }.write(ack);
         });
         self.scheme.receiving(&mut self.host, &mut Flow::default(), ack);
     }
@@ -144,7 +144,7 @@ fn the_proxy_tells_every_other_host_the_mean_of_all_votes() {
     assert!(
         sent.iter().all(|view| kind(view) == (Kind::View, 0) && told(view) == [(5, 750.0, 4), (9, 0.0, 4)])
     );
-    assert_eq!(world.scheme.knowledge.worth(5).to_bits(), 750f32.to_bits(), "it sees its own view");
+    assert_eq!(world.scheme.knowledge.worth(5, 1.0).to_bits(), 750f32.to_bits(), "it sees its own view");
     assert_eq!(count(&world.scheme, "reports"), 0, "it reports to nobody");
 }
 
@@ -174,7 +174,7 @@ fn a_new_flowlet_takes_the_least_congested_path_of_the_view_and_no_other_packet_
 fn the_path_is_written_for_the_far_edge_which_sends_acknowledgements_back_by_it() {
     let mut world = World::new(MEMBER, &Params::default());
     let sent = world.send_to(&mut Flow::default(), FAR);
-    assert_eq!(PathNote::read(&sent), Some(PathNote { path: label(&sent), marked: false }));
+    assert_eq!(PathNote::read(&sent), Some(PathNote { path: label(&sent), ..PathNote::default() }));
     let mut end = Flow::default();
     let mut far = World::new(PROXY, &Params::default());
     far.scheme.receiving(&mut far.host, &mut end, with(sent, |sent| sent.src = FAR));
@@ -352,7 +352,7 @@ fn without_a_view_for_three_updates_reports_go_to_the_next_host() {
     assert_eq!((count(&world.scheme, "proxy_changes"), count(&world.scheme, "proxy_gap_ns")), (1, 2_000_000));
     // And the old one, back with its old term, is not listened to.
     world.at(2_200).view(PROXY, 9, 0, &[(5, 777.0, 1)]);
-    assert_eq!(world.scheme.knowledge.worth(5).to_bits(), 0);
+    assert_eq!(world.scheme.knowledge.worth(5, 1.0).to_bits(), 0);
 }
 
 #[test]
@@ -373,10 +373,10 @@ fn a_host_without_a_view_sees_what_it_found_itself() {
     world.at(10).view(PROXY, 1, 0, &(0..16).map(|path| (path, 0.0, 1)).collect::<Vec<_>>());
     world.at(1_010).acknowledge(5, 910);
     world.update();
-    assert_eq!(world.scheme.knowledge.worth(5).to_bits(), 0, "a view of 1 ms ago still counts");
+    assert_eq!(world.scheme.knowledge.worth(5, 1.0).to_bits(), 0, "a view of 1 ms ago still counts");
     world.at(1_011).acknowledge(5, 911);
     world.update();
-    assert_eq!(world.scheme.knowledge.worth(5).to_bits(), 64_000f32.to_bits());
+    assert_eq!(world.scheme.knowledge.worth(5, 1.0).to_bits(), 64_000f32.to_bits());
     assert!(!world.scheme.knowledge.is_covered(4), "what the old view said is out of date");
 }
 
@@ -408,4 +408,82 @@ fn without_alternative_paths_and_within_a_rack_nothing_happens() {
     let sent = world.send_to(&mut Flow::default(), HostId(4));
     assert_eq!((sent.route, sent.scheme), (Route::ANY, 0));
     assert_eq!(world.probe(), []);
+}
+
+/// MEET §3.2: the view has the paths that packets of the rack took. MEET §3.4: a flowlet takes a path "based on current
+/// perception".
+#[test]
+fn a_flowlet_takes_or_avoids_paths_without_data_as_the_reading_says() {
+    // By label to rack 1: no congestion on 5, congestion on 6 and 7, no data of the others.
+    let idle_and_not = [(5, 0.0, 3), (6, 8.0, 1), (7, 1_000.0, 1)];
+    let congested = [(6, 8.0, 1), (7, 1_000.0, 1)];
+    let cases: [(NoData, &[(u32, f32, u32)], fn(u16) -> bool); 8] = [
+        (NoData::AfterIdle, &idle_and_not, |label| label == 5),
+        (NoData::AfterIdle, &congested, |label| !(6..8).contains(&label)),
+        (NoData::Best, &idle_and_not, |label| !(6..8).contains(&label)),
+        (NoData::Best, &congested, |label| !(6..8).contains(&label)),
+        (NoData::Mean, &idle_and_not, |label| label == 5),
+        (NoData::Mean, &congested, |label| label == 6),
+        (NoData::Worst, &idle_and_not, |label| label == 5),
+        (NoData::Worst, &congested, |label| label == 6),
+    ];
+    for (no_data, view, allowed) in cases {
+        let mut world = World::new(MEMBER, &Params { no_data, ..Params::default() });
+        world.at(10).view(PROXY, 1, 0, view);
+        let mut taken: Vec<u16> = (0..64).map(|_| world.send(&mut Flow::default())).collect();
+        assert!(taken.iter().all(|&label| allowed(label)), "{no_data:?}: {taken:?}");
+        taken.sort_unstable();
+        taken.dedup();
+        // Of 14 equal ones, 64 flowlets take more than four.
+        let one = (0..ROUTES).filter(|&label| allowed(label)).count() == 1;
+        assert_eq!(taken.len() == 1, one, "{no_data:?}: {taken:?}");
+    }
+}
+
+#[test]
+fn the_first_probe_goes_where_the_reading_says_that_congestion_is_least() {
+    // With data of one congested path only, it is probed first, or last of all.
+    for (no_data, first) in [(NoData::Worst, true), (NoData::AfterIdle, false), (NoData::Best, false)] {
+        let mut world = World::new(MEMBER, &Params { no_data, ..Params::default() });
+        world.at(10).view(PROXY, 1, 0, &[(6, 8.0, 1)]);
+        world.send(&mut Flow::default());
+        let labels: Vec<u16> = world.probe().iter().map(probed).collect();
+        assert_eq!(labels.contains(&6), first, "{no_data:?}: {labels:?}");
+    }
+}
+
+/// MEET §3.1: a round trip is "affected by network congestion, number of hops, and network stack delay of end hosts".
+#[test]
+fn a_wait_at_the_own_host_is_part_of_a_round_trip_or_left_out() {
+    // K is 60 us. 32 ticks of 131.072 ns are 4.194 us: (70 - 60)^3, or (70 - 4.194 - 60)^3.
+    for (own_queue, votes) in [(OwnQueue::Counts, 1_000.0), (OwnQueue::LeftOut, 195.7f32)] {
+        let mut world = World::new(MEMBER, &Params { own_queue, ..Params::default() });
+        world.host.own_wait = PathNote::TICK * 32;
+        world.at(10);
+        let sent = world.send_to(&mut Flow::default(), FAR);
+        // What the far edge copies.
+        let (note, mut echo) = (PathNote::read(&sent).expect("a note"), Echo::default());
+        echo.note(&sent);
+        let ack = with(packet(1), |ack| {
+            ack.kind = PacketKind::Ack;
+            (ack.src, ack.dst, ack.sent) = (FAR, MEMBER, us(10));
+            echo.stamp(ack);
+        });
+        world.at(80);
+        world.scheme.receiving(&mut world.host, &mut Flow::default(), ack);
+        let told = told(&world.update()[0]);
+        assert_eq!((told[0].0, told[0].2), (u32::from(note.path), 1), "{own_queue:?}");
+        assert!((told[0].1 - votes).abs() < 0.1, "{own_queue:?}: {told:?}");
+    }
+}
+
+#[test]
+fn a_probe_is_stamped_when_it_is_sent_or_when_it_goes_onto_the_cable() {
+    for (own_queue, stamp_us) in [(OwnQueue::Counts, 500), (OwnQueue::LeftOut, 507)] {
+        let mut world = World::new(MEMBER, &Params { own_queue, ..Params::default() });
+        world.send(&mut Flow::default());
+        world.host.own_wait = Span::from_us(7);
+        let probes = world.at(500).probe();
+        assert!(probes.len() == 3 && probes.iter().all(|probe| probe.stamp == us(stamp_us)), "{own_queue:?}");
+    }
 }

@@ -4,13 +4,15 @@ use weft_units::{Rate, Span, Time};
 
 use crate::PortId;
 
+/// X, and the number of the period in which it was brought up to date.
+pub type Register = (f64, u64);
+
 /// The discounting rate estimators of a switch's ports (§3.2). Register X grows by each packet's bytes, and falls by the
 /// factor 1 - alpha each `t_dre`; then X is about rate times tau, tau = `t_dre` / alpha. It is brought up to date when it
 /// is read or written, which gives the values that a periodic sweep would.
 #[derive(Debug, Clone)]
 pub struct Dre {
-    /// X, and the number of the period in which it was brought up to date.
-    registers: Box<[(f64, u64)]>,
+    registers: Box<[Register]>,
     /// (1 - alpha)^k for k = 0, 1, ...; beyond the end it is as good as zero.
     decay: Box<[f64]>,
     period_ps: u64,
@@ -44,14 +46,36 @@ impl Dre {
     #[inline]
     pub fn metric(&mut self, port: PortId, now: Time, capacity: Rate) -> u8 {
         self.update(port, now);
-        let level = self.registers[port.index()].0 * self.scale / capacity.as_bps() as f64;
+        self.level(self.registers[port.index()], capacity)
+    }
+
+    /// A port's register as it is.
+    pub fn register(&self, port: PortId) -> Register {
+        self.registers[port.index()]
+    }
+
+    /// The metric that a register has at a time, if nothing more comes.
+    pub fn metric_of(&self, mut register: Register, then: Time, capacity: Rate) -> u8 {
+        self.decay(&mut register, then);
+        self.level(register, capacity)
+    }
+
+    #[inline]
+    fn level(&self, (x, _): Register, capacity: Rate) -> u8 {
+        let level = x * self.scale / capacity.as_bps() as f64;
         (level as u32).min(u32::from(self.top)) as u8
     }
 
     #[inline]
     fn update(&mut self, port: PortId, now: Time) {
+        let mut register = self.registers[port.index()];
+        self.decay(&mut register, now);
+        self.registers[port.index()] = register;
+    }
+
+    #[inline]
+    fn decay(&self, (x, last): &mut Register, now: Time) {
         let period = now.as_ps() / self.period_ps;
-        let (x, last) = &mut self.registers[port.index()];
         if period != *last {
             *x *= self.decay.get((period - *last) as usize).copied().unwrap_or(0.0);
             *last = period;

@@ -155,6 +155,36 @@ fn a_flowlet_takes_the_least_of_the_worse_of_both_metrics() {
     assert!(counts[1] > 350 && counts[3] > 350, "equals at random: {counts:?}");
 }
 
+/// QALL Table II: on `BMv2` a decision knows of a queue what a clone brought.
+#[test]
+fn a_leaf_goes_by_metrics_of_its_uplinks_as_old_as_its_age() {
+    let group = Group::of(0..2);
+    for (age_us, expected) in [(0, 1), (300, 0)] {
+        let mut switch = FakeSwitch::new(2, 1);
+        let params = Params { age: Span::from_us(age_us), ..Params::default() };
+        let mut scheme = Conga::new(&params, &switch.info(0, 0, 1));
+        // 100,000 B by each: four levels. First by 1, then by 0.
+        let mut load = |switch: &mut FakeSwitch, now_us, port| {
+            switch.now = at(now_us);
+            for _ in 0..2 {
+                let mut sent = with(between(0, 1, 1), |sent| sent.wire_bytes = 50_000);
+                let queued = switch.take(PortId(port), &sent);
+                scheme.queued(switch, &mut sent, queued);
+            }
+        };
+        load(&mut switch, 0, 1);
+        load(&mut switch, 400, 0);
+        // Now 0 has four levels, and 1, 400 us later, none: an eighth goes twenty times. 300 us ago 0 was idle, and 1 had two
+        // levels: 100,000 B x 0.875^5 = 51,291 B.
+        let before = scheme.clone().choose(&mut switch, &mut between(0, 1, 7), &group.hops());
+        assert_eq!(before, expected, "age {age_us} us");
+        // 300 us later that is what is known with an age, and without one 0 has not a level more than 1: any.
+        switch.now = at(700);
+        let after = scheme.choose(&mut switch, &mut between(0, 1, 7), &group.hops());
+        assert!(age_us == 0 || after == 1, "age {age_us} us");
+    }
+}
+
 #[test]
 fn a_flow_moves_after_a_pause_and_only_to_a_strictly_better_port() {
     let (mut switch, group) = (FakeSwitch::new(4, 1), Group::of(0..4));

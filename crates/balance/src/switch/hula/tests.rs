@@ -1,6 +1,6 @@
 use weft_packet::HostId;
 
-use crate::testing::{FakeSwitch, Group, packet};
+use crate::testing::{FakeSwitch, Group, packet, with};
 
 use super::*;
 
@@ -79,6 +79,32 @@ fn the_best_next_hop_follows_the_table() {
     assert_eq!(step(&mut scheme, 4, 50), None);
     assert_eq!(step(&mut scheme, 3, 200), Some((3, 200)));
     assert_eq!(step(&mut scheme, 4, 50), Some((4, 127)));
+}
+
+/// QALL Table II: on `BMv2` what is known of a queue is what a clone brought.
+#[test]
+fn a_probe_is_held_against_a_utilisation_as_old_as_the_age() {
+    for (age_us, expected) in [(0, 127), (100, 50)] {
+        let mut switch = aggregation();
+        let params = Params { age: Span::from_us(age_us), ..Params::default() };
+        let mut scheme = Hula::new(&params, &switch.info(1, 1, 1));
+        switch.now = at(1_000);
+        for _ in 0..5 {
+            let mut sent = with(packet(1), |sent| sent.wire_bytes = 50_000);
+            let queued = switch.take(PortId(4), &sent);
+            scheme.queued(&mut switch, &mut sent, queued);
+        }
+        // 250,000 of 500,000 B at once, which nothing told of 100 us ago.
+        let mut passed_on = |now_us| {
+            switch.now = at(now_us);
+            probe_in(&mut scheme, &mut switch, 4, 50).first().map(|&(_, probe)| probe.utilisation)
+        };
+        assert_eq!(passed_on(1_000), Some(expected), "age {age_us} us");
+        if age_us > 0 {
+            // 100 us later as it was then; 300 us later an eighth of tau less each 50 us.
+            assert_eq!([1_100, 1_300].map(passed_on), [Some(127), Some(63)]);
+        }
+    }
 }
 
 #[test]

@@ -99,6 +99,66 @@ fn long_and_best_effort_flows_go_where_the_table_says() {
     }
 }
 
+/// What LBT §4.1 says, that a flow is "rerouted" when its queue is above Q1, beside LBT Alg. 1 "for per packet".
+#[test]
+fn a_long_flow_moves_at_its_threshold_or_chooses_the_longest_queue_below_it_for_each_packet() {
+    // Queues, then the ports of a long flow (below 10,000 B) and of a best-effort flow (below 20,000 B), both on port 0,
+    // by LBT §4.1 and by LBT Alg. 1.
+    let table = [
+        // No queue has reached a threshold: it stays, or joins the longest.
+        ([1_000, 0, 5_000, 9_999], [0, 0], [3, 3]),
+        ([0, 0, 0, 15_000], [0, 0], [0, 3]),
+        // Q1 is reached: both readings take the longest below it.
+        ([10_000, 0, 5_000, 9_999], [3, 0], [3, 0]),
+        // None is below either: the longest of all.
+        ([20_000, 25_000, 30_000, 40_000], [3, 3], [3, 3]),
+        // Of equally long ones, its own.
+        ([5_000, 5_000, 0, 5_000], [0, 0], [0, 0]),
+    ];
+    for (backlogs, by_section, by_algorithm) in table {
+        for (long_choice, expected) in
+            [(LongChoice::AtThreshold, by_section), (LongChoice::Packet, by_algorithm)]
+        {
+            let params = Params { long_choice, ..small() };
+            let (mut scheme, mut switch) = (lbt(&params, 4), FakeSwitch::new(4, 1));
+            let (only, group) = (Group::of([0]), Group::of(0..4));
+            long_flow(&mut scheme, &mut switch, &only, 1);
+            port(&mut scheme, &mut switch, &only, best_effort(2));
+            switch.backlogs = backlogs.to_vec();
+            let found = [packet(1), best_effort(2)].map(|sent| port(&mut scheme, &mut switch, &group, sent));
+            assert_eq!(found, expected, "{long_choice:?}, {backlogs:?}");
+        }
+    }
+}
+
+/// LBT §4.2: "the transmission granularity of the short flows", beside LBT Alg. 1 "for per packet".
+#[test]
+fn a_short_flow_chooses_once_or_for_each_packet() {
+    for (short_choice, expected) in [(ShortChoice::Flow, [2, 2, 2]), (ShortChoice::Packet, [2, 3, 3])] {
+        let params = Params { short_choice, ..small() };
+        let (mut scheme, mut switch, group) = (lbt(&params, 4), FakeSwitch::new(4, 1), Group::of(0..4));
+        // The second packet finds a shorter queue; the third, one as short as its own.
+        let queues = [[3_000, 1_500, 40, 9_000], [3_000, 1_500, 1_540, 900], [900, 900, 900, 900]];
+        let found = queues.map(|backlogs| {
+            switch.backlogs = backlogs.to_vec();
+            port(&mut scheme, &mut switch, &group, packet(1))
+        });
+        assert_eq!(found, expected, "{short_choice:?}");
+    }
+}
+
+#[test]
+fn acknowledgements_choose_as_short_flows_do() {
+    let params = Params { short_choice: ShortChoice::Packet, ..small() };
+    let (mut scheme, mut switch, group) = (lbt(&params, 4), FakeSwitch::new(4, 1), Group::of(0..4));
+    for shortest in [2, 0, 3] {
+        switch.backlogs = vec![900; 4];
+        switch.backlogs[usize::from(shortest)] = 0;
+        let ack = with(packet(1), |ack| (ack.kind, ack.wire_bytes) = (Kind::Ack, 40));
+        assert_eq!(port(&mut scheme, &mut switch, &group, ack), shortest);
+    }
+}
+
 #[test]
 fn a_best_effort_flow_is_one_from_its_first_packet_and_takes_no_short_queue() {
     let (mut scheme, mut switch, group) = (lbt(&small(), 4), FakeSwitch::new(4, 1), Group::of(0..4));

@@ -19,6 +19,8 @@ pub(super) struct Uplinks<'a, F> {
     pub takes: F,
     /// None takes less.
     pub least: Span,
+    /// Whether the flow's last one is always admissible.
+    pub follows_last: bool,
 }
 
 /// What was found.
@@ -93,7 +95,7 @@ impl<F: Fn(PortId) -> Span + Copy> Uplinks<'_, F> {
         for port in self.all() {
             let mut takes = (self.takes)(port);
             if takes <= latest_overtaking {
-                if last.port != Some(port) {
+                if last.port != Some(port) || !self.follows_last {
                     excluded += 1;
                     continue;
                 }
@@ -112,8 +114,7 @@ impl<F: Fn(PortId) -> Span + Copy> Uplinks<'_, F> {
         Choice { port: best, at: now.saturating_add(least.1), excluded }
     }
 
-    /// The uplink that would have the packet at the next leaf last. Where the flow's last uplink is gone and every other is
-    /// faster, it is the one that overtakes by least.
+    /// The uplink that would have the packet at the next leaf last: where no uplink is left, the one that overtakes by least.
     fn latest(self, now: Time, excluded: usize) -> Choice {
         let (mut latest, mut best) = (Span::ZERO, self.first[0]);
         for port in self.all() {
@@ -133,11 +134,17 @@ mod tests {
     use super::*;
 
     /// TR Alg. 1 as it stands: every uplink is looked at.
-    fn plain(ports: &[PortId], takes: &[Span], now: Time, last: Last, shorts: Option<&[u32]>) -> Choice {
+    fn plain(
+        ports: &[PortId],
+        takes: &[Span],
+        now: Time,
+        (last, follows_last): (Last, bool),
+        shorts: Option<&[u32]>,
+    ) -> Choice {
         let overtakes = |takes: Span| now + takes <= last.tnl;
         let behind_last = |port: PortId| {
             let takes = takes[port.index()];
-            let follows = overtakes(takes) && last.port == Some(port);
+            let follows = overtakes(takes) && follows_last && last.port == Some(port);
             (port, if follows { last.tnl.since(now) } else { takes }, overtakes(takes) && !follows)
         };
         let looked_at: Vec<_> = ports.iter().map(|&port| behind_last(port)).collect();
@@ -158,17 +165,17 @@ mod tests {
             least in 1u64..4,
             turn in 0usize..5,
             (tnl, last_port) in (90u64..112, prop::option::of(0u16..5)),
-            long: bool,
+            (long, follows_last) in any::<(bool, bool)>(),
         ) {
             let takes: Vec<_> = takes.into_iter().map(Span::from_ps).collect();
             let ports: Vec<_> = (0..5).map(PortId).collect();
             let (now, last) = (Time::from_ps(100), Last { tnl: Time::from_ps(tnl), port: last_port.map(PortId) });
             let (before, first) = ports.split_at(turn);
             let least = Span::from_ps(least);
-            let uplinks = Uplinks { first, before, takes: |port: PortId| takes[port.index()], least };
+            let uplinks = Uplinks { first, before, takes: |port: PortId| takes[port.index()], least, follows_last };
             let choice = if long { uplinks.fewest_shorts(now, last, &shorts) } else { uplinks.soonest(now, last) };
             let in_turn: Vec<_> = first.iter().chain(before).copied().collect();
-            prop_assert_eq!(choice, plain(&in_turn, &takes, now, last, long.then_some(&shorts)));
+            prop_assert_eq!(choice, plain(&in_turn, &takes, now, (last, follows_last), long.then_some(&shorts)));
         }
     }
 }

@@ -3,7 +3,8 @@
 use weft_packet::{Kind, Packet};
 use weft_units::{Purpose, Span, Stream, Time, mix64};
 
-use super::Params;
+use super::visits::Visits;
+use super::{Counted, Params};
 use crate::{PortId, SwitchInfo};
 
 /// No entry: the end of the list of active short flows.
@@ -51,6 +52,8 @@ pub(super) struct Flows {
     shorts: Box<[u32]>,
     oldest: u32,
     newest: u32,
+    /// In place of that list, if a flow counts on each uplink that it took.
+    visits: Option<Box<Visits>>,
     /// Up to and including this time no flow stops counting for being quiet.
     none_retires_until: Time,
     seed: u64,
@@ -61,15 +64,18 @@ pub(super) struct Flows {
 
 impl Flows {
     /// A table with this many entries: a power of two, or none.
-    pub fn new(params: &Params, info: &SwitchInfo<'_>, entries: usize) -> Self {
+    pub fn new(params: &Params, rtt: Span, info: &SwitchInfo<'_>, entries: usize) -> Self {
+        let ports = info.port_rates.len();
+        let visits = || Box::new(Visits::new(entries, ports));
         Self {
             table: vec![Flow::default(); entries].into_boxed_slice(),
-            shorts: vec![0; info.port_rates.len()].into_boxed_slice(),
+            shorts: vec![0; ports].into_boxed_slice(),
             oldest: NONE,
             newest: NONE,
+            visits: (params.counted == Counted::Each).then(visits),
             none_retires_until: Time::NEVER,
             seed: Stream::new(info.seed, Purpose::SwitchHash, u64::from(info.switch)).next_u64(),
-            rtt: params.rtt,
+            rtt,
             long_after: params.long_after.as_u64(),
             shared: 0,
         }
@@ -124,23 +130,37 @@ impl Flows {
     }
 
     /// The packet goes by `port` and is to reach the next leaf at `tnl`. `counts`: it is data of a short flow, which
-    /// from now on is one of that port's active short flows, and of no other's.
+    /// from now on is one of that port's active short flows, and of no other's unless flows count on each uplink.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn leave(&mut self, slot: usize, now: Time, port: PortId, tnl: Time, counts: bool) {
-        let mut flow = &mut self.table[slot];
-        let is_counted = counts || flow.counted;
-        if flow.counted {
-            self.stop_counting(slot);
-            flow = &mut self.table[slot];
+        let flow = &mut self.table[slot];
+        if counts || flow.counted {
+            return self.leave_counted(slot, now, port, tnl, counts);
         }
         (flow.tnl, flow.seen, flow.port) = (tnl, now, port.0 + 1);
-        if is_counted {
-            self.start_counting(slot);
+    }
+
+    /// The same, of an entry that counts, or does from now on.
+    #[inline(never)]
+    fn leave_counted(&mut self, slot: usize, now: Time, port: PortId, tnl: Time, counts: bool) {
+        if self.visits.is_none() {
+            self.stop_counting(slot);
+        }
+        let flow = &mut self.table[slot];
+        (flow.tnl, flow.seen, flow.port) = (tnl, now, port.0 + 1);
+        match &mut self.visits {
+            None => self.start_counting(slot),
+            Some(visits) if counts => {
+                flow.counted = true;
+                visits.visit(slot, port, now, &mut self.shorts);
+                self.none_retires_until = self.none_retires_until.min(now.saturating_add(self.rtt));
+            }
+            Some(_) => {}
         }
     }
 
-    /// By port, the active short flows whose last packet took it (TR §Counting: ns).
+    /// By port, its active short flows (TR §Counting: ns).
     #[inline]
     pub fn active_shorts(&self) -> &[u32] {
         &self.shorts
@@ -148,8 +168,8 @@ impl Flows {
 
     /// Whether there are any.
     #[inline]
-    pub const fn has_active_shorts(&self) -> bool {
-        self.oldest != NONE
+    pub fn has_active_shorts(&self) -> bool {
+        self.oldest != NONE || self.visits.as_ref().is_some_and(|visits| visits.are_some())
     }
 
     /// What a controller writes into the switch: see [`SwitchBalancer::settings`](crate::SwitchBalancer::settings).
@@ -157,6 +177,7 @@ impl Flows {
         set("entries", 0, self.table.len() as u64);
         set("rtt_ps", 0, self.rtt.as_ps());
         set("long_after", 0, self.long_after);
+        set("counts_each_uplink", 0, u64::from(self.visits.is_some()));
     }
 
     /// Packets that met another active flow in their entry.
@@ -164,14 +185,19 @@ impl Flows {
         self.shared
     }
 
-    /// 32 bytes an entry.
+    /// 32 bytes an entry, and what flows that count on each uplink need besides.
     pub fn state_bytes(&self) -> u64 {
-        self.table.len() as u64 * size_of::<Flow>() as u64
+        let visits = self.visits.as_ref().map_or(0, |visits| visits.state_bytes());
+        self.table.len() as u64 * size_of::<Flow>() as u64 + visits
     }
 
     /// Flows without a packet for longer than an RTT stop counting.
     #[inline(never)]
     fn retire(&mut self, now: Time) {
+        if let Some(visits) = &mut self.visits {
+            self.none_retires_until = visits.retire(now, self.rtt, &mut self.shorts);
+            return;
+        }
         self.none_retires_until = loop {
             if self.oldest == NONE {
                 break Time::NEVER;
@@ -185,7 +211,7 @@ impl Flows {
     }
 
     /// Puts the flow at the end of the list and counts it on its port.
-    #[inline(never)]
+    #[inline]
     fn start_counting(&mut self, slot: usize) {
         let before = std::mem::replace(&mut self.newest, slot as u32);
         let flow = &mut self.table[slot];
@@ -199,7 +225,7 @@ impl Flows {
         }
     }
 
-    /// Takes the flow out of the list, if it is in it, and off its port's count.
+    /// Takes the flow out of the list, if it is in it, and off its port's count, or off those of all ports.
     #[inline(never)]
     fn stop_counting(&mut self, slot: usize) {
         let flow = self.table[slot];
@@ -207,6 +233,9 @@ impl Flows {
             return;
         }
         self.table[slot].counted = false;
+        if let Some(visits) = &mut self.visits {
+            return visits.void(slot, &mut self.shorts);
+        }
         self.shorts[usize::from(flow.port) - 1] -= 1;
         match flow.older {
             NONE => self.oldest = flow.newer,

@@ -1,10 +1,14 @@
 //! The decision against tables worked out by hand.
 
 use weft_packet::{Class, HostId, PacketFlags};
+use weft_units::Bytes;
 
+use crate::registry::Parameters;
 use crate::testing::{FakeSwitch, Group, HOSTS_PER_RACK, RACKS, packet, with};
 
 use super::*;
+
+mod readings;
 
 /// A leaf of rack 0 with four uplinks of 10 Gbit/s: 1,500 bytes take 1.2 us.
 struct World {
@@ -20,9 +24,13 @@ impl World {
     }
 
     fn with_delays(delays_us: [u64; 4]) -> Self {
+        Self::with_delays_and(delays_us, &Params::default())
+    }
+
+    fn with_delays_and(delays_us: [u64; 4], params: &Params) -> Self {
         let mut switch = FakeSwitch::new(4, 1);
         switch.delays = delays_us.map(Span::from_us).to_vec();
-        let scheme = Tr::new(&Params::default(), &switch.info(0, 0, 1));
+        let scheme = Tr::new(params, &switch.info(0, 0, 1));
         Self { scheme, switch, group: Group::of(0..4) }
     }
 
@@ -46,15 +54,27 @@ impl World {
         ack
     }
 
-    /// How long a packet would need to rack 1 by a port.
-    fn time_to_next_leaf_of(&mut self, packet: &Packet, port: u16) -> Span {
+    /// How long a packet would need to a rack by a port.
+    fn time_to_next_leaf_of(&mut self, packet: &Packet, rack: u16, port: u16) -> Span {
         let queue = self.switch.drain_time_for(PortId(port), packet);
-        let ways = self.scheme.ways.to(1, self.switch.now, packet.wire_bytes);
+        let ways = self.scheme.ways.to(rack, self.switch.now, packet.wire_bytes);
         queue + ways.time_beyond_queue(PortId(port))
     }
 
+    /// The same to rack 1, of a full-size packet.
     fn time_to_next_leaf_ns(&mut self, port: u16) -> u64 {
-        self.time_to_next_leaf_of(&packet(1), port).as_ps() / 1_000
+        self.time_to_next_leaf_of(&packet(1), 1, port).as_ps() / 1_000
+    }
+
+    /// A short flow's packet, by a port that has the only empty queue.
+    fn send_by(&mut self, flow: u32, port: u16) {
+        self.switch.backlogs = (0..4).map(|other| if other == port { 0 } else { 90_000 }).collect();
+        assert_eq!(self.send(flow, 1_500), port);
+        self.switch.backlogs = vec![0; 4];
+    }
+
+    fn shorts(&self) -> &[u32] {
+        self.scheme.flows.active_shorts()
     }
 }
 
@@ -93,7 +113,7 @@ fn both_queues_are_those_of_the_packets_class() {
     world.switch.backlogs[0] = 15_000;
     world.switch.ahead.insert(Class::Short, vec![1_500; 4]);
     let short_data = with(packet(1), short);
-    assert_eq!(world.time_to_next_leaf_of(&short_data, 0), Span::from_ns(2_000 + 2 * 1_200 + 1_200));
+    assert_eq!(world.time_to_next_leaf_of(&short_data, 1, 0), Span::from_ns(2_000 + 2 * 1_200 + 1_200));
     assert_eq!(world.time_to_next_leaf_ns(0), 2_000 + 2 * 1_200 + 12_000, "the others wait longer");
     // The spine says what data of that class would stand behind: 46,875 bytes are code 4, 375,000 more than 31 can say.
     let (mut scheme, mut spine) = spine();
@@ -111,7 +131,7 @@ fn both_queues_are_those_of_the_packets_class() {
 
 #[test]
 fn what_a_spine_said_is_believed_for_so_long_and_no_longer() {
-    let mut world = World::new(&Params { believe: Span::from_us(50), ..Params::default() });
+    let mut world = World::new(&Params { believe: Believe::For(Span::from_us(50)), ..Params::default() });
     let idle = world.time_to_next_leaf_ns(2);
     world.ack(2, 31);
     world.wait_ns(50_000);
@@ -355,8 +375,8 @@ fn parameters_that_cannot_be_meant_are_refused() {
     let refused = |params: Params| params.validate().unwrap_err().key;
     let good = Params::default;
     assert_eq!(refused(Params { long_after: Bytes::ZERO, ..good() }), "long_after");
-    assert_eq!(refused(Params { rtt: Span::ZERO, ..good() }), "rtt");
-    assert_eq!(refused(Params { believe: Span::ZERO, ..good() }), "believe");
+    assert_eq!(refused(Params { rtt: Rtt::Is(Span::ZERO), ..good() }), "rtt");
+    assert_eq!(refused(Params { believe: Believe::For(Span::ZERO), ..good() }), "believe");
     assert_eq!(refused(Params { spine_buffer: Bytes::ZERO, ..good() }), "spine_buffer");
     assert_eq!(refused(Params { code_bits: 0, ..good() }), "code_bits");
     assert_eq!(refused(Params { code_bits: 17, ..good() }), "code_bits");

@@ -2,7 +2,7 @@
 
 use weft_units::{Bytes, PicosPerByte, Rate, Span, Time};
 
-use super::{Near, Params};
+use super::{Near, Params, SpineQueue, Tnl};
 use crate::{Peer, PortId};
 
 /// What a leaf knows of the way by a port to a rack.
@@ -10,7 +10,7 @@ use crate::{Peer, PortId};
 struct Way {
     /// Of both cables together.
     delay: Span,
-    /// Of this leaf's cable, and of the spine's.
+    /// Of this leaf's cable, and of the spine's: nothing if a packet does not count itself.
     per_byte: [PicosPerByte; 2],
     /// The time that a step of the spine's code takes to drain.
     step: Span,
@@ -56,6 +56,10 @@ pub(super) struct Ways {
     /// The buffer that codes divide, and how many bits they have.
     spine_buffer: Bytes,
     code_bits: u8,
+    /// Whether a packet counts itself: its time in service on both cables.
+    counts_packet: bool,
+    /// Whether what is heard of a spine counts for all racks.
+    by_uplink: bool,
 }
 
 /// The ways to a rack, for a packet.
@@ -72,7 +76,8 @@ pub(super) struct WaysOf<'a> {
 
 impl WaysOf<'_> {
     /// How long the last byte of the packet takes to the destination leaf by a port, without what is queued before it here
-    /// (TR eq. 1). The packet itself counts in both queues: it arrives when it has been sent, not when those before it have.
+    /// (TR eq. 1). The packet itself counts in both queues, unless [`Tnl`] says otherwise: it arrives when it has been sent,
+    /// not when those before it have.
     #[inline]
     pub fn time_beyond_queue(self, port: PortId) -> Span {
         let service = self.service.unwrap_or_else(|| self.service_by(port));
@@ -96,9 +101,10 @@ impl Ways {
     /// To so many racks. Until a spine says otherwise, its cable is as that of the port.
     pub fn new(params: &Params, ports: &[Near], racks: u16) -> Self {
         let racks = usize::from(racks);
+        let counts_packet = params.tnl == Tnl::WithPacket;
         let guess = |near: &Near| Way {
             delay: near.delay + near.delay,
-            per_byte: [near.rate.ps_per_byte(); 2],
+            per_byte: [service_at(near.rate, counts_packet); 2],
             step: step(params.spine_buffer, params.code_bits, near.rate),
             queue: Span::ZERO,
             until: Time::ZERO,
@@ -114,6 +120,8 @@ impl Ways {
             uplinks: (0..ports.len() as u16).map(PortId).filter(is_uplink).collect(),
             spine_buffer: params.spine_buffer,
             code_bits: params.code_bits,
+            counts_packet,
+            by_uplink: params.spine_queue == SpineQueue::ByUplink,
         };
         (0..racks).for_each(|rack| new.compare(rack));
         new
@@ -139,15 +147,24 @@ impl Ways {
     pub fn learn(&mut self, rack: u16, port: PortId, near: Span, far: Span, rate: Rate) {
         let Some(place) = self.place(rack, port) else { return };
         let way = &mut self.all[place];
-        (way.delay, way.per_byte[1]) = (near + far, rate.ps_per_byte());
+        (way.delay, way.per_byte[1]) = (near + far, service_at(rate, self.counts_packet));
         way.step = step(self.spine_buffer, self.code_bits, rate);
         self.fixed[place] = way.delay + way.queue;
         self.compare(usize::from(rack));
     }
 
-    /// A spine's queue to a rack had this code: that is believed up to and including `until`.
+    /// A spine's queue to a rack, or to any, had this code: that is believed up to and including `until`.
     #[inline]
     pub fn hear(&mut self, rack: u16, port: PortId, code: u32, until: Time) {
+        if self.by_uplink {
+            (0..self.rows.len() as u16).for_each(|rack| self.note(rack, port, code, until));
+        } else {
+            self.note(rack, port, code, until);
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, rack: u16, port: PortId, code: u32, until: Time) {
         let Some(place) = self.place(rack, port) else { return };
         let way = &mut self.all[place];
         (way.queue, way.until) = (way.step * u64::from(code), until);
@@ -203,6 +220,7 @@ impl Ways {
     /// the order of racks, then ports.
     pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("ports", 0, self.ports as u64);
+        set("is_by_uplink", 0, u64::from(self.by_uplink));
         for (place, way) in self.all.iter().enumerate() {
             let place = place as u32;
             set("way_delay_ps", place, way.delay.as_ps());
@@ -216,6 +234,11 @@ impl Ways {
     pub fn len(&self) -> usize {
         self.all.len()
     }
+}
+
+/// What a byte of a packet takes in service at this rate, if a packet counts itself.
+fn service_at(rate: Rate, counts_packet: bool) -> PicosPerByte {
+    if counts_packet { rate.ps_per_byte() } else { PicosPerByte::ZERO }
 }
 
 /// The time that a step of the code takes at this rate. A code stands for that many steps: the shortest queue that has it.

@@ -5,6 +5,7 @@ use weft_packet::{HostId, Packet, Route};
 use weft_units::{Rate, Span, Stream, Time};
 
 use super::Here;
+use super::nic::Nic;
 use super::outbox::End;
 use weft_topology::{Routes, Topology};
 
@@ -121,6 +122,7 @@ impl Edge {
         let view = EdgeView {
             now: here.nic.now(),
             tables: here.nic.map(),
+            own_queue: &here.nic,
             topology: here.common.topology,
             routes: &here.common.routes,
             rack: here.common.topology.rack_of_host[here.nic.host().index()],
@@ -144,9 +146,22 @@ fn do_deeds(here: &mut Here<'_, '_, '_>) {
     }
 }
 
+/// A host's own queue: asked for by few schemes, so that it is not looked at for the others.
+trait OwnQueue {
+    /// When all that waits in it now has left it.
+    fn free_at(&self) -> Time;
+}
+
+impl OwnQueue for Nic<'_, '_> {
+    fn free_at(&self) -> Time {
+        Nic::free_at(self)
+    }
+}
+
 /// A host as its edge scheme sees it.
 pub struct EdgeView<'a> {
     now: Time,
+    own_queue: &'a dyn OwnQueue,
     topology: &'a Topology,
     /// What explicit routes go by.
     tables: &'a Routes,
@@ -190,6 +205,10 @@ impl EdgeContext for EdgeView<'_> {
 
     fn header_bytes(&self) -> u16 {
         self.header_bytes
+    }
+
+    fn own_wait(&self) -> Span {
+        self.own_queue.free_at().since(self.now)
     }
 
     fn random(&mut self) -> &mut Stream {

@@ -51,6 +51,13 @@ pub struct Facts<'a> {
     pub sizes: PacketSizes,
 }
 
+impl Facts<'_> {
+    /// By pair of racks, `[from x racks + to]`: the round trips of the idle fabric between their first hosts.
+    pub fn base_rtts(&self) -> Vec<Span> {
+        base_rtts(self.topology, self.faults, &hosts_by_rack(self.topology), self.sizes)
+    }
+}
+
 impl FabricFacts for Facts<'_> {
     fn hosts(&self) -> u32 {
         self.topology.hosts as u32
@@ -68,7 +75,7 @@ impl FabricFacts for Facts<'_> {
 
     fn base_rtt(&self) -> Span {
         let racks = self.topology.racks();
-        let rtts = base_rtts(self.topology, self.faults, &hosts_by_rack(self.topology), self.sizes);
+        let rtts = self.base_rtts();
         let between_racks = rtts.iter().enumerate().filter(|(pair, _)| pair % racks != pair / racks);
         between_racks.map(|(_, &rtt)| rtt).max().unwrap_or_default()
     }

@@ -7,7 +7,7 @@ use weft_packet::{Kind, Kinds};
 use weft_topology::FaultEvent;
 #[cfg(test)]
 use weft_topology::{Routes, Topology};
-use weft_units::{Purpose, Stream, Time};
+use weft_units::{Purpose, Span, Stream, Time};
 
 use super::{LinkDrops, Network, PacketCounts, PortStates};
 use crate::engine::capture::Capture;
@@ -36,6 +36,9 @@ pub struct NetworkFacts<'f> {
     pub peaks: Peaks,
     /// The largest packet.
     pub max_wire_bytes: u16,
+    /// The round trips between racks, if the scheme asks for them: see
+    /// [`switch_schemes`](crate::engine::switch::switch_schemes).
+    pub base_rtts: &'f [Span],
     /// What the scheme wants to see.
     pub hooks: (SwitchHooks, EdgeHooks),
     /// Whether the fabric is so large that what events need is asked for beforehand.
@@ -54,14 +57,14 @@ impl<'a> Network<'a> {
         facts: NetworkFacts<'_>,
         scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
     ) -> Self {
-        let NetworkFacts { faults, seed, peaks, max_wire_bytes, hooks: (hooks, edge_hooks), looks_ahead } =
-            facts;
+        let NetworkFacts { faults, seed, peaks, max_wire_bytes, base_rtts, looks_ahead, .. } = facts;
+        let (hooks, edge_hooks) = facts.hooks;
         let topology = site.fabric;
         let mut changes = vec![false; site.link_count()];
         for link in faults.iter().filter_map(|fault| site.link(fault.link)) {
             changes[link as usize] = true;
         }
-        let schemes = switch_schemes(topology, site.switches(), seed, max_wire_bytes, scheme);
+        let schemes = switch_schemes(topology, site.switches(), seed, max_wire_bytes, base_rtts, scheme);
         let streams =
             site.switches().iter().map(|&switch| Stream::new(seed, Purpose::SwitchBalancer, switch.into()));
         let hooks = schemes.iter().fold(hooks, |hooks, scheme| hooks.or(scheme.external_hooks()));
@@ -163,7 +166,8 @@ impl<'a> Network<'a> {
     ) -> Self {
         let pinned = hooks.1.pinned.then(|| Arc::new(Routes::at_start(&topology.at_its_best(faults))));
         let tables = crate::engine::tables::Knowledge::at_start(topology).tables(topology, pinned);
-        let facts = NetworkFacts { faults, seed, peaks, max_wire_bytes, hooks, looks_ahead: false };
+        let facts =
+            NetworkFacts { faults, seed, peaks, max_wire_bytes, base_rtts: &[], hooks, looks_ahead: false };
         Self::new(Site::whole(topology), tables, facts, scheme)
     }
 }

@@ -1,0 +1,87 @@
+//! Short flows, counted on every uplink that one of their packets took within a round trip: the letter of TR §Counting the
+//! number of short flows.
+
+use std::collections::VecDeque;
+
+use weft_units::{Span, Time};
+
+use crate::PortId;
+
+/// A packet of a short flow took an uplink.
+#[derive(Debug, Clone, Copy)]
+struct Visit {
+    at: Time,
+    slot: u32,
+    /// The round of its flow's entry: visits of an earlier one are void.
+    round: u32,
+    port: u16,
+}
+
+/// Who took which uplink within a round trip.
+#[derive(Debug, Clone)]
+pub(super) struct Visits {
+    ports: usize,
+    /// By flow entry and port: its packets there that are no older than a round trip.
+    live: Box<[u32]>,
+    /// By flow entry.
+    rounds: Box<[u32]>,
+    /// The oldest first.
+    visits: VecDeque<Visit>,
+}
+
+impl Visits {
+    /// Of so many flow entries on so many ports, none.
+    pub fn new(entries: usize, ports: usize) -> Self {
+        Self {
+            ports,
+            live: vec![0; entries * ports].into_boxed_slice(),
+            rounds: vec![0; entries].into_boxed_slice(),
+            visits: VecDeque::new(),
+        }
+    }
+
+    /// A packet of a short flow takes a port.
+    pub fn visit(&mut self, slot: usize, port: PortId, at: Time, shorts: &mut [u32]) {
+        let live = &mut self.live[slot * self.ports + port.index()];
+        shorts[port.index()] += u32::from(*live == 0);
+        *live += 1;
+        self.visits.push_back(Visit { at, slot: slot as u32, round: self.rounds[slot], port: port.0 });
+    }
+
+    /// The flow of an entry is long, or another one takes the entry: it counts nowhere any more.
+    pub fn void(&mut self, slot: usize, shorts: &mut [u32]) {
+        for (live, shorts) in self.live[slot * self.ports..][..self.ports].iter_mut().zip(shorts) {
+            *shorts -= u32::from(*live > 0);
+            *live = 0;
+        }
+        self.rounds[slot] = self.rounds[slot].wrapping_add(1);
+    }
+
+    /// A flow stops counting on each port that no packet of it took for longer than an RTT. When the next one may.
+    pub fn retire(&mut self, now: Time, rtt: Span, shorts: &mut [u32]) -> Time {
+        while let Some(&Visit { at, slot, round, port }) = self.visits.front() {
+            let until = at.saturating_add(rtt);
+            if now <= until {
+                return until;
+            }
+            self.visits.pop_front();
+            let (slot, port) = (slot as usize, usize::from(port));
+            if self.rounds[slot] == round {
+                let live = &mut self.live[slot * self.ports + port];
+                *live -= 1;
+                shorts[port] -= u32::from(*live == 0);
+            }
+        }
+        Time::NEVER
+    }
+
+    /// Whether some flow may count somewhere.
+    pub fn are_some(&self) -> bool {
+        !self.visits.is_empty()
+    }
+
+    /// A time of four bytes for each flow and port, which is what hardware would keep in place of a list.
+    pub fn state_bytes(&self) -> u64 {
+        self.live.len() as u64 * 4
+    }
+}
