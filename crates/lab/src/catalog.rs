@@ -248,6 +248,7 @@ fn kind_of(root: &Value, schema: &Value) -> (String, String) {
     match quantity {
         Some(name @ ("Time" | "Rate" | "Size")) => return (name.to_lowercase(), units),
         // The limits of a queue, in bytes or packets.
+        Some("PacketRate") => return ("packet rate".to_owned(), units),
         _ if units.ends_with("packets") => return ("size | packets".to_owned(), units),
         _ => {}
     }
