@@ -211,6 +211,7 @@ _QUANTITIES = {
     "Time": "time",
     "Rate": "rate",
     "Size": "size",
+    "PacketRate": "packets per second",
     "Buffer": 'size, packets or `"unlimited"`',
     "Mark": 'size, packets or `"never"`',
 }

@@ -20,7 +20,7 @@ Document: TypeAlias = Mapping[str, Any]
 _OBSERVING = ("sample_every", "paths_of", "trace_flows", "bins")
 _FACTOR = 10
 _ROUNDING = 1e-6
-_UNIT = re.compile(r"^(\d+(?:\.\d+)?) *(Tbps|Gbps|Mbps|Kbps|bps|s|ms|us|ns|ps)$")
+_UNIT = re.compile(r"^(\d+(?:\.\d+)?) *(Tbps|Gbps|Mbps|Kbps|bps|s|ms|us|ns|ps|pps)$")
 _PICOSECONDS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
 _BITS = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
 
@@ -194,6 +194,8 @@ def _scaled(value: Any) -> Any:
         if isinstance(value, str) and value.endswith(fast):
             return value.removesuffix(fast) + slow
     if isinstance(value, str) and (found := _UNIT.match(value)):
+        if found[2] == "pps":
+            return f"{int(found[1]) // _FACTOR}pps"
         if found[2] in _BITS:
             return f"{round(float(found[1]) * _BITS[found[2]]) // _FACTOR}bps"
         return f"{round(float(found[1]) * _PICOSECONDS[found[2]]) * _FACTOR}ps"

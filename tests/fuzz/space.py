@@ -23,6 +23,8 @@ _LARGEST: Mapping[str, int] = {
 _PICOSECONDS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
 _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _BITS = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
+_PACKETS_PER_SECOND = (10_000, 100_000, 250_000, 1_000_000, 5_000_000, 50_000_000)
+"""Rates at which a packet takes whole picoseconds, also at a tenth."""
 _RANGE = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?) to (\d[\d,]*(?:\.\d+)?)(?![\w.^]| %)")
 _QUANTITY = re.compile(r"^(\d+(?:\.\d+)?) *([A-Za-z]+)$")
 
@@ -119,6 +121,8 @@ class Space:
         words = re.match(r"^\^\((\w+)\|", pattern)
         if words and random.random() < 0.2:
             return words[1]
+        if "pps" in pattern:
+            return f"{random.choice(_PACKETS_PER_SECOND)}pps"
         for units, low, high in ((_PICOSECONDS, 1e4, 1e10), (_BYTES, 1.0, 2e5), (_BITS, 1e8, 1e11)):
             if re.search(rf"\b({'|'.join(units)})\b.*\)\$", pattern):
                 return _quantity(units, low, high, node.get("default"), "packet" in pattern, random)

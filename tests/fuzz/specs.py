@@ -137,6 +137,8 @@ class Maker:
         self._space = Space(json.loads(_core.schema()), NAMES)
         self._balancers = self._space.variants("balancer")
         self._transports = self._space.variants("transport")
+        hosts = self._space.variants("hosts")
+        self._hosts = next(node for node in hosts if node["properties"]["kind"]["const"] == "simulated")
         fabrics = {node["properties"]["kind"]["const"]: node for node in self._space.variants("fabric")}
         self._fabrics = [(base, fabrics[base["kind"]]) for base in _FABRICS]
 
@@ -150,13 +152,14 @@ class Maker:
         base = {
             "run": {"seed": random.randint(0, 2**31), "time_limit": random.choice(("5ms", "50ms", "1s"))},
             "fabric": dict(fabric),
+            "hosts": {"kind": "simulated"},
             "traffic": copy.deepcopy(dict(random.choice(_TRAFFICS))),
             "transport": _smallest(transport),
             "balancer": _smallest(scheme),
         }
         nodes = {
             "fabric": fabric_node, "transport": transport, "balancer": scheme,
-            "run": self._space.variants("run")[0], "traffic": self._space.variants("traffic")[0],
+            "hosts": self._hosts, "run": self._space.variants("run")[0], "traffic": self._space.variants("traffic")[0],
         }  # fmt: skip
         # From streams of their own: a new key changes the cases of its own section alone.
         tweaks = [

@@ -134,7 +134,9 @@ def the_summary_is_that_of_the_flows(result: Result, _spec: Mapping[str, Any]) -
         "unfinished": own["fct_us"].null_count(),
         "retransmissions": int(own["retransmissions"].sum()),
         "timeouts": int(own["timeouts"].sum()),
-        "dropped_packets": int(result.links["dropped_packets"].sum()) + raw["unroutable_packets"],
+        "dropped_packets": int(result.links["dropped_packets"].sum())
+        + raw["unroutable_packets"]
+        + raw["input_dropped_packets"],
     }
     for name, value in pairs.items():
         if raw[name] != value:

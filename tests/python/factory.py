@@ -63,6 +63,7 @@ def summary(
             "packet_hops": 4000,
             "dropped_packets": 0,
             "unroutable_packets": 0,
+            "input_dropped_packets": 0,
             "events": 4000,
             "simulated_us": 500.0,
             "sample_interval_us": None,

@@ -47,6 +47,9 @@ impl PacketFlags {
     pub const CE: Self = Self(1 << 1);
     /// ECN echo, on acknowledgements.
     pub const ECE: Self = Self(1 << 2);
+    /// On data, at the host that got it: the next segment of its flow follows at once, and was joined to it. Acknowledgements have
+    /// [`Self::ECE`] in its place.
+    pub const JOINED: Self = Self::ECE;
     /// Congestion window reduced, on data.
     pub const CWR: Self = Self(1 << 3);
     /// This segment was sent before. On an acknowledgement: the segment that caused it had arrived before (D-SACK, RFC

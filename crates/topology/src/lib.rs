@@ -21,5 +21,5 @@ pub use routes::{LinkKnowledge, RouteEntry, Routes};
 pub use spec::{Fabric, FabricError, FabricInfo, FabricSpec, fabrics};
 pub use topology::{
     ClassSpec, ClassesSpec, Condition, FaultEvent, Limit, LinkSpec, Marking, NodeId, QueueSpec, Scheduling,
-    Threshold, Tier, Topology,
+    SoftwareSwitch, Threshold, Tier, Topology,
 };

@@ -350,6 +350,7 @@ impl Plan {
             names: self.hosts.iter().chain(&self.switches).cloned().collect(),
             reverse,
             overhead_bytes,
+            software: None,
         }
     }
 }

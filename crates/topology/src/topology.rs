@@ -189,12 +189,49 @@ pub struct Topology {
     pub reverse: Vec<u32>,
     /// Bytes that every packet takes on the wire beyond its own (preamble, inter-frame gap).
     pub overhead_bytes: u16,
+    /// What switches are like that are programs; none if they forward whatever comes.
+    pub software: Option<SoftwareSwitch>,
+}
+
+/// Switches that are programs: one process forwards for all ports of a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SoftwareSwitch {
+    /// What a packet takes of the process, whatever its size.
+    pub per_packet: Span,
+    /// And what each of its bytes takes.
+    pub per_byte: Span,
+    /// Packets that wait for the process or are forwarded by it, at most; at least 1.
+    pub input_queue: u32,
+    /// What a packet takes of the port by which it leaves, at least.
+    pub per_port: Span,
+}
+
+impl SoftwareSwitch {
+    /// Whether packets wait for the process: if it takes any time.
+    pub const fn has_process(&self) -> bool {
+        !(self.per_packet.is_zero() && self.per_byte.is_zero())
+    }
+
+    /// How long the process works on a packet of so many bytes.
+    pub const fn service(&self, bytes: u16) -> Span {
+        Span::from_ps(self.per_packet.as_ps() + self.per_byte.as_ps() * bytes as u64)
+    }
 }
 
 impl Topology {
     /// The node of a host.
     pub const fn host_node(host: HostId) -> NodeId {
         NodeId(host.0 as u32)
+    }
+
+    /// What a packet takes of a port's time on this link, at least, however fast the link is.
+    pub fn least_service(&self, link: &LinkSpec) -> Span {
+        let of_switch = |software: &SoftwareSwitch| software.per_port;
+        if link.tier == Tier::Host {
+            Span::ZERO
+        } else {
+            self.software.as_ref().map_or(Span::ZERO, of_switch)
+        }
     }
 
     /// What is at the far end of a link.

@@ -36,7 +36,7 @@ impl Network<'_> {
     pub(super) fn apply_condition(&mut self, link: u32, condition: Condition) {
         let index = link as usize;
         let spec = self.site.spec(link);
-        let profile = Profile::new(spec, &condition, self.topology.overhead_bytes);
+        let profile = Profile::new(spec, &condition, self.topology);
         self.state.links[index].profile = self.state.profiles.number_of(profile);
         if let Some(special) = self.specials.get_mut(self.state.links[index].special as usize) {
             special.set_condition(&condition);
@@ -53,9 +53,15 @@ impl Network<'_> {
     /// Gives a link its special rules, if it has any: before the run.
     pub(super) fn install(&mut self, link: u32) {
         let index = link as usize;
-        let run =
-            RunFacts { peaks: self.peaks, seed: self.seed, has_overhead: self.topology.overhead_bytes > 0 };
         let (number, spec) = (self.site.number(link), self.site.spec(link));
+        // Its drain time says nothing of bytes.
+        let has_least_service = !self.topology.least_service(spec).is_zero();
+        let has_overhead = self.topology.overhead_bytes > 0 || has_least_service;
+        let run = RunFacts { peaks: self.peaks, seed: self.seed, has_overhead };
+        if has_least_service {
+            // The shortest way through a port knows of none.
+            self.state.links[index].add_kind(PortKind::Special);
+        }
         if let Some(special) = Special::of(number, spec, self.changes[index], run) {
             let state = &mut self.state.links[index];
             state.special = self.specials.len() as u32;

@@ -264,6 +264,22 @@ impl<'a, T: Transports> Group<'a, T> {
 
     #[inline(never)]
     fn receive_or_read(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
+        if self.network.machines.is_some() {
+            return self.network.arrive_at_machine(index);
+        }
+        self.take_or_read(plan, index);
+    }
+
+    /// What the CPU of a host worked on comes to its transports, and it goes on.
+    fn take_worked(&mut self, plan: &Plan<'a, T>, host: u32) {
+        let batch = self.network.end_work(host);
+        for &index in &batch {
+            self.take_or_read(plan, index);
+        }
+        self.network.begin_next(host, batch);
+    }
+
+    fn take_or_read(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
         if self.common.reads.has(self.network.pool[index].kind) {
             self.read(plan, index);
         } else {
@@ -362,6 +378,14 @@ impl<'a, T: Transports> Group<'a, T> {
                 !self.guest_edge_timer(plan, side, flow)
                     && at_host!(self, plan, host, |host, here| host.edge_timer(plan, side, flow, here))
             }
+            EventKind::Host if let Some(host) = key.machine() => {
+                if entity == 0 {
+                    self.network.interrupt_is_due(host);
+                } else {
+                    self.take_worked(plan, host);
+                }
+                false
+            }
             EventKind::Host => {
                 let host = HostId(key.node() as u16);
                 at_host!(self, plan, host, |host, here| host.scheme_timer(entity, here));
@@ -369,6 +393,10 @@ impl<'a, T: Transports> Group<'a, T> {
             }
             EventKind::FlowStart => {
                 self.start_flow(plan, flow);
+                false
+            }
+            EventKind::Switch if let Some(switch) = key.machine() => {
+                self.network.forward_first(switch);
                 false
             }
             EventKind::Switch => {

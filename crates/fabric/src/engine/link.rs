@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Index;
 
-use weft_topology::{Condition, LinkSpec};
+use weft_topology::{Condition, LinkSpec, Topology};
 use weft_units::{PicosPerByte, Rate, Span};
 
 use super::admission::Thresholds;
@@ -132,17 +132,28 @@ pub struct Profile {
     ps_per_byte: PicosPerByte,
     /// The time that preamble and gap take, in ps.
     overhead_ps: u64,
+    /// What a packet takes of the port at least, in ps; 0 on a port that is no more than a queue that this describes.
+    least_ps: u64,
     /// Propagation, in ps.
     pub delay_ps: u64,
     /// What the queue holds and when it marks, in bytes. Of no meaning on a port with several queues.
     pub thresholds: Thresholds,
     bytes_per_ps: f64,
-    /// The rate.
+    /// The rate of the wire.
     pub rate: Rate,
+    /// The rate at which full packets leave the queue: by it, a time is so many bytes that wait.
+    pub drain: Rate,
 }
 
-/// What tells one profile of a fabric from another: rate in bit/s, delay in ps, thresholds.
-type ProfileKey = (u64, u64, Thresholds);
+/// The rate of packets of 1,500 bytes that take so long each, in ps.
+fn rate_of_packets(least_ps: u64) -> Rate {
+    const BITS_PS: u128 = 8 * 1_500 * 1_000_000_000_000;
+    let bps = BITS_PS.checked_div(u128::from(least_ps)).and_then(|bps| u64::try_from(bps).ok());
+    Rate::from_bps(bps.unwrap_or(u64::MAX))
+}
+
+/// What tells one profile of a fabric from another: rate in bit/s, delay and least service in ps, thresholds.
+type ProfileKey = (u64, u64, u64, Thresholds);
 
 /// The profiles that links of a fabric have or had.
 #[derive(Debug, Default)]
@@ -179,26 +190,41 @@ impl Index<u32> for Profiles {
 
 impl Profile {
     const fn key(&self) -> ProfileKey {
-        (self.rate.as_bps(), self.delay_ps, self.thresholds)
+        (self.rate.as_bps(), self.delay_ps, self.least_ps, self.thresholds)
     }
 
-    /// The profile of a link in this condition.
-    pub fn new(spec: &LinkSpec, condition: &Condition, overhead_bytes: u16) -> Self {
+    /// The profile of a link of this fabric in this condition.
+    pub fn new(spec: &LinkSpec, condition: &Condition, topology: &Topology) -> Self {
         let ps_per_byte = condition.rate.ps_per_byte();
+        let least_ps = topology.least_service(spec).as_ps();
+        let drain = condition.rate.min(rate_of_packets(least_ps));
         Self {
             ps_per_byte,
-            overhead_ps: ps_per_byte.service(overhead_bytes).as_ps(),
+            overhead_ps: ps_per_byte.service(topology.overhead_bytes).as_ps(),
+            least_ps,
             delay_ps: condition.delay.as_ps(),
-            thresholds: Thresholds::new(&spec.queue, condition.rate),
-            bytes_per_ps: condition.rate.as_bps() as f64 / 8e12,
+            thresholds: Thresholds::new(&spec.queue, drain),
+            bytes_per_ps: drain.as_bps() as f64 / 8e12,
+            drain,
             rate: condition.rate,
         }
     }
 
     /// How long a packet of `wire_bytes` is in service, in ps.
     #[inline]
-    pub const fn service_ps(&self, wire_bytes: u16) -> u64 {
+    pub fn service_ps(&self, wire_bytes: u16) -> u64 {
+        self.wire_ps(wire_bytes).max(self.least_ps)
+    }
+
+    /// How long it is on the wire, in ps: its service on a port where nothing else takes time.
+    #[inline]
+    pub const fn wire_ps(&self, wire_bytes: u16) -> u64 {
         self.ps_per_byte.service(wire_bytes).as_ps() + self.overhead_ps
+    }
+
+    /// Whether a packet takes some time of the port, whatever its size.
+    pub const fn has_least_service(&self) -> bool {
+        self.least_ps > 0
     }
 
     /// How long a byte takes, exactly.
@@ -245,11 +271,15 @@ mod tests {
         let rate = |number: u32| Rate::from_bps(1_000_000 + u64::from(number));
         for number in 0..70_000 {
             let condition = Condition { rate: rate(number), ..link.condition };
-            assert_eq!(profiles.number_of(Profile::new(link, &condition, 0)), number);
+            assert_eq!(profiles.number_of(Profile::new(link, &condition, &fabric.topology)), number);
         }
         assert!((0..70_000).all(|number| profiles[number].rate == rate(number)));
         let again = Condition { rate: rate(66_000), ..link.condition };
-        assert_eq!(profiles.number_of(Profile::new(link, &again, 0)), 66_000, "equal ones are one");
+        assert_eq!(
+            profiles.number_of(Profile::new(link, &again, &fabric.topology)),
+            66_000,
+            "equal ones are one"
+        );
         assert_eq!(profiles.iter().count(), 70_000);
     }
 }

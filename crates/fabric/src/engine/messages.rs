@@ -28,14 +28,14 @@ impl Network<'_> {
         packet.sent = message.stamp;
         packet.flags = PacketFlags::default().with_if(PacketFlags::ECT, message.marked);
         packet.set_message_body(body);
-        self.send(packet);
+        self.send_apart(packet);
     }
 
     /// Puts a packet of a transport into its host's output queue, with contents that travel with it.
     pub fn send_with_contents(&mut self, mut packet: Packet, contents: Arc<[u32]>) {
         let contents = Some(self.pool.contents().keep(contents));
         packet.set_message_body(MessageBody { contents, ..MessageBody::default() });
-        self.send(packet);
+        self.send_apart(packet);
     }
 
     /// Takes what a packet carried beside its 64 bytes: it has arrived, or is lost.

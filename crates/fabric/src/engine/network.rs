@@ -17,13 +17,15 @@ use super::copies::Dropped;
 use super::event_set::{self, EventSet};
 use super::guests::Frame;
 use super::link::{FarEnd, Link, PortKind, Profile, Profiles};
+use super::machine::Machines;
 use super::observer::Observer;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::post::PostOffice;
 use super::scheduled_port::ScheduledPort;
 use super::site::Site;
+use super::software::Inputs;
 use super::special::{Peaks, Queued, Special};
-use super::switch::Deeds;
+use super::switch::{Deeds, Entry};
 use super::tables::Tables;
 use super::tracer::Tracer;
 pub use begin::NetworkFacts;
@@ -105,6 +107,10 @@ pub struct Network<'a> {
     /// The scheme at each switch.
     pub schemes: Vec<SwitchScheme>,
     pub(super) hooks: SwitchHooks,
+    /// Where packets wait for switches that are programs: then `hooks` asks for all that arrive.
+    pub(super) inputs: Option<Box<Inputs>>,
+    /// The cards and CPUs of hosts, if they take time.
+    pub machines: Option<Box<Machines>>,
     /// Whether switches answer when a hop limit expires.
     pub(super) traces: bool,
     /// The tables of the switches that are here that explicit routes go by, if they mean the same paths throughout the run.
@@ -149,13 +155,21 @@ impl Network<'_> {
         self.enqueue::<false>(link, index);
     }
 
+    /// The same, when the host's CPU has worked on it, if that takes time.
+    pub fn send_apart(&mut self, packet: Packet) {
+        self.counts.sent += 1;
+        let link = self.site.cable(packet.src);
+        let index = self.pool.insert(packet);
+        self.leave_host(link, index);
+    }
+
     /// The same with an option word that travels with the packet.
     pub fn send_with_option(&mut self, packet: Packet, option: u32) {
         self.counts.sent += 1;
         let link = self.site.cable(packet.src);
         let index = self.pool.insert(packet);
         self.pool.set_option(index, option);
-        self.enqueue::<false>(link, index);
+        self.leave_host(link, index);
     }
 
     /// The same with the bytes that it stands for.
@@ -198,11 +212,17 @@ impl Network<'_> {
         if at.switch == FarEnd::HOST {
             return Arrived::AtHost(index);
         }
-        if !self.shows(index) || !self.shows_from(link) || self.passes(at, self.site.enters_by(link), index) {
-            self.forward(at, index);
-        } else {
-            self.consume(index);
+        if self.shows(index) && self.shows_from(link) {
+            match self.enters(at, self.site.enters_by(link), index) {
+                Entry::GoesOn => {}
+                Entry::Ends => {
+                    self.consume(index);
+                    return Arrived::Gone;
+                }
+                Entry::Waits => return Arrived::Gone,
+            }
         }
+        self.forward(at, index);
         Arrived::Gone
     }
 
@@ -281,6 +301,11 @@ impl Network<'_> {
     /// The tables that explicit routes go by.
     pub fn explicit_routes(&self) -> &Routes {
         self.tables.explicit()
+    }
+
+    /// Puts a packet into its host's output queue.
+    pub(super) fn put_into_queue(&mut self, link: u32, index: PacketIndex) {
+        self.enqueue::<false>(link, index);
     }
 
     /// Queues a packet of a scheme on a link.
@@ -407,7 +432,7 @@ impl Network<'_> {
     }
 
     #[cold]
-    fn discard(&mut self, index: PacketIndex) {
+    pub(super) fn discard(&mut self, index: PacketIndex) {
         self.counts.dropped += 1;
         drop(self.pool.take_frame(index));
         let packet = self.pool.remove(index);
@@ -434,7 +459,8 @@ pub(super) fn take(
     drops: &mut [LinkDrops],
     counts: &mut PacketCounts,
 ) -> Option<(u64, u64)> {
-    let service = profile.service_ps(packet.wire_bytes);
+    debug_assert!(!profile.has_least_service(), "such a port is special");
+    let service = profile.wire_ps(packet.wire_bytes);
     let backlog = state.backlog_ps(now);
     match profile.thresholds.judge(backlog, service) {
         Verdict::Drop => return None,

@@ -67,7 +67,7 @@ impl ScheduledPort {
             None => (one.as_slice(), Scheduling::Strict, [0; 5]),
         };
         let own = specs.iter().zip(0u64..).map(|(class, number)| {
-            ClassQueue::new(Admission::own(class.queue, profile.rate, seed, number << 32 | u64::from(link)))
+            ClassQueue::new(Admission::own(class.queue, profile.drain, seed, number << 32 | u64::from(link)))
         });
         let of_credits = credits.map(|rules| ClassQueue::of_credits(rules, profile));
         let classes: Box<[ClassQueue]> = of_credits.into_iter().chain(own).collect();
@@ -264,7 +264,10 @@ impl Network<'_> {
         // A credit may be on a link before it has its tokens.
         let longest = |profile: &Profile| {
             let tokens_ps = profile.service_ps(rules.credit_bytes) + profile.service_ps(rules.frame_bytes);
-            profile.transit(self.max_wire_bytes) + Span::from_ps(tokens_ps)
+            // A large credit needs more than that, up to twice as much. Usually a frame takes so much longer than a credit that it makes up
+            // for it; not where all take the same.
+            let more = if profile.has_least_service() { 2 } else { 1 };
+            profile.transit(self.max_wire_bytes) + Span::from_ps(more * tokens_ps)
         };
         let horizon = self.state.profiles.iter().map(longest).max();
         self.events.cover(horizon.unwrap_or_default());

@@ -339,7 +339,7 @@ mod tests {
             toml::from_str(&format!("kind = 'leaf-spine'\nhost_rate = '{mbps}Mbps'")).expect("a fabric");
         let fabric = spec.build(1, std::path::Path::new(".")).expect("a fabric");
         let link = &fabric.topology.links[0];
-        Profile::new(link, &link.condition, 0)
+        Profile::new(link, &link.condition, &fabric.topology)
     }
 
     /// When credits of these sizes leave that all wait from the beginning, in ps.

@@ -11,6 +11,7 @@ use weft_units::{Mistake, Span, Time};
 
 use super::guests::{GuestError, GuestHosts};
 use super::host::{Facts, PacketSizes};
+use super::machine::HostMachine;
 use super::records::{FlowRecords, Spool};
 use super::results::Results;
 use super::run::Engine;
@@ -33,6 +34,8 @@ pub struct SimulationInput<'a> {
     pub guests: Option<&'a mut dyn GuestHosts>,
     /// Whether there are such hosts, be they given yet or not: how a run is cut is known before they are started.
     pub has_guests: bool,
+    /// What the cards and CPUs of simulated hosts are like, if they take time.
+    pub machine: Option<HostMachine>,
     /// Makes the scheme of each switch in place of `balancer`, for schemes from outside.
     pub external: Option<&'a mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme>,
     /// The seed.
@@ -202,7 +205,9 @@ impl SimulationInput<'_> {
             return Err(Undivided::OneGroup);
         }
         let hooks = (self.balancer.switch_hooks(), self.balancer.edge_hooks());
-        let looks = hooks.0 != SwitchHooks::NONE || hooks.1.traces;
+        // A switch that is a program has one process for all ports.
+        let has_process = self.topology.software.is_some_and(|software| software.has_process());
+        let looks = hooks.0 != SwitchHooks::NONE || hooks.1.traces || has_process;
         Ok(Parts::of(self.topology, self.faults, Cut { may_split: !looks, most: groups })?)
     }
 

@@ -77,7 +77,7 @@ pub struct RunFacts {
     pub peaks: Peaks,
     /// The seed.
     pub seed: u64,
-    /// Whether packets take more on the wire than their own bytes.
+    /// Whether packets take more of the link than their own bytes.
     pub has_overhead: bool,
 }
 

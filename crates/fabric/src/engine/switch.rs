@@ -72,6 +72,17 @@ struct SwitchView<'a, const CLASSES: bool> {
     deeds: &'a mut Deeds,
 }
 
+/// What becomes of a packet that comes to a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// It is forwarded at once.
+    GoesOn,
+    /// It ends there.
+    Ends,
+    /// It waits until the switch has time for it, or was dropped.
+    Waits,
+}
+
 /// What a scheme did in one call: done when the call is over.
 #[derive(Default)]
 pub struct Deeds {
@@ -269,6 +280,15 @@ impl Network<'_> {
             &mut pool[index],
             &hops
         ))
+    }
+
+    /// A packet that may be shown around came in by `port`.
+    pub(super) fn enters(&mut self, at: FarEnd, port: PortId, index: PacketIndex) -> Entry {
+        if self.inputs.is_some() {
+            self.wait_at_input(at, port, index);
+            return Entry::Waits;
+        }
+        if self.passes(at, port, index) { Entry::GoesOn } else { Entry::Ends }
     }
 
     /// Shows a packet that came in by `port` to the scheme. False if it ends here, as schemes' own packets always do.

@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use weft_balance::{BalancerSpec, SwitchInfo, SwitchScheme};
-use weft_fabric::{Ending, Results, Simulation, SimulationInput, Status};
+use weft_fabric::{Ending, HostMachine, Results, Simulation, SimulationInput, Status};
 use weft_packet::{Class, HostId};
 use weft_topology::{Fabric, FabricSpec};
 use weft_traffic::Flow;
@@ -64,6 +64,7 @@ pub struct Run<'a> {
     pub observe_every: Option<Span>,
     pub paths_of: Option<u64>,
     pub trace_flows: Option<(usize, Span)>,
+    pub machine: Option<HostMachine>,
     /// Into how many groups of nodes the fabric may be cut, and how many threads work on them.
     pub groups: usize,
     pub threads: usize,
@@ -83,6 +84,7 @@ impl<'a> Run<'a> {
             observe_every: None,
             paths_of: None,
             trace_flows: None,
+            machine: None,
             groups: 1,
             threads: 1,
             take_in_after: None,
@@ -134,6 +136,7 @@ impl<'a> Run<'a> {
             balancer,
             guests: None,
             has_guests: false,
+            machine: self.machine,
             capture: None,
             windows_of: None,
             external: None,
@@ -166,8 +169,8 @@ pub fn assert_conserved(results: &Results) {
     let on_links: u64 = results.links.iter().map(|link| link.dropped).sum();
     assert_eq!(
         packets.dropped - packets.credits_dropped,
-        on_links + packets.unroutable,
-        "every drop but a credit's is on a link's account, or had nowhere to go"
+        on_links + packets.unroutable + packets.input_dropped,
+        "every drop but a credit's is on a link's account, or had nowhere to go, or found its node's queue full"
     );
 }
 

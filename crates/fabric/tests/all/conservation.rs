@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use weft_balance::balancers;
+use weft_fabric::HostMachine;
 use weft_packet::Class;
 use weft_topology::fabrics;
 use weft_traffic::Flow;
@@ -123,8 +124,9 @@ fn any_fabric() -> impl Strategy<Value = String> {
         of_kind(info.name).prop_map(move |parameters| format!("kind = '{}'\n{parameters}", info.name))
     });
     let buffer = prop::sample::select(vec!["'8KB'", "'12packets'", "'375KB'", "'unlimited'"]);
-    (prop::strategy::Union::new(kinds), buffer, any_classes()).prop_map(|(fabric, buffer, classes)| {
-        format!("{fabric}[switch_queue]\nbuffer = {buffer}\nmark = '5KB'\n{classes}")
+    let parts = (prop::strategy::Union::new(kinds), buffer, any_classes(), any_software());
+    parts.prop_map(|(fabric, buffer, classes, software)| {
+        format!("{fabric}{software}[switch_queue]\nbuffer = {buffer}\nmark = '5KB'\n{classes}")
     })
 }
 
@@ -141,6 +143,36 @@ fn any_classes() -> impl Strategy<Value = &'static str> {
          [host_queue]\nscheduler = 'strict'\n[[host_queue.class]]\nholds = ['short', 'long', 'best-effort']\n\
          [[host_queue.class]]\nholds = ['unknown']\n",
     ])
+}
+
+/// Switches that forward whatever comes, or are programs.
+fn any_software() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "",
+        "",
+        "",
+        "[software_switch]\nforwarding_rate = '1Mpps'\ninput_queue = 20\n",
+        "[software_switch]\nforwarding_rate = '3Mpps'\nforwarding_per_byte = '500ps'\nport_rate = '700Kpps'\n",
+        "[software_switch]\nport_rate = '1Mpps'\n",
+    ])
+}
+
+/// Hosts that take no time, or whose cards and CPUs do.
+fn any_machine() -> impl Strategy<Value = Option<HostMachine>> {
+    let moderated = HostMachine {
+        receive_offload: true,
+        interrupt_delay: Span::from_us(8),
+        interrupt_packets: 5,
+        ..HostMachine::default()
+    };
+    let slow = HostMachine {
+        receive_ring: 30,
+        cpu_per_packet: Span::from_ns(400),
+        cpu_per_byte: Span::from_ps(100),
+        ..HostMachine::default()
+    };
+    let both = HostMachine { receive_offload: true, interrupt_delay: Span::from_us(3), ..slow };
+    prop::sample::select(vec![None, None, None, Some(moderated), Some(slow), Some(both)])
 }
 
 fn any_fault() -> impl Strategy<Value = String> {
@@ -171,6 +203,7 @@ proptest! {
         balancer in any_balancer(),
         sample_every in prop::sample::select(vec![None, Some(Span::from_us(7))]),
         groups in 1usize..9,
+        machine in any_machine(),
     ) {
         let fabric = fabric(&format!("{fabric_text}{faults}"));
         let hosts = fabric.topology.hosts as u16;
@@ -184,7 +217,7 @@ proptest! {
             .collect();
         flows.sort_by_key(|flow| flow.start);
         let time_limit = Span::from_ms(300);
-        let run = Run { time_limit, sample_every, ..Run::new(&fabric, &transport, &balancer) };
+        let run = Run { time_limit, sample_every, machine, ..Run::new(&fabric, &transport, &balancer) };
         let results = run.flows(&flows);
         for (record, flow) in results.flows.iter().zip(&flows) {
             if let Some(delivered) = record.delivered {

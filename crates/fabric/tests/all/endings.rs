@@ -22,6 +22,7 @@ fn a_run_that_is_over_stays_over_and_its_clock_stands() {
         balancer: &balancer,
         guests: None,
         has_guests: false,
+        machine: None,
         capture: None,
         windows_of: None,
         external: None,

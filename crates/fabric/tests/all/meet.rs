@@ -184,6 +184,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         balancer: &balancer,
         guests: None,
         has_guests: false,
+        machine: None,
         capture: None,
         windows_of: None,
         external: None,

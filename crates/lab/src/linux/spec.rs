@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weft_fabric::HostMachine;
 use weft_linux_hosts::{Error, FlowOptions, KNOBS, Knob, MAX_HOSTS, Place};
 use weft_packet::HostId;
 use weft_traffic::{FabricShape, HostRange, hosts_in};
@@ -33,10 +34,44 @@ pub enum HostsSpec {
     Linux(LinuxSpec),
 }
 
-/// There is nothing to say of simulated hosts.
+/// The cards and CPUs of simulated hosts. By default they take no time; the keys are those of Linux hosts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SimulatedSpec {}
+#[serde(default, deny_unknown_fields)]
+pub struct SimulatedSpec {
+    /// Packets that may wait for a host's CPU, at most; 0 for no limit. Default: 0. Source: a choice, as of Linux hosts; cards have
+    /// 256 to 4096.
+    pub receive_ring: u32,
+    /// Whether segments that the CPU takes together, 64 packets at most, are joined before TCP sees them (GRO), so that each such
+    /// train is acknowledged once. Default: false. Source: a choice; hosts of today have it.
+    pub receive_offload: bool,
+    /// From the first packet that waits to the interrupt, at most 1 s; 0s for at once. Default: 0s. Source: a choice; `ethtool -C`
+    /// has 3 to 250 us.
+    pub interrupt_delay: Span,
+    /// So many packets that wait are an interrupt before that; 0 for however many. Default: 0. Source: a choice.
+    pub interrupt_packets: u32,
+    /// What a packet takes of a host's CPU, one that arrives as well as one that is sent; at most 1 ms. Default: 0s. Source: a choice.
+    pub cpu_per_packet: Span,
+    /// And each byte of it; at most 1 us. Default: 0s. Source: a choice.
+    pub cpu_per_byte: Span,
+}
+
+impl SimulatedSpec {
+    /// What the engine is told.
+    pub(crate) const fn machine(&self) -> HostMachine {
+        HostMachine {
+            receive_ring: self.receive_ring,
+            receive_offload: self.receive_offload,
+            interrupt_delay: self.interrupt_delay,
+            interrupt_packets: self.interrupt_packets,
+            cpu_per_packet: self.cpu_per_packet,
+            cpu_per_byte: self.cpu_per_byte,
+        }
+    }
+
+    fn check(&self) -> Result<(), Mistake> {
+        check_card(&self.machine())
+    }
+}
 
 /// How the Linux hosts are set. What is not here is as the kernel has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -132,7 +167,7 @@ impl CongestionControl {
 
 impl Default for HostsSpec {
     fn default() -> Self {
-        Self::Simulated(SimulatedSpec {})
+        Self::Simulated(SimulatedSpec::default())
     }
 }
 
@@ -145,6 +180,19 @@ impl HostsSpec {
         matches!(self, Self::Simulated(_))
     }
 
+    /// Whether they are Weft's own, and take no time.
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What simulated hosts are like as machines, if they are all.
+    pub(crate) const fn machine(&self) -> Option<HostMachine> {
+        match self {
+            Self::Simulated(simulated) => Some(simulated.machine()),
+            Self::Linux(_) => None,
+        }
+    }
+
     /// How Linux hosts are set, if there are any.
     pub(crate) const fn linux(&self) -> Option<&LinuxSpec> {
         match self {
@@ -155,7 +203,10 @@ impl HostsSpec {
 
     /// Refuses what cannot be meant.
     pub(crate) fn check(&self, spec: &Spec) -> Result<(), Mistake> {
-        let Some(linux) = self.linux() else { return Ok(()) };
+        let linux = match self {
+            Self::Simulated(simulated) => return simulated.check(),
+            Self::Linux(linux) => linux,
+        };
         let refuse = |key: &str, found: String, allowed: &str| {
             Err(Mistake::at(key, format!(" is {found}: allowed is {allowed}")).found(found).allowed(allowed))
         };
@@ -269,30 +320,14 @@ impl LinuxSpec {
     }
 
     fn check_card(&self) -> Result<(), Mistake> {
-        let refuse = |key: &str, found: Span, allowed: &str| {
-            Err(Mistake::at(format!("hosts.{key}"), format!(" is {found}: allowed is {allowed}"))
-                .found(found.to_string())
-                .allowed(allowed))
-        };
-        let nanosecond = Span::from_ns(1);
-        let delay = self.interrupt_delay;
-        if delay > Span::from_s(1) || !delay.is_zero() && delay < nanosecond {
-            return refuse("interrupt_delay", delay, "0s, or 1ns to 1s");
-        }
-        if self.interrupt_packets > 0 && delay.is_zero() {
-            let allowed = "0 without hosts.interrupt_delay: fewer packets would wait for ever";
-            let found = self.interrupt_packets.to_string();
-            return Err(Mistake::at("hosts.interrupt_packets", format!(" is {found}: allowed is {allowed}"))
-                .found(found)
-                .allowed(allowed));
-        }
-        if self.cpu_per_packet > Span::from_ms(1) {
-            return refuse("cpu_per_packet", self.cpu_per_packet, "0s to 1ms");
-        }
-        if self.cpu_per_byte > Span::from_us(1) {
-            return refuse("cpu_per_byte", self.cpu_per_byte, "0s to 1us");
-        }
-        Ok(())
+        check_card(&HostMachine {
+            receive_ring: self.receive_ring,
+            receive_offload: self.receive_offload,
+            interrupt_delay: self.interrupt_delay,
+            interrupt_packets: self.interrupt_packets,
+            cpu_per_packet: self.cpu_per_packet,
+            cpu_per_byte: self.cpu_per_byte,
+        })
     }
 
     fn check_kernel(&self) -> Result<(), Mistake> {
@@ -353,6 +388,34 @@ impl LinuxSpec {
         }
         Ok(options)
     }
+}
+
+/// Refuses times of a card or a CPU that no kernel takes; simulated hosts have the same ranges.
+fn check_card(card: &HostMachine) -> Result<(), Mistake> {
+    let refuse = |key: &str, found: Span, allowed: &str| {
+        Err(Mistake::at(format!("hosts.{key}"), format!(" is {found}: allowed is {allowed}"))
+            .found(found.to_string())
+            .allowed(allowed))
+    };
+    let nanosecond = Span::from_ns(1);
+    let delay = card.interrupt_delay;
+    if delay > Span::from_s(1) || !delay.is_zero() && delay < nanosecond {
+        return refuse("interrupt_delay", delay, "0s, or 1ns to 1s");
+    }
+    if card.interrupt_packets > 0 && delay.is_zero() {
+        let allowed = "0 without hosts.interrupt_delay: fewer packets would wait for ever";
+        let found = card.interrupt_packets.to_string();
+        return Err(Mistake::at("hosts.interrupt_packets", format!(" is {found}: allowed is {allowed}"))
+            .found(found)
+            .allowed(allowed));
+    }
+    if card.cpu_per_packet > Span::from_ms(1) {
+        return refuse("cpu_per_packet", card.cpu_per_packet, "0s to 1ms");
+    }
+    if card.cpu_per_byte > Span::from_us(1) {
+        return refuse("cpu_per_byte", card.cpu_per_byte, "0s to 1us");
+    }
+    Ok(())
 }
 
 /// Linux hosts have TCP only; the transport of the spec says which, and how large packets are.

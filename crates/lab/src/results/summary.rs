@@ -117,6 +117,8 @@ pub struct Totals {
     pub dropped_packets: u64,
     /// Of these, packets that a switch had no next hop for: they are in no link's count.
     pub unroutable_packets: u64,
+    /// And packets that found the input queue of a software switch full: in no link's count either.
+    pub input_dropped_packets: u64,
     /// Events that the core handled, but for those of ports with several classes: how many these are depends on how the work is cut.
     pub events: u64,
     /// Simulated time from 0 to the end of the run.

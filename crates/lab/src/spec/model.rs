@@ -24,7 +24,7 @@ pub struct Spec {
     /// Which bytes go where, and when.
     pub traffic: TrafficSpec,
     /// What hosts are. Default: simulated.
-    #[serde(default, skip_serializing_if = "HostsSpec::is_simulated")]
+    #[serde(default, skip_serializing_if = "HostsSpec::is_default")]
     pub hosts: HostsSpec,
     /// What carries the bytes: a table for all flows, or tables `[[transport]]` that traffic names by label.
     #[serde(default)]

@@ -9,7 +9,7 @@ use weft_balance::balancers;
 use weft_lab::Resolved;
 use weft_lab::spec::RunSpec;
 use weft_topology::fabrics;
-use weft_topology::spec::FaultTable;
+use weft_topology::spec::{FaultTable, SoftwareSwitchTable};
 use weft_transport::TransportSpec;
 
 use crate::pins::{OBSERVATIONS, Pins, tables};
@@ -100,6 +100,13 @@ fn check_keys(what: &str, schema: &Value, find: impl Fn(&Value) -> Vec<Value>) {
 fn every_key_of_a_fault_has_a_pin() {
     check_keys("keys of a fault", &schema_for!(FaultTable).to_value(), |spec| {
         spec.pointer("/fabric/fault").and_then(Value::as_array).cloned().unwrap_or_default()
+    });
+}
+
+#[test]
+fn every_key_of_a_software_switch_has_a_pin() {
+    check_keys("keys of a software switch", &schema_for!(SoftwareSwitchTable).to_value(), |spec| {
+        spec.pointer("/fabric/software_switch").into_iter().cloned().collect()
     });
 }
 

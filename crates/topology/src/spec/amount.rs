@@ -1,11 +1,11 @@
-//! Text forms of buffer sizes and marking thresholds: `"375KB"`, `"250packets"`, `"unlimited"`, `"never"`.
+//! Text forms of buffer sizes, marking thresholds and packet rates: `"375KB"`, `"250packets"`, `"unlimited"`, `"never"`, `"25000pps"`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use weft_units::Bytes;
+use weft_units::{Bytes, Span};
 
 use crate::{Limit, Threshold};
 
@@ -78,6 +78,42 @@ impl fmt::Display for Mark {
     }
 }
 
+/// Packets per second: `"25000pps"`, `"25Kpps"` or `"1Mpps"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketRate(u64);
+
+impl PacketRate {
+    /// Units of its text form, the largest first.
+    const UNITS: [(&'static str, u64); 3] = [("Mpps", 1_000_000), ("Kpps", 1_000), ("pps", 1)];
+    /// The largest one: a packet a nanosecond.
+    const MOST: u64 = 1_000_000_000;
+
+    /// How long one packet takes, rounded up to a picosecond.
+    pub const fn per_packet(self) -> Span {
+        Span::from_ps(1_000_000_000_000_u64.div_ceil(self.0))
+    }
+}
+
+impl FromStr for PacketRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refused =
+            || format!("{text:?} is not a number of packets per second: write one as in \"25000pps\"");
+        let with_unit = |&(unit, factor): &(&str, u64)| Some((text.trim().strip_suffix(unit)?, factor));
+        let (count, factor) = Self::UNITS.iter().find_map(with_unit).ok_or_else(refused)?;
+        let count: u64 = count.trim_end().parse().map_err(|_| refused())?;
+        let rate = count.saturating_mul(factor);
+        if (1..=Self::MOST).contains(&rate) { Ok(Self(rate)) } else { Err(refused()) }
+    }
+}
+
+impl fmt::Display for PacketRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}pps", self.0)
+    }
+}
+
 /// Gives a type its text form in specs: serde and JSON Schema.
 macro_rules! text_form {
     ($type:ty, $name:literal, $expecting:literal, $pattern:literal) => {
@@ -129,6 +165,12 @@ text_form!(
     "a size (\"97500B\"), a number of packets (\"65packets\") or \"never\"",
     r"^(never|[0-9]+(\.[0-9]+)? *(GB|MB|KB|GiB|MiB|KiB|B|packets?))$"
 );
+text_form!(
+    PacketRate,
+    "PacketRate",
+    "whole packets per second (\"25000pps\", \"25Kpps\", \"1Mpps\"), 1pps to 1000Mpps",
+    r"^[0-9]+ *(Mpps|Kpps|pps)$"
+);
 
 #[cfg(test)]
 mod tests {
@@ -143,6 +185,26 @@ mod tests {
             assert_eq!(text.parse::<Mark>().map(|mark| mark.to_string()).as_deref(), Ok(text));
         }
         assert_eq!("250 packets".parse(), Ok(Threshold::Packets(250)));
+    }
+
+    #[test]
+    fn packet_rates_are_whole_packets_per_second() {
+        for (text, ps) in [
+            ("25000pps", 40_000_000),
+            ("25Kpps", 40_000_000),
+            ("1 Mpps", 1_000_000),
+            ("3pps", 333_333_333_334),
+        ] {
+            assert_eq!(
+                text.parse().map(|rate: PacketRate| rate.per_packet()),
+                Ok(Span::from_ps(ps)),
+                "{text}"
+            );
+        }
+        for text in ["0pps", "1.5pps", "pps", "12", "-1pps", "1001Mpps", "99999999999999999999pps"] {
+            assert!(text.parse::<PacketRate>().is_err(), "{text}");
+        }
+        assert_eq!("25Kpps".parse::<PacketRate>().map(|rate| rate.to_string()).as_deref(), Ok("25000pps"));
     }
 
     #[test]

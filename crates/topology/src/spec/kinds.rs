@@ -8,6 +8,7 @@ use weft_units::{Bytes, Rate, Span};
 
 use super::fault::FaultTable;
 use super::queue::QueueTable;
+use super::software::SoftwareSwitchTable;
 
 /// The common keys of every kind.
 pub(crate) struct Common<'a> {
@@ -16,6 +17,7 @@ pub(crate) struct Common<'a> {
     pub overhead: Bytes,
     pub switch_queue: &'a QueueTable,
     pub host_queue: &'a QueueTable,
+    pub software_switch: Option<&'a SoftwareSwitchTable>,
     pub reroute_after: Span,
     pub fault: &'a [FaultTable],
 }
@@ -49,6 +51,10 @@ macro_rules! kind {
             /// The output queue of every host. Default: unlimited, marking above 97500B.
             #[serde(default = "host_queue")]
             pub host_queue: QueueTable,
+            /// Switches that are programs, with one process that forwards for all ports. Default: absent, a switch forwards
+            /// whatever comes.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub software_switch: Option<SoftwareSwitchTable>,
             /// Time from a link's going down, coming back or changing its rate until all switches route by it; its own
             /// switch knows at once whether it is up. Default: 10ms. Source: three of the 3.3 ms intervals at which
             /// hardware sends BFD packets (RFC 5880).
@@ -67,6 +73,7 @@ macro_rules! kind {
                     overhead: self.overhead,
                     switch_queue: &self.switch_queue,
                     host_queue: &self.host_queue,
+                    software_switch: self.software_switch.as_ref(),
                     reroute_after: self.reroute_after,
                     fault: &self.fault,
                 }

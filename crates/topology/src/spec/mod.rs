@@ -8,6 +8,7 @@ mod fault;
 mod kinds;
 mod names;
 mod queue;
+mod software;
 mod timeline;
 
 use std::path::Path;
@@ -16,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_units::Bytes;
 
-pub use amount::Mark;
+pub use amount::{Mark, PacketRate};
 pub use classes::{ClassTable, Held, SchedulerName};
 pub use error::FabricError;
 pub use fabric::Fabric;
@@ -24,6 +25,7 @@ pub use fault::FaultTable;
 pub use kinds::{FatTreeSpec, GraphSpec, LeafSpineSpec};
 pub(crate) use names::unknown_name;
 pub use queue::{QueueTable, RedTable};
+pub use software::SoftwareSwitchTable;
 
 use crate::plan::{Plan, Shared, check_delay};
 use crate::{Topology, fat_tree, graph, leaf_spine};
@@ -99,7 +101,9 @@ impl FabricSpec {
             Self::FatTree(spec) => fat_tree::plan(spec),
             Self::Graph(spec) => graph::plan(spec, base_dir),
         }?;
-        let (topology, links_of_cable) = plan.topology(&shared)?;
+        let software = common.software_switch.map(SoftwareSwitchTable::rules).transpose()?;
+        let (mut topology, links_of_cable) = plan.topology(&shared)?;
+        topology.software = software;
         let built = Built { plan, topology, links_of_cable };
         let links = timeline::links_of_faults(common.fault, &built, seed)?;
         Ok(Fabric::new(built.topology, common.fault, &links, common.reroute_after))

@@ -27,6 +27,7 @@ pub(super) struct ByTime {
     pub small_queue: Span,
     pub small_queue_most: Bytes,
     pub small_queue_overhead: Bytes,
+    pub pacing: bool,
     pub receive_window: Bytes,
     pub receive_window_most: Bytes,
 }
@@ -51,6 +52,7 @@ impl ByTime {
             small_queue_most: self.small_queue_most.as_u64(),
             overhead: self.small_queue_overhead.as_u64(),
             burst: self.segmentation_offload.as_u64(),
+            paces: self.pacing,
         }
     }
 
@@ -98,6 +100,7 @@ impl ByTime {
         needs("prr", !self.prr, &self.prr, "false")?;
         needs("undo", !self.undo, &self.undo, "false")?;
         needs("eifel", !self.eifel, &self.eifel, "false")?;
+        needs("pacing", !self.pacing, &self.pacing, "false")?;
         needs("frto", !self.frto, &self.frto, "false")?;
         let Self { segmentation_offload: offload, small_queue, .. } = *self;
         needs("segmentation_offload", offload.as_u64() == 0, &offload, "0B")?;

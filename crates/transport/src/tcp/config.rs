@@ -132,6 +132,10 @@ macro_rules! with_keys_of_one_path {
                 /// What each burst counts there beyond its payload. Source: a choice; a packet that is to be cut takes 768 bytes of Linux' memory
                 /// beside its payload, and waits as one.
                 small_queue_overhead: Bytes = Bytes::new(0),
+                /// Whether segments leave no faster than the flow's rate, which is as for `small_queue`: after each burst the sender waits as long
+                /// as that takes at this rate (pacing). The first ten segments are not paced. Needs `rack`. Source: a choice; Linux with `fq`,
+                /// whose `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio` are those factors.
+                pacing: bool = false,
                 /// Receive window that grows: what is offered at first, rounded down to whole segments; 0B takes whatever comes. It grows to
                 /// what arrives in a round trip as the receiver sees it, twice and more (dynamic right-sizing), and is smaller by what waits
                 /// beyond a hole. Needs `rack`; an acknowledgement then has three SACK blocks at most. Source: a choice; 64KB in Linux.
@@ -160,6 +164,7 @@ macro_rules! with_keys_of_one_path {
                     small_queue: config.small_queue,
                     small_queue_most: config.small_queue_most,
                     small_queue_overhead: config.small_queue_overhead,
+                    pacing: config.pacing,
                     receive_window: config.receive_window,
                     receive_window_most: config.receive_window_most,
                 }

@@ -198,7 +198,8 @@ impl Receiver {
         let offers_more = self.note_arrival(tcp, packet, out);
         let complete = self.expected == self.segments;
         let is_due = self.pending >= tcp.ack_every || self.begins(tcp);
-        if complete || echo_changed || is_due || offers_more {
+        // Of segments that were joined, the last one speaks for all.
+        if complete || echo_changed || offers_more || (is_due && !packet.flags.has(PacketFlags::JOINED)) {
             self.acknowledge(tcp, out);
         } else if self.pending == 1 {
             // RFC 5681 §4.2.
@@ -268,12 +269,13 @@ impl Receiver {
         self.note_arrival(tcp, packet, out);
         let known = self.duplicates > duplicates;
         let complete = self.expected == self.segments && self.expected > before;
-        // RFC 2883: RACK wants to know.
-        self.acknowledge_with(
-            tcp,
-            PacketFlags::default().with_if(PacketFlags::RETRANSMISSION, known && tcp.recovery.has_dsack()),
-            out,
-        );
+        // Of segments that were joined, the last one speaks for all.
+        if known || complete || !packet.flags.has(PacketFlags::JOINED) {
+            // RFC 2883: RACK wants to know.
+            let in_vain = known && tcp.recovery.has_dsack();
+            let flags = PacketFlags::default().with_if(PacketFlags::RETRANSMISSION, in_vain);
+            self.acknowledge_with(tcp, flags, out);
+        }
         self.note_reading(tcp, out);
         if complete { Delivery::Complete } else { Delivery::Ongoing }
     }

@@ -23,6 +23,8 @@ pub(super) struct Stack {
     pub overhead: u64,
     /// Payload bytes that are handed over at once, at most; below two segments each goes by itself.
     pub burst: u64,
+    /// Whether the rate of a flow limits when it hands over.
+    pub paces: bool,
 }
 
 /// A window is left to grow before it is used for a burst: a third of it, `tcp_tso_win_divisor`.
@@ -34,6 +36,8 @@ const RTT_SHIFT: u32 = 9;
 const LEAST_BURST: u64 = 2;
 /// No burst is waited for beyond this, neither since the last one nor until the next acknowledgement.
 const PATIENCE: Span = Span::from_ms(1);
+/// Segments of a flow that are not paced, those at its beginning: `tcp_update_skb_after_send`.
+const UNPACED: u32 = 10;
 /// The rate of a flow counts twice before half of the threshold of slow start, and 1.2 times afterwards: `tcp_pacing_ss_ratio` and
 /// `tcp_pacing_ca_ratio`.
 const GAINS: (f64, f64) = (2.0, 1.2);
@@ -66,6 +70,8 @@ pub(super) struct Handed {
     /// When there is room again, if the queue is what the sender waits for.
     pub resume_at: Time,
     last: Time,
+    /// When the next segment may be handed over, if the flow is paced.
+    paced_until: Time,
     /// The first segment of the last burst.
     burst: u32,
     /// The sender waits for more of its window.
@@ -83,6 +89,7 @@ impl Default for Handed {
             bytes: 0,
             resume_at: Time::NEVER,
             last: Time::ZERO,
+            paced_until: Time::ZERO,
             burst: 0,
             waits: false,
             is_limited: true,
@@ -147,6 +154,29 @@ impl Stack {
         }
         handed.resume_at = handed.when_down_to(limit);
         false
+    }
+
+    /// Whether the rate of the flow lets it hand over more now. If not, the sender is to ask at [`Handed::resume_at`].
+    pub fn is_its_time(&self, handed: &mut Handed, now: Time) -> bool {
+        if !self.paces || handed.paced_until <= now {
+            return true;
+        }
+        handed.resume_at = handed.paced_until;
+        false
+    }
+
+    /// So many segments were handed over: the next ones wait until these have left at the flow's rate.
+    pub fn paces_after(&self, flow: &Flow<'_>, handed: &mut Handed, count: u32, now: Time) {
+        if !self.paces || flow.max < UNPACED {
+            return;
+        }
+        let second = Span::from_s(1);
+        let bytes_a_second = self.at_rate(second, flow);
+        if bytes_a_second < u64::MAX {
+            let bytes = u128::from(count) * u128::from(self.mss);
+            let takes_ps = bytes * u128::from(second.as_ps()) / u128::from(bytes_a_second.max(1));
+            handed.paced_until = now.saturating_add(Span::from_ps(takes_ps as u64));
+        }
     }
 
     /// A segment was handed over, which has left the host when `leaves` says: the first of a burst, or another. A burst is one

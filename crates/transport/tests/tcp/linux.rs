@@ -283,6 +283,42 @@ fn a_burst_waits_until_a_third_of_the_window_is_free() {
     assert!((26..=34).contains(&bursts(65_700)), "{}", bursts(65_700));
 }
 
+/// In congestion avoidance a window a round trip, times 1.2: 20 segments in 40 us, so one in 40 / 24 us. The first window is not
+/// paced.
+#[test]
+fn a_paced_flow_sends_a_segment_every_round_trip_by_1_2_windows() {
+    let window = 20;
+    let paced = |pacing: bool| {
+        by_time(window, |config| {
+            config.pacing = pacing;
+            config.initial_ssthresh = Some(2);
+            config.max_window = Some(Bytes::new(u64::from(window) * config.mss.as_u64()));
+        })
+    };
+    let tcp = paced(true);
+    let world = World::new(&tcp, segments(100), passes).run(1_000);
+    let sent = new_data(&world);
+    assert_eq!(sent.len(), 100);
+    // From the second round trip on: the first one has no smoothed round trip to go by.
+    let gaps: Vec<u64> = sent[20..].windows(2).map(|pair| pair[1].0.since(pair[0].0).as_ps()).collect();
+    let expected = RTT.as_ps() as f64 / 1.2 / f64::from(window);
+    for gap in gaps {
+        // Where acknowledgements are what it waits for, it may be longer; it is never shorter.
+        assert!(gap as f64 > expected * 0.999, "{gap} ps, not {expected:.0}");
+    }
+    assert_eq!(
+        sent[39].0.since(sent[20].0).as_ps().div_ceil(1_000),
+        (expected * 19.0 / 1_000.0).ceil() as u64
+    );
+    let tcp = paced(false);
+    let world = World::new(&tcp, segments(100), passes).run(1_000);
+    let sent = new_data(&world);
+    assert_eq!(
+        sent[39].0, sent[20].0,
+        "without it, a window leaves at once where nothing spaces acknowledgements"
+    );
+}
+
 #[test]
 fn rules_that_need_losses_by_time_say_so() {
     let refused = |change: &dyn Fn(&mut TcpConfig)| {
@@ -297,6 +333,7 @@ fn rules_that_need_losses_by_time_say_so() {
         ("eifel", refused(&|config| config.eifel = true)),
         ("frto", refused(&|config| config.frto = true)),
         ("segmentation_offload", refused(&|config| config.segmentation_offload = Bytes::new(65_536))),
+        ("pacing", refused(&|config| config.pacing = true)),
         ("small_queue", refused(&|config| config.small_queue = Span::from_ms(1))),
     ] {
         assert!(message.contains(key) && message.contains("unless rack is true"), "{message}");

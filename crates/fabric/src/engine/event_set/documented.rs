@@ -15,9 +15,13 @@ const fn documented(kind: EventKind) -> (&'static str, &'static str) {
         EventKind::Receiver => ("a receiver's timer", "flow"),
         EventKind::EdgeSender => ("an edge scheme's timer for a flow, sending end", "flow"),
         EventKind::EdgeReceiver => ("an edge scheme's timer for a flow, receiving end", "flow"),
-        EventKind::Switch => ("a timer of a switch's scheme", "switch, then timer"),
+        EventKind::Switch => {
+            ("a timer of a switch's scheme; behind all of them, of a switch's process", "switch, then timer")
+        }
         EventKind::Sample => ("a look at all links", "there is one"),
-        EventKind::Host => ("a timer of a host's scheme", "host, then timer"),
+        EventKind::Host => {
+            ("a timer of a host's scheme; behind all of them, of a host's card or CPU", "host, then timer")
+        }
         EventKind::Port => ("a port with two queues may send its next packet", "link"),
         EventKind::Guest => ("a Linux host begins to send a packet", "packet"),
     }

@@ -24,11 +24,11 @@ pub enum EventKind {
     EdgeSender = 6,
     /// An edge scheme's timer for a flow, at the receiving end.
     EdgeReceiver = 7,
-    /// A timer of a switch's scheme.
+    /// A timer of a switch's scheme, or, behind all these, of a switch that is a program.
     Switch = 8,
     /// A look at all links.
     Sample = 9,
-    /// A timer of a host's scheme.
+    /// A timer of a host's scheme, or, behind all these, of a host's card or CPU.
     Host = 10,
     /// A port of the second kind may send its next packet.
     Port = 11,
@@ -61,6 +61,8 @@ impl EventKey {
     /// After any other of its instant.
     pub const LAST: Self = Self(u64::MAX);
     const NODE_SHIFT: u32 = 32;
+    /// Of a node: what is due is no timer of its scheme. There are fewer nodes than that.
+    const OF_MACHINE: u32 = 1 << 23;
 
     /// The event of this kind for the entity with this number.
     #[inline]
@@ -78,6 +80,31 @@ impl EventKey {
     pub const fn host_timer(host: u16, token: u32) -> Self {
         let timer = Self::new(EventKind::Host, token);
         Self(timer.0 | (host as u64) << Self::NODE_SHIFT)
+    }
+
+    /// The process of this switch has forwarded a packet. Before ports send: what it forwards may be among that.
+    pub const fn forwarded(switch: u32) -> Self {
+        Self::switch_timer(switch | Self::OF_MACHINE, 0)
+    }
+
+    /// The card of this host interrupts its CPU.
+    pub const fn interrupt(host: u32) -> Self {
+        Self::at_host(host | Self::OF_MACHINE, 0)
+    }
+
+    /// The CPU of this host is through with what it worked on.
+    pub const fn worked(host: u32) -> Self {
+        Self::at_host(host | Self::OF_MACHINE, 1)
+    }
+
+    const fn at_host(node: u32, token: u32) -> Self {
+        Self(Self::new(EventKind::Host, token).0 | (node as u64) << Self::NODE_SHIFT)
+    }
+
+    /// The switch or host whose process, card or CPU it is of, if it is of one and not of a scheme.
+    pub const fn machine(self) -> Option<u32> {
+        let node = self.node();
+        if node & Self::OF_MACHINE == 0 { None } else { Some(node & !Self::OF_MACHINE) }
     }
 
     /// Its kind.

@@ -61,6 +61,8 @@ pub struct Common<'a> {
     pub reads: Kinds,
     /// Whether there are any: asked for each packet.
     pub reads_some: bool,
+    /// Whether packets that hosts send are more than queued: the edge scheme is to see them, or the CPU to work on them.
+    pub sends_apart: bool,
     /// Whether hosts count what comes to them over each path.
     pub counts_paths: bool,
     /// Explicit routes from rack to rack, as the operator's map has them; empty unless an edge scheme asks.

@@ -42,6 +42,12 @@ impl<'n, 'a> Nic<'n, 'a> {
         self.network.send(packet);
     }
 
+    /// The same, when the host's CPU has worked on it, if that takes time.
+    pub fn send_apart(&mut self, packet: Packet) {
+        debug_assert_eq!(packet.src, self.host, "a host sends its own packets");
+        self.network.send_apart(packet);
+    }
+
     /// The same with an option word that travels with the packet.
     pub fn send_with_option(&mut self, packet: Packet, option: u32) {
         debug_assert_eq!(packet.src, self.host, "a host sends its own packets");

@@ -331,7 +331,7 @@ impl HostOutbox<'_, '_, '_, '_> {
         } else if let Some(entropies) = self.named_by(&packet) {
             self.here.nic.send_with_contents(packet, entropies);
         } else {
-            self.here.nic.send(packet);
+            self.here.nic.send_apart(packet);
         }
     }
 
@@ -372,7 +372,7 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
 
     #[inline]
     fn send(&mut self, outgoing: Outgoing) {
-        if self.here.common.hooks.sending {
+        if self.here.common.sends_apart {
             return self.send_by(0, outgoing, None);
         }
         // Built where it is kept.
@@ -434,7 +434,7 @@ impl Outbox for HostPort<'_, '_, '_, '_, '_> {
 
     #[inline]
     fn send(&mut self, outgoing: Outgoing) {
-        if self.out.here.common.hooks.sending || outgoing.kind == Kind::CreditRequest {
+        if self.out.here.common.sends_apart || outgoing.kind == Kind::CreditRequest {
             return self.out.send_by(self.port, outgoing, None);
         }
         let packet = packet_of(self.out.end.of(self.port), outgoing);

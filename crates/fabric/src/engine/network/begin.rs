@@ -17,6 +17,7 @@ use crate::engine::mail::Outbox;
 use crate::engine::pool::Pool;
 use crate::engine::post::{Addresses, PostOffice, STAYS};
 use crate::engine::site::Site;
+use crate::engine::software::{Inputs, STOPS_ALL};
 use crate::engine::special::Peaks;
 use crate::engine::switch::{Deeds, switch_schemes};
 use crate::engine::tables::Tables;
@@ -69,6 +70,9 @@ impl<'a> Network<'a> {
             site.switches().iter().map(|&switch| Stream::new(seed, Purpose::SwitchBalancer, switch.into()));
         let hooks = schemes.iter().fold(hooks, |hooks, scheme| hooks.or(scheme.external_hooks()));
         let traced = if edge_hooks.traces { TRACES } else { SwitchHooks::NONE };
+        let shown = hooks.or(traced);
+        let inputs = Inputs::of(topology, site.switches().len(), shown);
+        let stops = if inputs.is_some() { STOPS_ALL } else { SwitchHooks::NONE };
         let mut network = Self {
             now: Time::ZERO,
             events: EventSet::new(0, Vec::new()),
@@ -87,7 +91,9 @@ impl<'a> Network<'a> {
             topology,
             routes: site.rows(&tables.routes),
             schemes,
-            hooks: hooks.or(traced),
+            hooks: shown.or(stops),
+            inputs: inputs.map(Box::new),
+            machines: None,
             traces: edge_hooks.traces,
             pinned: tables.pinned.as_deref().map(|routes| site.rows(routes)),
             tables,

@@ -11,6 +11,8 @@ pub struct PacketCounts {
     pub dropped: u64,
     /// Of these, dropped at a switch that had no way to their destination: on no link's account. Without credits.
     pub unroutable: u64,
+    /// Of these, dropped where they waited for a node itself, whose queue was full: on no link's account. Without credits.
+    pub input_dropped: u64,
     /// Of these, credits: their loss is how a receiver learns of congestion.
     pub credits_dropped: u64,
     /// Arrivals at the far end of a link.
@@ -22,11 +24,21 @@ pub struct PacketCounts {
 impl PacketCounts {
     /// Adds those of another part.
     pub fn add(&mut self, other: &Self) {
-        let Self { sent, delivered, dropped, unroutable, credits_dropped, hops, control_bytes } = *other;
+        let Self {
+            sent,
+            delivered,
+            dropped,
+            unroutable,
+            input_dropped,
+            credits_dropped,
+            hops,
+            control_bytes,
+        } = *other;
         self.sent += sent;
         self.delivered += delivered;
         self.dropped += dropped;
         self.unroutable += unroutable;
+        self.input_dropped += input_dropped;
         self.credits_dropped += credits_dropped;
         self.hops += hops;
         self.control_bytes += control_bytes;

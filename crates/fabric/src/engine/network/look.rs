@@ -33,6 +33,10 @@ impl Network<'_> {
 
     /// When all that a link has been given will have left, if nothing about it changes.
     pub fn free_at(&self, link: u32) -> Time {
+        self.sent_at(link, self.link_free_at(link))
+    }
+
+    fn link_free_at(&self, link: u32) -> Time {
         let (now, state) = (self.now.as_ps(), &self.state.links[link as usize]);
         let Some(port) = self.state.scheduled.get(link as usize).and_then(Option::as_deref) else {
             return Time::from_ps(state.busy_until.max(now));

@@ -18,6 +18,7 @@ use crate::engine::guests::{GuestHosts, Guests};
 use crate::engine::host::{
     Common, Deeds, Directory, Edge, Facts, Host, HostLog, PacketSizes, Plan, edge_schemes, route_counts,
 };
+use crate::engine::machine::{HostMachine, Machines};
 use crate::engine::mail::Mailbox;
 use crate::engine::network::{Network, NetworkFacts};
 use crate::engine::paths::PathMeter;
@@ -48,6 +49,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         let SimulationInput { topology, balancer, seed, faults, flows, .. } = input;
         let is_external = input.external.is_some();
         let has_guests = input.guests.is_some();
+        let machine = input.machine.filter(|machine| !machine.takes_no_time());
         let (waits_for_guests, last_start) = waits(input.guests.as_deref(), flows);
         let own_hooks = (balancer.switch_hooks(), balancer.edge_hooks());
         let hooks @ (_, edge_hooks) = if is_external { Default::default() } else { own_hooks };
@@ -69,18 +71,15 @@ impl<'a, T: Transports> Engine<'a, T> {
         let knowledge = Knowledge::at_start(topology);
         let pinned = edge_hooks.pinned.then(|| Arc::new(Routes::at_start(&topology.at_its_best(faults))));
         let tables = knowledge.tables(topology, pinned.clone());
-        let routes: Arc<[u16]> = if edge_hooks.sending {
-            route_counts(topology, tables.explicit()).into()
-        } else {
-            Arc::default()
-        };
+        let routes = routes_for_hosts(topology, &tables, edge_hooks.sending);
         let reads = kinds_read(edge_hooks.receiving || has_guests, subflows > 1, apart > 1);
         let common = || Common {
             topology,
             sizes,
             hooks: edge_hooks,
             reads,
-            reads_some: !reads.is_empty(),
+            reads_some: !reads.is_empty() || machine.is_some(),
+            sends_apart: edge_hooks.sending || machine.is_some(),
             counts_paths: input.paths_of.is_some(),
             routes: Arc::clone(&routes),
             deeds: Deeds::default(),
@@ -116,6 +115,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             observe_every: input.observe_every,
             capture: input.capture,
             trace_flows: input.trace_flows,
+            machine,
             last: if finite > 0 || waits_for_guests { finite } else { usize::MAX },
         };
         let sites = sites(topology, parts.as_ref());
@@ -174,6 +174,11 @@ impl<'a, T: Transports> Engine<'a, T> {
         }
         self.sample(Time::ZERO);
     }
+}
+
+/// How many explicit routes there are from rack to rack, if hosts ask; else nothing.
+fn routes_for_hosts(topology: &Topology, tables: &Tables, hosts_ask: bool) -> Arc<[u16]> {
+    if hosts_ask { route_counts(topology, tables.explicit()).into() } else { Arc::default() }
 }
 
 /// Whether the run waits for guests, beside flows, and when the last begins of all that it waits for.
@@ -237,6 +242,7 @@ struct Maker<'m, 'a, T: Transports> {
     observe_every: Option<Span>,
     capture: Option<(&'a [u32], usize)>,
     trace_flows: Option<(usize, Span)>,
+    machine: Option<HostMachine>,
     /// With so many flows ended the run is over, where there is one group.
     last: usize,
 }
@@ -275,6 +281,8 @@ impl<'a, T: Transports> Maker<'_, 'a, T> {
         if let Some((links, most)) = self.capture {
             network.capture(links, most);
         }
+        let hosts = network.site.hosts().len();
+        network.machines = self.machine.map(|machine| Box::new(Machines::new(machine, hosts)));
         if let Some((count, every)) = self.trace_flows {
             network.trace(Tracer::new(count, self.plan.flows, every));
         }

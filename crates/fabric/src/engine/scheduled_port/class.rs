@@ -139,7 +139,7 @@ impl ClassQueue {
             waiting.service_ps = profile.service_ps(waiting.wire_bytes);
             self.waiting_ps += waiting.service_ps;
         }
-        self.admission.set_rate(profile.rate);
+        self.admission.set_rate(profile.drain);
         self.idle_takes_ps = self.admission.idle_takes_ps();
         if let Some(bucket) = &mut self.bucket {
             bucket.follow(profile);

@@ -123,7 +123,11 @@ impl Network<'_> {
         let found = Found { backlog_ps, packets: waiting + u32::from(rest_ps > 0), waiting };
         let bytes = || outlet.profile.bytes_in(backlog_ps);
         match queue.admission.judge(packet, service_ps, found, bytes) {
-            Verdict::Drop => return self.refuse(link, index),
+            Verdict::Drop => {
+                // What was taken back for it is put ahead again.
+                outlet.arm_late();
+                return self.refuse(link, index);
+            }
             Verdict::Mark => mark(packet, &mut self.drops[link as usize]),
             Verdict::Take => {}
         }

@@ -180,7 +180,7 @@ impl Sender {
     fn send_by_time(&mut self, tcp: &Tcp, rack: &mut Rack, next: Next, out: &mut impl Outbox) {
         rack.handed.settle(out.now());
         let before = self.max;
-        while rack.in_network < self.window.segments() {
+        while rack.in_network < self.window.segments() && tcp.stack.is_its_time(&mut rack.handed, out.now()) {
             let again = next == Next::LostFirst && rack.next_lost().is_some();
             let flow = self.as_flow(tcp, rack);
             let count = if again { 1 } else { tcp.stack.burst(&flow, &mut rack.handed, out.now()) };
@@ -189,12 +189,14 @@ impl Sender {
             }
             if again {
                 self.send_first_lost(tcp, rack, out);
-                continue;
+            } else {
+                rack.handed.begins(self.next);
+                for _ in 0..count {
+                    self.send_new(tcp, rack, out);
+                }
             }
-            rack.handed.begins(self.next);
-            for _ in 0..count {
-                self.send_new(tcp, rack, out);
-            }
+            let flow = self.as_flow(tcp, rack);
+            tcp.stack.paces_after(&flow, &mut rack.handed, count, out.now());
         }
         let flow = self.as_flow(tcp, rack);
         rack.handed.note_use(&flow, self.max > before);
