@@ -414,10 +414,11 @@ fn without_alternative_paths_and_within_a_rack_nothing_happens() {
 /// perception".
 #[test]
 fn a_flowlet_takes_or_avoids_paths_without_data_as_the_reading_says() {
+    type Case<'a> = (NoData, &'a [(u32, f32, u32)], fn(u16) -> bool);
     // By label to rack 1: no congestion on 5, congestion on 6 and 7, no data of the others.
     let idle_and_not = [(5, 0.0, 3), (6, 8.0, 1), (7, 1_000.0, 1)];
     let congested = [(6, 8.0, 1), (7, 1_000.0, 1)];
-    let cases: [(NoData, &[(u32, f32, u32)], fn(u16) -> bool); 8] = [
+    let cases: [Case<'_>; 8] = [
         (NoData::AfterIdle, &idle_and_not, |label| label == 5),
         (NoData::AfterIdle, &congested, |label| !(6..8).contains(&label)),
         (NoData::Best, &idle_and_not, |label| !(6..8).contains(&label)),

@@ -26,7 +26,7 @@ pub(super) struct Visits {
     /// By flow entry.
     rounds: Box<[u32]>,
     /// The oldest first.
-    visits: VecDeque<Visit>,
+    recent: VecDeque<Visit>,
 }
 
 impl Visits {
@@ -36,7 +36,7 @@ impl Visits {
             ports,
             live: vec![0; entries * ports].into_boxed_slice(),
             rounds: vec![0; entries].into_boxed_slice(),
-            visits: VecDeque::new(),
+            recent: VecDeque::new(),
         }
     }
 
@@ -45,7 +45,7 @@ impl Visits {
         let live = &mut self.live[slot * self.ports + port.index()];
         shorts[port.index()] += u32::from(*live == 0);
         *live += 1;
-        self.visits.push_back(Visit { at, slot: slot as u32, round: self.rounds[slot], port: port.0 });
+        self.recent.push_back(Visit { at, slot: slot as u32, round: self.rounds[slot], port: port.0 });
     }
 
     /// The flow of an entry is long, or another one takes the entry: it counts nowhere any more.
@@ -59,12 +59,12 @@ impl Visits {
 
     /// A flow stops counting on each port that no packet of it took for longer than an RTT. When the next one may.
     pub fn retire(&mut self, now: Time, rtt: Span, shorts: &mut [u32]) -> Time {
-        while let Some(&Visit { at, slot, round, port }) = self.visits.front() {
+        while let Some(&Visit { at, slot, round, port }) = self.recent.front() {
             let until = at.saturating_add(rtt);
             if now <= until {
                 return until;
             }
-            self.visits.pop_front();
+            self.recent.pop_front();
             let (slot, port) = (slot as usize, usize::from(port));
             if self.rounds[slot] == round {
                 let live = &mut self.live[slot * self.ports + port];
@@ -77,7 +77,7 @@ impl Visits {
 
     /// Whether some flow may count somewhere.
     pub fn are_some(&self) -> bool {
-        !self.visits.is_empty()
+        !self.recent.is_empty()
     }
 
     /// A time of four bytes for each flow and port, which is what hardware would keep in place of a list.

@@ -55,13 +55,13 @@ impl<'a, T: Transports> Engine<'a, T> {
         let hooks @ (_, edge_hooks) = if is_external { Default::default() } else { own_hooks };
         let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
         let sizes = PacketSizes::of_all(&transports);
-        let facts = Facts { topology, faults, sizes };
-        let base_rtts = if balancer.asks_for_base_rtts() { facts.base_rtts() } else { Vec::new() };
+        let (facts, max_wire_bytes) = (Facts { topology, faults, sizes }, sizes.full_bytes);
+        let base_rtts: &[Span] = if balancer.asks_for_base_rtts() { &facts.base_rtts() } else { &[] };
         let (subflows, apart) = five_tuples(&transports);
         // What a scheme from outside does is not known beforehand.
         let switches = if apart > 1 && !is_external {
             let all: Vec<u32> = (0..topology.switches as u32).collect();
-            SwitchConfigs::new(switch_schemes(topology, &all, seed, sizes.full_bytes, &base_rtts, &mut own))
+            SwitchConfigs::new(switch_schemes(topology, &all, seed, max_wire_bytes, base_rtts, &mut own))
         } else {
             SwitchConfigs::default()
         };
@@ -97,15 +97,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         let finite = flows.iter().filter(|flow| !flow.background).count();
         let mut maker = Maker {
             plan: &plan,
-            facts: NetworkFacts {
-                faults,
-                seed,
-                peaks,
-                max_wire_bytes: sizes.full_bytes,
-                base_rtts: &base_rtts,
-                hooks,
-                looks_ahead,
-            },
+            facts: NetworkFacts { faults, seed, peaks, max_wire_bytes, base_rtts, hooks, looks_ahead },
             tables,
             parts: parts.as_ref().map(|parts| (Arc::new(Addresses::new(topology, parts)), parts.lookahead)),
             common: &common,
