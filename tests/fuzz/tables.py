@@ -136,7 +136,7 @@ def the_summary_is_that_of_the_flows(result: Result, _spec: Mapping[str, Any]) -
         "timeouts": int(own["timeouts"].sum()),
         "dropped_packets": int(result.links["dropped_packets"].sum())
         + raw["unroutable_packets"]
-        + raw["input_dropped_packets"],
+        + raw.get("input_dropped_packets", 0),
     }
     for name, value in pairs.items():
         if raw[name] != value:

@@ -248,6 +248,12 @@ impl Profile {
         (ps as f64 * self.bytes_per_ps + 0.5) as u64
     }
 
+    /// How many bytes of a packet in service are to be sent yet that has `ps` left, to the nearest one: what a port takes beyond the
+    /// time on the wire comes first.
+    pub fn unsent_in(&self, ps: u64) -> u64 {
+        (ps as f64 * (self.rate.as_bps() as f64 / 8e12) + 0.5) as u64
+    }
+
     /// The longest that a packet of `wire_bytes` is on the link without waiting.
     pub fn transit(&self, wire_bytes: u16) -> Span {
         Span::from_ps(self.service_ps(wire_bytes) + self.delay_ps)

@@ -226,7 +226,7 @@ impl ScheduledPort {
             return self.waiting_bytes + u64::from(first.wire_bytes) + others + in_service;
         }
         // At a rate that is another one by now, what is left may seem to be more.
-        self.waiting_bytes + profile.bytes_in(self.rest_ps(now)).min(u64::from(self.serving_bytes))
+        self.waiting_bytes + profile.unsent_in(self.rest_ps(now)).min(u64::from(self.serving_bytes))
     }
 
     /// The most bytes that were queued since this was last asked; `backlog_bytes` are queued now.

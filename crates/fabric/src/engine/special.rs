@@ -161,7 +161,7 @@ impl Special {
             (Some(listed), Some(first)) => {
                 let whole = u64::from(first.wire_bytes);
                 // At a rate that is another one by now, what is left may seem to be more.
-                listed - whole + profile.bytes_in(first.depart_ps - now_ps).min(whole)
+                listed - whole + profile.unsent_in(first.depart_ps - now_ps).min(whole)
             }
             (Some(_), None) => 0,
             (None, _) => profile.bytes_in(backlog_ps),

@@ -38,14 +38,14 @@ pub enum HostsSpec {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SimulatedSpec {
-    /// Packets that may wait for a host's CPU, at most; 0 for no limit. Default: 0. Source: a choice, as of Linux hosts; cards have
-    /// 256 to 4096.
+    /// Packets that may wait for a host's CPU, at most; 0 for no limit. Default: 0. Source: a choice, as of Linux
+    /// hosts.
     pub receive_ring: u32,
     /// Whether segments that the CPU takes together, 64 packets at most, are joined before TCP sees them (GRO), so that each such
     /// train is acknowledged once. Default: false. Source: a choice; hosts of today have it.
     pub receive_offload: bool,
-    /// From the first packet that waits to the interrupt, at most 1 s; 0s for at once. Default: 0s. Source: a choice; `ethtool -C`
-    /// has 3 to 250 us.
+    /// From the first packet that waits to the interrupt, at most 1 s; 0s for at once. Default: 0s. Source: a choice, as of
+    /// Linux hosts.
     pub interrupt_delay: Span,
     /// So many packets that wait are an interrupt before that; 0 for however many. Default: 0. Source: a choice.
     pub interrupt_packets: u32,
