@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
+from weft.flows import counted
 from weft.simulation import Result
 
 __all__ = ["mistakes"]
@@ -128,7 +129,12 @@ def deliveries_are_payload_of_flows(result: Result, _spec: Mapping[str, Any]) ->
 def the_summary_is_that_of_the_flows(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
     """Flows, those that did not finish, what they sent again and what was dropped are counted alike."""
     flows, raw = result.flows, result.summary.raw
-    own = flows.filter(~pl.col("background"))
+    own = counted(flows)
+    # What is outside the window of measurement is counted apart.
+    beside = result.summary.unmeasured
+    ending = flows.filter(~pl.col("background")).height
+    if ending != own.height + (beside.flows if beside else 0):
+        yield f"of {ending} flows {own.height} are measured, and {beside} are not"
     pairs = {
         "flows": own.height,
         "unfinished": own["fct_us"].null_count(),

@@ -86,6 +86,15 @@ fn two_schemes_see_the_same_flows() {
 }
 
 #[test]
+fn a_window_is_part_of_the_resolved_spec_in_the_form_in_which_it_was_written() {
+    for (warmup, written) in [("1ms", "warmup = \"1ms\""), ("7", "warmup = 7"), ("0.25", "warmup = 0.25")] {
+        let resolved = Resolved::new(&small(&[("run.warmup", warmup)])).unwrap();
+        assert!(resolved.toml.contains(written), "{}", resolved.toml);
+        assert_eq!(Resolved::new(&SpecSource::from_text(resolved.toml.clone())).unwrap().hash, resolved.hash);
+    }
+}
+
+#[test]
 fn no_flow_is_faster_than_an_empty_fabric_allows() {
     let outcome = run(&small(&[("balancer.name", "rps")]));
     let all = outcome.summary.all;
