@@ -14,10 +14,10 @@ use weft_fabric::{
     FlowRecords, GuestError, InputError, LOOK_AHEAD_FROM, MOST_ROWS, Progress, Results, SHARE_FROM,
     Simulation, SimulationInput, Status, check_parameters,
 };
-use weft_topology::Fabric;
+use weft_topology::{Fabric, NotPooled, Topology};
 use weft_traffic::Traffic;
 use weft_transport::{TransportSpec, TransportsSpec};
-use weft_units::{Bytes, Span, Time};
+use weft_units::{Bytes, Mistake, Span, Time};
 
 use crate::clock::{OtherThreads, Stopwatch};
 use crate::cores::{Cores, Decision, Manner, decide};
@@ -95,6 +95,8 @@ pub struct Prepared {
     pub fabric: Fabric,
     /// The traffic.
     pub traffic: Traffic,
+    /// The fabric that ideal completion times are of, at its best, where the run has another in its place: a pooled one.
+    ideal_of: Option<Topology>,
     /// Which flows are measured; none if all are.
     window: Option<Window>,
 }
@@ -161,7 +163,12 @@ impl Prepared {
             linux.hosts(spec, &fabric.shape()).map_err(|error| resolved.error(error))?;
         }
         let window = Window::of(&spec.run, &traffic.flows).map_err(|error| resolved.error(error))?;
-        let prepared = Self { resolved, fabric, traffic, window };
+        let ideal_of = if spec.balancer.pools_fabric() {
+            Some(pool(&mut fabric).map_err(|error| resolved.error(error))?)
+        } else {
+            None
+        };
+        let prepared = Self { resolved, fabric, traffic, ideal_of, window };
         let Spec { transport, balancer, .. } = &prepared.resolved.spec;
         let Fabric { topology, faults, .. } = &prepared.fabric;
         check_parameters(transport, balancer, topology, faults)
@@ -297,6 +304,7 @@ impl Prepared {
         SimulationInput {
             topology: &self.fabric.topology,
             faults: &self.fabric.faults,
+            ideal_of: self.ideal_of.as_ref(),
             reroute_after: self.fabric.reroute_after,
             flows: &self.traffic.flows,
             transport: &spec.transport,
@@ -409,6 +417,15 @@ impl Prepared {
             },
         })
     }
+}
+
+/// Puts the pooled fabric in the place of a fabric; returns that fabric at its best.
+fn pool(fabric: &mut Fabric) -> Result<Topology, Mistake> {
+    let allowed = "a fabric that can be pooled, or kind = \"path\"";
+    let refuse = |error: NotPooled| Mistake::at("balancer.kind", format!(" is \"pooled\": {error}"));
+    let pooled = fabric.pooled().map_err(|error| refuse(error).found("pooled").allowed(allowed))?;
+    let real = std::mem::replace(fabric, pooled);
+    Ok(real.topology.at_its_best(&real.faults))
 }
 
 /// A row with all that the table of flows has only in some runs, and has in this one.

@@ -36,6 +36,8 @@ pub struct NetworkFacts<'f> {
     pub peaks: Peaks,
     /// The largest packet.
     pub max_wire_bytes: u16,
+    /// Whether the oracle chooses paths. Then it is all of a fabric.
+    pub has_oracle: bool,
     /// What the scheme wants to see.
     pub hooks: (SwitchHooks, EdgeHooks),
     /// Whether the fabric is so large that what events need is asked for beforehand.
@@ -54,8 +56,8 @@ impl<'a> Network<'a> {
         facts: NetworkFacts<'_>,
         scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
     ) -> Self {
-        let NetworkFacts { faults, seed, peaks, max_wire_bytes, hooks: (hooks, edge_hooks), looks_ahead } =
-            facts;
+        let NetworkFacts { faults, seed, peaks, max_wire_bytes, has_oracle, hooks, looks_ahead } = facts;
+        let (hooks, edge_hooks) = hooks;
         let topology = site.fabric;
         let mut changes = vec![false; site.link_count()];
         for link in faults.iter().filter_map(|fault| site.link(fault.link)) {
@@ -70,8 +72,8 @@ impl<'a> Network<'a> {
             now: Time::ZERO,
             events: EventSet::new(0, Vec::new()),
             state: PortStates {
-                are_looked_at: schemes.iter().any(SwitchScheme::looks_at_queues),
-                has_classes_looked_at: false,
+                are_looked_at: has_oracle || schemes.iter().any(SwitchScheme::looks_at_queues),
+                chooses_apart: has_oracle,
                 links: Vec::with_capacity(site.link_count()),
                 profiles: Profiles::default(),
                 scheduled: Vec::new(),
@@ -92,6 +94,7 @@ impl<'a> Network<'a> {
             observer: None,
             capture: None,
             tracer: None,
+            oracle: None,
             deeds: Deeds::default(),
             streams: streams.collect(),
             changes,
@@ -118,6 +121,9 @@ impl<'a> Network<'a> {
             network.events.look_ahead(network.crowd_ps(max_wire_bytes));
         }
         network.open_ports(None);
+        if has_oracle {
+            network.ask_oracle();
+        }
         network
     }
 
@@ -163,7 +169,15 @@ impl<'a> Network<'a> {
     ) -> Self {
         let pinned = hooks.1.pinned.then(|| Arc::new(Routes::at_start(&topology.at_its_best(faults))));
         let tables = crate::engine::tables::Knowledge::at_start(topology).tables(topology, pinned);
-        let facts = NetworkFacts { faults, seed, peaks, max_wire_bytes, hooks, looks_ahead: false };
+        let facts = NetworkFacts {
+            faults,
+            seed,
+            peaks,
+            max_wire_bytes,
+            has_oracle: false,
+            hooks,
+            looks_ahead: false,
+        };
         Self::new(Site::whole(topology), tables, facts, scheme)
     }
 }
