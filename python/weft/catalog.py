@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from weft import _core
@@ -15,6 +16,7 @@ __all__ = [
     "Kind",
     "Parameter",
     "Preset",
+    "bounds",
     "entries",
     "entry",
     "fabrics",
@@ -80,6 +82,12 @@ def entry(kind: Kind, name: str) -> Entry:
 def schemes() -> list[Entry]:
     """List the load balancers."""
     return entries("schemes")
+
+
+@cache
+def bounds() -> frozenset[str]:
+    """Name what stands among the schemes and is none: bounds, which know what no node knows. They win nothing."""
+    return frozenset(item.name for item in entries("schemes") if item.raw["place"] == "bound")
 
 
 def transports() -> list[Entry]:

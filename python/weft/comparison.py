@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from io import BytesIO
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from weft import _core
+from weft.catalog import bounds
 from weft.decoding import read_json
 from weft.errors import OutputError, SpecError
 from weft.load_sharing import LoadSharing
@@ -65,6 +66,11 @@ class Comparison:
     def summaries(self) -> Mapping[str, Sequence[Summary]]:
         """The summaries by label."""
         return {label: [run.summary for run in runs] for label, runs in self.groups.items()}
+
+    @cached_property
+    def bounds(self) -> Set[str]:
+        """The labels of those that are no schemes but bounds, and win nothing."""
+        return {label for label, runs in self.summaries.items() if runs[0].scheme in bounds()}
 
     @cached_property
     def estimates(self) -> Mapping[str, Mapping[str, Estimate | None]]:

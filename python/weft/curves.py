@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.flows import counted
 from weft.summary import LIMITS, BinName
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ def _slowdowns(flows: "pl.DataFrame", bin_name: BinName) -> tuple[NDArray[np.flo
 
     smallest, largest = LIMITS[bin_name]
     wanted = pl.col("size_bytes").is_between(smallest, largest if largest is not None else pl.col("size_bytes"))
-    # The summary leaves background flows out, and so do the curves.
-    chosen = flows.filter(wanted & ~pl.col("background")).get_column("slowdown")
+    # What the summary leaves out, the curves do.
+    chosen = counted(flows).filter(wanted).get_column("slowdown")
     return chosen.drop_nulls().to_numpy().astype(np.float64), chosen.len()
 
 

@@ -1,6 +1,6 @@
 """The columns of a comparison: what is read from each run's summary, and how it is shown."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal, TypeAlias
@@ -187,9 +187,14 @@ def estimates(runs: Sequence[Summary], metrics: Sequence[Metric] = ALL_METRICS) 
     return found
 
 
-def best_labels(table: Mapping[str, Mapping[str, Estimate | None]], metric: Metric) -> set[str]:
-    """Labels with the best mean of a metric; none where more than half of the contenders share it."""
-    means = {label: row[metric.key] for label, row in table.items()}
+def best_labels(
+    table: Mapping[str, Mapping[str, Estimate | None]], metric: Metric, apart: Collection[str] = ()
+) -> set[str]:
+    """Labels with the best mean of a metric; none where more than half of the contenders share it.
+
+    Those that are `apart`, as bounds are, are not among the contenders.
+    """
+    means = {label: row[metric.key] for label, row in table.items() if label not in apart}
     values = {label: value.mean for label, value in means.items() if value is not None}
     winner = (max if metric.more_is_better else min)(values.values(), default=0.0)
     best = {label for label, value in values.items() if value == winner}

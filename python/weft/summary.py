@@ -29,6 +29,7 @@ __all__ = [
     "SizeBin",
     "Spent",
     "Summary",
+    "Unmeasured",
     "Waits",
 ]
 
@@ -195,6 +196,13 @@ class Background(Part, frozen=True):
     """The mean over flows, from start to the end of the run."""
 
 
+class Unmeasured(Part, frozen=True):
+    """Flows that started outside the window of measurement. They loaded the fabric, and are in no average."""
+
+    flows: int
+    unfinished: int
+
+
 class Waits(Part, frozen=True):
     """Mean waits of a data packet by the keys of `TIERS`; None without data packets."""
 
@@ -224,6 +232,8 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     """Throughput by path, if the spec has `run.paths_of`."""
     background: Background | None = None
     """Flows that never end, if there are any."""
+    unmeasured: Unmeasured | None = None
+    """Flows outside the window of measurement, if the spec has `run.warmup` or `run.measure`."""
     retransmissions: int
     timeouts: int
     out_of_order_packets: int

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.comparison import Comparison, compare
 from weft.errors import SpecError
+from weft.flows import counted
 from weft.in_flight import INTERVALS, in_flight, side_by_side
 from weft.packets import packets
 from weft.runs.progress import JobsCallback
@@ -101,10 +102,7 @@ class Validation:
         )
         for scheme, pairs in self._runs().items():
             for simulated, real in pairs:
-                frames = [
-                    run.flows.filter(~pl.col("background")).select("id", "size_bytes", *_COLUMNS)
-                    for run in (simulated, real)
-                ]
+                frames = [counted(run.flows).select("id", "size_bytes", *_COLUMNS) for run in (simulated, real)]
                 joined = frames[0].join(frames[1], on=["id", "size_bytes"], suffix="_linux")
                 yield joined.filter(pl.col("fct_us").is_not_null() & pl.col("fct_us_linux").is_not_null()).select(
                     pl.lit(scheme).alias("scheme"),

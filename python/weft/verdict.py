@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
+from weft.catalog import bounds
 from weft.quantity import number, percent, plain, time_scale, time_us
 from weft.statistics import Estimate, paired_difference
 from weft.summary import TIERS, Summary
@@ -11,6 +12,9 @@ from weft.summary import TIERS, Summary
 __all__ = ["Verdict", "judge"]
 
 Groups = Mapping[str, Sequence[Summary]]
+
+_UNSTEADY = "in no steady state"
+"""Part of the warning of a run whose slowdowns rise or fall all the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +39,22 @@ class Verdict:
 def judge(groups: Groups) -> Verdict | None:
     """Compare the lowest mean FCT with ECMP (or the first scheme; or, if that one wins, with the next best).
 
-    None when no flow finished anywhere.
+    A bound, such as the oracle, is no scheme: it neither wins nor loses, and what it says comes last. None when no
+    flow of a scheme finished anywhere.
     """
+    everything, groups = groups, {label: runs for label, runs in groups.items() if runs[0].scheme not in bounds()}
     means = {label: mean for label, runs in groups.items() if (mean := _mean_fct(runs)) is not None}
     if not means:
         return None
     winner = min(means, key=lambda label: means[label])
     other = _opponent(groups, means, winner)
     if other is None:
-        said = (f"{winner}: mean FCT {time_us(means[winner])}.", *_overhead(groups), *_caveats(groups))
+        alone = f"{winner}: mean FCT {time_us(means[winner])}."
+        said = (alone, *_overhead(groups), *_left(everything, winner), *_caveats(everything))
         return Verdict(winner, None, means[winner], None, None, said)
     difference = _paired(groups[winner], groups[other])
     sentences = [_who(winner, other, means), _how_sure(difference), *_why(winner, other, groups)]
-    said = (*sentences, *_overhead(groups), *_caveats(groups))
+    said = (*sentences, *_overhead(groups), *_left(everything, winner), *_caveats(everything))
     return Verdict(winner, other, means[winner], means[other], difference, said)
 
 
@@ -145,6 +152,22 @@ def _overhead(groups: Groups) -> list[str]:
     )
 
 
+def _left(groups: Groups, winner: str) -> list[str]:
+    """Say how far the winner is from each bound."""
+    best = _mean_fct(groups[winner])
+    found = []
+    for label, runs in groups.items():
+        mean = _mean_fct(runs)
+        if runs[0].scheme not in bounds() or mean is None or not best:
+            continue
+        apart = f"{percent(abs(1.0 - mean / best))} {'less' if mean <= best else 'more'} than {winner}"
+        found.append(
+            f"{label} is no scheme, but knows what no switch knows: its mean FCT is {time_us(mean)}, {apart}, which is "
+            "about what is left to win by choosing paths."
+        )
+    return found
+
+
 def _waits(runs: Sequence[Summary]) -> dict[str, float]:
     waits: dict[str, float] = {}
     for tier in TIERS:
@@ -157,6 +180,15 @@ def _waits(runs: Sequence[Summary]) -> dict[str, float]:
 def _caveats(groups: Groups) -> list[str]:
     missing = {label: sum(run.unfinished for run in runs) for label, runs in groups.items()}
     named = ", ".join(f"{label} {number}" for label, number in missing.items() if number)
-    if not named:
-        return []
-    return [f"Flows that had not finished are in no mean, which flatters the schemes that left some: {named}."]
+    unsteady = [
+        label for label, runs in groups.items() if any(_UNSTEADY in one for run in runs for one in run.warnings)
+    ]
+    found = []
+    if named:
+        found.append(f"Flows that had not finished are in no mean, which flatters the schemes that left some: {named}.")
+    if unsteady:
+        found.append(
+            f"Not in a steady state, so that means depend on how many flows there are: {', '.join(unsteady)}. More "
+            "flows and a warm-up (run.warmup) help; summary.json says more."
+        )
+    return found

@@ -1,5 +1,6 @@
 """The sentences below a table say what the numbers say, no more."""
 
+import msgspec
 import pytest
 
 from factory import summary
@@ -122,3 +123,36 @@ def test_a_tie_has_no_winner() -> None:
     verdict = judge({"ecmp": [summary("ecmp", 1, 100.0)], "rps": [summary("rps", 1, 100.0)]})
     assert verdict is not None
     assert verdict.sentences[0] == "ecmp and rps have the same mean FCT: 100 µs."
+
+
+def test_a_bound_neither_wins_nor_loses_and_says_what_is_left() -> None:
+    groups = {
+        "oracle": [summary("oracle", 1, 40.0)],
+        "ecmp": [summary("ecmp", 1, 100.0)],
+        "drill": [summary("drill", 1, 50.0)],
+        "one queue": [summary("one queue", 1, 30.0, scheme="oracle")],
+    }
+    verdict = judge(groups)
+    assert verdict is not None
+    assert (verdict.winner, verdict.other) == ("drill", "ecmp")
+    told = [sentence for sentence in verdict.sentences if "is no scheme" in sentence]
+    assert [sentence.split()[0] for sentence in told] == ["oracle", "one"]
+    assert "its mean FCT is 40.0 µs, 20.0 % less than drill" in told[0] and "40.0 % less" in told[1]
+    assert judge({"oracle": groups["oracle"]}) is None, "alone it is not compared with anything"
+
+
+def test_the_best_of_a_column_is_the_best_scheme() -> None:
+    mean = next(metric for metric in METRICS if metric.key == "mean_fct_us")
+    rows = {label: estimates([summary(label, 1, value)]) for label, value in (("a", 1.0), ("b", 2.0), ("c", 3.0))}
+    assert best_labels(rows, mean) == {"a"}
+    assert best_labels(rows, mean, {"a"}) == {"b"}
+
+
+def test_contenders_that_are_in_no_steady_state_are_named() -> None:
+    steady, growing = summary("ecmp", 1, 100.0), summary("rps", 1, 80.0)
+    growing = msgspec.structs.replace(growing, warnings=("the run is in no steady state: slowdown rises",))
+    verdict = judge({"ecmp": [steady], "rps": [growing]})
+    assert verdict is not None
+    assert any("Not in a steady state" in said and ": rps." in said for said in verdict.sentences)
+    quiet = judge({"ecmp": [steady]})
+    assert quiet is not None and not any("steady" in said for said in quiet.sentences)

@@ -7,7 +7,7 @@ use weft_packet::Packet;
 
 use crate::{
     Arrival, EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message, NextHops, PortId, Queued,
-    SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo, edge, switch,
+    SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo, bound, edge, switch,
 };
 
 mod edges;
@@ -31,14 +31,15 @@ pub struct BalancerInfo {
     pub title: &'static str,
     /// Where it was published.
     pub source: &'static str,
-    /// Where it lives: "switch" or "edge".
+    /// Where it lives: "switch" or "edge"; or "bound", if it is no scheme but shows what there is to win for any.
     pub place: &'static str,
     /// JSON Schema of its parameters, with their docs.
     pub parameters: serde_json::Value,
 }
 
-/// `switch { module: Type, "title", "source"; … } edge { … }`: the name of a scheme is its module's name, or, where that is
-/// none for users, `module as "name"`.
+/// `switch { module: Type, "title", "source"; … } edge { … } bound { … }`: the name of a scheme is its module's name, or, where that
+/// is none for users, `module as "name"`. A bound is a scheme at the edge as far as hosts go; what it knows beyond what any node
+/// can know, the engine knows for it: nothing in this crate can ask.
 macro_rules! registry {
     ($($schemes:tt)*) => {
         spec::balancer_spec! { $($schemes)* }
@@ -70,6 +71,9 @@ registry! {
         presto: Presto, "Presto: 64 KB flowcells in turn over all paths, from the edge.", "He et al., SIGCOMM 2015";
         clove: Clove, "CLOVE: every flowlet takes, by its source port, one of the paths that traces found; marks shift the weights.", "Katta et al., HotNets 2016 and CoNEXT 2017";
         hermes: Hermes, "Hermes: flows leave bad and failed paths, as round trips, marks, losses and probes class them.", "Zhang et al., SIGCOMM 2017";
+    }
+    bound {
+        oracle: Oracle, "No scheme, but what there is to win: every packet takes the path that delivers it first, by all queues as they are.", "this project";
     }
 }
 

@@ -23,7 +23,9 @@ pub mod results;
 mod rows;
 pub mod run;
 pub mod spec;
+mod steady;
 mod warnings;
+mod window;
 
 pub use bins::{BinSet, bin_sets};
 pub use catalog::catalog;

@@ -7,11 +7,13 @@ use weft_units::{Bytes, Rate, Span, Time};
 
 use crate::linux::KernelFlow;
 use crate::results::rows::{CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, SampleRow, TraceRow};
+use crate::window::Window;
 
 /// A row a flow, in the order of the traffic: of those with these records, the first of which is of flow `first`. `labels` are those
 /// of several transports, by number; none of one alone.
 pub(crate) fn flow_rows(
     traffic: &Traffic,
+    window: Option<&Window>,
     labels: &[String],
     kernel: &[Option<KernelFlow>],
     first: usize,
@@ -23,6 +25,7 @@ pub(crate) fn flow_rows(
     let label = |flow: &Flow| labels.get(usize::from(flow.transport)).cloned();
     let rows = numbered.map(|(id, (flow, record))| {
         let mut row = flow_row(id as u32, flow, label(flow), record, deadline(id), end);
+        row.measured = window.map(|window| !flow.background && window.has(id));
         if let Some(known) = kernel.get(id).and_then(Option::as_ref) {
             known.fill(flow.start, &mut row);
         }
@@ -59,6 +62,7 @@ fn flow_row(
         size_bytes: flow.size_bytes,
         class: flow.class.name(),
         background: flow.background,
+        measured: None,
         start_us: flow.start.as_us(),
         fct_us,
         sender_fct_us: since_start(record.acknowledged),

@@ -14,10 +14,10 @@ use weft_fabric::{
     FlowRecords, GuestError, InputError, LOOK_AHEAD_FROM, MOST_ROWS, Progress, Results, SHARE_FROM,
     Simulation, SimulationInput, Status, check_parameters,
 };
-use weft_topology::Fabric;
+use weft_topology::{Fabric, NotPooled, Topology};
 use weft_traffic::Traffic;
 use weft_transport::{TransportSpec, TransportsSpec};
-use weft_units::{Bytes, Span, Time};
+use weft_units::{Bytes, Mistake, Span, Time};
 
 use crate::clock::{OtherThreads, Stopwatch};
 use crate::cores::{Cores, Decision, Manner, decide};
@@ -39,7 +39,9 @@ use crate::rows::{
     counter_rows, delivery_rows, flow_rows, link_names, link_rows, path_rows, sample_rows, trace_rows,
 };
 use crate::spec::{Resolved, Spec, SpecError, SpecSource};
+use crate::steady::Trend;
 use crate::warnings::{paths_alike, transport_warnings};
+use crate::window::{Window, ending};
 
 /// A run that did not come to its end.
 #[derive(Debug, Error)]
@@ -93,6 +95,10 @@ pub struct Prepared {
     pub fabric: Fabric,
     /// The traffic.
     pub traffic: Traffic,
+    /// The fabric that ideal completion times are of, at its best, where the run has another in its place: a pooled one.
+    ideal_of: Option<Topology>,
+    /// Which flows are measured; none if all are.
+    window: Option<Window>,
 }
 
 /// What the event loop took: without reading the spec, building the fabric, generating the traffic, and the results.
@@ -156,7 +162,13 @@ impl Prepared {
         if let Some(linux) = spec.hosts.linux() {
             linux.hosts(spec, &fabric.shape()).map_err(|error| resolved.error(error))?;
         }
-        let prepared = Self { resolved, fabric, traffic };
+        let window = Window::of(&spec.run, &traffic.flows).map_err(|error| resolved.error(error))?;
+        let ideal_of = if spec.balancer.pools_fabric() {
+            Some(pool(&mut fabric).map_err(|error| resolved.error(error))?)
+        } else {
+            None
+        };
+        let prepared = Self { resolved, fabric, traffic, ideal_of, window };
         let Spec { transport, balancer, .. } = &prepared.resolved.spec;
         let Fabric { topology, faults, .. } = &prepared.fabric;
         check_parameters(transport, balancer, topology, faults)
@@ -292,6 +304,7 @@ impl Prepared {
         SimulationInput {
             topology: &self.fabric.topology,
             faults: &self.fabric.faults,
+            ideal_of: self.ideal_of.as_ref(),
             reroute_after: self.fabric.reroute_after,
             flows: &self.traffic.flows,
             transport: &spec.transport,
@@ -324,28 +337,38 @@ impl Prepared {
         records: FlowRecords,
         kernel: &[Option<KernelFlow>],
         end: Time,
-    ) -> Result<(Stored, Figures), RunError> {
+    ) -> Result<(Stored, Figures, Trend), RunError> {
         let spec = &self.resolved.spec;
         let labels = spec.transport.labels();
         let mut figures = Figures::new(self.traffic.flows.len(), &spec.run.size_ranges());
-        let schema = FlowRow::table(&[example(&labels, kernel, &spec.transport)])?.schema();
+        let window = self.window.as_ref();
+        let example = FlowRow { measured: window.map(|_| true), ..example(&labels, kernel, &spec.transport) };
+        let schema = FlowRow::table(&[example])?.schema();
         let mut table = Writing::new(Arc::clone(&schema))?;
+        let mut trend = Trend::over(self.measured_flows());
         let mut first = 0;
         for records in records {
-            let rows = flow_rows(&self.traffic, &labels, kernel, first, &records?, end);
+            let rows = flow_rows(&self.traffic, window, &labels, kernel, first, &records?, end);
             first += rows.len();
             for row in &rows {
                 figures.add(row);
+                trend.add(row, end);
             }
             table.write(&with_columns(&FlowRow::table(&rows)?, &schema)?)?;
         }
-        Ok((table.finish()?, figures))
+        Ok((table.finish()?, figures, trend))
+    }
+
+    /// How many flows averages are over, finished or not.
+    fn measured_flows(&self) -> usize {
+        let flows = &self.traffic.flows;
+        self.window.as_ref().map_or_else(|| ending(flows), |window| window.measured(flows))
     }
 
     pub(crate) fn outcome(&self, simulated: Simulated, external: Option<&str>) -> Result<Outcome, RunError> {
         let Simulated { results, records, elapsed, kernel } = simulated;
         let (spec, results) = (&self.resolved.spec, &results);
-        let (flows, figures) = self.flows(records, &kernel.flows, results.end)?;
+        let (flows, figures, trend) = self.flows(records, &kernel.flows, results.end)?;
         let links = link_rows(&self.fabric.topology, results);
         let names = link_names(&self.fabric.topology);
         let samples = sample_rows(&self.fabric.topology, &names, results);
@@ -365,6 +388,7 @@ impl Prepared {
         let mut summary = Summary::new(scheme, seed, hash, &figures, totals);
         summary.paths = Spread::of(&paths);
         summary.warnings.clone_from(&self.fabric.warnings);
+        summary.warnings.extend(trend.warning());
         summary.warnings.extend(coarser_samples(spec.run.sample_every, results.samples.every));
         summary.warnings.extend(uncoupled(spec));
         summary.warnings.extend(kernel_warnings(&kernel.flows, kernel.foreign));
@@ -394,6 +418,15 @@ impl Prepared {
             },
         })
     }
+}
+
+/// Puts the pooled fabric in the place of a fabric; returns that fabric at its best.
+fn pool(fabric: &mut Fabric) -> Result<Topology, Mistake> {
+    let allowed = "a fabric that can be pooled, or kind = \"path\"";
+    let refuse = |error: NotPooled| Mistake::at("balancer.kind", format!(" is \"pooled\": {error}"));
+    let pooled = fabric.pooled().map_err(|error| refuse(error).found("pooled").allowed(allowed))?;
+    let real = std::mem::replace(fabric, pooled);
+    Ok(real.topology.at_its_best(&real.faults))
 }
 
 /// A row with all that the table of flows has only in some runs, and has in this one.

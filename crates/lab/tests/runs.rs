@@ -85,6 +85,50 @@ fn two_schemes_see_the_same_flows() {
     assert_eq!(columns("ecmp"), columns("rps"));
 }
 
+/// The values of a column of numbers.
+fn numbers(table: &RecordBatch, name: &str) -> Vec<f64> {
+    table.column_by_name(name).unwrap().as_primitive::<Float64Type>().values().to_vec()
+}
+
+#[test]
+fn a_pooled_fabric_has_the_flows_and_the_ideal_times_of_the_real_one_and_waits_less() {
+    let fault = ("fabric.fault", "[{ link = 'leaf0-spine1', rate = '2Gbps' }]");
+    let [real, pooled] = ["{ name = 'ecmp' }", "{ name = 'oracle', kind = 'pooled' }"]
+        .map(|balancer| run(&small(&[("balancer", balancer), ("traffic.flows", "300"), fault])));
+    let [first, second] = [&real, &pooled].map(|outcome| outcome.flows.read().unwrap());
+    for name in ["start_us", "ideal_fct_us"] {
+        assert_eq!(numbers(&first, name), numbers(&second, name), "{name}");
+    }
+    let links = pooled.links.column_by_name("link").unwrap().as_string::<i32>();
+    assert!(links.iter().flatten().any(|name| name == "leaf0>pool"));
+    // 10 + 2 Gbit/s on the way up of rack 0.
+    let rates = pooled.links.column_by_name("rate_bps").unwrap().as_primitive::<UInt64Type>();
+    assert!(links.iter().zip(rates).any(|link| link == (Some("leaf0>pool"), Some(12_000_000_000))));
+    let waits = |outcome: &weft_lab::Outcome| outcome.summary.wait_us.leaf.unwrap();
+    assert!(waits(&pooled) < waits(&real), "{} and {}", waits(&pooled), waits(&real));
+}
+
+#[test]
+fn a_fabric_that_cannot_be_pooled_is_refused_by_its_key() {
+    let one = small(&[
+        ("balancer", "{ name = 'oracle', kind = 'pooled' }"),
+        ("fabric.leaves", "1"),
+        ("traffic.pairs", "anywhere"),
+        ("traffic.load_of", "host-links"),
+    ]);
+    let said = Prepared::new(&one).unwrap_err().to_string();
+    assert!(said.contains("balancer.kind is \"pooled\": there is one rack"), "{said}");
+}
+
+#[test]
+fn a_window_is_part_of_the_resolved_spec_in_the_form_in_which_it_was_written() {
+    for (warmup, written) in [("1ms", "warmup = \"1ms\""), ("7", "warmup = 7"), ("0.25", "warmup = 0.25")] {
+        let resolved = Resolved::new(&small(&[("run.warmup", warmup)])).unwrap();
+        assert!(resolved.toml.contains(written), "{}", resolved.toml);
+        assert_eq!(Resolved::new(&SpecSource::from_text(resolved.toml.clone())).unwrap().hash, resolved.hash);
+    }
+}
+
 #[test]
 fn no_flow_is_faster_than_an_empty_fabric_allows() {
     let outcome = run(&small(&[("balancer.name", "rps")]));

@@ -11,12 +11,14 @@ mod ideal;
 mod leaf_spine;
 mod parts;
 mod plan;
+mod pooled;
 mod routes;
 pub mod spec;
 mod topology;
 
 pub use ideal::{FlowPackets, Ideal};
 pub use parts::{Cut, Part, Parts, Whole};
+pub use pooled::{NotPooled, POOL, pooled};
 pub use routes::{LinkKnowledge, RouteEntry, Routes};
 pub use spec::{Fabric, FabricError, FabricInfo, FabricSpec, fabrics};
 pub use topology::{

@@ -22,7 +22,7 @@ const MAX_ROUTES: u64 = 100_000_000;
 /// between every two racks. Some seconds; no fabric of a data center comes near, a line of thousands of switches does.
 const MAX_STEPS: u64 = 2_000_000_000;
 /// Rates that the engine's arithmetic is good for.
-const RATES: std::ops::RangeInclusive<Rate> = Rate::from_bps(1_000_000)..=Rate::from_gbps(100_000);
+pub(crate) const RATES: std::ops::RangeInclusive<Rate> = Rate::from_bps(1_000_000)..=Rate::from_gbps(100_000);
 /// The longest delay of a link.
 const MAX_DELAY: Span = Span::from_s(10);
 

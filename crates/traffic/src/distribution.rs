@@ -70,6 +70,13 @@ impl Distribution {
         Ok(read)
     }
 
+    /// The same flows, each `factor` times as large; `factor` is above 0.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        let knots = self.knots.into_iter().map(|knot| Knot { size: knot.size * factor, ..knot });
+        Self { knots: knots.collect(), mean: self.mean * factor }
+    }
+
     fn of(knots: Vec<Knot>) -> Self {
         let mean =
             segments(&knots).map(|(a, b)| (b.probability - a.probability) * (a.size + b.size) / 2.0).sum();
@@ -228,6 +235,24 @@ mod tests {
         assert!((mean - 450.0).abs() < 6.0, "mean {mean}");
         assert_eq!(sizes.iter().min(), Some(&1));
         assert_eq!(Distribution::fixed(Bytes::new(64_000)).sample(&mut stream), 64_000);
+    }
+
+    #[test]
+    fn scaled_sizes_are_the_same_draws_times_the_factor() {
+        let drawn = |sizes: &Distribution| -> Vec<u64> {
+            let mut stream = Stream::new(3, Purpose::Sizes, 0);
+            (0..10_000).map(|_| sizes.sample(&mut stream)).collect()
+        };
+        let scaled = mixed().scaled(0.1);
+        assert!((scaled.mean() - 45.0).abs() < 1e-9 && (scaled.max() - 200.0).abs() < 1e-9);
+        for (small, large) in drawn(&scaled).into_iter().zip(drawn(&mixed())) {
+            // Both are rounded to whole bytes, and none is below one.
+            assert!(
+                (small as f64 - (large as f64 / 10.0).max(1.0)).abs() <= 0.55 + 0.5,
+                "{small} of {large}"
+            );
+        }
+        assert_eq!(mixed().scaled(1.0), mixed());
     }
 
     #[test]

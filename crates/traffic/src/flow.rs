@@ -44,6 +44,6 @@ pub struct Traffic {
 pub struct WorkloadUsed {
     /// Its name, its file, or "fixed 64KB".
     pub name: String,
-    /// The mean that turned load into an arrival rate, in bytes.
+    /// The mean that turned load into an arrival rate, in bytes: that of scaled sizes.
     pub mean_bytes: f64,
 }

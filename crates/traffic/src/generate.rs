@@ -12,7 +12,8 @@ use crate::pairs::{PairPicker, stream};
 use crate::spec::check_size;
 use crate::trace::{read_file, read_trace};
 use crate::{
-    Distribution, FabricShape, Flow, MAX_FLOWS, OfferedLoad, Traffic, TrafficError, TrafficSpec, WorkloadUsed,
+    Distribution, FabricShape, Flow, MAX_FLOW_BYTES, MAX_FLOWS, OfferedLoad, Traffic, TrafficError,
+    TrafficSpec, WorkloadUsed,
 };
 
 /// No flow starts later, so that what follows a start can be computed without overflow: 100 days.
@@ -105,6 +106,7 @@ impl TrafficSpec {
             .load
             .ok_or_else(|| TrafficError::missing("traffic.load", "random flows need it, as in 0.5"))?;
         let (name, sizes) = self.sizes(base_dir)?;
+        let sizes = self.scaled(sizes)?;
         let offered_load = offered(load, self.load_of, pairs, shape, sizes.mean())?;
         let mean_gap_ps = 1e12 / offered_load.flows_per_s;
         let starts = self.arrivals(mean_gap_ps, seed)?;
@@ -147,6 +149,22 @@ impl TrafficSpec {
             Distribution::builtin(&name)?
         };
         Ok((name, sizes))
+    }
+
+    /// These sizes with the factor that the spec has for them.
+    fn scaled(&self, sizes: Distribution) -> Result<Distribution, TrafficError> {
+        let Some(scale) = self.size_scale else { return Ok(sizes) };
+        let scaled = sizes.scaled(scale);
+        if scaled.max() > MAX_FLOW_BYTES as f64 {
+            let allowed = "a factor that leaves every flow at most 1 TB";
+            return Err(TrafficError::bad_value("traffic.size_scale", scale, allowed));
+        }
+        // Smaller ones would all be rounded up to a byte, and the load would be another one.
+        if scaled.mean() < 1.0 {
+            let found = format!("{scale}, a mean of {} bytes", scaled.mean());
+            return Err(TrafficError::bad_value("traffic.size_scale", found, "a mean of at least 1 byte"));
+        }
+        Ok(scaled)
     }
 
     /// The starts of the random flows: a Poisson process from time 0 on, until `flows` or `duration` ends it.

@@ -26,6 +26,11 @@ pub struct TrafficSpec {
     /// In place of `workload`: the size of every random flow, 1 B to 1 TB of payload, as in `"64KB"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
+    /// A factor on the sizes of random flows, above 0: a size that is drawn is multiplied by it, rounded to the nearest byte,
+    /// and at least one byte. The load stays what it says: arrivals follow the scaled mean. Classes, deadlines and bins go by
+    /// scaled sizes. Incasts, which have a size of their own, are not scaled, and a trace cannot be. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_scale: Option<f64>,
     /// What random flows offer: payload bytes per second as a share of the capacity that `load_of` names, above 0, at
     /// most 1. It counts payload alone; headers, acknowledgements and retransmissions come on top, so that a link is
     /// busier than the load says by the share of headers. The arrival rate is the offered bytes per second divided by the
@@ -99,6 +104,9 @@ impl TrafficSpec {
                 "random flows need it, or traffic.duration, to end",
             ));
         }
+        if let Some(scale) = self.size_scale.filter(|scale| !(scale.is_finite() && *scale > 0.0)) {
+            return Err(TrafficError::bad_value("traffic.size_scale", scale, "a factor above 0, as in 0.5"));
+        }
         let is_needed = self.load.is_some() || self.flows.is_some();
         if is_needed && !self.has_random_flows() && self.trace.is_none() {
             let key = if self.load.is_some() { "traffic.load" } else { "traffic.flows" };
@@ -117,7 +125,17 @@ impl TrafficSpec {
                           traffic.incast, traffic.long_lived or traffic.program";
             return Err(TrafficError::NoFlows { reason: reason.to_owned() });
         }
+        self.check_scale_is_used()?;
         self.check_groups_are_used()
+    }
+
+    /// A factor on sizes that nothing is drawn from is a mistake.
+    fn check_scale_is_used(&self) -> Result<(), TrafficError> {
+        if self.size_scale.is_none() || self.has_random_flows() {
+            return Ok(());
+        }
+        let reason = "traffic.size_scale is of use to random flows alone";
+        Err(TrafficError::missing("traffic.workload", reason))
     }
 
     /// Whether a pair is drawn by `pairs` at all.
@@ -152,6 +170,8 @@ impl TrafficSpec {
             ("traffic.workload", self.workload.is_some()),
             ("traffic.size", self.size.is_some()),
             ("traffic.load", self.load.is_some()),
+            // Scaled sizes at the trace's own times would be another load, which nobody asked for by a number.
+            ("traffic.size_scale", self.size_scale.is_some()),
         ];
         if let (Some(_), Some((key, _))) = (&self.trace, random.into_iter().find(|(_, given)| *given)) {
             let reason = "a trace takes the place of random flows";
@@ -176,6 +196,7 @@ mod tests {
 
     const FULL: &str = "
         workload = 'web-search'
+        size_scale = 0.25
         load = 0.6
         load_of = 'host-links'
         flows = 2000
@@ -259,6 +280,28 @@ mod tests {
                 "traffic.workload is missing: traffic.sources is of use to random flows",
             ),
             ("trace = 'x.csv'\nload = 0.5", "traffic.trace and traffic.load exclude"),
+            ("trace = 'x.csv'\nsize_scale = 0.5", "traffic.trace and traffic.size_scale exclude"),
+            (
+                "size_scale = 2.0\n[[incast]]\nsenders = 2\nsize = '1KB'\nload = 0.1",
+                "traffic.workload is missing: traffic.size_scale is of use to random flows alone",
+            ),
+            (
+                "size = '1KB'\nload = 0.5\nflows = 5\nsize_scale = 0.0",
+                "traffic.size_scale = 0: allowed is a factor",
+            ),
+            (
+                "size = '1KB'\nload = 0.5\nflows = 5\nsize_scale = -1",
+                "traffic.size_scale = -1: allowed is a factor",
+            ),
+            (
+                "size = '1KB'\nload = 0.5\nflows = 5\nsize_scale = nan",
+                "traffic.size_scale = NaN: allowed is a factor",
+            ),
+            ("size = '1KB'\nload = 0.5\nflows = 5\nsize_scale = 1e-4", "a mean of 0.1 bytes"),
+            (
+                "size = '1GB'\nload = 0.5\nflows = 5\nsize_scale = 1e4",
+                "traffic.size_scale = 10000: allowed is a factor that leaves",
+            ),
             ("trace = 'no-such-file.csv'", "traffic.trace: cannot read \"./no-such-file.csv\""),
             ("workload = 'no-such-file.csv'\nload = 0.5\nflows = 1", "traffic.workload: cannot read"),
             ("workload = 'websearch'\nload = 0.5\nflows = 1", "did you mean \"web-search\"?"),

@@ -15,6 +15,8 @@ from weft.quantity import plain
 
 __all__ = ["register"]
 
+_BOUND = "no scheme, but what any can win"
+"""What stands over the bounds, which are listed apart."""
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 """A link in Markdown; its text is the first group."""
 
@@ -60,10 +62,14 @@ def _command(kind: Kind):  # type: ignore[no-untyped-def]  # noqa: ANN202 - type
 
 
 def _print_list(console: Console, kind: Kind, chosen: list[Entry]) -> None:
-    table = new_table("name", "what it is", "source", left=("name", "what it is", "source"))
-    for item in chosen:
-        table.add_row(Text(item.name, style="bold"), Text(item.title), Text(item.source, style="dim"))
-    console.print(table)
+    apart = [item for item in chosen if item.details.get("place") == "bound"]
+    for title, own in (("what it is", [item for item in chosen if item not in apart]), (_BOUND, apart)):
+        if not own:
+            continue
+        table = new_table("name", title, "source", left=("name", title, "source"))
+        for item in own:
+            table.add_row(Text(item.name, style="bold"), Text(item.title), Text(item.source, style="dim"))
+        console.print(table)
     console.print(f"weft {kind} NAME explains one.", style="dim")
 
 

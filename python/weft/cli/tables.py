@@ -102,7 +102,7 @@ def _comparison_table(comparison: Comparison, metrics: Sequence[Metric]) -> Tabl
         values = [value.mean for row in estimates.values() if (value := row[metric.key])]
         unit, scale = unit_and_scale(metric.unit, values)
         titles.append(stacked(metric.title, unit))
-        best = best_labels(estimates, metric)
+        best = best_labels(estimates, metric, comparison.bounds)
         for label, row in estimates.items():
             text = estimate_text(row[metric.key], metric.unit, scale)
             cells[label].append(Text(f"{text}*", style="bold") if label in best else Text(f"{text} "))
@@ -138,6 +138,8 @@ def print_summary(console: Console, summary: Summary) -> None:
     console.print(_packets_line(summary))
     for line in _more_lines(summary):
         console.print(line)
+    for warning in summary.warnings:
+        console.print(f"warning: {warning}")
     console.print(_speed_line(summary), style="dim")
 
 
@@ -216,6 +218,8 @@ def _more_lines(summary: Summary) -> list[str]:
         unit, scale = rate_scale([summary.background.goodput_mbps])
         mean = plain(summary.background.goodput_mbps / scale)
         lines.append(f"{summary.background.flows:,} long-lived flows: {mean} {unit} each, on average")
+    if summary.unmeasured is not None:
+        lines.append(f"{summary.unmeasured.flows:,} flows outside the window of measurement are in no average")
     return lines
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from weft.flows import measured
 from weft.simulation import Result
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def view(result: Result, name: str) -> "pl.DataFrame":
             return pl.DataFrame([] if found is None else [{"mean": found.mean, "p50": found.p50, "p99": found.p99}])
         case _:
             tables: dict[str, pl.DataFrame] = {
-                "flows": result.flows,
+                "flows": measured(result.flows),
                 "links": result.links,
                 "paths": result.paths,
                 "scheme": result.scheme,

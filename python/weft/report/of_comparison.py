@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from weft.flows import counted
 from weft.metrics import METRICS, MORE_METRICS, bin_metrics
 from weft.quantity import plain
 from weft.report import over_time, replay
@@ -53,7 +54,8 @@ def _payload(comparison: "Comparison") -> "dict[str, Any]":
     sizes = sizes_of(comparison.runs[0].summary)
     # Every contender had the same flows, so the first one's sizes are those of all.
     frames = {
-        label: pl.concat([run.flows.select(FLOW_COLUMNS) for run in runs]) for label, runs in comparison.groups.items()
+        label: pl.concat([counted(run.flows).select(FLOW_COLUMNS) for run in runs])
+        for label, runs in comparison.groups.items()
     }
     steps = size_steps([next(iter(frames.values()))])
     points = curve_points(len(frames), len(sizes))
@@ -100,4 +102,5 @@ def _programs(comparison: "Comparison") -> "Table":
 
 
 def _table(comparison: "Comparison", metrics: "Sequence[Metric]") -> "Table":
-    return metric_table({(label,): row for label, row in comparison.estimates_of(metrics).items()}, metrics)
+    found = comparison.estimates_of(metrics)
+    return metric_table({(label,): row for label, row in found.items()}, metrics, apart=comparison.bounds)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from weft.flows import counted
 from weft.metrics import METRICS, MORE_METRICS
 from weft.report.cells import FLOW_COLUMNS, cell, size_steps
 from weft.report.page import ResultsPage
@@ -97,7 +98,7 @@ def _number(text: str) -> float | None:
 
 def _flows(sweep: "Sweep", point: "Point") -> pl.DataFrame:
     """The flows of a point's runs, of all seeds."""
-    return (sweep.table_at("flows", point) if point.runs else empty_table("flows")).select(FLOW_COLUMNS)
+    return counted(sweep.table_at("flows", point) if point.runs else empty_table("flows")).select(FLOW_COLUMNS)
 
 
 def _subtitle(sweep: "Sweep") -> str:

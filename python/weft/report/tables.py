@@ -1,6 +1,6 @@
 """Tables of metrics, a row a contender, as a template draws them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.metrics import Metric, Unit, best_labels
@@ -56,17 +56,19 @@ def metric_table(
     heads: Sequence[str] = ("scheme",),
     *,
     best: bool = True,
+    apart: Collection[str] = (),
 ) -> Table:
     """Return a table of estimates.
 
     The keys of `rows` are their first cells, under `heads`; the last of these is a contender. With `best`, the best
-    value of each column is marked.
+    value of each column is marked; contenders that are `apart` are none.
     """
     # What no row has, such as deadlines where there are none, takes no room.
     metrics = [metric for metric in metrics if any(row[metric.key] is not None for row in rows.values())]
     units = {metric.key: _unit(metric, [row[metric.key] for row in rows.values()]) for metric in metrics}
     named = {str(place): row for place, row in enumerate(rows.values())}
-    top = {metric.key: best_labels(named, metric) if best else () for metric in metrics}
+    bounds = {str(place) for place, (*_, label) in enumerate(rows) if label in apart}
+    top = {metric.key: best_labels(named, metric, bounds) if best else () for metric in metrics}
     found = []
     for place, ((*fields, label), row) in enumerate(rows.items()):
         cells = [

@@ -5,12 +5,23 @@ macro_rules! edge_schemes {
     (
         switch $switch_schemes:tt
         edge { $($edge_module:ident: $Edge:ident, $edge_title:literal, $edge_source:literal;)* }
+        bound { $($bound_module:ident: $Bound:ident, $bound_title:literal, $bound_source:literal;)* }
     ) => {
+        edges::host_schemes! {
+            $($edge_module: $Edge, edge::$edge_module::$Edge;)*
+            $($bound_module: $Bound, bound::$bound_module::$Bound;)*
+        }
+    };
+}
+
+/// The same of all that run at hosts: a name, and the type behind it.
+macro_rules! host_schemes {
+    ($($module:ident: $Edge:ident, $Scheme:path;)*) => {
         /// An edge scheme, whichever it is.
         #[allow(missing_docs, clippy::large_enum_variant)]
         pub enum EdgeScheme {
             None,
-            $($Edge(edge::$edge_module::$Edge),)*
+            $($Edge($Scheme),)*
         }
 
         /// What an edge scheme keeps of one flow at one end.
@@ -19,7 +30,7 @@ macro_rules! edge_schemes {
         pub enum EdgeFlow {
             #[default]
             None,
-            $($Edge(<edge::$edge_module::$Edge as EdgeBalancer>::Flow),)*
+            $($Edge(<$Scheme as EdgeBalancer>::Flow),)*
         }
 
         impl EdgeScheme {
@@ -127,11 +138,11 @@ macro_rules! edge_schemes {
             pub fn held(&self) -> usize {
                 match self {
                     Self::None => 0,
-                    $(Self::$Edge(flow) => <edge::$edge_module::$Edge as EdgeBalancer>::held(flow),)*
+                    $(Self::$Edge(flow) => <$Scheme as EdgeBalancer>::held(flow),)*
                 }
             }
         }
     };
 }
 
-pub(super) use edge_schemes;
+pub(super) use {edge_schemes, host_schemes};

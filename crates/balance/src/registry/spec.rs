@@ -15,6 +15,7 @@ macro_rules! balancer_spec {
     (
         switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_title:literal, $switch_source:literal;)* }
         edge { $($edge_module:ident: $Edge:ident, $edge_title:literal, $edge_source:literal;)* }
+        bound { $($bound_module:ident: $Bound:ident, $bound_title:literal, $bound_source:literal;)* }
     ) => {
         /// The load balancer of a run, with its parameters.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +23,7 @@ macro_rules! balancer_spec {
         pub enum BalancerSpec {
             $(#[doc = $switch_title] $(#[serde(rename = $switch_name)])? $Switch(switch::$switch_module::Params),)*
             $(#[doc = $edge_title] $Edge(edge::$edge_module::Params),)*
+            $(#[doc = $bound_title] $Bound(bound::$bound_module::Params),)*
         }
 
         impl BalancerSpec {
@@ -30,6 +32,7 @@ macro_rules! balancer_spec {
                 match self {
                     $(Self::$Switch(_) => spec::scheme_name!($switch_module $($switch_name)?),)*
                     $(Self::$Edge(_) => stringify!($edge_module),)*
+                    $(Self::$Bound(_) => stringify!($bound_module),)*
                 }
             }
 
@@ -41,6 +44,7 @@ macro_rules! balancer_spec {
                 match self {
                     $(Self::$Switch(params) => params.validate(),)*
                     $(Self::$Edge(params) => params.validate(),)*
+                    $(Self::$Bound(params) => params.validate(),)*
                 }
             }
 
@@ -52,6 +56,7 @@ macro_rules! balancer_spec {
                 match self {
                     $(Self::$Switch(params) => params.fits(fabric),)*
                     $(Self::$Edge(params) => params.fits(fabric),)*
+                    $(Self::$Bound(params) => params.fits(fabric),)*
                 }
             }
 
@@ -71,16 +76,24 @@ macro_rules! balancer_spec {
                 match self {
                     $(Self::$Switch(params) => params.load(),)*
                     $(Self::$Edge(params) => params.load(),)*
+                    $(Self::$Bound(params) => params.load(),)*
                 }
             }
 
-            /// The scheme at one switch. Edge schemes run over ECMP.
+            /// Whether it is no scheme but a bound: it wins no comparison.
+            pub const fn is_bound(&self) -> bool {
+                matches!(self, $(Self::$Bound(_))|*)
+            }
+
+            /// The scheme at one switch. Edge schemes run over ECMP, and so does a bound where the engine makes no choice for it.
             pub fn switch_scheme(&self, info: &SwitchInfo<'_>) -> SwitchScheme {
                 match self {
                     $(Self::$Switch(params) => {
                         SwitchScheme::$Switch(switch::$switch_module::$Switch::new(params, info))
                     })*
-                    $(Self::$Edge(_) => SwitchScheme::Ecmp(switch::ecmp::Ecmp::new(&Default::default(), info)),)*
+                    $(Self::$Edge(_))|* | $(Self::$Bound(_))|* => {
+                        SwitchScheme::Ecmp(switch::ecmp::Ecmp::new(&Default::default(), info))
+                    }
                 }
             }
 
@@ -88,6 +101,7 @@ macro_rules! balancer_spec {
             pub fn edge_scheme(&self, info: &HostInfo<'_>) -> EdgeScheme {
                 match self {
                     $(Self::$Edge(params) => EdgeScheme::$Edge(edge::$edge_module::$Edge::new(params, info)),)*
+                    $(Self::$Bound(params) => EdgeScheme::$Bound(bound::$bound_module::$Bound::new(params, info)),)*
                     _ => EdgeScheme::None,
                 }
             }
@@ -104,12 +118,13 @@ macro_rules! balancer_spec {
             pub fn edge_hooks(&self) -> EdgeHooks {
                 match self {
                     $(Self::$Edge(params) => edge::$edge_module::$Edge::hooks(params),)*
+                    $(Self::$Bound(params) => bound::$bound_module::$Bound::hooks(params),)*
                     _ => EdgeHooks::default(),
                 }
             }
         }
 
-        /// Every scheme, in the order of the registry.
+        /// Every scheme, in the order of the registry; bounds last.
         pub fn balancers() -> Vec<BalancerInfo> {
             vec![
                 $(BalancerInfo {
@@ -125,6 +140,13 @@ macro_rules! balancer_spec {
                     source: $edge_source,
                     place: "edge",
                     parameters: schemars::schema_for!(edge::$edge_module::Params).to_value(),
+                },)*
+                $(BalancerInfo {
+                    name: stringify!($bound_module),
+                    title: $bound_title,
+                    source: $bound_source,
+                    place: "bound",
+                    parameters: schemars::schema_for!(bound::$bound_module::Params).to_value(),
                 },)*
             ]
         }

@@ -5,6 +5,7 @@ macro_rules! switch_schemes {
     (
         switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_title:literal, $switch_source:literal;)* }
         edge $edge_schemes:tt
+        bound $bounds:tt
     ) => {
         /// A switch scheme, whichever it is.
         #[allow(missing_docs, clippy::large_enum_variant)]

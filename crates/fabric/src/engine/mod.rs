@@ -19,6 +19,7 @@ mod mail;
 mod messages;
 mod network;
 mod observer;
+mod oracle;
 mod paths;
 mod pool;
 mod ports;

@@ -19,6 +19,7 @@ use super::guests::Frame;
 use super::link::{FarEnd, Link, PortKind, Profile, Profiles};
 use super::machine::Machines;
 use super::observer::Observer;
+use super::oracle::Oracle;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::post::PostOffice;
 use super::scheduled_port::ScheduledPort;
@@ -79,9 +80,11 @@ pub struct PortStates {
     pub(super) scheduled: Vec<Option<Box<ScheduledPort>>>,
     /// Whether each link works, as its own switch sees it at once.
     pub(super) local_up: Vec<bool>,
-    /// Whether the scheme of any switch looks at queues, and whether it may find several classes there.
+    /// Whether the scheme of any switch looks at queues, or the oracle does.
     pub(super) are_looked_at: bool,
-    pub(super) has_classes_looked_at: bool,
+    /// Whether a choice is more than a call of a scheme that finds one queue at each port: it may find several classes, or the oracle
+    /// chooses.
+    pub(super) chooses_apart: bool,
 }
 
 /// Everything but the endpoints.
@@ -124,6 +127,8 @@ pub struct Network<'a> {
     /// Watches the packets of some flows, if asked for.
     pub(super) tracer: Option<Tracer>,
     pub(super) streams: Vec<Stream>,
+    /// Chooses in place of schemes, if it is there.
+    pub(super) oracle: Option<Box<Oracle>>,
     /// Where schemes leave what they want done.
     pub(super) deeds: Deeds,
     /// Whether faults change each link's condition during the run.

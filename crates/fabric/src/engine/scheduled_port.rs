@@ -287,7 +287,7 @@ impl Network<'_> {
             has_several.then(|| Box::new(ScheduledPort::new(spec, credits, largest, run)))
         };
         self.state.scheduled = self.site.specs().zip(0u32..).map(port).collect();
-        self.state.has_classes_looked_at = self.state.are_looked_at;
+        self.state.chooses_apart = self.state.are_looked_at;
         for (link, port) in self.state.links.iter_mut().zip(&self.state.scheduled) {
             if port.is_some() {
                 link.add_kind(PortKind::Scheduled);

@@ -22,6 +22,8 @@ pub struct SimulationInput<'a> {
     pub topology: &'a Topology,
     /// How its links change, by time.
     pub faults: &'a [FaultEvent],
+    /// The fabric whose ideal completion times are those of the flows, if that is not `topology` at its best.
+    pub ideal_of: Option<&'a Topology>,
     /// How long other switches need to learn that a link failed or came back.
     pub reroute_after: Span,
     /// The traffic, by start.
@@ -91,6 +93,9 @@ pub enum Undivided {
     /// What a scheme from outside does is not known, nor where it may be called.
     #[error("a load balancer from outside works on the whole fabric")]
     External,
+    /// It reads the queues of all switches, which groups of nodes could not show each other at any instant.
+    #[error("the oracle sees the whole fabric")]
+    Oracle,
     /// Ports are observed, or what links send, in one order for the whole fabric.
     #[error("an observer of ports or links sees the whole fabric")]
     Observed,
@@ -194,6 +199,9 @@ impl SimulationInput<'_> {
     fn parts_of(&self, groups: usize) -> Result<Parts, Undivided> {
         if self.external.is_some() {
             return Err(Undivided::External);
+        }
+        if self.balancer.sees_everything() {
+            return Err(Undivided::Oracle);
         }
         if self.has_guests || self.guests.is_some() {
             return Err(Undivided::Guests);

@@ -242,7 +242,7 @@ impl Network<'_> {
         let prescribed = self.pool[index].route.next_hop(ports.len());
         let choice = if let Some(choice) = prescribed {
             choice
-        } else if !self.state.has_classes_looked_at {
+        } else if !self.state.chooses_apart {
             let hops = NextHops { ports, weights, rack };
             call_scheme!(self, switch, first, false, |scheme, view, pool| scheme.choose(
                 view,
@@ -250,7 +250,7 @@ impl Network<'_> {
                 &hops
             ))
         } else {
-            let choice = self.choose_by_class(at, group, rack, index);
+            let choice = self.choose_apart(at, group, rack, index);
             let port = self.routes.group(group).0[choice];
             return self.chosen(switch, port, index);
         };
@@ -269,9 +269,12 @@ impl Network<'_> {
         port
     }
 
-    /// What the scheme chooses where ports have several classes.
+    /// What the oracle chooses, if there is one that sees a way; or the scheme, where ports have several classes.
     #[inline(never)]
-    fn choose_by_class(&mut self, at: FarEnd, group: u32, rack: u16, index: PacketIndex) -> usize {
+    fn choose_apart(&mut self, at: FarEnd, group: u32, rack: u16, index: PacketIndex) -> usize {
+        if let Some(choice) = self.choose_as_oracle(at, rack, index) {
+            return choice;
+        }
         let (ports, weights) = self.routes.group(group);
         let hops = NextHops { ports, weights, rack };
         let (switch, first) = (at.switch as usize, at.first_link as usize);

@@ -130,6 +130,7 @@ impl<'a> Run<'a> {
         SimulationInput {
             topology: &self.fabric.topology,
             faults: &self.fabric.faults,
+            ideal_of: None,
             reroute_after: self.fabric.reroute_after,
             flows,
             transport,

@@ -16,6 +16,7 @@ fn a_run_that_is_over_stays_over_and_its_clock_stands() {
     let mut simulation = Simulation::new(SimulationInput {
         topology: &fabric.topology,
         faults: &fabric.faults,
+        ideal_of: None,
         reroute_after: fabric.reroute_after,
         flows: &flows,
         transport: &transport,

@@ -24,6 +24,7 @@ mod meet;
 mod memory;
 mod mptcp;
 mod observations;
+mod oracle;
 mod paths;
 mod qall;
 mod queueing;

@@ -178,6 +178,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
     let input = SimulationInput {
         topology: &fabric.topology,
         faults: &fabric.faults,
+        ideal_of: None,
         reroute_after: fabric.reroute_after,
         flows: &flows,
         transport: &transport,

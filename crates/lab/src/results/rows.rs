@@ -38,6 +38,8 @@ table! {
     class: &'static str, "";
     /// long-lived: never finishes, counts in no statistic
     background: bool, "";
+    /// starts after the warm-up and within the window; if not, it counts in no statistic
+    measured: Option<bool>, "", only "with [`run.warmup` or `run.measure`](model.md#warm-up-and-steady-state)";
     /// when the source has the first byte
     start_us: f64, "µs";
     /// from the start until the receiver has the last byte in order

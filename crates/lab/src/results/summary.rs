@@ -8,7 +8,7 @@ use super::tally::{Figures, share};
 
 /// A run in one object. Times are in microseconds of simulated time unless the name says otherwise.
 ///
-/// Background flows are part of no figure but those of the whole fabric (`packet_hops`, `dropped_packets`,
+/// Background flows, and those outside the window of measurement, are part of no figure but those of the whole fabric (`packet_hops`, `dropped_packets`,
 /// `overhead_bytes`, `events`). Unfinished flows are counted and never averaged: a mean over the flows that finished
 /// is too good when `unfinished` is not 0.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,6 +37,9 @@ pub struct Summary {
     /// Flows that never end, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
+    /// Flows that ran outside the window of measurement, if the spec asks for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unmeasured: Option<Unmeasured>,
     /// Segments sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
@@ -93,6 +96,15 @@ pub struct Background {
     pub delivered_bytes: u64,
     /// What each delivered a second, on average, from its start to the end of the run.
     pub goodput_mbps: Option<f64>,
+}
+
+/// Flows that started before the warm-up ended, or after the window of measurement. They loaded the fabric and are in no average.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Unmeasured {
+    /// How many there are.
+    pub flows: u64,
+    /// How many of them did not finish.
+    pub unfinished: u64,
 }
 
 /// Mean waiting times of a data packet; null without data packets.
@@ -160,6 +172,7 @@ impl Summary {
             bins: figures.labelled(),
             paths: None,
             background: figures.background(),
+            unmeasured: figures.unmeasured(),
             retransmissions: all.retransmissions,
             timeouts: all.timeouts,
             out_of_order_packets: all.out_of_order_packets,
@@ -266,6 +279,31 @@ mod tests {
         let found = summary(&[background]);
         assert_eq!((&found["flows"], &found["retransmissions"]), (&0.into(), &0.into()));
         assert!(found["fct_us"]["mean"].is_null() && found["out_of_order_share"].is_null());
+    }
+
+    #[test]
+    fn flows_outside_the_window_are_counted_apart_and_are_in_no_figure() {
+        let outside = |fct_us| FlowRow {
+            measured: Some(false),
+            retransmissions: 9,
+            wait_leaf_us: 1e9,
+            ..flow(1, fct_us)
+        };
+        let inside = FlowRow { measured: Some(true), ..flow(1, Some(4.0)) };
+        let found = summary(&[outside(Some(100.0)), inside.clone(), outside(None)]);
+        let alone = summary(&[inside]);
+        assert_eq!(found["unmeasured"], serde_json::json!({"flows": 2, "unfinished": 1}));
+        assert_eq!(alone["unmeasured"], serde_json::json!({"flows": 0, "unfinished": 0}));
+        let rest = |of: &serde_json::Value| {
+            let mut of = of.clone();
+            of.as_object_mut().unwrap().remove("unmeasured");
+            of
+        };
+        assert_eq!(rest(&found), rest(&alone));
+        assert!(
+            summary(&[flow(1, None)]).get("unmeasured").is_none(),
+            "without a window there is no word of it"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use super::bin::{Bin, Deadlines, DuplicateAcks, Goodput, Resent, SpentTime};
 use super::rows::FlowRow;
 use super::stats::{Statistics, percentile};
-use super::summary::{Background, LabelledBin, Waits};
+use super::summary::{Background, LabelledBin, Unmeasured, Waits};
 use crate::bins::{SizeRange, groups};
 
 /// All that a summary says of flows.
@@ -18,6 +18,7 @@ pub struct Figures {
     /// By the ranges of sizes that the spec asks for.
     ranges: Vec<(SizeRange, Tally)>,
     background: BackgroundTally,
+    unmeasured: Option<Unmeasured>,
     waits_us: [f64; 4],
 }
 
@@ -76,6 +77,7 @@ impl Figures {
             groups: groups().map(|(_, range)| empty(range)),
             ranges: ranges.iter().cloned().map(empty).collect(),
             background: BackgroundTally::default(),
+            unmeasured: None,
             waits_us: [0.0; 4],
         }
     }
@@ -94,6 +96,14 @@ impl Figures {
     pub fn add(&mut self, row: &FlowRow) {
         if row.background {
             return self.background.add(row);
+        }
+        if let Some(measured) = row.measured {
+            let unmeasured = self.unmeasured.get_or_insert_default();
+            unmeasured.flows += u64::from(!measured);
+            unmeasured.unfinished += u64::from(!measured && row.fct_us.is_none());
+            if !measured {
+                return;
+            }
         }
         self.values.add(row);
         self.all.add(row);
@@ -141,6 +151,11 @@ impl Figures {
             delivered_bytes: *delivered_bytes,
             goodput_mbps: Statistics::of(goodput_mbps.clone()).mean,
         })
+    }
+
+    /// Those outside the window of measurement; none if there is no window.
+    pub const fn unmeasured(&self) -> Option<Unmeasured> {
+        self.unmeasured
     }
 
     /// Mean waits of a data packet.

@@ -8,6 +8,7 @@ use weft_traffic::TrafficSpec;
 use weft_transport::TransportsSpec;
 use weft_units::{Bytes, Mistake, Span};
 
+use super::extent::Extent;
 use super::threads::Threads;
 use crate::bins::{SizeRange, parse_bins};
 use crate::linux::{HostsSpec, check_programs};
@@ -63,6 +64,15 @@ pub struct RunSpec {
     /// or ranges as in `"0-100KB,100KB-1MB,1MB-"`, each from its first size, included, to its second, not included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bins: Option<String>,
+    /// The warm-up: flows that start before it ends run, and are part of no average. A time as in `"5ms"`, a number of flows as
+    /// in `500`, or a share of the flows as in `0.2`. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<Extent>,
+    /// How long flows are measured after the warm-up, in the same forms: those that start later run, and are part of no
+    /// average. A time counts from the end of the warm-up; if that is a number or a share, from the start of the first flow
+    /// that is measured. Default: to the last flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measure: Option<Extent>,
 }
 
 impl Default for RunSpec {
@@ -75,6 +85,8 @@ impl Default for RunSpec {
             paths_of: None,
             trace_flows: None,
             bins: None,
+            warmup: None,
+            measure: None,
         }
     }
 }

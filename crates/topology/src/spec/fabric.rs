@@ -5,7 +5,7 @@ use weft_units::{Rate, Span};
 
 use super::fault::FaultTable;
 use super::timeline;
-use crate::{FaultEvent, Limit, LinkSpec, Marking, QueueSpec, Threshold, Tier, Topology};
+use crate::{FaultEvent, Limit, LinkSpec, Marking, NotPooled, QueueSpec, Threshold, Tier, Topology, pooled};
 
 /// A fabric that is ready to run.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +48,17 @@ impl Fabric {
             warnings.push(format!("with the links that are down at the start, {from} does not reach {to}"));
         }
         Self { topology, faults: events, reroute_after, warnings, nominal_rates }
+    }
+
+    /// The same with one queue for all that is between the racks: see [`pooled`](crate::pooled).
+    ///
+    /// # Errors
+    /// A fabric for which that is no bound.
+    pub fn pooled(&self) -> Result<Self, NotPooled> {
+        let (topology, faults) = pooled(&self.topology, &self.faults)?;
+        let nominal_rates = topology.links.iter().map(|link| link.condition.rate).collect();
+        let (reroute_after, warnings) = (self.reroute_after, self.warnings.clone());
+        Ok(Self { topology, faults, reroute_after, warnings, nominal_rates })
     }
 
     /// What traffic needs to know of it. Rates are nominal, so that faults change no traffic.

@@ -7,4 +7,5 @@ mod graph;
 mod ideal;
 mod leaf_spine;
 mod parts;
+mod pooled;
 mod spec;

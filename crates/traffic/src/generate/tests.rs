@@ -45,6 +45,36 @@ fn the_generated_load_is_the_load_asked_for() {
 }
 
 #[test]
+fn scaled_sizes_have_the_scaled_mean_and_leave_the_load_alone() {
+    let shape = large();
+    let made = |rest: &str| {
+        traffic(&format!("workload = 'web-search'\nload = 0.6\nflows = 100_000\n{rest}"), &shape, 3)
+    };
+    let plain = made("");
+    for (scale, text) in [(1.0 / 32.0, "size_scale = 0.03125"), (3.0, "size_scale = 3.0")] {
+        let scaled = made(text);
+        // The flows are the same ones: their sizes are scaled, and so are the gaps between them.
+        for (one, other) in scaled.flows.iter().zip(&plain.flows) {
+            let exact = (other.size_bytes as f64 * scale).max(1.0);
+            assert!((one.size_bytes as f64 - exact).abs() <= 0.5 + scale, "{one:?} of {other:?}");
+            assert_eq!((one.src, one.dst), (other.src, other.dst));
+            assert!((one.start.as_us() - other.start.as_us() * scale).abs() < 1e-3);
+        }
+        let mean = |traffic: &Traffic| {
+            traffic.flows.iter().map(|flow| flow.size_bytes as f64).sum::<f64>() / traffic.flows.len() as f64
+        };
+        assert!((mean(&scaled) / mean(&plain) / scale - 1.0).abs() < 1e-3);
+        let bits: u64 = scaled.flows.iter().map(|flow| 8 * flow.size_bytes).sum();
+        let generated = bits as f64 / scaled.flows.last().unwrap().start.since(Time::ZERO).as_s() / 1.28e12;
+        assert!((generated / 0.6 - 1.0).abs() < 0.02, "{generated} for 0.6 at {scale}");
+        let (load, before) = (scaled.offered_load.unwrap(), plain.offered_load.unwrap());
+        assert!((load.bytes_per_s - before.bytes_per_s).abs() < 1.0);
+        assert!((load.flows_per_s * scale / before.flows_per_s - 1.0).abs() < 1e-9);
+    }
+    assert_eq!(made("size_scale = 1.0").flows, plain.flows);
+}
+
+#[test]
 fn gaps_are_exponential() {
     let flows = traffic("workload = 'web-search'\nload = 0.5\nflows = 100_000", &large(), 1).flows;
     let gaps: Vec<f64> = flows.windows(2).map(|pair| pair[1].start.since(pair[0].start).as_us()).collect();

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from weft.flows import measured
 from weft.papers.declared import FigureSpec, Measure, PanelSpec, Paper
 from weft.papers.drawing import draw_panels
 from weft.papers.measured import FigureData
@@ -44,8 +45,11 @@ def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figu
 
 
 def while_flows_arrive(frame: "pl.DataFrame", flows: "pl.DataFrame") -> "pl.DataFrame":
-    """Keep the rows of `samples` up to the start of the last flow."""
-    return frame.filter(frame["time_us"] <= flows["start_us"].max())
+    """Keep the rows of `samples` up to the start of the last flow that is measured, from that of the first one on."""
+    starts = measured(flows)["start_us"]
+    if "measured" in flows.columns:
+        frame = frame.filter(frame["time_us"] >= flows.filter("measured")["start_us"].min())
+    return frame.filter(frame["time_us"] <= starts.max())
 
 
 def occupancy_variance(result: Result) -> float | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.catalog import preset
+from weft.flows import measured
 from weft.models import Working, work_out
 from weft.papers.declared import FigureSpec, Measure, PanelSpec, Paper
 from weft.papers.drawing import draw_panels
@@ -131,10 +132,13 @@ def _rows(found: Mapping[tuple[Point, str, int], Result | None], seeds: range) -
 
 
 def _mean_fct_us(result: Result | None) -> float | None:
-    mean = None if result is None else result.flows["fct_us"].mean()
+    mean = None if result is None else measured(result.flows)["fct_us"].mean()
     return float(mean) if isinstance(mean, int | float) else None
 
 
 def _resent(result: Result | None) -> float | None:
     """Share of the flows that sent a packet again."""
-    return None if result is None else float((result.flows["retransmissions"] > 0).sum()) / result.flows.height
+    if result is None:
+        return None
+    flows = measured(result.flows)
+    return float((flows["retransmissions"] > 0).sum()) / flows.height

@@ -40,6 +40,8 @@ pub struct NetworkFacts<'f> {
     /// The round trips between racks, if the scheme asks for them: see
     /// [`switch_schemes`](crate::engine::switch::switch_schemes).
     pub base_rtts: &'f [Span],
+    /// Whether the oracle chooses paths. Then it is all of a fabric.
+    pub has_oracle: bool,
     /// What the scheme wants to see.
     pub hooks: (SwitchHooks, EdgeHooks),
     /// Whether the fabric is so large that what events need is asked for beforehand.
@@ -58,8 +60,9 @@ impl<'a> Network<'a> {
         facts: NetworkFacts<'_>,
         scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
     ) -> Self {
-        let NetworkFacts { faults, seed, peaks, max_wire_bytes, base_rtts, looks_ahead, .. } = facts;
-        let (hooks, edge_hooks) = facts.hooks;
+        let NetworkFacts { faults, seed, peaks, max_wire_bytes, base_rtts, has_oracle, hooks, looks_ahead } =
+            facts;
+        let (hooks, edge_hooks) = hooks;
         let topology = site.fabric;
         let mut changes = vec![false; site.link_count()];
         for link in faults.iter().filter_map(|fault| site.link(fault.link)) {
@@ -77,8 +80,8 @@ impl<'a> Network<'a> {
             now: Time::ZERO,
             events: EventSet::new(0, Vec::new()),
             state: PortStates {
-                are_looked_at: schemes.iter().any(SwitchScheme::looks_at_queues),
-                has_classes_looked_at: false,
+                are_looked_at: has_oracle || schemes.iter().any(SwitchScheme::looks_at_queues),
+                chooses_apart: has_oracle,
                 links: Vec::with_capacity(site.link_count()),
                 profiles: Profiles::default(),
                 scheduled: Vec::new(),
@@ -101,6 +104,7 @@ impl<'a> Network<'a> {
             observer: None,
             capture: None,
             tracer: None,
+            oracle: None,
             deeds: Deeds::default(),
             streams: streams.collect(),
             changes,
@@ -127,6 +131,9 @@ impl<'a> Network<'a> {
             network.events.look_ahead(network.crowd_ps(max_wire_bytes));
         }
         network.open_ports(None);
+        if has_oracle {
+            network.ask_oracle();
+        }
         network
     }
 
@@ -172,8 +179,16 @@ impl<'a> Network<'a> {
     ) -> Self {
         let pinned = hooks.1.pinned.then(|| Arc::new(Routes::at_start(&topology.at_its_best(faults))));
         let tables = crate::engine::tables::Knowledge::at_start(topology).tables(topology, pinned);
-        let facts =
-            NetworkFacts { faults, seed, peaks, max_wire_bytes, base_rtts: &[], hooks, looks_ahead: false };
+        let facts = NetworkFacts {
+            faults,
+            seed,
+            peaks,
+            max_wire_bytes,
+            base_rtts: &[],
+            has_oracle: false,
+            hooks,
+            looks_ahead: false,
+        };
         Self::new(Site::whole(topology), tables, facts, scheme)
     }
 }

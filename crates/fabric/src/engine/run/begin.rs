@@ -97,7 +97,16 @@ impl<'a, T: Transports> Engine<'a, T> {
         let finite = flows.iter().filter(|flow| !flow.background).count();
         let mut maker = Maker {
             plan: &plan,
-            facts: NetworkFacts { faults, seed, peaks, max_wire_bytes, base_rtts, hooks, looks_ahead },
+            facts: NetworkFacts {
+                faults,
+                seed,
+                peaks,
+                max_wire_bytes,
+                base_rtts,
+                has_oracle: !is_external && balancer.sees_everything(),
+                hooks,
+                looks_ahead,
+            },
             tables,
             parts: parts.as_ref().map(|parts| (Arc::new(Addresses::new(topology, parts)), parts.lookahead)),
             common: &common,
@@ -121,6 +130,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         let threads = input.threads.clamp(1, groups.len());
         let days = parts.map(|parts| Days::new(parts.lookahead, groups.len(), threads, input.share_from));
         let days = days.map(|days| days.balanced_over(input.balance_of));
+        let ideal_of = input.ideal_of.map_or_else(|| topology.at_its_best(faults), Topology::clone);
         let mut engine = Self {
             topology,
             groups,
@@ -140,7 +150,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             windows: input.windows_of.map(|(flows, every)| Windows::new(flows, every)),
             places,
             around: input.around,
-            records: Records::new(flows.len(), Ideal::new(topology.at_its_best(faults))),
+            records: Records::new(flows.len(), Ideal::new(ideal_of)),
             taken_in: 0,
             take_in_every: TAKE_IN_EVERY.max(topology.hosts / 4),
         };

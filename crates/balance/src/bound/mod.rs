@@ -1,0 +1,26 @@
+//! What is no scheme, but says what any scheme could win at most. A bound may know what no node knows; what it knows of that kind is
+//! not here: the engine looks for it, and no type of this crate can be asked for it.
+
+pub mod oracle;
+
+use crate::BalancerSpec;
+use oracle::OracleKind;
+
+impl BalancerSpec {
+    fn oracle(&self) -> Option<OracleKind> {
+        match self {
+            Self::Oracle(params) => Some(params.kind),
+            _ => None,
+        }
+    }
+
+    /// Whether paths are to be chosen by the queues of the whole fabric.
+    pub fn sees_everything(&self) -> bool {
+        self.oracle() == Some(OracleKind::Path)
+    }
+
+    /// Whether the fabric between racks is to be one queue.
+    pub fn pools_fabric(&self) -> bool {
+        self.oracle() == Some(OracleKind::Pooled)
+    }
+}
