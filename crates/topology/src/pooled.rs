@@ -124,6 +124,8 @@ impl Pools {
             names: names.chain([POOL.to_owned()]).collect(),
             reverse,
             overhead_bytes: topology.overhead_bytes,
+            // A bound is none the less one where a program that forwards takes no time.
+            software: None,
         }
     }
 
