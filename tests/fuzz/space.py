@@ -23,6 +23,10 @@ _LARGEST: Mapping[str, int] = {
 _PICOSECONDS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
 _BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _BITS = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
+_LONGEST: Mapping[str, float] = {
+    "interrupt_delay": 1e8, "cpu_per_packet": 1e6, "cpu_per_byte": 1e3, "forwarding_per_byte": 1e3,
+}  # fmt: skip
+"""What each packet or byte takes, in picoseconds: with longer times runs are long."""
 _PACKETS_PER_SECOND = (10_000, 100_000, 250_000, 1_000_000, 5_000_000, 50_000_000)
 """Rates at which a packet takes whole picoseconds, also at a tenth."""
 _RANGE = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?) to (\d[\d,]*(?:\.\d+)?)(?![\w.^]| %)")
@@ -125,6 +129,7 @@ class Space:
             return f"{random.choice(_PACKETS_PER_SECOND)}pps"
         for units, low, high in ((_PICOSECONDS, 1e4, 1e10), (_BYTES, 1.0, 2e5), (_BITS, 1e8, 1e11)):
             if re.search(rf"\b({'|'.join(units)})\b.*\)\$", pattern):
+                low, high = (low, high) if key not in _LONGEST else (1.0, _LONGEST[key])
                 return _quantity(units, low, high, node.get("default"), "packet" in pattern, random)
         return node["default"] if isinstance(node.get("default"), str) else OMIT
 

@@ -1,7 +1,7 @@
 //! Switches that are programs: their process against M/D/1 over all ports together, their ports against M/D/1 each, and what a full
 //! input queue drops.
 
-use crate::common::{Run, done_as, fabric, flow};
+use crate::common::{Run, done_as, fabric, flow, link_named};
 use weft_packet::{Class, HostId};
 use weft_topology::{Fabric, Tier};
 use weft_traffic::Flow;
@@ -93,6 +93,22 @@ fn a_full_input_queue_drops_what_comes_and_every_drop_is_counted() {
     let dropped: Vec<u32> = results.flows.iter().map(|flow| flow.dropped).collect();
     assert_eq!(dropped, [0, 0, 0, 1]);
     assert!(results.flows.iter().all(|flow| flow.delivered.is_some()), "it is sent again");
+}
+
+/// Four packets come at once. If it were decided then where they go, all queues would be empty, and chance alone would spread them.
+#[test]
+fn where_a_packet_goes_is_decided_when_the_process_is_through_with_it() {
+    let fabric = fabric(
+        "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n[software_switch]\n\
+         forwarding_rate = '1Mpps'\nport_rate = '10Kpps'",
+    );
+    let uplinks = ["leaf0>spine0", "leaf0>spine1"].map(|name| link_named(&fabric, name));
+    let flows: Vec<Flow> = (0..4).map(|host| flow(1, host, 4 + host, 1_460)).collect();
+    for seed in 1..=20 {
+        let run = Run { seed, ..Run::new(&fabric, TCP, "name = \"drill\"\nd = 2\nm = 2") };
+        let results = run.flows(&flows);
+        assert_eq!(uplinks.map(|link| results.links[link].packets), [2, 2], "seed {seed}");
+    }
 }
 
 #[test]

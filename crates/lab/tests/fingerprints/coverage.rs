@@ -111,6 +111,16 @@ fn every_key_of_a_software_switch_has_a_pin() {
 }
 
 #[test]
+fn every_key_of_simulated_hosts_has_a_pin() {
+    let schema = weft_lab::schema();
+    let kinds = schema["$defs"]["HostsSpec"]["oneOf"].as_array().expect("kinds");
+    let simulated = kinds.iter().find(|kind| kind["properties"]["kind"]["const"] == "simulated");
+    check_keys("keys of simulated hosts", simulated.expect("a kind"), |spec| {
+        spec.get("hosts").filter(|hosts| hosts["kind"] == "simulated").into_iter().cloned().collect()
+    });
+}
+
+#[test]
 fn every_setting_of_a_run_has_a_pin() {
     check_keys("settings of a run", &schema_for!(RunSpec).to_value(), |spec| {
         spec.get("run").into_iter().cloned().collect()
