@@ -245,9 +245,9 @@ fn stated_default(doc: &str) -> Value {
 fn kind_of(root: &Value, schema: &Value) -> (String, String) {
     let opened = alternatives(root, schema);
     let units = opened.iter().find_map(|schema| schema["pattern"].as_str()).map(units_in).unwrap_or_default();
-    let references = opened.iter().filter_map(|schema| schema["$ref"].as_str()?.rsplit('/').next());
-    let quantities = references.filter(|name| matches!(*name, "Time" | "Rate" | "Size" | "PacketRate"));
-    let quantity = quantities.map(|name| if name == "PacketRate" { "packet rate" } else { name }).last();
+    let mut references = opened.iter().filter_map(|schema| schema["$ref"].as_str()?.rsplit('/').next());
+    let quantity = references.find(|name| matches!(*name, "Time" | "Rate" | "Size" | "PacketRate"));
+    let quantity = quantity.map(|name| if name == "PacketRate" { "packet rate" } else { name });
     let named = opened.iter().filter_map(|schema| schema["const"].as_str().map(|name| vec![name]));
     let listed = opened.iter().filter_map(|schema| schema["enum"].as_array());
     let listed = listed.map(|names| names.iter().filter_map(Value::as_str).collect());

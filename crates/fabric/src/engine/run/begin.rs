@@ -40,6 +40,11 @@ const TAKE_IN_EVERY: usize = 4_096;
 /// So many days the wheel of a group covers at least: most mail for it is due before that.
 const DAYS_IN_WHEEL: u64 = 16;
 
+/// The numbers of all switches.
+fn all_switches(topology: &Topology) -> Vec<u32> {
+    (0..topology.switches as u32).collect()
+}
+
 impl<'a, T: Transports> Engine<'a, T> {
     /// A run that has not begun.
     ///
@@ -59,12 +64,10 @@ impl<'a, T: Transports> Engine<'a, T> {
         let base_rtts: &[Span] = if balancer.asks_for_base_rtts() { &facts.base_rtts() } else { &[] };
         let (subflows, apart) = five_tuples(&transports);
         // What a scheme from outside does is not known beforehand.
-        let switches = if apart > 1 && !is_external {
-            let all: Vec<u32> = (0..topology.switches as u32).collect();
-            SwitchConfigs::new(switch_schemes(topology, &all, seed, max_wire_bytes, base_rtts, &mut own))
-        } else {
-            SwitchConfigs::default()
-        };
+        let known = (apart > 1 && !is_external).then(|| {
+            switch_schemes(topology, &all_switches(topology), seed, max_wire_bytes, base_rtts, &mut own)
+        });
+        let switches = known.map_or_else(SwitchConfigs::default, SwitchConfigs::new);
         let parts = input.parts().ok();
         let scheme = input.external.unwrap_or(&mut own);
         let peaks = input.sample_every.map_or(Peaks::NotKept, |_| Peaks::Kept);
@@ -93,6 +96,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             switches,
         };
         let schemes = edge_schemes(&facts, balancer, edge_hooks, &routes, seed, input.memory)?;
+        let has_oracle = !is_external && balancer.sees_everything();
         let looks_ahead = topology.links.len() >= input.look_ahead_from;
         let finite = flows.iter().filter(|flow| !flow.background).count();
         let mut maker = Maker {
@@ -103,7 +107,7 @@ impl<'a, T: Transports> Engine<'a, T> {
                 peaks,
                 max_wire_bytes,
                 base_rtts,
-                has_oracle: !is_external && balancer.sees_everything(),
+                has_oracle,
                 hooks,
                 looks_ahead,
             },
@@ -123,8 +127,8 @@ impl<'a, T: Transports> Engine<'a, T> {
         let places = places(topology, &sites);
         let mut groups: Vec<Mutex<Group<'a, T>>> =
             (0..).zip(sites).map(|(number, site)| Mutex::new(maker.group(number, site))).collect();
+        let lockstep = edge_hooks.sending || edge_hooks.receiving;
         if let (Some(hosts), Some(group)) = (input.guests, groups.first_mut()) {
-            let lockstep = edge_hooks.sending || edge_hooks.receiving;
             inner(group).guests = Some(Box::new(Guests::new(hosts, flows.len(), lockstep)));
         }
         let threads = input.threads.clamp(1, groups.len());
