@@ -15,7 +15,7 @@ from weft.report.cells import size_steps
 from weft.simulation import Result
 
 WINDOW = {"run.warmup": 20, "run.measure": 0.5}
-ENDLESS = {"traffic.long_lived": [{"src": 0, "dst": 5}]}
+ENDLESS = {"traffic.workload": "web-search", "traffic.long_lived": [{"src": 0, "dst": 5}]}
 
 
 def run(**more: Any) -> Result:

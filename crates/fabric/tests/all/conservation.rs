@@ -77,6 +77,7 @@ const BALANCERS: Variants = &[
             "ecn = false\nprobe_interval = '100us'\nsamples = 1\nreroute_after = '3KB'\none_hop_delay = '2us'",
         ],
     ),
+    ("oracle", &["", "hold = '3us'", "hold = '0us'", "kind = 'pooled'"]),
 ];
 
 /// A registered name with parameters of the list; every name and all of its parameters get their turn.
