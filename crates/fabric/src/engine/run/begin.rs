@@ -40,6 +40,32 @@ const TAKE_IN_EVERY: usize = 4_096;
 /// So many days the wheel of a group covers at least: most mail for it is due before that.
 const DAYS_IN_WHEEL: u64 = 16;
 
+/// What all hosts know before the run begins.
+fn plan<'a, T: Transports>(
+    transports: T,
+    flows: &'a [Flow],
+    topology: &Topology,
+    subflows: u8,
+    seed: u64,
+    switches: SwitchConfigs,
+) -> Plan<'a, T> {
+    let directory = Directory::new(topology.hosts, flows, usize::from(subflows));
+    let hash_key = Stream::new(seed, Purpose::FlowHash, 0).next_u64();
+    Plan { transports, flows, directory, hash_key, switches }
+}
+
+/// Gives the first group the hosts that are not simulated.
+fn lodge<'a, T: Transports>(
+    guests: Option<&'a mut dyn GuestHosts>,
+    groups: &mut [Mutex<Group<'a, T>>],
+    flows: usize,
+    lockstep: bool,
+) {
+    if let (Some(hosts), Some(group)) = (guests, groups.first_mut()) {
+        inner(group).guests = Some(Box::new(Guests::new(hosts, flows, lockstep)));
+    }
+}
+
 /// The numbers of all switches.
 fn all_switches(topology: &Topology) -> Vec<u32> {
     (0..topology.switches as u32).collect()
@@ -88,13 +114,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             deeds: Deeds::default(),
             delivered: 0,
         };
-        let plan = Plan {
-            transports,
-            flows,
-            directory: Directory::new(topology.hosts, flows, usize::from(subflows)),
-            hash_key: Stream::new(seed, Purpose::FlowHash, 0).next_u64(),
-            switches,
-        };
+        let plan = plan(transports, flows, topology, subflows, seed, switches);
         let schemes = edge_schemes(&facts, balancer, edge_hooks, &routes, seed, input.memory)?;
         let has_oracle = !is_external && balancer.sees_everything();
         let looks_ahead = topology.links.len() >= input.look_ahead_from;
@@ -128,9 +148,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         let mut groups: Vec<Mutex<Group<'a, T>>> =
             (0..).zip(sites).map(|(number, site)| Mutex::new(maker.group(number, site))).collect();
         let lockstep = edge_hooks.sending || edge_hooks.receiving;
-        if let (Some(hosts), Some(group)) = (input.guests, groups.first_mut()) {
-            inner(group).guests = Some(Box::new(Guests::new(hosts, flows.len(), lockstep)));
-        }
+        lodge(input.guests, &mut groups, flows.len(), lockstep);
         let threads = input.threads.clamp(1, groups.len());
         let days = parts.map(|parts| Days::new(parts.lookahead, groups.len(), threads, input.share_from));
         let days = days.map(|days| days.balanced_over(input.balance_of));
