@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use weft_balance::{EdgeScheme, SwitchInfo, SwitchScheme};
 use weft_packet::{HostId, Kind, Kinds};
-use weft_topology::{Ideal, Parts, Routes, Topology};
+use weft_topology::{FaultEvent, Ideal, Parts, Routes, Topology};
 use weft_traffic::Flow;
 use weft_transport::{FiveTuples, Multipath, Protocol, Transports};
 use weft_units::{Purpose, Span, Stream, Time};
@@ -46,8 +46,8 @@ impl<'a, T: Transports> Engine<'a, T> {
     /// State at hosts that memory does not hold.
     pub fn new(transports: T, input: SimulationInput<'a>) -> Result<Self, InputError> {
         let SimulationInput { topology, balancer, seed, faults, flows, .. } = input;
-        let is_external = input.external.is_some();
-        let has_guests = input.guests.is_some();
+        let (is_external, has_guests) = (input.external.is_some(), input.guests.is_some());
+        let has_oracle = !is_external && balancer.sees_everything();
         let (waits_for_guests, last_start) = waits(input.guests.as_deref(), flows);
         let own_hooks = (balancer.switch_hooks(), balancer.edge_hooks());
         let hooks @ (_, edge_hooks) = if is_external { Default::default() } else { own_hooks };
@@ -95,17 +95,10 @@ impl<'a, T: Transports> Engine<'a, T> {
         let schemes = edge_schemes(&facts, balancer, edge_hooks, &routes, seed, input.memory)?;
         let looks_ahead = topology.links.len() >= input.look_ahead_from;
         let finite = flows.iter().filter(|flow| !flow.background).count();
+        let max_wire_bytes = sizes.full_bytes;
         let mut maker = Maker {
             plan: &plan,
-            facts: NetworkFacts {
-                faults,
-                seed,
-                peaks,
-                max_wire_bytes: sizes.full_bytes,
-                has_oracle: !is_external && balancer.sees_everything(),
-                hooks,
-                looks_ahead,
-            },
+            facts: NetworkFacts { faults, seed, peaks, max_wire_bytes, has_oracle, hooks, looks_ahead },
             tables,
             parts: parts.as_ref().map(|parts| (Arc::new(Addresses::new(topology, parts)), parts.lookahead)),
             common: &common,
@@ -128,7 +121,6 @@ impl<'a, T: Transports> Engine<'a, T> {
         let threads = input.threads.clamp(1, groups.len());
         let days = parts.map(|parts| Days::new(parts.lookahead, groups.len(), threads, input.share_from));
         let days = days.map(|days| days.balanced_over(input.balance_of));
-        let ideal_of = input.ideal_of.map_or_else(|| topology.at_its_best(faults), Topology::clone);
         let mut engine = Self {
             topology,
             groups,
@@ -148,7 +140,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             windows: input.windows_of.map(|(flows, every)| Windows::new(flows, every)),
             places,
             around: input.around,
-            records: Records::new(flows.len(), Ideal::new(ideal_of)),
+            records: Records::new(flows.len(), ideal(input.ideal_of, topology, faults)),
             taken_in: 0,
             take_in_every: TAKE_IN_EVERY.max(topology.hosts / 4),
         };
@@ -199,6 +191,11 @@ fn kinds_read(all: bool, subflows: bool, apart: bool) -> Kinds {
         (apart, Kinds::of(&[Kind::CreditRequest, Kind::Message])),
     ];
     read.into_iter().filter(|(is_so, _)| *is_so).fold(Kinds::NONE, |kinds, (_, more)| kinds.or(more))
+}
+
+/// Ideal completion times: of the fabric that is asked for, or of this one at its best.
+fn ideal(asked: Option<&Topology>, topology: &Topology, faults: &[FaultEvent]) -> Ideal {
+    Ideal::new(asked.map_or_else(|| topology.at_its_best(faults), Topology::clone))
 }
 
 /// All of a fabric, or its parts.
