@@ -199,8 +199,8 @@ class Maker:
     def _tweaks(self, section: str, node: Mapping[str, Any], random: Random) -> Iterator[Tweak]:
         share = random.choice((0.0, 0.1, 0.3, 0.6))
         for key, inner in node["properties"].items():
-            if random.random() < share and key not in ("kind", "name", "seed", "trace"):
-                if (section, key) == ("fabric", "file"):
+            if random.random() < share and key not in ("name", "seed", "trace"):
+                if section == "fabric" and key in ("kind", "file"):
                     continue
                 value = self._space.draw(inner, key, random)
                 if value is not OMIT:

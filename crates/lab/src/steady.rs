@@ -179,7 +179,7 @@ mod tests {
     fn rows_count_as_they_are_measured_and_flows_of_one_instant_have_no_order() {
         let row = |at: usize| FlowRow {
             start_us: at as f64,
-            slowdown: (at % 10 > 0).then_some(1.0 + at as f64),
+            slowdown: (!at.is_multiple_of(10)).then_some(1.0 + at as f64),
             ideal_fct_us: Some(1.0),
             ..FlowRow::default()
         };

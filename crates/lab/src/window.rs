@@ -105,21 +105,21 @@ mod tests {
             .map_err(|error| error.to_string())
     }
 
-    fn ms(ms: u64) -> Option<Extent> {
-        Some(Extent::Time(Span::from_ms(ms)))
+    fn at(ms: u64) -> Extent {
+        Extent::Time(Span::from_ms(ms))
     }
 
     #[test]
     fn a_window_is_cut_by_time_by_number_and_by_share() {
         assert_eq!(window(None, None), Ok(None), "all flows are measured");
         // A flow that starts when the warm-up ends is measured, one that starts when the window ends is not.
-        assert_eq!(window(ms(3), None), Ok(Some(3..10)));
-        assert_eq!(window(ms(3), ms(2)), Ok(Some(3..5)));
-        assert_eq!(window(None, ms(2)), Ok(Some(0..2)));
+        assert_eq!(window(Some(at(3)), None), Ok(Some(3..10)));
+        assert_eq!(window(Some(at(3)), Some(at(2))), Ok(Some(3..5)));
+        assert_eq!(window(None, Some(at(2))), Ok(Some(0..2)));
         // Flows that never end are not counted: numbers 1, 2 and 3 are the first three that do.
         assert_eq!(window(Some(Extent::Flows(3)), None), Ok(Some(4..10)));
         assert_eq!(window(Some(Extent::Flows(3)), Some(Extent::Flows(2))), Ok(Some(4..6)));
-        assert_eq!(window(Some(Extent::Flows(3)), ms(2)), Ok(Some(4..6)));
+        assert_eq!(window(Some(Extent::Flows(3)), Some(at(2))), Ok(Some(4..6)));
         // A third and two ninths of nine flows.
         assert_eq!(window(Some(Extent::Share(0.33)), Some(Extent::Share(0.22))), Ok(Some(4..6)));
         assert_eq!(window(Some(Extent::Share(0.5)), Some(Extent::Share(0.9))), Ok(Some(6..10)));
@@ -127,12 +127,12 @@ mod tests {
 
     #[test]
     fn a_window_without_a_flow_is_refused_by_the_key_that_empties_it() {
-        let said = window(ms(10), None).unwrap_err();
+        let said = window(Some(at(10)), None).unwrap_err();
         assert!(said.starts_with("run.warmup leaves no flow to measure: 9 flows that end start"), "{said}");
         assert!(said.ends_with("the last at 9ms"), "{said}");
-        assert!(window(Some(Extent::Flows(9)), ms(1)).unwrap_err().starts_with("run.warmup"));
+        assert!(window(Some(Extent::Flows(9)), Some(at(1))).unwrap_err().starts_with("run.warmup"));
         // Only the flow that never ends starts in the first millisecond.
-        assert!(window(None, ms(1)).unwrap_err().starts_with("run.measure"));
-        assert!(window(ms(3), Some(Extent::Share(0.01))).unwrap_err().starts_with("run.measure"));
+        assert!(window(None, Some(at(1))).unwrap_err().starts_with("run.measure"));
+        assert!(window(Some(at(3)), Some(Extent::Share(0.01))).unwrap_err().starts_with("run.measure"));
     }
 }

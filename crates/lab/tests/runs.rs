@@ -87,7 +87,7 @@ fn two_schemes_see_the_same_flows() {
 
 /// The values of a column of numbers.
 fn numbers(table: &RecordBatch, name: &str) -> Vec<f64> {
-    table.column_by_name(name).unwrap().as_primitive::<Float64Type>().values().to_vec()
+    table.column_by_name(name).expect("a column").as_primitive::<Float64Type>().values().to_vec()
 }
 
 #[test]

@@ -73,17 +73,16 @@ fn what_happens_to_a_cable_happens_to_its_share_of_the_link() {
     .pooled()
     .unwrap();
     let topology = &pooled.topology;
-    let full = condition(topology, "leaf0>pool").rate.as_bps();
     let at = |name: &str, ms: u64| {
         let link = link(topology, name) as u32;
         let until = Time::ZERO + Span::from_ms(ms);
-        let changes = pooled.faults.iter().filter(|fault| fault.link == link && fault.at <= until);
-        changes.last().map_or(topology.links[link as usize].condition, |fault| fault.condition)
+        let mut changes = pooled.faults.iter().filter(|fault| fault.link == link && fault.at <= until);
+        changes.next_back().map_or(topology.links[link as usize].condition, |fault| fault.condition)
     };
-    let shares = |name| [0, 1, 2, 3].map(|ms| at(name, ms).rate.as_bps() as f64 / full as f64);
-    let slow = 1e9 / full as f64;
-    assert_eq!(shares("leaf0>pool"), [1.0, 0.5, 0.25 + slow, 0.75 + slow]);
-    assert_eq!(shares("pool>leaf0"), [1.0, 0.5, 0.5, 1.0]);
+    // Four cables of 10 Gbit/s.
+    let gbps = |name| [0, 1, 2, 3].map(|ms| at(name, ms).rate.as_bps() / 1_000_000_000);
+    assert_eq!(gbps("leaf0>pool"), [40, 20, 11, 31]);
+    assert_eq!(gbps("pool>leaf0"), [40, 20, 20, 40]);
     // Another cable of the rack loses nothing: no packet has to be lost.
     assert!(condition(topology, "leaf1>pool").loss.abs() < 1e-12);
     assert_eq!(at("host5>leaf2", 1).rate, Rate::from_gbps(3));

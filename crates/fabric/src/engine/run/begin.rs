@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use weft_balance::{EdgeScheme, SwitchInfo, SwitchScheme};
 use weft_packet::{HostId, Kind, Kinds};
-use weft_topology::{Ideal, Parts, Routes, Topology};
+use weft_topology::{FaultEvent, Ideal, Parts, Routes, Topology};
 use weft_traffic::Flow;
 use weft_transport::{FiveTuples, Multipath, Protocol, Transports};
 use weft_units::{Purpose, Span, Stream, Time};
@@ -78,8 +78,8 @@ impl<'a, T: Transports> Engine<'a, T> {
     /// State at hosts that memory does not hold.
     pub fn new(transports: T, input: SimulationInput<'a>) -> Result<Self, InputError> {
         let SimulationInput { topology, balancer, seed, faults, flows, .. } = input;
-        let is_external = input.external.is_some();
-        let has_guests = input.guests.is_some();
+        let (is_external, has_guests) = (input.external.is_some(), input.guests.is_some());
+        let has_oracle = !is_external && balancer.sees_everything();
         let machine = input.machine.filter(|machine| !machine.takes_no_time());
         let (waits_for_guests, last_start) = waits(input.guests.as_deref(), flows);
         let own_hooks = (balancer.switch_hooks(), balancer.edge_hooks());
@@ -116,7 +116,6 @@ impl<'a, T: Transports> Engine<'a, T> {
         };
         let plan = plan(transports, flows, topology, subflows, seed, switches);
         let schemes = edge_schemes(&facts, balancer, edge_hooks, &routes, seed, input.memory)?;
-        let has_oracle = !is_external && balancer.sees_everything();
         let looks_ahead = topology.links.len() >= input.look_ahead_from;
         let finite = flows.iter().filter(|flow| !flow.background).count();
         let mut maker = Maker {
@@ -152,7 +151,6 @@ impl<'a, T: Transports> Engine<'a, T> {
         let threads = input.threads.clamp(1, groups.len());
         let days = parts.map(|parts| Days::new(parts.lookahead, groups.len(), threads, input.share_from));
         let days = days.map(|days| days.balanced_over(input.balance_of));
-        let ideal_of = input.ideal_of.map_or_else(|| topology.at_its_best(faults), Topology::clone);
         let mut engine = Self {
             topology,
             groups,
@@ -172,7 +170,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             windows: input.windows_of.map(|(flows, every)| Windows::new(flows, every)),
             places,
             around: input.around,
-            records: Records::new(flows.len(), Ideal::new(ideal_of)),
+            records: Records::new(flows.len(), ideal(input.ideal_of, topology, faults)),
             taken_in: 0,
             take_in_every: TAKE_IN_EVERY.max(topology.hosts / 4),
         };
@@ -228,6 +226,11 @@ fn kinds_read(all: bool, subflows: bool, apart: bool) -> Kinds {
         (apart, Kinds::of(&[Kind::CreditRequest, Kind::Message])),
     ];
     read.into_iter().filter(|(is_so, _)| *is_so).fold(Kinds::NONE, |kinds, (_, more)| kinds.or(more))
+}
+
+/// Ideal completion times: of the fabric that is asked for, or of this one at its best.
+fn ideal(asked: Option<&Topology>, topology: &Topology, faults: &[FaultEvent]) -> Ideal {
+    Ideal::new(asked.map_or_else(|| topology.at_its_best(faults), Topology::clone))
 }
 
 /// All of a fabric, or its parts.
