@@ -126,14 +126,14 @@ impl Link {
     }
 }
 
-/// What links have in common: few differ, so all profiles stay in the nearest cache.
+/// What links have in common: few differ, so all profiles stay in the nearest cache. What each packet needs is the first line; the
+/// next profile is found by a shift.
 #[derive(Debug, Clone)]
+#[repr(C, align(128))]
 pub struct Profile {
     ps_per_byte: PicosPerByte,
     /// The time that preamble and gap take, in ps.
     overhead_ps: u64,
-    /// What a packet takes of the port at least, in ps; 0 on a port that is no more than a queue that this describes.
-    least_ps: u64,
     /// Propagation, in ps.
     pub delay_ps: u64,
     /// What the queue holds and when it marks, in bytes. Of no meaning on a port with several queues.
@@ -143,6 +143,8 @@ pub struct Profile {
     pub rate: Rate,
     /// The rate at which full packets leave the queue: by it, a time is so many bytes that wait.
     pub drain: Rate,
+    /// What a packet takes of the port at least, in ps; 0 on a port that is no more than a queue that this describes.
+    least_ps: u64,
 }
 
 /// The rate of packets of 1,500 bytes that take so long each, in ps.

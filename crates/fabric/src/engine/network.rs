@@ -26,7 +26,7 @@ use super::scheduled_port::ScheduledPort;
 use super::site::Site;
 use super::software::Inputs;
 use super::special::{Peaks, Queued, Special};
-use super::switch::{Deeds, Entry};
+use super::switch::Deeds;
 use super::tables::Tables;
 use super::tracer::Tracer;
 pub use begin::NetworkFacts;
@@ -217,17 +217,9 @@ impl Network<'_> {
         if at.switch == FarEnd::HOST {
             return Arrived::AtHost(index);
         }
-        if self.shows(index) && self.shows_from(link) {
-            match self.enters(at, self.site.enters_by(link), index) {
-                Entry::GoesOn => {}
-                Entry::Ends => {
-                    self.consume(index);
-                    return Arrived::Gone;
-                }
-                Entry::Waits => return Arrived::Gone,
-            }
+        if !self.shows(index) || !self.shows_from(link) || self.enters(at, self.site.enters_by(link), index) {
+            self.forward(at, index);
         }
-        self.forward(at, index);
         Arrived::Gone
     }
 

@@ -9,7 +9,6 @@ use super::mail::{Beside, Outbox};
 use super::network::{Network, take};
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::site::entry_port;
-use super::switch::Entry;
 
 /// Which part packets go to that leave theirs.
 #[derive(Debug)]
@@ -160,17 +159,9 @@ impl Network<'_> {
     pub fn arrive_by_mail(&mut self, index: PacketIndex, number: u32) {
         self.counts.hops += 1;
         let Some(at) = self.behind(number) else { return };
-        if self.shows(index) {
-            match self.enters(at, entry_port(self.topology, number), index) {
-                Entry::GoesOn => {}
-                Entry::Ends => {
-                    self.consume(index);
-                    return;
-                }
-                Entry::Waits => return,
-            }
+        if !self.shows(index) || self.enters(at, entry_port(self.topology, number), index) {
+            self.forward(at, index);
         }
-        self.forward(at, index);
     }
 
     /// Puts a packet from another part into the pool, with what travels beside it.

@@ -72,17 +72,6 @@ struct SwitchView<'a, const CLASSES: bool> {
     deeds: &'a mut Deeds,
 }
 
-/// What becomes of a packet that comes to a switch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Entry {
-    /// It is forwarded at once.
-    GoesOn,
-    /// It ends there.
-    Ends,
-    /// It waits until the switch has time for it, or was dropped.
-    Waits,
-}
-
 /// What a scheme did in one call: done when the call is over.
 #[derive(Default)]
 pub struct Deeds {
@@ -285,13 +274,19 @@ impl Network<'_> {
         ))
     }
 
-    /// A packet that may be shown around came in by `port`.
-    pub(super) fn enters(&mut self, at: FarEnd, port: PortId, index: PacketIndex) -> Entry {
+    /// A packet that may be shown around came in by `port`: whether it is forwarded now. If not, it ends here, or waits until the switch
+    /// has time for it.
+    #[inline(never)]
+    pub(super) fn enters(&mut self, at: FarEnd, port: PortId, index: PacketIndex) -> bool {
         if self.inputs.is_some() {
             self.wait_at_input(at, port, index);
-            return Entry::Waits;
+            return false;
         }
-        if self.passes(at, port, index) { Entry::GoesOn } else { Entry::Ends }
+        let goes_on = self.passes(at, port, index);
+        if !goes_on {
+            self.consume(index);
+        }
+        goes_on
     }
 
     /// Shows a packet that came in by `port` to the scheme. False if it ends here, as schemes' own packets always do.
