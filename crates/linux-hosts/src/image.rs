@@ -18,7 +18,7 @@ pub(crate) const AGENT: &str = "agent";
 pub const VARIABLE: &str = "WEFT_LINUX_HOSTS";
 
 /// What Weft adds to the source: the same files in the same order as in `linux-hosts/build`.
-const ADDED: [&[u8]; 23] = [
+const ADDED: [&[u8]; 24] = [
     include_bytes!("../../../linux-hosts/config"),
     include_bytes!("../../../linux-hosts/initramfs"),
     include_bytes!("../../../linux-hosts/kernel/Makefile"),
@@ -34,6 +34,7 @@ const ADDED: [&[u8]; 23] = [
     include_bytes!("../../../linux-hosts/patches/0005-nothing-stays-behind.patch"),
     include_bytes!("../../../linux-hosts/patches/0006-files-are-only-read.patch"),
     include_bytes!("../../../linux-hosts/patches/0007-the-agent-takes-no-time.patch"),
+    include_bytes!("../../../linux-hosts/patches/0008-room-for-all-registers.patch"),
     include_bytes!("../../../linux-hosts/agent/agent.h"),
     include_bytes!("../../../linux-hosts/agent/flows.c"),
     include_bytes!("../../../linux-hosts/agent/hosts.c"),
