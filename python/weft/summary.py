@@ -244,7 +244,7 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     packet_hops: int
     dropped_packets: int
     unroutable_packets: int
-    input_dropped_packets: int = 0
+    input_dropped_packets: int
     events: int
     simulated_us: float
     sample_interval_us: float | None

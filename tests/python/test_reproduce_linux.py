@@ -18,6 +18,7 @@ from weft.errors import SpecError
 from weft.papers.declared import LINUX_SCALES, load_paper
 from weft.papers.reproduction import Reproduction, make_figures, planned
 from weft.papers.runs import Plan, cases_of_experiment
+from weft.papers.scorecard import SIGNS
 
 LINUX = """
 [experiment.loads.linux]
@@ -80,7 +81,7 @@ def test_the_verdicts_stand_side_by_side_and_say_which_command_made_them(made: R
     (head,) = [line for line in lines if "simulated hosts" in line]
     assert head.index("Linux hosts") < head.index("simulated hosts")
     (row,) = [line for line in lines if "LetFlow is faster" in line]
-    assert row.count("reproduced") == 2
+    assert sum(row.count(f"{sign} {verdict}") for verdict, sign in SIGNS.items()) == 2
     for one in (made, made.beside):
         assert one is not None
         (card,) = one.scorecards
