@@ -51,17 +51,15 @@ def print_open(console: Console, question: Question, *, as_json: bool) -> None:
 
 
 def print_multiverse(console: Console, question: Question, result: Multiverse) -> None:
-    """Print a row per claim, which claims hold nowhere together, and the commands that show the nearest worlds."""
-    names = ("claim", "by default", "holds in", "what decides it")
-    table = new_table(*names, left=names)
+    """Print each claim, which claims hold nowhere together, and the commands that show the nearest worlds."""
     for one in result.claims:
-        table.add_row(
-            Text(one.claim.id, style="bold").append(f"\n{one.claim.text}", style="not bold dim"),
-            _by_default(one),
-            Text(share_words(one.share)),
-            Text("\n".join(decided_by(one)) or "nothing that was tried"),
-        )
-    console.print(table)
+        console.print(Text(one.claim.id, style="bold").append(f": {one.claim.text}", style="not bold"))
+        lines = [("by default", _by_default(one)), ("holds in", Text(share_words(one.share)))]
+        deciders = decided_by(one) or ["nothing that was tried"]
+        lines += [("decided by" if not place else "", Text(words)) for place, words in enumerate(deciders)]
+        for name, text in lines:
+            console.print(Text(f"  {name:<12}", style="dim").append_text(text), soft_wrap=True)
+        console.print()
     worlds = f"{len(result.seen):,} worlds"
     console.print(
         f"{worlds}; " + (result.design.words if result.design is not None else "one choice at a time"), style="dim"
@@ -78,14 +76,14 @@ def print_multiverse(console: Console, question: Question, result: Multiverse) -
         console.print("\nHold in some world each, and together in none:", style="bold")
         for first, second in result.apart:
             console.print(Text(f"  {first} and {second}"))
-    lines = commands(question, result)
-    if lines:
+    shown = commands(question, result)
+    if shown:
         console.print("\nThe nearest worlds in which claims hold that do not by default:", style="bold")
-        for line in lines:
+        for line in shown:
             console.print(Text(f"  {line}"), soft_wrap=True)
 
 
 def _by_default(one: ClaimWorlds) -> Text:
     verdict = one.default.verdict
     text = Text(f"{SIGNS[verdict]} {verdict}", style=_STYLES.get(verdict, ""))
-    return text.append(f"\n{one.default.measured_text}", style="dim")
+    return text.append(f", {one.default.measured_text}", style="default") if one.default.measured_text else text

@@ -27,9 +27,9 @@ def _percent(share: float) -> str:
 
 
 def decider_words(one: Decider) -> str:
-    """`lbt.long=packet +45 %, alone`."""
+    """`+45 % lbt.long-choice=packet, by itself`."""
     effect = f"{100.0 * one.effect:+.0f} %"
-    return f"{one.choice}={one.alternative} {effect}{', by itself' if one.alone else ''}"
+    return f"{effect} {one.choice}={one.alternative}{', by itself' if one.alone else ''}"
 
 
 def decided_by(claim: ClaimWorlds, most: int = _DECIDERS) -> list[str]:
