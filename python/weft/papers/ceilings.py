@@ -13,14 +13,11 @@ from dataclasses import replace
 
 import polars as pl
 
-from weft.papers.claims import Claim, Rule
+from weft.papers.claims import Claim, Rule, widened
 from weft.papers.effects import Effect, Words, claimed_sign, measure
 from weft.papers.measured import FigureData
 
-__all__ = ["WIDENED", "falls_short", "ideal_effect"]
-
-WIDENED = 0.25
-"""How far from what the paper says, relatively, something may be and still be the same."""
+__all__ = ["falls_short", "ideal_effect"]
 
 _ROUNDING = 1e-9
 
@@ -48,8 +45,8 @@ def _least_wanted(rule: Rule, sign: int) -> float:
         return rule.bound
     if rule.expected is None:
         return 1.0 if rule.kind == "ratio" else 0.0
-    low, high = rule.expected
-    return low - WIDENED * abs(low) if sign > 0 else high + WIDENED * abs(high)
+    low, high = widened(rule.expected)
+    return low if sign > 0 else high
 
 
 _BOUNDED = ("reduction", "gain", "ratio", "value", "at-most", "at-least")

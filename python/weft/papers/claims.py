@@ -12,7 +12,7 @@ from weft.errors import SpecError
 from weft.papers.declared import SCALES, FigureSpec, PanelSpec, Paper
 from weft.papers.reading import Section, nearest, read_toml
 
-__all__ = ["KINDS", "MUCH", "Claim", "Rule", "Where", "load_claims"]
+__all__ = ["KINDS", "MUCH", "TOLERANCE", "Claim", "Rule", "Where", "load_claims", "widened"]
 
 _OVER = ("best", "mean", "worst")
 _TRENDS = ("rises", "falls", "flat")
@@ -32,9 +32,11 @@ KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """The kinds of rules: the keys that each needs, and those that it may have."""
 
-MUCH = 1.25
-"""One reading of words for all claims, decided before any was looked at: what is within a quarter is the same size (see
-`weft.papers.verdicts`), so `much` more is more than a quarter more, and `slightly` more is up to that."""
+TOLERANCE = 0.25
+"""How far from what the paper says, relatively, something may be and still be the same size."""
+MUCH = 1.0 + TOLERANCE
+"""One reading of words for all claims, decided before any was looked at: `much` more is beyond the same size, and
+`slightly` more is up to that."""
 
 _WORDS: Mapping[str, Mapping[str, float]] = {
     "at-least": {"much": MUCH},
@@ -105,6 +107,12 @@ class Claim:
     where: Where = Where()
     untestable: str | None = None
     note: str = ""
+
+
+def widened(expected: tuple[float, float]) -> tuple[float, float]:
+    """Return a range with what is still the same size on both sides."""
+    low, high = expected
+    return low - TOLERANCE * abs(low), high + TOLERANCE * abs(high)
 
 
 def load_claims(paper: Paper) -> tuple[Claim, ...]:

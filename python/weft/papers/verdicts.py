@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from weft.papers.ceilings import WIDENED, falls_short, ideal_effect
-from weft.papers.claims import Claim, Rule
+from weft.papers.ceilings import falls_short, ideal_effect
+from weft.papers.claims import TOLERANCE, Claim, Rule, widened
 from weft.papers.drawing.view import DrawnUnit, unit_scale
 from weft.papers.effects import Effect, Words, claimed_sign, measure
 from weft.papers.measured import FigureData
@@ -25,9 +25,7 @@ from weft.statistics import Estimate
 
 __all__ = ["Judgement", "Verdict", "judge", "not_run", "told", "untestable"]
 
-TOLERANCE = WIDENED
-"""How far from the paper's number, relatively, a mean may be and still be the same size."""
-FLAT = 0.25
+FLAT = TOLERANCE
 """A slope is flat if the whole interval of its change lies within this share of its mean, unless a rule has a bound."""
 
 ROUNDING = 1e-9
@@ -132,7 +130,7 @@ def _directed(rule: Rule, value: Estimate, none: float) -> tuple[Verdict, str]:
 
 def _alike(expected: tuple[float, float], value: Estimate) -> tuple[Verdict, str]:
     """Read an effect that should be none: that it is small has to be established, as a direction has."""
-    low, high = _widened(expected)
+    low, high = widened(expected)
     if low <= value.low and value.high <= high:
         return Verdict.REPRODUCED, "the whole interval is within a quarter of what the paper says"
     if _overlaps(value, (low, high)):
@@ -228,7 +226,7 @@ def _near(expected: tuple[float, float], value: Estimate) -> bool:
     low, high = expected
     if value.half_width is not None and _overlaps(value, expected):
         return True
-    low, high = _widened(expected)
+    low, high = widened(expected)
     return low <= value.mean <= high
 
 
@@ -236,14 +234,9 @@ def _overlaps(value: Estimate, span: tuple[float, float]) -> bool:
     return value.low <= span[1] and value.high >= span[0]
 
 
-def _widened(expected: tuple[float, float]) -> tuple[float, float]:
-    low, high = expected
-    return low - TOLERANCE * abs(low), high + TOLERANCE * abs(high)
-
-
 def _not_established(value: Estimate, none: float, expected: tuple[float, float] | None) -> str:
     if value.low <= none <= value.high and value.half_width:
-        return NO_DIRECTION if expected is None or _overlaps(value, _widened(expected)) else NO_EFFECT
+        return NO_DIRECTION if expected is None or _overlaps(value, widened(expected)) else NO_EFFECT
     if value.mean == none:
         return "there is no effect"
     return "the direction is the other one"
