@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +11,7 @@ import pytest
 
 from conftest import Weft
 from weft.errors import OutputError, SpecError
-from weft.multiverse.design import Design, Factor, chosen_design, single_changes
+from weft.multiverse.design import Factor, chosen_design, single_changes
 from weft.multiverse.exploring import asked, explore
 from weft.multiverse.result import Multiverse, wilson
 from weft.multiverse.writing import opened, written
@@ -260,31 +261,35 @@ def factors(count: int) -> list[Factor]:
     return made
 
 
-@pytest.mark.parametrize(("count", "rows", "resolution"), [(5, 16, 4), (6, 16, 4), (7, 16, 4), (8, 16, 4), (5, 8, 3)])
-def test_a_fraction_keeps_effects_apart_as_its_resolution_says(count: int, rows: int, resolution: int) -> None:
-    """Columns are balanced; III: none is another one; IV: none is the product of two others."""
-
-    def affordable(design: Design) -> bool:
-        return len(design.factors) == count and design.resolution == resolution
-
-    design = chosen_design(factors(count), affordable)
+@pytest.mark.parametrize("count", [5, 6, 7, 8])
+def test_a_fraction_keeps_effects_apart(count: int) -> None:
+    """Columns are balanced; none is another one, and none is the product of two others."""
+    design = chosen_design(factors(count), lambda design: len(design.rows) <= 16)
     assert design is not None
-    assert len(design.rows) == rows
+    assert (len(design.factors), len(design.rows), design.fraction) == (count, 16, True)
     columns = [[1 if name == "yes" else -1 for name in column] for column in zip(*design.rows, strict=True)]
     assert all(sum(column) == 0 for column in columns)
     for one, other in itertools.combinations(columns, 2):
         assert sum(a * b for a, b in zip(one, other, strict=True)) == 0
-    if resolution == 4:
-        for one, other, third in itertools.combinations(columns, 3):
-            assert sum(a * b * c for a, b, c in zip(one, other, third, strict=True)) == 0
+    for one, other, third in itertools.combinations(columns, 3):
+        assert sum(a * b * c for a, b, c in zip(one, other, third, strict=True)) == 0
 
 
 def test_a_design_has_as_many_of_the_choices_that_matter_most_as_one_can_afford() -> None:
     """All combinations if they can be paid for; nothing if not even two choices can."""
-    design = chosen_design(factors(6), lambda design: len(design.rows) <= 8)
+    design = chosen_design(factors(3), lambda design: len(design.rows) <= 8)
     assert design is not None
-    assert ([one.choice.name for one in design.factors], design.resolution) == (["c0", "c1", "c2"], 0)
+    assert ([one.choice.name for one in design.factors], design.fraction) == (["c0", "c1", "c2"], False)
     assert chosen_design(factors(6), lambda design: len(design.rows) <= 2) is None
+
+
+def test_a_choice_that_is_too_dear_makes_way_for_a_cheap_one_behind_it() -> None:
+    """One that concerns a single contender adds no combinations of what all share."""
+    dear, cheap = factors(3), replace(factors(4)[3], shared=False)
+    design = chosen_design([*dear, cheap], lambda design: len(design.rows) <= 4)
+    assert design is not None
+    assert [one.choice.name for one in design.factors] == ["c0", "c1", "c3"]
+    assert (len(design.rows), design.size) == (4, 8)
 
 
 def test_wilsons_interval_is_that_of_the_textbook() -> None:

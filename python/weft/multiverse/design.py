@@ -1,8 +1,9 @@
 """Which worlds to look at: one choice at a time, then a factorial design over the few that matter.
 
 The designs are all combinations of two alternatives of each choice, or a regular fraction of them, made by pyDOE3, of
-resolution IV or III (Box and Hunter, Technometrics 1961): the effect of one choice is not mixed up with that of another
-(III), nor with that of two others together (IV).
+resolution IV (Box and Hunter, Technometrics 1961): the effect of one choice is not mixed up with that of another, nor
+with that of two others together. One of resolution III has four combinations or more, as two choices have: no budget
+pays for it that does not pay for these.
 """
 
 import itertools
@@ -18,7 +19,8 @@ __all__ = ["MOST_WORLDS", "Design", "Factor", "chosen_design", "single_changes"]
 MOST_WORLDS = 4096
 """More are not judged: of a larger design so many, drawn evenly."""
 
-_WORDS: Mapping[int, str] = {0: "all combinations", 4: "a fraction of resolution IV", 3: "a fraction of resolution III"}
+_RESOLUTION = 4
+_FRACTION = "a fraction of resolution IV"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,8 @@ class Design:
     factors: tuple[Factor, ...]
     rows: tuple[tuple[str, ...], ...]
     """For each combination of what is shared, the alternatives of the shared factors."""
-    resolution: int
-    """0: all combinations."""
+    fraction: bool
+    """Whether the rows are a fraction of all combinations."""
 
     @property
     def size(self) -> int:
@@ -55,7 +57,7 @@ class Design:
     @property
     def whole(self) -> bool:
         """Whether it has all combinations, and all are judged."""
-        return self.resolution == 0 and self.size <= MOST_WORLDS
+        return not self.fraction and self.size <= MOST_WORLDS
 
     @property
     def words(self) -> str:
@@ -64,7 +66,8 @@ class Design:
             return "no choice but the default"
         names = ", ".join(factor.choice.name for factor in self.factors)
         drawn = "" if self.size <= MOST_WORLDS else f", of which {MOST_WORLDS:,} were drawn evenly"
-        return f"{_WORDS[self.resolution]} of {names}: {self.size:,} worlds{drawn}"
+        what = _FRACTION if self.fraction else "all combinations"
+        return f"{what} of {names}: {self.size:,} worlds{drawn}"
 
     def worlds(self) -> list[World]:
         """List the worlds to judge: all, or as many drawn from each row."""
@@ -104,42 +107,41 @@ def single_changes(choices: Mapping[str, Choice]) -> Iterator[World]:
 
 
 def chosen_design(factors: Sequence[Factor], affordable: Callable[[Design], bool]) -> Design | None:
-    """Choose a design of as many of the first factors as one can afford, and of those the finest.
+    """Choose a design of those of some factors, in their order, that one can afford together, and of these the finest.
 
-    Factors come in the order of how much they matter. A design of resolution III is taken only where no other is
-    affordable. None if not even that of the first two is, unless there is but one.
+    Factors come in the order in which they are to be had. One that would make the design too dear is passed over, so
+    that a cheap one behind it comes in. None if not even two can be paid for, unless there is but one.
     """
-    for resolutions in ((0, 4), (3,)):
-        for count in range(len(factors), min(len(factors), 2) - 1, -1):
-            for resolution in resolutions:
-                design = _design(tuple(factors[:count]), resolution)
-                if design is not None and affordable(design):
-                    return design
-    return None
+    design: Design | None = None
+    for factor in factors:
+        wanted = (*(design.factors if design is not None else ()), factor)
+        made = (_design(wanted, fraction=fraction) for fraction in (False, True))
+        design = next((one for one in made if one is not None and affordable(one)), design)
+    return design if design is not None and len(design.factors) >= min(len(factors), 2) else None
 
 
-def _design(factors: tuple[Factor, ...], resolution: int) -> Design | None:
-    """Make a design; None if there is no such fraction."""
+def _design(factors: tuple[Factor, ...], *, fraction: bool) -> Design | None:
+    """Make a design; None if there is no fraction of it."""
     shared = [factor for factor in factors if factor.shared]
-    if resolution == 0:
+    if not fraction:
         rows = tuple(itertools.product(*(factor.alternatives for factor in shared)))
-        return Design(factors, rows, 0)
+        return Design(factors, rows, fraction=False)
     if any(len(factor.alternatives) != 2 for factor in shared):
         return None
-    signs = _fraction(len(shared), resolution)
+    signs = _signs(len(shared))
     if signs is None:
         return None
     rows = tuple(
         tuple(factor.alternatives[sign > 0] for factor, sign in zip(shared, row, strict=True)) for row in signs
     )
-    return Design(factors, rows, resolution)
+    return Design(factors, rows, fraction=True)
 
 
-def _fraction(count: int, resolution: int) -> list[list[float]] | None:
+def _signs(count: int) -> list[list[float]] | None:
     from pyDOE3 import fracfact_by_res
 
     try:
-        found: list[list[float]] = fracfact_by_res(count, resolution).tolist()
+        found: list[list[float]] = fracfact_by_res(count, _RESOLUTION).tolist()
     except ValueError:  # there is none that has fewer combinations
         return None
     return found

@@ -199,12 +199,18 @@ class _Search:
         """Choose what the rest of the budget pays for: the choices that matter most, together."""
         tried = {one.world.changed[0][0] for one in single}
         choices = [choice for name, choice in self.question.choices.items() if name in tried]
-        ranked = sorted(choices, key=lambda choice: influence(choice, default, single), reverse=True)
-        factors = [self._factor(choice, default, single) for choice in ranked]
+        factors = [self._factor(choice, default, single) for choice in choices]
         if not factors:
             return None
+        ranked = sorted(factors, key=lambda factor: self._rank(factor, default, single), reverse=True)
         left = self.budget_cpu_s - self.explorer.cpu_s
-        return chosen_design(factors, lambda design: self._cost(design) <= left)
+        return chosen_design(ranked, lambda design: self._cost(design) <= left)
+
+    @staticmethod
+    def _rank(factor: Factor, default: Seen, single: Sequence[Seen]) -> tuple[bool, bool, float]:
+        """What turns a verdict comes first, and of that what concerns one contender: it costs no other's runs."""
+        turns, shift = influence(factor.choice, default, single)
+        return turns, turns and not factor.shared, shift
 
     def _factor(self, choice: Choice, default: Seen, single: Sequence[Seen]) -> Factor:
         """Vary all alternatives of what concerns one contender; of what several share, that which matters most."""

@@ -130,6 +130,7 @@ def together(claims: Sequence[Claim], seen: Sequence[Seen]) -> list[tuple[str, s
 def influence(choice: Choice, default: Seen, single: Sequence[Seen]) -> tuple[bool, float]:
     """Tell how much a choice matters by itself: whether it turns a verdict, and the largest shift of what was measured.
 
+    A verdict that becomes undecided, or was, is not turned: the luck of the seeds does that by itself.
     The shift is in half-widths of the wider interval, so that what seeds do by themselves is about 1.
     """
     turns, shift = False, 0.0
@@ -138,7 +139,8 @@ def influence(choice: Choice, default: Seen, single: Sequence[Seen]) -> tuple[bo
             continue
         for claim, judgement in one.judgements.items():
             before = default.judgements[claim]
-            turns |= judgement.verdict is not before.verdict
+            verdicts = {before.verdict, judgement.verdict}
+            turns |= len(verdicts) == 2 and Verdict.UNDECIDED not in verdicts
             shift = max(shift, _shift(before, judgement))
     return turns, shift
 
