@@ -13,11 +13,16 @@ from conftest import Weft
 from weft.errors import OutputError, SpecError
 from weft.multiverse.design import Factor, chosen_design, single_changes
 from weft.multiverse.exploring import asked, explore
+from weft.multiverse.guide import write_worlds
+from weft.multiverse.kept import other_readings
 from weft.multiverse.result import Multiverse, wilson
 from weft.multiverse.writing import opened, written
 from weft.papers.declared import paper_names
+from weft.papers.guide import rewrite_card, write_parts
 from weft.papers.open import Alternative, Choice, open_of_schemes
+from weft.papers.reproduction import make_figures
 from weft.papers.runs import Plan, cases_of_figure
+from weft.papers.verdicts import Verdict
 from weft.papers.worlds import DEFAULT, World, choices_of_figures, in_world, parse_world
 from weft.report import render_directory
 
@@ -134,7 +139,7 @@ def test_the_report_counts_the_same_worlds_and_names_what_is_open(folder: Path, 
     (folder / "made-claims.toml").write_text(CLAIMS.replace("flows take no time", "<b>no</b> time"))
     question, place = asked("made", choices=CHOICES, folder=folder), tmp_path / "out"
     with opened(place) as directory:
-        with pytest.raises(OutputError, match="no result yet"):
+        with pytest.raises(OutputError, match="no result of weft multiverse yet"):
             render_directory(place)
         written(directory, question, explore(question, budget_cpu_min=10.0, out=place))
     page = render_directory(place)
@@ -325,3 +330,33 @@ def test_the_command_lists_what_is_open_and_answers_mistakes(weft_command: Weft,
         assert (outcome.code, outcome.stdout) == (2, ""), arguments
         assert message in outcome.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_claim_that_holds_in_another_world_gets_a_verdict_that_names_it(folder: Path, tmp_path: Path) -> None:
+    """In the scorecard of figures that are made beside it, and in the guide; one that holds nowhere stays as it is."""
+    question, place = asked("made", choices=CHOICES, folder=folder), tmp_path / "worlds"
+    with opened(place) as directory:
+        written(directory, question, explore(question, budget_cpu_min=10.0, out=place))
+    made = make_figures("made", out=tmp_path / "figures", folder=folder, others=other_readings([place]))
+    verdicts = {entry.claim.id: entry.verdict for entry in made.scorecards[0].entries}
+    assert verdicts == {
+        "slow": Verdict.OTHER_READING,
+        "fast": Verdict.REPRODUCED,
+        "never": Verdict.UNREACHABLE,
+    }
+    slow = made.scorecards[0].entries[0]
+    assert "in the world host-delay=long,stack=long, and reproduced in 3 of 8 worlds" in slow.sentence
+    assert slow.judged.verdict is Verdict.NOT_REPRODUCED, "what it is by default stays"
+
+    guide = tmp_path / "guide"
+    kept = write_worlds(question.paper, [place], guide)
+    assert [one.name for one in kept] == ["worlds-1.json"]
+    assert write_parts(question.paper, [tmp_path / "figures"], guide).counts[Verdict.NOT_REPRODUCED] == 1
+    card = rewrite_card(question.paper, guide, other_readings(kept)["made"])
+    assert card.counts[Verdict.OTHER_READING] == 1
+    assert (
+        "1 hold by default, 1 only under another reading, and 1 in none of 8 worlds"
+        in (guide / "made" / "worlds.md").read_text()
+    )
+    with pytest.raises(OutputError, match="holds no result"):
+        other_readings([tmp_path])

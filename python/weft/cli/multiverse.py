@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
+import msgspec
 import typer
 
 from weft.cli import options
@@ -119,9 +120,9 @@ def multiverse(
             result = explore(
                 question, budget_cpu_min=budget, out=target, jobs=jobs, cluster=cluster, store=store, told=_Shown(show)
             )
-        dictionary = written(directory, question, result)
+        found = written(directory, question, result)
     if json:
-        print_json(dictionary)
+        print_json(msgspec.to_builtins(found))
     else:
         print_multiverse(data(), question, result)
     kept = f", {result.kept:,} of them there before" if result.kept else ""

@@ -55,6 +55,15 @@ def reproduce(
             show_default="as by default",
         ),
     ] = None,
+    worlds: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="A directory of weft multiverse: verdicts then name the world in which a claim is reproduced that is "
+            "not by default. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Where figures go. Default: out/reproduce-SCALE, or -linux."),
@@ -89,6 +98,7 @@ def reproduce(
     - `weft reproduce meet 7 --scale paper --seeds 3`
     - `weft reproduce qall 10 --hosts linux`
     - `weft reproduce meet 6 --world drill.memory=rack`
+    - `weft reproduce meet 6 --worlds out/multiverse-meet-6`
     - `weft reproduce all`
     """
     from weft.cli.reproduce_progress import Shown
@@ -112,6 +122,7 @@ def reproduce(
             hosts=cast("Hosts", hosts),
             seeds=seeds,
             world=world,
+            worlds=worlds or (),
             out=out,
             jobs=jobs,
             cluster=cluster,

@@ -12,11 +12,16 @@ from weft.cli.tables import new_table
 from weft.papers.reproduction import Planned, Reproduction
 from weft.papers.scorecard import SIGNS
 from weft.papers.times import read_times
-from weft.papers.verdicts import Verdict
+from weft.papers.verdicts import Verdict, in_worlds
 
 __all__ = ["listed", "print_list", "print_made"]
 
-_STYLES = {Verdict.REPRODUCED: "green", Verdict.OTHER_SIZE: "yellow", Verdict.NOT_REPRODUCED: "red"}
+_STYLES = {
+    Verdict.REPRODUCED: "green",
+    Verdict.OTHER_READING: "green",
+    Verdict.OTHER_SIZE: "yellow",
+    Verdict.NOT_REPRODUCED: "red",
+}
 
 
 def listed(figures: Sequence[Planned]) -> list[dict[str, Any]]:
@@ -112,10 +117,14 @@ def _judged(one: Mapping[str, Any]) -> tuple[Text, Text]:
 
 def _counts(verdicts: Sequence[Mapping[str, Any]]) -> Text:
     """Count verdicts by their signs: `3 ✓ 1 ✗`."""
-    counts = Counter(Verdict(one["verdict"]) for one in verdicts)
+    counts = Counter(map(_said, verdicts))
     return Text("  ".join(f"{counts[verdict]} {SIGNS[verdict]}" for verdict in Verdict if counts[verdict]))
 
 
 def _verdict(one: Mapping[str, Any]) -> Text:
-    verdict = Verdict(one["verdict"])
+    verdict = _said(one)
     return Text(f"{SIGNS[verdict]} {verdict}", style=_STYLES.get(verdict, ""))
+
+
+def _said(one: Mapping[str, Any]) -> Verdict:
+    return in_worlds(Verdict(one["verdict"]), elsewhere=one["other"] is not None)

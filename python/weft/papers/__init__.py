@@ -4,6 +4,8 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from weft.papers.declared import Hosts, Scale
     from weft.papers.reproduction import Reproduction, Watcher
     from weft.runs.cluster import Cluster
@@ -18,6 +20,7 @@ def reproduce(
     hosts: "Hosts" = "simulated",
     seeds: int | None = None,
     world: str | None = None,
+    worlds: "Iterable[str | os.PathLike[str]]" = (),
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     force: bool = False,
@@ -30,10 +33,11 @@ def reproduce(
     `paper` is "meet", "tr", "qall", "lbt", "maxpass" or "all"; `figures` are names as in `weft reproduce --list`, by
     default all of the paper. With `seeds`, no more than the first so many seeds of each experiment are run, and the
     figures and verdicts say so. `world` changes choices that the paper leaves open, as in `"drill.memory=rack"`: what
-    there is to choose, `weft multiverse PAPER --list` shows. `out` is `out/reproduce-quick`, `-paper` or `-linux`
-    unless told. Runs that are in the store (`store`, by default `.weft` beside `out`) are not done again, unless
-    `force` says so; a run that fails does not stop the rest. `jobs` and `cluster` are as for `weft.sweep`; `watch` is
-    told how far it has come.
+    there is to choose, `weft multiverse PAPER --list` shows. `worlds` are directories of `weft multiverse`: a claim
+    that is reproduced in another world than the default gets a verdict of its own, which names that world. `out` is
+    `out/reproduce-quick`, `-paper` or `-linux` unless told. Runs that are in the store (`store`, by default `.weft`
+    beside `out`) are not done again, unless `force` says so; a run that fails does not stop the rest. `jobs` and
+    `cluster` are as for `weft.sweep`; `watch` is told how far it has come.
 
     With `hosts="linux"`, figures that have a set-up with Linux hosts are made twice at a scale of their own, of the
     same flows: with Linux hosts, and `beside` what comes of it with simulated hosts.
@@ -41,6 +45,7 @@ def reproduce(
     Raises `SpecError` for an unknown name, before anything is run, and `OutputError` if `out` holds something else, is
     in use, or cannot be written.
     """
+    from weft.multiverse.kept import other_readings
     from weft.papers.reproduction import make_figures
 
     return make_figures(
@@ -50,6 +55,7 @@ def reproduce(
         hosts=hosts,
         seeds=seeds,
         world=world,
+        others=other_readings(worlds),
         out=out,
         jobs=jobs,
         cluster=cluster,

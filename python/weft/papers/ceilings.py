@@ -62,6 +62,7 @@ def _wants_less(rule: Rule, data: FigureData) -> bool:
         return False
     less = bool((ideal.get_column("value") <= ideal.get_column("value_measured") * (1.0 + _ROUNDING)).all())
     more = bool((ideal.get_column("value") >= ideal.get_column("value_measured") * (1.0 - _ROUNDING)).all())
+    more &= not less  # where nothing waits, all values are the ideal ones: they are taken for times
     match rule.kind:
         case "reduction":
             return less and sign > 0

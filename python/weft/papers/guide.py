@@ -1,38 +1,52 @@
 """What the guide shows of a paper: its scorecard and its figures, as parts of a page, made from results."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from weft.output import write_file
 from weft.papers.declared import FigureSpec, Paper
 from weft.papers.pictures import alternative, figure_claims, small_png
-from weft.papers.scorecard import SIGNS, Scorecard, as_markdown, figure_folder, read_scorecard
-from weft.papers.verdict_files import KeptCard, read_card
+from weft.papers.scorecard import SIGNS, Scorecard, as_markdown, figure_folder, kept_scorecard, read_scorecard
+from weft.papers.verdict_files import KeptCard, OtherReading, read_card
 from weft.papers.verdicts import Verdict
 
-__all__ = ["write_parts", "write_summary"]
+__all__ = ["rewrite_card", "write_parts", "write_summary"]
+
+CARD = "scorecard.json"
+
+Others: TypeAlias = Mapping[str, OtherReading]
+"""By the name of the claim."""
 
 
-def write_parts(paper: Paper, directories: Sequence[Path], target: Path) -> Scorecard:
+def write_parts(paper: Paper, directories: Sequence[Path], target: Path, others: Others | None = None) -> Scorecard:
     """Write the scorecard, the figures and their pictures of a paper to `target/<paper>/`; what was there goes.
 
-    A figure that is in several directories of `weft reproduce` is taken from the first.
+    A figure that is in several directories of `weft reproduce` is taken from the first. `others` says of claims in
+    which other world they are reproduced.
     """
-    card = read_scorecard(paper, *directories)
+    card = read_scorecard(paper, *directories).in_worlds(others or {})
     folder = target / paper.name
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.png"):
-        old.unlink()
     parts = []
     for figure in paper.figures.values():
         place = figure_folder(paper, figure.name, *directories)
+        picture = folder / f"{figure.name}.png"
+        picture.unlink(missing_ok=True)
         if place is not None:
-            (folder / f"{figure.name}.png").write_bytes(small_png(place / "figure.png"))
+            picture.write_bytes(small_png(place / "figure.png"))
         parts.append(_part(paper, figure, card, made=place is not None))
     write_file(folder / "figures.md", "\n".join(parts))
-    write_file(folder / "scorecard.md", card.markdown())
-    write_file(folder / "scorecard.json", card.json())
+    _write_card(card, folder)
+    return card
+
+
+def rewrite_card(paper: Paper, target: Path, others: Others) -> Scorecard:
+    """Write the scorecard of a paper that is there anew, with what is known now of other worlds."""
+    folder = target / paper.name
+    card = kept_scorecard(paper, folder / CARD).in_worlds(others)
+    _write_card(card, folder)
     return card
 
 
@@ -41,7 +55,7 @@ def write_summary(target: Path) -> None:
 
     Raises `OutputError` for a scorecard that cannot be read or lacks a key.
     """
-    cards = [read_card(path) for path in sorted(target.glob("*/scorecard.json"))]
+    cards = [read_card(path) for path in sorted(target.glob(f"*/{CARD}"))]
     lines = [
         "| paper | figures at its scale | claims | "
         + " | ".join(f"{sign} {verdict}" for verdict, sign in SIGNS.items())
@@ -54,6 +68,11 @@ def write_summary(target: Path) -> None:
         numbers = [counts[verdict] for verdict in SIGNS]
         lines.append(f"| {name} | {at_scale} | {sum(numbers)} | " + " | ".join(map(str, numbers)) + " |")
     write_file(target / "summary.md", "\n".join([*lines, ""]))
+
+
+def _write_card(card: Scorecard, folder: Path) -> None:
+    write_file(folder / "scorecard.md", card.markdown())
+    write_file(folder / CARD, card.json())
 
 
 def _part(paper: Paper, figure: FigureSpec, card: Scorecard, *, made: bool) -> str:

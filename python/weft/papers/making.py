@@ -4,7 +4,7 @@ import json
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +19,7 @@ from weft.papers.runs import Case, Plan, cases_of_experiment
 from weft.papers.scorecard import figure_verdicts
 from weft.papers.special import SpecialContext, find_special
 from weft.papers.store import INPUTS, Store
+from weft.papers.verdict_files import OtherReadings
 from weft.runs.execution import Executor
 from weft.runs.run import Run, resolved_run
 from weft.simulation import Result
@@ -61,6 +62,8 @@ class Maker:
     executor: Executor
     kept: frozenset[str] = frozenset()
     """Runs that were there before."""
+    others: OtherReadings = field(default_factory=dict)
+    """Where claims of papers are reproduced that are not by default."""
     _cpu_s: float = 0.0
     _simulating_s: float = 0.0
 
@@ -77,7 +80,7 @@ class Maker:
         try:
             data = self._data(figure, paper, runs, result)
             files = self._write(figure, paper, data)
-            verdicts = figure_verdicts(paper, figure, data)
+            verdicts = figure_verdicts(paper, figure, data, self.others.get(paper.name, {}))
         except (OutputError, OSError, Stopped):  # about the place, not the figure: the next one would fare no better
             raise
         except Exception as error:

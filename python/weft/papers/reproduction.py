@@ -25,6 +25,7 @@ from weft.papers.reading import nearest
 from weft.papers.runs import Case, Plan, cases_of_figure, needed_tables
 from weft.papers.scorecard import Scorecard, read_scorecard
 from weft.papers.store import Store
+from weft.papers.verdict_files import OtherReadings
 from weft.papers.worlds import choices_of, in_world, parse_world
 from weft.runs.cluster import Cluster
 from weft.runs.execution import Executor
@@ -116,6 +117,7 @@ def make_figures(
     hosts: Hosts = "simulated",
     seeds: int | None = None,
     world: str | None = None,
+    others: OtherReadings | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     cluster: Cluster | None = None,
@@ -143,7 +145,7 @@ def make_figures(
         def make() -> Reproduction:
             executor = Executor(place_of_store(target, store), jobs=jobs, cluster=cluster)
             with Store(place, paper_names(Path(folder))) as view, executor:
-                work = _Work(view, feasible, runs, executor, force=force)
+                work = _Work(view, feasible, runs, executor, others or {}, force=force)
                 results = work.do(watch, one)
                 return Reproduction(
                     path=place,
@@ -221,9 +223,16 @@ class _Work:
     """The runs of some figures, and the figures as their runs are done."""
 
     def __init__(
-        self, store: Store, figures: Sequence[Planned], runs: Mapping[str, Run], executor: Executor, *, force: bool
+        self,
+        store: Store,
+        figures: Sequence[Planned],
+        runs: Mapping[str, Run],
+        executor: Executor,
+        others: OtherReadings,
+        *,
+        force: bool,
     ) -> None:
-        self._store, self._figures, self._executor = store, figures, executor
+        self._store, self._figures, self._executor, self._others = store, figures, executor, others
         self.runs = runs
         there = [] if force else [stored for run in runs.values() if (stored := executor.find(run)) is not None]
         for stored in there:
@@ -236,7 +245,7 @@ class _Work:
         """Do the runs in the order of the figures; make each figure once its runs are done, special ones last."""
         told = watch or Watcher()
         told.begins(len(self._figures), len(self.runs), len(self.kept))
-        maker = Maker(self._store, scale, self._executor, self.kept)
+        maker = Maker(self._store, scale, self._executor, self.kept, self._others)
         todo = [run for key, run in self.runs.items() if key not in self.kept]
         tracker = Tracker(len(self.runs), len(self.kept), told.run)
         waiting = {one.figure.key: {one.plan.run(case).id for case in one.cases} - self.kept for one in self._figures}

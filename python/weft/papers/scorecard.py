@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,16 @@ from weft.papers.drawing.views import field_name, unit_of
 from weft.papers.effects import Words
 from weft.papers.measured import FigureData, RunsUsed
 from weft.papers.special import find_special
-from weft.papers.verdict_files import VERDICTS, ClaimVerdict, FigureRuns, FigureVerdicts, read_verdicts
-from weft.papers.verdicts import Judgement, Verdict, judge, not_run, untestable
+from weft.papers.verdict_files import (
+    VERDICTS,
+    ClaimVerdict,
+    FigureRuns,
+    FigureVerdicts,
+    OtherReading,
+    read_verdicts,
+    read_whole_card,
+)
+from weft.papers.verdicts import Judgement, Verdict, in_worlds, judge, not_run, untestable
 
 __all__ = [
     "SIGNS",
@@ -35,11 +43,13 @@ __all__ = [
     "figure_folder",
     "figure_verdicts",
     "judged",
+    "kept_scorecard",
     "read_scorecard",
 ]
 
 SIGNS: Mapping[Verdict, str] = {
     Verdict.REPRODUCED: "✓",
+    Verdict.OTHER_READING: "◐",
     Verdict.OTHER_SIZE: "≈",
     Verdict.UNDECIDED: "?",
     Verdict.NOT_REPRODUCED: "✗",
@@ -62,8 +72,8 @@ class Entry:
 
     @property
     def verdict(self) -> Verdict:
-        """What is said of it."""
-        return self.judged.verdict
+        """What is said of it, where it is reproduced in another world than the default, too."""
+        return in_worlds(self.judged.verdict, elsewhere=self.judged.other is not None)
 
     @property
     def measured(self) -> str:
@@ -73,7 +83,11 @@ class Entry:
     @property
     def sentence(self) -> str:
         """Why the verdict is what it is."""
-        return self.judged.sentence
+        other = self.judged.other
+        if other is None or self.verdict is not Verdict.OTHER_READING:
+            return self.judged.sentence
+        there = f"{other.measured} in the world {other.world}, and reproduced in {other.holds} of {other.worlds} worlds"
+        return f"By default {self.judged.verdict}. {self.judged.sentence} At {other.scale} scale {there}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +122,14 @@ class Scorecard:
             f"weft reproduce {self.paper.name}{'' if names == able else ' ' + ' '.join(names)} {options}"
             for options, names in sorted(alike.items())
         ]
+
+    def in_worlds(self, others: Mapping[str, OtherReading]) -> "Scorecard":
+        """Return it with what is known now of other worlds; what was known before goes."""
+        entries = [
+            Entry(one.claim, msgspec.structs.replace(one.judged, other=others.get(one.claim.id)))
+            for one in self.entries
+        ]
+        return replace(self, entries=entries)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
@@ -150,9 +172,15 @@ class Scorecard:
         return lines
 
 
-def figure_verdicts(paper: Paper, figure: FigureSpec, data: FigureData) -> dict[str, Any]:
-    """Judge all claims that a figure tests; what stands beside it in `verdicts.json`."""
-    told = [ClaimVerdict.of(one) for one in judged(paper, figure, data, load_claims(paper))]
+def figure_verdicts(
+    paper: Paper, figure: FigureSpec, data: FigureData, others: Mapping[str, OtherReading] | None = None
+) -> dict[str, Any]:
+    """Judge all claims that a figure tests; what stands beside it in `verdicts.json`.
+
+    `others` says of claims in which other world they are reproduced.
+    """
+    every = judged(paper, figure, data, load_claims(paper))
+    told = [ClaimVerdict.of(one, (others or {}).get(one.claim.id)) for one in every]
     return _with_runs(paper, figure, data.runs, told).to_dict()
 
 
@@ -176,6 +204,13 @@ def read_scorecard(paper: Paper, *directories: Path) -> Scorecard:
     by_id = {own.id: own for verdicts in found.values() for own in verdicts.claims}
     entries = [_entry(claim, by_id.get(claim.id)) for claim in load_claims(paper)]
     return Scorecard(paper, entries, {name: verdicts.run for name, verdicts in found.items()})
+
+
+def kept_scorecard(paper: Paper, path: Path) -> Scorecard:
+    """Make a scorecard of a `scorecard.json` that was kept; raises `OutputError`."""
+    whole = read_whole_card(path)
+    by_id = {one.id: one for one in whole.claims}
+    return Scorecard(paper, [_entry(claim, by_id.get(claim.id)) for claim in load_claims(paper)], whole.figures)
 
 
 def figure_folder(paper: Paper, name: str, *directories: Path) -> Path | None:

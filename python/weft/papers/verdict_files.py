@@ -6,7 +6,7 @@ belongs to a later version, and is passed over.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -21,8 +21,12 @@ __all__ = [
     "FigureVerdicts",
     "KeptCard",
     "Measured",
+    "OtherReading",
+    "OtherReadings",
+    "WholeCard",
     "read_card",
     "read_verdicts",
+    "read_whole_card",
 ]
 
 VERDICTS = "verdicts.json"
@@ -41,6 +45,25 @@ class Measured(msgspec.Struct, frozen=True):
     """With interval and unit, as it is shown."""
 
 
+class OtherReading(msgspec.Struct, frozen=True):
+    """A world of what the paper leaves open in which a claim is reproduced that is not by default."""
+
+    world: str
+    """With the fewest changes, as `weft reproduce --world` takes it."""
+    measured: str
+    """What was measured there, with its interval."""
+    holds: int
+    """In how many worlds it is reproduced."""
+    worlds: int
+    """Of how many that were judged."""
+    scale: str
+    """At which `weft multiverse` judged them."""
+
+
+OtherReadings: TypeAlias = Mapping[str, Mapping[str, OtherReading]]
+"""By the names of paper and claim."""
+
+
 class ClaimVerdict(msgspec.Struct, frozen=True):
     """A claim and its verdict."""
 
@@ -56,10 +79,12 @@ class ClaimVerdict(msgspec.Struct, frozen=True):
     sentence: str
     """Why the verdict is what it is."""
     note: str
+    other: OtherReading | None = None
+    """Where it is reproduced, if not by default; None where it is, or where no other world was looked at."""
 
     @classmethod
-    def of(cls, judgement: Judgement) -> "ClaimVerdict":
-        """Write a judgement down."""
+    def of(cls, judgement: Judgement, other: OtherReading | None = None) -> "ClaimVerdict":
+        """Write a judgement down, and where it would be another one."""
         claim, value = judgement.claim, judgement.measured
         measured = None
         if value is not None:
@@ -74,6 +99,7 @@ class ClaimVerdict(msgspec.Struct, frozen=True):
             points=judgement.points,
             sentence=judgement.sentence,
             note=claim.note,
+            other=other,
         )
 
 
@@ -122,6 +148,13 @@ class _CardRuns(msgspec.Struct, frozen=True):
     runs: int
 
 
+class WholeCard(msgspec.Struct, frozen=True):
+    """All of a `scorecard.json` that another one can be made of."""
+
+    figures: Mapping[str, FigureRuns]
+    claims: Sequence[ClaimVerdict]
+
+
 class KeptCard(msgspec.Struct, frozen=True):
     """What a sum over papers needs of a `scorecard.json`."""
 
@@ -135,6 +168,11 @@ class KeptCard(msgspec.Struct, frozen=True):
 def read_verdicts(path: Path) -> FigureVerdicts:
     """Read the verdicts beside a figure; raises `OutputError`, which says what to do."""
     return read_json(path, FigureVerdicts)
+
+
+def read_whole_card(path: Path) -> WholeCard:
+    """Read a `scorecard.json` to make another one of it; raises `OutputError`."""
+    return read_json(path, WholeCard)
 
 
 def read_card(path: Path) -> KeptCard:

@@ -7,9 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from weft.decoding import read_json
-from weft.errors import OutputError
-from weft.multiverse.writing import MANIFEST, RESULT
+from weft.multiverse.kept import KeptWorlds, read_worlds
+from weft.multiverse.writing import MANIFEST
 from weft.papers.scorecard import SIGNS
 from weft.papers.verdicts import Verdict
 from weft.report.page import render_template
@@ -27,23 +26,21 @@ def is_multiverse(directory: Path) -> bool:
 
 def render_multiverse(directory: Path) -> str:
     """Return the page as text; raises `OutputError` where the command did not get to its end."""
-    if not (directory / RESULT).is_file():
-        raise OutputError(f"{directory}: holds no result yet; the same weft multiverse command goes on")
-    found: dict[str, Any] = read_json(directory / RESULT, dict[str, Any])
+    found = read_worlds(directory)
     worlds = pl.read_parquet(directory / "worlds.parquet")
-    figures = ", ".join(found["figures"])
+    figures = ", ".join(found.figures)
     choices = _varied(found, worlds)
     return render_template(
         "multiverse.html",
-        title=f"Weft: worlds of {found['paper']}",
-        heading=f"{found['paper'].upper()}, figure {figures}: in which worlds claims hold",
-        subtitle=f"{found['worlds']:,} worlds; {found['design'] or 'one choice at a time'}",
+        title=f"Weft: worlds of {found.paper}",
+        heading=f"{found.paper.upper()}, figure {figures}: in which worlds claims hold",
+        subtitle=f"{found.worlds:,} worlds; {found.design or 'one choice at a time'}",
         choices=choices,
-        claims=found["claims"],
-        apart=[[_text(found, name) for name in pair] for pair in found["apart"]],
+        claims=found.claims,
+        apart=[[found.text(name) for name in pair] for pair in found.apart],
         kinds=[{"name": str(one), "sign": SIGNS[one], "class": _class(one)} for one in _KINDS],
         picture=base64.b64encode((directory / "figure.png").read_bytes()).decode("ascii"),
-        command=f"weft reproduce {found['paper']} {' '.join(found['figures'])} --world",
+        command=f"weft reproduce {found.paper} {' '.join(found.figures)} --world",
         data=_data(found, choices, worlds),
     )
 
@@ -52,25 +49,21 @@ def _class(verdict: Verdict) -> str:
     return str(verdict).replace(",", "").replace(" ", "-")
 
 
-def _text(found: dict[str, Any], claim: str) -> str:
-    return str(next(one["text"] for one in found["claims"] if one["id"] == claim))
-
-
-def _varied(found: dict[str, Any], worlds: pl.DataFrame) -> list[dict[str, Any]]:
+def _varied(found: KeptWorlds, worlds: pl.DataFrame) -> list[dict[str, Any]]:
     """List the choices in which worlds differ, with the alternatives that occur."""
     changed = {pair for world in worlds.get_column("world").unique() for pair in _pairs(world)}
     return [
         {
-            "name": choice["name"],
-            "question": choice["question"],
+            "name": choice.name,
+            "question": choice.question,
             "alternatives": [
-                {"name": name, "source": source, "default": name == choice["default"]}
-                for name, source in choice["alternatives"].items()
-                if name == choice["default"] or (choice["name"], name) in changed
+                {"name": name, "source": source, "default": name == choice.default}
+                for name, source in choice.alternatives.items()
+                if name == choice.default or (choice.name, name) in changed
             ],
         }
-        for choice in found["choices"]
-        if any(name == choice["name"] for name, _ in changed)
+        for choice in found.choices
+        if any(name == choice.name for name, _ in changed)
     ]
 
 
@@ -80,9 +73,9 @@ def _pairs(world: str) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in parts]
 
 
-def _data(found: dict[str, Any], choices: Sequence[dict[str, Any]], worlds: pl.DataFrame) -> dict[str, Any]:
+def _data(found: KeptWorlds, choices: Sequence[dict[str, Any]], worlds: pl.DataFrame) -> dict[str, Any]:
     """For each world the place of each choice's alternative, and of each claim's verdict; what was measured."""
-    order = [claim["id"] for claim in found["claims"]]
+    order = [claim.id for claim in found.claims]
     kinds = [str(one) for one in _KINDS]
     rows: list[dict[str, Any]] = []
     for (world,), own in worlds.group_by("world", maintain_order=True):

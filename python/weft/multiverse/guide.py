@@ -1,0 +1,91 @@
+"""What the guide shows of the worlds of a paper: the answer first, then each claim, as a part of a page."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from weft.multiverse.kept import RESULT, KeptClaim, KeptWorlds, read_worlds
+from weft.multiverse.words import decider_words, share_words
+from weft.output import write_file
+from weft.papers.declared import Paper
+from weft.papers.pictures import small_png
+from weft.papers.scorecard import SIGNS, as_markdown
+from weft.papers.verdicts import Verdict, in_worlds
+
+__all__ = ["kept_worlds", "write_worlds"]
+
+_DECIDERS = 2
+
+
+def kept_worlds(paper: Paper, target: Path) -> list[Path]:
+    """List the results of `weft multiverse` that the guide keeps of a paper."""
+    return sorted((target / paper.name).glob("worlds-*.json"))
+
+
+def write_worlds(paper: Paper, directories: Sequence[Path], target: Path) -> list[Path]:
+    """Keep results and pictures of `weft multiverse`, and write `target/<paper>/worlds.md` of all that are kept.
+
+    Returns the results that are kept. What is there of the same figures goes; raises `OutputError` for what is no
+    directory of the command.
+    """
+    folder = target / paper.name
+    folder.mkdir(parents=True, exist_ok=True)
+    for directory in directories:
+        worlds = read_worlds(directory)
+        if worlds.paper == paper.name:
+            name = "-".join(["worlds", *worlds.figures])
+            write_file(folder / f"{name}.json", (directory / RESULT).read_text(encoding="utf-8"))
+            (folder / f"{name}.png").write_bytes(small_png(directory / "figure.png"))
+    found = kept_worlds(paper, target)
+    write_file(folder / "worlds.md", "\n".join(_part(paper, path) for path in found))
+    return found
+
+
+def _part(paper: Paper, path: Path) -> str:
+    worlds = read_worlds(path)
+    figures = " ".join(worlds.figures)
+    headings = ", ".join(paper.figures[name].heading for name in worlds.figures)
+    design = as_markdown(worlds.design or "one choice at a time")
+    shows = "claims as rows, worlds as columns, what decides each beside it, and the choices of each world below"
+    command = f"weft multiverse {paper.name} {figures}" + ("" if worlds.scale == "quick" else " --scale paper")
+    lines = [
+        f"**{headings}: {_answer(worlds)}** (`{command}`; {worlds.scale} scale; {design}.)",
+        "",
+        f"![{headings}: {shows}]({paper.name}/{path.stem}.png)",
+        "",
+        "| | claim | by default | holds in | decided by |",
+        "|---|---|---|---|---|",
+        *(_row(claim) for claim in sorted(worlds.claims, key=_group)),
+        "",
+    ]
+    if worlds.apart:
+        pairs = "; ".join(
+            f"\u201c{worlds.text(one)}\u201d and \u201c{worlds.text(other)}\u201d" for one, other in worlds.apart
+        )
+        lines += [as_markdown(f"Each holds in some world, and both together in none: {pairs}."), ""]
+    if worlds.untried:
+        lines += [as_markdown(f"Not looked at for lack of time: {', '.join(worlds.untried)}."), ""]
+    return "\n".join(lines)
+
+
+def _answer(worlds: KeptWorlds) -> str:
+    """`of 12 claims 3 hold by default, 4 only under another reading, and 5 in none of 64 worlds`."""
+    groups = [_group(one) for one in worlds.claims]
+    return (
+        f"of {len(groups)} claims {groups.count(0)} hold by default, {groups.count(1)} only under another reading, "
+        f"and {groups.count(2)} in none of {worlds.worlds:,} worlds"
+    )
+
+
+def _group(claim: KeptClaim) -> int:
+    """0: holds by default; 1: in another world; 2: in none."""
+    if claim.default.verdict is Verdict.REPRODUCED:
+        return 0
+    return 2 if claim.nearest is None else 1
+
+
+def _row(claim: KeptClaim) -> str:
+    sign = SIGNS[in_worlds(claim.default.verdict, elsewhere=claim.nearest is not None)]
+    default = f"{claim.default.verdict}, {claim.default.measured}" if claim.default.measured else claim.default.verdict
+    deciders = "; ".join(map(decider_words, claim.deciders[:_DECIDERS])) or "nothing that was tried"
+    cells = (sign, f"{claim.text} (Fig. {claim.figure})", default, share_words(claim.share), deciders)
+    return "| " + " | ".join(map(as_markdown, cells)) + " |"

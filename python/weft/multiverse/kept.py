@@ -1,0 +1,158 @@
+"""What stays of `weft multiverse`: the structure of `result.json`, which reports and the guide read again."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from weft import _core
+from weft.decoding import read_json
+from weft.errors import OutputError
+from weft.multiverse.exploring import Question
+from weft.multiverse.result import ClaimWorlds, Decider, Multiverse, Share
+from weft.papers.open import Choice
+from weft.papers.verdict_files import OtherReading, OtherReadings
+from weft.papers.verdicts import Verdict
+from weft.papers.worlds import DEFAULT
+
+__all__ = ["RESULT", "KeptClaim", "KeptWorlds", "kept", "other_readings", "read_worlds"]
+
+RESULT = "result.json"
+"""The name of a `KeptWorlds`; it is written last."""
+
+
+class KeptVerdict(msgspec.Struct, frozen=True):
+    """A verdict, and what was measured, with its interval."""
+
+    verdict: Verdict
+    measured: str
+
+
+class KeptClaim(msgspec.Struct, frozen=True):
+    """A claim over all worlds."""
+
+    id: str
+    text: str
+    figure: str
+    default: KeptVerdict
+    share: Share
+    deciders: Sequence[Decider]
+    nearest: str | None
+    """The world with the fewest changes in which it holds; None: it holds in none."""
+    nearest_measured: str
+    """What was measured there; empty if it holds in none."""
+
+
+class KeptChoice(msgspec.Struct, frozen=True):
+    """An open choice, with the source of each alternative."""
+
+    name: str
+    question: str
+    default: str
+    alternatives: Mapping[str, str]
+
+
+class KeptBest(msgspec.Struct, frozen=True):
+    """The world in which most claims hold."""
+
+    world: str
+    holds: Sequence[str]
+
+
+class KeptWorlds(msgspec.Struct, frozen=True):
+    """What worlds say of claims."""
+
+    format: int
+    version: str
+    paper: str
+    scale: str
+    figures: Sequence[str]
+    choices: Sequence[KeptChoice]
+    worlds: int
+    """How many were judged."""
+    design: str | None
+    """None: no choices were combined."""
+    untried: Sequence[str]
+    claims: Sequence[KeptClaim]
+    apart: Sequence[tuple[str, str]]
+    """Claims that hold in some world each, and together in none."""
+    left_out: Mapping[str, str]
+    best: KeptBest
+    failed: Mapping[str, str]
+    impossible: Mapping[str, str]
+
+    def text(self, claim: str) -> str:
+        """Return what a claim says."""
+        return next(one.text for one in self.claims if one.id == claim)
+
+
+def kept(question: Question, result: Multiverse) -> KeptWorlds:
+    """Sum up what is to stay."""
+    best = result.best
+    return KeptWorlds(
+        format=2,
+        version=_core.version(),
+        paper=question.paper.name,
+        scale=question.scale,
+        figures=[figure.name for figure in question.figures],
+        choices=[_choice(choice) for choice in question.choices.values()],
+        worlds=len(result.seen),
+        design=None if result.design is None else result.design.words,
+        untried=[str(world) for world in result.untried],
+        claims=[_claim(one, result) for one in result.claims],
+        apart=list(result.apart),
+        left_out=dict(question.left_out),
+        best=KeptBest(str(best.world), [claim for claim in best.judgements if best.holds(claim)]),
+        failed=dict(result.failed),
+        impossible={str(world): why for world, why in result.impossible.items()},
+    )
+
+
+def read_worlds(path: Path) -> KeptWorlds:
+    """Read what `weft multiverse` wrote: its directory, or the file. Raises `OutputError`, which says what to do."""
+    file = path / RESULT if path.is_dir() else path
+    if path.is_dir() and not file.is_file():
+        raise OutputError(f"{path}: holds no result of weft multiverse yet; the same command goes on")
+    return read_json(file, KeptWorlds)
+
+
+def other_readings(directories: Iterable[str | os.PathLike[str]]) -> OtherReadings:
+    """Say of claims that do not hold by default, but in another world, in which.
+
+    Raises `OutputError` for what is no directory, or file, of `weft multiverse`.
+    """
+    found: dict[str, dict[str, OtherReading]] = {}
+    for one in map(read_worlds, map(Path, directories)):
+        own = found.setdefault(one.paper, {})
+        own |= {
+            claim.id: OtherReading(
+                world=claim.nearest,
+                measured=claim.nearest_measured,
+                holds=claim.share.holds,
+                worlds=claim.share.worlds,
+                scale=one.scale,
+            )
+            for claim in one.claims
+            if claim.nearest is not None and claim.nearest != str(DEFAULT)
+        }
+    return found
+
+
+def _choice(choice: Choice) -> KeptChoice:
+    alternatives = {one.name: one.source for one in choice.alternatives.values()}
+    return KeptChoice(choice.name, choice.question, choice.default, alternatives)
+
+
+def _claim(one: ClaimWorlds, result: Multiverse) -> KeptClaim:
+    there = next((seen for seen in result.seen if seen.world == one.nearest), None)
+    return KeptClaim(
+        id=one.claim.id,
+        text=one.claim.text,
+        figure=one.claim.figure or "",
+        default=KeptVerdict(one.default.verdict, one.default.measured_text),
+        share=one.share,
+        deciders=one.deciders,
+        nearest=None if one.nearest is None else str(one.nearest),
+        nearest_measured="" if there is None else there.judgements[one.claim.id].measured_text,
+    )
