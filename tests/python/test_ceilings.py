@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from papering import Row, data, grid
 from test_paper_claims import claim
-from weft.papers.claims import Claim
-from weft.papers.declared import Measure
+from weft.papers.claims import Claim, Where
+from weft.papers.declared import Measure, load_paper
+from weft.papers.exclusions import exclusions
+from weft.papers.measured import FigureData
+from weft.papers.oracle import with_oracle as beside_the_oracle
 from weft.papers.values import ideal_of, ideals_of, value_of, values_of
 from weft.papers.verdicts import Judgement, Verdict, judge
 from weft.simulation import Result, run_text
@@ -129,3 +132,65 @@ def test_ideals_of_the_summary_and_of_the_table_agree(result: Result) -> None:
     assert (ideals_of(result, rates) >= values_of(result, rates) - 1e-6).all()
     assert ideal_of(result, Measure(metric="retransmissions")) is None
     assert ideal_of(result, Measure(table="flows", column="timeouts", statistic="sum")) is None
+
+
+def three(meet: float, conga: float, drill: float) -> FigureData:
+    """Three contenders whose flows would take 10 if they were alone."""
+    own = {"meet": meet, "conga": conga, "drill": drill}
+    rows = grid(list(own), [0.5], lambda scheme, _, seed: own[scheme] * (1.0 + 0.001 * seed))
+    return replace(data(rows), ideal=data(grid(list(own), [0.5], lambda *_: 10.0)).rows)
+
+
+def test_a_claim_that_a_baseline_contradicts_excludes_the_other() -> None:
+    """CONGA is 20 % faster than DRILL; who is no faster than CONGA is not 25 % faster than DRILL."""
+    faster = replace(claim("reduction", against=("drill",), expected=(0.25, 0.5)), id="faster")
+    for said in (
+        claim("ratio", against=("conga",), expected=(1.0, 1.0)),
+        claim("at-least", against=("conga",), bound=1.0),
+        claim("reduction", of=("conga",), against=("meet",), expected=(0.0, 0.1)),
+        claim("order", of=("conga", "meet", "drill")),
+    ):
+        other = replace(said, id="no-better")
+        found = exclusions([faster, other], three(90.0, 80.0, 100.0))
+        assert [(one.claim, one.other, one.baseline) for one in found] == [("faster", "no-better", "conga")], said
+        assert found[0].most == pytest.approx(0.2, abs=0.001)
+        assert exclusions([faster, other], three(90.0, 70.0, 100.0)) == [], "30 % are left"
+
+
+def test_a_claim_about_other_places_excludes_nothing() -> None:
+    """Nor does one that says of the baseline that it is slower."""
+    faster = replace(claim("reduction", against=("drill",), expected=(0.25, 0.5)), id="faster")
+    elsewhere = replace(claim("ratio", against=("conga",), expected=(1.0, 1.0)), id="elsewhere", where=Where(x_to=0.1))
+    slower = replace(claim("reduction", against=("conga",), expected=(0.1, 0.1)), id="slower")
+    assert exclusions([faster, elsewhere, slower], three(90.0, 80.0, 100.0)) == []
+
+
+def with_oracle(meet: float, ecmp: float, oracle: float) -> FigureData:
+    """Two contenders and a perfect balancer, far from what idle flows would take."""
+    own = {"meet": meet, "ecmp": ecmp, "oracle": oracle}
+    rows = grid(list(own), [0.5], lambda scheme, _, seed: own[scheme] * (1.0 + 0.001 * seed))
+    return replace(data(rows), ideal=data(grid(list(own), [0.5], lambda *_: 10.0)).rows)
+
+
+@pytest.mark.parametrize(
+    ("oracle", "verdict"),
+    [(55.0, Verdict.OTHER_SIZE), (70.0, Verdict.UNREACHABLE), (90.0, Verdict.OTHER_SIZE)],
+)
+def test_what_a_perfect_balancer_does_not_win_is_not_reachable(oracle: float, verdict: Verdict) -> None:
+    """20 % were measured, half is claimed; an oracle that is slower than the scheme itself bounds nothing."""
+    found = judge(HALF, with_oracle(80.0, 100.0, oracle), unit="us")
+    assert found.verdict is verdict
+    assert ("took the path that delivers it first" in found.sentence) == (verdict is Verdict.UNREACHABLE)
+    assert found.measured == judge(HALF, replace(data(levels(80.0, 100.0))), unit="us").measured
+
+
+def test_the_oracle_joins_experiments_whose_contenders_are_load_balancers() -> None:
+    """And no claim is about it."""
+    tr, maxpass = (beside_the_oracle(load_paper(name)) for name in ("tr", "maxpass"))
+    assert any("oracle" in one.contenders for one in tr.experiments.values())
+    for paper in (tr, maxpass):
+        for one in paper.experiments.values():
+            balancers_alone = all(set(own) == {"balancer"} for own in one.contenders.values())
+            assert ("oracle" in one.contenders) == (balancers_alone and bool(one.contenders))
+            for other in one.at("quick").contenders:
+                assert other == "oracle" or other in load_paper(paper.name).experiments[one.name].at("quick").contenders

@@ -203,7 +203,9 @@ def test_the_guide_counts_the_verdicts_of_all_papers(tmp_path: Path) -> None:
     (tmp_path / "guide" / "meet.md").touch()
     write_summary(tmp_path / "guide")
     rows = (tmp_path / "guide" / "summary.md").read_text().splitlines()
-    assert rows[0].startswith("| paper | figures at its scale | claims | ✓ reproduced | ◐ reproduced under another reading |")
+    assert rows[0].startswith(
+        "| paper | figures at its scale | claims | ✓ reproduced | ◐ reproduced under another reading |"
+    )
     assert rows[2] == "| [MEET](meet.md) | 1 of 1 | 3 | 1 | 0 | 0 | 0 | 0 | 0 | 1 | 1 |"
     assert rows[3].startswith("| TR | 0 of 0 | 3 |")
     assert rows[4].startswith("| all | 1 of 1 | 6 | ")

@@ -68,6 +68,10 @@ def multiverse(
     seeds: Annotated[
         int | None, typer.Option(min=1, help="No more than the first so many seeds.", show_default="all")
     ] = None,
+    oracle: Annotated[
+        bool,
+        typer.Option("--oracle", help="Put a perfect balancer beside the others, in every world: it bounds claims."),
+    ] = False,
     budget: Annotated[
         float, typer.Option(metavar="CPU-MINUTES", help="What runs may take that were not done before.")
     ] = BUDGET_CPU_MIN,
@@ -107,7 +111,13 @@ def multiverse(
         raise SpecError("which paper? Name one: meet, tr, qall, lbt or maxpass")
     names = figures or []
     question = asked(
-        paper, names, claims=_listed(claims), choices=_listed(choices), scale=cast("Scale", scale), seeds=seeds
+        paper,
+        names,
+        claims=_listed(claims),
+        choices=_listed(choices),
+        scale=cast("Scale", scale),
+        seeds=seeds,
+        oracle=oracle,
     )
     if list_:
         print_open(data(), question, as_json=json)

@@ -7,13 +7,16 @@ from weft.cli.console import print_json
 from weft.cli.tables import new_table
 from weft.multiverse.exploring import Question
 from weft.multiverse.result import ClaimWorlds, Multiverse
-from weft.multiverse.words import commands, decided_by, share_words
+from weft.multiverse.words import commands, decided_by, exclusion_words, share_words
 from weft.papers.scorecard import SIGNS
 from weft.papers.verdicts import Verdict
 
 __all__ = ["print_multiverse", "print_open"]
 
 _STYLES = {Verdict.REPRODUCED: "green", Verdict.OTHER_SIZE: "yellow", Verdict.NOT_REPRODUCED: "red"}
+
+
+_EXCLUSIONS = 8
 
 
 def print_open(console: Console, question: Question, *, as_json: bool) -> None:
@@ -76,6 +79,12 @@ def print_multiverse(console: Console, question: Question, result: Multiverse) -
         console.print("\nHold in some world each, and together in none:", style="bold")
         for first, second in result.apart:
             console.print(Text(f"  {first} and {second}"))
+    if result.excluded:
+        console.print("\nExclude each other to the letter, whatever the scheme does:", style="bold")
+        for pair in result.excluded[:_EXCLUSIONS]:
+            console.print(Text(f"  {exclusion_words(pair, len(result.seen), question.paper.label)}"))
+        if (more := len(result.excluded) - _EXCLUSIONS) > 0:
+            console.print(f"  and {more} more in result.json", style="dim")
     shown = commands(question, result)
     if shown:
         console.print("\nThe nearest worlds in which claims hold that do not by default:", style="bold")

@@ -55,6 +55,9 @@ def reproduce(
             show_default="as by default",
         ),
     ] = None,
+    oracle: Annotated[
+        bool, typer.Option("--oracle", help="Put a perfect balancer beside the others: what is there to win at all?")
+    ] = False,
     worlds: Annotated[
         list[Path] | None,
         typer.Option(
@@ -122,6 +125,7 @@ def reproduce(
             hosts=cast("Hosts", hosts),
             seeds=seeds,
             world=world,
+            oracle=oracle,
             worlds=worlds or (),
             out=out,
             jobs=jobs,

@@ -12,6 +12,7 @@ from weft.multiverse.result import Multiverse, Seen, influence, summed
 from weft.papers.claims import Claim, load_claims
 from weft.papers.declared import DATA, SCALES, FigureSpec, Paper, Scale, load_paper
 from weft.papers.open import Choice
+from weft.papers.oracle import with_oracle
 from weft.papers.reading import nearest
 from weft.papers.worlds import DEFAULT, World, choices_of_figures
 from weft.runs.cluster import Cluster
@@ -59,6 +60,7 @@ def asked(
     choices: Iterable[str] = (),
     scale: Scale = "quick",
     seeds: int | None = None,
+    oracle: bool = False,
     folder: str | os.PathLike[str] = DATA,
 ) -> Question:
     """Find what is asked; `SpecError` names the nearest paper, figure, claim or choice."""
@@ -68,6 +70,7 @@ def asked(
         raise SpecError(f"seeds: at least one is needed, not {seeds}")
     declared = load_paper(paper, Path(folder))
     declared = declared if seeds is None else declared.with_at_most(seeds)
+    declared = with_oracle(declared) if oracle else declared
     names = {figure.name for figure in map(declared.figure, figures)}
     known = {claim.id: claim for claim in load_claims(declared)}
     wanted = list(dict.fromkeys(claims))
@@ -148,7 +151,7 @@ class _Search:
         """Take all steps."""
         self.told.says("the default world")
         self.explorer.do([DEFAULT])
-        default = Seen(DEFAULT, self.explorer.judge(DEFAULT))
+        default = self.explorer.judge(DEFAULT)
         single, untried = self._one_at_a_time()
         design = self._design(default, single)
         crossed: list[Seen] = []
@@ -157,7 +160,7 @@ class _Search:
             worlds = design.worlds()
             self.explorer.do(worlds)
             able = [world for world in worlds if self._why_not(world) is None]
-            crossed = [Seen(world, self.explorer.judge(world)) for world in able]
+            crossed = [self.explorer.judge(world) for world in able]
         return Multiverse(
             claims=summed(self.question.claims, default, single, design, crossed),
             choices=self.question.choices,
@@ -176,7 +179,7 @@ class _Search:
     def _seen(self, world: World) -> Seen | None:
         """Judge a world; None if there is no such world."""
         self.explorer.do([world])
-        return None if self._why_not(world) is not None else Seen(world, self.explorer.judge(world))
+        return None if self._why_not(world) is not None else self.explorer.judge(world)
 
     def _why_not(self, world: World) -> str | None:
         reason = self.explorer.why_not(world)

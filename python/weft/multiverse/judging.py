@@ -11,8 +11,10 @@ from functools import cached_property, lru_cache
 import polars as pl
 
 from weft.errors import SpecError
+from weft.multiverse.result import Seen
 from weft.papers.claims import Claim
 from weft.papers.declared import FigureSpec, Paper, Scale
+from weft.papers.exclusions import Exclusion, exclusions
 from weft.papers.measured import FigureData, RunsUsed
 from weft.papers.measuring import measured_rows
 from weft.papers.open import Choice
@@ -26,10 +28,7 @@ from weft.runs.run import Outcome, Run
 from weft.runs.store import Stored
 from weft.simulation import Result
 
-__all__ = ["Explorer", "Judgements", "Part"]
-
-Judgements = Mapping[str, Judgement]
-"""By the name of the claim."""
+__all__ = ["Explorer", "Part"]
 
 _RUNS_HELD = 64
 
@@ -132,9 +131,10 @@ class Explorer:
         """Say why there is no such world; None if there is one."""
         return next((self.impossible[part] for part in self.parts([world]) if part in self.impossible), None)
 
-    def judge(self, world: World) -> Judgements:
+    def judge(self, world: World) -> Seen:
         """Judge the claims in a world whose runs are done."""
         found: dict[str, Judgement] = {}
+        excluded: list[Exclusion] = []
         for figure in self.figures:
             own = [
                 self._measured(Part(figure.name, contender, world.only(self.concern[figure.name, contender])))
@@ -146,7 +146,8 @@ class Explorer:
             curves = pl.DataFrame(schema=FigureData.curve_schema())
             data = FigureData(rows, curves, RunsUsed(self.scale, len(self.runs)), ideal)
             found |= {one.claim.id: one for one in judged(self.paper, figure, data, self.claims)}
-        return {claim.id: found[claim.id] for claim in self.claims}
+            excluded += exclusions([claim for claim in self.claims if claim.figure == figure.name], data)
+        return Seen(world, {claim.id: found[claim.id] for claim in self.claims}, tuple(excluded))
 
     def cpu_of(self, figure: str, contender: str) -> float:
         """CPU time of the runs of a contender of a figure in the default world, which is done."""

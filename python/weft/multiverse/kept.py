@@ -10,7 +10,7 @@ from weft import _core
 from weft.decoding import read_json
 from weft.errors import OutputError
 from weft.multiverse.exploring import Question
-from weft.multiverse.result import ClaimWorlds, Decider, Multiverse, Share
+from weft.multiverse.result import ClaimWorlds, Decider, Excluded, Multiverse, Share
 from weft.papers.open import Choice
 from weft.papers.verdict_files import OtherReading, OtherReadings
 from weft.papers.verdicts import Verdict
@@ -77,6 +77,8 @@ class KeptWorlds(msgspec.Struct, frozen=True):
     claims: Sequence[KeptClaim]
     apart: Sequence[tuple[str, str]]
     """Claims that hold in some world each, and together in none."""
+    excluded: Sequence[Excluded]
+    """Claims of which, to the letter, one cannot be so where the other is, by what a baseline measures."""
     left_out: Mapping[str, str]
     best: KeptBest
     failed: Mapping[str, str]
@@ -102,6 +104,7 @@ def kept(question: Question, result: Multiverse) -> KeptWorlds:
         untried=[str(world) for world in result.untried],
         claims=[_claim(one, result) for one in result.claims],
         apart=list(result.apart),
+        excluded=list(result.excluded),
         left_out=dict(question.left_out),
         best=KeptBest(str(best.world), [claim for claim in best.judgements if best.holds(claim)]),
         failed=dict(result.failed),

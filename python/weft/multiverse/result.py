@@ -8,6 +8,7 @@ from functools import cached_property
 
 from weft.multiverse.design import Design
 from weft.papers.claims import Claim
+from weft.papers.exclusions import Exclusion
 from weft.papers.open import Choice
 from weft.papers.verdicts import Judgement, Verdict
 from weft.papers.worlds import World
@@ -15,6 +16,7 @@ from weft.papers.worlds import World
 __all__ = [
     "ClaimWorlds",
     "Decider",
+    "Excluded",
     "Multiverse",
     "Seen",
     "Share",
@@ -35,6 +37,9 @@ class Seen:
 
     world: World
     judgements: Mapping[str, Judgement]
+    """By the name of the claim."""
+    exclusions: Sequence[Exclusion] = ()
+    """Claims that cannot both be so here, by what a third contender measures."""
 
     def holds(self, claim: str) -> bool:
         """Whether a claim is reproduced here."""
@@ -43,6 +48,20 @@ class Seen:
     def may_hold(self, claim: str) -> bool:
         """Whether it is reproduced, or undecided."""
         return self.holds(claim) or self.judgements[claim].verdict is Verdict.UNDECIDED
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """Two claims of which, to the letter, one cannot be so where the other is."""
+
+    claim: str
+    other: str
+    baseline: str
+    """The contender whose own times say so."""
+    most: float
+    """The largest reduction that the other claim leaves to the first, over the worlds."""
+    worlds: int
+    """In how many worlds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +258,16 @@ class Multiverse:
     def apart(self) -> Sequence[tuple[str, str]]:
         """Pairs of claims of which each holds in some world, while in every world one of the two does not."""
         return together([one.claim for one in self.claims], self.seen)
+
+    @cached_property
+    def excluded(self) -> Sequence[Excluded]:
+        """Claims that exclude each other, to the letter, in some world: those that do in most worlds first."""
+        pairs: dict[tuple[str, str, str], list[float]] = {}
+        for seen in self.seen:
+            for one in seen.exclusions:
+                pairs.setdefault((one.claim, one.other, one.baseline), []).append(one.most)
+        found = [Excluded(*names, max(most), len(most)) for names, most in pairs.items()]
+        return sorted(found, key=lambda one: -one.worlds)
 
     @property
     def best(self) -> Seen:

@@ -1,15 +1,15 @@
 """What a multiverse says, in words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from weft.multiverse.result import ClaimWorlds, Decider, Multiverse, Share
+from weft.multiverse.result import ClaimWorlds, Decider, Excluded, Multiverse, Share
 from weft.quantity import plain
 
 if TYPE_CHECKING:
     from weft.multiverse.exploring import Question
 
-__all__ = ["commands", "decided_by", "decider_words", "share_words"]
+__all__ = ["commands", "decided_by", "decider_words", "exclusion_words", "share_words"]
 
 _DECIDERS = 4
 
@@ -37,6 +37,15 @@ def decided_by(claim: ClaimWorlds, most: int = _DECIDERS) -> list[str]:
     found = [decider_words(one) for one in claim.deciders[:most]]
     more = len(claim.deciders) - most
     return [*found, f"and {more} more"] if more > 0 else found
+
+
+def exclusion_words(one: Excluded, worlds: int, label: Callable[[str], str]) -> str:
+    """`a and b in 12 of 64 worlds: what CONGA takes leaves 22 % at most`."""
+    most = "nothing" if one.most <= 0.0 else f"{_percent(one.most)} % at most"
+    return (
+        f"{one.claim} and {one.other} in {one.worlds:,} of {worlds:,} worlds: what {label(one.baseline)} takes leaves "
+        f"{most} to the first"
+    )
 
 
 def commands(question: "Question", result: Multiverse) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""What no scheme can do: the bound that an idle fabric sets to a claim.
+"""What no scheme can do: the bounds that an idle fabric and a perfect balancer set to a claim.
 
 A flow takes no less time than it would alone, and delivers no faster: its ideal completion time is a lower bound of its
 completion time under every scheme, of the same transport or another (see the page on the model). So a mean, or a
@@ -7,6 +7,10 @@ cannot come out, whatever the scheme.
 
 The bound is taken where it is one: where the claim wants its contender's times to be small, or its rates to be large,
 and compares them with other contenders, or with a number.
+
+The second bound is a run: that of `oracle`, where it is among the contenders (`weft reproduce --oracle`). It is the
+best choice of paths for each packet as it comes, and a strong reference for completion times, not a proven bound of
+them (its page says why). So it counts only where the claim's contender is no better than the oracle itself.
 """
 
 from dataclasses import replace
@@ -17,18 +21,43 @@ from weft.papers.claims import Claim, Rule, widened
 from weft.papers.effects import Effect, Words, claimed_sign, measure
 from weft.papers.measured import FigureData
 
-__all__ = ["falls_short", "ideal_effect"]
+__all__ = ["ORACLE", "falls_short", "ideal_effect", "oracle_effect", "wants_less", "without_oracle"]
+
+ORACLE = "oracle"
+"""The contender that is a perfect balancer."""
 
 _ROUNDING = 1e-9
 
 
 def ideal_effect(claim: Claim, rule: Rule, data: FigureData, words: Words) -> Effect | None:
     """Measure what a claim is about as if its contenders' flows took their ideal times; None where that is no bound."""
-    if data.ideal.is_empty() or rule.against_x is not None or rule.kind not in _BOUNDED or not _wants_less(rule, data):
+    if data.ideal.is_empty() or rule.against_x is not None or rule.kind not in _BOUNDED or not wants_less(rule, data):
         return None
     mine = pl.col("contender").is_in(rule.of) if rule.of else pl.lit(value=True)
     rows = pl.concat([data.ideal.filter(mine), data.rows.filter(~mine)])
     return measure(claim, rule, replace(data, rows=rows), words)
+
+
+def without_oracle(data: FigureData) -> FigureData:
+    """Return what claims are about."""
+    others = pl.col("contender") != ORACLE
+    return replace(data, rows=data.rows.filter(others), ideal=data.ideal.filter(others))
+
+
+def oracle_effect(claim: Claim, rule: Rule, data: FigureData, words: Words, measured: Effect) -> Effect | None:
+    """Measure what a claim is about as if its contenders were the oracle; None where that is no bound."""
+    own = data.rows.filter(pl.col("contender") == ORACLE)
+    rest = without_oracle(data)
+    if own.is_empty() or not rule.of or rule.against_x is not None or rule.kind not in _BOUNDED:
+        return None
+    if not wants_less(rule, rest):
+        return None
+    stand_ins = [own.with_columns(contender=pl.lit(name)) for name in rule.of]
+    rows = pl.concat([*stand_ins, rest.rows.filter(~pl.col("contender").is_in(rule.of))])
+    found = measure(claim, rule, replace(rest, rows=rows), words)
+    if found is None or claimed_sign(rule) * (measured.value.mean - found.value.mean) > 0.0:
+        return None
+    return found
 
 
 def falls_short(rule: Rule, ideal: Effect) -> bool:
@@ -52,20 +81,24 @@ def _least_wanted(rule: Rule, sign: int) -> float:
 _BOUNDED = ("reduction", "gain", "ratio", "value", "at-most", "at-least")
 
 
-def _wants_less(rule: Rule, data: FigureData) -> bool:
+def wants_less(rule: Rule, data: FigureData) -> bool:
     """Whether the claim wants its contender to come near the ideal, which is less of a time and more of a rate."""
-    sign = claimed_sign(rule)
+    sign, (times, rates) = claimed_sign(rule), _times_or_rates(data)
+    match rule.kind:
+        case "reduction":
+            return times and sign > 0
+        case "gain":
+            return rates and sign > 0
+    return (times and sign < 0) or (rates and sign > 0)
+
+
+def _times_or_rates(data: FigureData) -> tuple[bool, bool]:
+    """Tell whether values are times, which the ideal bounds from below, or rates, which it bounds from above."""
     ideal = data.ideal.join(
         data.rows, on=["panel", "contender", "x", "seed", "measure"], how="inner", suffix="_measured"
     ).drop_nulls(["value", "value_measured"])
     if ideal.is_empty():
-        return False
+        return False, False
     less = bool((ideal.get_column("value") <= ideal.get_column("value_measured") * (1.0 + _ROUNDING)).all())
     more = bool((ideal.get_column("value") >= ideal.get_column("value_measured") * (1.0 - _ROUNDING)).all())
-    more &= not less  # where nothing waits, all values are the ideal ones: they are taken for times
-    match rule.kind:
-        case "reduction":
-            return less and sign > 0
-        case "gain":
-            return more and sign > 0
-    return (less and sign < 0) or (more and sign > 0)
+    return less, more and not less  # where nothing waits, all values are the ideal ones: they are taken for times

@@ -21,6 +21,7 @@ from weft.papers.declared import (
     paper_names,
 )
 from weft.papers.making import Made, Maker
+from weft.papers.oracle import with_oracle
 from weft.papers.reading import nearest
 from weft.papers.runs import Case, Plan, cases_of_figure, needed_tables
 from weft.papers.scorecard import Scorecard, read_scorecard
@@ -117,6 +118,7 @@ def make_figures(
     hosts: Hosts = "simulated",
     seeds: int | None = None,
     world: str | None = None,
+    oracle: bool = False,
     others: OtherReadings | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
@@ -134,11 +136,13 @@ def make_figures(
     if hosts == "linux" and scale != "quick":
         raise SpecError(f"scale: figures with Linux hosts have one scale of their own, not {scale}")
     default = f"reproduce-{scale if hosts == 'simulated' else hosts}" + (f"-{world}" if world else "")
+    if oracle and hosts != "simulated":
+        raise SpecError("oracle: looks into the whole fabric at once, which is not to be had beside Linux hosts")
     target = Path(out) if out is not None else Path("out") / default
 
     def at(one: Scale, place: Path) -> Callable[[], Reproduction]:
         """Find what is to be made at a scale, so that a mistake is told before anything is run; then make it."""
-        chosen = planned(paper, figures, scale=one, seeds=seeds, world=world, folder=folder)
+        chosen = planned(paper, figures, scale=one, seeds=seeds, world=world, oracle=oracle, folder=folder)
         feasible = [found for found in chosen if found.figure.reason is None]
         runs = _runs(feasible)
 
@@ -174,6 +178,7 @@ def planned(
     scale: Scale = "quick",
     seeds: int | None = None,
     world: str | None = None,
+    oracle: bool = False,
     folder: str | os.PathLike[str] = DATA,
 ) -> list[Planned]:
     """Find figures, and what each needs; `SpecError` names the nearest paper, figure, scale or open choice."""
@@ -193,6 +198,7 @@ def planned(
     for name in known if paper == ALL else [paper]:
         one = load_paper(name, place)
         one = one if seeds is None else one.with_at_most(seeds)
+        one = with_oracle(one) if oracle else one
         if world:
             choices = choices_of(one)
             one = in_world(one, parse_world(world, choices), choices)

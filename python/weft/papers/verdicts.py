@@ -7,8 +7,8 @@
 - *reproduced under another reading*: none of the two by default, but reproduced in a world that the paper's text allows
   as well, which is named (see `weft.multiverse`).
 - *undecided*: the interval includes "no effect" as well as what the paper says: more seeds may tell.
-- *not reachable here*: neither, and no scheme could do it: if flows took the time that they take alone, it would not be
-  the paper's size (see `weft.papers.ceilings`).
+- *not reachable here*: neither, and no scheme could do it: if flows took the time that they take alone, or, where the
+  oracle is a contender, the times that it gives them, it would not be the paper's size (see `weft.papers.ceilings`).
 - *not reproduced*: all else.
 - *not testable here*: with the reason.
 """
@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from weft.papers.ceilings import falls_short, ideal_effect
+from weft.papers.ceilings import falls_short, ideal_effect, oracle_effect, without_oracle
 from weft.papers.claims import TOLERANCE, Claim, Rule, widened
 from weft.papers.drawing.view import DrawnUnit, unit_scale
 from weft.papers.effects import Effect, Words, claimed_sign, measure
@@ -85,6 +85,7 @@ def judge(claim: Claim, data: FigureData, *, unit: DrawnUnit, words: Words | Non
     """Judge a claim by the data of its figure; `unit` is that of the figure's values."""
     if claim.rule is None:
         return untestable(claim)
+    whole, data = data, without_oracle(data)
     effect = measure(claim, claim.rule, data, words or Words())
     if effect is None:
         reason = f"the data of figure {claim.figure} have no value at its points"
@@ -98,6 +99,10 @@ def judge(claim: Claim, data: FigureData, *, unit: DrawnUnit, words: Words | Non
         if ideal is not None and falls_short(claim.rule, ideal):
             verdict = Verdict.UNREACHABLE
             why += f"; if its flows took the time that they take alone, it would be {told(ideal.value, own)}"
+        best = oracle_effect(claim, claim.rule, whole, words or Words(), effect)
+        if best is not None and falls_short(claim.rule, best):
+            verdict = Verdict.UNREACHABLE
+            why += f"; if each packet took the path that delivers it first, it would be {told(best.value, own)}"
     sentence = _sentence(claim.rule, effect, own, why)
     return Judgement(claim, verdict, effect.value, own, effect.places, sentence)
 

@@ -1,0 +1,40 @@
+"""A perfect balancer beside those of a paper, which tells how much choosing paths could win at all.
+
+It is the load balancer `oracle`, which sends each packet on the path that delivers it first, and pays nothing for
+reordering. It joins the experiments whose contenders differ in their load balancer alone, in every panel that shows
+schemes beside each other. Claims are not about it: it bounds them (see `weft.papers.ceilings`).
+"""
+
+from dataclasses import replace
+
+from weft.papers.ceilings import ORACLE
+from weft.papers.declared import Experiment, FigureSpec, PanelSpec, Paper
+
+__all__ = ["with_oracle"]
+
+_LABEL = "oracle (a bound)"
+
+
+def with_oracle(paper: Paper) -> Paper:
+    """Return the paper with the oracle in each experiment that can have it."""
+    experiments = {name: _experiment(one) for name, one in paper.experiments.items()}
+    able = frozenset(name for name, one in experiments.items() if ORACLE in one.contenders)
+    figures = {name: _figure(one, able) for name, one in paper.figures.items()}
+    return replace(paper, experiments=experiments, figures=figures, labels={**paper.labels, ORACLE: _LABEL})
+
+
+def _experiment(one: Experiment) -> Experiment:
+    schemes_alone = all(set(own) == {"balancer"} for own in one.contenders.values())
+    added = {ORACLE: {"balancer": ORACLE}} if schemes_alone and one.contenders else {}
+    quick = None if one.quick is None else _experiment(one.quick)
+    return replace(one, contenders={**one.contenders, **added}, quick=quick)
+
+
+def _figure(figure: FigureSpec, able: frozenset[str]) -> FigureSpec:
+    return replace(figure, panels=tuple(_panel(panel, able) for panel in figure.panels))
+
+
+def _panel(panel: PanelSpec, able: frozenset[str]) -> PanelSpec:
+    if panel.experiment not in able or not panel.contenders:
+        return panel
+    return replace(panel, contenders=(*panel.contenders, ORACLE))
