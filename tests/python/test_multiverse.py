@@ -182,7 +182,7 @@ def test_a_choice_of_one_scheme_changes_its_runs_alone(folder: Path, tmp_path: P
     found = explored(folder, tmp_path / "out", choices=("drill.memory",))
     assert (len(found.seen), found.runs) == (2, 6)
     question = asked("made", folder=folder)
-    changed = in_world(question.paper, World((("drill.memory", "rack"),)), question.choices)
+    changed = in_world(question.paper, World((("drill.memory", "rack"),)))
     plans = [Plan(paper, "quick") for paper in (question.paper, changed)]
     for case in cases_of_figure(question.figures[0], question.paper, "quick"):
         runs = [plan.run(case) for plan in plans]
@@ -236,9 +236,9 @@ def test_every_alternative_of_every_paper_makes_runs_and_changes_some(paper: str
     """Or none of the figures that it is open in can be made in it, for want of capacity alone."""
     question = asked(paper)
     assert question.choices
-    base = Plan(question.paper, "quick")
+    base = Plan(in_world(question.paper), "quick")
     for world in single_changes(question.choices):
-        plan = Plan(in_world(question.paper, world, question.choices), "quick")
+        plan = Plan(in_world(question.paper, world), "quick")
         changed = 0
         for figure in question.figures:
             firsts = {case.contender: case for case in reversed(cases_of_figure(figure, question.paper, "quick"))}
@@ -360,3 +360,22 @@ def test_a_claim_that_holds_in_another_world_gets_a_verdict_that_names_it(folder
     )
     with pytest.raises(OutputError, match="holds no result"):
         other_readings([tmp_path])
+
+
+def test_a_paper_s_own_reading_of_a_scheme_is_its_default(folder: Path) -> None:
+    """The scheme's default is then an alternative; a reading of what is not open is told with the nearest name."""
+    read = PAPER + '\n[reads."drill.memory"]\nalternative = "rack"\nwhy = "the code that ran"\n'
+    (folder / "made.toml").write_text(read)
+    question = asked("made", folder=folder)
+    memory = question.choices["drill.memory"]
+    assert (memory.default, memory.others) == ("rack", ("switch",))
+    assert memory.alternatives["rack"].source.startswith("the code that ran; ")
+    default, switch = (
+        Plan(in_world(question.paper, world), "quick") for world in (DEFAULT, World((("drill.memory", "switch"),)))
+    )
+    for case in cases_of_figure(question.figures[0], question.paper, "quick"):
+        texts = [plan.run(case).spec.text for plan in (default, switch)]
+        assert ['memory = "rack"' in text for text in texts] == [case.contender == "drill", False]
+    (folder / "made.toml").write_text(read.replace("drill.memory", "drill.memori"))
+    with pytest.raises(SpecError, match=r"did you mean 'drill\.memory'"):
+        asked("made", folder=folder)

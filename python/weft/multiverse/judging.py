@@ -168,7 +168,7 @@ class Explorer:
 
     def _plan(self, world: World) -> Plan:
         if world not in self._plans:
-            self._plans[world] = Plan(in_world(self.paper, world, self.choices), self.scale)
+            self._plans[world] = Plan(in_world(self.paper, world), self.scale)
         return self._plans[world]
 
     def _figure(self, name: str) -> FigureSpec:

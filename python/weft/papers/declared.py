@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from weft.catalog import schemes, transports
 from weft.errors import SpecError
 from weft.papers.open import Choice, read_choices
-from weft.papers.reading import nearest, read_toml
+from weft.papers.reading import Section, nearest, read_toml
 
 __all__ = [
     "DATA",
@@ -213,6 +213,9 @@ class Paper:
     """Where its file is: files that a spec names are relative to it."""
     open: Mapping[str, Choice] = field(default_factory=dict)
     """What the paper leaves open about its experiments, beyond what its presets say, by name."""
+    reads: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """How it reads what others leave open, where that is not as Weft does by default: by name of the choice the
+    alternative, and why."""
     world: str = ""
     """The world that its experiments are in; empty: the default."""
 
@@ -269,7 +272,14 @@ def load_paper(name: str, folder: Path = DATA) -> Paper:
     experiments = {key: read_experiment(key, section) for key, section in top.sections("experiment").items()}
     figures = {key: read_figure(name, key, section, experiments) for key, section in top.sections("figure").items()}
     left_open = {choice.name: choice for choice in read_choices(top, "open", "paper")}
+    reads = {key: _read(section) for key, section in top.sections("reads").items()}
     top.end()
     if not figures:
         raise SpecError(f"{name}.toml: has no figure")
-    return Paper(name, title, venue, labels, experiments, figures, folder, left_open)
+    return Paper(name, title, venue, labels, experiments, figures, folder, left_open, reads)
+
+
+def _read(section: Section) -> tuple[str, str]:
+    found = section.need("alternative", str), section.need("why", str)
+    section.end()
+    return found

@@ -2,11 +2,12 @@
 
 A choice stands in the `[open]` table of a preset or of a paper's file, where an alternative sets keys of the spec, or
 in `data/open.toml`, in the table of a load balancer or transport, where an alternative sets that one's parameters. One
-alternative sets nothing: it is what Weft does unless told otherwise.
+alternative sets nothing: it is what Weft does unless told otherwise. It is the default of a paper, too, unless the
+paper's text supports another one better: then `[reads]` in the paper's file says which, and why.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -32,7 +33,7 @@ class Alternative:
     name: str
     source: str
     settings: Mapping[str, Any]
-    """Keys of the spec, or parameters of a scheme, and their values; none for the default."""
+    """Keys of the spec, or parameters of a scheme, and their values; none for what Weft does unless told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,13 @@ class Choice:
     def others(self) -> tuple[str, ...]:
         """All but the default."""
         return tuple(self.alternatives)[1:]
+
+    def read_as(self, name: str, why: str) -> "Choice":
+        """Return the choice as a paper reads it: another alternative is the default; `why` comes before its source."""
+        chosen = self.alternative(name)
+        first = replace(chosen, source=f"{why}; {chosen.source}")
+        rest = {key: one for key, one in self.alternatives.items() if key != name}
+        return replace(self, alternatives={name: first, **rest})
 
     def alternative(self, name: str) -> Alternative:
         """Find an alternative; `SpecError` names the nearest one if there is none."""

@@ -199,9 +199,7 @@ def planned(
         one = load_paper(name, place)
         one = one if seeds is None else one.with_at_most(seeds)
         one = with_oracle(one) if oracle else one
-        if world:
-            choices = choices_of(one)
-            one = in_world(one, parse_world(world, choices), choices)
+        one = in_world(one, parse_world(world or "", choices_of(one)))
         plan = Plan(one, scale)
         for declared in [one.figure(key) for key in names] if names else one.figures.values():
             figure = _at_scale(declared, one, scale)

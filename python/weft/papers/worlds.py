@@ -70,10 +70,9 @@ def choices_of_figures(figures: Sequence[FigureSpec], paper: Paper, scale: Scale
         name: choice
         for name, choice in choices_of(paper).items()
         if any(
-            _settings(choice, other, experiment.at(scale), experiment, contender)
+            _differs(choice, experiment.at(scale), experiment, contender)
             for experiment in experiments
             for contender in experiment.at(scale).contenders
-            for other in choice.others
         )
     }
 
@@ -84,7 +83,12 @@ def choices_of(paper: Paper) -> dict[str, Choice]:
     for experiment in paper.experiments.values():
         if experiment.preset is not None:
             found |= {name: one for name, one in open_of_preset(experiment.preset).items() if name not in found}
-    return {**found, **open_of_schemes()}
+    found = {**found, **open_of_schemes()}
+    for name, (alternative, why) in paper.reads.items():
+        if name not in found:
+            raise nearest(f"{paper.name}: reads: open choice", name, found)
+        found[name] = found[name].read_as(alternative, why)
+    return found
 
 
 def relevant(
@@ -97,20 +101,26 @@ def relevant(
         for choice in choices
         if any(
             contender in experiment.at(scale).contenders
-            and _settings(choice, other, experiment.at(scale), experiment, contender)
+            and _differs(choice, experiment.at(scale), experiment, contender)
             for experiment in experiments
-            for other in choice.others
         )
     )
 
 
-def in_world(paper: Paper, world: World, choices: Mapping[str, Choice]) -> Paper:
-    """Put a world into a paper's declarations."""
-    if world == DEFAULT:
+def in_world(paper: Paper, world: World = DEFAULT) -> Paper:
+    """Put a world into a paper's declarations, and how the paper reads what others leave open."""
+    named = {*paper.reads, *(name for name, _ in world.changed)}
+    if not named:
         return paper
-    changed = [(choices[name], alternative) for name, alternative in world.changed]
-    experiments = {name: _experiment(one, one, changed) for name, one in paper.experiments.items()}
-    return replace(paper, experiments=experiments, world=str(world))
+    chosen = [(choice, world.alternative(choice)) for name, choice in choices_of(paper).items() if name in named]
+    experiments = {name: _experiment(one, one, chosen) for name, one in paper.experiments.items()}
+    return replace(paper, experiments=experiments, world="" if world == DEFAULT else str(world))
+
+
+def _differs(choice: Choice, grid: Experiment, whole: Experiment, contender: str) -> bool:
+    """Whether some alternative of a choice makes another run of a contender."""
+    default = _settings(choice, choice.default, grid, whole, contender)
+    return any(_settings(choice, other, grid, whole, contender) != default for other in choice.others)
 
 
 def _experiment(grid: Experiment, whole: Experiment, changed: Sequence[tuple[Choice, str]]) -> Experiment:
