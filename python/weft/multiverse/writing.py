@@ -15,6 +15,7 @@ from weft.multiverse.drawing import drawn
 from weft.multiverse.exploring import Question
 from weft.multiverse.result import ClaimWorlds, Multiverse, Seen
 from weft.papers.open import Choice
+from weft.papers.store import INPUTS
 
 __all__ = ["MANIFEST", "RESULT", "as_dict", "opened", "world_table", "written"]
 
@@ -22,7 +23,7 @@ MANIFEST = "multiverse.json"
 """Says whose directory it is."""
 RESULT = "result.json"
 """Written last."""
-_FILES = (RESULT, "report.html", "worlds.parquet", "worlds.csv", "figure.png", "figure.pdf", "figure.svg")
+_FILES = (RESULT, INPUTS, "report.html", "worlds.parquet", "worlds.csv", "figure.png", "figure.pdf", "figure.svg")
 
 
 @contextmanager

@@ -5,7 +5,7 @@ Each paper is data: `data/<paper>.toml` beside this file. Its claims are in `dat
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -187,6 +187,8 @@ class FigureSpec:
     """What that function is told."""
     experiments: tuple[str, ...] = ()
     """Experiments whose runs that function reads."""
+    set_ups: tuple[str, ...] = ()
+    """Experiments whose set-ups its own runs have: the places of their grids, with other traffic or observed."""
 
     @property
     def key(self) -> str:
@@ -272,4 +274,18 @@ def load_paper(name: str, folder: Path = DATA) -> Paper:
     top.end()
     if not figures:
         raise SpecError(f"{name}.toml: has no figure")
+    _check_options(left_open.values(), figures.values(), name)
     return Paper(name, title, venue, labels, experiments, figures, folder, left_open)
+
+
+def _check_options(choices: Iterable[Choice], figures: Iterable[FigureSpec], name: str) -> None:
+    """What an alternative says of options is said of some figure."""
+    known = dict.fromkeys(option for figure in figures for option in figure.options)
+    for choice in choices:
+        for one in choice.alternatives.values():
+            for option in one.options:
+                if option not in known:
+                    raise SpecError(
+                        f"{name}.toml: open.{choice.name}.alternatives.{one.name}: options: "
+                        f"{nearest('option of a figure', option, known)}"
+                    )

@@ -23,7 +23,7 @@ from weft.papers.views import VIEWS
 from weft.schemas import TABLES
 from weft.variant import parse_variants
 
-__all__ = ["read_experiment", "read_figure", "value_label"]
+__all__ = ["read_experiment", "read_figure", "value_label", "value_number"]
 
 MEASURES = ("bins", "metrics")
 """What `x` is called where measures stand side by side."""
@@ -120,8 +120,8 @@ def _axis_value(key: str, value: Any, section: Section) -> AxisValue:
         own = Section(value, f"{section.place}.vary.{key}")
         label, number, settings = own.need("label", str), own.maybe("number", float), own.need("set", dict)
         own.end()
-        return AxisValue(label, number if number is not None else _number(label), settings)
-    return AxisValue(value_label(value), _number(value), {key: value})
+        return AxisValue(label, number if number is not None else value_number(label), settings)
+    return AxisValue(value_label(value), value_number(value), {key: value})
 
 
 def value_label(value: Any) -> str:
@@ -129,7 +129,8 @@ def value_label(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _number(value: Any) -> float | None:
+def value_number(value: Any) -> float | None:
+    """Return the number that a value stands for: times in microseconds, sizes in bytes, rates in Mbit/s."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     found = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -149,14 +150,16 @@ def read_figure(paper: str, name: str, section: Section, experiments: Mapping[st
         special=section.maybe("special", str),
         options=section.take("options", dict, {}),
         experiments=section.texts("experiments"),
+        set_ups=section.texts("set_ups"),
     )
     if (figure.reason is not None) + (figure.special is not None) + bool(figure.panels) != 1:
         raise section.error("needs panels, or special, or the reason why it cannot be made: one of them")
-    for key in figure.experiments:
-        if key not in experiments:
-            raise section.error(f"experiments: {nearest('experiment', key, experiments)}")
-    if figure.special is None and (figure.options or figure.experiments):
-        raise section.error("options and experiments are for a special figure")
+    for names, which in ((figure.experiments, "experiments"), (figure.set_ups, "set_ups")):
+        for key in names:
+            if key not in experiments:
+                raise section.error(f"{which}: {nearest('experiment', key, experiments)}")
+    if figure.special is None and (figure.options or figure.experiments or figure.set_ups):
+        raise section.error("options, experiments and set_ups are for a special figure")
     section.end()
     return figure
 
