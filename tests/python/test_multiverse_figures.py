@@ -37,6 +37,7 @@ long = {{ source = "made up", options = {{ slot = {{ quick = 0.004 }} }} }}
 
 [experiment.e]
 schemes = ["ecmp", "drill"]
+added = ["rps"]
 seeds = 2
 set = {{ "run.sample_every" = "500us" }}
 tables = ["flows", "links", "samples"]
@@ -131,7 +132,7 @@ def test_a_special_figure_is_in_each_world_what_reproduce_makes_of_it(sharing: P
 
 
 def test_worlds_share_the_runs_of_a_special_figure_that_they_do_not_change(sharing: Path, tmp_path: Path) -> None:
-    """Two contenders and two seeds, and two runs more of DRILL."""
+    """Two contenders and two seeds, and two runs more of DRILL. RPS is not the paper's: no claim needs its runs."""
     found = explored(sharing, tmp_path / "out", "drill.memory", "slot")
     assert (len(found.seen), found.runs) == (4, 6)
     again = explored(sharing, tmp_path / "out", "drill.memory", "slot")
@@ -246,6 +247,7 @@ def test_a_figure_that_cannot_be_made_in_a_world_has_no_value_there(tmp_path: Pa
         ("options = { slot = { quick = 0.004 } }", "multiply = { x = 2 }", "needs set"),
         ('"200us" }', '"200us" }, multiply = { "traffic.flows" = 0 }', "a number above 0"),
         ('experiments = ["e"]\noptions', 'experiments = ["e"]\nset_ups = ["f"]\noptions', "set_ups"),
+        ('added = ["rps"]', 'added = ["drill"]', "one of the schemes too"),
     ],
 )
 def test_a_mistake_in_what_is_open_is_answered(sharing: Path, old: str, new: str, message: str) -> None:

@@ -67,8 +67,9 @@ class Explorer:
 
     @cached_property
     def figure_parts(self) -> Mapping[str, FigureParts]:
-        """The parts of each figure."""
-        return {figure.name: parts_of(figure, self.paper, self.scale) for figure in self.figures}
+        """The parts of each figure that claims are about."""
+        named = frozenset[str]().union(*(claim.rule.named for claim in self.claims if claim.rule is not None))
+        return {figure.name: parts_of(figure, self.paper, self.scale, named) for figure in self.figures}
 
     @cached_property
     def concern(self) -> Mapping[tuple[str, str], frozenset[str]]:

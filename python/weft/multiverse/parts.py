@@ -4,7 +4,7 @@ A part is a contender, with those that it is divided by; or the whole figure, wh
 together. Its runs are done once for all worlds that agree in its choices, and its rows are made once.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -99,8 +99,9 @@ class FigureParts:
         return (case for one in names for case in cases_of_experiment(self.paper.experiments[one].at(self.scale)))
 
 
-def parts_of(figure: FigureSpec, paper: Paper, scale: Scale) -> FigureParts:
-    """Find the parts of a figure."""
+def parts_of(figure: FigureSpec, paper: Paper, scale: Scale, named: Collection[str]) -> FigureParts:
+    """Find the parts of a figure; without contenders that the paper does not have, unless claims name them."""
+    left_out = set(paper.added_to(figure, scale)) - set(named)
 
     def shown(*experiments: str) -> list[str]:
         grids = [paper.experiments[name].at(scale).contenders for name in experiments]
@@ -118,7 +119,8 @@ def parts_of(figure: FigureSpec, paper: Paper, scale: Scale) -> FigureParts:
         by_contender = find_special(figure.special).by_contender
         names = {one: frozenset({one}) for one in every} if by_contender else {WHOLE: frozenset(every)}
         rows = _made
-    return FigureParts(figure, paper, scale, names, rows)
+    kept = {name: own for name, own in names.items() if name not in left_out}
+    return FigureParts(figure, paper, scale, kept, rows)
 
 
 def why_left_out(figure: FigureSpec) -> str | None:

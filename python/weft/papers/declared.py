@@ -89,6 +89,8 @@ class Experiment:
     set: Mapping[str, Any] = field(default_factory=dict)
     contenders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Key of each contender, and what it sets; a scheme of the command line sets `balancer`."""
+    added: tuple[str, ...] = ()
+    """Those that the paper does not have: figures say so, and no claim is about them that does not name them."""
     vary: Mapping[str, tuple[AxisValue, ...]] = field(default_factory=dict)
     seeds: int = 1
     at_most: int | None = None
@@ -230,6 +232,15 @@ class Paper:
             return self.labels[contender]
         name, *parameters = contender.split(":")
         return ":".join([self.labels.get(name, name.upper() if name in _schemes() else name), *parameters])
+
+    def added_to(self, figure: FigureSpec, scale: Scale) -> tuple[str, ...]:
+        """Name the contenders of a figure that the paper does not have there."""
+        shown = [(panel.experiment, panel.contenders) for panel in figure.panels]
+        shown += [(name, ()) for name in figure.experiments]
+        grids = [(self.experiments[name].at(scale), chosen) for name, chosen in shown if name in self.experiments]
+        return tuple(
+            dict.fromkeys(one for grid, chosen in grids for one in grid.added if one in (chosen or grid.contenders))
+        )
 
     def with_at_most(self, seeds: int) -> "Paper":
         """Return the paper with no more than the first seeds of each experiment."""

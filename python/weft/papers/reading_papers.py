@@ -87,21 +87,35 @@ def _grid(base: Experiment, section: Section) -> Experiment:
         labels = [value.label for value in vary[key]]
         if len(set(labels)) < len(labels):
             raise section.error(f"vary: {key} has a value twice")
-    found = _contenders(section)
+    contenders, added = _contenders(section, base)
     settings = {**base.set, **section.take("set", dict, {})}
     lost = [key for key in settings if key.split(".")[0] == "balancer"]
-    if lost and any({"balancer", "balancer.name"} & set(own) for own in (found or base.contenders).values()):
+    if lost and any({"balancer", "balancer.name"} & set(own) for own in contenders.values()):
         raise section.error(f"set: {lost[0]} would be lost, since contenders set their balancer: say it there")
     return replace(
         base,
         set=settings,
-        contenders=found or base.contenders,
+        contenders=contenders,
+        added=added,
         vary=vary,
         seeds=seeds,
     )
 
 
-def _contenders(section: Section) -> dict[str, Mapping[str, Any]]:
+def _contenders(section: Section, base: Experiment) -> tuple[dict[str, Mapping[str, Any]], tuple[str, ...]]:
+    """Take the contenders, or those of `base`, and the names of those among them that the paper does not have."""
+    own = _own_contenders(section)
+    schemes = section.texts("added")
+    added = {one.label: one.parts for one in parse_variants(schemes)} if schemes else {}
+    if not own and not added:
+        return dict(base.contenders), base.added
+    own = own or {key: one for key, one in base.contenders.items() if key not in base.added}
+    if twice := sorted(own.keys() & added.keys()):
+        raise section.error(f"added: {twice[0]} is one of the schemes too")
+    return {**own, **added}, tuple(added)
+
+
+def _own_contenders(section: Section) -> dict[str, Mapping[str, Any]]:
     schemes = section.texts("schemes")
     found: dict[str, Mapping[str, Any]] = {}
     for variant in parse_variants(schemes) if schemes else ():
