@@ -84,7 +84,7 @@ def asked(
     if not testable:
         where = f"figure {', '.join(sorted(names))} of {paper}" if names else paper
         raise SpecError(
-            f"{where}: has no claim that a figure of runs tests" + "".join(f"; {one}" for one in left_out.values())
+            f"{where}: has no claim that worlds could tell apart" + "".join(f"; {one}" for one in left_out.values())
         )
     shown = [one for name, one in declared.figures.items() if any(claim.figure == name for claim in testable)]
     found = choices_of_figures(shown, declared, scale)
@@ -108,11 +108,7 @@ def _why_not(claim: Claim, paper: Paper) -> str | None:
     if claim.rule is None or claim.figure is None:
         return f"claim {claim.id} is not testable here"
     why = why_left_out(paper.figures[claim.figure])
-    return (
-        None
-        if why is None
-        else f"claim {claim.id} is tested by figure {claim.figure}, of which no world is judged: {why}"
-    )
+    return None if why is None else f"claim {claim.id} is of figure {claim.figure}, which no world changes: {why}"
 
 
 def explore(
