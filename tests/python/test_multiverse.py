@@ -21,7 +21,7 @@ from weft.papers.declared import paper_names
 from weft.papers.guide import rewrite_card, write_parts
 from weft.papers.open import Alternative, Choice, open_of_schemes
 from weft.papers.reproduction import make_figures
-from weft.papers.runs import Plan, cases_of_figure
+from weft.papers.runs import Plan, cases_of_experiment, cases_of_figure
 from weft.papers.verdicts import Verdict
 from weft.papers.worlds import DEFAULT, World, choices_of_figures, in_world, parse_world
 from weft.report import render_directory
@@ -241,7 +241,11 @@ def test_every_alternative_of_every_paper_makes_runs_and_changes_some(paper: str
         plan = Plan(in_world(question.paper, world), "quick")
         changed = 0
         for figure in question.figures:
-            firsts = {case.contender: case for case in reversed(cases_of_figure(figure, question.paper, "quick"))}
+            changed += plan.paper.figure(figure.name).options != figure.options
+            places = cases_of_figure(figure, question.paper, "quick")
+            for name in figure.set_ups:
+                places += cases_of_experiment(question.paper.experiments[name].at("quick"))
+            firsts = {case.contender: case for case in reversed(places)}
             for case in firsts.values():
                 try:
                     changed += plan.run(case).id != base.run(case).id

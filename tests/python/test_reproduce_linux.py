@@ -130,6 +130,6 @@ def test_what_there_is_not_is_refused(weft_command: Weft, options: tuple[str, ..
 def test_qall_s_figure_10_has_a_set_up_with_linux_hosts_and_all_its_runs_resolve() -> None:
     for scale in LINUX_SCALES:
         (one,) = planned("qall", ["10"], scale=scale)
-        assert one.figure.reason is None and len(one.cases) == 54
+        assert one.figure.reason is None and len(one.cases) == 63
         kinds = {'kind = "linux"' in one.plan.run(case).spec.text for case in one.cases}
         assert kinds == {scale == "linux"}

@@ -11,6 +11,7 @@ import pytest
 from weft.models import work_out
 from weft.papers.declared import load_paper
 from weft.papers.measured import RunsUsed
+from weft.papers.runs import Plan, cases_of_experiment
 from weft.papers.scorecard import figure_verdicts
 from weft.papers.special import SpecialContext, tr_model
 from weft.papers.special.qall_decision_delay import delays_us
@@ -155,8 +156,19 @@ def test_tr_s_figure_6_has_model_and_simulation_of_every_point(tmp_path: Path, m
         return [run_text(spec) for spec in specs]
 
     paper, runs = load_paper("tr"), RunsUsed("quick", runs=0)
+    plan, places = Plan(paper, "quick"), cases_of_experiment(paper.experiments["model"].at("quick"))
     context = SpecialContext(
-        paper, paper.figure("6"), "quick", 1, {}, lambda _: None, runs=runs, simulate=simulate, keep=keep
+        paper,
+        paper.figure("6"),
+        "quick",
+        1,
+        {},
+        lambda _: None,
+        runs=runs,
+        set_ups={"model": list(places)},
+        spec=lambda case: plan.run(case).spec,
+        simulate=simulate,
+        keep=keep,
     )
     made = tr_model.make(context)
     keys = ("panel", "contender", "measure")

@@ -10,6 +10,7 @@ from weft.papers.declared import FigureSpec, load_paper
 from weft.papers.measured import RunsUsed
 from weft.papers.special import SpecialContext
 from weft.papers.special.workload_cdf import byte_share_above, flow_share_up_to, make
+from weft.spec import SpecText
 
 KNOTS = [(0.0, 0.0), (100.0, 0.5), (100.0, 0.75), (300.0, 1.0)]
 """Half of the flows have up to 100 bytes, a quarter exactly 100, a quarter 100 to 300: of the mean 25, 25 and 50."""
@@ -17,9 +18,18 @@ KNOTS = [(0.0, 0.0), (100.0, 0.5), (100.0, 0.75), (300.0, 1.0)]
 
 def context(**options: object) -> SpecialContext:
     figure = FigureSpec("meet", "5", "sizes", special="workload-cdf", options=options)
-    runs = RunsUsed("quick", runs=0)
     return SpecialContext(
-        load_paper("meet"), figure, "quick", 1, {}, lambda _: None, runs, lambda _, __: [], lambda name, _: Path(name)
+        load_paper("meet"),
+        figure,
+        "quick",
+        1,
+        {},
+        lambda _: None,
+        runs=RunsUsed("quick", runs=0),
+        set_ups={},
+        spec=lambda _: SpecText(""),
+        simulate=lambda _, __: [],
+        keep=lambda name, _: Path(name),
     )
 
 

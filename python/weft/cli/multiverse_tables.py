@@ -30,7 +30,7 @@ def print_open(console: Console, question: Question, *, as_json: bool) -> None:
                         "question": choice.question,
                         "default": choice.default,
                         "alternatives": {
-                            one.name: {"source": one.source, "sets": dict(one.settings)}
+                            one.name: {"source": one.source, "sets": {**one.settings, **one.options}}
                             for one in choice.alternatives.values()
                         },
                     }

@@ -8,12 +8,14 @@ from pathlib import Path
 from weft.errors import SpecError
 from weft.multiverse.design import Design, Factor, chosen_design, single_changes
 from weft.multiverse.judging import Explorer
+from weft.multiverse.parts import why_left_out
 from weft.multiverse.result import Multiverse, Seen, influence, summed
 from weft.papers.claims import Claim, load_claims
 from weft.papers.declared import DATA, SCALES, FigureSpec, Paper, Scale, load_paper
 from weft.papers.open import Choice
 from weft.papers.oracle import with_oracle
 from weft.papers.reading import nearest
+from weft.papers.store import INPUTS
 from weft.papers.worlds import DEFAULT, World, choices_of_figures
 from weft.runs.cluster import Cluster
 from weft.runs.execution import Executor
@@ -49,7 +51,7 @@ class Question:
     claims: Sequence[Claim]
     choices: Mapping[str, Choice]
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Claims that no figure with panels tests, and why."""
+    """Claims that no figure tests that worlds change, and why."""
 
 
 def asked(
@@ -85,7 +87,7 @@ def asked(
     if not testable:
         where = f"figure {', '.join(sorted(names))} of {paper}" if names else paper
         raise SpecError(
-            f"{where}: has no claim that a figure of runs tests" + "".join(f"; {one}" for one in left_out.values())
+            f"{where}: has no claim that worlds could tell apart" + "".join(f"; {one}" for one in left_out.values())
         )
     shown = [one for name, one in declared.figures.items() if any(claim.figure == name for claim in testable)]
     found = choices_of_figures(shown, declared, scale)
@@ -108,9 +110,8 @@ def check_budget(cpu_min: float) -> None:
 def _why_not(claim: Claim, paper: Paper) -> str | None:
     if claim.rule is None or claim.figure is None:
         return f"claim {claim.id} is not testable here"
-    if paper.figures[claim.figure].special is not None:
-        return f"claim {claim.id} is tested by figure {claim.figure}, which is no figure of runs alone"
-    return None
+    why = why_left_out(paper.figures[claim.figure])
+    return None if why is None else f"claim {claim.id} is of figure {claim.figure}, which no world changes: {why}"
 
 
 def explore(
@@ -132,7 +133,14 @@ def explore(
     told.begins(question)
     with Executor(place_of_store(out, store), jobs=jobs, cluster=cluster) as executor:
         explorer = Explorer(
-            question.paper, question.figures, question.scale, question.claims, question.choices, executor, told.run
+            question.paper,
+            question.figures,
+            question.scale,
+            question.claims,
+            question.choices,
+            executor,
+            Path(out).absolute() / INPUTS,
+            told.run,
         )
         return _Search(question, explorer, 60.0 * budget_cpu_min, told).done()
 
@@ -211,9 +219,9 @@ class _Search:
 
     @staticmethod
     def _rank(factor: Factor, default: Seen, single: Sequence[Seen]) -> tuple[bool, bool, float]:
-        """What turns a verdict comes first, and of that what concerns one contender: it costs no other's runs."""
+        """What turns a verdict comes first; then what concerns one contender, which costs no other's runs."""
         turns, shift = influence(factor.choice, default, single)
-        return turns, turns and not factor.shared, shift
+        return turns, not factor.shared, shift
 
     def _factor(self, choice: Choice, default: Seen, single: Sequence[Seen]) -> Factor:
         """Vary all alternatives of what concerns one contender; of what several share, that which matters most."""
@@ -227,8 +235,8 @@ class _Search:
     def _cost(self, design: Design) -> float:
         """Estimate the CPU time of the runs of a design that are not done: as long as those of the default world."""
         needed = 0.0
-        for (figure, contender), concern in self.explorer.concern.items():
+        for (figure, name), concern in self.explorer.concern.items():
             done = 1 + sum(len(factor.alternatives) - 1 for factor in design.factors if factor.choice.name in concern)
             parts = design.parts(concern)
-            needed += max(parts - done, 0) * self.explorer.cpu_of(figure, contender)
+            needed += max(parts - done, 0) * self.explorer.cpu_of(figure, name)
         return needed

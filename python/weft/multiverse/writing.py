@@ -15,12 +15,13 @@ from weft.multiverse.drawing import drawn
 from weft.multiverse.exploring import Question
 from weft.multiverse.kept import RESULT, KeptWorlds, kept
 from weft.multiverse.result import Multiverse
+from weft.papers.store import INPUTS
 
 __all__ = ["MANIFEST", "opened", "world_table", "written"]
 
 MANIFEST = "multiverse.json"
 """Says whose directory it is."""
-_FILES = (RESULT, "report.html", "worlds.parquet", "worlds.csv", "figure.png", "figure.pdf", "figure.svg")
+_FILES = (RESULT, INPUTS, "report.html", "worlds.parquet", "worlds.csv", "figure.png", "figure.pdf", "figure.svg")
 
 
 @contextmanager

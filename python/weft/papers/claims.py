@@ -73,6 +73,11 @@ class Rule:
     """What `spread` takes: the range of the middle half, or the standard deviation."""
     more_is_better: bool = False
 
+    @property
+    def named(self) -> frozenset[str]:
+        """The contenders that it names."""
+        return frozenset((*self.of, *self.against))
+
 
 @dataclass(frozen=True, slots=True)
 class Where:

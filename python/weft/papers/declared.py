@@ -5,7 +5,7 @@ Each paper is data: `data/<paper>.toml` beside this file. Its claims are in `dat
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -89,6 +89,8 @@ class Experiment:
     set: Mapping[str, Any] = field(default_factory=dict)
     contenders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Key of each contender, and what it sets; a scheme of the command line sets `balancer`."""
+    added: tuple[str, ...] = ()
+    """Those that the paper does not have: figures say so, and no claim is about them that does not name them."""
     vary: Mapping[str, tuple[AxisValue, ...]] = field(default_factory=dict)
     seeds: int = 1
     at_most: int | None = None
@@ -187,6 +189,8 @@ class FigureSpec:
     """What that function is told."""
     experiments: tuple[str, ...] = ()
     """Experiments whose runs that function reads."""
+    set_ups: tuple[str, ...] = ()
+    """Experiments whose set-ups its own runs have: the places of their grids, with other traffic or observed."""
 
     @property
     def key(self) -> str:
@@ -232,6 +236,15 @@ class Paper:
         name, *parameters = contender.split(":")
         return ":".join([self.labels.get(name, name.upper() if name in _schemes() else name), *parameters])
 
+    def added_to(self, figure: FigureSpec, scale: Scale) -> tuple[str, ...]:
+        """Name the contenders of a figure that the paper does not have there."""
+        shown = [(panel.experiment, panel.contenders) for panel in figure.panels]
+        shown += [(name, ()) for name in figure.experiments]
+        grids = [(self.experiments[name].at(scale), chosen) for name, chosen in shown if name in self.experiments]
+        return tuple(
+            dict.fromkeys(one for grid, chosen in grids for one in grid.added if one in (chosen or grid.contenders))
+        )
+
     def with_at_most(self, seeds: int) -> "Paper":
         """Return the paper with no more than the first seeds of each experiment."""
         return replace(self, experiments={key: one.with_at_most(seeds) for key, one in self.experiments.items()})
@@ -276,6 +289,7 @@ def load_paper(name: str, folder: Path = DATA) -> Paper:
     top.end()
     if not figures:
         raise SpecError(f"{name}.toml: has no figure")
+    _check_options(left_open.values(), figures.values(), name)
     return Paper(name, title, venue, labels, experiments, figures, folder, left_open, reads)
 
 
@@ -283,3 +297,16 @@ def _read(section: Section) -> tuple[str, str]:
     found = section.need("alternative", str), section.need("why", str)
     section.end()
     return found
+
+
+def _check_options(choices: Iterable[Choice], figures: Iterable[FigureSpec], name: str) -> None:
+    """What an alternative says of options is said of some figure."""
+    known = dict.fromkeys(option for figure in figures for option in figure.options)
+    for choice in choices:
+        for one in choice.alternatives.values():
+            for option in one.options:
+                if option not in known:
+                    raise SpecError(
+                        f"{name}.toml: open.{choice.name}.alternatives.{one.name}: options: "
+                        f"{nearest('option of a figure', option, known)}"
+                    )

@@ -3,7 +3,7 @@
 import json
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from io import BytesIO
@@ -15,15 +15,15 @@ from weft.papers.declared import FigureSpec, Paper, Scale
 from weft.papers.drawing import draw, note_below, write
 from weft.papers.measured import FigureData, RunsUsed
 from weft.papers.measuring import measure_figure
-from weft.papers.runs import Case, Plan, cases_of_experiment
+from weft.papers.runs import Case, Plan
 from weft.papers.scorecard import figure_verdicts
-from weft.papers.special import SpecialContext, find_special
+from weft.papers.special import find_special, make_special
+from weft.papers.special.own_runs import OwnRuns
 from weft.papers.store import INPUTS, Store
 from weft.papers.verdict_files import OtherReadings
 from weft.runs.execution import Executor
-from weft.runs.run import Run, resolved_run
+from weft.runs.run import Run
 from weft.simulation import Result
-from weft.spec import SpecText
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,7 +78,7 @@ class Maker:
         place = f"{paper.name}/{figure.name}"
         self.store.remove(f"{place}/verdicts.json")  # written last: until then, the figure is not there
         try:
-            data = self._data(figure, paper, runs, result)
+            data = self._data(figure, plan, runs, result)
             files = self._write(figure, paper, data)
             verdicts = figure_verdicts(paper, figure, data, self.others.get(paper.name, {}))
         except (OutputError, OSError, Stopped):  # about the place, not the figure: the next one would fare no better
@@ -91,23 +91,16 @@ class Maker:
         own = clock() - began - self._simulating_s
         return Made(figure, files, data, verdicts["claims"], (runs.cpu_s + self._cpu_s) / CORES + own)
 
-    def _data(self, figure: FigureSpec, paper: Paper, runs: RunsUsed, result: Any) -> FigureData:
+    def _data(self, figure: FigureSpec, plan: Plan, runs: RunsUsed, result: Any) -> FigureData:
         if figure.special is None:
-            return measure_figure(figure, paper, self.scale, result, runs)
-        context = SpecialContext(
-            paper=paper,
-            figure=figure,
-            scale=self.scale,
-            jobs=self.executor.cores,
-            cases={
-                name: list(cases_of_experiment(paper.experiments[name].at(self.scale))) for name in figure.experiments
-            },
-            result=result,
-            runs=runs,
-            simulate=self._simulate,
-            keep=self._keep,
-        )
-        return find_special(figure.special).make(context)
+            return measure_figure(figure, plan.paper, self.scale, result, runs)
+        own = OwnRuns(self.executor, self.store.found, self.store.note)
+        try:
+            return make_special(
+                figure, plan, jobs=self.executor.cores, result=result, runs=runs, own=own, keep=self._keep
+            )
+        finally:
+            self._cpu_s, self._simulating_s = own.cpu_s, own.simulating_s
 
     def _runs_used(self, paper: Paper, plan: Plan, cases: Sequence[Case]) -> RunsUsed:
         own = {run.id: run for run in map(plan.run, cases)}
@@ -130,20 +123,6 @@ class Maker:
             flows=tuple(sorted({summary.flows for summary in summaries})),
             points={key: len(labels) for key, labels in points.items()},
         )
-
-    def _simulate(self, specs: Sequence[SpecText], tables: Iterable[str]) -> list[Result | None]:
-        """Do the runs of a special figure that no experiment declares."""
-        began = time.process_time()
-        kept = tuple(sorted(tables))
-        runs = [resolved_run(spec, number, {"run": str(number)}, tables=kept) for number, spec in enumerate(specs)]
-        once = {run.id: run for run in runs}
-        there = {run_id: stored for run_id, run in once.items() if (stored := self.executor.find(run)) is not None}
-        for stored in there.values():
-            self.store.found(stored)
-        self.executor.do([run for run in once.values() if run.id not in there], self.store.note)
-        self._cpu_s += sum(found.record.measured.cpu_s for run in once.values() if (found := self.store.get(run)))
-        self._simulating_s += time.process_time() - began
-        return [self._result(run) for run in runs]
 
     def _result(self, run: Run) -> Result | None:
         stored = self.store.get(run)

@@ -1,13 +1,14 @@
 """What papers leave open, as data: choices with their alternatives, each with a source.
 
 A choice stands in the `[open]` table of a preset or of a paper's file, where an alternative sets keys of the spec, or
-in `data/open.toml`, in the table of a load balancer or transport, where an alternative sets that one's parameters. One
-alternative sets nothing: it is what Weft does unless told otherwise. It is the default of a paper, too, unless the
-paper's text supports another one better: then `[reads]` in the paper's file says which, and why.
+in `data/open.toml`, in the table of a load balancer or transport, where an alternative sets that one's parameters. The
+former may also multiply numbers that an experiment sets; in a paper's file they may set options of figures that have a
+function of their own. One alternative sets nothing: it is what Weft does unless told otherwise. It is the default of a
+paper, too, unless the paper's text supports another one better: then `[reads]` in the paper's file says which, and why.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -34,6 +35,15 @@ class Alternative:
     source: str
     settings: Mapping[str, Any]
     """Keys of the spec, or parameters of a scheme, and their values; none for what Weft does unless told otherwise."""
+    factors: Mapping[str, float] = field(default_factory=dict)
+    """By what it multiplies numbers of the spec that an experiment sets, where it sets anything: as many more flows."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What it tells figures that have such an option."""
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it changes nothing."""
+        return not self.settings and not self.options
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,21 +108,28 @@ def read_choices(top: Section, table: str, place: Place, scheme: str = "") -> It
     for name, section in top.sections(table).items():
         own = f"{scheme}.{name}" if scheme else name
         question = section.need("question", str)
-        alternatives = [_alternative(key, one, scheme) for key, one in section.sections("alternatives").items()]
+        alternatives = [_alternative(key, one, place, scheme) for key, one in section.sections("alternatives").items()]
         section.end()
         _check_names([own, *(one.name for one in alternatives)], section)
-        defaults = [one for one in alternatives if not one.settings]
+        defaults = [one for one in alternatives if one.is_default]
         if len(defaults) != 1 or len(alternatives) < 2:
             raise section.error("needs two alternatives or more, of which one, the default, sets nothing")
-        ordered = sorted(alternatives, key=lambda one: bool(one.settings))
+        ordered = sorted(alternatives, key=lambda one: not one.is_default)
         yield Choice(own, question, {one.name: one for one in ordered}, place, scheme)
 
 
-def _alternative(name: str, section: Section, scheme: str) -> Alternative:
+def _alternative(name: str, section: Section, place: Place, scheme: str) -> Alternative:
     source = section.need("source", str)
     settings = section.take("parameters" if scheme else "set", dict, {})
+    factors = {} if scheme else section.take("multiply", dict, {})
+    options = section.take("options", dict, {}) if place == "paper" else {}
     section.end()
-    return Alternative(name, source, settings)
+    for key, factor in factors.items():
+        if isinstance(factor, bool) or not isinstance(factor, int | float) or not factor > 0:
+            raise section.error(f"multiply: {key} = {factor!r}: expected a number above 0")
+    if factors and not settings:
+        raise section.error("multiply: needs set, which says where it applies")
+    return Alternative(name, source, settings, factors, options)
 
 
 def _check_names(names: Iterable[str], section: Section) -> None:

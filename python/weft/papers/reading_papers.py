@@ -23,7 +23,7 @@ from weft.papers.views import VIEWS
 from weft.schemas import TABLES
 from weft.variant import parse_variants
 
-__all__ = ["read_experiment", "read_figure", "value_label"]
+__all__ = ["read_experiment", "read_figure", "value_label", "value_number"]
 
 MEASURES = ("bins", "metrics")
 """What `x` is called where measures stand side by side."""
@@ -87,21 +87,35 @@ def _grid(base: Experiment, section: Section) -> Experiment:
         labels = [value.label for value in vary[key]]
         if len(set(labels)) < len(labels):
             raise section.error(f"vary: {key} has a value twice")
-    found = _contenders(section)
+    contenders, added = _contenders(section, base)
     settings = {**base.set, **section.take("set", dict, {})}
     lost = [key for key in settings if key.split(".")[0] == "balancer"]
-    if lost and any({"balancer", "balancer.name"} & set(own) for own in (found or base.contenders).values()):
+    if lost and any({"balancer", "balancer.name"} & set(own) for own in contenders.values()):
         raise section.error(f"set: {lost[0]} would be lost, since contenders set their balancer: say it there")
     return replace(
         base,
         set=settings,
-        contenders=found or base.contenders,
+        contenders=contenders,
+        added=added,
         vary=vary,
         seeds=seeds,
     )
 
 
-def _contenders(section: Section) -> dict[str, Mapping[str, Any]]:
+def _contenders(section: Section, base: Experiment) -> tuple[dict[str, Mapping[str, Any]], tuple[str, ...]]:
+    """Take the contenders, or those of `base`, and the names of those among them that the paper does not have."""
+    own = _own_contenders(section)
+    schemes = section.texts("added")
+    added = {one.label: one.parts for one in parse_variants(schemes)} if schemes else {}
+    if not own and not added:
+        return dict(base.contenders), base.added
+    own = own or {key: one for key, one in base.contenders.items() if key not in base.added}
+    if twice := sorted(own.keys() & added.keys()):
+        raise section.error(f"added: {twice[0]} is one of the schemes too")
+    return {**own, **added}, tuple(added)
+
+
+def _own_contenders(section: Section) -> dict[str, Mapping[str, Any]]:
     schemes = section.texts("schemes")
     found: dict[str, Mapping[str, Any]] = {}
     for variant in parse_variants(schemes) if schemes else ():
@@ -120,8 +134,8 @@ def _axis_value(key: str, value: Any, section: Section) -> AxisValue:
         own = Section(value, f"{section.place}.vary.{key}")
         label, number, settings = own.need("label", str), own.maybe("number", float), own.need("set", dict)
         own.end()
-        return AxisValue(label, number if number is not None else _number(label), settings)
-    return AxisValue(value_label(value), _number(value), {key: value})
+        return AxisValue(label, number if number is not None else value_number(label), settings)
+    return AxisValue(value_label(value), value_number(value), {key: value})
 
 
 def value_label(value: Any) -> str:
@@ -129,7 +143,8 @@ def value_label(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _number(value: Any) -> float | None:
+def value_number(value: Any) -> float | None:
+    """Return the number that a value stands for: times in microseconds, sizes in bytes, rates in Mbit/s."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     found = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -149,14 +164,16 @@ def read_figure(paper: str, name: str, section: Section, experiments: Mapping[st
         special=section.maybe("special", str),
         options=section.take("options", dict, {}),
         experiments=section.texts("experiments"),
+        set_ups=section.texts("set_ups"),
     )
     if (figure.reason is not None) + (figure.special is not None) + bool(figure.panels) != 1:
         raise section.error("needs panels, or special, or the reason why it cannot be made: one of them")
-    for key in figure.experiments:
-        if key not in experiments:
-            raise section.error(f"experiments: {nearest('experiment', key, experiments)}")
-    if figure.special is None and (figure.options or figure.experiments):
-        raise section.error("options and experiments are for a special figure")
+    for names, which in ((figure.experiments, "experiments"), (figure.set_ups, "set_ups")):
+        for key in names:
+            if key not in experiments:
+                raise section.error(f"{which}: {nearest('experiment', key, experiments)}")
+    if figure.special is None and (figure.options or figure.experiments or figure.set_ups):
+        raise section.error("options, experiments and set_ups are for a special figure")
     section.end()
     return figure
 

@@ -188,7 +188,19 @@ def judged(paper: Paper, figure: FigureSpec, data: FigureData, claims: Iterable[
     """Judge those of some claims that a figure tests."""
     words = Words(partial(Paper.label, paper), [panel.x_label or field_name(panel.x) for panel in figure.panels])
     own = [claim for claim in claims if claim.figure == figure.name]
-    return [judge(claim, data, unit=_unit(claim, figure), words=words) for claim in own]
+    added = paper.added_to(figure, data.runs.scale)
+    return [judge(claim, _as_claimed(claim, data, added), unit=_unit(claim, figure), words=words) for claim in own]
+
+
+def _as_claimed(claim: Claim, data: FigureData, added: Sequence[str]) -> FigureData:
+    """Return the data without contenders that the paper does not have: all others of a claim are all of the paper."""
+    import polars as pl
+
+    others = [one for one in added if claim.rule is None or one not in claim.rule.named]
+    if not others:
+        return data
+    kept = ~pl.col("contender").is_in(others)
+    return replace(data, rows=data.rows.filter(kept), ideal=data.ideal.filter(kept))
 
 
 def read_scorecard(paper: Paper, *directories: Path) -> Scorecard:

@@ -2,7 +2,7 @@
 
 A world is put into the declarations of a paper: experiments and contenders then say what it changes, and all that
 makes figures works as ever. A choice is open only where the paper's own experiment does not decide it: what an
-experiment or a contender sets, or varies, stays.
+experiment or a contender sets, or varies, stays. Numbers that no paper decides, as of flows, may be multiplied.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from typing import Any
 from weft.catalog import preset
 from weft.errors import SpecError
 from weft.papers.declared import Experiment, FigureSpec, Paper, Scale
-from weft.papers.open import Choice, open_of_preset, open_of_schemes
+from weft.papers.open import Alternative, Choice, open_of_preset, open_of_schemes
 from weft.papers.reading import nearest
 
 __all__ = ["DEFAULT", "World", "choices_of", "choices_of_figures", "in_world", "parse_world", "relevant"]
@@ -74,6 +74,7 @@ def choices_of_figures(figures: Sequence[FigureSpec], paper: Paper, scale: Scale
             for experiment in experiments
             for contender in experiment.at(scale).contenders
         )
+        or any(_options(choice, other, figure) for figure in figures for other in choice.others)
     }
 
 
@@ -94,7 +95,7 @@ def choices_of(paper: Paper) -> dict[str, Choice]:
 def relevant(
     contender: str, figure: FigureSpec, paper: Paper, scale: Scale, choices: Iterable[Choice]
 ) -> frozenset[str]:
-    """Name the choices that change a contender's runs in a figure."""
+    """Name the choices that change a contender's runs in a figure, or what the figure makes of all runs."""
     experiments = [paper.experiments[name] for name in _experiments(figure)]
     return frozenset(
         choice.name
@@ -104,6 +105,7 @@ def relevant(
             and _differs(choice, experiment.at(scale), experiment, contender)
             for experiment in experiments
         )
+        or any(_options(choice, other, figure) for other in choice.others)
     )
 
 
@@ -114,7 +116,21 @@ def in_world(paper: Paper, world: World = DEFAULT) -> Paper:
         return paper
     chosen = [(choice, world.alternative(choice)) for name, choice in choices_of(paper).items() if name in named]
     experiments = {name: _experiment(one, one, chosen) for name, one in paper.experiments.items()}
-    return replace(paper, experiments=experiments, world="" if world == DEFAULT else str(world))
+    figures = {name: _figure(one, chosen) for name, one in paper.figures.items()}
+    return replace(paper, experiments=experiments, figures=figures, world="" if world == DEFAULT else str(world))
+
+
+def _figure(figure: FigureSpec, changed: Sequence[tuple[Choice, str]]) -> FigureSpec:
+    """Tell a figure what a world says of its options."""
+    found = dict(figure.options)
+    for choice, alternative in changed:
+        found |= _options(choice, alternative, figure)
+    return replace(figure, options=found)
+
+
+def _options(choice: Choice, alternative: str, figure: FigureSpec) -> dict[str, Any]:
+    """Return what an alternative says of the options that a figure has."""
+    return {key: one for key, one in choice.alternatives[alternative].options.items() if key in figure.options}
 
 
 def _differs(choice: Choice, grid: Experiment, whole: Experiment, contender: str) -> bool:
@@ -129,7 +145,38 @@ def _experiment(grid: Experiment, whole: Experiment, changed: Sequence[tuple[Cho
         contender: {**own, **_changes(changed, grid, whole, contender)} for contender, own in grid.contenders.items()
     }
     quick = None if grid.quick is None else _experiment(grid.quick, whole, changed)
-    return replace(grid, contenders=contenders, quick=quick)
+    return _multiplied(replace(grid, contenders=contenders, quick=quick), grid, whole, changed)
+
+
+def _multiplied(
+    found: Experiment, grid: Experiment, whole: Experiment, changed: Sequence[tuple[Choice, str]]
+) -> Experiment:
+    """Multiply the numbers of a grid that a world multiplies, for all contenders alike: they have the same flows."""
+    for choice, alternative in changed:
+        factors = _as_said(choice, alternative, whole).factors
+        if factors and any(_settings(choice, alternative, grid, whole, contender) for contender in grid.contenders):
+            vary = {
+                axis: tuple(replace(one, settings=_times(one.settings, factors)) for one in values)
+                for axis, values in found.vary.items()
+            }
+            found = replace(found, set=_times(found.set, factors), vary=vary)
+    return found
+
+
+def _times(settings: Mapping[str, Any], factors: Mapping[str, float]) -> dict[str, Any]:
+    """Multiply some of the numbers that are set; a whole one stays whole."""
+    found = dict(settings)
+    for key in factors.keys() & found.keys():
+        product = found[key] * factors[key]
+        found[key] = round(product) if isinstance(found[key], int) else product
+    return found
+
+
+def _as_said(choice: Choice, alternative: str, whole: Experiment) -> Alternative:
+    """Return an alternative as the experiment's preset has it, where presets say what it is."""
+    if choice.place != "preset" or whole.preset is None:
+        return choice.alternatives[alternative]
+    return open_of_preset(whole.preset).get(choice.name, choice).alternative(alternative)
 
 
 def _changes(
@@ -201,4 +248,4 @@ def _of_preset(table: str, name: str | None) -> str:
 
 def _experiments(figure: FigureSpec) -> list[str]:
     """Name the experiments that a figure reads, each once."""
-    return list(dict.fromkeys([*(panel.experiment for panel in figure.panels), *figure.experiments]))
+    return list(dict.fromkeys([*(panel.experiment for panel in figure.panels), *figure.experiments, *figure.set_ups]))

@@ -12,6 +12,8 @@ def note_below(paper: Paper, figure: FigureSpec, runs: RunsUsed) -> str:
     if runs.scale != "paper" and runs.runs and (full := _paper_numbers(paper, figure)):
         parts.append(f"at the paper's scale {full}")
     lines = [f"{paper.short} {figure.heading}: {figure.title}."]
+    if added := paper.added_to(figure, runs.scale):
+        lines[0] += f" Added here, the paper does not have it: {', '.join(map(paper.label, added))}."
     if paper.world:
         lines[0] += f" Not as by default: {paper.world}."
     scale = "the paper's scale" if runs.scale == "paper" else scale_words(runs.scale)

@@ -16,13 +16,15 @@ from weft.papers.special.tidy import figure_data
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["DRAWN", "delays_us", "draw", "make"]
+__all__ = ["BY_CONTENDER", "DRAWN", "delays_us", "draw", "make"]
 
 _KNOWN, _AGE = "until a queue is known", "mean age of what decides"
 
 DRAWN = (PanelSpec("", "", "table", (Measure(label=_KNOWN, unit="us"), Measure(label=_AGE, unit="us"))),)
 
 _AT_ONCE = ("drill",)
+
+BY_CONTENDER = True
 
 
 def make(context: SpecialContext) -> FigureData:

@@ -7,7 +7,7 @@ from weft.papers.declared import FigureSpec, Measure, PanelSpec, Paper
 from weft.papers.drawing import draw_panels
 from weft.papers.measured import FigureData
 from weft.papers.special import SpecialContext
-from weft.papers.special.observing import reports, runs_used
+from weft.papers.special.observing import observing, runs_used
 from weft.papers.special.tidy import figure_data
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ DRAWN = (PanelSpec("", "", "table", (Measure(label=_R2, unit="ratio"), Measure(l
 
 def make(context: SpecialContext) -> FigureData:
     """Fit all degrees to each set of observations."""
-    return figure_data(_rows(context), runs_used(context.scale))
+    return figure_data(_rows(context), runs_used(context))
 
 
 def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figure":
@@ -31,7 +31,7 @@ def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figu
 
 
 def _rows(context: SpecialContext) -> Iterator[tuple[Any, ...]]:
-    found = reports(context.scale)
+    found = observing(context).reports()
     for place in range(len(next(iter(found.values())).fits)):
         for seed, report in found.items():
             fit = report.fits[place]

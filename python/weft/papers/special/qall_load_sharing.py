@@ -22,7 +22,7 @@ from weft.simulation import Result
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["DRAWN", "draw", "make", "sharing_by_slot"]
+__all__ = ["BY_CONTENDER", "DRAWN", "draw", "make", "sharing_by_slot"]
 
 _ACCURACY = "load sharing accuracy"
 
@@ -38,6 +38,8 @@ DRAWN = (
     _panel("(c) Largest of a slot", "bars", "largest"),
 )
 """On logarithmic axes: schemes differ by a factor of a hundred."""
+
+BY_CONTENDER = True
 
 
 def make(context: SpecialContext) -> FigureData:

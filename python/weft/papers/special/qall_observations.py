@@ -12,8 +12,9 @@ import numpy as np
 from weft.papers.declared import FigureSpec, Measure, PanelSpec, Paper
 from weft.papers.drawing import draw_panels
 from weft.papers.measured import FigureData
+from weft.papers.reading_papers import value_number
 from weft.papers.special import SpecialContext
-from weft.papers.special.observing import TIME_CONSTANT_MS, observed, reports, runs_used
+from weft.papers.special.observing import observing, runs_used
 from weft.papers.special.tidy import figure_data
 from weft.percentiles import percentile
 
@@ -27,7 +28,8 @@ __all__ = ["DRAWN", "classes", "draw", "make"]
 _OCCUPANCY = tuple(share / 10 for share in range(1, 11))
 """Upper ends of classes, as shares of a full queue; the first begins at 0."""
 _INTERVAL_MS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-"""Upper ends of classes: a full packet takes 0.03 ms, and intervals are counted up to 10 ms."""
+"""Upper ends of classes: a full packet takes 0.03 ms, and intervals are counted up to 10 ms at most."""
+_US_PER_MS = 1e3
 _FEWEST = 20
 """Fewer observations than that in a class have no percentile."""
 
@@ -43,7 +45,7 @@ DRAWN = (
 
 def make(context: SpecialContext) -> FigureData:
     """Observe, and put the observations into classes."""
-    return figure_data(_rows(context), runs_used(context.scale))
+    return figure_data(_rows(context), runs_used(context))
 
 
 def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figure":
@@ -67,12 +69,14 @@ def classes(of: "Vector", traffic: "Vector", ends: Sequence[float]) -> list[tupl
 
 
 def _rows(context: SpecialContext) -> Iterator[tuple[Any, ...]]:
-    for seed, observations in observed(context.scale).items():
-        axes = ((observations.occupancy, _OCCUPANCY), (TIME_CONSTANT_MS * observations.interval, _INTERVAL_MS))
+    what = observing(context)
+    longest_ms = (value_number(what.time_constant) or 0.0) / _US_PER_MS
+    for seed, observations in what.observed().items():
+        axes = ((observations.occupancy, _OCCUPANCY), (longest_ms * observations.interval, _INTERVAL_MS))
         for panel, (column, ends) in enumerate(axes):
             for end, statistics in classes(column, observations.traffic, ends):
                 for name, value in statistics.items():
                     yield (panel, name, f"{end:g}", end, seed, _TRAFFIC, value)
-    for seed, report in reports(context.scale).items():
+    for seed, report in what.reports().items():
         yield (2, "occupancy", "", None, seed, _PEARSON, report.occupancy_correlation)
         yield (2, "interval", "", None, seed, _PEARSON, report.interval_correlation)

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-__all__ = ["DRAWN", "draw", "make", "occupancy_variance", "while_flows_arrive"]
+__all__ = ["BY_CONTENDER", "DRAWN", "draw", "make", "occupancy_variance", "while_flows_arrive"]
 
 _VARIANCE = "variance of queue occupancy"
 
 _THOUSANDTHS = 1e3
 
 DRAWN = (PanelSpec("", "", "table", (Measure(label=f"{_VARIANCE} (thousandths)", unit="ratio"),)),)
+
+BY_CONTENDER = True
 
 
 def make(context: SpecialContext) -> FigureData:

@@ -4,33 +4,31 @@ The scenario is that of the paper's section Design motivation, at its full size:
 one size that start together, as the model has them, in place of random ones. The paper does not say which flow it
 shows, nor how many flows the second plot goes up to: here it is the mean over all flows, and up to the 100 of the
 scenario. Beside what is drawn, the data tell which share of the flows sent a packet again, in panels of its own.
+
+The figure names one set-up, with the schemes of the model: its fabric and transport, for other flows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.catalog import preset
 from weft.flows import measured
 from weft.models import Working, work_out
 from weft.papers.declared import FigureSpec, Measure, PanelSpec, Paper
 from weft.papers.drawing import draw_panels
 from weft.papers.measured import FigureData
+from weft.papers.runs import Case
 from weft.papers.special import SpecialContext
 from weft.papers.special.tidy import figure_data
 from weft.simulation import Result
-from weft.spec import SpecText
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["DRAWN", "PANELS", "Point", "draw", "make", "trace"]
 
-_SCHEMES = ("rps", "tr")
 _GROUP = 10
 """Hosts of a group: each pair of one of the first group and one of the second has the same number of flows."""
-_SEEDS = {"quick": 3, "paper": 10}
 
 _MODEL, _SIMULATED = "model", "simulation"
 _MEASURES = (Measure(label=_SIMULATED, unit="us"), Measure(label=_MODEL, unit="us"))
@@ -82,20 +80,22 @@ PANELS: Mapping[str, Sequence[Point]] = {
 
 def make(context: SpecialContext) -> FigureData:
     """Simulate every point with RPS and TR, with each seed, and work the model out beside it."""
-    seeds = range(1, _SEEDS[context.scale] + 1)
+    (name,), (cases,) = context.set_ups.keys(), context.set_ups.values()
     points = sorted({point for own in PANELS.values() for point in own}, key=lambda point: (point.flows, point.size_kb))
     files = {point: context.keep(point.trace_name, trace(point)) for point in points}
-    keys = [(point, scheme, seed) for point in points for scheme in _SCHEMES for seed in seeds]
-    found = context.simulate([_spec(scheme, seed, files[point]) for point, scheme, seed in keys], ["flows"])
+    keys = [(point, case) for point in points for case in cases]
+    specs = [context.spec(case).with_table("traffic", {"trace": str(files[point])}) for point, case in keys]
+    found = context.simulate(specs, ["flows"])
     runs = replace(
         context.runs,
         runs=len(keys),
         failed=sum(result is None for result in found),
-        seeds=len(seeds),
+        seeds=len({case.seed for case in cases}),
+        declared_seeds=context.paper.experiments[name].at(context.scale).seeds,
         flows=tuple(sorted({point.flows for point in points})),
         points={"size": len(PANELS["size"])},
     )
-    return figure_data(_rows(dict(zip(keys, found, strict=True)), seeds), runs)
+    return figure_data(_rows(dict(zip(keys, found, strict=True)), cases), runs)
 
 
 def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figure":
@@ -109,22 +109,17 @@ def trace(point: Point) -> str:
     return "\n".join(["start_us,src,dst,size_bytes", *rows, ""])
 
 
-def _spec(scheme: str, seed: int, trace_file: Path) -> SpecText:
-    spec = preset("tr-micro").spec.with_table("traffic", {"trace": str(trace_file)})
-    return spec.with_table("balancer", {"name": scheme}).with_table("run", spec.table("run") | {"seed": seed})
-
-
-def _rows(found: Mapping[tuple[Point, str, int], Result | None], seeds: range) -> Iterator[tuple[Any, ...]]:
+def _rows(found: Mapping[tuple[Point, Case], Result | None], cases: Sequence[Case]) -> Iterator[tuple[Any, ...]]:
     """Yield completion times in the panels drawn, then shares of flows that sent a packet again in as many more."""
     for panel, (axis, points) in enumerate(PANELS.items()):
-        for scheme in _SCHEMES:
+        for scheme in dict.fromkeys(case.contender for case in cases):
             for point in points:
                 x = point.size_kb if axis == "size" else point.flows
                 model = point.model()
                 resent = model.value("reordered") if scheme == "rps" else 0.0
-                for seed in seeds:
-                    run = found[point, scheme, seed]
-                    place = (scheme, str(x), float(x), seed)
+                for case in (case for case in cases if case.contender == scheme):
+                    run = found[point, case]
+                    place = (scheme, str(x), float(x), case.seed)
                     yield (panel, *place, _SIMULATED, _mean_fct_us(run))
                     yield (panel, *place, _MODEL, model.value(f"{scheme}_time"))
                     yield (len(PANELS) + panel, *place, f"resent, {_SIMULATED}", _resent(run))
