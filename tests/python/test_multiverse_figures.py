@@ -8,12 +8,15 @@ import pytest
 
 from weft.errors import SpecError
 from weft.multiverse.exploring import asked, explore
+from weft.multiverse.judging import Explorer
 from weft.multiverse.result import Multiverse
 from weft.papers.declared import load_paper
 from weft.papers.reproduction import make_figures
 from weft.papers.runs import Plan, cases_of_figure
 from weft.papers.special import tr_model
-from weft.papers.worlds import World, choices_of, in_world, parse_world
+from weft.papers.worlds import DEFAULT, World, choices_of, in_world, parse_world
+from weft.runs.execution import Executor
+from weft.runs.store import place_of_store
 
 FABRIC = '{ kind = "leaf-spine", leaves = 2, spines = 2, hosts_per_leaf = 2 }'
 HEAD = """
@@ -143,6 +146,19 @@ def test_a_contender_that_others_are_divided_by_is_run_though_no_panel_shows_it(
     found = explored(sharing, tmp_path / "out", "drill.memory")
     measured = found.default.judgements["c2"].measured
     assert measured is not None and measured.mean > 0.0
+
+
+def test_a_run_that_figures_share_is_counted_once_in_what_their_parts_take(sharing: Path, tmp_path: Path) -> None:
+    """Both figures show DRILL, and one divides by ECMP, which the other shows: a design is not estimated twice."""
+    asking = asked("made", choices=["drill.memory"], folder=sharing)
+    with Executor(place_of_store(tmp_path / "out")) as executor:
+        explorer = Explorer(
+            asking.paper, asking.figures, "quick", asking.claims, asking.choices, executor, tmp_path / "inputs"
+        )
+        explorer.do([DEFAULT])
+    assert len(explorer.concern) == 3
+    parts_s = sum(explorer.cpu_of(figure, name) for figure, name in explorer.concern)
+    assert parts_s == pytest.approx(explorer.cpu_s)
 
 
 def test_a_figure_that_no_world_changes_is_left_out_with_the_reason(sharing: Path) -> None:
