@@ -188,6 +188,9 @@ pub trait SwitchBalancer: Sized {
     /// not, ports with several classes need not say at once what they send.
     const LOOKS_AT_QUEUES: bool = true;
 
+    /// Whether [`Self::foretell`] knows every choice: then it is asked in place of [`Self::choose`], which takes more.
+    const GOES_BY_FIVE_TUPLE: bool = false;
+
     /// The scheme at one switch.
     fn new(params: &Self::Params, info: &SwitchInfo<'_>) -> Self;
 

@@ -47,10 +47,11 @@ impl Route {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct SackBlock {
-    /// Segments from the cumulative acknowledgement to the block.
-    pub first: u16,
+    // In this order a block lies in memory as the word that a packet has of it.
     /// Segments in the block.
     pub count: u16,
+    /// Segments from the cumulative acknowledgement to the block.
+    pub first: u16,
 }
 
 impl SackBlock {
@@ -287,7 +288,7 @@ mod tests {
     #[test]
     fn sack_blocks_survive_the_wire() {
         let blocks =
-            [(1, 2), (9, 65_535), (0, 0), (65_535, 1)].map(|(first, count)| SackBlock { first, count });
+            [(1, 2), (9, 65_535), (0, 0), (65_535, 1)].map(|(first, count)| SackBlock { count, first });
         let mut packet = Packet::default();
         packet.set_sack_blocks(blocks);
         assert_eq!(packet.sack_blocks(), blocks);
@@ -298,7 +299,7 @@ mod tests {
         let mut packet = Packet::default();
         assert_eq!(packet.receive_window(), 0);
         packet.set_sack_blocks(
-            [(1, 2), (9, 3), (0, 0), (7, 1)].map(|(first, count)| SackBlock { first, count }),
+            [(1, 2), (9, 3), (0, 0), (7, 1)].map(|(first, count)| SackBlock { count, first }),
         );
         assert_eq!(packet.receive_window(), 0, "four blocks leave no room");
         let blocks = [SackBlock { first: 4, count: 5 }, SackBlock::default(), SackBlock::default()];

@@ -90,7 +90,8 @@ impl Routes {
     pub fn group(&self, group: u32) -> (&[PortId], &[u32]) {
         let (first, count) = self.groups[group as usize];
         let members = first as usize..(first + count) as usize;
-        (&self.ports[members.clone()], &self.weights[members])
+        // There are as many weights as ports. Who does not look at them does not pay for a check.
+        (&self.ports[members.clone()], self.weights.get(members).unwrap_or_default())
     }
 
     /// The tables of some switches, in their order: the first of them is switch 0 there.

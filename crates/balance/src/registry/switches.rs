@@ -45,6 +45,18 @@ macro_rules! switch_schemes {
                 }
             }
 
+            /// What a scheme chooses that goes by the five-tuple alone, without a call; `None` from all others.
+            #[inline(always)]
+            #[allow(clippy::inline_always)]
+            pub fn choose_by_five_tuple(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {
+                match self {
+                    $(Self::$Switch(scheme) if switch::$switch_module::$Switch::GOES_BY_FIVE_TUPLE => {
+                        scheme.foretell(entropy, hops)
+                    })*
+                    _ => None,
+                }
+            }
+
             /// As [`SwitchBalancer::foretell`].
             pub fn foretell(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {
                 match self {

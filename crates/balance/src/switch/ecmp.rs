@@ -63,6 +63,7 @@ impl Symmetric {
     /// Which of the next hops to take. A leaf that takes cable `h mod (spines x p)` to a spine by p parallel cables each
     /// takes the one numbered `h mod p` of that spine's, and so does the spine on the way down, since p divides the
     /// number of a leaf's uplinks.
+    #[inline(never)]
     fn choose(&self, entropy: u32, hops: &NextHops<'_>) -> usize {
         let seed = self.seeds[usize::from(self.cable_tier[hops.ports[0].index()])];
         (mix64(seed ^ u64::from(entropy)) >> 32) as usize % hops.ports.len()
@@ -97,6 +98,7 @@ impl SwitchBalancer for Ecmp {
     type Params = Params;
 
     const LOOKS_AT_QUEUES: bool = false;
+    const GOES_BY_FIVE_TUPLE: bool = true;
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
         let own = || Stream::new(info.seed, Purpose::SwitchHash, u64::from(info.switch)).next_u64();
@@ -120,6 +122,7 @@ impl SwitchBalancer for Ecmp {
         self.place(packet.entropy, hops)
     }
 
+    #[inline]
     fn foretell(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {
         Some(self.place(entropy, hops))
     }

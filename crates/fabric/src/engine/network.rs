@@ -151,8 +151,10 @@ impl Network<'_> {
     /// What one link takes: its state, what it drops, whether it works and whether that changes.
     pub const BYTES_PER_LINK: usize = size_of::<Link>() + size_of::<LinkDrops>() + 2 * size_of::<bool>();
 
-    /// Puts a packet into its host's output queue.
-    #[inline]
+    /// Puts a packet into its host's output queue. Inlined by force, so that the packet is built where it is kept
+    /// and not copied there.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     pub fn send(&mut self, packet: Packet) {
         self.counts.sent += 1;
         let link = self.site.cable(packet.src);
@@ -217,7 +219,7 @@ impl Network<'_> {
         if at.switch == FarEnd::HOST {
             return Arrived::AtHost(index);
         }
-        if !self.shows(index) || !self.shows_from(link) || self.enters(at, self.site.enters_by(link), index) {
+        if !self.shows(index) || !self.shows_from(link) || self.enters_by(link, index) {
             self.forward(at, index);
         }
         Arrived::Gone

@@ -32,11 +32,16 @@ impl Pool {
     /// Puts a packet in.
     #[inline]
     pub fn insert(&mut self, packet: Packet) -> PacketIndex {
-        if let Some(index) = self.free.pop() {
-            self.packets[index as usize] = packet;
-            return index;
-        }
-        self.packets.push(packet);
+        let index = self.free.pop().unwrap_or_else(|| self.grow());
+        self.packets[index as usize] = packet;
+        index
+    }
+
+    /// One more place.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) -> PacketIndex {
+        self.packets.push(Packet::default());
         (self.packets.len() - 1) as PacketIndex
     }
 

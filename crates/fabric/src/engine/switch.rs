@@ -228,29 +228,30 @@ impl Network<'_> {
     pub(super) fn next_hop(&mut self, at: FarEnd, group: u32, rack: u16, index: PacketIndex) -> PortId {
         let (switch, first) = (at.switch as usize, at.first_link as usize);
         let (ports, weights) = self.routes.group(group);
-        let prescribed = self.pool[index].route.next_hop(ports.len());
-        let choice = if let Some(choice) = prescribed {
-            choice
-        } else if !self.state.chooses_apart {
-            let hops = NextHops { ports, weights, rack };
-            call_scheme!(self, switch, first, false, |scheme, view, pool| scheme.choose(
+        let hops = NextHops { ports, weights, rack };
+        let packet = &mut self.pool[index];
+        let known = match packet.route.next_hop(ports.len()) {
+            None if !self.state.chooses_apart => {
+                // A call, with a view of the switch, is more than all that such a scheme does.
+                self.schemes[switch].choose_by_five_tuple(packet.entropy, &hops)
+            }
+            prescribed => prescribed,
+        };
+        if let Some(choice) = known {
+            let port = ports[choice];
+            packet.note_choice(port, self.trail_base);
+            return port;
+        }
+        let port = if self.state.chooses_apart {
+            let choice = self.choose_apart(at, group, rack, index);
+            self.routes.group(group).0[choice]
+        } else {
+            ports[call_scheme!(self, switch, first, false, |scheme, view, pool| scheme.choose(
                 view,
                 &mut pool[index],
                 &hops
-            ))
-        } else {
-            let choice = self.choose_apart(at, group, rack, index);
-            let port = self.routes.group(group).0[choice];
-            return self.chosen(switch, port, index);
+            ))]
         };
-        let port = ports[choice];
-        self.chosen(switch, port, index)
-    }
-
-    /// A packet goes by this port: that is noted, and done what its scheme asked for.
-    #[inline(always)]
-    #[allow(clippy::inline_always)]
-    fn chosen(&mut self, switch: usize, port: PortId, index: PacketIndex) -> PortId {
         self.pool[index].note_choice(port, self.trail_base);
         if !self.deeds.is_empty() {
             self.do_deeds(switch);
@@ -274,9 +275,17 @@ impl Network<'_> {
         ))
     }
 
+    /// A packet that may be shown around came in by `link`: see [`Self::enters`]. Where that is is looked up again, so that it stays in
+    /// registers for packets that nobody is shown.
+    #[inline(never)]
+    pub(super) fn enters_by(&mut self, link: u32, index: PacketIndex) -> bool {
+        let at = self.state.links[link as usize].far_end();
+        self.enters(at, self.site.enters_by(link), index)
+    }
+
     /// A packet that may be shown around came in by `port`: whether it is forwarded now. If not, it ends here, or waits until the switch
     /// has time for it.
-    #[inline(never)]
+    #[inline]
     pub(super) fn enters(&mut self, at: FarEnd, port: PortId, index: PacketIndex) -> bool {
         if self.inputs.is_some() {
             self.wait_at_input(at, port, index);

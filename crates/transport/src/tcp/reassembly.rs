@@ -91,7 +91,7 @@ impl Reassembly {
             let (start, end) = self.block(segment);
             let first = u16::try_from(start - expected).ok()?;
             let count = (end - start).min(u32::from(u16::MAX)) as u16;
-            Some(SackBlock { first, count })
+            Some(SackBlock { count, first })
         });
         for (slot, block) in blocks.iter_mut().zip(near) {
             *slot = block;

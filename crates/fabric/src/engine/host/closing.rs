@@ -55,7 +55,7 @@ impl Closing {
             Side::Receiver => (at.plan.size(flow).segments.saturating_add(1), packet.sent),
         };
         if at.here.common.hooks.sending {
-            at.host.edge.route(end, &mut answer, &mut at.here);
+            at.host.rest.edge.route(end, &mut answer, &mut at.here);
         }
         at.here.nic.send(answer);
     }

@@ -26,7 +26,7 @@ impl GuestConnection {
         let hosts = [packet.src, packet.dst];
         let entropy = frame.entropy.unwrap_or_default();
         let end = |side, host_and_peer| {
-            let edge = host.edge.scheme.new_flow();
+            let edge = host.rest.edge.scheme.new_flow();
             End::new(packet.flow, side, host_and_peer, entropy, PacketFlags::default(), edge)
         };
         let ends = [end(Side::Sender, (hosts[0], hosts[1])), end(Side::Receiver, (hosts[1], hosts[0]))];
@@ -59,9 +59,9 @@ impl GuestConnection {
         packet.sent = if packet.kind == Kind::Ack { self.stamps[place] } else { here.nic.now() };
         packet.entropy = end.entropy();
         if here.common.hooks.sending {
-            host.edge.route(end, packet, here);
+            host.rest.edge.route(end, packet, here);
             if frame.ends {
-                host.edge.finished(end, here);
+                host.rest.edge.finished(end, here);
             }
         }
     }
@@ -74,7 +74,7 @@ impl GuestConnection {
         here: &mut Here<'_, '_, '_>,
     ) -> Vec<Packet> {
         let place = self.place(packet.dst);
-        host.edge.receive(&mut self.ends[place], packet, here)
+        host.rest.edge.receive(&mut self.ends[place], packet, here)
     }
 
     /// The edge scheme's timer for one of its ends is due: what is passed on now, in order.
@@ -85,7 +85,7 @@ impl GuestConnection {
         here: &mut Here<'_, '_, '_>,
     ) -> Vec<Packet> {
         let end = &mut self.ends[usize::from(side == Side::Receiver)];
-        if end.edge_timer_is_due(here.nic.now()) { host.edge.flow_timer(end, here) } else { Vec::new() }
+        if end.edge_timer_is_due(here.nic.now()) { host.rest.edge.flow_timer(end, here) } else { Vec::new() }
     }
 
     /// A packet comes to one of its hosts.

@@ -82,7 +82,7 @@ impl GuestFlow {
     fn sender<T: Transports>(&mut self, at: &At<'_, '_, T>) -> &mut Sending {
         let flow = self.flow;
         self.sender.get_or_insert_with(|| Sending {
-            end: at.plan.end(flow, Side::Sender, &at.host.edge.scheme),
+            end: at.plan.end(flow, Side::Sender, &at.host.rest.edge.scheme),
             stats: SenderStats::default(),
             ways: vec![SendingWay::new(at.plan.flows[flow.index()].start)],
             all_acknowledged: None,
@@ -98,7 +98,7 @@ impl GuestFlow {
     fn receiver<T: Transports>(&mut self, at: &At<'_, '_, T>) -> &mut Receiver<Arrivals> {
         let flow = self.flow;
         self.receiver.get_or_insert_with(|| {
-            let end = at.plan.end(flow, Side::Receiver, &at.host.edge.scheme);
+            let end = at.plan.end(flow, Side::Receiver, &at.host.rest.edge.scheme);
             Receiver::new(end, Arrivals::default(), at.plan.flows[flow.index()].start)
         })
     }
@@ -133,7 +133,7 @@ impl GuestFlow {
         }
         if at.here.common.hooks.sending {
             let end = self.end((side, packet.flow), at);
-            at.host.edge.route(end, packet, &mut at.here);
+            at.host.rest.edge.route(end, packet, &mut at.here);
         }
     }
 
@@ -150,9 +150,9 @@ impl GuestFlow {
             stats.timeouts += 1;
             stats.timed_out += silence;
             way.timed_out_below = way.next;
-            at.host.log.timeouts.push(TimedOut { flow, at: now, sum: stats.timed_out });
+            at.host.rest.log.timeouts.push(TimedOut { flow, at: now, sum: stats.timed_out });
             if at.here.common.hooks.sending {
-                at.host.edge.timed_out(end.numbered(packet.flow), &mut at.here);
+                at.host.rest.edge.timed_out(end.numbered(packet.flow), &mut at.here);
             }
         }
         if !frame.payload.is_empty() {
@@ -162,7 +162,7 @@ impl GuestFlow {
             packet.flags.set(PacketFlags::RETRANSMISSION);
             stats.retransmissions += 1;
             let cause = way.cause(frame.payload.start, stats);
-            at.host.log.resent.push(Resent { flow: packet.flow, segment: packet.seq, sent: now, cause });
+            at.host.rest.log.resent.push(Resent { flow: packet.flow, segment: packet.seq, sent: now, cause });
         }
         way.next = way.next.max(frame.payload.end);
         way.active = now;
@@ -172,14 +172,14 @@ impl GuestFlow {
     pub fn passes<T: Transports>(&mut self, packet: Packet, at: &mut At<'_, '_, T>) -> Vec<Packet> {
         let side = self.side(false, &packet, at);
         let end = self.end((side, packet.flow), at);
-        at.host.edge.receive(end, packet, &mut at.here)
+        at.host.rest.edge.receive(end, packet, &mut at.here)
     }
 
     /// The edge scheme's timer for one of its ends is due: what is passed on now, in order.
     pub fn edge_timer<T: Transports>(&mut self, of: (Side, FlowId), at: &mut At<'_, '_, T>) -> Vec<Packet> {
         let end = self.end(of, at);
         let is_due = end.edge_timer_is_due(at.here.nic.now());
-        if is_due { at.host.edge.flow_timer(end, &mut at.here) } else { Vec::new() }
+        if is_due { at.host.rest.edge.flow_timer(end, &mut at.here) } else { Vec::new() }
     }
 
     /// A packet comes to one of its hosts.
@@ -199,7 +199,7 @@ impl GuestFlow {
 
     fn note_data<T: Transports>(&mut self, packet: &Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
         let (now, traffic) = (at.here.nic.now(), &at.plan.flows[self.flow.index()]);
-        if let Some(paths) = at.host.log.paths.as_mut().filter(|_| at.here.common.counts_paths) {
+        if let Some(paths) = at.host.rest.log.paths.as_mut().filter(|_| at.here.common.counts_paths) {
             paths.note(at.here.common.topology, packet, traffic, at.plan.header_bytes(traffic));
         }
         // RFC 7323 §4.3: not what came beyond a hole, and of what one acknowledgement is for the first.
@@ -213,7 +213,7 @@ impl GuestFlow {
         let arrivals = &mut receiver.state;
         arrivals.flow.stats.marked += u32::from(packet.flags.has(PacketFlags::CE));
         let new = arrivals.take(subflow, frame, packet.flags.has(PacketFlags::RETRANSMISSION), now);
-        at.host.log.closed_bytes[kind_of(traffic)] += new;
+        at.host.rest.log.closed_bytes[kind_of(traffic)] += new;
         if receiver.complete.is_none() && !traffic.background && arrivals.flow.expected >= traffic.size_bytes
         {
             let stall = arrivals.stats().stalls.by_reordering_until(now);
@@ -227,7 +227,7 @@ impl GuestFlow {
     pub fn closes<T: Transports>(&mut self, packet: &Packet, frame: &Frame, at: &mut At<'_, '_, T>) {
         let (flow, side) = (self.flow, self.side(false, packet, at));
         let closing = self.closing.get_or_insert_with(|| {
-            Box::new(Closing::new(at.plan.end(flow, side, &at.host.edge.scheme), side))
+            Box::new(Closing::new(at.plan.end(flow, side, &at.host.rest.edge.scheme), side))
         });
         let size = at.plan.flows[flow.index()].size_bytes;
         if closing.answers(frame, size) {
@@ -244,7 +244,7 @@ impl GuestFlow {
             sender.all_acknowledged.get_or_insert(at.here.nic.now());
             if at.here.common.hooks.sending {
                 for end in sender.end.all() {
-                    at.host.edge.finished(end, &mut at.here);
+                    at.host.rest.edge.finished(end, &mut at.here);
                 }
             }
         }
@@ -255,14 +255,14 @@ impl GuestFlow {
     pub fn note_sender<T: Transports>(&self, host: &mut Host<T>) {
         if let Some(sender) = &self.sender {
             let (acknowledged, stats) = (sender.all_acknowledged, sender.stats);
-            host.log.sent.push(SenderRecord { flow: self.flow, acknowledged, stats });
+            host.rest.log.sent.push(SenderRecord { flow: self.flow, acknowledged, stats });
         }
     }
 
     /// The run is over: what its receiving end leaves behind.
     pub fn note_receiver<T: Transports>(&self, host: &mut Host<T>) {
         if let Some(receiver) = &self.receiver {
-            host.log.received.push(ReceiverRecord {
+            host.rest.log.received.push(ReceiverRecord {
                 flow: self.flow,
                 delivered: receiver.complete,
                 stats: receiver.state.stats(),

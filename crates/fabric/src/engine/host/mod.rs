@@ -86,24 +86,24 @@ pub struct Here<'h, 'n, 'a> {
 pub struct Host<T: Transports> {
     senders: Ends<Sender<SenderOf<T>>>,
     receivers: Ends<Receiver<ReceiverOf<T>>>,
+    rest: Box<Rest>,
+}
+
+/// What few packets need of a host.
+struct Rest {
+    edge: Edge,
+    /// The transport's random stream.
+    stream: Stream,
     /// Receiving ends that have everything, and until when they stay; by time.
     lingering: VecDeque<(Time, u32)>,
-    stream: Stream,
-    edge: Box<Edge>,
     /// What it measured.
-    log: Box<HostLog>,
+    log: HostLog,
 }
 
 /// A transport's way out at one end of a flow.
 macro_rules! outbox {
     ($host:ident, $end:expr, $here:expr) => {
-        HostOutbox {
-            end: &mut $end.end,
-            edge: &mut $host.edge,
-            stream: &mut $host.stream,
-            log: &mut $host.log,
-            here: $here,
-        }
+        HostOutbox { end: &mut $end.end, rest: &mut $host.rest, here: $here }
     };
 }
 
@@ -112,29 +112,23 @@ impl<T: Transports> Host<T> {
     pub fn new(host: HostId, directory: &Directory, edge: Edge, stream: Stream, log: HostLog) -> Self {
         let (sent, received) = directory.counts[host.index()];
         let (senders, receivers) = (Ends::new(sent), Ends::new(received));
-        Self {
-            senders,
-            receivers,
-            lingering: VecDeque::new(),
-            stream,
-            edge: Box::new(edge),
-            log: Box::new(log),
-        }
+        let rest = Rest { edge, stream, lingering: VecDeque::new(), log };
+        Self { senders, receivers, rest: Box::new(rest) }
     }
 
     /// Lets its edge scheme begin.
     pub fn start_scheme(&mut self, here: &mut Here<'_, '_, '_>) {
-        self.edge.start(here);
+        self.rest.edge.start(here);
     }
 
     /// A timer of its edge scheme is due.
     pub fn scheme_timer(&mut self, token: u32, here: &mut Here<'_, '_, '_>) {
-        self.edge.host_timer(token, here);
+        self.rest.edge.host_timer(token, here);
     }
 
     /// One of its flows starts.
     pub fn start_flow(&mut self, plan: &Plan<'_, T>, flow: FlowId, here: &mut Here<'_, '_, '_>) {
-        let mut end = plan.end(flow, Side::Sender, &self.edge.scheme);
+        let mut end = plan.end(flow, Side::Sender, &self.rest.edge.scheme);
         if let Some(entropies) = plan.entropies(flow, here) {
             end.set_entropies(&entropies);
         }
@@ -160,7 +154,7 @@ impl<T: Transports> Host<T> {
         match packet.kind {
             Kind::Message => {
                 if intercepts {
-                    self.edge.message(&packet, here);
+                    self.rest.edge.message(&packet, here);
                 }
                 return false;
             }
@@ -184,7 +178,7 @@ impl<T: Transports> Host<T> {
             self.stray(&packet);
             return false;
         };
-        let delivered = self.edge.receive(end.numbered(packet.flow), packet, here);
+        let delivered = self.rest.edge.receive(end.numbered(packet.flow), packet, here);
         self.deliver_all(plan, delivered, here)
     }
 
@@ -219,7 +213,7 @@ impl<T: Transports> Host<T> {
     /// A packet reached the host after its flow had ended there.
     #[cold]
     fn stray(&mut self, packet: &Packet) {
-        self.log.stray_credits += u64::from(packet.kind == Kind::Credit);
+        self.rest.log.stray_credits += u64::from(packet.kind == Kind::Credit);
     }
 
     /// Asks for what a packet needs of the host: see [`crate::engine::ahead`].
@@ -275,7 +269,7 @@ impl<T: Transports> Host<T> {
         let now = here.nic.now();
         if here.common.counts_paths
             && packet.kind == Kind::Data
-            && let Some(paths) = &mut self.log.paths
+            && let Some(paths) = &mut self.rest.log.paths
         {
             let flow = plan.traffic(packet.flow);
             paths.note(here.common.topology, packet, flow, plan.header_bytes(flow));
@@ -312,7 +306,7 @@ impl<T: Transports> Host<T> {
         let state = protocol.sender_wakes(&mut sender.state, &mut out);
         let sum = protocol.sender_stats(&sender.state).timed_out;
         if sum != before {
-            self.log.timeouts.push(TimedOut { flow, at: here.nic.now(), sum });
+            self.rest.log.timeouts.push(TimedOut { flow, at: here.nic.now(), sum });
         }
         state == SenderState::Done && self.finish(plan, number, here)
     }
@@ -352,7 +346,7 @@ impl<T: Transports> Host<T> {
         if !end.edge_timer_is_due(here.nic.now()) {
             return false;
         }
-        let delivered = self.edge.flow_timer(end, here);
+        let delivered = self.rest.edge.flow_timer(end, here);
         self.deliver_all(plan, delivered, here)
     }
 
@@ -368,7 +362,7 @@ impl<T: Transports> Host<T> {
     #[cold]
     #[inline(never)]
     fn open_receiver(&mut self, plan: &Plan<'_, T>, (number, flow): (u32, FlowId), now: Time) -> usize {
-        let (lingering, scheme) = (&mut self.lingering, &self.edge.scheme);
+        let (lingering, scheme) = (&mut self.rest.lingering, &self.rest.edge.scheme);
         self.receivers.open(number, |before| {
             let flow = FlowId(flow.0 % plan.flows.len() as u32);
             let (end, size) = (plan.end(flow, Side::Receiver, scheme), plan.size(flow));
@@ -393,20 +387,20 @@ impl<T: Transports> Host<T> {
         receiver.complete = Some(Completion { at: now, by_timer: last.is_none(), parts });
         let size = plan.size(receiver.end.flow());
         if protocol.finished_receiver(size).is_some() {
-            self.lingering.push_back((now + LINGER, number));
+            self.rest.lingering.push_back((now + LINGER, number));
         }
         self.forget_finished(plan, now);
     }
 
     /// Closes the receiving ends that have had everything for long enough.
     fn forget_finished(&mut self, plan: &Plan<'_, T>, now: Time) {
-        while let Some(&(_, number)) = self.lingering.front().filter(|(until, _)| *until <= now) {
-            self.lingering.pop_front();
+        while let Some(&(_, number)) = self.rest.lingering.front().filter(|(until, _)| *until <= now) {
+            self.rest.lingering.pop_front();
             let holds = self.receivers.get(number).is_some_and(|receiver| receiver.end.held() > 0);
             if holds {
-                self.lingering.push_back((now + LINGER, number));
+                self.rest.lingering.push_back((now + LINGER, number));
             } else if let Some(receiver) = self.receivers.close(number) {
-                self.log.note_receiver(plan, &receiver);
+                self.rest.log.note_receiver(plan, &receiver);
             }
         }
     }
@@ -417,26 +411,26 @@ impl<T: Transports> Host<T> {
         let Some(mut sender) = self.senders.close(number) else { return false };
         if here.common.hooks.sending {
             for end in sender.end.all() {
-                self.edge.finished(end, here);
+                self.rest.edge.finished(end, here);
             }
         }
-        self.log.note_sender(plan, &sender, Some(here.nic.now()));
+        self.rest.log.note_sender(plan, &sender, Some(here.nic.now()));
         true
     }
 
     /// Its edge scheme.
     pub const fn scheme(&self) -> &EdgeScheme {
-        &self.edge.scheme
+        &self.rest.edge.scheme
     }
 
     /// What it measured so far.
     pub const fn log(&self) -> &HostLog {
-        &self.log
+        &self.rest.log
     }
 
     /// The same, to be taken in.
     pub const fn log_mut(&mut self) -> &mut HostLog {
-        &mut self.log
+        &mut self.rest.log
     }
 
     /// Its receiving ends that are open.
@@ -452,12 +446,12 @@ impl<T: Transports> Host<T> {
     /// What it measured, the flows that are still open included.
     pub fn into_log(mut self, plan: &Plan<'_, T>) -> HostLog {
         for sender in self.senders.iter() {
-            self.log.note_sender(plan, sender, None);
+            self.rest.log.note_sender(plan, sender, None);
         }
         for receiver in self.receivers.iter() {
-            self.log.note_receiver(plan, receiver);
+            self.rest.log.note_receiver(plan, receiver);
         }
-        *self.log
+        self.rest.log
     }
 }
 

@@ -35,8 +35,9 @@ impl<'n, 'a> Nic<'n, 'a> {
         self.network.now
     }
 
-    /// Puts a packet of this host into its output queue.
-    #[inline]
+    /// Puts a packet of this host into its output queue. Inlined by force: see [`Network::send`].
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
     pub fn send(&mut self, packet: Packet) {
         debug_assert_eq!(packet.src, self.host, "a host sends its own packets");
         self.network.send(packet);

@@ -7,11 +7,10 @@ use weft_packet::{FlowId, HostId, Kind, Packet, PacketFlags};
 use weft_transport::{Arrived, FiveTuples, Outbox, Outgoing, Ports, Resend};
 use weft_units::{PicosPerByte, Span, Stream, Time, mix64};
 
-use super::edge::Edge;
-use super::log::{HostLog, Resent};
+use super::log::Resent;
 use super::more_ports::More;
 use super::nic::Nic;
-use super::{Here, Side};
+use super::{Here, Rest, Side};
 use crate::engine::event_set::EventKind;
 
 /// What both ends of a flow have, apart from their transport's state.
@@ -286,12 +285,8 @@ impl FlowEnd {
 pub struct HostOutbox<'s, 'h, 'n, 'a> {
     /// The end that acts.
     pub end: &'s mut FlowEnd,
-    /// The edge scheme of its host: few packets need it, so it is not even looked up.
-    pub edge: &'s mut Box<Edge>,
-    /// The transport's random stream of its host.
-    pub stream: &'s mut Stream,
-    /// What its host notes.
-    pub log: &'s mut Box<HostLog>,
+    /// What few packets need of its host, so that it is not even looked up.
+    pub rest: &'s mut Box<Rest>,
     /// The way to the fabric.
     pub here: &'s mut Here<'h, 'n, 'a>,
 }
@@ -324,7 +319,7 @@ impl HostOutbox<'_, '_, '_, '_> {
         let end = self.end.of(port);
         let mut packet = packet_of(end, outgoing);
         if self.here.common.hooks.sending {
-            self.edge.route(end, &mut packet, self.here);
+            self.rest.edge.route(end, &mut packet, self.here);
         }
         if let Some(option) = option {
             self.here.nic.send_with_option(packet, option);
@@ -342,12 +337,12 @@ impl HostOutbox<'_, '_, '_, '_> {
 
     fn note_resend(&mut self, port: u8, segment: u32, sent: Time, cause: Resend) {
         let flow = self.end.of(port).flow;
-        self.log.resent.push(Resent { flow, segment, sent, cause });
+        self.rest.log.resent.push(Resent { flow, segment, sent, cause });
     }
 
     fn note_timeout(&mut self, port: u8) {
         if self.here.common.hooks.sending {
-            self.edge.timed_out(self.end.of(port), self.here);
+            self.rest.edge.timed_out(self.end.of(port), self.here);
         }
     }
 }
@@ -367,15 +362,15 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
     }
 
     fn random(&mut self) -> &mut Stream {
-        self.stream
+        &mut self.rest.stream
     }
 
-    #[inline]
+    /// A call, and all of it in one: see [`Nic::send`].
+    #[inline(never)]
     fn send(&mut self, outgoing: Outgoing) {
         if self.here.common.sends_apart {
             return self.send_by(0, outgoing, None);
         }
-        // Built where it is kept.
         self.here.nic.send(packet_of(&self.end.first, outgoing));
     }
 
@@ -432,7 +427,8 @@ impl Outbox for HostPort<'_, '_, '_, '_, '_> {
         self.out.random()
     }
 
-    #[inline]
+    /// As [`HostOutbox::send`].
+    #[inline(never)]
     fn send(&mut self, outgoing: Outgoing) {
         if self.out.here.common.sends_apart || outgoing.kind == Kind::CreditRequest {
             return self.out.send_by(self.port, outgoing, None);
