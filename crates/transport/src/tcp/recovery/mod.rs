@@ -43,6 +43,11 @@ impl Recovery {
         matches!(self, Self::Sack | Self::Rack(_))
     }
 
+    /// Whether it goes by time, not by counting.
+    pub const fn is_by_time(self) -> bool {
+        matches!(self, Self::Rack(_))
+    }
+
     /// Whether it wants to know of segments that came twice (RFC 2883).
     pub const fn has_dsack(self) -> bool {
         matches!(self, Self::Rack(_))
