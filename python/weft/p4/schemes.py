@@ -42,7 +42,7 @@ class Program:
     """Packets are replayed when they leave a queue, too, and may come back as clones."""
 
     def check(self, scheme: str, constants: Mapping[str, int]) -> None:
-        """Raise `SpecError` for the parameters that the program does not know: all of them, so that one change is enough."""
+        """Raise `SpecError` that names all parameters which the program does not know."""
         unknown = [why for name, (value, why) in self.needs.items() if constants.get(name, value) != value]
         if unknown:
             raise SpecError(f"{scheme}: {'; '.join(unknown)}")
