@@ -17,10 +17,10 @@ const TRANSPORTS: [&str; 6] = [
     "name = 'mptcp'\nsubflows = 2",
 ];
 
-fn writing(write: u64, pause_us: u64, pause_distribution: PauseDistribution) -> Option<Application> {
+fn writing(write: u64, pause_us: u64, pause_distribution: PauseDistribution) -> Application {
     let spec =
         ApplicationSpec { write: Bytes::new(write), pause: Span::from_us(pause_us), pause_distribution };
-    Some(Application::new(spec, 1))
+    Application::new(spec, 1)
 }
 
 fn took(results: &Results, flows: &[Flow], number: usize) -> Span {
@@ -39,7 +39,7 @@ fn a_lone_flow_takes_all_pauses_and_the_transmission_of_its_last_piece() {
     for transport in ["name = 'tcp'", "name = 'dctcp'", "name = 'tcp'\nsack = true\nrack = true"] {
         let alone = Run::new(&fabric, transport, ECMP).flows(&last_alone);
         for pause_us in [200, 5_000, 900_000] {
-            let application = writing(10 * segment, pause_us, PauseDistribution::Fixed);
+            let application = Some(writing(10 * segment, pause_us, PauseDistribution::Fixed));
             let results = Run { application, ..Run::new(&fabric, transport, ECMP) }.flows(&flows);
             let expected = Span::from_us(3 * pause_us) + took(&alone, &last_alone, 0);
             assert_eq!(took(&results, &flows, 0), expected, "{transport}, {pause_us} us");
@@ -60,7 +60,7 @@ fn only_whole_segments_leave_and_the_last_one() {
     let fabric = fabric(SMALL);
     let flows = [flow(0, 0, 2, 4_000)];
     // 1,000 bytes after 0, 50, 100, 150 us: segments are whole after 50 and 100 us, and the end is there after 150.
-    let application = writing(1_000, 50, PauseDistribution::Fixed);
+    let application = Some(writing(1_000, 50, PauseDistribution::Fixed));
     let results = Run { application, ..Run::new(&fabric, "name = 'tcp'", ECMP) }.flows(&flows);
     let last = [flow(0, 0, 2, 4_000 - 2 * 1_460)];
     let alone = Run::new(&fabric, "name = 'tcp'", ECMP).flows(&last);
@@ -73,7 +73,7 @@ fn one_write_that_has_it_all_changes_nothing() {
     let flows: Vec<Flow> = (0..6).map(|i| flow(i, (i % 2) as u16, 2 + (i % 2) as u16, 150_000)).collect();
     for transport in TRANSPORTS {
         let plain = Run::new(&fabric, transport, ECMP).flows(&flows);
-        let application = writing(150_000, 100, PauseDistribution::Exponential);
+        let application = Some(writing(150_000, 100, PauseDistribution::Exponential));
         let written = Run { application, ..Run::new(&fabric, transport, ECMP) }.flows(&flows);
         assert_eq!(done_as(written, &plain), plain, "{transport}");
     }
@@ -91,7 +91,7 @@ fn pauses_make_flowlets() {
     };
     assert_eq!(flowlets(None), 0);
     // Fifty pieces, of which a quarter keeps its path.
-    let changes = flowlets(writing(20_000, 1_000, PauseDistribution::Fixed));
+    let changes = flowlets(Some(writing(20_000, 1_000, PauseDistribution::Fixed)));
     assert!((20..50).contains(&changes), "{changes}");
 }
 
@@ -109,7 +109,7 @@ proptest! {
         let fabric = fabric(&format!("{SMALL}\n[switch_queue]\nbuffer = '{buffer}'"));
         let flows: Vec<Flow> = (0..).zip(&sizes).map(|(i, &size)| flow(i, (i % 2) as u16, 2 + (i % 2) as u16, size)).collect();
         let distribution = if drawn { PauseDistribution::Exponential } else { PauseDistribution::Fixed };
-        let application = writing(write, pause_us, distribution);
+        let application = Some(writing(write, pause_us, distribution));
         let one = Run { application, ..Run::new(&fabric, transport, "name = 'letflow'") };
         let results = one.flows(&flows);
         for (number, (record, flow)) in results.flows.iter().zip(&flows).enumerate() {
