@@ -109,13 +109,14 @@ proptest! {
         let fabric = fabric(&format!("{SMALL}\n[switch_queue]\nbuffer = '{buffer}'"));
         let flows: Vec<Flow> = (0..).zip(&sizes).map(|(i, &size)| flow(i, (i % 2) as u16, 2 + (i % 2) as u16, size)).collect();
         let distribution = if drawn { PauseDistribution::Exponential } else { PauseDistribution::Fixed };
-        let application = Some(writing(write, pause_us, distribution));
+        let writing = writing(write, pause_us, distribution);
+        let application = Some(writing);
         let one = Run { application, ..Run::new(&fabric, transport, "name = 'letflow'") };
         let results = one.flows(&flows);
         for (number, (record, flow)) in results.flows.iter().zip(&flows).enumerate() {
             let took = took(&results, &flows, number);
             prop_assert!(took >= record.ideal, "{took} and {}", record.ideal);
-            let pauses = application.unwrap().writes(number as u32, flow.size_bytes).last().unwrap().after;
+            let pauses = writing.writes(number as u32, flow.size_bytes).last().unwrap().after;
             prop_assert!(record.ideal >= pauses);
         }
         let again = Run { groups: 2, threads: 2, ..one }.flows(&flows);
