@@ -63,6 +63,8 @@ def nothing_but_time_is_longer_at_a_tenth_of_the_rate(result: Result, _document:
         return
     if not _may_be_slower(spec):
         return
+    if spec["traffic"].get("application", {}).get("pause_distribution") == "exponential":
+        return
     if any(8 * 10**12 % rate for rate in rates) or not spec["traffic"].get("trace") or spec["traffic"].get("incast"):
         return
     slow = run(to_toml(_scaled(spec)))

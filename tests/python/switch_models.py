@@ -5,7 +5,7 @@ Each is made for a switch, and answers a recorded call with the port or the head
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from weft.recording import Arriving, Call, Choose, Queued, Settings, Switch
 
@@ -139,6 +139,8 @@ class TrFlow:
     sent: int = 0
     port: int = -1
     counted: bool = False
+    taken: dict[int, int] = field(default_factory=dict)
+    """When a packet that counts took each port last."""
 
 
 class Tr:
@@ -182,6 +184,8 @@ class Tr:
             listed, seen = self.listed.pop(0)
             if self.flows[listed].seen == seen:
                 self.flows[listed].counted = False
+        for one in self.flows.values():
+            one.taken = {port: at for port, at in one.taken.items() if call.at_ps <= at + rtt}
         entry, tag = hash_ % self.now["entries", 0], hash_ >> 56
         flow = self.flows.get(entry)
         is_other = flow is not None and flow.tag != tag
@@ -193,11 +197,14 @@ class Tr:
             flow.sent += packet.wire_bytes
             is_long = flow.sent > self.now["long_after", 0]
             flow.counted = flow.counted and not is_long
+            flow.taken = {} if is_long else flow.taken
         takes, flow.port = self.uplink(call, flow, is_long)
         flow.tnl, flow.seen = call.at_ps + takes, call.at_ps
         if flow.counted or (not is_answer and not is_long):
             flow.counted = True
             self.listed.append((entry, call.at_ps))
+        if not is_answer and not is_long:
+            flow.taken[flow.port] = call.at_ps
         return flow.port
 
     def uplink(self, call: Choose, flow: TrFlow, is_long: bool) -> tuple[int, int]:
@@ -206,20 +213,24 @@ class Tr:
         ways = {port: self.takes(call, port) for port in order}
         allowed = {}
         for port, takes in ways.items():
-            if call.at_ps + takes > flow.tnl:
+            if call.at_ps + takes + self.now["slack_ps", 0] > flow.tnl:
                 allowed[port] = takes
-            elif port == flow.port:
+            elif port == flow.port and self.now["follows_last", 0]:
                 allowed[port] = flow.tnl - call.at_ps
         if not allowed:
             best = max(order, key=lambda port: ways[port])
             return ways[best], best
 
         def cost(port: int) -> tuple[int, int]:
-            shorts = sum(one.counted and one.port == port for one in self.flows.values()) if is_long else 0
-            return shorts, allowed[port]
+            return self.shorts(port) if is_long else 0, allowed[port]
 
         best = min(allowed, key=cost)
         return allowed[best], best
+
+    def shorts(self, port: int) -> int:
+        if self.now["counts_each_uplink", 0]:
+            return sum(port in one.taken for one in self.flows.values())
+        return sum(one.counted and one.port == port for one in self.flows.values())
 
     def takes(self, call: Choose, port: int) -> int:
         way = call.packet.dst_rack * self.now["ports", 0] + port

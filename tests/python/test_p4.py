@@ -26,6 +26,8 @@ from weft.recording import Choose, Header, Look, Queued, Recording, Settings, Sw
 PROGRAMS = Path(__file__).resolve().parents[2] / "p4"
 HAS_TOOLS = all(shutil.which(name) for name in ("p4c-bm2-ss", "simple_switch"))
 needs_tools = pytest.mark.skipif(not HAS_TOOLS, reason="p4c-bm2-ss and simple_switch are not on the PATH")
+PROGRAMMED = [{"tr": "tr:counted=last:last_uplink=always"}.get(scheme, scheme) for scheme in SCHEMES]
+"""Each scheme as its program has it."""
 MASK = (1 << 64) - 1
 PACKET = Header(
     kind="data",
@@ -210,6 +212,8 @@ def test_a_scheme_without_a_program_and_a_parameter_that_it_lacks_are_refused() 
     tools = Tools(compiler="none", switch="none")
     with pytest.raises(SpecError, match="d = 2"):
         list(check(recorded("drill:d=3", 10), tools, PROGRAMS))
+    with pytest.raises(SpecError, match=r'counted = "last".*last_uplink = "always".*slack = 0s'):
+        list(check(recorded("tr:slack=step", 10), tools, PROGRAMS))
 
 
 def test_without_the_tools_one_message_says_what_is_missing_and_where_it_is(
@@ -279,7 +283,7 @@ def test_stages_of_a_small_pipeline_are_those_counted_by_hand() -> None:
 
 @needs_tools
 @pytest.mark.parametrize(
-    "contender", [*SCHEMES, "letflow:gap=20us:entries=64", "drill:memory=rack", "qall:granularity=flowlet:gap=50us"]
+    "contender", [*PROGRAMMED, "letflow:gap=20us:entries=64", "drill:memory=rack", "qall:granularity=flowlet:gap=50us"]
 )
 def test_a_program_decides_as_weft_does(contender: str) -> None:
     for checked in check(recorded(contender, 300), find_tools(), PROGRAMS):

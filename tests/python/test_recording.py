@@ -45,6 +45,7 @@ def recorded(contender: str) -> Recording:
         "lbt:long_after=20KB",
         "tr",
         "tr:rtt=20us:entries=64:long_after=20KB",
+        "tr:rtt=20us:believe=rtt:counted=last:last_uplink=always:slack=step:long_after=20KB",
         "qall:update=20us:recirculation=30us:time_constant=100us",
         "qall:granularity=flowlet:gap=50us:update=20us:recirculation=30us:time_constant=100us",
     ],

@@ -5,6 +5,7 @@
 //!
 //! The rule of this room: what a result is, is decided here, once; a result directory is whole or not there.
 
+mod application;
 pub mod bench;
 pub mod bins;
 pub mod catalog;

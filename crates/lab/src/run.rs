@@ -19,6 +19,7 @@ use weft_traffic::Traffic;
 use weft_transport::{TransportSpec, TransportsSpec};
 use weft_units::{Bytes, Mistake, Span, Time};
 
+use crate::application::check_application;
 use crate::clock::{OtherThreads, Stopwatch};
 use crate::cores::{Cores, Decision, Manner, decide};
 use crate::linux::{
@@ -162,6 +163,7 @@ impl Prepared {
         if let Some(linux) = spec.hosts.linux() {
             linux.hosts(spec, &fabric.shape()).map_err(|error| resolved.error(error))?;
         }
+        check_application(spec).map_err(|error| resolved.error(error))?;
         let window = Window::of(&spec.run, &traffic.flows).map_err(|error| resolved.error(error))?;
         let ideal_of = if spec.balancer.pools_fabric() {
             Some(pool(&mut fabric).map_err(|error| resolved.error(error))?)
@@ -307,6 +309,7 @@ impl Prepared {
             ideal_of: self.ideal_of.as_ref(),
             reroute_after: self.fabric.reroute_after,
             flows: &self.traffic.flows,
+            application: self.traffic.application,
             transport: &spec.transport,
             balancer: &spec.balancer,
             has_guests: !spec.hosts.is_simulated(),

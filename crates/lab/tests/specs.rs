@@ -336,3 +336,23 @@ fn every_mistake_with_several_transports_gets_one_message() {
         assert!(found.contains(expected), "{key}={value}: {found}");
     }
 }
+
+#[test]
+fn applications_that_write_in_pieces_go_with_simulated_hosts_and_transports_without_credits() {
+    let writing = |key: &str, value: &str| {
+        small(&[("traffic.application", "{ write = \"20KB\", pause = \"100us\" }"), (key, value)])
+    };
+    for transport in ["expresspass", "maxpass"] {
+        let said = message(&writing("transport", &format!("{{ name = \"{transport}\" }}")));
+        let expected = format!(
+            "traffic.application does not go with {transport}: allowed is a transport without credits"
+        );
+        assert!(said.contains(&expected), "{said}");
+    }
+    let linux =
+        message(&writing("hosts", "\"linux\"").with("transport", "{ name = \"tcp\", handshake = true }"));
+    assert!(linux.contains("traffic.application does not go with Linux hosts"), "{linux}");
+    for transport in ["tcp", "dctcp", "mptcp"] {
+        assert!(Prepared::new(&writing("transport.name", transport)).is_ok(), "{transport}");
+    }
+}

@@ -3,7 +3,7 @@
 use weft_packet::{Class, HostId};
 use weft_units::{Span, Time};
 
-use crate::OfferedLoad;
+use crate::{Application, OfferedLoad};
 
 /// One flow: `size_bytes` of payload from `src` to `dst`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct Traffic {
     pub flows: Vec<Flow>,
     /// By when each flow should be done, from its start; empty if the spec asks for no deadlines.
     pub deadlines: Vec<Option<Span>>,
+    /// How the applications of flows write, if not all at once.
+    pub application: Option<Application>,
     /// What the random flows offer; `None` if there are none.
     pub offered_load: Option<OfferedLoad>,
     /// Where the sizes of the random flows come from; `None` if there are none.

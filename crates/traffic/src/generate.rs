@@ -12,8 +12,8 @@ use crate::pairs::{PairPicker, stream};
 use crate::spec::check_size;
 use crate::trace::{read_file, read_trace};
 use crate::{
-    Distribution, FabricShape, Flow, MAX_FLOW_BYTES, MAX_FLOWS, OfferedLoad, Traffic, TrafficError,
-    TrafficSpec, WorkloadUsed,
+    Application, Distribution, FabricShape, Flow, MAX_FLOW_BYTES, MAX_FLOWS, OfferedLoad, Traffic,
+    TrafficError, TrafficSpec, WorkloadUsed,
 };
 
 /// No flow starts later, so that what follows a start can be computed without overflow: 100 days.
@@ -74,7 +74,14 @@ impl TrafficSpec {
             Some(deadlines) => deadlines.draw(&flows, seed)?,
             None => Vec::new(),
         };
-        Ok(Traffic { flows, deadlines, offered_load: main.offered_load, workload: main.workload })
+        let application = self.application.map(|application| Application::new(application, seed));
+        Ok(Traffic {
+            flows,
+            deadlines,
+            application,
+            offered_load: main.offered_load,
+            workload: main.workload,
+        })
     }
 
     fn trace_flows(

@@ -10,6 +10,7 @@
 //! The rule of this room: flows follow from the traffic's spec, the seed and the fabric's shape; no scheme, no
 //! transport and no fault moves them.
 
+mod application;
 mod carriers;
 mod catalog;
 mod classes;
@@ -28,6 +29,7 @@ mod shape;
 mod spec;
 mod trace;
 
+pub use application::{Application, ApplicationSpec, PauseDistribution, Write, Writes};
 pub use carriers::ClassTransports;
 pub use catalog::{WorkloadInfo, workloads};
 pub use classes::{ClassName, ClassSpec};

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
 use crate::{
-    ClassSpec, DeadlineSpec, HostRange, IncastSpec, LoadOf, LongLivedSpec, MAX_FLOW_BYTES, Pairs,
-    ProgramSpec, TrafficError,
+    ApplicationSpec, ClassSpec, DeadlineSpec, HostRange, IncastSpec, LoadOf, LongLivedSpec, MAX_FLOW_BYTES,
+    Pairs, ProgramSpec, TrafficError,
 };
 
 /// Which bytes go where, and when: random flows or a trace, and beside them incasts, long-lived flows and programs. Each part is
@@ -70,6 +70,9 @@ pub struct TrafficSpec {
     /// By when flows should be done: for the share that misses its deadline. Default: there are no deadlines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadlines: Option<DeadlineSpec>,
+    /// Applications that write their flows in pieces, with pauses between. Default: all of a flow is there when it starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<ApplicationSpec>,
     /// Requests that many hosts answer at once, beside the rest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub incast: Vec<IncastSpec>,
@@ -92,6 +95,7 @@ impl TrafficSpec {
         self.check_exclusions()?;
         self.classes.check()?;
         self.deadlines.as_ref().map_or(Ok(()), DeadlineSpec::check)?;
+        self.application.as_ref().map_or(Ok(()), ApplicationSpec::check)?;
         if self.flows == Some(0) {
             return Err(TrafficError::bad_value("traffic.flows", 0, "at least 1"));
         }
@@ -126,6 +130,7 @@ impl TrafficSpec {
             return Err(TrafficError::NoFlows { reason: reason.to_owned() });
         }
         self.check_scale_is_used()?;
+        self.check_application_is_used()?;
         self.check_groups_are_used()
     }
 
@@ -135,6 +140,16 @@ impl TrafficSpec {
             return Ok(());
         }
         let reason = "traffic.size_scale is of use to random flows alone";
+        Err(TrafficError::missing("traffic.workload", reason))
+    }
+
+    /// Pauses that no flow has are a mistake.
+    fn check_application_is_used(&self) -> Result<(), TrafficError> {
+        let has_flows_that_end = self.has_random_flows() || self.trace.is_some() || !self.incast.is_empty();
+        if self.application.is_none() || has_flows_that_end {
+            return Ok(());
+        }
+        let reason = "traffic.application is of use to flows that end alone";
         Err(TrafficError::missing("traffic.workload", reason))
     }
 
@@ -204,6 +219,10 @@ mod tests {
         pairs = 'group-to-group'
         sources = ['0-3', 9]
         destinations = ['4-8']
+        [application]
+        write = '64KB'
+        pause = '500us'
+        pause_distribution = 'exponential'
         [classes]
         best_effort = 0.1
         short_below = '100KB'
@@ -237,6 +256,7 @@ mod tests {
         let schema = serde_json::to_value(schemars::schema_for!(TrafficSpec)).unwrap();
         let tables = [
             "/properties",
+            "/$defs/ApplicationSpec/properties",
             "/$defs/IncastSpec/properties",
             "/$defs/LongLivedSpec/properties",
             "/$defs/ProgramSpec/properties",

@@ -54,6 +54,14 @@ macro_rules! any_protocol {
                 ask!(self, p => p.asks_when_free())
             }
 
+            fn takes_writes(&self) -> bool {
+                ask!(self, p => p.takes_writes())
+            }
+
+            fn limit(&self, sender: &mut AnySender, written: Written) {
+                act!(self, sender AnySender, (), p => p.limit(sender, written));
+            }
+
             fn credit_ports(&self) -> Option<CreditPorts> {
                 ask!(self, p => p.credit_ports())
             }
@@ -92,6 +100,10 @@ macro_rules! any_protocol {
 
             fn start(&self, sender: &mut AnySender, out: &mut impl Ports) {
                 act!(self, sender AnySender, (), p => p.start(sender, out));
+            }
+
+            fn sender_writes(&self, sender: &mut AnySender, written: Written, out: &mut impl Ports) {
+                act!(self, sender AnySender, (), p => p.sender_writes(sender, written, out));
             }
 
             fn sender_receives(

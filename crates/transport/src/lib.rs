@@ -35,7 +35,7 @@ pub use outbox::{Arrived, Outbox, Outgoing, Ports, Resend};
 pub use params::ParamError;
 pub use protocol::{
     CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, Protocol, ReceiverStats, Segmentation,
-    SenderState, SenderStats, SinglePath, Stalls, WindowState,
+    SenderState, SenderStats, SinglePath, Stalls, WindowState, Written,
 };
 pub use registry::{AnyProtocol, AnyReceiver, AnySender, TransportInfo, TransportSpec, Visitor};
 pub use several::{ReceiverOf, SenderOf, Several, Transports};

@@ -31,6 +31,15 @@ impl FlowSize {
     }
 }
 
+/// How much of a flow its application has written: what there is to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// Its first so many segments, all of them whole.
+    pub segments: u32,
+    /// Whether that is all of it.
+    pub is_all: bool,
+}
+
 /// Whether a receiver has every byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
@@ -225,6 +234,16 @@ pub trait Protocol: Send + Sync {
         None
     }
 
+    /// Whether a flow may come to its senders in pieces, as an application writes it.
+    fn takes_writes(&self) -> bool {
+        false
+    }
+
+    /// Only so much of the flow is written when it starts. Said before that, and of transports that take writes alone.
+    fn limit(&self, sender: &mut Self::Sender, written: Written) {
+        let _ = (sender, written);
+    }
+
     /// A sender for a flow of this size, not yet started.
     fn sender(&self, size: FlowSize) -> Self::Sender;
 
@@ -264,6 +283,11 @@ pub trait SinglePath: Protocol {
     /// The flow starts now.
     fn start(&self, sender: &mut Self::Sender, out: &mut impl Outbox);
 
+    /// So much of the flow is written by now. Said of transports that take writes alone ([`Protocol::takes_writes`]).
+    fn sender_writes(&self, sender: &mut Self::Sender, written: Written, out: &mut impl Outbox) {
+        let _ = (sender, written, out);
+    }
+
     /// A packet reached the sender.
     fn sender_receives(
         &self,
@@ -294,6 +318,11 @@ pub trait Multipath: Protocol {
 
     /// The flow starts now.
     fn start(&self, sender: &mut Self::Sender, out: &mut impl Ports);
+
+    /// So much of the flow is written by now. Said of transports that take writes alone ([`Protocol::takes_writes`]).
+    fn sender_writes(&self, sender: &mut Self::Sender, written: Written, out: &mut impl Ports) {
+        let _ = (sender, written, out);
+    }
 
     /// A packet reached the sender.
     fn sender_receives(
@@ -327,6 +356,10 @@ impl<P: SinglePath> Multipath for P {
     #[inline]
     fn start(&self, sender: &mut P::Sender, out: &mut impl Ports) {
         SinglePath::start(self, sender, out);
+    }
+
+    fn sender_writes(&self, sender: &mut P::Sender, written: Written, out: &mut impl Ports) {
+        SinglePath::sender_writes(self, sender, written, out);
     }
 
     #[inline]

@@ -14,7 +14,7 @@ use crate::tcp::Tcp;
 use crate::tcp::{DctcpConfig, TcpConfig};
 use crate::{
     Arrived, CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, ParamError, Ports, Protocol,
-    ReceiverStats, Segmentation, SenderState, SenderStats, Transports, WindowState,
+    ReceiverStats, Segmentation, SenderState, SenderStats, Transports, WindowState, Written,
 };
 
 /// What is to be done with the transports of a run, whichever they are: compiled once for each that may be alone, and once for
@@ -102,6 +102,13 @@ transports! {
     ExpressPass(ExpressPassConfig => ExpressPass), "expresspass", "ExpressPass: the receiver sends credits, each of which calls for one data packet.", "Cho et al., SIGCOMM 2017; MaxPass, section II.D";
     Mptcp(MptcpConfig => Mptcp), "mptcp", "Multipath TCP: several subflows, coupled windows.", "RFC 8684, 6356; Raiciu et al., SIGCOMM 2011";
     MaxPass(MaxPassConfig => MaxPass), "maxpass", "MaxPass: credits over several paths, of which the fastest are kept.", "Park et al., Journal of Communications and Networks 2019";
+}
+
+impl TransportSpec {
+    /// Whether a flow may come to its senders in pieces, as an application writes it: [`Protocol::takes_writes`].
+    pub fn takes_writes(&self) -> bool {
+        self.build().is_ok_and(|protocol| protocol.takes_writes())
+    }
 }
 
 impl Default for TransportSpec {

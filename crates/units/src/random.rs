@@ -36,6 +36,8 @@ pub enum Purpose {
     Incast = 13,
     /// Deadlines of flows.
     Deadlines = 14,
+    /// Pauses of the application of a flow.
+    Pauses = 15,
 }
 
 /// A stream of random numbers that only its owner draws from.

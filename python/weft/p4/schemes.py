@@ -42,10 +42,10 @@ class Program:
     """Packets are replayed when they leave a queue, too, and may come back as clones."""
 
     def check(self, scheme: str, constants: Mapping[str, int]) -> None:
-        """Raise `SpecError` for a parameter that the program does not know."""
-        for name, (value, why) in self.needs.items():
-            if constants.get(name, value) != value:
-                raise SpecError(f"{scheme}: {why}")
+        """Raise `SpecError` that names all parameters which the program does not know."""
+        unknown = [why for name, (value, why) in self.needs.items() if constants.get(name, value) != value]
+        if unknown:
+            raise SpecError(f"{scheme}: {'; '.join(unknown)}")
 
     def macros_of(self, switch: Switch) -> dict[str, str]:
         """The macros for a switch."""
@@ -122,6 +122,7 @@ SCHEMES: Mapping[str, Program] = {
             "code_bits": (5, "the program has codes of the TTL's five bits: code_bits = 5"),
             "counts_each_uplink": (0, 'the program counts a flow on its last uplink: counted = "last"'),
             "follows_last": (1, 'the program lets a packet follow its flow\'s last one: last_uplink = "always"'),
+            "slack_ps": (0, "the program compares times of arrival as they are: slack = 0s"),
             "is_by_uplink": (0, 'the program has a spine queue for each rack: spine_queue = "by-rack"'),
         },
         registers={"way_delay_ps": 1, "way_near_per_byte": 2, "way_far_per_byte": 3, "way_step_ps": 4},

@@ -20,7 +20,7 @@ use weft_units::{Rate, Span, Time};
 
 use self::choice::Uplinks;
 use self::flows::{Flows, Last};
-pub use self::params::{Believe, Counted, LastUplink, Params, Rtt, SpineQueue, Tnl};
+pub use self::params::{Believe, Counted, LastUplink, Params, Rtt, Slack, SpineQueue, Tnl};
 use self::ways::Ways;
 use super::ecmp::{self, Ecmp};
 use crate::{Arrival, NextHops, Peer, PortId, Ports, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo};
@@ -75,6 +75,8 @@ pub struct Tr {
     believe: Span,
     /// Whether a flow's last uplink is always admissible.
     follows_last: bool,
+    /// So much earlier than its flow's last packet, a packet overtakes not yet.
+    slack: Span,
     /// Bytes that the codes divide, and how many bits they have.
     spine_buffer: u64,
     code_bits: u8,
@@ -118,7 +120,7 @@ impl Tr {
         if let Some((beyond, least)) = self.ways.by(port, hops.rack, now, packet.wire_bytes) {
             let takes = cx.drain_time_for(port, packet) + beyond;
             let at = now.saturating_add(takes);
-            let is_best = takes <= least && at > last.tnl;
+            let is_best = takes <= least && at.saturating_add(self.slack) > last.tnl;
             if is_best && !(long && self.flows.active_shorts()[port.index()] > 0) {
                 return (begin, port, at);
             }
@@ -146,6 +148,7 @@ impl Tr {
             takes: move |port| cx.drain_time_for(port, packet) + ways.time_beyond_queue(port),
             least: ways.least(),
             follows_last: self.follows_last,
+            slack: self.slack,
         };
         // Where no short flow is active, all uplinks have equally many.
         let choice = if long && self.flows.has_active_shorts() {
@@ -236,13 +239,19 @@ impl SwitchBalancer for Tr {
         let leaf = info.rack.is_some();
         let racks = if leaf { info.racks } else { 0 };
         let rtt = params.rtt.at(info);
+        let ways = Ways::new(params, &ports, racks);
+        let slack = match params.slack {
+            Slack::Is(slack) => slack,
+            Slack::Step => ways.longest_step(&ports),
+        };
         Self {
-            ways: Ways::new(params, &ports, racks),
+            ways,
             flows: Flows::new(params, rtt, info, if leaf { params.entries as usize } else { 0 }),
             ports,
             rack: info.rack,
             believe: params.believe.after(rtt),
             follows_last: params.last_uplink == LastUplink::Always,
+            slack,
             spine_buffer: params.spine_buffer.as_u64(),
             code_bits: params.code_bits,
             turn: 0,
@@ -307,6 +316,7 @@ impl SwitchBalancer for Tr {
         set("spine_buffer", 0, self.spine_buffer);
         set("code_bits", 0, self.code_bits.into());
         set("follows_last", 0, u64::from(self.follows_last));
+        set("slack_ps", 0, self.slack.as_ps());
         self.flows.settings(set);
         self.ways.settings(set);
     }

@@ -1,15 +1,16 @@
 //! A part of the fabric and the hosts in it, while a run goes on: all that one window of one part needs.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use weft_packet::{FlowId, HostId, Packet};
 use weft_traffic::Flow;
-use weft_transport::{Protocol, Transports, WindowState};
-use weft_units::Time;
+use weft_transport::{Protocol, Transports, WindowState, Written};
+use weft_units::{Span, Time};
 
 use super::event_set::{Due, EventKey, EventKind, Next};
 use super::guests::Guests;
-use super::host::{Common, Here, Host, Nic, Plan, Side};
+use super::host::{Common, Here, Host, Nic, Plan, Side, Writer};
 use super::mail::{Bag, Beside, Mailbox, Outbox, Posted};
 use super::network::{Arrived, Network};
 use super::pool::PacketIndex;
@@ -46,6 +47,8 @@ pub struct Group<'a, T: Transports> {
     pub common: Common<'a>,
     starts: Starts,
     next_start: usize,
+    /// What applications have yet to write of flows that started here, by flow.
+    writers: BTreeMap<u32, Writer>,
     /// Flows that ended here.
     pub finished: usize,
     /// With that many flows ended here the run is over: where this is the only group.
@@ -87,6 +90,7 @@ impl<'a, T: Transports> Group<'a, T> {
             common,
             starts,
             next_start: 0,
+            writers: BTreeMap::new(),
             finished: 0,
             last,
             timers: 0,
@@ -419,15 +423,43 @@ impl<'a, T: Transports> Group<'a, T> {
         }
     }
 
-    /// A flow starts.
+    /// A flow starts, or the application of one that did writes more.
     fn start_flow(&mut self, plan: &Plan<'a, T>, flow: FlowId) {
+        if let Some(writer) = self.writers.remove(&flow.0) {
+            return self.write(plan, flow, writer);
+        }
         self.next_start += 1;
         self.arm_next_start(plan);
         if self.start_guest_flow(plan, flow) {
             return;
         }
+        let mut writer = plan.writer(flow);
+        let written = writer.as_mut().map(|writer| writer.write_until(Span::ZERO));
         let host = plan.flows[flow.index()].src;
-        at_host!(self, plan, host, |host, here| host.start_flow(plan, flow, here));
+        at_host!(self, plan, host, |host, here| host.start_flow(plan, flow, written, here));
+        if let Some((writer, written)) = writer.zip(written) {
+            self.await_write(plan, flow, writer, written);
+        }
+    }
+
+    /// The application of a flow writes.
+    #[cold]
+    fn write(&mut self, plan: &Plan<'a, T>, flow: FlowId, mut writer: Writer) {
+        let traffic = &plan.flows[flow.index()];
+        let written = writer.write_until(self.network.now.since(traffic.start));
+        let host = traffic.src;
+        at_host!(self, plan, host, |host, here| host.write(plan, flow, written, here));
+        self.await_write(plan, flow, writer, written);
+    }
+
+    /// The application of a flow, of which so much is written, pauses, if there is more to write. The event is that of the
+    /// flow's start, which has been.
+    fn await_write(&mut self, plan: &Plan<'a, T>, flow: FlowId, mut writer: Writer, written: Written) {
+        if let Some(after) = writer.next_after(written) {
+            let at = plan.flows[flow.index()].start.saturating_add(after);
+            self.network.events.push_timer(at, EventKey::new(EventKind::FlowStart, flow.0));
+            self.writers.insert(flow.0, writer);
+        }
     }
 
     fn arm_next_start(&mut self, plan: &Plan<'a, T>) {

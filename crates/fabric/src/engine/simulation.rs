@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use thiserror::Error;
 use weft_balance::{BalancerSpec, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_topology::{Cut, FaultEvent, Parts, Topology, Whole};
-use weft_traffic::Flow;
+use weft_traffic::{Application, Flow};
 use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};
 use weft_units::{Mistake, Span, Time};
 
@@ -28,6 +28,8 @@ pub struct SimulationInput<'a> {
     pub reroute_after: Span,
     /// The traffic, by start.
     pub flows: &'a [Flow],
+    /// How the applications of flows write, if not all at once; their transports must take that.
+    pub application: Option<Application>,
     /// What carries the flows.
     pub transport: &'a TransportsSpec,
     /// The load balancer.

@@ -11,7 +11,7 @@ use weft_units::{Span, Time};
 /// The parts of a flow's completion time; together they are the completion time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spent {
-    /// Serialisation, propagation and the fixed delays of nodes; at least the ideal completion time.
+    /// Serialisation, propagation and the fixed delays of nodes; at least the ideal completion time, without pauses.
     pub transmission: Span,
     /// In queues, by [`crate::Tier`], behind other flows.
     pub waits: [Span; 4],
@@ -19,7 +19,8 @@ pub struct Spent {
     pub reordering: Span,
     /// Until a retransmission timer expired.
     pub timeouts: Span,
-    /// Until the sender was allowed to send: for acknowledgements, the handshake, recovery from losses.
+    /// Until the sender was allowed to send, and had something to: for acknowledgements, the handshake, recovery from losses, and
+    /// applications that pause.
     pub window: Span,
 }
 

@@ -5,7 +5,7 @@ use weft_balance::{BalancerSpec, SwitchInfo, SwitchScheme};
 use weft_fabric::{Ending, HostMachine, Results, Simulation, SimulationInput, Status};
 use weft_packet::{Class, HostId};
 use weft_topology::{Fabric, FabricSpec};
-use weft_traffic::Flow;
+use weft_traffic::{Application, Flow};
 use weft_transport::{TransportSpec, TransportsSpec};
 use weft_units::{Span, Time};
 
@@ -65,6 +65,7 @@ pub struct Run<'a> {
     pub paths_of: Option<u64>,
     pub trace_flows: Option<(usize, Span)>,
     pub machine: Option<HostMachine>,
+    pub application: Option<Application>,
     /// Into how many groups of nodes the fabric may be cut, and how many threads work on them.
     pub groups: usize,
     pub threads: usize,
@@ -85,6 +86,7 @@ impl<'a> Run<'a> {
             paths_of: None,
             trace_flows: None,
             machine: None,
+            application: None,
             groups: 1,
             threads: 1,
             take_in_after: None,
@@ -133,6 +135,7 @@ impl<'a> Run<'a> {
             ideal_of: None,
             reroute_after: self.fabric.reroute_after,
             flows,
+            application: self.application,
             transport,
             balancer,
             guests: None,

@@ -19,6 +19,7 @@ fn a_run_that_is_over_stays_over_and_its_clock_stands() {
         ideal_of: None,
         reroute_after: fabric.reroute_after,
         flows: &flows,
+        application: None,
         transport: &transport,
         balancer: &balancer,
         guests: None,

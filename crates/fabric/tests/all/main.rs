@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod admitted;
+mod applications;
 mod balancing;
 mod classes;
 mod clove;

@@ -181,6 +181,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         ideal_of: None,
         reroute_after: fabric.reroute_after,
         flows: &flows,
+        application: None,
         transport: &transport,
         balancer: &balancer,
         guests: None,

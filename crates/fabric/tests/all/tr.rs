@@ -8,7 +8,10 @@ use weft_traffic::Flow;
 use weft_units::mix64;
 
 const DCTCP: &str = r#"name = "dctcp""#;
-const TR: &str = r#"name = "tr""#;
+/// The readings under which a prediction that lacks nothing keeps the order of all packets.
+const TR: &str = "name = 'tr'\ntnl = 'with-packet'\nlast_uplink = 'always'\ncounted = 'last'\nrtt = '200us'\nbelieve = '200us'";
+/// As its text has it.
+const BY_THE_LETTER: &str = r#"name = "tr""#;
 const RPS: &str = r#"name = "rps""#;
 const DRILL: &str = r#"name = "drill""#;
 
@@ -152,6 +155,21 @@ fn between_two_leaves_nothing_arrives_out_of_order_at_any_load() {
         }
     }
     assert!(reordered_per_mille(2, true, 38, RPS) > 0.0);
+}
+
+/// By TR eq. 1 as printed the last, smaller packet of a flow may pass the one before it: one duplicate acknowledgement, and nothing is
+/// sent again (TR §Micro-Benchmark: "its retransmission ratio is always 0").
+#[test]
+fn by_the_letter_nothing_is_sent_again_between_two_leaves() {
+    for unequal in [false, true] {
+        for gap_us in [63, 38, 27] {
+            let results = Run::new(&fabric_of(2, unequal), DCTCP, BY_THE_LETTER).flows(&mixed(gap_us, 2));
+            let again = sum(&results, |flow| flow.sender.retransmissions);
+            assert_eq!((again, results.packets.dropped), (0, 0), "unequal {unequal}, gap {gap_us} us");
+            let most = results.flows.iter().map(|flow| flow.receiver.out_of_order).max();
+            assert!(most <= Some(1), "unequal {unequal}, gap {gap_us} us: {most:?} of a flow");
+        }
+    }
 }
 
 /// A spine that one leaf feeds has no queue, with however many others behind it: as between two leaves.

@@ -8,6 +8,8 @@ use crate::FlowSize;
 #[derive(Debug, Clone)]
 pub(super) struct Data {
     size: FlowSize,
+    /// One past the last that the application has written.
+    pub written: u32,
     /// The first that no subflow has taken.
     next: u32,
     /// The first that the receiver waits for (`DATA_ACK`).
@@ -22,7 +24,7 @@ impl Data {
     /// A flow of this size, for so many subflows.
     pub fn new(size: FlowSize, subflows: u8) -> Self {
         let given_back_by = vec![0; usize::from(subflows)].into_boxed_slice();
-        Self { size, next: 0, una: 0, given_back: BTreeMap::new(), given_back_by }
+        Self { size, written: size.segments, next: 0, una: 0, given_back: BTreeMap::new(), given_back_by }
     }
 
     /// The size of the flow.
@@ -43,7 +45,7 @@ impl Data {
     /// How many segments there are for a subflow to take.
     pub fn available(&self, subflow: u8) -> u32 {
         let again = self.given_back.len() as u32 - self.given_back_by[usize::from(subflow)];
-        self.size.segments - self.next + again
+        self.written - self.next + again
     }
 
     /// The next segment for a subflow: what others failed to deliver first. There must be one.

@@ -32,7 +32,7 @@ use weft_packet::{Packet, SackBlock};
 
 use crate::{
     Arrived, Delivery, FiveTuples, FlowSize, Multipath, Ports, Protocol, ReceiverStats, Segmentation,
-    SenderState, SenderStats, Tcp,
+    SenderState, SenderStats, Tcp, Written,
 };
 
 /// MPTCP with checked parameters: made by [`MptcpConfig::build`], shared by all flows.
@@ -74,6 +74,14 @@ impl Protocol for Mptcp {
         self.tcp.handshake_wire_bytes()
     }
 
+    fn takes_writes(&self) -> bool {
+        true
+    }
+
+    fn limit(&self, sender: &mut Sender, written: Written) {
+        sender.limit(written);
+    }
+
     fn sender(&self, size: FlowSize) -> Sender {
         Sender::new(self, size)
     }
@@ -98,6 +106,11 @@ impl Multipath for Mptcp {
 
     fn start(&self, sender: &mut Sender, out: &mut impl Ports) {
         sender.start(self, out);
+    }
+
+    fn sender_writes(&self, sender: &mut Sender, written: Written, out: &mut impl Ports) {
+        sender.limit(written);
+        sender.push(self, out);
     }
 
     fn sender_receives(

@@ -9,7 +9,8 @@ use super::data::Data;
 use super::{Mptcp, Scheduler, take_data_ack};
 use crate::congestion::{Coupled, Growth, Share};
 use crate::{
-    Arrived, FlowSize, Outbox, Outgoing, Ports, Protocol, Resend, SenderState, SenderStats, SinglePath, tcp,
+    Arrived, FlowSize, Outbox, Outgoing, Ports, Protocol, Resend, SenderState, SenderStats, SinglePath,
+    Written, tcp,
 };
 
 /// The sending end of a flow.
@@ -70,6 +71,11 @@ impl Sender {
             data: Data::new(size, mptcp.subflows),
             open: 1,
         }
+    }
+
+    /// The application has written so much.
+    pub(super) const fn limit(&mut self, written: Written) {
+        self.data.written = written.segments;
     }
 
     pub(super) fn start(&mut self, mptcp: &Mptcp, out: &mut impl Ports) {
@@ -133,7 +139,7 @@ impl Sender {
     }
 
     /// Lets every subflow in use that has room take what there is to take.
-    fn push(&mut self, mptcp: &Mptcp, out: &mut impl Ports) {
+    pub(super) fn push(&mut self, mptcp: &Mptcp, out: &mut impl Ports) {
         let mut order: Vec<u8> = (0..self.open).collect();
         if mptcp.scheduler == Scheduler::LowestRtt {
             // Those that were never measured come last.

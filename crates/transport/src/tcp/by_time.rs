@@ -103,7 +103,6 @@ impl ByTime {
         needs("pacing", !self.pacing, &self.pacing, "false")?;
         needs("frto", !self.frto, &self.frto, "false")?;
         let Self { segmentation_offload: offload, small_queue, .. } = *self;
-        needs("segmentation_offload", offload.as_u64() == 0, &offload, "0B")?;
         needs("small_queue", small_queue.is_zero(), &small_queue, "0s")?;
         let window = self.receive_window;
         needs("receive_window", window.as_u64() == 0, &window, "0B")?;

@@ -121,8 +121,8 @@ macro_rules! with_keys_of_one_path {
                 /// as before if a segment that was sent once is told of; needs `rack`. Source: RFC 5682 (F-RTO) §3.1; a choice to leave it out.
                 frto: bool = false,
                 /// Bytes of payload that are handed to the card at once, at most, and leave one after the other (segmentation
-                /// offload); less than two segments is none. A sender then waits for a burst that is worth it. Needs `rack`. Source: a choice;
-                /// Linux has up to 64KB.
+                /// offload); less than two segments is none. A sender then waits for a burst that is worth it. Source: a choice; Linux has
+                /// up to 64KB.
                 segmentation_offload: Bytes = Bytes::new(0),
                 /// How long a flow, at its own rate, may wait in its host's own queue (TCP small queues); 0s has no limit. Its rate is its window
                 /// by the smoothed round trip, twice that in slow start and 1.2 times after it. Needs `rack`. Source: a choice; some 1ms in Linux.

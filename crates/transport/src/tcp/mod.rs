@@ -33,7 +33,7 @@ use weft_units::Span;
 use crate::congestion::{Control, rules};
 use crate::{
     Delivery, FlowSize, Outbox, Protocol, ReceiverStats, Segmentation, SenderState, SenderStats, SinglePath,
-    WindowState,
+    WindowState, Written,
 };
 
 /// How an end reacts to marks.
@@ -104,6 +104,14 @@ impl Protocol for Tcp {
         !self.stack.small_queue.is_zero()
     }
 
+    fn takes_writes(&self) -> bool {
+        true
+    }
+
+    fn limit(&self, sender: &mut Sender, written: Written) {
+        sender.limit(written);
+    }
+
     fn sender(&self, size: FlowSize) -> Sender {
         Sender::new(self, size)
     }
@@ -138,6 +146,10 @@ impl Protocol for Tcp {
 impl SinglePath for Tcp {
     fn start(&self, sender: &mut Sender, out: &mut impl Outbox) {
         sender.start(self, out);
+    }
+
+    fn sender_writes(&self, sender: &mut Sender, written: Written, out: &mut impl Outbox) {
+        sender.writes(self, written, out);
     }
 
     #[inline]

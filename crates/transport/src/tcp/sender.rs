@@ -7,7 +7,7 @@ use super::recovery::Board;
 use super::rtt::{RttEstimator, backed_off};
 use super::{Ecn, Tcp};
 use crate::congestion::{Ack, Controller, Window};
-use crate::{FlowSize, Outbox, Outgoing, Resend, SenderState, SenderStats};
+use crate::{FlowSize, Outbox, Outgoing, Resend, SenderState, SenderStats, Written};
 
 /// Where a sender is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,7 @@ pub struct Sender {
     pub(super) next: u32,
     /// One past the highest segment that was ever sent.
     pub(super) max: u32,
+    /// One past the last segment that there is to send: what the application has written.
     pub(super) segments: u32,
     pub(super) window: Window,
     pub(super) rtt: RttEstimator,
@@ -49,11 +50,30 @@ pub struct Sender {
     pub(super) limited: u16,
     /// The next new segment says that the window was reduced.
     pub(super) cwr_due: bool,
-    /// This recovery has seen a partial acknowledgement.
-    pub(super) partial_seen: bool,
+    pub(super) facts: Facts,
     pub(super) counts: Counts,
     /// What its recovery keeps of single segments: with SACK after the first block, with RACK always, else nothing.
     pub(super) board: Option<Box<Board>>,
+}
+
+/// What is so or not: one byte for all, since a sender has no more.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Facts(u8);
+
+impl Facts {
+    /// This recovery has seen a partial acknowledgement.
+    pub const PARTIAL_SEEN: u8 = 1;
+    /// The application has yet to write the end of the flow.
+    pub const MORE_TO_COME: u8 = 2;
+
+    #[inline]
+    pub const fn has(self, fact: u8) -> bool {
+        self.0 & fact != 0
+    }
+
+    pub const fn set(&mut self, fact: u8, is_so: bool) {
+        self.0 = if is_so { self.0 | fact } else { self.0 & !fact };
+    }
 }
 
 /// What is counted beyond what the sequence numbers say.
@@ -84,7 +104,7 @@ impl Sender {
             dup_acks: 0,
             limited: 0,
             cwr_due: false,
-            partial_seen: false,
+            facts: Facts::default(),
             counts: Counts::default(),
             board: None,
         }
@@ -223,7 +243,7 @@ impl Sender {
         let again = segment < self.max;
         // RFC 3168 §6.1.5: retransmitted segments are not ECN-capable. DCTCP marks all data, as Linux does.
         let ect = tcp.ecn == Ecn::Dctcp || (tcp.ecn == Ecn::Classic && !again);
-        let last = segment + 1 == self.segments;
+        let last = segment + 1 == self.segments && !self.has_more_to_come();
         let mut flags = PacketFlags::default()
             .with_if(PacketFlags::ECT, ect)
             .with_if(PacketFlags::RETRANSMISSION, again)
@@ -303,6 +323,29 @@ impl Sender {
         self.segments = self.max.saturating_add(segments);
         if self.phase == Phase::Done && segments > 0 {
             self.phase = Phase::Open;
+        }
+    }
+
+    /// So much of the flow is written.
+    pub(super) const fn limit(&mut self, written: Written) {
+        self.segments = written.segments;
+        self.facts.set(Facts::MORE_TO_COME, !written.is_all);
+    }
+
+    /// Whether the application has yet to write the end of the flow.
+    #[inline]
+    pub(super) const fn has_more_to_come(&self) -> bool {
+        self.facts.has(Facts::MORE_TO_COME)
+    }
+
+    /// The application has written so much by now.
+    pub(super) fn writes(&mut self, tcp: &Tcp, written: Written, out: &mut impl Outbox) {
+        self.limit(written);
+        match (self.phase, tcp.recovery.is_by_time()) {
+            (Phase::Open | Phase::Recovery, true) => self.resume_by_time(tcp, out),
+            (Phase::Open | Phase::Recovery, false) => self.resume(tcp, out),
+            // When the connection is open, what is written then is sent.
+            (Phase::Idle | Phase::SynSent | Phase::Done, _) => {}
         }
     }
 

@@ -99,7 +99,55 @@ impl Default for Handed {
     }
 }
 
+/// What a sender that counts acknowledgements keeps of its bursts; one that goes by time knows it of each segment.
+#[derive(Debug, Clone)]
+pub(super) struct Bursts {
+    pub handed: Handed,
+    /// The first segment of each that is not acknowledged as a whole, and when it was handed over.
+    out: VecDeque<(u32, Time)>,
+    /// The least that the smoothed round trip was.
+    pub min_rtt: Span,
+}
+
+impl Default for Bursts {
+    fn default() -> Self {
+        Self { handed: Handed::default(), out: VecDeque::new(), min_rtt: Span::MAX }
+    }
+}
+
+impl Bursts {
+    /// Takes note of where the sender stands: what is acknowledged, the highest that was sent, and its round trip.
+    pub fn follow(&mut self, una: u32, max: u32, smoothed_rtt: Span) {
+        if una == max {
+            self.out.clear();
+        }
+        while self.out.get(1).is_some_and(|&(first, _)| first <= una) {
+            self.out.pop_front();
+        }
+        if !smoothed_rtt.is_zero() {
+            self.min_rtt = self.min_rtt.min(smoothed_rtt);
+        }
+    }
+
+    /// When the burst was handed over that the first segment belongs to that is not acknowledged.
+    pub fn first_sent(&self) -> Option<Time> {
+        self.out.front().map(|&(_, at)| at)
+    }
+
+    /// A burst is handed over, from this segment on.
+    pub fn hands_over(&mut self, segment: u32, now: Time) {
+        self.handed.begins(segment);
+        self.handed.last = now;
+        self.out.push_back((segment, now));
+    }
+}
+
 impl Stack {
+    /// Whether segments leave in bursts.
+    pub const fn sends_bursts(&self) -> bool {
+        self.burst >= 2 * self.mss
+    }
+
     /// Bytes that the flow sends in `span` as its window and round trip say, before the first round trip without limit.
     fn at_rate(&self, span: Span, flow: &Flow<'_>) -> u64 {
         if flow.smoothed_rtt.is_zero() {

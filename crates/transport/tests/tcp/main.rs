@@ -6,6 +6,7 @@ mod acks;
 mod ecn;
 mod handshake;
 mod linux;
+mod offload;
 mod rack;
 mod random;
 mod receive_window;

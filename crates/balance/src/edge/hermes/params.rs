@@ -7,72 +7,109 @@ use weft_units::{Bytes, Span};
 use crate::registry::Parameters;
 use crate::{FabricFacts, ParameterError};
 
-/// Parameters of Hermes. The defaults are what its authors recommend, not those of the public simulator's driver.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// `T_RTT_low`: a path with a shorter round trip may be good (time). Default: the idle round trip to the rack and
-    /// 20us. Source: recommended by the authors' simulator (20us and the base), and 20 to 40us in the paper (recalled).
-    pub rtt_low: Option<Span>,
-    /// `T_RTT_high`: a path with a longer round trip may be bad (time). Default: the idle round trip to the rack and 1.5
-    /// times `one_hop_delay`. Source: the paper (recalled); with an idle round trip of 60us it is the 180us that the
-    /// authors' simulator recommends.
-    pub rtt_high: Option<Span>,
-    /// `Delta_RTT`: a path is notably better only if its round trip is shorter by more than this (time). Default:
-    /// `one_hop_delay`. Source: the paper (recalled); the authors' simulator recommends 100us.
-    pub delta_rtt: Option<Span>,
-    /// How long a queue takes to drain that has just reached the marking threshold (time). Source: 65 packets of 1,500
-    /// bytes at 10 Gbit/s are 78us; 80us gives the recommended `rtt_high`.
-    pub one_hop_delay: Span,
-    /// Whether marks count. If not, round trips alone class paths, as for a transport without ECN. Source: both signals
-    /// in the paper; the authors' simulations took round trips alone, their testbed marks alone.
-    pub ecn: bool,
-    /// `T_ECN`: the share of marked packets above which a path may be bad, and below which it may be good: 0 to 1.
-    /// Source: 40 % in the paper (recalled).
-    pub ecn_threshold: f64,
-    /// `Delta_ECN`: a path is notably better only if its share of marked packets is less by more than this: 0 to 1.
-    /// Source: 3 to 10 % in the paper (recalled); not enforced in public code.
-    pub delta_ecn: f64,
-    /// S: a flow leaves a bad path only when it has sent more than this by it, headers included (size). Source:
-    /// recommended by the authors' simulator; 100 to 800 KB in the paper (recalled).
-    pub reroute_after: Bytes,
-    /// R: a flow leaves a bad path only if it sends at less than this share of the host's rate: above 0, at most 1.
-    /// Source: 20 to 40 % in the paper (recalled).
-    pub reroute_below: f64,
-    /// How likely a flow that may leave a bad path tries to: above 0, at most 1. Source: 50 % in the authors' simulator
-    /// and testbed, against herds.
-    pub reroute_probability: f64,
-    /// Least time between two such tries of a flow (time). Source: fixed in the authors' simulator; 1ms in their testbed
-    /// of 1 Gbit/s.
-    pub retry_gap: Span,
-    /// How often an agent probes (time). Source: 500us, of 100 to 500us recommended by the authors' simulator.
-    pub probe_interval: Span,
-    /// Paths that an agent draws at random each time, beside the best one of the time before: 1 to 64. Source: two
-    /// choices in the paper, three probed paths in MEET and in the authors' simulator.
-    pub samples: u16,
-    /// What nothing renews loses 1 % of its weight each time this passes (time). Source: the authors' simulator, and 60us
-    /// recommended there; open in the paper (recalled).
-    pub aging: Span,
-    /// A path is a blackhole for a pair of hosts after so many timeouts without an acknowledgement: 1 to 255. Source: the
-    /// paper (recalled).
-    pub blackhole_timeouts: u8,
-    /// A path that is not bad drops at random if more than this share of its packets is sent again: above 0, below 1.
-    /// Source: 1 % in the paper (recalled).
-    pub retransmitted: f64,
-    /// For how long packets are counted before that share is taken (time). Source: 10ms in the paper (recalled).
-    pub window: Span,
-    /// How long a failed path is left alone (time). Source: the authors' simulator; open in the paper.
-    pub failed_for: Span,
-    /// How often an estimator of a sending rate decays (time). Source: the authors' simulator.
-    pub t_dre: Span,
-    /// By which share it decays: above 0, below 1. Source: the authors' simulator; with `t_dre` the time constant is
-    /// 150us.
-    pub alpha: f64,
+/// Which of the two fabrics that its authors had Hermes is set for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Set {
+    /// Their simulations, at 10 Gbit/s.
+    #[default]
+    Simulation,
+    /// Their testbed, at 1 Gbit/s.
+    Testbed,
+}
+
+/// A parameter that is not given is as its set has it.
+macro_rules! with_defaults_by_set {
+    ($(#[$attr:meta])* pub struct Params { $($(#[$doc:meta])* pub $field:ident: $type:ty,)* }) => {
+        $(#[$attr])*
+        pub struct Params { $($(#[$doc])* pub $field: $type,)* }
+
+        impl<'de> Deserialize<'de> for Params {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                #[derive(Default, Deserialize)]
+                #[serde(default, deny_unknown_fields)]
+                struct Given { $($field: Option<$type>,)* }
+                let given = Given::deserialize(deserializer)?;
+                let usual = Self::of(given.set.unwrap_or_default());
+                Ok(Self { $($field: given.$field.unwrap_or(usual.$field),)* })
+            }
+        }
+    };
+}
+
+with_defaults_by_set! {
+    /// Parameters of Hermes. The defaults are what its authors recommend, not those of the public simulator's driver.
+    #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Params {
+        /// What the defaults of the other parameters are: `simulation`, as they say themselves, for 10 Gbit/s; `testbed`, for 1
+        /// Gbit/s: `rtt_low` 200us, `rtt_high` 800us, `one_hop_delay` 240us, `ecn_threshold` 0.5, `reroute_after` 102400B,
+        /// `reroute_below` 0.45, `retry_gap` 1ms. Source: what the authors' simulator recommends, and their testbed's module.
+        pub set: Set,
+        /// `T_RTT_low`: a path with a shorter round trip may be good (time). Default: the idle round trip to the rack and
+        /// 20us. Source: recommended by the authors' simulator (20us and the base), and 20 to 40us in the paper (recalled).
+        pub rtt_low: Option<Span>,
+        /// `T_RTT_high`: a path with a longer round trip may be bad (time). Default: the idle round trip to the rack and 1.5
+        /// times `one_hop_delay`. Source: the paper (recalled); with an idle round trip of 60us it is the 180us that the
+        /// authors' simulator recommends.
+        pub rtt_high: Option<Span>,
+        /// `Delta_RTT`: a path is notably better only if its round trip is shorter by more than this (time). Default:
+        /// `one_hop_delay`. Source: the paper (recalled); the authors' simulator recommends 100us.
+        pub delta_rtt: Option<Span>,
+        /// How long a queue takes to drain that has just reached the marking threshold (time). Source: 65 packets of 1,500
+        /// bytes at 10 Gbit/s are 78us; 80us gives the recommended `rtt_high`.
+        pub one_hop_delay: Span,
+        /// Whether marks count. If not, round trips alone class paths, as for a transport without ECN. Source: both signals
+        /// in the paper; the authors' simulations took round trips alone, their testbed marks alone.
+        pub ecn: bool,
+        /// `T_ECN`: the share of marked packets above which a path may be bad, and below which it may be good: 0 to 1.
+        /// Source: 40 % in the paper (recalled).
+        pub ecn_threshold: f64,
+        /// `Delta_ECN`: a path is notably better only if its share of marked packets is less by more than this: 0 to 1.
+        /// Source: 3 to 10 % in the paper (recalled); not enforced in public code.
+        pub delta_ecn: f64,
+        /// S: a flow leaves a bad path only when it has sent more than this by it, headers included (size). Source:
+        /// recommended by the authors' simulator; 100 to 800 KB in the paper (recalled).
+        pub reroute_after: Bytes,
+        /// R: a flow leaves a bad path only if it sends at less than this share of the host's rate: above 0, at most 1.
+        /// Source: 20 to 40 % in the paper (recalled).
+        pub reroute_below: f64,
+        /// How likely a flow that may leave a bad path tries to: above 0, at most 1. Source: 50 % in the authors' simulator
+        /// and testbed, against herds.
+        pub reroute_probability: f64,
+        /// Least time between two such tries of a flow (time). Source: fixed in the authors' simulator; 1ms in their testbed
+        /// of 1 Gbit/s.
+        pub retry_gap: Span,
+        /// How often an agent probes (time). Source: 500us, of 100 to 500us recommended by the authors' simulator.
+        pub probe_interval: Span,
+        /// Paths that an agent draws at random each time, beside the best one of the time before: 1 to 64. Source: two
+        /// choices in the paper, three probed paths in MEET and in the authors' simulator.
+        pub samples: u16,
+        /// What nothing renews loses 1 % of its weight each time this passes (time). Source: the authors' simulator, and 60us
+        /// recommended there; open in the paper (recalled).
+        pub aging: Span,
+        /// A path is a blackhole for a pair of hosts after so many timeouts without an acknowledgement: 1 to 255. Source: the
+        /// paper (recalled).
+        pub blackhole_timeouts: u8,
+        /// A path that is not bad drops at random if more than this share of its packets is sent again: above 0, below 1.
+        /// Source: 1 % in the paper (recalled).
+        pub retransmitted: f64,
+        /// For how long packets are counted before that share is taken (time). Source: 10ms in the paper (recalled).
+        pub window: Span,
+        /// How long a failed path is left alone (time). Source: the authors' simulator; open in the paper.
+        pub failed_for: Span,
+        /// How often an estimator of a sending rate decays (time). Source: the authors' simulator.
+        pub t_dre: Span,
+        /// By which share it decays: above 0, below 1. Source: the authors' simulator; with `t_dre` the time constant is
+        /// 150us.
+        pub alpha: f64,
+    }
 }
 
 impl Default for Params {
     fn default() -> Self {
         Self {
+            set: Set::Simulation,
             rtt_low: None,
             rtt_high: None,
             delta_rtt: None,
@@ -107,6 +144,28 @@ pub(super) struct Thresholds {
 }
 
 impl Params {
+    /// The defaults of a set.
+    pub fn of(set: Set) -> Self {
+        let simulation = Self::default();
+        match set {
+            Set::Simulation => simulation,
+            Set::Testbed => Self {
+                set,
+                rtt_low: Some(Span::from_us(200)),
+                rtt_high: Some(Span::from_us(800)),
+                // DCTCP's 20 packets at 1 Gbit/s: the module does without.
+                one_hop_delay: Span::from_us(240),
+                // Above it a path is bad there, and good below 0.1: here is one threshold.
+                ecn_threshold: 0.5,
+                reroute_after: Bytes::new(102_400),
+                // 450 Mbit/s.
+                reroute_below: 0.45,
+                retry_gap: Span::from_ms(1),
+                ..simulation
+            },
+        }
+    }
+
     /// Above the idle round trip.
     const LOW_ABOVE_BASE: Span = Span::from_us(20);
 
@@ -226,6 +285,25 @@ mod tests {
         });
         assert_eq!(given.thresholds(us(40)), Thresholds { low: us(7), high: us(9) });
         assert_eq!(given.delta_rtt(), us(3));
+    }
+
+    #[test]
+    fn a_set_is_chosen_by_name_and_single_parameters_are_as_given() {
+        let read = |text: &str| serde_json::from_str::<Params>(text).map_err(|error| error.to_string());
+        assert_eq!(read("{}"), Ok(Params::default()));
+        assert_eq!(read(r#"{"set": "simulation"}"#), Ok(Params::default()));
+        let testbed = read(r#"{"set": "testbed"}"#).unwrap();
+        assert_eq!(testbed.thresholds(us(100)), Thresholds { low: us(200), high: us(800) });
+        assert_eq!((testbed.delta_rtt(), testbed.retry_gap), (us(240), us(1_000)));
+        assert_eq!((testbed.reroute_after, testbed.reroute_below), (Bytes::new(102_400), 0.45));
+        assert_eq!(testbed.validate(), Ok(()));
+        let given = read(r#"{"retry_gap": "5us", "set": "testbed", "rtt_low": "150us"}"#).unwrap();
+        assert_eq!(given, Params { retry_gap: us(5), rtt_low: Some(us(150)), ..testbed });
+        // What is written back, as a resolved spec is, reads as the same.
+        let written = serde_json::to_string(&given).unwrap();
+        assert_eq!(read(&written), Ok(given));
+        assert!(read(r#"{"set": "test"}"#).unwrap_err().contains("`simulation` or `testbed`"));
+        assert!(read(r#"{"sets": "testbed"}"#).unwrap_err().contains("unknown field `sets`"));
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(super) struct Uplinks<'a, F> {
     pub least: Span,
     /// Whether the flow's last one is always admissible.
     pub follows_last: bool,
+    /// So much earlier than the flow's last packet overtakes not yet.
+    pub slack: Span,
 }
 
 /// What was found.
@@ -56,7 +58,10 @@ impl<F: Fn(PortId) -> Span + Copy> Uplinks<'_, F> {
             }
         }
         let at = now.saturating_add(soonest);
-        if at > last.tnl { Choice { port: best, at, excluded: 0 } } else { self.behind(now, last, |_| 0) }
+        if at.saturating_add(self.slack) > last.tnl {
+            return Choice { port: best, at, excluded: 0 };
+        }
+        self.behind(now, last, |_| 0)
     }
 
     /// The uplink with the fewest active short flows, of which `shorts` says how many each port has, as a packet of a long flow
@@ -64,7 +69,7 @@ impl<F: Fn(PortId) -> Span + Copy> Uplinks<'_, F> {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn fewest_shorts(self, now: Time, last: Last, shorts: &[u32]) -> Choice {
-        if now.saturating_add(self.least) <= last.tnl {
+        if now.saturating_add(self.least + self.slack) <= last.tnl {
             return self.behind(now, last, |port| shorts[port.index()]);
         }
         let (mut fewest, mut soonest, mut best) = (u32::MAX, Span::MAX, self.first[0]);
@@ -89,18 +94,18 @@ impl<F: Fn(PortId) -> Span + Copy> Uplinks<'_, F> {
     /// The same where the packet may not take all: it stays behind the last one of its flow.
     #[cold]
     fn behind(self, now: Time, last: Last, shorts: impl Fn(PortId) -> u32) -> Choice {
-        // Whatever comes at this time or before would overtake.
-        let latest_overtaking = last.tnl.since(now);
+        let until_last = last.tnl.since(now);
         let (mut least, mut best, mut excluded) = ((u32::MAX, Span::MAX), self.first[0], 0);
         for port in self.all() {
             let mut takes = (self.takes)(port);
-            if takes <= latest_overtaking {
+            // What comes at the last one's time or before would overtake.
+            if takes + self.slack <= until_last {
                 if last.port != Some(port) || !self.follows_last {
                     excluded += 1;
                     continue;
                 }
                 // Two queues, each first in first out: behind the last packet, whatever the estimate says.
-                takes = latest_overtaking;
+                takes = until_last;
             }
             // TR Alg. 1: a long flow looks at the number of short flows first; a short one at the time alone.
             let found = (shorts(port), takes);
@@ -138,10 +143,10 @@ mod tests {
         ports: &[PortId],
         takes: &[Span],
         now: Time,
-        (last, follows_last): (Last, bool),
+        (last, follows_last, slack): (Last, bool, Span),
         shorts: Option<&[u32]>,
     ) -> Choice {
-        let overtakes = |takes: Span| now + takes <= last.tnl;
+        let overtakes = |takes: Span| now + takes + slack <= last.tnl;
         let behind_last = |port: PortId| {
             let takes = takes[port.index()];
             let follows = overtakes(takes) && follows_last && last.port == Some(port);
@@ -166,16 +171,18 @@ mod tests {
             turn in 0usize..5,
             (tnl, last_port) in (90u64..112, prop::option::of(0u16..5)),
             (long, follows_last) in any::<(bool, bool)>(),
+            slack in 0u64..3,
         ) {
             let takes: Vec<_> = takes.into_iter().map(Span::from_ps).collect();
             let ports: Vec<_> = (0..5).map(PortId).collect();
             let (now, last) = (Time::from_ps(100), Last { tnl: Time::from_ps(tnl), port: last_port.map(PortId) });
             let (before, first) = ports.split_at(turn);
-            let least = Span::from_ps(least);
-            let uplinks = Uplinks { first, before, takes: |port: PortId| takes[port.index()], least, follows_last };
+            let (least, slack) = (Span::from_ps(least), Span::from_ps(slack));
+            let takes_by = |port: PortId| takes[port.index()];
+            let uplinks = Uplinks { first, before, takes: takes_by, least, follows_last, slack };
             let choice = if long { uplinks.fewest_shorts(now, last, &shorts) } else { uplinks.soonest(now, last) };
             let in_turn: Vec<_> = first.iter().chain(before).copied().collect();
-            prop_assert_eq!(choice, plain(&in_turn, &takes, now, (last, follows_last), long.then_some(&shorts)));
+            prop_assert_eq!(choice, plain(&in_turn, &takes, now, (last, follows_last, slack), long.then_some(&shorts)));
         }
     }
 }

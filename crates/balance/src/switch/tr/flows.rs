@@ -66,7 +66,7 @@ impl Flows {
     /// A table with this many entries: a power of two, or none.
     pub fn new(params: &Params, rtt: Span, info: &SwitchInfo<'_>, entries: usize) -> Self {
         let ports = info.port_rates.len();
-        let visits = || Box::new(Visits::new(entries, ports));
+        let visits = || Box::new(Visits::new(entries, info.port_peers));
         Self {
             table: vec![Flow::default(); entries].into_boxed_slice(),
             shorts: vec![0; ports].into_boxed_slice(),

@@ -15,12 +15,12 @@ pub struct Params {
     /// tries 10 KB to 1 MB.
     pub long_after: Bytes,
     /// A flow without a packet for longer than this is inactive (time); `fabric`: the longest round trip of the idle fabric
-    /// between the leaf's rack and another. Source: "one RTT" in TR; 200 us is the round-trip propagation of the good paths
-    /// in its experiments.
+    /// between the leaf's rack and another. Source: "one RTT" in TR §Counting the number of short flows, whatever the fabric,
+    /// which is the second; 200 us is the round-trip propagation of the good paths in its small experiment.
     pub rtt: Rtt,
     /// For how long a leaf believes what it heard of a spine's queue; from then on the queue counts as empty (time); `rtt`:
-    /// one round trip, as long as `rtt` is; `forever`: until the next report. Source: the choice of this project; TR says
-    /// nothing.
+    /// one round trip, as long as `rtt` is; `forever`: until the next report. Source: the last; in TR §Counting the number of
+    /// short flows, what is kept of a spine is updated by acknowledgements, and by nothing else.
     pub believe: Believe,
     /// The buffer that the spines' codes divide into steps (bytes): the size of a spine's output queue. Source: TR;
     /// 375 KB in its large experiment, 250 packets in the small ones.
@@ -28,17 +28,21 @@ pub struct Params {
     /// Bits of the code: 1 to 16. Source: 5 in TR, those that the TTL field has to spare.
     pub code_bits: u8,
     /// On which uplinks an active short flow counts: `last`, the one of its last packet; `each`, every one that a packet of it
-    /// took within `rtt`. Source: the second is the letter of TR §Counting the number of short flows; the first, the choice
-    /// of this project, needs no time for each flow and uplink.
+    /// took within `rtt`. Source: the second, by TR §Counting the number of short flows, which goes by the last packet "at the
+    /// jth output queue"; the first, a guess, needs no time for each flow and uplink.
     pub counted: Counted,
     /// What the time to the next leaf has of the packet itself: `with-packet`, its transmission on both cables; `without-packet`,
-    /// nothing. Source: TR §Basic insight defines it as the time at which the packet reaches the leaf, which is the first; TR
-    /// eq. 1, as printed, has queues and propagation alone.
+    /// nothing. Source: the second, by TR eq. 1, which has queues and propagation alone; TR §Basic insight defines it as the time
+    /// at which the packet reaches the leaf, which is the first.
     pub tnl: Tnl,
     /// Whether a packet may follow its flow's last one: `always`, behind it in the same two queues; `as-others`, only if it
-    /// would be later by the prediction. Source: TR Alg. 1 makes no exception, which is the second; the first, the choice of this
-    /// project, keeps the set from being empty.
+    /// would be later by the prediction. Source: the second; TR Alg. 1 makes no exception. The first, a guess, keeps the set from
+    /// being empty.
     pub last_uplink: LastUplink,
+    /// By how much a packet may be predicted earlier than its flow's last one and still count as not overtaking (time); `step`:
+    /// what a step of the code takes to drain at the leaf's slowest uplink. Source: none in TR Alg. 1, which compares times as
+    /// they are; a step is what TR §TNL calculation rounds a spine's queue to, so two times closer than that are not told apart.
+    pub slack: Slack,
     /// Whose queue an acknowledgement reports: `by-rack`, the spine's towards the rack that it came from; `by-uplink`, the spine's
     /// towards any rack. Source: TR §Counting has one entry for each output queue of a leaf, which is the second; a spine
     /// has a queue towards each leaf.
@@ -72,14 +76,25 @@ time_or_words! {
     For
 }
 
+time_or_words! {
+    /// How far times of arrival are not told apart.
+    Slack, "a time (\"2us\") or \"step\"",
+    {
+        /// A step of the code.
+        Step = "step",
+    }
+    /// So far.
+    Is
+}
+
 /// Where an active short flow counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counted {
     /// On the uplink of its last packet.
-    #[default]
     Last,
     /// On each uplink that a packet of it took within a round trip.
+    #[default]
     Each,
 }
 
@@ -88,9 +103,9 @@ pub enum Counted {
 #[serde(rename_all = "kebab-case")]
 pub enum Tnl {
     /// Its transmission on both cables.
-    #[default]
     WithPacket,
     /// Nothing.
+    #[default]
     WithoutPacket,
 }
 
@@ -99,9 +114,9 @@ pub enum Tnl {
 #[serde(rename_all = "kebab-case")]
 pub enum LastUplink {
     /// Always.
-    #[default]
     Always,
     /// If it would be later by the prediction.
+    #[default]
     AsOthers,
 }
 
@@ -117,7 +132,7 @@ pub enum SpineQueue {
 }
 
 impl Rtt {
-    /// The round trip where nobody told the leaf one, and the default: the propagation of the good paths in TR's experiments.
+    /// The round trip where nobody told the leaf one: the propagation of the good paths in TR's small experiment.
     const OF_THE_PAPER: Span = Span::from_us(200);
 
     /// At this leaf. Where there is no other rack there is nothing to choose, and every value goes.
@@ -145,17 +160,23 @@ impl Believe {
     }
 }
 
+impl Params {
+    /// Beyond that, the comparison would say nothing on any fabric.
+    const MOST_SLACK: Span = Span::from_s(1);
+}
+
 impl Default for Params {
     fn default() -> Self {
         Self {
             long_after: Bytes::from_kb(100),
-            rtt: Rtt::Is(Rtt::OF_THE_PAPER),
-            believe: Believe::For(Span::from_us(200)),
+            rtt: Rtt::Fabric,
+            believe: Believe::Forever,
             spine_buffer: Bytes::from_kb(375),
             code_bits: 5,
-            counted: Counted::Last,
-            tnl: Tnl::WithPacket,
-            last_uplink: LastUplink::Always,
+            counted: Counted::Each,
+            tnl: Tnl::WithoutPacket,
+            last_uplink: LastUplink::AsOthers,
+            slack: Slack::Is(Span::ZERO),
             spine_queue: SpineQueue::ByRack,
             entries: 1 << 16,
         }
@@ -179,6 +200,11 @@ impl Parameters for Params {
         }
         if !(1..=16).contains(&self.code_bits) {
             return refuse("code_bits", self.code_bits.to_string(), "1 to 16");
+        }
+        if let Slack::Is(slack) = self.slack
+            && slack > Self::MOST_SLACK
+        {
+            return refuse("slack", slack.to_string(), "0s to 1s");
         }
         check_table_size(self.entries)
     }

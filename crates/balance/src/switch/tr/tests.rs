@@ -10,6 +10,18 @@ use super::*;
 
 mod readings;
 
+/// What the tables below are worked out with; how the readings of TR's text decide differently is in `readings`.
+fn tables() -> Params {
+    Params {
+        rtt: Rtt::Is(Span::from_us(200)),
+        believe: Believe::For(Span::from_us(200)),
+        counted: Counted::Last,
+        tnl: Tnl::WithPacket,
+        last_uplink: LastUplink::Always,
+        ..Params::default()
+    }
+}
+
 /// A leaf of rack 0 with four uplinks of 10 Gbit/s: 1,500 bytes take 1.2 us.
 struct World {
     scheme: Tr,
@@ -24,7 +36,7 @@ impl World {
     }
 
     fn with_delays(delays_us: [u64; 4]) -> Self {
-        Self::with_delays_and(delays_us, &Params::default())
+        Self::with_delays_and(delays_us, &tables())
     }
 
     fn with_delays_and(delays_us: [u64; 4], params: &Params) -> Self {
@@ -83,12 +95,12 @@ fn spine() -> (Tr, FakeSwitch) {
     let mut switch = FakeSwitch::new(4, 1);
     switch.rack = None;
     switch.peers = (0..4).map(|leaf| Peer::Switch { switch: leaf, tier: 0 }).collect();
-    (Tr::new(&Params::default(), &switch.info(100, 1, 1)), switch)
+    (Tr::new(&tables(), &switch.info(100, 1, 1)), switch)
 }
 
 #[test]
 fn the_time_to_the_next_leaf_is_equation_1() {
-    let mut world = World::new(&Params::default());
+    let mut world = World::new(&tables());
     // Idle: two cables of 1 us, and 1,500 bytes sent twice.
     assert_eq!(world.time_to_next_leaf_ns(0), 2_000 + 2 * 1_200);
     // 15,000 bytes queued here: 12 us.
@@ -109,7 +121,7 @@ fn the_time_to_the_next_leaf_is_equation_1() {
 #[test]
 fn both_queues_are_those_of_the_packets_class() {
     let short = |packet: &mut Packet| packet.flags = PacketFlags::of_class(Class::Short);
-    let mut world = World::new(&Params::default());
+    let mut world = World::new(&tables());
     world.switch.backlogs[0] = 15_000;
     world.switch.ahead.insert(Class::Short, vec![1_500; 4]);
     let short_data = with(packet(1), short);
@@ -131,7 +143,7 @@ fn both_queues_are_those_of_the_packets_class() {
 
 #[test]
 fn what_a_spine_said_is_believed_for_so_long_and_no_longer() {
-    let mut world = World::new(&Params { believe: Believe::For(Span::from_us(50)), ..Params::default() });
+    let mut world = World::new(&Params { believe: Believe::For(Span::from_us(50)), ..tables() });
     let idle = world.time_to_next_leaf_ns(2);
     world.ack(2, 31);
     world.wait_ns(50_000);
@@ -142,7 +154,7 @@ fn what_a_spine_said_is_believed_for_so_long_and_no_longer() {
 
 #[test]
 fn the_leaf_restores_the_bits_before_the_host_sees_them() {
-    let mut world = World::new(&Params::default());
+    let mut world = World::new(&tables());
     assert_eq!(world.ack(3, 17).scheme, 0);
     assert_eq!(world.ack(3, 0).scheme, 0);
 }
@@ -170,7 +182,7 @@ fn a_spine_writes_the_queue_towards_the_leaf_that_acknowledges() {
 fn leaves_learn_the_far_cables_from_packets() {
     let (mut scheme, mut switch) = spine();
     switch.delays[3] = Span::from_us(9);
-    scheme = Tr { ports: Tr::new(&Params::default(), &switch.info(100, 1, 1)).ports, ..scheme };
+    scheme = Tr { ports: Tr::new(&tables(), &switch.info(100, 1, 1)).ports, ..scheme };
     let here = |rack| Word::Here.packet(rack);
     assert_eq!(scheme.arriving(&mut switch, &mut here(0), PortId(0)), Arrival::Consume);
     assert!(switch.outbox.is_empty(), "nobody else is known");
@@ -179,7 +191,7 @@ fn leaves_learn_the_far_cables_from_packets() {
     let reach = |rack| u32::from(Word::Reach as u16) << 16 | rack;
     assert_eq!(sent, [(0, reach(1), 9_000_000), (3, reach(0), 1_000_000)]);
     // At a leaf, on its port 2.
-    let mut world = World::new(&Params::default());
+    let mut world = World::new(&tables());
     let mut packet = switch.outbox[0].1;
     world.scheme.arriving(&mut world.switch, &mut packet, PortId(2));
     assert_eq!(world.time_to_next_leaf_ns(2), 1_000 + 9_000 + 2 * 1_200);
@@ -187,9 +199,9 @@ fn leaves_learn_the_far_cables_from_packets() {
 
 #[test]
 fn a_leaf_says_where_its_rack_is_on_every_uplink() {
-    let mut world = World::new(&Params::default());
+    let mut world = World::new(&tables());
     world.switch.peers[1] = Peer::Host(HostId(0));
-    world.scheme = Tr::new(&Params::default(), &world.switch.info(0, 0, 1));
+    world.scheme = Tr::new(&tables(), &world.switch.info(0, 0, 1));
     world.scheme.start(&mut world.switch);
     assert_eq!(world.switch.outbox.iter().map(|(port, _)| port.0).collect::<Vec<_>>(), [0, 2, 3]);
 }
@@ -222,7 +234,7 @@ fn a_short_flow_takes_the_earliest_of_those_that_cannot_overtake() {
 
 #[test]
 fn a_small_packet_does_not_pass_the_large_one_before_it() {
-    let mut world = World::new(&Params::default());
+    let mut world = World::new(&tables());
     let first = world.send(1, 1_500);
     world.switch.backlogs[usize::from(first)] = 1_400;
     world.wait_ns(80);
@@ -248,7 +260,7 @@ fn without_its_port_and_with_faster_ways_only_a_flow_overtakes_by_least() {
 
 #[test]
 fn a_long_flow_takes_the_uplink_with_the_fewest_active_short_flows() {
-    let params = Params { long_after: Bytes::new(3_000), ..Params::default() };
+    let params = Params { long_after: Bytes::new(3_000), ..tables() };
     let mut world = World::new(&params);
     // Make flow 9 long: its third packet is above 3,000 bytes.
     for _ in 0..3 {
@@ -277,7 +289,7 @@ fn a_long_flow_takes_the_uplink_with_the_fewest_active_short_flows() {
 
 #[test]
 fn short_flows_count_once_leave_when_quiet_or_long_and_come_back() {
-    let params = Params { long_after: Bytes::new(6_000), ..Params::default() };
+    let params = Params { long_after: Bytes::new(6_000), ..tables() };
     let mut world = World::new(&params);
     let total = |world: &World| world.scheme.flows.active_shorts().iter().sum::<u32>();
     world.send(1, 1_500);
@@ -302,7 +314,7 @@ fn short_flows_count_once_leave_when_quiet_or_long_and_come_back() {
 
 #[test]
 fn acknowledgements_are_kept_in_order_and_count_nowhere() {
-    let mut world = World::new(&Params { long_after: Bytes::new(100), ..Params::default() });
+    let mut world = World::new(&Params { long_after: Bytes::new(100), ..tables() });
     for _ in 0..10 {
         let mut ack = with(packet(1), |packet| (packet.kind, packet.wire_bytes) = (Kind::Ack, 64));
         let hops = world.group.hops();
@@ -315,7 +327,7 @@ fn acknowledgements_are_kept_in_order_and_count_nowhere() {
 
 #[test]
 fn flows_that_meet_in_an_entry_share_it_until_one_is_quiet() {
-    let mut world = World::new(&Params { entries: 1, long_after: Bytes::new(3_000), ..Params::default() });
+    let mut world = World::new(&Params { entries: 1, long_after: Bytes::new(3_000), ..tables() });
     world.send(1, 1_500);
     world.send(2, 1_500);
     assert_eq!(world.scheme.flows.shared(), 1);
@@ -328,7 +340,7 @@ fn flows_that_meet_in_an_entry_share_it_until_one_is_quiet() {
 
 #[test]
 fn a_connection_request_starts_its_flow_anew() {
-    let mut world = World::new(&Params { long_after: Bytes::new(2_000), ..Params::default() });
+    let mut world = World::new(&Params { long_after: Bytes::new(2_000), ..tables() });
     world.send(1, 1_500);
     world.send(1, 1_500);
     let mut syn = with(packet(1), |packet| (packet.kind, packet.wire_bytes) = (Kind::Syn, 64));
@@ -345,7 +357,7 @@ fn only_the_leaf_of_the_sender_decides() {
     switch.backlogs[first] = 375_000;
     assert_eq!(spine.choose(&mut switch, &mut packet(1), &group.hops()), first, "a flow stays on its hash");
     assert_eq!(spine.state_bytes(), 4 * 20, "a spine keeps no table");
-    let mut transit = World::new(&Params::default());
+    let mut transit = World::new(&tables());
     let mut foreign = with(packet(1), |packet| packet.src = HostId(3 * HOSTS_PER_RACK));
     let hops = transit.group.hops();
     let first = transit.scheme.choose(&mut transit.switch, &mut foreign, &hops);
@@ -355,13 +367,13 @@ fn only_the_leaf_of_the_sender_decides() {
 
 #[test]
 fn state_is_what_the_page_says() {
-    let params = Params { entries: 1 << 10, ..Params::default() };
+    let params = Params { entries: 1 << 10, ..tables() };
     assert_eq!(World::new(&params).scheme.state_bytes(), 1_024 * 32 + 4 * u64::from(RACKS) * 24 + 4 * 20);
 }
 
 #[test]
 fn equal_uplinks_take_turns() {
-    let mut world = World::new(&Params::default());
+    let mut world = World::new(&tables());
     let mut counts = [0; 4];
     for _ in 0..40 {
         counts[usize::from(world.send(1, 1_500))] += 1;
@@ -373,12 +385,13 @@ fn equal_uplinks_take_turns() {
 #[test]
 fn parameters_that_cannot_be_meant_are_refused() {
     let refused = |params: Params| params.validate().unwrap_err().key;
-    let good = Params::default;
+    let good = tables;
     assert_eq!(refused(Params { long_after: Bytes::ZERO, ..good() }), "long_after");
     assert_eq!(refused(Params { rtt: Rtt::Is(Span::ZERO), ..good() }), "rtt");
     assert_eq!(refused(Params { believe: Believe::For(Span::ZERO), ..good() }), "believe");
     assert_eq!(refused(Params { spine_buffer: Bytes::ZERO, ..good() }), "spine_buffer");
     assert_eq!(refused(Params { code_bits: 0, ..good() }), "code_bits");
+    assert_eq!(refused(Params { slack: Slack::Is(Span::from_s(2)), ..good() }), "slack");
     assert_eq!(refused(Params { code_bits: 17, ..good() }), "code_bits");
     assert_eq!(refused(Params { entries: 3, ..good() }), "entries");
 }

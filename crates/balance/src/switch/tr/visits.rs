@@ -2,10 +2,11 @@
 //! number of short flows.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use weft_units::{Span, Time};
 
-use crate::PortId;
+use crate::{Peer, PortId};
 
 /// A packet of a short flow took an uplink.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +21,9 @@ struct Visit {
 /// Who took which uplink within a round trip.
 #[derive(Debug, Clone)]
 pub(super) struct Visits {
-    ports: usize,
-    /// By flow entry and port: its packets there that are no older than a round trip.
+    /// The ports from the first uplink to the last.
+    uplinks: Range<usize>,
+    /// By flow entry and one of these ports: its packets there that are no older than a round trip.
     live: Box<[u32]>,
     /// By flow entry.
     rounds: Box<[u32]>,
@@ -30,19 +32,29 @@ pub(super) struct Visits {
 }
 
 impl Visits {
-    /// Of so many flow entries on so many ports, none.
-    pub fn new(entries: usize, ports: usize) -> Self {
+    /// None, of so many flow entries. `peers`: what is at the far end of each port.
+    pub fn new(entries: usize, peers: &[Peer]) -> Self {
+        let is_uplink = |peer: &Peer| matches!(peer, Peer::Switch { .. });
+        let first = peers.iter().position(is_uplink).unwrap_or_default();
+        let uplinks = first..peers.iter().rposition(is_uplink).map_or(first, |last| last + 1);
         Self {
-            ports,
-            live: vec![0; entries * ports].into_boxed_slice(),
+            live: vec![0; entries * uplinks.len()].into_boxed_slice(),
+            uplinks,
             rounds: vec![0; entries].into_boxed_slice(),
             recent: VecDeque::new(),
         }
     }
 
+    /// Where the count of an entry and a port is.
+    #[inline]
+    const fn place(&self, slot: usize, port: usize) -> usize {
+        slot * (self.uplinks.end - self.uplinks.start) + (port - self.uplinks.start)
+    }
+
     /// A packet of a short flow takes a port.
     pub fn visit(&mut self, slot: usize, port: PortId, at: Time, shorts: &mut [u32]) {
-        let live = &mut self.live[slot * self.ports + port.index()];
+        let place = self.place(slot, port.index());
+        let live = &mut self.live[place];
         shorts[port.index()] += u32::from(*live == 0);
         *live += 1;
         self.recent.push_back(Visit { at, slot: slot as u32, round: self.rounds[slot], port: port.0 });
@@ -50,7 +62,9 @@ impl Visits {
 
     /// The flow of an entry is long, or another one takes the entry: it counts nowhere any more.
     pub fn void(&mut self, slot: usize, shorts: &mut [u32]) {
-        for (live, shorts) in self.live[slot * self.ports..][..self.ports].iter_mut().zip(shorts) {
+        let from = self.place(slot, self.uplinks.start);
+        let shorts = &mut shorts[self.uplinks.clone()];
+        for (live, shorts) in self.live[from..].iter_mut().zip(shorts) {
             *shorts -= u32::from(*live > 0);
             *live = 0;
         }
@@ -67,7 +81,8 @@ impl Visits {
             self.recent.pop_front();
             let (slot, port) = (slot as usize, usize::from(port));
             if self.rounds[slot] == round {
-                let live = &mut self.live[slot * self.ports + port];
+                let place = self.place(slot, port);
+                let live = &mut self.live[place];
                 *live -= 1;
                 shorts[port] -= u32::from(*live == 0);
             }

@@ -230,6 +230,12 @@ impl Ways {
         }
     }
 
+    /// What a step of the code takes to drain at the slowest of the leaf's own uplinks.
+    pub fn longest_step(&self, ports: &[Near]) -> Span {
+        let of = |port: &PortId| step(self.spine_buffer, self.code_bits, ports[port.index()].rate);
+        self.uplinks.iter().map(of).max().unwrap_or_default()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.all.len()

@@ -21,6 +21,7 @@ mod more_ports;
 mod nic;
 mod outbox;
 mod plan;
+mod writer;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use weft_balance::{EdgeHooks, EdgeScheme};
 use weft_packet::{FlowId, HostId, Kind, Kinds, Packet};
 use weft_topology::Topology;
 use weft_transport::{
-    Delivery, Multipath, Protocol, ReceiverOf, SenderOf, SenderState, Transports, WindowState,
+    Delivery, Multipath, Protocol, ReceiverOf, SenderOf, SenderState, Transports, WindowState, Written,
 };
 use weft_units::{Span, Stream, Time};
 
@@ -41,6 +42,7 @@ pub use guest::{At, GuestFlow};
 pub use log::{HostLog, ReceiverRecord, Resent, SenderRecord, TimedOut};
 pub use nic::Nic;
 pub use plan::{Directory, Plan};
+pub use writer::Writer;
 
 use crate::engine::fetch::fetch;
 use ends::{Before, Ends};
@@ -126,19 +128,37 @@ impl<T: Transports> Host<T> {
         self.rest.edge.host_timer(token, here);
     }
 
-    /// One of its flows starts.
-    pub fn start_flow(&mut self, plan: &Plan<'_, T>, flow: FlowId, here: &mut Here<'_, '_, '_>) {
+    /// One of its flows starts; `written`: how much of it is there, if not all.
+    pub fn start_flow(
+        &mut self,
+        plan: &Plan<'_, T>,
+        flow: FlowId,
+        written: Option<Written>,
+        here: &mut Here<'_, '_, '_>,
+    ) {
         let mut end = plan.end(flow, Side::Sender, &self.rest.edge.scheme);
         if let Some(entropies) = plan.entropies(flow, here) {
             end.set_entropies(&entropies);
         }
-        let state = plan.transport(plan.traffic(flow)).sender(plan.size(flow));
+        let protocol = plan.transport(plan.traffic(flow));
+        let mut state = protocol.sender(plan.size(flow));
+        if let Some(written) = written {
+            protocol.limit(&mut state, written);
+        }
         let number = plan.directory.number(Side::Sender, flow);
         let place = self.senders.open(number, |_| Sender { state, end });
         let sender = self.senders.at(place);
         let protocol = plan.of(&sender.end);
         let mut out = outbox!(self, sender, here);
         protocol.start(&mut sender.state, &mut out);
+    }
+
+    /// The application of one of its flows has written so much by now.
+    pub fn write(&mut self, plan: &Plan<'_, T>, flow: FlowId, written: Written, here: &mut Here<'_, '_, '_>) {
+        let Some(sender) = self.senders.get(plan.directory.number(Side::Sender, flow)) else { return };
+        let protocol = plan.of(&sender.end);
+        let mut out = outbox!(self, sender, here);
+        protocol.sender_writes(&mut sender.state, written, &mut out);
     }
 
     /// A packet reached the host, with this option word: reads what it brings beyond its transport's fields, and passes it

@@ -2,7 +2,7 @@
 
 use weft_balance::EdgeScheme;
 use weft_packet::{FlowId, HostId, Packet, PacketFlags};
-use weft_traffic::Flow;
+use weft_traffic::{Application, Flow};
 use weft_transport::{FiveTuples, FlowSize, Multipath, Protocol, Transports};
 use weft_units::mix64;
 
@@ -10,6 +10,7 @@ use super::Here;
 use super::facts::PacketSizes;
 use super::flow::Side;
 use super::outbox::{End, FlowEnd};
+use super::writer::Writer;
 use crate::engine::fetch::fetch;
 use crate::engine::ports::SwitchConfigs;
 
@@ -84,6 +85,8 @@ pub struct Plan<'a, T> {
     pub transports: T,
     /// The traffic.
     pub flows: &'a [Flow],
+    /// How the applications of flows write, if not all at once.
+    pub application: Option<Application>,
     /// The hosts' numbers for it.
     pub directory: Directory,
     /// What makes five-tuples of flows.
@@ -123,6 +126,15 @@ impl<T: Transports> Plan<'_, T> {
         } else {
             self.transport(flow).flow_size(flow.size_bytes)
         }
+    }
+
+    /// What the application of a flow writes, if not all at once.
+    pub fn writer(&self, flow: FlowId) -> Option<Writer> {
+        let traffic = self.traffic(flow);
+        let application = self.application.filter(|_| !traffic.background)?;
+        let mss = self.transport(traffic).segmentation().mss;
+        let writes = application.writes(flow.0, traffic.size_bytes);
+        Some(Writer::new(writes, mss, self.size(flow), traffic.size_bytes))
     }
 
     /// An end of a flow at its host.

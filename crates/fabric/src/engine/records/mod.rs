@@ -14,7 +14,6 @@ use std::io::{self, Cursor, SeekFrom};
 
 use weft_packet::FlowId;
 use weft_topology::{FlowPackets, Ideal};
-use weft_traffic::Flow;
 use weft_transport::{Protocol, Transports};
 use weft_units::{Span, Time};
 
@@ -141,7 +140,7 @@ impl Records {
         if self.written[number].is_some() {
             return false;
         }
-        let ideal = || ideal_fct(plan, &mut self.ideal, &plan.flows[flow.index()]);
+        let ideal = || ideal_fct(plan, &mut self.ideal, flow);
         page_of(&mut self.open, plan, number).change(place, ideal, change)
     }
 
@@ -181,7 +180,7 @@ impl Records {
         if self.failure.is_some() {
             return;
         }
-        let ideal = |place: usize| ideal_fct(plan, &mut self.ideal, &plan.flows[number * PAGE + place]);
+        let ideal = |place: usize| ideal_fct(plan, &mut self.ideal, FlowId((number * PAGE + place) as u32));
         let bytes = page_of(&mut self.open, plan, number).coded(ideal);
         let written =
             self.spool.seek(SeekFrom::Start(self.length)).and_then(|_| self.spool.write_all(&bytes));
@@ -233,17 +232,30 @@ fn page_of<'p, T: Transports>(
 }
 
 /// The least completion time of a flow, in a fabric at its best; zero for one that has none.
-fn ideal_fct<T: Transports>(plan: &Plan<'_, T>, ideal: &mut Ideal, flow: &Flow) -> Span {
+///
+/// Of a flow that is written in pieces, what is written from a time on cannot arrive sooner than it would alone from then on: the
+/// latest of these ends is a bound, since it holds for each.
+fn ideal_fct<T: Transports>(plan: &Plan<'_, T>, ideal: &mut Ideal, number: FlowId) -> Span {
+    let flow = &plan.flows[number.index()];
     if flow.background {
         return Span::ZERO;
     }
     let protocol = plan.transport(flow);
     let size = protocol.flow_size(flow.size_bytes);
-    let packets = FlowPackets {
-        full_bytes: protocol.segment_wire_bytes(size, 0),
-        full_count: size.segments - 1,
+    let from = |segment: u32| FlowPackets {
+        full_bytes: protocol.segment_wire_bytes(size, segment),
+        full_count: size.segments - segment - 1,
         last_bytes: protocol.segment_wire_bytes(size, size.segments - 1),
     };
     // A flow that no path can carry has no completion time to compare with.
-    ideal.fct(flow.src, flow.dst, packets, protocol.handshake_wire_bytes()).unwrap_or_default()
+    let handshake = protocol.handshake_wire_bytes();
+    let whole = ideal.fct(flow.src, flow.dst, from(0), handshake).unwrap_or_default();
+    let Some(mut writer) = plan.writer(number).filter(|_| !whole.is_zero()) else { return whole };
+    let (mut least, mut written) = (whole, writer.write_until(Span::ZERO));
+    while let Some(after) = writer.next_after(written) {
+        let rest = ideal.fct(flow.src, flow.dst, from(written.segments), None).unwrap_or_default();
+        least = least.max(Span::from_ps(after.as_ps().saturating_add(rest.as_ps())));
+        written = writer.write_until(after);
+    }
+    least
 }

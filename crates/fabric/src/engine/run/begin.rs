@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use weft_balance::{EdgeScheme, SwitchInfo, SwitchScheme};
 use weft_packet::{HostId, Kind, Kinds};
 use weft_topology::{FaultEvent, Ideal, Parts, Routes, Topology};
-use weft_traffic::Flow;
+use weft_traffic::{Application, Flow};
 use weft_transport::{FiveTuples, Multipath, Protocol, Transports};
 use weft_units::{Purpose, Span, Stream, Time};
 
@@ -43,7 +43,7 @@ const DAYS_IN_WHEEL: u64 = 16;
 /// What all hosts know before the run begins.
 fn plan<'a, T: Transports>(
     transports: T,
-    flows: &'a [Flow],
+    (flows, application): (&'a [Flow], Option<Application>),
     topology: &Topology,
     subflows: u8,
     seed: u64,
@@ -51,7 +51,7 @@ fn plan<'a, T: Transports>(
 ) -> Plan<'a, T> {
     let directory = Directory::new(topology.hosts, flows, usize::from(subflows));
     let hash_key = Stream::new(seed, Purpose::FlowHash, 0).next_u64();
-    Plan { transports, flows, directory, hash_key, switches }
+    Plan { transports, flows, application, directory, hash_key, switches }
 }
 
 /// Gives the first group the hosts that are not simulated.
@@ -114,7 +114,8 @@ impl<'a, T: Transports> Engine<'a, T> {
             deeds: Deeds::default(),
             delivered: 0,
         };
-        let plan = plan(transports, flows, topology, subflows, seed, switches);
+        let traffic = (flows, input.application);
+        let plan = plan(transports, traffic, topology, subflows, seed, switches);
         let schemes = edge_schemes(&facts, balancer, edge_hooks, &routes, seed, input.memory)?;
         let looks_ahead = topology.links.len() >= input.look_ahead_from;
         let finite = flows.iter().filter(|flow| !flow.background).count();

@@ -1,6 +1,7 @@
 //! What a sender does whose losses are found by time (RFC 8985): what it sends when, and what its one timer is for.
 
 use weft_packet::{Packet, PacketFlags};
+use weft_units::Time;
 
 use super::Board;
 use super::rack::Rack;
@@ -36,7 +37,7 @@ impl Sender {
         if let Board::Rack(rack) = &mut *board {
             self.take_by_time((tcp, control), rack, packet, marked, out);
         }
-        if self.una == self.segments {
+        if self.una == self.segments && !self.has_more_to_come() {
             self.finish(out);
         } else {
             self.board = Some(board);
@@ -308,9 +309,27 @@ impl Sender {
         control.on_loss(&mut self.window, flight);
     }
 
+    /// The application has written more.
+    pub(in crate::tcp) fn resume_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
+        let Some(mut board) = self.board.take() else { return };
+        if let Board::Rack(rack) = &mut *board {
+            let was_idle = self.una == self.max;
+            self.send_by_time(tcp, rack, Next::LostFirst, out);
+            if was_idle {
+                self.restart_timer(tcp, rack, out);
+            } else {
+                Self::set_timer(rack, out);
+            }
+        }
+        self.board = Some(board);
+    }
+
     /// The retransmission timer runs from now, and with it what goes by it.
     pub(super) fn restart_timer(&self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
-        rack.retransmit_at = out.now().saturating_add(self.rtt.timeout(tcp, self.backoff));
+        // All that is written is acknowledged, and the application pauses.
+        let pauses = self.una == self.segments && self.has_more_to_come();
+        let timeout = self.rtt.timeout(tcp, self.backoff);
+        rack.retransmit_at = if pauses { Time::NEVER } else { out.now().saturating_add(timeout) };
         self.schedule_probe(tcp, rack, out);
         Self::set_timer(rack, out);
     }

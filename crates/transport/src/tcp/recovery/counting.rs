@@ -7,7 +7,7 @@ use weft_packet::Packet;
 use crate::Outbox;
 use crate::congestion::Controller;
 use crate::tcp::Tcp;
-use crate::tcp::sender::{Phase, Sender};
+use crate::tcp::sender::{Facts, Phase, Sender};
 
 /// Loss recovery by counting duplicate acknowledgements: what differs from one way to the other.
 pub(super) trait Counting {
@@ -89,7 +89,7 @@ impl Sender {
                 self.window.grow(control, acked, (tcp.max_window, tcp.abc_limit));
             }
         }
-        if self.una == self.segments {
+        if self.una == self.segments && !self.has_more_to_come() {
             self.finish(out);
             return;
         }
@@ -147,7 +147,7 @@ impl Sender {
     fn enter_recovery<R: Counting>(&mut self, tcp: &Tcp, control: &impl Controller, out: &mut impl Outbox) {
         self.counts.fast_recoveries += 1;
         self.phase = Phase::Recovery;
-        self.partial_seen = false;
+        self.facts.set(Facts::PARTIAL_SEEN, false);
         // RFC 5681 §3.2 step 2: what limited transmit sent does not count.
         let flight = self.next - self.una;
         control.on_loss(&mut self.window, flight.saturating_sub(u32::from(self.limited)));

@@ -1,9 +1,11 @@
 //! Loss recovery: how losses are found, and what is sent again. A file a way.
 //!
-//! - [`NewReno`] and [`Sack`] count duplicate acknowledgements, and have in common what is in `counting.rs`.
+//! - [`NewReno`] and [`Sack`] count duplicate acknowledgements, and have in common what is in `counting.rs`. Their segments may leave in
+//!   bursts (`bursts.rs`).
 //! - `rack` goes by time, and `by_time.rs` sends accordingly; with it come tail loss probes (`probe.rs`) and windows that shrink over a
 //!   round trip (`reduction.rs`), or grow back since nothing was lost (`spurious.rs`).
 
+mod bursts;
 mod by_time;
 mod counting;
 mod new_reno;
@@ -17,6 +19,7 @@ use weft_packet::Packet;
 
 use super::Tcp;
 use super::sender::Sender;
+use super::stack::Bursts;
 use crate::Outbox;
 use crate::congestion::Controller;
 
@@ -43,6 +46,11 @@ impl Recovery {
         matches!(self, Self::Sack | Self::Rack(_))
     }
 
+    /// Whether it goes by time, not by counting.
+    pub const fn is_by_time(self) -> bool {
+        matches!(self, Self::Rack(_))
+    }
+
     /// Whether it wants to know of segments that came twice (RFC 2883).
     pub const fn has_dsack(self) -> bool {
         matches!(self, Self::Rack(_))
@@ -54,6 +62,8 @@ impl Recovery {
 pub(super) enum Board {
     /// Which of them arrived.
     Sack(sack::Scoreboard),
+    /// Nothing but which bursts they left in.
+    Bursts(Bursts),
     /// What became of the last copy of each.
     Rack(Box<rack::Rack>),
 }
@@ -63,6 +73,9 @@ impl Sender {
     pub(super) fn send_first_window(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         if let Recovery::Rack(_) = tcp.recovery {
             return self.open_by_time(tcp, out);
+        }
+        if tcp.stack.sends_bursts() {
+            self.begin_bursts(tcp.recovery.has_sack());
         }
         self.send_allowed(tcp, out);
         self.arm(tcp, out);

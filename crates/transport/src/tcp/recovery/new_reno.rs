@@ -5,7 +5,7 @@ use weft_packet::Packet;
 use super::counting::Counting;
 use crate::Outbox;
 use crate::tcp::Tcp;
-use crate::tcp::sender::Sender;
+use crate::tcp::sender::{Facts, Sender};
 
 /// RFC 6582.
 pub(super) struct NewReno;
@@ -43,7 +43,9 @@ impl Counting for NewReno {
         sender.window.cwnd = (sender.window.cwnd - f64::from(acked)).max(0.0) + 1.0;
         sender.transmit(tcp, sender.una, out);
         // RFC 6582 §3.2 step 3: only the first partial acknowledgement restarts the timer.
-        !std::mem::replace(&mut sender.partial_seen, true)
+        let is_first = !sender.facts.has(Facts::PARTIAL_SEEN);
+        sender.facts.set(Facts::PARTIAL_SEEN, true);
+        is_first
     }
 
     /// RFC 6582 §3.2 step 3, first option: no burst when little is outstanding.

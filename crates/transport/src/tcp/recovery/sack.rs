@@ -8,6 +8,7 @@ use crate::Outbox;
 use crate::tcp::Tcp;
 use crate::tcp::segments::SegmentSet;
 use crate::tcp::sender::{Phase, Sender};
+use crate::tcp::stack::Bursts;
 
 /// Which segments beyond the cumulative acknowledgement have arrived.
 ///
@@ -17,11 +18,18 @@ pub(in crate::tcp) struct Scoreboard {
     arrived: SegmentSet,
     /// RFC 6675's `HighRxt`: one past the highest segment retransmitted in this recovery.
     high_rxt: u32,
+    /// If segments leave in bursts.
+    bursts: Option<Bursts>,
 }
 
 impl Scoreboard {
     fn new(una: u32) -> Self {
-        Self { arrived: SegmentSet::new(una), high_rxt: una }
+        Self { arrived: SegmentSet::new(una), high_rxt: una, bursts: None }
+    }
+
+    /// The same, with segments that leave in bursts.
+    pub(super) fn with_bursts(una: u32, bursts: Bursts) -> Self {
+        Self { bursts: Some(bursts), ..Self::new(una) }
     }
 
     /// `IsLost` for all at once: a segment that has not arrived is lost if it is below this one, since `threshold`
@@ -116,15 +124,14 @@ impl Sender {
         }
     }
 
-    /// Sends what the window allows, past what has arrived.
+    /// Sends what the window allows, past what has arrived, or in bursts.
     pub(in crate::tcp) fn send_around_sacked(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         let Some(mut board) = self.board.take() else { return };
-        if let Board::Sack(board) = &mut *board {
-            if self.phase == Phase::Recovery {
-                self.send_in_recovery(tcp, board, out);
-            } else {
-                self.send_in_sequence(tcp, board, out);
-            }
+        match &mut *board {
+            Board::Sack(board) if self.phase == Phase::Recovery => self.send_in_recovery(tcp, board, out),
+            Board::Sack(board) => self.send_in_sequence(tcp, board, out),
+            Board::Bursts(bursts) => self.send_in_bursts(tcp, bursts, out),
+            Board::Rack(_) => {}
         }
         self.board = Some(board);
     }
@@ -155,7 +162,7 @@ impl Sender {
     }
 
     /// Outside recovery: onwards from `next`, also on the way back after a timeout.
-    fn send_in_sequence(&mut self, tcp: &Tcp, board: &Scoreboard, out: &mut impl Outbox) {
+    fn send_in_sequence(&mut self, tcp: &Tcp, board: &mut Scoreboard, out: &mut impl Outbox) {
         let end = self.una.saturating_add(tcp.max_window).min(self.segments);
         let mut pipe = board.missing(self.una, self.next);
         while pipe < self.window.segments() {
@@ -163,9 +170,18 @@ impl Sender {
             if self.next >= end {
                 break;
             }
-            self.transmit(tcp, self.next, out);
-            self.next += 1;
-            pipe += 1;
+            let count = match &mut board.bursts {
+                Some(bursts) => self.next_burst(tcp, bursts, pipe, out),
+                None => 1,
+            };
+            if count == 0 {
+                break;
+            }
+            for _ in 0..count {
+                self.transmit(tcp, self.next, out);
+                self.next += 1;
+            }
+            pipe += count;
         }
     }
 }

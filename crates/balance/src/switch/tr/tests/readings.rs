@@ -2,6 +2,16 @@
 
 use super::*;
 
+/// What TR's text supports best, by section: "one RTT", "the jth output queue" and an entry that acknowledgements update (§Counting),
+/// no exception and no slack (Alg. 1), propagation and queues alone, and that queue which the packet will wait in (eq. 1).
+#[test]
+fn the_defaults_are_what_the_text_supports_best() {
+    let Params { rtt, believe, counted, tnl, last_uplink, slack, spine_queue, .. } = Params::default();
+    assert_eq!((rtt, believe, counted), (Rtt::Fabric, Believe::Forever, Counted::Each));
+    assert_eq!((last_uplink, slack), (LastUplink::AsOthers, Slack::Is(Span::ZERO)));
+    assert_eq!((tnl, spine_queue), (Tnl::WithoutPacket, SpineQueue::ByRack));
+}
+
 /// A leaf whose own round trips are these, by rack.
 fn with_round_trips(params: &Params, rtts_us: [u64; RACKS as usize]) -> World {
     let mut world = World::new(params);
@@ -15,8 +25,7 @@ fn with_round_trips(params: &Params, rtts_us: [u64; RACKS as usize]) -> World {
 fn a_round_trip_is_a_time_or_the_longest_of_the_idle_fabric_to_another_rack() {
     for (rtt, quiet_us) in [(Rtt::Is(Span::from_us(200)), 200), (Rtt::Fabric, 70)] {
         // The own rack's does not count.
-        let mut world =
-            with_round_trips(&Params { rtt, ..Params::default() }, [500, 40, 70, 40, 40, 40, 40, 40]);
+        let mut world = with_round_trips(&Params { rtt, ..tables() }, [500, 40, 70, 40, 40, 40, 40, 40]);
         world.send(1, 1_500);
         world.wait_ns(quiet_us * 1_000);
         world.send(2, 1_500);
@@ -29,8 +38,8 @@ fn a_round_trip_is_a_time_or_the_longest_of_the_idle_fabric_to_another_rack() {
 
 #[test]
 fn only_the_fabrics_round_trip_is_asked_for_and_without_one_it_is_the_papers() {
-    let fabric = Params { rtt: Rtt::Fabric, ..Params::default() };
-    assert_eq!([&Params::default(), &fabric].map(Parameters::asks_for_base_rtts), [false, true]);
+    let fabric = Params { rtt: Rtt::Fabric, ..tables() };
+    assert_eq!([&tables(), &fabric].map(Parameters::asks_for_base_rtts), [false, true]);
     let mut switch = FakeSwitch::new(4, 1);
     switch.base_rtts.clear();
     assert_eq!(Rtt::Fabric.at(&switch.info(0, 0, 1)), Span::from_us(200));
@@ -47,7 +56,7 @@ fn a_report_holds_for_a_time_for_a_round_trip_or_for_ever() {
         (Believe::Forever, None),
     ];
     for (believe, holds_ns) in cases {
-        let mut world = World::new(&Params { rtt: Rtt::Fabric, believe, ..Params::default() });
+        let mut world = World::new(&Params { rtt: Rtt::Fabric, believe, ..tables() });
         let idle = world.time_to_next_leaf_ns(2);
         world.ack(2, 1);
         // A step of 32 in 375,000 bytes is 9.375 us.
@@ -66,7 +75,7 @@ fn a_report_holds_for_a_time_for_a_round_trip_or_for_ever() {
 #[test]
 fn a_flow_counts_on_its_last_uplink_or_on_each_that_it_took_within_a_round_trip() {
     for (counted, expected) in [(Counted::Last, [0, 1, 0, 0]), (Counted::Each, [1, 1, 0, 0])] {
-        let mut world = World::new(&Params { counted, ..Params::default() });
+        let mut world = World::new(&Params { counted, ..tables() });
         world.send_by(1, 0);
         world.wait_ns(150_000);
         world.send_by(1, 1);
@@ -88,7 +97,7 @@ fn a_flow_counts_on_its_last_uplink_or_on_each_that_it_took_within_a_round_trip(
 #[test]
 fn a_long_flow_avoids_what_a_short_flow_left_if_it_still_counts_there() {
     for (counted, expected) in [(Counted::Last, 0), (Counted::Each, 2)] {
-        let mut world = World::new(&Params { counted, long_after: Bytes::new(6_000), ..Params::default() });
+        let mut world = World::new(&Params { counted, long_after: Bytes::new(6_000), ..tables() });
         for _ in 0..5 {
             world.send(9, 1_500);
             world.wait_ns(10_000);
@@ -108,7 +117,7 @@ fn a_long_flow_avoids_what_a_short_flow_left_if_it_still_counts_there() {
 
 #[test]
 fn a_flow_that_becomes_long_or_begins_anew_counts_nowhere() {
-    let params = Params { counted: Counted::Each, long_after: Bytes::new(3_000), ..Params::default() };
+    let params = Params { counted: Counted::Each, long_after: Bytes::new(3_000), ..tables() };
     let mut world = World::new(&params);
     world.send_by(1, 0);
     world.wait_ns(10_000);
@@ -128,8 +137,7 @@ fn a_flow_that_becomes_long_or_begins_anew_counts_nowhere() {
     world.switch.backlogs = vec![90_000, 90_000, 0, 90_000];
     world.scheme.choose(&mut world.switch, &mut syn, &world.group.hops());
     assert_eq!(world.shorts(), [0, 0, 1, 1], "2 begins anew");
-    let state =
-        |counted| World::new(&Params { counted, entries: 8, ..Params::default() }).scheme.state_bytes();
+    let state = |counted| World::new(&Params { counted, entries: 8, ..tables() }).scheme.state_bytes();
     assert_eq!(state(Counted::Each) - state(Counted::Last), 8 * 4 * 4, "a time for each flow and uplink");
 }
 
@@ -137,7 +145,7 @@ fn a_flow_that_becomes_long_or_begins_anew_counts_nowhere() {
 #[test]
 fn a_small_packet_passes_a_large_one_if_the_packet_itself_does_not_count() {
     for (tnl, passes) in [(Tnl::WithPacket, false), (Tnl::WithoutPacket, true)] {
-        let mut world = World::new(&Params { tnl, ..Params::default() });
+        let mut world = World::new(&Params { tnl, ..tables() });
         let of_cables = if passes { 2_000 } else { 2_000 + 2 * 1_200 };
         assert_eq!(world.time_to_next_leaf_ns(0), of_cables, "{tnl:?}");
         // A spine's rate counts for its queue in both.
@@ -159,7 +167,7 @@ fn a_small_packet_passes_a_large_one_if_the_packet_itself_does_not_count() {
 #[test]
 fn a_packet_follows_its_flows_last_one_always_or_only_if_it_would_be_later() {
     for (last_uplink, expected) in [(LastUplink::Always, 1), (LastUplink::AsOthers, 2)] {
-        let mut world = World::with_delays_and([9, 1, 25, 9], &Params { last_uplink, ..Params::default() });
+        let mut world = World::with_delays_and([9, 1, 25, 9], &Params { last_uplink, ..tables() });
         // A step of 9.375 us: by 1, 2,000 + 2,400 + 9,375 = 13,775 ns, and by 0 and 3, 20,400 ns.
         world.ack(1, 1);
         assert_eq!(world.send(1, 1_500), 1);
@@ -174,7 +182,7 @@ fn a_packet_follows_its_flows_last_one_always_or_only_if_it_would_be_later() {
 #[test]
 fn without_an_exception_the_set_may_be_empty() {
     for (last_uplink, empty) in [(LastUplink::Always, 0), (LastUplink::AsOthers, 1)] {
-        let mut world = World::with_delays_and([1, 1, 2, 1], &Params { last_uplink, ..Params::default() });
+        let mut world = World::with_delays_and([1, 1, 2, 1], &Params { last_uplink, ..tables() });
         for port in [0, 1, 3] {
             world.ack(port, 1);
         }
@@ -195,7 +203,7 @@ fn without_an_exception_the_set_may_be_empty() {
 #[test]
 fn a_report_counts_for_the_rack_that_it_came_from_or_for_all() {
     for (spine_queue, elsewhere) in [(SpineQueue::ByRack, 0), (SpineQueue::ByUplink, 9_375)] {
-        let mut world = World::new(&Params { spine_queue, ..Params::default() });
+        let mut world = World::new(&Params { spine_queue, ..tables() });
         world.ack(0, 1);
         let time = |world: &mut World, rack, port| {
             world.time_to_next_leaf_of(&packet(1), rack, port).as_ps() / 1_000 - 4_400
@@ -214,5 +222,57 @@ fn a_report_counts_for_the_rack_that_it_came_from_or_for_all() {
         // It is no longer believed after 200 us, in either.
         world.wait_ns(200_000);
         assert_eq!(time(&mut world, 2, 0), 0, "{spine_queue:?}");
+    }
+}
+
+/// TR Alg. 1 compares times as they are. A report that is a step lower than the last makes the flow's own uplink look as if it
+/// overtook, unless a step is not told apart.
+#[test]
+fn with_slack_a_packet_may_be_predicted_earlier_than_the_last_by_so_much_and_no_more() {
+    // A step at 10 Gbit/s: 375,000 / 32 bytes are 9.375 us.
+    let step = Span::from_ns(9_375);
+    let cases = [
+        (Slack::Is(Span::ZERO), 2),
+        (Slack::Is(step), 2),
+        (Slack::Is(step + Span::from_ps(1)), 1),
+        (Slack::Step, 2),
+    ];
+    for (slack, expected) in cases {
+        let params = Params { last_uplink: LastUplink::AsOthers, slack, ..tables() };
+        let mut world = World::with_delays_and([9, 1, 25, 9], &params);
+        world.ack(1, 1);
+        // 13,775 ns by 1.
+        assert_eq!(world.send(1, 1_500), 1);
+        world.ack(1, 0);
+        // 4,400 ns by 1: earlier by just a step. By 0 and 3 68,400 ns, by 2 52,400 ns.
+        world.switch.backlogs = vec![60_000, 0, 0, 60_000];
+        assert_eq!(world.send(1, 1_500), expected, "{slack}");
+    }
+    // A nanosecond later it is earlier by less than a step.
+    let params = Params { last_uplink: LastUplink::AsOthers, slack: Slack::Step, ..tables() };
+    let mut world = World::with_delays_and([9, 1, 25, 9], &params);
+    world.ack(1, 1);
+    assert_eq!(world.send(1, 1_500), 1);
+    world.ack(1, 0);
+    world.switch.backlogs = vec![60_000, 0, 0, 60_000];
+    world.wait_ns(1);
+    assert_eq!(world.send(1, 1_500), 1);
+    // The slowest uplink's step is the longest.
+    let mut switch = FakeSwitch::new(4, 1);
+    switch.rates[2] = Rate::from_gbps(1);
+    assert_eq!(Tr::new(&params, &switch.info(0, 0, 1)).slack, Span::from_ns(93_750));
+}
+
+/// TR Alg. 1 has no rule for an empty set, and by eq. 1 needs none while no report comes: what is queued before the next packet on the
+/// flow's own uplink is more. With the packet's own transmission, a small packet behind a large one would find none.
+#[test]
+fn by_the_letter_a_small_packet_may_follow_the_large_one_before_it() {
+    for (tnl, empty) in [(Tnl::WithoutPacket, 0), (Tnl::WithPacket, 1)] {
+        let mut world = World::new(&Params { tnl, ..Params::default() });
+        world.group = Group::of([2]);
+        assert_eq!(world.send(1, 1_500), 2);
+        world.switch.backlogs[2] = 1_500;
+        assert_eq!(world.send(1, 100), 2);
+        assert_eq!(world.scheme.empty_sets, empty, "{tnl:?}");
     }
 }
