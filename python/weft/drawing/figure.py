@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
+from weft.drawing.bars import draw_bars
+from weft.drawing.boxes import draw_boxes
+from weft.drawing.cdf import draw_cdf
+from weft.drawing.lines import MEASURE_DASHES, draw_lines
+from weft.drawing.over_time import draw_over_time
+from weft.drawing.table import ROW_IN, draw_table
+from weft.drawing.view import PanelView
 from weft.figures import new_figure, save
-from weft.papers.drawing.bars import HATCHES, draw_bars
-from weft.papers.drawing.boxes import draw_boxes
-from weft.papers.drawing.cdf import draw_cdf
-from weft.papers.drawing.lines import MEASURE_DASHES, draw_lines
-from weft.papers.drawing.over_time import draw_over_time
-from weft.papers.drawing.table import ROW_IN, draw_table
-from weft.papers.drawing.view import PanelView
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -44,8 +44,11 @@ _SAMPLE_LETTERS = 7
 """Room that a sample of a line and the space beside it take, in letters."""
 
 
-def compose(panels: Sequence[PanelView], note: str) -> Figure:
-    """Draw the panels in two columns (one panel alone), a legend above and a note in small letters below."""
+def compose(panels: Sequence[PanelView], note: str, *, alike: bool = False) -> Figure:
+    """Draw the panels in two columns (one panel alone), a legend above and a note in small letters below.
+
+    Panels that are `alike`, which show the same at other settings, get the same limits.
+    """
     columns = min(len(panels), 2)
     if len(panels) > 1 and all(view.plot == "table" for view in panels):
         columns = 1
@@ -60,6 +63,8 @@ def compose(panels: Sequence[PanelView], note: str) -> Figure:
             axes.set_title(textwrap.fill(view.title, _TITLE_CHARACTERS))
         for axes in grid[len(panels) :]:
             axes.set_axis_off()
+        if alike:
+            _same_limits(grid[: len(panels)])
         if entries:
             figure.legend(
                 handles=list(entries.values()),
@@ -83,6 +88,15 @@ def write(figure: Figure, directory: Path, name: str = "figure") -> list[Path]:
     return paths
 
 
+def _same_limits(grid: Sequence["Axes"]) -> None:
+    """Give all axes that show something the widest limits of any."""
+    shown = [axes for axes in grid if axes.has_data()]
+    for limits, choose in (("get_xlim", "set_xlim"), ("get_ylim", "set_ylim")):
+        pairs = [getattr(axes, limits)() for axes in shown]
+        for axes in shown:
+            getattr(axes, choose)(min(low for low, _ in pairs), max(high for _, high in pairs))
+
+
 def _height(view: PanelView) -> float:
     if view.plot == "table":
         return 0.45 + ROW_IN * (len(view.contenders) + 1)
@@ -100,7 +114,7 @@ def _legend(panels: Sequence[PanelView]) -> dict[str, "Artist"]:
     told = [view for view in panels if view.plot != "table"]
     for view in told:
         for contender in view.contenders:
-            if view.name(contender) not in handles:
+            if view.name(contender) and view.name(contender) not in handles:
                 handles[view.name(contender)] = _sample(view, contender)
     for view in told:
         if view.plot == "lines" and len(view.measures) > 1:
@@ -117,7 +131,7 @@ def _sample(view: PanelView, contender: str) -> "Artist":
 
     look = view.looks[contender]
     if view.plot in ("bars", "box"):
-        hatch = HATCHES[look.marker] if view.plot == "bars" else ""
+        hatch = look.hatch if view.plot == "bars" else ""
         return Patch(facecolor=look.colour, hatch=hatch, edgecolor="white", linewidth=0.4)
     style: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "marker": look.marker}
     return Line2D([], [], markersize=5.0, markeredgecolor="white", markeredgewidth=0.5, **style)
