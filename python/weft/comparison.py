@@ -163,11 +163,12 @@ class Comparison:
         """
         from weft.drawing.runs import draw_runs
 
-        source = self._to_draw()
+        source = self.to_draw()
         (asked,) = read_asked([figure], source.fields)
         return draw_runs(source, asked)
 
-    def _to_draw(self) -> "RunsToDraw":
+    def to_draw(self) -> "RunsToDraw":
+        """Return what figures may show."""
         from weft.drawing.runs import Group, RunsToDraw
 
         groups = [Group({"scheme": label}, runs) for label, runs in self.summaries.items()]
@@ -257,7 +258,7 @@ class Comparison:
             for suffix in ("png", "pdf"):
                 figures.save(figure, place / f"{name}.{suffix}")
         for one in asked:
-            figure = draw_runs(self._to_draw(), one)
+            figure = draw_runs(self.to_draw(), one)
             for suffix in figures.FORMATS:
                 figures.save(figure, place / f"{one.name}.{suffix}")
         self.report(directory / "report.html")

@@ -107,7 +107,7 @@ def _axes(fields: Fields, asked: Asked) -> tuple[str, Axis, Axis]:
     if asked.column is not None:
         unit: DrawnUnit = column_unit(asked.column)
         log = unit in ("us", "bytes", "ratio")
-        return "cdf", Axis(column_words(asked.column), log, unit), Axis("share of flows")
+        return "cdf", Axis(column_words(asked.column).replace("fct", "FCT"), log, unit), Axis("share of flows")
     assert asked.metric is not None
     y = Axis(asked.metric.title, unit=metric_unit(asked.metric))
     if asked.over == SIZE:

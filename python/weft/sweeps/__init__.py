@@ -1,5 +1,6 @@
 """Sweeps: one spec whose fields may be lists, all combinations of them, in one directory that can be gone on with."""
 
+import logging
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,9 +17,11 @@ from weft.spec import SpecLike, load_spec
 from weft.sweeps.grid import Vary, read_grid
 from weft.sweeps.planning import plan
 from weft.sweeps.result import Point, Sweep, SweepRun, fields_of, figure_files, load_sweep, table_files
-from weft.sweeps.store import FIGURES, Store
+from weft.sweeps.store import FIGURES, VERDICT, Store
 
 __all__ = ["Batch", "Point", "Sweep", "SweepCallback", "SweepProgress", "SweepRun", "load_sweep", "sweep"]
+
+_LOG = logging.getLogger(__name__)
 
 
 def sweep(
@@ -54,6 +57,8 @@ def sweep(
     grid = read_grid(load_spec(spec), set, vary or {}, _seeds(seeds), names)
     fields = fields_of({axis.key: axis.labels for axis in grid.axes})
     asked: list[Asked] = usual(fields) if figures == "usual" else read_asked(figures, fields)
+    if figures == "usual" and not asked:
+        _LOG.warning("too many fields are swept for small multiples: no figures are drawn but those that are asked for")
     runs = plan(grid, executor.cores)
     with Store(Path(out), grid, runs, force=force) as view, executor:
         there = view.done()
@@ -75,6 +80,8 @@ def sweep(
         found = load_sweep(view.path)
         files = table_files(found)
         view.write(files)
+        if VERDICT not in files:
+            view.take_away(VERDICT)
         if asked:
             drawn = dict(figure_files(found, asked))
             view.write(drawn)

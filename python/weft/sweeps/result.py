@@ -119,12 +119,12 @@ class Sweep:
         As in `table`, `<metric>_ci95` is half the 95 % interval over seeds. No rows if no contenders were swept.
         """
         fields = {key: _typed(labels) for key, labels in self.swept.items() if key != SEED}
-        return differences_table(self, self._to_draw().fields.contender, fields)
+        return differences_table(self, self.to_draw().fields.contender, fields)
 
     @cached_property
     def verdict(self) -> SweepVerdict | None:
         """Who leads on mean FCT at which point; None where there are not two contenders with finished flows."""
-        return judge_sweep(self, self._to_draw().fields)
+        return judge_sweep(self, self.to_draw().fields)
 
     def plot(self, figure: str) -> "Figure":
         """Draw a figure that is asked for in words, such as `mean FCT over load by scheme` or `CDF of fct_us`.
@@ -133,11 +133,12 @@ class Sweep:
         """
         from weft.drawing.runs import draw_runs
 
-        source = self._to_draw()
+        source = self.to_draw()
         (asked,) = read_asked([figure], source.fields)
         return draw_runs(source, asked)
 
-    def _to_draw(self) -> "RunsToDraw":
+    def to_draw(self) -> "RunsToDraw":
+        """Return what figures may show."""
         from weft.drawing.runs import Group, RunsToDraw
 
         points = {tuple(point.labels.values()): point for point in self.points}
@@ -256,7 +257,7 @@ def figure_files(sweep: Sweep, asked: Sequence[Asked]) -> Iterator[tuple[str, by
     from weft.drawing.runs import draw_runs
     from weft.figures import FORMATS, rendered
 
-    source = sweep._to_draw()
+    source = sweep.to_draw()
     for one in asked:
         figure = draw_runs(source, one)
         for kind in FORMATS:

@@ -130,6 +130,11 @@ class Store:
             for name, content in files.items():
                 self._files.put(self.path / name, content)
 
+    def take_away(self, name: str) -> None:
+        """Take away a file of the whole sweep, if it is there."""
+        with self._files.explained():
+            self._files.take_away(self.path / name)
+
     def keep_only(self, folder: str, names: Collection[str]) -> None:
         """Take away the files of a folder that are not among these, such as figures that were asked for before."""
         with self._files.explained():

@@ -75,7 +75,7 @@ def _at(own: Sequence["Standing"], row: Sequence["Standing"], axis: str | None, 
     """Say at which values of the axis: ` at load 0.4 and 0.8`."""
     if axis is None or called is None:
         return ""
-    if len(own) == len(row) > 1:
+    if len(own) == len(row) > 2:
         return f" at every {called} from {row[0].labels[axis]} to {row[-1].labels[axis]}"
     return f" at {called} {_listed([one.labels[axis] for one in own])}"
 
