@@ -131,7 +131,7 @@ def test_other_fields_are_told_apart_and_values_without_an_order_have_no_change(
         made(swept, lambda at, seed: seed + (90.0 if (at["fabric.fault"] == "[]") == (at["balancer"] == "ecmp") else 0))
     )
     assert found.axis == "fabric.fault" and found.changes == ()
-    assert found.sentences[0].startswith("With kind = leaf-spine: drill leads at fault []: ")
+    assert found.sentences[0].startswith("With kind = leaf-spine: drill leads at fault none: ")
     assert len(found.sentences) == 4
 
 

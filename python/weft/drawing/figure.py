@@ -35,6 +35,7 @@ PLOTS: Mapping[str, Callable[["Axes", PanelView], None]] = {
 _WIDE_IN = 7.2
 _ALONE_IN = 4.6
 _PANEL_IN = 2.35
+_LEGEND_ROW_IN = 0.19
 _NOTE_POINTS = 7.0
 _NOTE_CHARACTERS_PER_IN = 20
 _TITLE_CHARACTERS = 44
@@ -56,7 +57,10 @@ def compose(panels: Sequence[PanelView], note: str, *, alike: bool = False) -> F
     width = _WIDE_IN if columns == 2 or panels[0].plot == "table" else _ALONE_IN
     heights = [max(_height(view) for view in panels[row * columns : (row + 1) * columns]) for row in range(rows)]
     entries = _legend(panels)
-    with new_figure(width, sum(heights) + 0.25 * bool(entries)) as figure:
+    in_a_row = _legend_columns(list(entries), width) if entries else 1
+    # Two rows of a legend fit; the axes do not pay for more.
+    more_rows = max(-(-len(entries) // in_a_row) - 2, 0)
+    with new_figure(width, sum(heights) + 0.25 * bool(entries) + _LEGEND_ROW_IN * more_rows) as figure:
         grid = list(figure.subplots(rows, columns, squeeze=False, height_ratios=heights).flat)
         for axes, view in zip(grid, panels, strict=False):
             PLOTS[view.plot](axes, view)
@@ -70,7 +74,7 @@ def compose(panels: Sequence[PanelView], note: str, *, alike: bool = False) -> F
                 handles=list(entries.values()),
                 labels=list(entries),
                 loc="outside upper center",
-                ncols=_legend_columns(list(entries), width),
+                ncols=in_a_row,
                 handlelength=2.0,
                 columnspacing=1.4,
             )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from weft.drawing.view import DrawnUnit
 from weft.metrics import Metric
 
-__all__ = ["column_unit", "column_words", "field_names", "last_part", "metric_unit", "number_of"]
+__all__ = ["column_unit", "column_words", "field_names", "last_part", "metric_unit", "number_of", "value_words"]
 
 _ENDINGS: Mapping[str, DrawnUnit] = {
     "us": "us", "mbps": "mbps", "bytes": "bytes", "share": "share", "utilisation": "share", "slowdown": "ratio",
@@ -50,6 +50,13 @@ def field_names(keys: Iterable[str]) -> dict[str, str]:
     known = list(keys)
     short = [last_part(key) for key in known]
     return {key: name if short.count(name) == 1 else key for key, name in zip(known, short, strict=True)}
+
+
+def value_words(label: str) -> str:
+    """Write a swept value so that it can be read and folded: a list without its brackets, `none` for an empty one."""
+    if not (label.startswith("[") and label.endswith("]")):
+        return label
+    return label[1:-1].replace(",", ", ") or "none"
 
 
 def number_of(label: str) -> tuple[str, float] | None:

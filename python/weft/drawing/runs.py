@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.curves import cumulative
 from weft.drawing.asked import SIZE, Asked, Fields, size_reading
-from weft.drawing.names import column_unit, column_words, field_names, metric_unit, number_of
+from weft.drawing.names import column_unit, column_words, field_names, metric_unit, number_of, value_words
 from weft.drawing.view import POOLED, Axis, DrawnUnit, PanelView, curve_schema, estimates, row_schema
 from weft.flows import counted
 from weft.palette import looks
@@ -61,7 +61,7 @@ def views_of_runs(source: RunsToDraw, asked: Asked) -> list[PanelView]:
     for place, values in enumerate(product(*(source.fields.values[key] for key in beside))):
         wanted = dict(zip(beside, values, strict=True))
         own = [group for group in source.groups if all(group.labels[key] == label for key, label in wanted.items())]
-        title = ", ".join(f"{names[key]} = {label}" for key, label in wanted.items())
+        title = ", ".join(f"{names[key]} = {value_words(label)}" for key, label in wanted.items())
         views.append(_view(source, asked, own, place, title))
     contenders = list(dict.fromkeys(contender for view in views for contender in view.contenders))
     found = looks(contenders)
@@ -84,7 +84,7 @@ def _view(source: RunsToDraw, asked: Asked, groups: Sequence[Group], place: int,
     contenders = source.fields.values[asked.by] if asked.by is not None else [""]
     called = {label: label for label in contenders}
     if asked.by is not None and asked.by != source.fields.contender:
-        called = {label: f"{names[asked.by]} = {label}" for label in contenders}
+        called = {label: f"{names[asked.by]} = {value_words(label)}" for label in contenders}
     rows = list(_rows(source.fields, asked, groups, place)) if asked.metric is not None else []
     curves = list(_curves(source, asked, groups, place)) if asked.column is not None else []
     plot, x, y = _axes(source.fields, asked)
@@ -130,7 +130,7 @@ def _rows(fields: Fields, asked: Asked, groups: Sequence[Group], place: int) -> 
                 for title, one in _sizes(run).items():
                     yield (place, contender, title, None, run.seed, "", read(one))
                 continue
-            label = group.labels[asked.over] if asked.over is not None else ""
+            label = value_words(group.labels[asked.over]) if asked.over is not None else ""
             quantity = number_of(label) if numeric else None
             number = None if quantity is None else quantity[1]
             yield (place, contender, label, number, run.seed, "", asked.metric.read(run))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from weft.drawing.asked import Fields
-from weft.drawing.names import field_names
+from weft.drawing.names import field_names, value_words
 from weft.quantity import percent, plain, time_scale
 from weft.summary import Summary
 from weft.verdict import caveats
@@ -34,16 +34,21 @@ def sentences(
             rows.setdefault(tuple(one.labels[key] for key in beside), []).append(one)
     told: list[str] = []
     for place, row in rows.items():
-        before = ", ".join(f"{names[key]} = {label}" for key, label in zip(beside, place, strict=True))
+        before = ", ".join(f"{names[key]} = {value_words(label)}" for key, label in zip(beside, place, strict=True))
         own = [one for one in changes if tuple(one.labels[key] for key in beside) == place]
         called = axis if axis is None else names[axis]
         said = [*_row(row, axis, called), *(_passes(one, called or "") for one in own)]
-        told += [f"With {before}: {sentence}" if before else sentence for sentence in said]
+        told += [f"With {before}: {_within(sentence)}" if before else sentence for sentence in said]
     if not any(_sure(one) for one in standings):
         told.append(
             "One seed gives no confidence interval, and so no lead: with --seeds 5 you learn whether anybody leads."
         )
     return (*told, *caveats(everyone))
+
+
+def _within(sentence: str) -> str:
+    """Begin a sentence of the verdict's own words with a small letter; a contender keeps its name."""
+    return sentence[0].lower() + sentence[1:] if sentence.startswith(("Nobody ", "The lead ")) else sentence
 
 
 def _row(row: Sequence["Standing"], axis: str | None, called: str | None) -> Iterator[str]:
@@ -76,8 +81,8 @@ def _at(own: Sequence["Standing"], row: Sequence["Standing"], axis: str | None, 
     if axis is None or called is None:
         return ""
     if len(own) == len(row) > 2:
-        return f" at every {called} from {row[0].labels[axis]} to {row[-1].labels[axis]}"
-    return f" at {called} {_listed([one.labels[axis] for one in own])}"
+        return f" at every {called} from {value_words(row[0].labels[axis])} to {value_words(row[-1].labels[axis])}"
+    return f" at {called} {_listed([value_words(one.labels[axis]) for one in own])}"
 
 
 def _leads(own: Sequence["Standing"], axis: str | None) -> str:
@@ -90,7 +95,7 @@ def _leads(own: Sequence["Standing"], axis: str | None) -> str:
     parts = []
     for place in dict.fromkeys(shown):
         one, rival = own[place], own[place].rivals[0]
-        where = f" at {one.labels[axis]}" if axis is not None and len(own) > 1 else ""
+        where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
         parts.append(f"{percent(shares[place])} below {rival.name}{where} ({_difference(rival)})")
     return f"its mean FCT is {' and '.join(parts)}" if len(own) <= 2 else f"its mean FCT is from {' to '.join(parts)}"
 
@@ -101,9 +106,10 @@ def _apart(own: Sequence["Standing"], names: Sequence[str], axis: str | None) ->
     parts = []
     for one in own[:2]:
         rival = one.not_apart[0]
-        where = f" at {one.labels[axis]}" if axis is not None and len(own) > 1 else ""
+        where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
         parts.append(f"{one.best} and {rival.name}{where}: {_difference(rival)}")
-    return f"{_listed(shown)} cannot be told apart ({'; '.join(parts)})"
+    rest = "; all others are behind" if any(len(one.rivals) + 1 > len(names) for one in own) else ""
+    return f"{_listed(shown)} cannot be told apart ({'; '.join(parts)}){rest}"
 
 
 def _difference(rival: "Rival") -> str:
