@@ -126,9 +126,9 @@ def usual(fields: Fields) -> list[Asked]:
 
 
 def read_asked(texts: Iterable[str], fields: Fields) -> list[Asked]:
-    """Read figures. Raises `SpecError` for the first that cannot be drawn, with the nearest right name."""
+    """Read figures, or one. Raises `SpecError` for the first that cannot be drawn, with the nearest right name."""
     found: list[Asked] = []
-    for text in texts:
+    for text in [texts] if isinstance(texts, str) else texts:
         one = _read(text, fields)
         if one.name in [other.name for other in found]:
             raise SpecError(f"figure {text!r} is asked for twice")

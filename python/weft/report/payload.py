@@ -22,7 +22,7 @@ _BUDGET = 120_000
 SYMBOLS: Mapping[str, str] = {
     "o": "circle",
     "s": "rect",
-    "D": "diamond",
+    "D": "path://M5,0L10,5L5,10L0,5Z",
     "^": "triangle",
     "v": "path://M0,0H10L5,9Z",
     "<": "path://M9,0V10L0,5Z",

@@ -1,6 +1,7 @@
 """Paired differences of a sweep: contender by contender on the same flows, seed by seed."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from weft.metrics import ALL_METRICS, Metric
@@ -17,13 +18,7 @@ __all__ = ["difference", "differences_table", "points_by_place"]
 
 def difference(metric: Metric, mine: Sequence[Summary], yours: Sequence[Summary]) -> Estimate | None:
     """Mean of `mine - yours` over the seeds that both have a value for; None without one."""
-    theirs = {run.seed: metric.read(run) for run in yours}
-    pairs = [
-        (own, other)
-        for run in mine
-        if (own := metric.read(run)) is not None and (other := theirs.get(run.seed)) is not None
-    ]
-    return paired_difference([own for own, _ in pairs], [other for _, other in pairs]) if pairs else None
+    return _paired(_by_seed(metric, mine), _by_seed(metric, yours))
 
 
 def points_by_place(sweep: "Sweep", contender: str) -> dict[tuple[str, ...], dict[str, "Point"]]:
@@ -47,19 +42,35 @@ def differences_table(sweep: "Sweep", contender: str | None, fields: Mapping[str
     rows = []
     for place, points in points_by_place(sweep, contender).items() if contender is not None else ():
         at = {key: kind(label) for (key, kind), label in zip(own.items(), place, strict=True)}
-        for mine in points:
-            for yours in points:
-                if mine != yours:
-                    rows.append({**at, **_row(mine, yours, points)})
+        pairs = _pairs(points)
+        rows += [{**at, **pairs[mine, yours]} for mine in points for yours in points if mine != yours]
     return pl.DataFrame(rows, schema=schema)
 
 
-def _row(mine: str, yours: str, points: Mapping[str, "Point"]) -> dict[str, Any]:
-    runs, others = points[mine].runs, points[yours].runs
-    seeds = {run.seed for run in runs} & {run.seed for run in others}
-    row: dict[str, Any] = {"contender": mine, "against": yours, "seeds": len(seeds)}
-    for metric in ALL_METRICS:
-        found = difference(metric, runs, others)
-        row[metric.key] = None if found is None else found.mean
-        row[f"{metric.key}_ci95"] = None if found is None else found.half_width
-    return row
+def _pairs(points: Mapping[str, "Point"]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return a row for each two contenders at a place, both ways."""
+    seeds = {name: {run.seed for run in point.runs} for name, point in points.items()}
+    values = {
+        name: {metric.key: _by_seed(metric, point.runs) for metric in ALL_METRICS} for name, point in points.items()
+    }
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for mine, yours in combinations(points, 2):
+        both = len(seeds[mine] & seeds[yours])
+        there: dict[str, Any] = {"contender": mine, "against": yours, "seeds": both}
+        back: dict[str, Any] = {"contender": yours, "against": mine, "seeds": both}
+        for metric in ALL_METRICS:
+            own = _paired(values[mine][metric.key], values[yours][metric.key])
+            there[metric.key] = None if own is None else own.mean
+            back[metric.key] = None if own is None else 0.0 - own.mean  # never -0.0
+            there[f"{metric.key}_ci95"] = back[f"{metric.key}_ci95"] = None if own is None else own.half_width
+        found[mine, yours], found[yours, mine] = there, back
+    return found
+
+
+def _by_seed(metric: Metric, runs: Sequence[Summary]) -> dict[int, float]:
+    return {run.seed: value for run in runs if (value := metric.read(run)) is not None}
+
+
+def _paired(mine: Mapping[int, float], yours: Mapping[int, float]) -> Estimate | None:
+    seeds = [seed for seed in mine if seed in yours]
+    return paired_difference([mine[seed] for seed in seeds], [yours[seed] for seed in seeds]) if seeds else None
