@@ -17,6 +17,7 @@ from weft.cli.app import app
 from weft.drawing.asked import Fields, read_asked, usual
 from weft.drawing.runs import draw_runs, views_of_runs
 from weft.drawing.view import estimates
+from weft.durable import DurableDirectory
 from weft.figures import rendered
 from weft.metrics import ALL_METRICS
 from weft.spec import SpecText
@@ -135,6 +136,28 @@ def test_figures_are_files_of_three_kinds_and_those_of_another_command_go(flows:
     names = [f"figures/slowdown-by-size.{kind}" for kind in ("pdf", "png", "svg")]
     assert sorted(name for name in first if name.startswith("figures/")) == names
     assert tree(weft.sweep(SPEC, out, figures="usual").path) == tree(flows.path), "as if nothing else had been drawn"
+
+
+def test_a_sweep_that_is_cut_off_among_its_figures_ends_with_the_same_bytes(
+    flows: weft.Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = DurableDirectory.put
+    left = 4
+
+    def cut(directory: DurableDirectory, target: Path, content: bytes) -> None:
+        nonlocal left
+        left -= target.parent.name == "figures"
+        if left == 0:
+            raise KeyboardInterrupt
+        put(directory, target, content)
+
+    out, store = tmp_path / "out", flows.path.parent / ".weft"
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(DurableDirectory, "put", cut)
+        weft.sweep(SPEC, out, figures="usual", store=store)
+    there = tree(out)
+    assert 0 < len([name for name in there if name.startswith("figures/")]) < 9
+    assert tree(weft.sweep(SPEC, out, figures="usual", store=store).path) == tree(flows.path)
 
 
 def test_a_distribution_has_the_flows_of_all_seeds(flows: weft.Sweep) -> None:
