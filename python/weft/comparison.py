@@ -14,6 +14,7 @@ import msgspec
 from weft import _core
 from weft.catalog import bounds
 from weft.decoding import read_json
+from weft.drawing.asked import Asked, Fields, read_asked
 from weft.errors import OutputError, SpecError
 from weft.load_sharing import LoadSharing
 from weft.metrics import ALL_METRICS, Metric, bin_metrics, estimates
@@ -34,6 +35,8 @@ from weft.verdict import Verdict, judge
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
+
+    from weft.drawing.runs import RunsToDraw
 
 __all__ = ["Comparison", "compare", "load_comparison"]
 
@@ -153,6 +156,30 @@ class Comparison:
             },
         }
 
+    def plot(self, figure: str) -> "Figure":
+        """Draw a figure that is asked for in words, such as `p99 FCT by scheme`, `slowdown by size`, `CDF of fct_us`.
+
+        Raises `SpecError`, with the nearest right name, for what there is not.
+        """
+        from weft.drawing.runs import draw_runs
+
+        source = self.to_draw()
+        (asked,) = read_asked([figure], source.fields)
+        return draw_runs(source, asked)
+
+    def to_draw(self) -> "RunsToDraw":
+        """Return what figures may show."""
+        from weft.drawing.runs import Group, RunsToDraw
+
+        groups = [Group({"scheme": label}, runs) for label, runs in self.summaries.items()]
+
+        def flows(group: Group) -> "pl.DataFrame":
+            import polars as pl
+
+            return pl.concat([run.flows for run in self.groups[group.labels["scheme"]]], how="diagonal")
+
+        return RunsToDraw(Fields({"scheme": list(self.groups)}), groups, flows)
+
     def plot_fct(self) -> "Figure":
         """Draw flow completion time by size bin: mean and 99th percentile."""
         from weft import figures
@@ -191,17 +218,24 @@ class Comparison:
         write_file(target, render(self))
         return target
 
-    def write(self, directory: str | os.PathLike[str], *, force: bool = False) -> "Comparison":
-        """Write runs, tables, figures and report to a directory; returns the comparison as loaded from it."""
+    def write(
+        self, directory: str | os.PathLike[str], *, force: bool = False, figures: Sequence[str] = ()
+    ) -> "Comparison":
+        """Write runs, tables, figures and report to a directory; returns the comparison as loaded from it.
+
+        `figures` are drawn beside those that are always there, in words as for `plot`.
+        """
+        asked = read_asked(figures, Fields({"scheme": list(self.groups)}))
         target = Path(directory)
         with staged_directory(target, force=force) as staging:
             for run in self.runs:
                 run.write(staging / run_directory(run.summary))
-            self._write_rest(staging)
+            self._write_rest(staging, asked)
         return load_comparison(target)
 
-    def _write_rest(self, directory: Path) -> None:
+    def _write_rest(self, directory: Path, asked: Sequence[Asked] = ()) -> None:
         from weft import figures
+        from weft.drawing.runs import draw_runs
 
         (directory / "compare.json").write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
         (directory / "table.csv").write_text(self.table.write_csv(), encoding="utf-8")
@@ -223,6 +257,10 @@ class Comparison:
         for name, figure in drawn.items():
             for suffix in ("png", "pdf"):
                 figures.save(figure, place / f"{name}.{suffix}")
+        for one in asked:
+            figure = draw_runs(self.to_draw(), one)
+            for suffix in figures.FORMATS:
+                figures.save(figure, place / f"{one.name}.{suffix}")
         self.report(directory / "report.html")
 
 
@@ -260,6 +298,7 @@ def compare(
     store: str | os.PathLike[str] | None = None,
     progress: JobsCallback | None = None,
     command: str | None = None,
+    figures: Sequence[str] = (),
 ) -> Comparison:
     """Run every scheme on the same flows, once for each seed, several runs at a time.
 
@@ -269,7 +308,8 @@ def compare(
     are kept in a store as they end (`store`, by default `.weft` beside the directory): a comparison that was stopped
     goes on where it was, and runs that another command did are not done again. `jobs` is how many cores of this
     machine to use in all, one for each run, or several if there are fewer runs; `cluster` is the address of a Dask
-    scheduler, or a `Batch`, to run them elsewhere.
+    scheduler, or a `Batch`, to run them elsewhere. `figures` are drawn into that directory beside those that are always
+    there, in words as for `Comparison.plot`.
 
     Raises `SpecError` for a bad spec before anything runs, `OutputError` if the directory exists (without `force`) or
     cannot be written, and `ClusterError`.
@@ -277,8 +317,11 @@ def compare(
     kept_in = named_store(store) if out is None else place_of_store(out, store)
     if cluster is not None and kept_in is None:
         raise SpecError("runs of a cluster come back as files: say where to with --out or --store")
+    if figures and out is None:
+        raise SpecError("figures are files: say where to with --out")
     executor = Executor(kept_in, jobs=jobs, cluster=cluster)
     runs = _plan(schemes, spec, set, seeds, tables=() if kept_in is None else TABLES)
+    asked = read_asked(figures, Fields({"scheme": list(dict.fromkeys(run.labels["scheme"] for run in runs))}))
     if out is None:
         with executor:
             work = _Work(runs, executor, progress, None)
@@ -286,7 +329,7 @@ def compare(
     with staged_directory(Path(out), force=force) as staging, executor:
         (staging / "runs").mkdir()
         work = _Work(runs, executor, progress, staging)
-        Comparison(work.do(), command=command)._write_rest(staging)
+        Comparison(work.do(), command=command)._write_rest(staging, asked)
     return replace(load_comparison(out), kept=work.kept)
 
 

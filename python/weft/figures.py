@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from weft.simulation import Result
 
 __all__ = [
+    "FORMATS",
     "Groups",
     "fct_by_size",
     "legend_above",
     "link_load_cdf",
     "new_figure",
+    "rendered",
     "save",
     "slowdown_cdf",
     "waits",
@@ -38,6 +40,9 @@ __all__ = [
 
 Groups: TypeAlias = Mapping[str, Sequence["Result"]]
 """The runs of each contender, by label."""
+
+FORMATS = ("png", "pdf", "svg")
+"""What a figure is written as that was asked for in words."""
 
 _LETTERS_AN_INCH = 13
 """How many letters of a legend fit into an inch, and how many its line and the space beside it take."""
@@ -60,6 +65,8 @@ _STYLE: dict[Any, Any] = {
     "figure.dpi": 150,
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
+    # Names within a picture are then the same each time.
+    "svg.hashsalt": "weft",
 }
 
 
@@ -145,13 +152,18 @@ def link_load_cdf(groups: Groups) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure whole or not at all; the suffix says how (.png, .pdf, .svg). No date: the same bytes each time."""
-    undated: dict[str, Any] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
-    kind, content = path.suffix.lower(), BytesIO()
+    """Write a figure whole or not at all; the suffix says how (.png, .pdf, .svg)."""
+    write_file(path, rendered(figure, path.suffix.lower().removeprefix(".")))
+
+
+def rendered(figure: Figure, kind: str) -> bytes:
+    """Return a figure as a file of this kind ("png", "pdf", "svg"). No date: the same bytes each time."""
+    undated: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    content = BytesIO()
     with mpl.rc_context(_STYLE):
         tight = "tight" if figure.texts else None
-        figure.savefig(content, format=kind.removeprefix("."), bbox_inches=tight, metadata=undated.get(kind, {}))
-    write_file(path, content.getvalue())
+        figure.savefig(content, format=kind, bbox_inches=tight, metadata=undated.get(kind, {}))
+    return content.getvalue()
 
 
 def _fct_panel(axes: "Axes", groups: Groups, bins: Sequence[BinName], statistic: str, scale: float) -> None:

@@ -1,13 +1,16 @@
 """One colour and one marker for each scheme, the same in every figure and in the report.
 
 The colours are those of Okabe and Ito (2008), told apart by the colour-blind; where points are drawn, markers
-tell schemes apart without colour too.
+tell schemes apart without colour too. There are more schemes than colours: those that share one have other markers,
+and where they stand in one figure, the second one's line is dashed and its bars are hatched otherwise.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import count
+from typing import TypeAlias
 
-__all__ = ["SPENT_COLOURS", "TIER_COLOURS", "Look", "looks", "settled_looks"]
+__all__ = ["SPENT_COLOURS", "TIER_COLOURS", "Look", "home", "looks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,8 @@ class Look:
     marker: str
     """A marker of Matplotlib."""
     dash: str
+    hatch: str
+    """The pattern of bars, as Matplotlib writes it; empty for none."""
 
 
 _COLOURS = (
@@ -30,9 +35,10 @@ _COLOURS = (
     ("#56B4E9", "#8CD0F7"),
     ("#E69F00", "#F2B93B"),
 )
-_REFERENCE = ("#595959", "#B8B8B8")
 _MARKERS = "osD^vP"
 _DASHES = ("solid", "dashed", "dotted")
+_HATCHES = ("////", "", "....", "\\\\\\\\", "xxxx", "----")
+"""Of bars of each colour, so that they are told apart without it: orange-red, a paper's own, has none."""
 
 TIER_COLOURS: Mapping[str, str] = {"host": "#999999", "leaf": "#0072B2", "spine": "#E69F00", "last": "#56B4E9"}
 """The colours of the tiers in which packets wait."""
@@ -50,67 +56,66 @@ SPENT_COLOURS: Mapping[str, str] = {
 """The colours of the parts of a completion time."""
 
 
+_Home: TypeAlias = tuple[int, str]
+
+_GREY, _BLACK = -1, -2
+_APART: Mapping[int, tuple[str, str]] = {_GREY: ("#595959", "#B8B8B8"), _BLACK: ("#111111", "#F5F5F5")}
+"""Colours that no other label gets."""
+
+_HOMES: Mapping[str, _Home] = {
+    "ecmp": (_GREY, "X"),  # what the others are held against
+    "oracle": (_BLACK, "8"),  # no scheme, but a bound
+    "meet": (1, "s"), "tr": (1, "<"), "qall": (1, ">"), "lbt": (1, "p"), "maxpass": (1, "*"),
+    "conga": (0, "o"), "drb": (0, ">"), "mptcp": (0, "d"), "qall-poly": (0, "*"), "plb": (0, "H"),
+    "letflow": (2, "D"), "expresspass": (2, "o"), "hedera": (2, "v"),
+    "hermes": (3, "^"), "rps": (3, "p"), "hula": (3, "<"), "dctcp": (3, "v"),
+    "drill": (4, "v"), "wcmp": (4, "s"), "tcp": (4, "o"),
+    "clove": (5, "P"), "presto": (5, "s"), "flowbender": (5, "D"), "qall-flowlet": (5, "h"),
+}  # fmt: skip
+"""The colour of each scheme, by its place in `_COLOURS`, and its marker. Orange-red is a paper's own scheme; no two
+schemes that one paper compares share a colour or a marker."""
+
+
 def looks(labels: Iterable[str]) -> Mapping[str, Look]:
-    """Give each label its look. ECMP is always grey, being what the others are held against."""
-    found: dict[str, Look] = {}
-    position = 0
-    for label in labels:
-        if label == "ecmp":
-            found[label] = Look(*_REFERENCE, "X", "solid")
-            continue
-        turn, colour = divmod(position, len(_COLOURS))
-        marker = _MARKERS[(colour + turn) % len(_MARKERS)]
-        found[label] = Look(*_COLOURS[colour], marker, _DASHES[turn % len(_DASHES)])
-        position += 1
-    return found
+    """Give each label its look; a scheme has one colour and one marker, whatever stands beside it.
 
-
-_GREY = -1
-_HOMES: Mapping[str, int] = {
-    "ecmp": _GREY,
-    **dict.fromkeys(("meet", "tr", "qall", "lbt", "maxpass"), 1),
-    **dict.fromkeys(("conga", "drb", "mptcp"), 0),
-    **dict.fromkeys(("letflow", "expresspass"), 2),
-    **dict.fromkeys(("hermes", "rps", "hula"), 3),
-    **dict.fromkeys(("drill", "wcmp"), 4),
-    **dict.fromkeys(("presto", "clove", "qall-flowlet", "flowbender"), 5),
-}
-"""The colour of each scheme that the papers compare, by its place in `_COLOURS`: orange-red is a paper's own scheme,
-and no two schemes that one paper compares share a colour."""
-
-
-def settled_looks(labels: Iterable[str]) -> Mapping[str, Look]:
-    """Give each label its look, the same for a scheme in all figures whatever stands beside it.
-
-    A label begins with the name of its scheme, as in `tr:threshold=100KB`; the first of a scheme gets the colour of
-    the scheme, the others those that are left. Labels of no known scheme get what is left, too.
+    A label begins with the name of its scheme, as in `tr:threshold=100KB`; the first of a scheme gets the look of the
+    scheme, the others those that are left. Labels of no known scheme get what is left, too.
     """
     known = list(dict.fromkeys(labels))
     found: dict[str, Look] = {}
+    housed: set[_Home] = set()
     taken: set[tuple[int, int]] = set()
+    """Dashes and colours."""
     for label in known:
-        home = _scheme(label)
-        if home is not None and (0, home) not in taken:
-            taken.add((0, home))
-            found[label] = _look(0, home)
-    free = ((turn, colour) for turn in range(len(known) + 1) for colour in range(len(_COLOURS)))
+        own = home(label)
+        if own is not None and own not in housed:
+            housed.add(own)
+            colour, marker = own
+            turn = next(turn for turn in count() if (turn, colour) not in taken)
+            taken.add((turn, colour))
+            found[label] = _look(turn, colour, marker)
+    free = ((turn, colour) for turn in count() for colour in range(len(_COLOURS)))
     for label in known:
         if label not in found:
-            place = next(place for place in free if place not in taken)
-            taken.add(place)
-            found[label] = _look(*place)
+            turn, colour = next(place for place in free if place not in taken)
+            taken.add((turn, colour))
+            markers = [_MARKERS[(colour + turn + step) % len(_MARKERS)] for step in range(len(_MARKERS))]
+            marker = next((one for one in markers if (colour, one) not in housed), markers[0])
+            housed.add((colour, marker))
+            found[label] = _look(turn, colour, marker)
     return {label: found[label] for label in known}
 
 
-def _scheme(label: str) -> int | None:
-    """Place of the colour of the scheme whose name, the longest that fits, the label begins with."""
+def home(label: str) -> _Home | None:
+    """Colour and marker of the scheme whose name, the longest that fits, the label begins with; None for no scheme."""
     name = label.lower()
     fits = [own for own in _HOMES if name == own or (name.startswith(own) and not name[len(own)].isalnum())]
     return _HOMES[max(fits, key=len)] if fits else None
 
 
-def _look(turn: int, colour: int) -> Look:
-    if colour == _GREY:
-        return Look(*_REFERENCE, "X", "solid")
-    marker = _MARKERS[(colour + turn) % len(_MARKERS)]
-    return Look(*_COLOURS[colour], marker, _DASHES[turn % len(_DASHES)])
+def _look(turn: int, colour: int, marker: str) -> Look:
+    dash = _DASHES[turn % len(_DASHES)]
+    if colour < 0:
+        return Look(*_APART[colour], marker, dash, "")
+    return Look(*_COLOURS[colour], marker, dash, _HATCHES[(colour + turn) % len(_HATCHES)])

@@ -6,6 +6,7 @@ The statistics of one run come from the core (`summary.json`); this module only 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 __all__ = ["Estimate", "estimate", "paired_difference", "student_t_cdf", "student_t_quantile"]
 
@@ -62,6 +63,7 @@ def student_t_cdf(t: float, degrees: int) -> float:
     return 0.5 * (1.0 + within)
 
 
+@cache
 def student_t_quantile(probability: float, degrees: int) -> float:
     """Value below which Student's t falls with the given probability, which lies in (0, 1)."""
     if not 0.0 < probability < 1.0:

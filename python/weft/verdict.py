@@ -9,7 +9,7 @@ from weft.quantity import number, percent, plain, time_scale, time_us
 from weft.statistics import Estimate, paired_difference
 from weft.summary import TIERS, Summary
 
-__all__ = ["Verdict", "judge"]
+__all__ = ["Verdict", "caveats", "judge"]
 
 Groups = Mapping[str, Sequence[Summary]]
 
@@ -50,11 +50,11 @@ def judge(groups: Groups) -> Verdict | None:
     other = _opponent(groups, means, winner)
     if other is None:
         alone = f"{winner}: mean FCT {time_us(means[winner])}."
-        said = (alone, *_overhead(groups), *_left(everything, winner), *_caveats(everything))
+        said = (alone, *_overhead(groups), *_left(everything, winner), *caveats(everything))
         return Verdict(winner, None, means[winner], None, None, said)
     difference = _paired(groups[winner], groups[other])
     sentences = [_who(winner, other, means), _how_sure(difference), *_why(winner, other, groups)]
-    said = (*sentences, *_overhead(groups), *_left(everything, winner), *_caveats(everything))
+    said = (*sentences, *_overhead(groups), *_left(everything, winner), *caveats(everything))
     return Verdict(winner, other, means[winner], means[other], difference, said)
 
 
@@ -177,7 +177,8 @@ def _waits(runs: Sequence[Summary]) -> dict[str, float]:
     return waits
 
 
-def _caveats(groups: Groups) -> list[str]:
+def caveats(groups: Groups) -> list[str]:
+    """Say what to keep in mind of these runs: flows that did not finish, and runs in no steady state."""
     missing = {label: sum(run.unfinished for run in runs) for label, runs in groups.items()}
     named = ", ".join(f"{label} {number}" for label, number in missing.items() if number)
     unsteady = [

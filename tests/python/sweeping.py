@@ -1,7 +1,13 @@
 """What the tests of sweeps share: a small spec with lists in it, and the bytes of a directory."""
 
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
+
+from factory import summary
+from weft.sweeps import Sweep, SweepRun
+from weft.sweeps.grid import SEED
 
 SPEC = """
 [run]
@@ -36,3 +42,16 @@ def tree(directory: Path) -> dict[str, str]:
 
 def rows_done(directory: Path) -> int:
     return sum(1 for _ in (directory / "provenance").rglob("run.parquet"))
+
+
+def made(swept: Mapping[str, Sequence[str]], mean_us: Callable[[Mapping[str, str], int], float | None]) -> Sweep:
+    """A sweep that was never run: three seeds, and at each place the mean FCT that is told."""
+    whole = {**swept, SEED: ("1", "2", "3")}
+    runs = []
+    for values in product(*whole.values()):
+        labels = dict(zip(whole, values, strict=True))
+        seed = int(labels[SEED])
+        label = labels.get("balancer", "ecmp")
+        of = summary(label, seed, mean_us(labels, seed), scheme=label.split(":")[0])
+        runs.append(SweepRun(labels, of, None))
+    return Sweep(Path("nowhere"), whole, runs)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from papering import Curve, Row, data, figure, grid, panel, paper
-from weft.palette import settled_looks
+from weft.palette import looks
 from weft.papers.declared import PLOTS, Measure, load_paper, paper_names
 from weft.papers.drawing import draw, write
 from weft.papers.drawing.views import unit_of
@@ -153,15 +153,15 @@ def test_bars_are_as_high_as_the_means_over_seeds() -> None:
 
 
 def test_a_scheme_has_one_colour_whatever_stands_beside_it() -> None:
-    every = settled_looks(SCHEMES)
+    every = looks(SCHEMES)
     for size in (1, 2, 3):
         for own in combinations(SCHEMES[:-1], size):
-            assert all(look == every[scheme] for scheme, look in settled_looks(own).items())
+            assert all(look == every[scheme] for scheme, look in looks(own).items())
 
 
 def test_no_two_schemes_look_alike() -> None:
-    looks = settled_looks([*SCHEMES, *(f"other{place}" for place in range(10))])
-    assert len({(look.colour, look.dash) for look in looks.values()}) == len(looks)
+    found = looks([*SCHEMES, *(f"other{place}" for place in range(10))])
+    assert len({(look.colour, look.dash) for look in found.values()}) == len(found)
 
 
 @pytest.mark.parametrize(

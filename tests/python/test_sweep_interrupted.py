@@ -29,7 +29,8 @@ class Cut(BaseException):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return tree(weft.sweep(SPEC, tmp_path_factory.mktemp("sweep") / "out").path)
+    # As the command draws them.
+    return tree(weft.sweep(SPEC, tmp_path_factory.mktemp("sweep") / "out", figures="usual").path)
 
 
 def test_a_killed_sweep_goes_on_and_ends_with_the_same_bytes(

@@ -49,6 +49,7 @@ def compare(
     ] = None,
     sample_every: options.SampleEvery = None,
     trace_flows: options.TraceFlows = None,
+    figure: options.Figure = None,
     set_: options.Set = None,
     out: options.Out = None,
     force: options.Force = False,
@@ -66,9 +67,10 @@ def compare(
     Runs are kept as they end, if there is an `--out` or a `--store`: the same command goes on where it was stopped, and
     what another command ran is not run again.
 
-    With `--out`, the directory gets every run, `compare.json`, the table as CSV and Parquet, figures as PNG and
-    PDF, and `report.html`, one file to open in a browser or to send to somebody. With `--sample-every` there are
-    figures of links, queues and throughput over time, too, and the report has a replay of the fabric.
+    With `--out`, the directory gets every run, `compare.json`, the table as CSV and Parquet, figures as PNG and PDF
+    (more of them with `--figure`), and `report.html`, one file to open in a browser or to send to somebody. With
+    `--sample-every` there are figures of links, queues and throughput over time, too, and the report has a replay of
+    the fabric.
 
     **Examples**
 
@@ -78,6 +80,7 @@ def compare(
     - `weft compare --schemes dctcp,mptcp,maxpass+ecmp:hash=symmetric --fabric fat-tree`
     - `weft compare --preset tr-micro --seeds 5 --bins short-long`
     - `weft compare --schemes ecmp,rps --columns mean_fct_us,resent_after_loss,resent_after_reordering`
+    - `weft compare --schemes ecmp,drill --figure "p99 FCT by size" --figure "CDF of fct_us" --out out/figures`
     - `weft compare --schemes ecmp,conga --sample-every 100us --trace-flows 20 --out out/over-time`
     """
     from weft import comparison
@@ -111,6 +114,7 @@ def compare(
             force=force,
             store=store,
             progress=show,
+            figures=figure or (),
             command=shlex.join(["weft", *sys.argv[1:]]),
         )
     if json:

@@ -8,6 +8,7 @@ import typer
 __all__ = [
     "BatchJob",
     "Bins",
+    "Figure",
     "Force",
     "Jobs",
     "Json",
@@ -50,6 +51,15 @@ Seed: TypeAlias = Annotated[
 ]
 Out: TypeAlias = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write the results to this directory.")
+]
+Figure: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--figure",
+        metavar="WORDS",
+        help="Draw a figure: 'mean FCT over load by scheme', 'slowdown by size', 'CDF of fct_us'. May be repeated.",
+        show_default=False,
+    ),
 ]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", "-f", help="Replace an earlier result in --out.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of a table.")]

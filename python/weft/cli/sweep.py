@@ -47,6 +47,7 @@ def sweep(
         str | None,
         typer.Option(metavar="KEY,...", help="Columns of the table, by key, as in table.csv. Default: ten of them."),
     ] = None,
+    figure: options.Figure = None,
     set_: options.Set = None,
     out: Annotated[
         Path | None,
@@ -73,10 +74,14 @@ def sweep(
     was stopped, killed or ran out of disk goes on with the same command. A run that fails is recorded; the rest go
     on, and the exit code is 3.
 
+    At the end come a verdict, which says who leads where and where the lead changes, and figures: mean FCT, 99th
+    percentile and slowdown over the swept field that is a number, or those that `--figure` asks for.
+
     **Examples**
 
     - `weft sweep my.toml --out out/loads`
     - `weft sweep --vary traffic.load=0.2,0.4,0.6,0.8 --schemes ecmp,letflow,drill --seeds 5 --set traffic.flows=500`
+    - `weft sweep my.toml --figure "p99 FCT over load by scheme" --figure "CDF of slowdown"`
     - `weft sweep my.toml --scheduler tcp://head:8786`
     - `weft sweep my.toml --slurm --workers 20 --batch cores=8 --batch memory=16GB --batch queue=short`
     """
@@ -102,6 +107,7 @@ def sweep(
             store=store,
             force=force,
             progress=show,
+            figures=figure or "usual",
         )
     if json:
         print_json(result.to_dict())

@@ -12,12 +12,16 @@ from weft.quantity import estimate_text, unit_and_scale
 from weft.summary import BINS
 from weft.sweeps import Sweep
 from weft.sweeps.grid import SEED
+from weft.sweeps.store import VERDICT
 
 __all__ = ["print_sweep"]
 
+_SENTENCES = 24
+"""Most sentences of the verdict that are printed."""
+
 
 def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] = METRICS) -> None:
-    """Print a row per point, means over the seeds, in parts if it is too wide."""
+    """Print a row per point, means over the seeds, in parts if it is too wide, and the verdict."""
     telling = [metric for metric in metrics if any(point.estimates[metric.key] for point in sweep.points)]
     for part in in_parts(console, telling, lambda columns: _table(sweep, columns)):
         console.print(part)
@@ -25,6 +29,13 @@ def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] = METR
     interval = f"; ± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
     sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
     console.print(f"{sizes}{interval}", style="dim")
+    if sweep.verdict is not None:
+        said = sweep.verdict.sentences
+        console.print()
+        for sentence in said[:_SENTENCES]:
+            console.print(sentence)
+        if len(said) > _SENTENCES:
+            console.print(f"{len(said) - _SENTENCES:,} sentences more: {sweep.path / VERDICT}")
 
 
 def _table(sweep: Sweep, metrics: Sequence[Metric]) -> Table:

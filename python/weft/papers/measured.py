@@ -4,15 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from weft.drawing.view import POOLED, curve_schema, row_schema
 from weft.papers.declared import Scale
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["POOLED", "FigureData", "RunsUsed"]
-
-POOLED = -1
-"""The seed of a curve that pools all seeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +69,9 @@ class FigureData:
     @staticmethod
     def row_schema() -> dict[str, Any]:
         """Return the columns of `rows`."""
-        import polars as pl
-
-        return {
-            "panel": pl.Int64,
-            "contender": pl.String,
-            "x": pl.String,
-            "x_number": pl.Float64,
-            "seed": pl.Int64,
-            "measure": pl.String,
-            "value": pl.Float64,
-        }
+        return row_schema()
 
     @staticmethod
     def curve_schema() -> dict[str, Any]:
         """Return the columns of `curves`."""
-        import polars as pl
-
-        return {
-            "panel": pl.Int64,
-            "contender": pl.String,
-            "x": pl.String,
-            "seed": pl.Int64,
-            "position": pl.Int64,
-            "value": pl.Float64,
-            "share": pl.Float64,
-        }
+        return curve_schema()

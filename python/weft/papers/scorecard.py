@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 
 from weft import _core
+from weft.drawing.view import DrawnUnit
 from weft.papers.claims import Claim, load_claims
 from weft.papers.declared import LINUX_SCALES, FigureSpec, Paper
 from weft.papers.drawing.note import numbers_of, scale_words
-from weft.papers.drawing.view import DrawnUnit
 from weft.papers.drawing.views import field_name, unit_of
 from weft.papers.effects import Words
 from weft.papers.measured import FigureData, RunsUsed

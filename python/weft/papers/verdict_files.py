@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from weft.decoding import read_json
-from weft.papers.drawing.view import DrawnUnit
+from weft.drawing.view import DrawnUnit
 from weft.papers.verdicts import Judgement, Verdict
 
 __all__ = [

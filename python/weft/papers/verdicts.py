@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from weft.drawing.view import DrawnUnit, unit_scale
 from weft.papers.ceilings import falls_short, ideal_effect, oracle_effect, without_oracle
 from weft.papers.claims import TOLERANCE, Claim, Rule, widened
-from weft.papers.drawing.view import DrawnUnit, unit_scale
 from weft.papers.effects import Effect, Words, claimed_sign, measure
 from weft.papers.measured import FigureData
 from weft.quantity import number, plain

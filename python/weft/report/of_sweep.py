@@ -14,6 +14,7 @@ from weft.report.sizes import sizes_of
 from weft.report.tables import metric_table, sizes_note
 from weft.schemas import empty_table
 from weft.sweeps.grid import SEED
+from weft.sweeps.result import fields_of
 
 if TYPE_CHECKING:
     from weft.metrics import Metric
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["render_sweep"]
 
-_CONTENDER = "balancer"
-"""The field whose values are drawn as contenders, if it was swept."""
 _ONE = "all runs"
 _MOST_FAILURES = 50
 
@@ -42,6 +41,7 @@ def render_sweep(sweep: "Sweep") -> str:
     )
     return page.render(
         "sweep.html",
+        verdict=sweep.verdict.sentences if sweep.verdict is not None else (),
         failed=sweep.failed,
         most_failures=_MOST_FAILURES,
         against=against,
@@ -53,7 +53,8 @@ def render_sweep(sweep: "Sweep") -> str:
 
 
 def _payload(sweep: "Sweep") -> dict[str, Any]:
-    labels = list(sweep.swept.get(_CONTENDER, (_ONE,)))
+    contender = _contender(sweep)
+    labels = list(sweep.swept.get(contender, (_ONE,)))
     fields = _fields(sweep)
     runs = [run.summary for run in sweep.runs if run.summary is not None]
     sizes = sizes_of(runs[0]) if runs else ()
@@ -65,17 +66,23 @@ def _payload(sweep: "Sweep") -> dict[str, Any]:
         at = tuple(field["values"].index(point.labels[field["key"]]) for field in fields)
         cells = points.setdefault(at, [None] * len(labels))
         if point.runs:
-            place = labels.index(point.labels.get(_CONTENDER, _ONE))
+            place = labels.index(point.labels.get(contender, _ONE))
             cells[place] = cell(point.runs, flows[id(point)], sizes, steps, count)
     found = [{"at": list(at), "cells": cells} for at, cells in points.items()]
     return payload(labels, sizes, found, fields, time=None, replay=None)
 
 
+def _contender(sweep: "Sweep") -> str:
+    """Return the field whose values are drawn as contenders; one that is not there if none was swept."""
+    return fields_of(sweep.swept).contender or ""
+
+
 def _fields(sweep: "Sweep") -> list[dict[str, Any]]:
     """The swept fields but contenders and seed; `numbers` if all values are."""
     found = []
+    contender = _contender(sweep)
     for key, values in sweep.swept.items():
-        if key not in (_CONTENDER, SEED):
+        if key not in (contender, SEED):
             numbers = [_number(value) for value in values]
             found.append(
                 {
@@ -108,9 +115,10 @@ def _subtitle(sweep: "Sweep") -> str:
 
 
 def _table(sweep: "Sweep", metrics: "Sequence[Metric]") -> "Table":
-    heads = [key for key in sweep.swept if key not in (_CONTENDER, SEED)]
+    contender = _contender(sweep)
+    heads = [key for key in sweep.swept if key not in (contender, SEED)]
     rows = {
-        (*(point.labels[key] for key in heads), point.labels.get(_CONTENDER, _ONE)): point.estimates
+        (*(point.labels[key] for key in heads), point.labels.get(contender, _ONE)): point.estimates
         for point in sweep.points
     }
     return metric_table(rows, metrics, (*heads, "scheme"), best=False)

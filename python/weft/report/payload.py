@@ -13,10 +13,30 @@ from weft.report.cells import STATISTICS
 from weft.report.sizes import Sizes
 from weft.summary import SPENT, TIERS
 
-__all__ = ["curve_points", "payload"]
+__all__ = ["SYMBOLS", "curve_points", "payload"]
 
 _BUDGET = 120_000
 """Points of all curves of a page together: some 2 MB."""
+
+
+SYMBOLS: Mapping[str, str] = {
+    "o": "circle",
+    "s": "rect",
+    "D": "path://M5,0L10,5L5,10L0,5Z",
+    "^": "triangle",
+    "v": "path://M0,0H10L5,9Z",
+    "<": "path://M9,0V10L0,5Z",
+    ">": "path://M0,0L9,5L0,10Z",
+    "d": "path://M3,0L6,5L3,10L0,5Z",
+    "P": "path://M3,0H7V3H10V7H7V10H3V7H0V3H3Z",
+    "X": "path://M2,0L5,3L8,0L10,2L7,5L10,8L8,10L5,7L2,10L0,8L3,5L0,2Z",
+    "p": "path://M5,0L9.8,3.5L7.9,9H2.1L0.2,3.5Z",
+    "*": "path://M5,0L6.2,3.4L9.8,3.5L6.9,5.6L7.9,9L5,7L2.1,9L3.1,5.6L0.2,3.5L3.8,3.4Z",
+    "h": "path://M5,0L9.3,2.5V7.5L5,10L0.7,7.5V2.5Z",
+    "H": "path://M2.5,0.7H7.5L10,5L7.5,9.3H2.5L0,5Z",
+    "8": "path://M3,0H7L10,3V7L7,10H3L0,7V3Z",
+}
+"""The markers of Matplotlib as the page's charts draw them."""
 
 
 def payload(
@@ -29,7 +49,13 @@ def payload(
     """Everything that the page's script draws."""
     return {
         "schemes": [
-            {"label": label, "colour": look.colour, "dark": look.dark_colour, "dash": look.dash}
+            {
+                "label": label,
+                "colour": look.colour,
+                "dark": look.dark_colour,
+                "dash": look.dash,
+                "symbol": SYMBOLS[look.marker],
+            }
             for label, look in looks(labels).items()
         ],
         "sizes": [one.title for one in sizes],

@@ -1,9 +1,12 @@
 """Sweeps: one spec whose fields may be lists, all combinations of them, in one directory that can be gone on with."""
 
+import logging
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Literal
 
+from weft.drawing.asked import Asked, read_asked, usual
 from weft.runs.cluster import Batch, Cluster
 from weft.runs.execution import Executor
 from weft.runs.progress import SweepCallback, SweepProgress, Tracker
@@ -13,10 +16,12 @@ from weft.simulation import Overrides
 from weft.spec import SpecLike, load_spec
 from weft.sweeps.grid import Vary, read_grid
 from weft.sweeps.planning import plan
-from weft.sweeps.result import Point, Sweep, SweepRun, load_sweep, table_files
-from weft.sweeps.store import Store
+from weft.sweeps.result import Point, Sweep, SweepRun, fields_of, figure_files, load_sweep, table_files
+from weft.sweeps.store import FIGURES, VERDICT, Store
 
 __all__ = ["Batch", "Point", "Sweep", "SweepCallback", "SweepProgress", "SweepRun", "load_sweep", "sweep"]
+
+_LOG = logging.getLogger(__name__)
 
 
 def sweep(
@@ -32,6 +37,7 @@ def sweep(
     force: bool = False,
     store: str | os.PathLike[str] | None = None,
     progress: SweepCallback | None = None,
+    figures: Sequence[str] | Literal["usual"] = (),
 ) -> Sweep:
     """Run all combinations of the fields of a spec that are lists; write one directory, or go on with it.
 
@@ -40,7 +46,8 @@ def sweep(
     resolved spec and version of the results, are not run again; `store` is where runs are kept (default: `.weft` beside
     the directory). A run that fails is recorded and does not stop the rest: see `Sweep.failed`. `jobs` is how many
     cores of this machine to use in all, as for `compare`; `cluster` is the address of a Dask scheduler, or a `Batch`,
-    to run them elsewhere.
+    to run them elsewhere. `figures` are drawn into the directory at the end, in words as for `Sweep.plot`; "usual"
+    stands for mean FCT, 99th percentile and slowdown over what is swept, as `weft sweep` draws them.
 
     Raises `SpecError` for a mistake at any point before anything is run, `OutputError` if the directory is no
     earlier sweep of the same fields (`force` begins anew), is in use, or cannot be written, and `ClusterError`.
@@ -48,6 +55,10 @@ def sweep(
     executor = Executor(place_of_store(out, store), jobs=jobs, cluster=cluster)
     names = None if schemes is None else list(schemes)
     grid = read_grid(load_spec(spec), set, vary or {}, _seeds(seeds), names)
+    fields = fields_of({axis.key: axis.labels for axis in grid.axes})
+    asked: list[Asked] = usual(fields) if figures == "usual" else read_asked(figures, fields)
+    if figures == "usual" and not asked:
+        _LOG.warning("too many fields are swept for small multiples: no figures are drawn but those that are asked for")
     runs = plan(grid, executor.cores)
     with Store(Path(out), grid, runs, force=force) as view, executor:
         there = view.done()
@@ -67,7 +78,14 @@ def sweep(
         todo = [run for run in runs if run.index not in there]
         executor.do(todo, keep, watch=tracker.running if progress else None)
         found = load_sweep(view.path)
-        view.write(table_files(found))
+        files = table_files(found)
+        view.write(files)
+        if VERDICT not in files:
+            view.take_away(VERDICT)
+        if asked:
+            drawn = dict(figure_files(found, asked))
+            view.write(drawn)
+            view.keep_only(FIGURES, drawn)
     return Sweep(found.path, found.swept, found.runs, kept=len(there))
 
 

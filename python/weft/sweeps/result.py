@@ -1,8 +1,9 @@
 """A sweep that was done: its runs, its data sets, and a table over the seeds."""
 
 import itertools
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -11,18 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 from weft import _core
 from weft.decoding import decode
+from weft.drawing.asked import Asked, Fields, read_asked
 from weft.errors import OutputError, unreadable
 from weft.metrics import ALL_METRICS, estimates
 from weft.statistics import Estimate
 from weft.summary import Summary
+from weft.sweeps.differences import differences_table
 from weft.sweeps.grid import SEED
 from weft.sweeps.provenance import PROVENANCE, Row, read_provenance
-from weft.sweeps.store import DATA, RUNS, TABLE, read_manifest
+from weft.sweeps.store import DATA, DIFFERENCES, FIGURES, RUNS, TABLE, VERDICT, read_manifest
+from weft.sweeps.verdict import SweepVerdict, judge_sweep
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
-__all__ = ["Point", "Sweep", "SweepRun", "load_sweep"]
+    from weft.drawing.runs import RunsToDraw
+
+__all__ = ["Point", "Sweep", "SweepRun", "fields_of", "figure_files", "load_sweep", "table_files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +112,43 @@ class Sweep:
             row[f"{key}_ci95"] = value.half_width if value else None
         return row
 
+    @cached_property
+    def differences(self) -> "pl.DataFrame":
+        """A row for each two contenders at each point: of each metric, `contender` minus `against`, paired by seed.
+
+        As in `table`, `<metric>_ci95` is half the 95 % interval over seeds. No rows if no contenders were swept.
+        """
+        fields = {key: _typed(labels) for key, labels in self.swept.items() if key != SEED}
+        return differences_table(self, self.to_draw().fields.contender, fields)
+
+    @cached_property
+    def verdict(self) -> SweepVerdict | None:
+        """Who leads on mean FCT at which point; None where there are not two contenders with finished flows."""
+        return judge_sweep(self, self.to_draw().fields)
+
+    def plot(self, figure: str) -> "Figure":
+        """Draw a figure that is asked for in words, such as `mean FCT over load by scheme` or `CDF of fct_us`.
+
+        Raises `SpecError`, with the nearest right name, for what there is not.
+        """
+        from weft.drawing.runs import draw_runs
+
+        source = self.to_draw()
+        (asked,) = read_asked([figure], source.fields)
+        return draw_runs(source, asked)
+
+    def to_draw(self) -> "RunsToDraw":
+        """Return what figures may show."""
+        from weft.drawing.runs import Group, RunsToDraw
+
+        points = {tuple(point.labels.values()): point for point in self.points}
+
+        def flows(group: Group) -> "pl.DataFrame":
+            return self.table_at("flows", points[tuple(group.labels.values())])
+
+        groups = [Group(point.labels, point.runs) for point in self.points]
+        return RunsToDraw(fields_of(self.swept), groups, flows)
+
     @property
     def provenance(self) -> "pl.DataFrame":
         """A row per run: version, spec hash, seed, host, when, how long, whether and why it failed, the spec."""
@@ -151,6 +195,7 @@ class Sweep:
             "runs": len(self.runs),
             "kept": self.kept,
             "points": self.table.to_dicts(),
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
             "failed": [{**run.labels, "error": run.error} for run in self.failed],
         }
 
@@ -191,11 +236,38 @@ def _run(labels: Mapping[str, str], row: Row, summaries: Mapping[str, str]) -> S
     return SweepRun(labels, Summary.read(decode(summaries[row.run], dict[str, Any], name) | row.measured, name), None)
 
 
+def fields_of(swept: Mapping[str, Sequence[str]]) -> Fields:
+    """Return what figures of a sweep may be drawn over."""
+    return Fields({key: labels for key, labels in swept.items() if key != SEED})
+
+
 def table_files(sweep: Sweep) -> dict[str, bytes]:
-    """Write the table as CSV and as Parquet: names and contents."""
+    """Write the tables as CSV and as Parquet, and the verdict as JSON: names and contents."""
+    found = _table_files(TABLE, sweep.table)
+    if fields_of(sweep.swept).contender is not None:
+        found |= _table_files(DIFFERENCES, sweep.differences)
+    if sweep.verdict is not None:
+        text = json.dumps(sweep.verdict.to_dict(), indent=2, ensure_ascii=False)
+        found[VERDICT] = f"{text}\n".encode()
+    return found
+
+
+def figure_files(sweep: Sweep, asked: Sequence[Asked]) -> Iterator[tuple[str, bytes]]:
+    """Draw figures: yields names and contents."""
+    from weft.drawing.runs import draw_runs
+    from weft.figures import FORMATS, rendered
+
+    source = sweep.to_draw()
+    for one in asked:
+        figure = draw_runs(source, one)
+        for kind in FORMATS:
+            yield f"{FIGURES}/{one.name}.{kind}", rendered(figure, kind)
+
+
+def _table_files(name: str, table: "pl.DataFrame") -> dict[str, bytes]:
     parquet = BytesIO()
-    sweep.table.write_parquet(parquet)
-    return {f"{TABLE}.csv": sweep.table.write_csv().encode(), f"{TABLE}.parquet": parquet.getvalue()}
+    table.write_parquet(parquet)
+    return {f"{name}.csv": table.write_csv().encode(), f"{name}.parquet": parquet.getvalue()}
 
 
 def _typed(labels: Sequence[str]) -> type:

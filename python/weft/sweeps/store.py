@@ -6,7 +6,7 @@ table is what its SHA-256 in that row says. Its tables are copies of those in th
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -24,16 +24,20 @@ from weft.schemas import TABLES
 from weft.sweeps.grid import Grid, partitions
 from weft.sweeps.provenance import FILE, PROVENANCE, Row, readable_provenance, row_of, row_text
 
-__all__ = ["DATA", "MANIFEST", "RUNS", "TABLE", "Store", "read_manifest"]
+__all__ = ["DATA", "DIFFERENCES", "FIGURES", "MANIFEST", "RUNS", "TABLE", "VERDICT", "Store", "read_manifest"]
 
 MANIFEST = "sweep.json"
 TABLE = "table"
+DIFFERENCES = "differences"
+VERDICT = "verdict.json"
+FIGURES = "figures"
 RUNS = "runs"
 """The data set with a row per run."""
 DATA = (RUNS, *TABLES)
 """The Parquet data sets that are partitioned by the swept fields, but for the provenance."""
 
-_OWN = {MANIFEST, PROVENANCE, *DATA, f"{TABLE}.csv", f"{TABLE}.parquet", "report.html"}
+_TABLES = {f"{name}.{kind}" for name in (TABLE, DIFFERENCES) for kind in ("csv", "parquet")}
+_OWN = {MANIFEST, PROVENANCE, *DATA, *_TABLES, VERDICT, FIGURES, "report.html"}
 
 
 class Store:
@@ -125,6 +129,18 @@ class Store:
         with self._files.explained():
             for name, content in files.items():
                 self._files.put(self.path / name, content)
+
+    def take_away(self, name: str) -> None:
+        """Take away a file of the whole sweep, if it is there."""
+        with self._files.explained():
+            self._files.take_away(self.path / name)
+
+    def keep_only(self, folder: str, names: Collection[str]) -> None:
+        """Take away the files of a folder that are not among these, such as figures that were asked for before."""
+        with self._files.explained():
+            for path in sorted((self.path / folder).glob("*")):
+                if f"{folder}/{path.name}" not in names:
+                    self._files.take_away(path)
 
     def _place(self, table: str, run: Run) -> Path:
         return self.path / table / partitions(run.labels) / FILE

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from weft.drawing.figure import compose, write
 from weft.papers.declared import FigureSpec, PanelSpec, Paper
-from weft.papers.drawing.figure import compose, write
 from weft.papers.drawing.note import note_below
 from weft.papers.drawing.views import panel_views
 from weft.papers.measured import FigureData

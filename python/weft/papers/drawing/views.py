@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
-from weft.metrics import ALL_METRICS, Unit, bin_metrics
-from weft.palette import settled_looks
+from weft import palette
+from weft.drawing.names import column_unit, column_words, last_part, metric_unit
+from weft.drawing.view import Axis, DrawnUnit, PanelView
+from weft.metrics import ALL_METRICS, bin_metrics
 from weft.papers.declared import Measure, PanelSpec, Paper
-from weft.papers.drawing.view import Axis, DrawnUnit, PanelView
 from weft.papers.measured import FigureData
 
 if TYPE_CHECKING:
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["field_name", "panel_views", "unit_of"]
 
-_ENDINGS: dict[str, DrawnUnit] = {
-    "us": "us", "mbps": "mbps", "bytes": "bytes", "share": "share", "utilisation": "share", "slowdown": "ratio",
-}  # fmt: skip
-"""Unit of a column of a table, by the end of its name."""
 _SIDE_BY_SIDE = ("bins", "metrics")
 
 
@@ -30,7 +27,7 @@ def panel_views(paper: Paper, panels: Sequence[PanelSpec], data: FigureData) -> 
         _view(paper, panel, *(frame.filter(pl.col("panel") == place) for frame in (data.rows, data.curves)))
         for place, panel in enumerate(panels)
     ]
-    looks = settled_looks(contender for view in views for contender in view.contenders)
+    looks = palette.looks(contender for view in views for contender in view.contenders)
     return [replace(view, looks=looks) for view in views]
 
 
@@ -40,11 +37,10 @@ def unit_of(measure: Measure) -> DrawnUnit:
         return measure.unit  # type: ignore[return-value]
     if measure.metric is not None:
         known = ALL_METRICS if measure.bin is None else bin_metrics(measure.bin)
-        unit: Unit = next(metric.unit for metric in known if metric.key == measure.metric)
-        return "bytes" if measure.metric.endswith("_bytes") else unit
+        return metric_unit(next(metric for metric in known if metric.key == measure.metric))
     if measure.statistic in ("share", "count"):
         return measure.statistic  # type: ignore[return-value]
-    return _ENDINGS.get((measure.column or "").rpartition("_")[2], "count")
+    return column_unit(measure.column or "")
 
 
 def _view(paper: Paper, panel: PanelSpec, rows: "pl.DataFrame", curves: "pl.DataFrame") -> PanelView:
@@ -84,20 +80,16 @@ def _axes(panel: PanelSpec) -> tuple[Axis, Axis]:
     named = panel.measures[0].column or panel.measures[0].metric or "" if panel.measures else ""
     log = panel.x_scale == "log", panel.y_scale == "log"
     if panel.plot == "cdf":
-        return Axis(panel.x_label or _words(named), log[0], unit), Axis(panel.y_label or "share of values", log[1])
+        return Axis(panel.x_label or column_words(named), log[0], unit), Axis(
+            panel.y_label or "share of values", log[1]
+        )
     x_label = panel.x_label if panel.x_label is not None else field_name(panel.x)
-    y = Axis(panel.y_label or _words(named), log[1], unit)
+    y = Axis(panel.y_label or column_words(named), log[1], unit)
     if panel.plot == "over-time":
         return Axis(panel.x_label or "time", log[0], "us"), y
     return Axis(x_label, log[0]), y
 
 
-def _words(name: str) -> str:
-    """A column's or metric's name as it can stand on an axis, its unit apart."""
-    head, _, tail = name.rpartition("_")
-    return (head if head and tail in ("us", "mbps", "bytes", "share") else name).replace("_", " ")
-
-
 def field_name(name: str | None) -> str:
     """The last part of a field's name; nothing where measures stand side by side."""
-    return "" if name is None or name in _SIDE_BY_SIDE else name.rpartition(".")[2].replace("_", " ")
+    return "" if name is None or name in _SIDE_BY_SIDE else last_part(name)

@@ -25,7 +25,7 @@ options.against = () => {
     const style = { color: colour(scheme) };
     return [
       { type: "line", data: whiskers, symbol: "none", lineStyle: { ...style, width: 2 }, silent: true, tooltip: { show: false } },
-      { type: "line", name: scheme.label, data: points, symbolSize: 8, symbol: "circle", lineStyle: { ...style, width: 2, type: scheme.dash }, itemStyle: style, z: 3 },
+      { type: "line", name: scheme.label, data: points, symbolSize: 8, symbol: scheme.symbol, symbolKeepAspect: true, lineStyle: { ...style, width: 2, type: scheme.dash }, itemStyle: style, z: 3 },
     ];
   });
   return {

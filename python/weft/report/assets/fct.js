@@ -20,7 +20,7 @@ options.fct = () => {
     const style = { color: colour(scheme) };
     return [
       { type: "line", data: whiskers, symbol: "none", lineStyle: { ...style, width: 2 }, silent: true, tooltip: { show: false } },
-      { type: "scatter", name: scheme.label, data: points.filter(Boolean), symbolSize: 11, itemStyle: style, z: 3 },
+      { type: "scatter", name: scheme.label, data: points.filter(Boolean), symbolSize: 11, symbol: scheme.symbol, symbolKeepAspect: true, itemStyle: style, z: 3 },
     ];
   });
   return {

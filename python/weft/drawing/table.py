@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from weft.papers.drawing.axes import empty
-from weft.papers.drawing.view import PanelView, estimates, places, unit_scale
+from weft.drawing.axes import empty
+from weft.drawing.view import PanelView, estimates, places, unit_scale
 from weft.quantity import number
 from weft.statistics import Estimate
 

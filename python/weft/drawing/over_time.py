@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from weft.papers.drawing.axes import empty, set_log
-from weft.papers.drawing.cdf import drawn_curves
-from weft.papers.drawing.view import PanelView, scaled_label
+from weft.drawing.axes import empty, set_log
+from weft.drawing.cdf import drawn_curves
+from weft.drawing.view import PanelView, scaled_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

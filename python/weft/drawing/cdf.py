@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from weft.papers.drawing.axes import empty, label_sizes, set_log
-from weft.papers.drawing.lines import MEASURE_DASHES
-from weft.papers.drawing.view import PanelView, scaled_label
+from weft.drawing.axes import empty, label_sizes, set_log
+from weft.drawing.lines import MEASURE_DASHES
+from weft.drawing.view import PanelView, scaled_label
 
 if TYPE_CHECKING:
     import polars as pl

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from weft.papers.drawing.axes import empty, set_log, tick_groups
-from weft.papers.drawing.bars import slots
-from weft.papers.drawing.view import PanelView, scaled_label
+from weft.drawing.axes import empty, set_log, tick_groups
+from weft.drawing.bars import slots
+from weft.drawing.view import PanelView, scaled_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

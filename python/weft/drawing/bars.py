@@ -2,17 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from weft.papers.drawing.axes import empty, tick_groups, value_axis, whiskers
-from weft.papers.drawing.view import PanelView, estimates, places, scaled_label
+from weft.drawing.axes import empty, tick_groups, value_axis, whiskers
+from weft.drawing.view import PanelView, estimates, places, scaled_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GROUP_WIDTH", "HATCHES", "draw_bars", "slots"]
+__all__ = ["GROUP_WIDTH", "draw_bars", "slots"]
 
 GROUP_WIDTH = 0.84
-HATCHES = {"s": "", "X": "", "o": "////", "D": "....", "^": "\\\\\\\\", "v": "xxxx", "P": "----"}
-"""Bars are told apart without colour too: the pattern that goes with each marker."""
 
 
 def draw_bars(axes: "Axes", view: PanelView) -> None:
@@ -39,7 +37,7 @@ def draw_bars(axes: "Axes", view: PanelView) -> None:
             width=width,
             yerr=whiskers(values, divisor, log=view.y.log),
             color=view.looks[contender].colour,
-            hatch=HATCHES[view.looks[contender].marker],
+            hatch=view.looks[contender].hatch,
             edgecolor="white",
             linewidth=0.4,
             error_kw={"elinewidth": 0.8, "capsize": 1.5, "ecolor": "#222222"},

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from weft.palette import Look
 from weft.quantity import rate_scale, time_scale
@@ -11,10 +11,25 @@ from weft.statistics import Estimate, estimate
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Axis", "DrawnUnit", "PanelView", "Place", "estimates", "places", "scaled_label", "unit_scale"]
+__all__ = [
+    "POOLED",
+    "Axis",
+    "DrawnUnit",
+    "PanelView",
+    "Place",
+    "curve_schema",
+    "estimates",
+    "places",
+    "row_schema",
+    "scaled_label",
+    "unit_scale",
+]
 
 DrawnUnit: TypeAlias = Literal["us", "mbps", "bytes", "ratio", "count", "share"]
 """The units that values come in; what is drawn is scaled from them."""
+
+POOLED = -1
+"""The seed of a curve that pools all seeds."""
 
 _BYTES = (("GB", 1e9), ("MB", 1e6), ("KB", 1e3), ("bytes", 1.0))
 
@@ -26,10 +41,12 @@ class Axis:
     label: str
     log: bool = False
     unit: DrawnUnit = "ratio"
+    up_to: float = 0.0
+    """The largest value of the panels beside this one that have the same axis: all of them get one unit."""
 
     def scale(self, largest: float) -> tuple[str, float]:
         """Label with the unit that suits values up to `largest`, and what to divide them by."""
-        unit, divisor = unit_scale(self.unit, largest)
+        unit, divisor = unit_scale(self.unit, max(largest, self.up_to))
         return (f"{self.label} ({unit})" if unit else self.label), divisor
 
 
@@ -49,7 +66,9 @@ class PanelView:
     measures: Sequence[str]
     """Labels, in the order in which they are drawn."""
     rows: "pl.DataFrame"
+    """With the columns of `row_schema`."""
     curves: "pl.DataFrame"
+    """With the columns of `curve_schema`."""
     relative: bool = False
     """Whether values are shares of those of one contender: a line at 1 is drawn."""
     units: Sequence[DrawnUnit] = ()
@@ -58,6 +77,36 @@ class PanelView:
     def name(self, contender: str) -> str:
         """What the legend calls a contender."""
         return self.names.get(contender, contender)
+
+
+def row_schema() -> dict[str, Any]:
+    """Return the columns of rows: a row per value, null where a run failed; `x_number` is null where x is a name."""
+    import polars as pl
+
+    return {
+        "panel": pl.Int64,
+        "contender": pl.String,
+        "x": pl.String,
+        "x_number": pl.Float64,
+        "seed": pl.Int64,
+        "measure": pl.String,
+        "value": pl.Float64,
+    }
+
+
+def curve_schema() -> dict[str, Any]:
+    """Return the columns of curves: a row per point, by its `position`; the seed is -1 where all are pooled."""
+    import polars as pl
+
+    return {
+        "panel": pl.Int64,
+        "contender": pl.String,
+        "x": pl.String,
+        "seed": pl.Int64,
+        "position": pl.Int64,
+        "value": pl.Float64,
+        "share": pl.Float64,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from weft.papers.drawing.view import Place
+from weft.drawing.view import Place
 from weft.statistics import Estimate
 
 if TYPE_CHECKING:

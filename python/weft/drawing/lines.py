@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from weft.papers.drawing.axes import empty, positions, tick_places, value_axis, whiskers
-from weft.papers.drawing.view import PanelView, estimates, places, scaled_label
+from weft.drawing.axes import empty, positions, tick_places, value_axis, whiskers
+from weft.drawing.view import PanelView, estimates, places, scaled_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

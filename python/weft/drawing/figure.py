@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
+from weft.drawing.bars import draw_bars
+from weft.drawing.boxes import draw_boxes
+from weft.drawing.cdf import draw_cdf
+from weft.drawing.lines import MEASURE_DASHES, draw_lines
+from weft.drawing.over_time import draw_over_time
+from weft.drawing.table import ROW_IN, draw_table
+from weft.drawing.view import PanelView
 from weft.figures import new_figure, save
-from weft.papers.drawing.bars import HATCHES, draw_bars
-from weft.papers.drawing.boxes import draw_boxes
-from weft.papers.drawing.cdf import draw_cdf
-from weft.papers.drawing.lines import MEASURE_DASHES, draw_lines
-from weft.papers.drawing.over_time import draw_over_time
-from weft.papers.drawing.table import ROW_IN, draw_table
-from weft.papers.drawing.view import PanelView
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -35,6 +35,7 @@ PLOTS: Mapping[str, Callable[["Axes", PanelView], None]] = {
 _WIDE_IN = 7.2
 _ALONE_IN = 4.6
 _PANEL_IN = 2.35
+_LEGEND_ROW_IN = 0.19
 _NOTE_POINTS = 7.0
 _NOTE_CHARACTERS_PER_IN = 20
 _TITLE_CHARACTERS = 44
@@ -44,8 +45,11 @@ _SAMPLE_LETTERS = 7
 """Room that a sample of a line and the space beside it take, in letters."""
 
 
-def compose(panels: Sequence[PanelView], note: str) -> Figure:
-    """Draw the panels in two columns (one panel alone), a legend above and a note in small letters below."""
+def compose(panels: Sequence[PanelView], note: str, *, alike: bool = False) -> Figure:
+    """Draw the panels in two columns (one panel alone), a legend above and a note in small letters below.
+
+    Panels that are `alike`, which show the same at other settings, get the same limits.
+    """
     columns = min(len(panels), 2)
     if len(panels) > 1 and all(view.plot == "table" for view in panels):
         columns = 1
@@ -53,19 +57,24 @@ def compose(panels: Sequence[PanelView], note: str) -> Figure:
     width = _WIDE_IN if columns == 2 or panels[0].plot == "table" else _ALONE_IN
     heights = [max(_height(view) for view in panels[row * columns : (row + 1) * columns]) for row in range(rows)]
     entries = _legend(panels)
-    with new_figure(width, sum(heights) + 0.25 * bool(entries)) as figure:
+    in_a_row = _legend_columns(list(entries), width) if entries else 1
+    # Two rows of a legend fit; the axes do not pay for more.
+    more_rows = max(-(-len(entries) // in_a_row) - 2, 0)
+    with new_figure(width, sum(heights) + 0.25 * bool(entries) + _LEGEND_ROW_IN * more_rows) as figure:
         grid = list(figure.subplots(rows, columns, squeeze=False, height_ratios=heights).flat)
         for axes, view in zip(grid, panels, strict=False):
             PLOTS[view.plot](axes, view)
             axes.set_title(textwrap.fill(view.title, _TITLE_CHARACTERS))
         for axes in grid[len(panels) :]:
             axes.set_axis_off()
+        if alike:
+            _same_limits(grid[: len(panels)])
         if entries:
             figure.legend(
                 handles=list(entries.values()),
                 labels=list(entries),
                 loc="outside upper center",
-                ncols=_legend_columns(list(entries), width),
+                ncols=in_a_row,
                 handlelength=2.0,
                 columnspacing=1.4,
             )
@@ -81,6 +90,15 @@ def write(figure: Figure, directory: Path, name: str = "figure") -> list[Path]:
     for path in paths:
         save(figure, path)
     return paths
+
+
+def _same_limits(grid: Sequence["Axes"]) -> None:
+    """Give all axes that show something the widest limits of any."""
+    shown = [axes for axes in grid if axes.has_data()]
+    for limits, choose in (("get_xlim", "set_xlim"), ("get_ylim", "set_ylim")):
+        pairs = [getattr(axes, limits)() for axes in shown]
+        for axes in shown:
+            getattr(axes, choose)(min(low for low, _ in pairs), max(high for _, high in pairs))
 
 
 def _height(view: PanelView) -> float:
@@ -100,7 +118,7 @@ def _legend(panels: Sequence[PanelView]) -> dict[str, "Artist"]:
     told = [view for view in panels if view.plot != "table"]
     for view in told:
         for contender in view.contenders:
-            if view.name(contender) not in handles:
+            if view.name(contender) and view.name(contender) not in handles:
                 handles[view.name(contender)] = _sample(view, contender)
     for view in told:
         if view.plot == "lines" and len(view.measures) > 1:
@@ -117,7 +135,7 @@ def _sample(view: PanelView, contender: str) -> "Artist":
 
     look = view.looks[contender]
     if view.plot in ("bars", "box"):
-        hatch = HATCHES[look.marker] if view.plot == "bars" else ""
+        hatch = look.hatch if view.plot == "bars" else ""
         return Patch(facecolor=look.colour, hatch=hatch, edgecolor="white", linewidth=0.4)
     style: dict[str, Any] = {"color": look.colour, "linestyle": look.dash, "marker": look.marker}
     return Line2D([], [], markersize=5.0, markeredgecolor="white", markeredgewidth=0.5, **style)

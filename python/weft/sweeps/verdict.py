@@ -1,0 +1,216 @@
+"""Who leads where in a sweep, by how much, and where the lead changes: the sentences below its table.
+
+A contender leads at a point if its mean FCT is lower than that of every other one, by an amount whose 95 % interval,
+paired by seed, excludes zero. Where that is not so, nobody leads.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import TYPE_CHECKING, Any
+
+from weft.catalog import bounds
+from weft.drawing.asked import Fields
+from weft.drawing.names import number_of
+from weft.metrics import METRICS
+from weft.statistics import Estimate
+from weft.summary import Summary
+from weft.sweeps.differences import difference, points_by_place
+from weft.sweeps.words import sentences
+
+if TYPE_CHECKING:
+    from weft.sweeps.result import Sweep
+
+__all__ = ["Change", "Rival", "Standing", "SweepVerdict", "judge_sweep", "stand"]
+
+_METRIC = next(metric for metric in METRICS if metric.key == "mean_fct_us")
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A contender beside the one with the lowest mean FCT."""
+
+    name: str
+    mean_us: float
+    difference_us: Estimate | None
+    """The lowest one's mean FCT minus this one's, paired by seed; None without a seed that both have."""
+
+    @property
+    def behind(self) -> bool:
+        """Whether the interval of the difference lies below zero."""
+        return self.difference_us is not None and self.difference_us.excludes_zero and self.difference_us.mean < 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How contenders stand at a point of the sweep."""
+
+    labels: Mapping[str, str]
+    """The value of each swept field but the contender and the seed."""
+    best: str
+    """The one with the lowest mean FCT; the first of several."""
+    mean_us: float
+    rivals: tuple[Rival, ...]
+    """All others that have a mean, the lowest first."""
+
+    @property
+    def leader(self) -> str | None:
+        """Who leads; None if the interval of a difference includes zero, or if there is nobody else."""
+        return self.best if self.rivals and all(rival.behind for rival in self.rivals) else None
+
+    @property
+    def not_apart(self) -> tuple[Rival, ...]:
+        """Those that may be as good as the one with the lowest mean."""
+        return tuple(rival for rival in self.rivals if not rival.behind)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Where the lead passes from one contender to another."""
+
+    labels: Mapping[str, str]
+    """The values of the fields but the axis."""
+    before: str
+    after: str
+    left_at: str
+    """The last value of the axis at which the first one leads."""
+    taken_at: str
+    """The first value at which the other one does."""
+    between: tuple[str, ...]
+    """The values between them, at which nobody leads."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepVerdict:
+    """What a sweep says of its contenders' mean FCT."""
+
+    contender: str
+    """The field that has the contenders."""
+    axis: str | None
+    """The field along which the lead is followed."""
+    standings: tuple[Standing, ...]
+    """For each combination of the other fields along the axis."""
+    changes: tuple[Change, ...]
+    sentences: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return {
+            "metric": _METRIC.key,
+            "contender": self.contender,
+            "axis": self.axis,
+            "points": [_point(one) for one in self.standings],
+            "changes": [
+                {
+                    "at": dict(one.labels),
+                    "from": one.before,
+                    "to": one.after,
+                    "left_at": one.left_at,
+                    "taken_at": one.taken_at,
+                    "nobody_at": list(one.between),
+                }
+                for one in self.changes
+            ],
+            "sentences": list(self.sentences),
+        }
+
+
+def judge_sweep(sweep: "Sweep", fields: Fields) -> SweepVerdict | None:
+    """Judge; None where there are not two contenders that had flows finish at one point.
+
+    A bound, such as the oracle, is no contender.
+    """
+    contender = fields.contender
+    if contender is None:
+        return None
+    others = [key for key in fields.values if key != contender]
+    standings = []
+    everyone: dict[str, list[Summary]] = {}
+    for place, points in points_by_place(sweep, contender).items():
+        groups = {name: point.runs for name, point in points.items() if point.runs}
+        groups = {name: runs for name, runs in groups.items() if runs[0].scheme not in bounds()}
+        for name, runs in groups.items():
+            everyone.setdefault(name, []).extend(runs)
+        if (found := stand(dict(zip(others, place, strict=True)), groups)) is not None:
+            standings.append(found)
+    if not any(one.rivals for one in standings):
+        return None
+    axis = fields.axis
+    standings = _along(standings, fields, axis)
+    numeric = axis is not None and fields.is_numeric(axis)
+    changes = tuple(_changes(standings, axis)) if axis is not None and numeric else ()
+    said = sentences(standings, changes, fields, axis, everyone)
+    return SweepVerdict(contender, axis, tuple(standings), changes, said)
+
+
+def stand(labels: Mapping[str, str], groups: Mapping[str, Sequence[Summary]]) -> Standing | None:
+    """Say how contenders stand at a point, from the runs of each; None if no flow of any finished."""
+    means = {name: mean for name, runs in groups.items() if (mean := _mean(runs)) is not None}
+    if not means:
+        return None
+    best = min(means, key=lambda name: means[name])
+    rest = sorted((name for name in means if name != best), key=lambda name: means[name])
+    rivals = (Rival(name, means[name], difference(_METRIC, groups[best], groups[name])) for name in rest)
+    return Standing(labels, best, means[best], tuple(rivals))
+
+
+def _mean(runs: Sequence[Summary]) -> float | None:
+    values = [value for run in runs if (value := _METRIC.read(run)) is not None]
+    return fsum(values) / len(values) if values else None
+
+
+def _along(standings: Sequence[Standing], fields: Fields, axis: str | None) -> list[Standing]:
+    """Put points side by side that differ along the axis alone, in the order of its numbers if they are such."""
+    if axis is None:
+        return list(standings)
+    places = {label: float(place) for place, label in enumerate(fields.values[axis])}
+    if fields.is_numeric(axis):
+        places = {label: found[1] for label in fields.values[axis] if (found := number_of(label)) is not None}
+    rest = [key for key in fields.values if key not in (axis, fields.contender)]
+
+    def order(one: Standing) -> tuple[list[int], float]:
+        return [list(fields.values[key]).index(one.labels[key]) for key in rest], places[one.labels[axis]]
+
+    return sorted(standings, key=order)
+
+
+def _changes(standings: Sequence[Standing], axis: str) -> Iterator[Change]:
+    rows: dict[tuple[tuple[str, str], ...], list[Standing]] = {}
+    for one in standings:
+        rows.setdefault(tuple((key, label) for key, label in one.labels.items() if key != axis), []).append(one)
+    for at, row in rows.items():
+        last: Standing | None = None
+        between: list[str] = []
+        for one in row:
+            if one.leader is None:
+                between.append(one.labels[axis])
+                continue
+            if last is not None and last.leader is not None and last.leader != one.leader:
+                yield Change(
+                    dict(at), last.leader, one.leader, last.labels[axis], one.labels[axis], tuple(between)
+                )  # fmt: skip
+            last, between = one, []
+
+
+def _point(one: Standing) -> dict[str, Any]:
+    return {
+        "at": dict(one.labels),
+        "leader": one.leader,
+        "lowest": one.best,
+        "mean_us": one.mean_us,
+        "others": [
+            {
+                "name": rival.name,
+                "mean_us": rival.mean_us,
+                "difference_us": None
+                if rival.difference_us is None
+                else {
+                    "mean": rival.difference_us.mean,
+                    "ci95": rival.difference_us.half_width,
+                    "seeds": rival.difference_us.runs,
+                    "excludes_zero": rival.difference_us.excludes_zero,
+                },
+            }
+            for rival in one.rivals
+        ],
+    }

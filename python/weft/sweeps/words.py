@@ -1,0 +1,136 @@
+"""The verdict of a sweep in words."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from weft.drawing.asked import Fields
+from weft.drawing.names import field_names, value_words
+from weft.quantity import percent, plain, time_scale
+from weft.summary import Summary
+from weft.verdict import caveats
+
+if TYPE_CHECKING:
+    from weft.sweeps.verdict import Change, Rival, Standing
+
+__all__ = ["sentences"]
+
+_MOST_NAMED = 4
+"""Contenders that one sentence names."""
+
+
+def sentences(
+    standings: Sequence["Standing"],
+    changes: Sequence["Change"],
+    fields: Fields,
+    axis: str | None,
+    everyone: Mapping[str, Sequence[Summary]],
+) -> tuple[str, ...]:
+    """Say who leads where, and where that changes; for each combination of the fields beside the axis."""
+    names = field_names(fields.values)
+    beside = fields.beside(axis, fields.contender)
+    rows: dict[tuple[str, ...], list[Standing]] = {}
+    for one in standings:
+        if one.rivals:
+            rows.setdefault(tuple(one.labels[key] for key in beside), []).append(one)
+    told: list[str] = []
+    for place, row in rows.items():
+        before = ", ".join(f"{names[key]} = {value_words(label)}" for key, label in zip(beside, place, strict=True))
+        own = [one for one in changes if tuple(one.labels[key] for key in beside) == place]
+        called = axis if axis is None else names[axis]
+        said = [*_row(row, axis, called), *(_passes(one, called or "") for one in own)]
+        told += [f"With {before}: {_within(sentence)}" if before else sentence for sentence in said]
+    if not any(_sure(one) for one in standings):
+        told.append(
+            "One seed gives no confidence interval, and so no lead: with --seeds 5 you learn whether anybody leads."
+        )
+    return (*told, *caveats(everyone))
+
+
+def _within(sentence: str) -> str:
+    """Begin a sentence of the verdict's own words with a small letter; a contender keeps its name."""
+    return sentence[0].lower() + sentence[1:] if sentence.startswith(("Nobody ", "The lead ")) else sentence
+
+
+def _row(row: Sequence["Standing"], axis: str | None, called: str | None) -> Iterator[str]:
+    """Yield the sentences on points along the axis: a sentence a leader, and one for those who cannot be told apart."""
+    if not any(_sure(one) for one in row):
+        lowest = dict.fromkeys(one.best for one in row)
+        for name in lowest:
+            own = [one for one in row if one.best == name]
+            yield f"{name} has the lowest mean FCT{_at(own, row, axis, called)}."
+        return
+    for leader in dict.fromkeys(one.leader for one in row if one.leader is not None):
+        own = [one for one in row if one.leader == leader]
+        yield f"{leader} leads{_at(own, row, axis, called)}: {_leads(own, axis)}."
+    sets = dict.fromkeys(_together(one) for one in row if one.leader is None)
+    for names in sets:
+        own = [one for one in row if one.leader is None and _together(one) == names]
+        yield f"Nobody leads{_at(own, row, axis, called)}: {_apart(own, names, axis)}."
+
+
+def _sure(one: "Standing") -> bool:
+    return any(rival.difference_us is not None and rival.difference_us.half_width is not None for rival in one.rivals)
+
+
+def _together(one: "Standing") -> tuple[str, ...]:
+    return tuple(sorted([one.best, *(rival.name for rival in one.not_apart)]))
+
+
+def _at(own: Sequence["Standing"], row: Sequence["Standing"], axis: str | None, called: str | None) -> str:
+    """Say at which values of the axis: ` at load 0.4 and 0.8`."""
+    if axis is None or called is None:
+        return ""
+    if len(own) == len(row) > 2:
+        return f" at every {called} from {value_words(row[0].labels[axis])} to {value_words(row[-1].labels[axis])}"
+    return f" at {called} {_listed([value_words(one.labels[axis]) for one in own])}"
+
+
+def _leads(own: Sequence["Standing"], axis: str | None) -> str:
+    """Say by how much against the next: at each of two points, or at the smallest and the largest lead of more."""
+    # Of those behind, the one that is nearest to it.
+    shares = [1.0 - one.mean_us / one.rivals[0].mean_us if one.rivals[0].mean_us else 0.0 for one in own]
+    shown = list(range(len(own)))
+    if len(own) > 2:
+        shown = [shares.index(min(shares)), shares.index(max(shares))]
+    parts = []
+    for place in dict.fromkeys(shown):
+        one, rival = own[place], own[place].rivals[0]
+        where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
+        parts.append(f"{percent(shares[place])} below {rival.name}{where} ({_difference(rival)})")
+    return f"its mean FCT is {' and '.join(parts)}" if len(own) <= 2 else f"its mean FCT is from {' to '.join(parts)}"
+
+
+def _apart(own: Sequence["Standing"], names: Sequence[str], axis: str | None) -> str:
+    """Say who cannot be told apart, and show the difference that is nearest to saying so."""
+    shown = list(names) if len(names) <= _MOST_NAMED else [*names[: _MOST_NAMED - 1], f"{len(names) - 3} others"]
+    parts = []
+    for one in own[:2]:
+        rival = one.not_apart[0]
+        where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
+        parts.append(f"{one.best} and {rival.name}{where}: {_difference(rival)}")
+    rest = "; all others are behind" if any(len(one.rivals) + 1 > len(names) for one in own) else ""
+    return f"{_listed(shown)} cannot be told apart ({'; '.join(parts)}){rest}"
+
+
+def _difference(rival: "Rival") -> str:
+    """Write a difference with its interval: `-0.313 ± 0.120 ms over 5 seeds`."""
+    found = rival.difference_us
+    if found is None:
+        return "no seed that both have"
+    unit, scale = time_scale([found.mean, found.half_width or 0.0])
+    seeds = f"over {found.runs} seeds" if found.runs > 1 else "one seed"
+    if found.half_width is None:
+        return f"{plain(found.mean / scale)} {unit}, {seeds}"
+    return f"{plain(found.mean / scale)} ± {plain(found.half_width / scale)} {unit} {seeds}"
+
+
+def _passes(change: "Change", called: str) -> str:
+    nobody = f"; nobody leads at {_listed(list(change.between))}" if change.between else ""
+    return (
+        f"The lead passes from {change.before} to {change.after} between {called} {change.left_at} and "
+        f"{change.taken_at}{nobody}."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

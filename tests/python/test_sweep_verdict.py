@@ -1,0 +1,186 @@
+"""The verdict of a sweep claims a lead only where the interval of the paired difference excludes zero."""
+
+import json
+import re
+from collections.abc import Mapping
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import weft
+from factory import summary
+from sweeping import made
+from weft.metrics import ALL_METRICS
+from weft.statistics import paired_difference
+from weft.sweeps.differences import difference
+from weft.sweeps.verdict import SweepVerdict, stand
+
+LOADS = ("0.2", "0.4", "0.8")
+SEEDS = (1, 2, 3)
+
+
+def verdict_of(sweep: weft.Sweep) -> SweepVerdict:
+    assert sweep.verdict is not None
+    return sweep.verdict
+
+
+def table(values: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> weft.Sweep:
+    """A sweep over load with these mean FCTs, by scheme and load, a value a seed."""
+    loads = tuple(next(iter(values.values())))
+    swept = {"traffic.load": loads, "balancer": tuple(values)}
+    return made(swept, lambda labels, seed: values[labels["balancer"]][labels["traffic.load"]][seed - 1])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_words_never_claim_a_lead_whose_interval_includes_zero(data: st.DataObject) -> None:
+    schemes = data.draw(st.sampled_from([("ecmp", "drill"), ("ecmp", "drill", "letflow", "conga")]))
+    # Differences from hopeless to clear, and ties.
+    noise = st.sampled_from([0.0, 0.1, 1.0, 10.0])
+    values = {
+        (scheme, load, seed): 100.0 + data.draw(st.sampled_from([0.0, 3.0, 20.0])) + data.draw(noise) * seed
+        for scheme in schemes
+        for load in LOADS
+        for seed in SEEDS
+    }
+    found = verdict_of(
+        made(
+            {"traffic.load": LOADS, "balancer": schemes},
+            lambda labels, seed: values[labels["balancer"], labels["traffic.load"], seed],
+        )
+    )
+    sure: dict[str, set[str]] = {}
+    for load in LOADS:
+        for scheme in schemes:
+            others = [other for other in schemes if other != scheme]
+            apart = [
+                paired_difference(*([values[one, load, seed] for seed in SEEDS] for one in (scheme, other)))
+                for other in others
+            ]
+            if all(one.excludes_zero and one.mean < 0.0 for one in apart):
+                sure.setdefault(scheme, set()).add(load)
+    for sentence in found.sentences:
+        if claimed := re.match(r"(?!Nobody)(\S+) leads(?: at (?:every )?load (?P<where>[^:]*))", sentence):
+            where = claimed["where"]
+            loads = set(LOADS) if " at every " in sentence else set(re.findall(r"0\.\d", where))
+            assert loads == sure[claimed[1]], sentence
+        elif passed := re.match(r"The lead passes from (\S+) to (\S+) between load (\S+) and (0\.\d)", sentence):
+            assert passed[3] in sure[passed[1]] and passed[4] in sure[passed[2]], sentence
+        else:
+            assert sentence.startswith("Nobody leads"), sentence
+    claimed_by = {one.leader for one in found.standings} - {None}
+    assert claimed_by == set(sure)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.floats(1.0, 1e8), min_size=1, max_size=6))
+def test_differences_with_itself_are_zero(means: list[float]) -> None:
+    runs = [summary("ecmp", seed, mean) for seed, mean in enumerate(means, 1)]
+    for metric in ALL_METRICS:
+        if (found := difference(metric, runs, list(reversed(runs)))) is not None:
+            assert found.mean == 0.0 and found.half_width in (0.0, None) and not found.excludes_zero
+
+
+def test_one_that_is_the_same_as_another_does_not_lead() -> None:
+    same = dict.fromkeys(LOADS, (10.0, 20.0, 40.0))
+    found = verdict_of(table({"ecmp": same, "drill": same}))
+    assert [one.leader for one in found.standings] == [None] * 3
+    assert found.sentences == (
+        "Nobody leads at every load from 0.2 to 0.8: drill and ecmp cannot be told apart (ecmp and drill at 0.2: "
+        "0 ± 0 µs over 3 seeds; ecmp and drill at 0.4: 0 ± 0 µs over 3 seeds).",
+    )
+
+
+def test_the_words_say_who_leads_where_by_how_much_and_where_that_changes() -> None:
+    found = verdict_of(
+        table(
+            {
+                # In steps that differ by 1 µs: a paired interval of about ± 2.5 µs.
+                "drill": {"0.2": (109.0, 110.0, 111.0), "0.4": (150.0, 160.0, 200.0), "0.8": (180.0, 181.0, 182.0)},
+                "ecmp": {"0.2": (99.0, 101.0, 100.0), "0.4": (150.0, 165.0, 190.0), "0.8": (199.0, 201.0, 200.0)},
+            }
+        )
+    )
+    assert [one.leader for one in found.standings] == ["ecmp", None, "drill"]
+    assert found.sentences == (
+        "ecmp leads at load 0.2: its mean FCT is 9.09 % below drill (-10.0 ± 2.48 µs over 3 seeds).",
+        "drill leads at load 0.8: its mean FCT is 9.50 % below ecmp (-19.0 ± 2.48 µs over 3 seeds).",
+        "Nobody leads at load 0.4: drill and ecmp cannot be told apart (ecmp and drill: -1.67 ± 19.0 µs over 3 seeds).",
+        "The lead passes from ecmp to drill between load 0.2 and 0.8; nobody leads at 0.4.",
+    )
+    (change,) = found.to_dict()["changes"]
+    assert change == {
+        "at": {}, "from": "ecmp", "to": "drill", "left_at": "0.2", "taken_at": "0.8", "nobody_at": ["0.4"],
+    }  # fmt: skip
+
+
+def test_points_are_followed_by_their_numbers_not_in_the_order_of_the_spec() -> None:
+    swept = {"run.interval": ("1ms", "50us"), "balancer": ("ecmp", "drill")}
+    best = {"50us": "ecmp", "1ms": "drill"}
+    found = verdict_of(
+        made(swept, lambda at, seed: seed + (1.0 if best[at["run.interval"]] == at["balancer"] else 90.0))
+    )
+    assert "The lead passes from ecmp to drill between interval 50us and 1ms." in found.sentences
+
+
+def test_other_fields_are_told_apart_and_values_without_an_order_have_no_change() -> None:
+    swept = {"fabric.fault": ("[]", "[down]"), "fabric.kind": ("leaf-spine", "fat-tree"), "balancer": ("ecmp", "drill")}
+    found = verdict_of(
+        made(swept, lambda at, seed: seed + (90.0 if (at["fabric.fault"] == "[]") == (at["balancer"] == "ecmp") else 0))
+    )
+    assert found.axis == "fabric.fault" and found.changes == ()
+    assert found.sentences[0].startswith("With kind = leaf-spine: drill leads at fault none: ")
+    assert len(found.sentences) == 4
+
+
+def test_one_seed_has_no_lead() -> None:
+    swept = {"traffic.load": ("0.2",), "balancer": ("ecmp", "drill")}
+    whole = made(swept, lambda at, _: 1.0 if at["balancer"] == "drill" else 9.0)
+    found = verdict_of(weft.Sweep(whole.path, {**swept, "run.seed": ("1",)}, whole.runs[::3]))
+    assert found.standings[0].leader is None
+    assert found.sentences[0] == "drill has the lowest mean FCT."
+    assert found.sentences[-1].startswith("One seed gives no confidence interval, and so no lead")
+
+
+def test_a_bound_is_no_contender_and_one_alone_has_no_verdict() -> None:
+    swept = {"traffic.load": LOADS, "balancer": ("oracle", "ecmp", "drill")}
+    means = {"oracle": 1.0, "ecmp": 50.0, "drill": 40.0}
+    found = verdict_of(made(swept, lambda at, seed: means[at["balancer"]] + seed))
+    assert {one.leader for one in found.standings} == {"drill"}
+    assert made({"traffic.load": LOADS, "balancer": ("oracle", "ecmp")}, lambda _, seed: 1.0 + seed).verdict is None
+    assert made({"traffic.load": LOADS}, lambda _, seed: 1.0 + seed).verdict is None
+    assert made(swept, lambda _, __: None).verdict is None
+
+
+def test_seeds_that_only_one_has_are_in_no_difference() -> None:
+    mine, yours = [summary("ecmp", seed, 10.0 * seed) for seed in (1, 2)], [summary("drill", 2, 15.0)]
+    found = stand({}, {"ecmp": mine, "drill": yours})
+    assert found is not None and found.leader is None
+    (rival,) = found.rivals
+    assert rival.difference_us is not None and (rival.difference_us.mean, rival.difference_us.runs) == (5.0, 1)
+
+
+def test_differences_are_a_frame_with_each_pair_both_ways() -> None:
+    found = table({"ecmp": {"0.2": (10.0, 20.0, 30.0)}, "drill": {"0.2": (11.0, 22.0, 33.0)}}).differences
+    assert found.columns[:6] == ["traffic.load", "contender", "against", "seeds", "mean_fct_us", "mean_fct_us_ci95"]
+    assert found.schema["traffic.load"] == pl.Float64
+    rows = found.select("contender", "against", "seeds", "mean_fct_us").rows()
+    assert rows == [("ecmp", "drill", 3, -2.0), ("drill", "ecmp", 3, 2.0)]
+    # Student's t for 95 % and two degrees of freedom, from a table: 4.303; deviation 1 over three seeds.
+    assert found["mean_fct_us_ci95"].to_list() == pytest.approx([4.303 / 3**0.5] * 2, rel=1e-3)
+    assert made({"traffic.load": LOADS}, lambda _, seed: 1.0 + seed).differences.height == 0
+
+
+def test_flows_that_did_not_finish_are_spoken_of() -> None:
+    whole = table({"ecmp": {"0.2": (10.0, 20.0, 30.0)}, "drill": {"0.2": (11.0, 22.0, 33.0)}})
+    first = whole.runs[0]
+    worse = type(first)(first.labels, summary("ecmp", 1, 10.0, unfinished=4), None)
+    found = verdict_of(weft.Sweep(whole.path, whole.swept, [worse, *whole.runs[1:]]))
+    assert found.sentences[-1].endswith("flatters the schemes that left some: ecmp 4.")
+
+
+def test_the_verdict_is_json() -> None:
+    found = verdict_of(table({"ecmp": {"0.2": (10.0, 20.0, 30.0)}, "drill": {"0.2": (11.0, 22.0, 33.0)}}))
+    assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
