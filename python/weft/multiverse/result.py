@@ -91,10 +91,11 @@ class Decider:
 
     choice: str
     alternative: str
-    effect: float
-    """By how much the share of worlds in which the claim holds differs from that with the default, -1 to 1."""
+    effect: float | None
+    """By how much the share of worlds in which the claim holds differs from that with the default, -1 to 1; None where
+    it was tried by itself, and the design does not vary it."""
     alone: bool
-    """Whether it turns the verdict by itself, all else being the default."""
+    """Whether it turns the verdict by itself, all else being the default, and not from or to undecided."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ class ClaimWorlds:
     default: Judgement
     share: Share
     deciders: Sequence[Decider]
-    """Those with any effect, the strongest first."""
+    """Those with any effect in the design, the strongest first; then those that were tried by themselves alone."""
     nearest: World | None
     """The world with the fewest changes in which it holds, the default if that is one; None: it holds in none."""
 
@@ -199,23 +200,24 @@ def wilson(share: float, count: int) -> tuple[float, float]:
 def _deciders(
     claim: str, default: Seen, single: Sequence[Seen], design: Design | None, crossed: Sequence[Seen]
 ) -> list[Decider]:
-    alone = {one.world.changed[0]: one.holds(claim) != default.holds(claim) for one in single}
-    effects = dict.fromkeys(alone, 0.0)
-    varied: set[str] = set()
+    alone = {one.world.changed[0]: _turned(claim, default, one) for one in single}
+    effects: dict[tuple[str, str], float | None] = dict.fromkeys(alone)
     for factor in design.factors if design is not None and crossed else ():
-        varied.add(factor.choice.name)
         shares = {
             name: _mean([one.holds(claim) for one in crossed if one.world.alternative(factor.choice) == name])
             for name in factor.alternatives
         }
         for name in factor.alternatives[1:]:
             effects[factor.choice.name, name] = shares[name] - shares[factor.choice.default]
-    for pair, turned in alone.items():
-        if turned and pair[0] not in varied:
-            effects[pair] = -1.0 if default.holds(claim) else 1.0
     found = [Decider(*pair, effect, alone.get(pair, False)) for pair, effect in effects.items()]
-    kept = [one for one in found if one.effect != 0.0 or one.alone]
-    return sorted(kept, key=lambda one: (-abs(one.effect), not one.alone))
+    kept = [one for one in found if one.effect or one.alone]
+    return sorted(kept, key=lambda one: (one.effect is None, -abs(one.effect or 0.0), not one.alone))
+
+
+def _turned(claim: str, default: Seen, one: Seen) -> bool:
+    """Whether a world turns a verdict between holding and not; what seeds leave undecided, their luck turns."""
+    undecided = Verdict.UNDECIDED in (default.judgements[claim].verdict, one.judgements[claim].verdict)
+    return one.holds(claim) != default.holds(claim) and not undecided
 
 
 def _mean(values: Sequence[bool]) -> float:

@@ -28,8 +28,8 @@ def _percent(share: float) -> str:
 
 def decider_words(one: Decider) -> str:
     """`+45 % lbt.long-choice=packet, by itself`."""
-    effect = f"{100.0 * one.effect:+.0f} %"
-    return f"{effect} {one.choice}={one.alternative}{', by itself' if one.alone else ''}"
+    effect = "" if one.effect is None else f"{100.0 * one.effect:+.0f} % "
+    return f"{effect}{one.choice}={one.alternative}{', by itself' if one.alone else ''}"
 
 
 def decided_by(claim: ClaimWorlds, most: int = _DECIDERS) -> list[str]:
