@@ -117,19 +117,23 @@ def _bare(axes: "Axes") -> None:
         spine.set_visible(False)
 
 
+def _shown(result: Multiverse) -> Sequence[Seen]:
+    """Return the worlds of the design, of which shares are told; all worlds where there is none."""
+    return list(result.crossed) or result.seen
+
+
 def _varied(result: Multiverse) -> list[str]:
-    """List the choices in which worlds differ: those of the design first, then the others."""
+    """List the choices in which the worlds that are shown differ, as the design has them."""
     first = [factor.choice.name for factor in result.design.factors] if result.design is not None else []
-    changed = {name for one in result.seen for name, _ in one.world.changed}
-    return [*first, *(name for name in result.choices if name in changed and name not in first)]
+    changed = {name for one in _shown(result) for name, _ in one.world.changed}
+    return [name for name in dict.fromkeys([*first, *result.choices]) if name in changed]
 
 
 def _ordered(result: Multiverse, varied: Sequence[str]) -> list[Seen]:
     """Put worlds side by side that agree in the choices that matter most."""
     order = {name: list(result.choices[name].alternatives) for name in varied}
-    seen = list(result.crossed) or list(result.seen)
     return sorted(
-        seen,
+        _shown(result),
         key=lambda one: tuple(own.index(one.world.alternative(result.choices[name])) for name, own in order.items()),
     )
 
