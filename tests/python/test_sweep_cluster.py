@@ -163,7 +163,7 @@ def test_batch_jobs_are_asked_for_and_do_the_runs(tmp_path: Path, monkeypatch: p
     assert "#SBATCH -p short" in written and "--cpus-per-task=1" in written
     assert rows_done(tmp_path / "out") == POINTS
     monkeypatch.chdir(tmp_path)
-    assert tree(tmp_path / "out") == tree(weft.sweep("my.toml", "here", store="own").path)
+    assert tree(tmp_path / "out") == tree(weft.sweep("my.toml", "here", store="own", figures="usual").path)
 
 
 def test_a_cluster_that_cannot_be_had_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
