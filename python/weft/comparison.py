@@ -161,11 +161,9 @@ class Comparison:
 
         Raises `SpecError`, with the nearest right name, for what there is not.
         """
-        from weft.drawing.runs import draw_runs
+        from weft.drawing.runs import draw_in_words
 
-        source = self.to_draw()
-        (asked,) = read_asked([figure], source.fields)
-        return draw_runs(source, asked)
+        return draw_in_words(self.to_draw(), figure)
 
     def to_draw(self) -> "RunsToDraw":
         """Return what figures may show."""

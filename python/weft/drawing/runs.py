@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.curves import cumulative
-from weft.drawing.asked import SIZE, Asked, Fields, size_reading
+from weft.drawing.asked import SIZE, Asked, Fields, read_asked, size_reading
 from weft.drawing.names import column_unit, column_words, field_names, metric_unit, number_of, value_words
 from weft.drawing.view import POOLED, Axis, DrawnUnit, PanelView, curve_schema, estimates, row_schema
 from weft.flows import counted
@@ -51,6 +51,12 @@ def draw_runs(source: RunsToDraw, asked: Asked) -> "Figure":
 
     views = views_of_runs(source, asked)
     return compose(views, _note(source, asked), alike=len(views) > 1)
+
+
+def draw_in_words(source: RunsToDraw, figure: str) -> "Figure":
+    """Draw a figure that is asked for in words; `SpecError` names the nearest right one for what there is not."""
+    (asked,) = read_asked([figure], source.fields)
+    return draw_runs(source, asked)
 
 
 def views_of_runs(source: RunsToDraw, asked: Asked) -> list[PanelView]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft import _core
 from weft.decoding import decode
-from weft.drawing.asked import Asked, Fields, read_asked
+from weft.drawing.asked import Asked, Fields
 from weft.errors import OutputError, unreadable
 from weft.metrics import ALL_METRICS, estimates
 from weft.statistics import Estimate
@@ -131,11 +131,9 @@ class Sweep:
 
         Raises `SpecError`, with the nearest right name, for what there is not.
         """
-        from weft.drawing.runs import draw_runs
+        from weft.drawing.runs import draw_in_words
 
-        source = self.to_draw()
-        (asked,) = read_asked([figure], source.fields)
-        return draw_runs(source, asked)
+        return draw_in_words(self.to_draw(), figure)
 
     def to_draw(self) -> "RunsToDraw":
         """Return what figures may show."""
