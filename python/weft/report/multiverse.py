@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from weft.multiverse.kept import KeptWorlds, read_worlds
+from weft.multiverse.words import exclusion_words
 from weft.multiverse.writing import MANIFEST
 from weft.papers.scorecard import SIGNS
 from weft.papers.verdicts import Verdict
@@ -38,6 +39,7 @@ def render_multiverse(directory: Path) -> str:
         choices=choices,
         claims=found.claims,
         apart=[[found.text(name) for name in pair] for pair in found.apart],
+        excluded=[exclusion_words(one, found.worlds, str.upper) for one in found.excluded],
         kinds=[{"name": str(one), "sign": SIGNS[one], "class": _class(one)} for one in _KINDS],
         picture=base64.b64encode((directory / "figure.png").read_bytes()).decode("ascii"),
         command=f"weft reproduce {found.paper} {' '.join(found.figures)} --world",
