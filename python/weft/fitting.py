@@ -36,6 +36,11 @@ MAX_DEGREE = 10
 RESOLUTION = 0.01
 """Of a port's rate: QALL rounds its coefficients to hundredths, so less than that was never told apart."""
 
+NOT_SEEN = 1e-8
+"""Directions in which the terms vary by less than this share of the most are left out of a fit: queues of whole packets
+take few values, so that high powers of them are nearly sums of others, and what is left over is rounding, which differs
+from one processor to the next."""
+
 
 @dataclass(frozen=True, slots=True)
 class Paper:
@@ -141,16 +146,16 @@ def fit(degree: int, training: Observations, test: Observations) -> Fit:
     """Fit a polynomial by least squares (QALL eq. 7), and measure it on the test set.
 
     Powers of numbers from 0 to 1 are nearly alike, so the system is set up in Chebyshev polynomials of both
-    variables, each stretched from its own range to -1 to 1, and solved by singular values; the coefficients of
-    powers follow from that. Raises `SpecError` if rounding in them is as much as a hundredth of the rate: then the
-    degree asks too much of the data.
+    variables, each stretched from its own range to -1 to 1, and solved by singular values (but for those that the
+    data do not show); the coefficients of powers follow from that. Raises `SpecError` if rounding in them is as much
+    as a hundredth of the rate: then the degree asks too much of the data.
     """
     basis_l = _Basis.over(training.occupancy, degree)
     basis_t = _Basis.over(training.interval, degree)
     terms = exponents(degree)
     columns_l, columns_t = basis_l.columns(training.occupancy), basis_t.columns(training.interval)
     matrix = np.stack([columns_l[:, of_l] * columns_t[:, of_t] for of_l, of_t in terms], axis=1)
-    solution = np.linalg.lstsq(matrix, training.traffic, rcond=None)[0]
+    solution = np.linalg.lstsq(matrix, training.traffic, rcond=NOT_SEEN)[0]
     grid = np.zeros((degree + 1, degree + 1))
     for weight, (of_l, of_t) in zip(solution, terms, strict=True):
         grid += weight * np.outer(basis_l.powers[of_l], basis_t.powers[of_t])

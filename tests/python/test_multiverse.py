@@ -383,3 +383,30 @@ def test_a_paper_s_own_reading_of_a_scheme_is_its_default(folder: Path) -> None:
     (folder / "made.toml").write_text(read.replace("drill.memory", "drill.memori"))
     with pytest.raises(SpecError, match=r"did you mean 'drill\.memory'"):
         asked("made", folder=folder)
+
+
+def test_what_is_there_costs_nothing_so_that_a_small_budget_goes_on_to_the_same_answer(
+    folder: Path, tmp_path: Path
+) -> None:
+    """The runs of a design that were done before are found: what was begun with a large budget ends with any."""
+    first = explored(folder, tmp_path / "out")
+    again = explored(folder, tmp_path / "out", budget_cpu_min=1e-9)
+    assert first.design is not None and again.design is not None
+    assert (again.kept, again.cpu_s) == (first.runs, 0.0), "nothing is run again"
+    assert again.design.words == first.design.words
+    assert [claim.share for claim in again.claims] == [claim.share for claim in first.claims]
+    assert again.all_cpu_s == first.all_cpu_s == pytest.approx(first.cpu_s), "each counts once"
+    few = explored(folder, tmp_path / "elsewhere" / "out", budget_cpu_min=1e-9)
+    assert few.design is None and len(few.seen) < len(first.seen), "where nothing is there, the budget holds"
+
+
+def test_what_is_kept_names_the_command_that_does_all_of_it(folder: Path, tmp_path: Path) -> None:
+    """With the choices, claims and seeds that were asked for, and the budget if more than usual is needed."""
+    question = asked("made", ["1"], choices=["stack"], claims=["slow", "never"], seeds=1, folder=folder)
+    found = explore(question, out=tmp_path / "out")
+    with opened(tmp_path / "kept") as directory:
+        one = written(directory, question, found)
+        two = written(directory, question, replace(found, all_cpu_s=3_601.0))
+    assert one.command == "weft multiverse made 1 --claims slow,never --choices stack --seeds 1"
+    assert two.command == one.command + " --budget 61"
+    assert (one.runs, one.cpu_min) == (4, 0.0)

@@ -3,10 +3,12 @@
 Needs Debian's chromium and Playwright; skips without them, unless WEFT_NEEDS_BROWSER is 1.
 """
 
+import csv
 import importlib
 import os
 import shutil
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -16,6 +18,7 @@ import weft
 from conftest import SMALL
 from factory import comparison, summary
 from weft.report import render, render_sweep
+from weft.summary import BINS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -317,3 +320,55 @@ def test_the_value_of_a_swept_field_changes_the_charts(opened_sweep: Opened) -> 
     before = {key: opened_sweep.drawn(key) for key in ("fct", "curves", "bysize", "why")}
     opened_sweep.page.select_option("[data-field] >> nth=0", index=1)
     assert [key for key, drawn in before.items() if opened_sweep.drawn(key) == drawn] == []
+
+
+@pytest.mark.parametrize("report", ["compared", "swept"])
+def test_every_chart_can_be_had_as_svg_png_and_csv(
+    browser: "Browser", report: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """A chart by itself says which line is whose, and the numbers are those of the schemes that are shown."""
+    opened = Opened(browser, request.getfixturevalue(report))
+    page = opened.page
+    page.click("#schemes button:has-text('rps')")
+    names = page.eval_on_selector_all("[data-downloads]", "every => every.map((one) => one.dataset.downloads)")
+    charts = page.eval_on_selector_all(".chart", "every => every.map((one) => one.id)")
+    assert names == charts, "each chart has its buttons"
+    for name in names:
+        files = {kind: _downloaded(page, name, kind, tmp_path) for kind in ("svg", "png", "csv")}
+        svg = files["svg"].decode()
+        assert svg.startswith("<svg") and svg.count("<path") > 3, name
+        assert files["png"].startswith(b"\x89PNG") and len(files["png"]) > 3_000, name
+        heads, *rows = list(csv.reader(files["csv"].decode().splitlines()))
+        assert rows and all(len(row) == len(heads) for row in rows), name
+        assert all(head.strip() for head in heads), name
+        if heads[0] == "scheme":
+            assert "ecmp" in svg, f"{name}: a chart by itself has a legend"
+            assert "rps" not in {row[0] for row in rows}, f"{name}: it is not shown"
+        if heads[0] == "uplink":
+            assert all(escape(row[0]) in svg for row in rows), f"{name}: every line has its name"
+    assert not [said for said in opened.complaints if not said.startswith(("data:", "blob:"))]
+    opened.context.close()
+
+
+def test_the_numbers_of_a_chart_are_those_of_the_result(browser: "Browser", tmp_path: Path) -> None:
+    found = weft.compare(["ecmp", "rps"], set=SMALL, seeds=1, jobs=1)
+    path = tmp_path / "report.html"
+    path.write_text(render(found), encoding="utf-8")
+    opened = Opened(browser, path)
+    rows = list(csv.DictReader(_downloaded(opened.page, "fct", "csv", tmp_path).decode().splitlines()))
+    for run in found.runs:
+        (row,) = [row for row in rows if (row["scheme"], row["flow size"]) == (run.summary.label, BINS["all"])]
+        mean = run.summary.bins["all"].fct_us.mean
+        assert mean is not None
+        assert float(row["mean completion time (us)"]) == pytest.approx(mean, rel=1e-3)
+    opened.context.close()
+
+
+def _downloaded(page: "Page", name: str, kind: str, folder: Path) -> bytes:
+    page.wait_for_timeout(120)  # chromium drops what is more than ten downloads a second
+    with page.expect_download() as waiting:
+        page.click(f"[data-downloads='{name}'] button[data-kind='{kind}']")
+    assert waiting.value.suggested_filename == f"weft-{name}.{kind}"
+    target = folder / f"{name}.{kind}"
+    waiting.value.save_as(target)
+    return target.read_bytes()

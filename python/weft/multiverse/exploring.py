@@ -27,6 +27,9 @@ __all__ = ["BUDGET_CPU_MIN", "Question", "Told", "asked", "check_budget", "explo
 BUDGET_CPU_MIN = 30.0
 """CPU-minutes of runs, unless told otherwise."""
 
+_PARTS_LOOKED_AT = 1024
+"""In a larger design runs that are there are not looked for: to list its runs would take longer than some of them."""
+
 
 class Told:
     """Is told how far it has come. This one is silent: override what is of interest."""
@@ -52,6 +55,8 @@ class Question:
     choices: Mapping[str, Choice]
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Claims that no figure tests that worlds change, and why."""
+    arguments: Sequence[str] = ()
+    """What `weft multiverse` is told to ask it."""
 
 
 def asked(
@@ -73,6 +78,7 @@ def asked(
     declared = load_paper(paper, Path(folder))
     declared = declared if seeds is None else declared.with_at_most(seeds)
     declared = with_oracle(declared) if oracle else declared
+    figures = list(figures)
     names = {figure.name for figure in map(declared.figure, figures)}
     known = {claim.id: claim for claim in load_claims(declared)}
     wanted = list(dict.fromkeys(claims))
@@ -98,7 +104,13 @@ def asked(
     if not found:
         raise SpecError(f"{paper}: nothing is declared to be open there")
     own = {name: choice for name, choice in found.items() if not kept or name in kept}
-    return Question(declared, scale, shown, testable, own, left_out)
+    arguments = [paper, *dict.fromkeys(figures)]
+    for option, names_given in (("--claims", wanted), ("--choices", kept)):
+        arguments += [option, ",".join(names_given)] if names_given else []
+    arguments += ["--scale", scale] if scale != SCALES[0] else []
+    arguments += ["--seeds", str(seeds)] if seeds is not None else []
+    arguments += ["--oracle"] if oracle else []
+    return Question(declared, scale, shown, testable, own, left_out, arguments)
 
 
 def check_budget(cpu_min: float) -> None:
@@ -180,6 +192,7 @@ class _Search:
             runs=len(self.explorer.runs),
             kept=len(self.explorer.kept),
             cpu_s=self.explorer.cpu_s,
+            all_cpu_s=self.explorer.all_cpu_s,
             failed=self.explorer.failed,
             impossible=self.impossible,
         )
@@ -215,7 +228,7 @@ class _Search:
             return None
         ranked = sorted(factors, key=lambda factor: self._rank(factor, default, single), reverse=True)
         left = self.budget_cpu_s - self.explorer.cpu_s
-        return chosen_design(ranked, lambda design: self._cost(design) <= left)
+        return chosen_design(ranked, lambda design: self._is_affordable(design, left))
 
     @staticmethod
     def _rank(factor: Factor, default: Seen, single: Sequence[Seen]) -> tuple[bool, bool, float]:
@@ -232,8 +245,24 @@ class _Search:
         alternatives = (choice.default, *(one.world.changed[0][1] for one in tried))
         return Factor(choice, alternatives, shared, list(self.question.choices).index(choice.name))
 
-    def _cost(self, design: Design) -> float:
-        """Estimate the CPU time of the runs of a design that are not done: as long as those of the default world."""
+    def _is_affordable(self, design: Design, left_cpu_s: float) -> bool:
+        """Whether a design can be paid for, by an estimate: a run takes as long as those of the default world.
+
+        Where all its runs together would be too dear, those that are there are found, if there are few to look at.
+        """
+        if self._whole_cost(design) <= left_cpu_s:
+            return True
+        if sum(design.parts(concern) for concern in self.explorer.concern.values()) > _PARTS_LOOKED_AT:
+            return False
+        needed = 0.0
+        for part in self.explorer.parts(design.worlds()):
+            needed += self.explorer.share_not_there(part) * self.explorer.cpu_of(part.figure, part.name)
+            if needed > left_cpu_s:
+                return False
+        return True
+
+    def _whole_cost(self, design: Design) -> float:
+        """Estimate the CPU time of the runs of a design, but for those of its single changes, which are done."""
         needed = 0.0
         for (figure, name), concern in self.explorer.concern.items():
             done = 1 + sum(len(factor.alternatives) - 1 for factor in design.factors if factor.choice.name in concern)

@@ -1,12 +1,13 @@
 """What the guide shows of the worlds of a paper: the answer first, then each claim, as a part of a page."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from weft.multiverse.kept import RESULT, KeptClaim, KeptWorlds, read_worlds
 from weft.multiverse.words import decider_words, share_words
 from weft.output import write_file
-from weft.papers.declared import Paper
+from weft.papers.declared import SCALES, Paper
 from weft.papers.pictures import small_png
 from weft.papers.scorecard import SIGNS, as_markdown
 from weft.papers.verdicts import Verdict, in_worlds
@@ -42,13 +43,11 @@ def write_worlds(paper: Paper, directories: Sequence[Path], target: Path) -> lis
 
 def _part(paper: Paper, path: Path) -> str:
     worlds = read_worlds(path)
-    figures = " ".join(worlds.figures)
     headings = ", ".join(paper.figures[name].heading for name in worlds.figures)
     design = as_markdown(worlds.design or "one choice at a time")
     shows = "claims as rows, worlds as columns, what decides each beside it, and the choices of each world below"
-    command = f"weft multiverse {paper.name} {figures}" + ("" if worlds.scale == "quick" else " --scale paper")
     lines = [
-        f"**{headings}: {_answer(worlds)}** (`{command}`; {worlds.scale} scale; {design}.)",
+        f"**{headings}: {_answer(worlds)}** ({_made(worlds)}; {design}.)",
         "",
         f"![{headings}: {shows}]({paper.name}/{path.stem}.png)",
         "",
@@ -65,6 +64,14 @@ def _part(paper: Paper, path: Path) -> str:
     if worlds.untried:
         lines += [as_markdown(f"Not looked at for lack of time: {', '.join(worlds.untried)}."), ""]
     return "\n".join(lines)
+
+
+def _made(worlds: KeptWorlds) -> str:
+    """Say how it was made: the command, its runs and what they took; less of what was kept in format 2."""
+    if not worlds.command:
+        scale = [] if worlds.scale == SCALES[0] else ["--scale", worlds.scale]
+        return f"`{shlex.join(['weft', 'multiverse', worlds.paper, *worlds.figures, *scale])}`; {worlds.scale} scale"
+    return f"`{worlds.command}`: {worlds.runs:,} runs at {worlds.scale} scale, {worlds.cpu_min:g} CPU-minutes"
 
 
 def _answer(worlds: KeptWorlds) -> str:

@@ -4,6 +4,7 @@ What a part of a figure is in a world depends only on the choices that concern i
 that agree in these, and measured once. So a few hundred runs judge thousands of worlds.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,6 +62,10 @@ class Explorer:
     impossible: dict[Part, str] = field(default_factory=dict)
     """What no run can be made of, and why: as where links cannot carry the load."""
     _cpu_of: dict[Part, float] = field(default_factory=dict)
+    _cpu_of_run: dict[str, float] = field(default_factory=dict)
+    """What each run took, by its identity: parts share runs."""
+    _observing_s: float = 0.0
+    _not_there: dict[Part, float] = field(default_factory=dict)
     _plans: dict[World, Plan] = field(default_factory=dict)
     _rows: dict[Part, Rows] = field(default_factory=dict)
 
@@ -104,7 +109,7 @@ class Explorer:
         self.kept |= {run_id for run_id in there if run_id not in self.runs}
         self.runs |= wanted.keys()
         for run_id, stored in there.items():
-            self._note(parts_with[run_id], stored.record.measured.cpu_s)
+            self._note(stored, parts_with[run_id])
         todo = [replace(run, index=number) for number, run in enumerate(wanted.values()) if run.id not in there]
         tracker = Tracker(len(todo), 0, self.watch)
 
@@ -113,7 +118,7 @@ class Explorer:
                 self.failed[run.name] = outcome.error
             elif stored is not None:
                 self.cpu_s += stored.record.measured.cpu_s
-                self._note(parts_with[run.id], stored.record.measured.cpu_s)
+                self._note(stored, parts_with[run.id])
             tracker.done(run, outcome)
 
         self.executor.do(todo, done, watch=tracker.running if self.watch else None)
@@ -145,8 +150,29 @@ class Explorer:
         """CPU time of the runs of a part of a figure in the default world, which is done."""
         return self._cpu_of.get(Part(figure, name, DEFAULT), 0.0)
 
-    def _note(self, parts: Sequence[Part], cpu_s: float) -> None:
+    @property
+    def all_cpu_s(self) -> float:
+        """CPU time of all runs that were asked for, when they were done."""
+        return math.fsum(self._cpu_of_run.values()) + self._observing_s
+
+    def share_not_there(self, part: Part) -> float:
+        """The share of the runs of a part that are still to be done, 0 to 1.
+
+        Runs that figures make themselves are not known before: they are not there as long as the part is not done.
+        """
+        if part in self._cpu_of:
+            return 0.0
+        if part not in self._not_there:
+            runs = self._possible(part)
+            missing = sum(self.executor.find(run) is None for run in runs)
+            own = self.figure_parts[part.figure].has_own_runs and part not in self.impossible
+            self._not_there[part] = missing / len(runs) if runs else float(own)
+        return self._not_there[part]
+
+    def _note(self, stored: Stored, parts: Sequence[Part]) -> None:
         """Note what a run took: once, for the part that rests on the fewest contenders, however many share it."""
+        cpu_s = stored.record.measured.cpu_s
+        self._cpu_of_run[stored.run.id] = cpu_s
         least = min(parts, key=lambda part: len(self.figure_parts[part.figure].names[part.name]))
         self._cpu_of[least] += cpu_s
 
@@ -190,6 +216,7 @@ class Explorer:
         # Where own runs are kept nowhere, as those that are observed only, they are what the making takes.
         observing_s = time.process_time() - began if parts.has_own_runs and not own.asked else 0.0
         self.cpu_s += observing_s
+        self._observing_s += observing_s
         self._cpu_of[part] += own.cpu_s + observing_s
 
     def _found(self, stored: Stored) -> None:
@@ -197,6 +224,7 @@ class Explorer:
         if stored.run.id not in self.runs:
             self.kept.add(stored.run.id)
         self.runs.add(stored.run.id)
+        self._cpu_of_run[stored.run.id] = stored.record.measured.cpu_s
 
     def _done(self, run: Run, outcome: Outcome, stored: Stored | None) -> None:
         """Note a figure's own run as it ends."""
@@ -205,6 +233,7 @@ class Explorer:
             self.failed[run.name] = outcome.error
         elif stored is not None:
             self.cpu_s += stored.record.measured.cpu_s
+            self._cpu_of_run[run.id] = stored.record.measured.cpu_s
 
     def _keep(self, name: str, text: str) -> Path:
         """Keep a file that a spec of a figure's own runs names; returns its place."""

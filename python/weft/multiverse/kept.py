@@ -1,6 +1,8 @@
 """What stays of `weft multiverse`: the structure of `result.json`, which reports and the guide read again."""
 
+import math
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import msgspec
 from weft import _core
 from weft.decoding import read_json
 from weft.errors import OutputError
-from weft.multiverse.exploring import Question
+from weft.multiverse.exploring import BUDGET_CPU_MIN, Question
 from weft.multiverse.result import ClaimWorlds, Decider, Excluded, Multiverse, Share
 from weft.papers.open import Choice
 from weft.papers.verdict_files import OtherReading, OtherReadings
@@ -83,6 +85,11 @@ class KeptWorlds(msgspec.Struct, frozen=True):
     best: KeptBest
     failed: Mapping[str, str]
     impossible: Mapping[str, str]
+    command: str = ""
+    """The command that does all of it, if nothing was done before; empty in results of format 2."""
+    runs: int = 0
+    cpu_min: float = 0.0
+    """What the runs took, in CPU-minutes."""
 
     def text(self, claim: str) -> str:
         """Return what a claim says."""
@@ -93,7 +100,7 @@ def kept(question: Question, result: Multiverse) -> KeptWorlds:
     """Sum up what is to stay."""
     best = result.best
     return KeptWorlds(
-        format=2,
+        format=3,
         version=_core.version(),
         paper=question.paper.name,
         scale=question.scale,
@@ -109,6 +116,9 @@ def kept(question: Question, result: Multiverse) -> KeptWorlds:
         best=KeptBest(str(best.world), [claim for claim in best.judgements if best.holds(claim)]),
         failed=dict(result.failed),
         impossible={str(world): why for world, why in result.impossible.items()},
+        command=_command(question, result),
+        runs=result.runs,
+        cpu_min=round(result.all_cpu_s / 60.0, 1),
     )
 
 
@@ -140,6 +150,13 @@ def other_readings(directories: Iterable[str | os.PathLike[str]]) -> OtherReadin
             if claim.nearest is not None and claim.nearest != str(DEFAULT)
         }
     return found
+
+
+def _command(question: Question, result: Multiverse) -> str:
+    """What was done in several goes takes the budget of all of them."""
+    needed = math.ceil(result.all_cpu_s / 60.0)
+    budget = ["--budget", str(needed)] if needed > BUDGET_CPU_MIN else []
+    return shlex.join(["weft", "multiverse", *question.arguments, *budget])
 
 
 def _choice(choice: Choice) -> KeptChoice:

@@ -247,6 +247,8 @@ class Multiverse:
     """How many of the runs had been done before."""
     cpu_s: float
     """What the others took."""
+    all_cpu_s: float
+    """What all took together, when they were done."""
     failed: Mapping[str, str]
     impossible: Mapping[World, str]
     """Worlds that there are not, and why: as where links cannot carry the load."""

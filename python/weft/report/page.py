@@ -17,7 +17,7 @@ from weft.report.cells import STATISTICS
 
 __all__ = ["ResultsPage", "render_template"]
 
-_SCRIPTS = ("base", "controls", "table", "fct", "curves", "why", "overhead")
+_SCRIPTS = ("base", "controls", "table", "fct", "curves", "why", "overhead", "downloads")
 """The scripts of every page of results, in this order; the last one of a page, `main`, starts it."""
 _QUANTITIES: Mapping[str, str] = {"fct": "completion time", "slowdown": "slowdown"}
 

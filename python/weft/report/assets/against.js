@@ -1,16 +1,22 @@
 // A statistic against a swept field, with intervals.
-options.against = () => {
+function againstValues() {
   const fields = data.fields.map((field, index) => ({ ...field, index })).filter((field) => field.values.length > 1);
   const field = fields.find((one) => String(one.index) === chosen.x) || fields[0];
-  const { axis: name, text } = QUANTITIES[chosen.quantity];
-  const numbers = field.numbers;
-  const x = (at) => (numbers ? numbers[at] : at);
   const schemes = data.schemes.map((scheme, index) => ({ ...scheme, index })).filter((scheme) => shown.has(scheme.index));
   const found = schemes.map((scheme) => field.values.map((_, at) => {
     const place = chosen.at.map((value, index) => (index === field.index ? at : value));
     const cell = ((pointAt(place) || { cells: [] }).cells[scheme.index]) || null;
     return cell && cell[chosen.quantity][chosen.statistic][chosen.size];
   }));
+  return { field, schemes, found };
+}
+
+options.against = () => {
+  const { field, schemes, found } = againstValues();
+  const { axis: quantity, text } = QUANTITIES[chosen.quantity];
+  const name = `${data.statistics[chosen.statistic]} ${quantity}`;
+  const numbers = field.numbers;
+  const x = (at) => (numbers ? numbers[at] : at);
   const values = found.flat().filter(Boolean);
   if (!values.length) return { ...base(), ...empty("No such flows") };
   const log = chosen.scale === "log";

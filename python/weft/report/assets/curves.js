@@ -62,7 +62,7 @@ options.bysize = () => {
         lines(points.map((point) => [point.color, point.seriesName, digits(point.value[1])])),
     }),
     xAxis: axis({ type: "log", min: floor(Math.max(1, Math.min(...sizes))), max: ceiling(Math.max(...sizes)), name: "flow size", nameGap: 30, axisLabel: { formatter: bytes } }),
-    yAxis: axis({ type: "log", min: 1, name: "slowdown", nameGap: 44, axisLabel: { formatter: digits } }),
+    yAxis: axis({ type: "log", min: 1, name: `${data.statistics[chosen.bySize]} slowdown`, nameGap: 44, axisLabel: { formatter: digits } }),
     series: schemes.map((scheme) => ({
       type: "line", name: scheme.label, data: scheme.cell.bySize.map((row) => [row[0], row[column]]), symbolSize: 6, symbol: scheme.symbol, symbolKeepAspect: true,
       lineStyle: { color: colour(scheme), width: 2, type: scheme.dash }, itemStyle: { color: colour(scheme) },

@@ -40,7 +40,7 @@ options.fct = () => {
         hideOverlap: false, interval: 0, showMinLabel: false, showMaxLabel: false,
       },
     }),
-    yAxis: axis({ type: "log", name, nameGap: 56, min: floor(Math.min(...ends) / 1.2), max: ceiling(Math.max(...ends) * 1.2), axisLabel: { formatter: text } }),
+    yAxis: axis({ type: "log", name: `${data.statistics[chosen.statistic]} ${name}`, nameGap: 56, min: floor(Math.min(...ends) / 1.2), max: ceiling(Math.max(...ends) * 1.2), axisLabel: { formatter: text } }),
     series,
   };
 };

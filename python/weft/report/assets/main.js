@@ -7,6 +7,7 @@ makeChips();
 makeChoices();
 makePicks();
 makeTheme();
+makeDownloads();
 document.querySelectorAll("table").forEach(makeSortable);
 // Charts with a row a scheme are as high as these need.
 for (const [name, head, perScheme] of [["why", narrow() ? 220 : 120, 36], ["overhead", narrow() ? 180 : 70, narrow() ? 84 : 32]]) {

@@ -35,19 +35,23 @@ function timeOption(curves, name, more) {
   };
 }
 
-options.series = () => {
+function seriesCurves() {
   const found = data.time.curves[chosen.measure];
-  const curves = visible().filter((scheme) => found[scheme.index] && found[scheme.index][0].length)
+  return visible().filter((scheme) => found[scheme.index] && found[scheme.index][0].length)
     .map((scheme) => ({ label: scheme.label, colour: colour(scheme), dash: scheme.dash, points: found[scheme.index] }));
-  return timeOption(curves, data.time.measures[chosen.measure].axis, {});
-};
+}
 
-options.uplinks = () => {
+options.series = () => timeOption(seriesCurves(), data.time.measures[chosen.measure].axis, {});
+
+function uplinkCurves() {
   const found = data.time.uplinks[Number(chosen.uplinks)] || {};
   // From dark to bright, readable on white and on black.
   const hue = (place, of) => `hsl(${Math.round(260 - (220 * place) / Math.max(of - 1, 1))}, 65%, ${isDark() ? 66 : 43}%)`;
   const names = Object.keys(found);
-  const curves = names.map((name, place) => ({ label: name, colour: hue(place, names.length), dash: "solid", points: found[name] }));
+  return names.map((name, place) => ({ label: name, colour: hue(place, names.length), dash: "solid", points: found[name] }));
+}
+
+options.uplinks = () => {
   const legend = { type: "scroll", top: 0, left: 0, itemWidth: 14, icon: "roundRect", textStyle: { color: css("--ink") }, inactiveColor: css("--line"), pageTextStyle: { color: css("--ink") } };
-  return timeOption(curves, "utilisation", { max: 1, legend });
+  return timeOption(uplinkCurves(), "utilisation", { max: 1, legend });
 };
