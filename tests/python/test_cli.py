@@ -32,6 +32,13 @@ def test_version_and_help_work(weft_command: Weft) -> None:
         assert "Example" in outcome.stdout, command
 
 
+def test_what_draws_nothing_does_not_load_what_draws() -> None:
+    """Matplotlib takes as long to load as all the rest of the command."""
+    asked = "import sys, weft.cli.app; print(sorted({'matplotlib', 'dask', 'jinja2'} & set(sys.modules)))"
+    loaded = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert loaded.stdout == "[]\n"
+
+
 def test_run_prints_a_table_and_writes_nothing_unasked(
     weft_command: Weft, small_options: list[str], tmp_path: Path
 ) -> None:

@@ -10,9 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from papering import Curve, Row, data, figure, grid, panel, paper
+from weft.drawing.figure import write
 from weft.palette import looks
 from weft.papers.declared import PLOTS, Measure, load_paper, paper_names
-from weft.papers.drawing import draw, write
+from weft.papers.drawing import draw
 from weft.papers.drawing.views import unit_of
 
 SCHEMES = ("ecmp", "letflow", "drill", "conga", "clove", "hermes", "meet", "meet:probes=4")

@@ -12,9 +12,10 @@ import pytest
 
 from papering import grid, paper
 from test_paper_claims import GOOD, LOADS
+from weft.drawing.figure import write
 from weft.errors import OutputError
 from weft.papers.declared import Paper, load_paper, paper_names
-from weft.papers.drawing import draw, write
+from weft.papers.drawing import draw
 from weft.papers.guide import write_parts, write_summary
 from weft.papers.measured import FigureData, RunsUsed
 from weft.papers.scorecard import Scorecard, figure_verdicts, read_scorecard

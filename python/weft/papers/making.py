@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.errors import OutputError, SpecError, Stopped
 from weft.papers.declared import FigureSpec, Paper, Scale
-from weft.papers.drawing import draw, note_below, write
+from weft.papers.drawing import draw, note_below
 from weft.papers.measured import FigureData, RunsUsed
 from weft.papers.measuring import measure_figure
 from weft.papers.runs import Case, Plan
@@ -135,6 +135,8 @@ class Maker:
 
     def _write(self, figure: FigureSpec, paper: Paper, data: FigureData) -> tuple[Path, ...]:
         """Write the data and the drawing; returns their places."""
+        from weft.drawing.figure import write
+
         contents = {"data.parquet": _parquet(data.rows), "data.csv": data.rows.write_csv().encode()}
         if not data.curves.is_empty():
             contents |= {"curves.parquet": _parquet(data.curves), "curves.csv": data.curves.write_csv().encode()}

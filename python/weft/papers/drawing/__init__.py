@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from weft.drawing.figure import compose, write
 from weft.papers.declared import FigureSpec, PanelSpec, Paper
 from weft.papers.drawing.note import note_below
 from weft.papers.drawing.views import panel_views
@@ -12,7 +11,7 @@ from weft.papers.measured import FigureData
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "draw_panels", "note_below", "write"]
+__all__ = ["draw", "draw_panels", "note_below"]
 
 
 def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str | None = None) -> "Figure":
@@ -22,4 +21,6 @@ def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str | None = 
 
 def draw_panels(paper: Paper, panels: Sequence[PanelSpec], data: FigureData, note: str) -> "Figure":
     """Draw panels that need not be those of a declaration, such as a special figure's own."""
+    from weft.drawing.figure import compose  # Matplotlib takes longer to load than most commands take
+
     return compose(panel_views(paper, panels, data), note)
