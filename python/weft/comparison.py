@@ -25,6 +25,7 @@ from weft.runs.progress import JobsCallback, RunWatch
 from weft.runs.run import Outcome, Run, resolved_run
 from weft.runs.store import Stored, named_store, place_of_store
 from weft.schemas import TABLES
+from weft.set_up import set_up_of
 from weft.simulation import Overrides, Result, load
 from weft.spec import SpecLike, load_spec
 from weft.statistics import Estimate
@@ -97,6 +98,11 @@ class Comparison:
         return {label: shares for label, shares in kept.items() if shares}
 
     @cached_property
+    def set_up(self) -> str:
+        """What was run, in one sentence: fabric, faults, traffic, load, transport, seeds."""
+        return set_up_of(self.groups)
+
+    @cached_property
     def verdict(self) -> Verdict | None:
         """Who wins on mean FCT; None when no flow finished."""
         return judge(self.summaries)
@@ -132,6 +138,7 @@ class Comparison:
         return {
             "version": _core.version(),
             "command": self.command,
+            "set_up": self.set_up,
             "runs": [
                 {**run.summary.raw, "label": run.summary.label, "directory": run_directory(run.summary)}
                 for run in self.runs
@@ -143,6 +150,7 @@ class Comparison:
             if verdict is None
             else {
                 "winner": verdict.winner,
+                "leader": verdict.leader,
                 "against": verdict.other,
                 "relative": verdict.relative,
                 "difference_us": None

@@ -12,6 +12,7 @@ __all__ = [
     "percent",
     "plain",
     "rate_scale",
+    "spaced",
     "time_scale",
     "time_us",
     "unit_and_scale",
@@ -58,6 +59,13 @@ def time_us(value_us: float) -> str:
     """A time given in microseconds, with the unit that suits it."""
     name, scale = time_scale([value_us])
     return f"{plain(value_us / scale)} {name}"
+
+
+def spaced(quantity: str) -> str:
+    """A quantity of a spec as people write it: `2 ms` for `2ms`, `10 Gbit/s` for `10Gbps`."""
+    digits = quantity.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZµ")
+    unit = quantity[len(digits) :].replace("bps", "bit/s")
+    return f"{digits.strip()} {'µs' if unit == 'us' else unit}".strip()
 
 
 def percent(share: float) -> str:

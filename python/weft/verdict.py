@@ -6,7 +6,8 @@ from math import fsum
 
 from weft.catalog import bounds
 from weft.quantity import number, percent, plain, time_scale, time_us
-from weft.statistics import Estimate, paired_difference
+from weft.standing import Standing, difference_words, listed, stand
+from weft.statistics import Estimate
 from weft.summary import TIERS, Summary
 
 __all__ = ["Verdict", "caveats", "judge"]
@@ -15,6 +16,8 @@ Groups = Mapping[str, Sequence[Summary]]
 
 _UNSTEADY = "in no steady state"
 """Part of the warning of a run whose slowdowns rise or fall all the way."""
+_MOST_NAMED = 4
+"""Contenders that one sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,9 @@ class Verdict:
     """The outcome on mean FCT. `difference_us` is winner minus other, paired by seed."""
 
     winner: str
+    """Who has the lowest mean FCT, be it by luck or not."""
+    leader: str | None
+    """The same if every other one is behind by an interval that excludes zero; None otherwise: nobody leads."""
     other: str | None
     winner_mean_us: float
     other_mean_us: float | None
@@ -43,19 +49,23 @@ def judge(groups: Groups) -> Verdict | None:
     flow of a scheme finished anywhere.
     """
     everything, groups = groups, {label: runs for label, runs in groups.items() if runs[0].scheme not in bounds()}
-    means = {label: mean for label, runs in groups.items() if (mean := _mean_fct(runs)) is not None}
-    if not means:
+    standing = stand({}, groups)
+    if standing is None:
         return None
-    winner = min(means, key=lambda label: means[label])
-    other = _opponent(groups, means, winner)
+    winner = standing.best
+    other = _opponent(groups, standing)
     if other is None:
-        alone = f"{winner}: mean FCT {time_us(means[winner])}."
+        alone = f"{winner}: mean FCT {time_us(standing.mean_us)}."
         said = (alone, *_overhead(groups), *_left(everything, winner), *caveats(everything))
-        return Verdict(winner, None, means[winner], None, None, said)
-    difference = _paired(groups[winner], groups[other])
-    sentences = [_who(winner, other, means), _how_sure(difference), *_why(winner, other, groups)]
+        return Verdict(winner, None, None, standing.mean_us, None, None, said)
+    rival = next(one for one in standing.rivals if one.name == other)
+    sentences = [
+        *_who(standing, other, rival.mean_us),
+        _how_sure(rival.difference_us),
+        *_why(winner, other, groups, sure=not standing.sure or rival.behind),
+    ]
     said = (*sentences, *_overhead(groups), *_left(everything, winner), *caveats(everything))
-    return Verdict(winner, other, means[winner], means[other], difference, said)
+    return Verdict(winner, standing.leader, other, standing.mean_us, rival.mean_us, rival.difference_us, said)
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -67,31 +77,36 @@ def _mean_fct(runs: Sequence[Summary]) -> float | None:
     return _mean(values) if values else None
 
 
-def _opponent(groups: Groups, means: Mapping[str, float], winner: str) -> str | None:
+def _opponent(groups: Groups, standing: Standing) -> str | None:
+    """Name the reference, ECMP or else the first scheme; if that has the lowest mean itself, the next one."""
+    means = {standing.best, *(rival.name for rival in standing.rivals)}
     by_scheme = [label for label, runs in groups.items() if runs[0].scheme == "ecmp" and label in means]
-    reference = by_scheme[0] if by_scheme else next(iter(means))
-    if reference != winner:
+    reference = by_scheme[0] if by_scheme else next(label for label in groups if label in means)
+    if reference != standing.best:
         return reference
-    rest = [label for label in means if label != winner]
-    return min(rest, key=lambda label: means[label]) if rest else None
+    return standing.rivals[0].name if standing.rivals else None
 
 
-def _paired(winner: Sequence[Summary], other: Sequence[Summary]) -> Estimate | None:
-    theirs = {run.seed: run.fct_us.mean for run in other}
-    pairs = [
-        (mine, yours)
-        for run in winner
-        if (mine := run.fct_us.mean) is not None and (yours := theirs.get(run.seed)) is not None
-    ]
-    return paired_difference([mine for mine, _ in pairs], [yours for _, yours in pairs]) if pairs else None
-
-
-def _who(winner: str, other: str, means: Mapping[str, float]) -> str:
-    mine, yours = means[winner], means[other]
+def _who(standing: Standing, other: str, yours: float) -> list[str]:
+    winner, mine = standing.best, standing.mean_us
     if mine == yours:
-        return f"{winner} and {other} have the same mean FCT: {time_us(mine)}."
+        return [f"{winner} and {other} have the same mean FCT: {time_us(mine)}."]
     less = percent(1.0 - mine / yours) if yours else "0 %"
-    return f"{winner} has the lowest mean FCT: {time_us(mine)}, {less} less than {other} ({time_us(yours)})."
+    by_how_much = f"{time_us(mine)}, {less} less than {other} ({time_us(yours)})."
+    if standing.leader is None and standing.sure:
+        return [_nobody(standing), f"The lowest mean FCT is that of {winner}: {by_how_much}"]
+    return [f"{winner} has the lowest mean FCT: {by_how_much}"]
+
+
+def _nobody(standing: Standing) -> str:
+    """Say who cannot be told from the one with the lowest mean, and show the nearest difference."""
+    names = [standing.best, *(rival.name for rival in standing.not_apart)]
+    if (more := len(names) - _MOST_NAMED) > 0:
+        names = [*names[: _MOST_NAMED - 1], f"{more + 1} others"]
+    nearest = standing.not_apart[0]
+    rest = "; all others are behind" if len(standing.not_apart) < len(standing.rivals) else ""
+    apart = f"{standing.best} and {nearest.name}: {difference_words(nearest.difference_us)}"
+    return f"Nobody leads: {listed(names)} cannot be told apart by mean FCT ({apart}){rest}."
 
 
 def _how_sure(difference: Estimate | None) -> str:
@@ -105,7 +120,8 @@ def _how_sure(difference: Estimate | None) -> str:
     )
 
 
-def _why(winner: str, other: str, groups: Groups) -> list[str]:
+def _why(winner: str, other: str, groups: Groups, *, sure: bool) -> list[str]:
+    """Say where packets waited, and what else it took. What may be luck is not called a reason."""
     mine, yours = _waits(groups[winner]), _waits(groups[other])
     shared = [tier for tier in TIERS if tier in mine and tier in yours]
     if not shared:
@@ -113,8 +129,9 @@ def _why(winner: str, other: str, groups: Groups) -> list[str]:
     main = max(shared, key=lambda tier: yours[tier] - mine[tier])
     if yours[main] <= mine[main]:
         mine_all, yours_all = (plain(fsum(waits[tier] for tier in shared)) for waits in (mine, yours))
+        begin = "Queues do not explain it" if sure else "Waits"
         sentence = (
-            f"Queues do not explain it: a data packet waited {mine_all} µs on average in all of them under {winner}, "
+            f"{begin}: a data packet waited {mine_all} µs on average in all of them under {winner}, "
             f"{yours_all} µs under {other}."
         )
         return [sentence, _packets(winner, other, groups)]
@@ -122,8 +139,8 @@ def _why(winner: str, other: str, groups: Groups) -> list[str]:
         f"{TIERS[tier]} {plain(mine[tier])} against {plain(yours[tier])}" for tier in shared if tier != main
     )
     sentence = (
-        f"Why: a data packet waited on average {plain(mine[main])} µs at the {TIERS[main]} under {winner}, "
-        f"{plain(yours[main])} µs under {other}" + (f" ({rest})." if rest else ".")
+        f"{'Why' if sure else 'Waits'}: a data packet waited on average {plain(mine[main])} µs at the {TIERS[main]} "
+        f"under {winner}, {plain(yours[main])} µs under {other}" + (f" ({rest})." if rest else ".")
     )
     return [sentence, _packets(winner, other, groups)]
 

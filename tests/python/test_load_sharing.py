@@ -1,5 +1,7 @@
 """Load sharing accuracy, by hand and on the command line."""
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -63,7 +65,17 @@ def test_every_scheme_has_it_once_samples_are_on(weft_command: Weft, small_optio
     # Packets in turn over two uplinks are shared more evenly than flows by a hash.
     mean = {label: runs[0]["mean"] for label, runs in document["load_sharing"].items()}
     assert mean["presto"] < mean["ecmp"]
-    assert "load sharing accuracy" in weft_command("compare", "--schemes", "ecmp,rps", *sampled).stdout
-    assert "load sharing accuracy" in weft_command("run", *sampled).stdout
-    unsampled = weft_command("compare", "--schemes", "ecmp,rps", *small_options)
-    assert "load sharing" not in unsampled.stdout
+    for command in (("compare", "--schemes", "ecmp,rps"), ("run",)):
+        assert "load sharing accuracy" in weft_command(*command, *sampled, "--load-sharing").stdout
+        assert "load sharing" not in weft_command(*command, *sampled).stdout, "nobody asked"
+
+
+def test_samples_that_go_nowhere_are_told_of(weft_command: Weft, small_options: list[str], tmp_path: Path) -> None:
+    told = "say where to with --out"
+    for command in (("compare", "--schemes", "ecmp,rps"), ("run",)):
+        lost = weft_command(*command, *small_options, "--sample-every", "1ms")
+        plain = weft_command(*command, *small_options)
+        kept = weft_command(*command, *small_options, "--sample-every", "1ms", "--out", tmp_path / command[0])
+        assert told in lost.stderr and told not in plain.stderr and told not in kept.stderr
+        if command[0] == "compare":
+            assert lost.stdout == plain.stdout, "samples alone print nothing"

@@ -42,8 +42,11 @@ class Page(HTMLParser):
 
 
 def test_no_text_of_a_user_becomes_markup() -> None:
-    page = Page(render(comparison(summary(EVIL, 1, 5.0, scheme="rps"), summary("ecmp"), command=EVIL, spec=EVIL)))
-    plain = Page(render(comparison(summary("x", 1, 5.0, scheme="rps"), summary("ecmp"), command="x", spec="x")))
+    def rendered(text: str) -> Page:
+        runs = summary(text, 1, 5.0, scheme="rps"), summary("ecmp")
+        return Page(render(comparison(*runs, command=text, spec=f"# {text}\n")))
+
+    page, plain = rendered(EVIL), rendered("x")
     assert [tag for tag, _ in page.tags] == [tag for tag, _ in plain.tags]
     assert page.text.count(EVIL) >= 4
     assert json.loads(page.data)["schemes"][0]["label"] == EVIL

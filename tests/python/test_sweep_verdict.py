@@ -13,9 +13,9 @@ import weft
 from factory import summary
 from sweeping import made
 from weft.metrics import ALL_METRICS
+from weft.standing import difference, stand
 from weft.statistics import paired_difference
-from weft.sweeps.differences import difference
-from weft.sweeps.verdict import SweepVerdict, stand
+from weft.sweeps.verdict import SweepVerdict
 
 LOADS = ("0.2", "0.4", "0.8")
 SEEDS = (1, 2, 3)

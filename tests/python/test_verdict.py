@@ -51,6 +51,42 @@ def test_seeds_are_paired_by_number_not_by_position() -> None:
     assert any("excludes zero" in sentence for sentence in verdict.sentences)
 
 
+def test_a_lead_whose_interval_includes_zero_is_no_lead() -> None:
+    """Two seeds: Student's t is 12.7062 for one degree of freedom, and the half-width t times half of the spread."""
+    ecmp = [summary("ecmp", 1, 100.0), summary("ecmp", 2, 100.0)]
+    rps = [summary("rps", 1, 60.0), summary("rps", 2, 90.0)]
+    verdict = judge({"ecmp": ecmp, "rps": rps})
+    assert verdict is not None
+    # Differences of -40 and -10: -25 ± 12.7062 * 15.
+    assert verdict.sentences[0] == (
+        "Nobody leads: rps and ecmp cannot be told apart by mean FCT (rps and ecmp: -25.0 ± 191 µs over 2 seeds)."
+    )
+    assert verdict.sentences[1] == "The lowest mean FCT is that of rps: 75.0 µs, 25.0 % less than ecmp (100 µs)."
+    assert (verdict.winner, verdict.leader) == ("rps", None)
+    assert "includes zero" in verdict.sentences[2]
+    assert not any(sentence.startswith("Why:") for sentence in verdict.sentences), "luck has no reason"
+
+
+def test_whoever_leads_the_reference_alone_does_not_lead() -> None:
+    """The best of three is sure to be below ECMP, and not below the second."""
+    groups = {
+        "ecmp": [summary("ecmp", 1, 100.0), summary("ecmp", 2, 100.0)],
+        "rps": [summary("rps", 1, 50.0), summary("rps", 2, 50.5)],
+        "drill": [summary("drill", 1, 60.0), summary("drill", 2, 45.0)],
+    }
+    verdict = judge(groups)
+    assert verdict is not None and verdict.difference_us is not None
+    assert verdict.difference_us.excludes_zero and verdict.other == "ecmp"
+    assert verdict.leader is None
+    assert verdict.sentences[0].startswith(
+        "Nobody leads: rps and drill cannot be told apart by mean FCT (rps and drill"
+    )
+    assert verdict.sentences[0].endswith("; all others are behind.")
+    led = judge({name: groups[name] for name in ("ecmp", "rps")})
+    assert led is not None and led.leader == "rps"
+    assert led.sentences[0].startswith("rps has the lowest mean FCT: ")
+
+
 def test_longer_waits_are_not_given_as_a_reason_for_winning() -> None:
     verdict = judge({"ecmp": [summary("ecmp", 1, 100.0)], "rps": [summary("rps", 1, 80.0, leaf_wait_us=60.0)]})
     assert verdict is not None

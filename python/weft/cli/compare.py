@@ -49,6 +49,7 @@ def compare(
     ] = None,
     sample_every: options.SampleEvery = None,
     trace_flows: options.TraceFlows = None,
+    load_sharing: options.LoadSharing = False,
     figure: options.Figure = None,
     set_: options.Set = None,
     out: options.Out = None,
@@ -102,6 +103,8 @@ def compare(
     text, names = _subject(spec, preset, schemes)
     cluster = chosen_cluster(scheduler, slurm=slurm, pbs=pbs, workers=workers, batch=batch)
     wanted = parse_seeds(seeds) if seeds is not None else None
+    if out is None and sample_every is not None and not load_sharing:
+        options.tell_of_lost_samples()
     with show_progress(len(names) * len(wanted or (0,))) as show:
         result = comparison.compare(
             names,
@@ -120,7 +123,7 @@ def compare(
     if json:
         print_json(result.to_dict())
     else:
-        print_comparison(data(), result, metrics)
+        print_comparison(data(), result, metrics, load_sharing=load_sharing)
     if result.kept:
         log().print(f"{len(result.runs):,} runs, {result.kept:,} of them there before")
     if out is not None:

@@ -5,6 +5,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from weft.cli.console import log
+
 __all__ = [
     "BatchJob",
     "Bins",
@@ -12,6 +14,7 @@ __all__ = [
     "Force",
     "Jobs",
     "Json",
+    "LoadSharing",
     "Out",
     "Pbs",
     "Preset",
@@ -24,6 +27,7 @@ __all__ = [
     "Store",
     "TraceFlows",
     "Workers",
+    "tell_of_lost_samples",
 ]
 
 SpecFile: TypeAlias = Annotated[
@@ -81,6 +85,13 @@ TraceFlows: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+LoadSharing: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--load-sharing",
+        help="Print how evenly each leaf's uplinks shared the load, as QALL measures it; needs --sample-every.",
+    ),
+]
 Store: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -113,3 +124,10 @@ BatchJob: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--batch", metavar="KEY=VALUE", help="With --slurm or --pbs: what a job gets, e.g. --batch cores=8."),
 ]
+
+
+def tell_of_lost_samples() -> None:
+    """Say that samples go nowhere without a directory: nothing that is printed shows them."""
+    log().print(
+        "what --sample-every looks at is drawn over time in the figures and the report: say where to with --out"
+    )

@@ -26,6 +26,7 @@ def run(
     seed: options.Seed = None,
     sample_every: options.SampleEvery = None,
     trace_flows: options.TraceFlows = None,
+    load_sharing: options.LoadSharing = False,
     out: options.Out = None,
     force: options.Force = False,
     json: options.Json = False,
@@ -60,6 +61,8 @@ def run(
     overrides = [*given, *parse_assignments(set_ or [])]
     if out is not None:
         check_target(out, force=force)
+    elif sample_every is not None and not load_sharing:
+        options.tell_of_lost_samples()
     start = time.monotonic()
     with show_progress(1) as show:
 
@@ -85,7 +88,7 @@ def run(
         print_json(result.summary.raw)
     else:
         print_summary(data(), result.summary)
-        if result.load_sharing is not None:
+        if load_sharing and result.load_sharing is not None:
             print_load_sharing(data(), result.load_sharing)
         if not result.programs.is_empty():
             print_programs(data(), result.programs)

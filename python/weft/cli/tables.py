@@ -42,8 +42,11 @@ def new_table(*titles: str, left: Sequence[str] = (), title: str | None = None) 
     return table
 
 
-def print_comparison(console: Console, comparison: Comparison, metrics: Sequence[Metric] = METRICS) -> None:
-    """Print the table of a comparison, in parts if it is too wide, one for each range of sizes, and the verdict."""
+def print_comparison(
+    console: Console, comparison: Comparison, metrics: Sequence[Metric] = METRICS, *, load_sharing: bool = False
+) -> None:
+    """Print what was run, the table, in parts if it is too wide, one for each range of sizes, and the verdict."""
+    console.print(comparison.set_up)
     for part in _parts(console, comparison, metrics):
         console.print(part)
     for place, sizes in enumerate(comparison.size_bins):
@@ -55,7 +58,7 @@ def print_comparison(console: Console, comparison: Comparison, metrics: Sequence
     interval = f"; ± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
     sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
     console.print(f"* best in its column; {sizes}{interval}", style="dim")
-    if comparison.load_sharing:
+    if load_sharing and comparison.load_sharing:
         console.print(_load_sharing_table(comparison))
     if comparison.verdict is not None:
         console.print()

@@ -11,6 +11,7 @@ from weft.report import over_time, replay
 from weft.report.cells import FLOW_COLUMNS, cell, size_steps
 from weft.report.page import ResultsPage
 from weft.report.payload import curve_points, payload
+from weft.report.picture import picture
 from weft.report.sizes import sizes_of
 from weft.report.tables import Cell, Head, Row, Table, metric_table, sizes_note
 
@@ -39,6 +40,8 @@ def render(comparison: "Comparison") -> str:
     )
     return page.render(
         "comparison.html",
+        set_up=comparison.set_up,
+        picture=picture(comparison.runs[0].links, {}),
         verdict=verdict.sentences if verdict is not None else (),
         summary=_table(comparison, METRICS),
         tables=_more_tables(comparison),

@@ -1,24 +1,18 @@
 """Paired differences of a sweep: contender by contender on the same flows, seed by seed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from weft.metrics import ALL_METRICS, Metric
-from weft.statistics import Estimate, paired_difference
-from weft.summary import Summary
+from weft.metrics import ALL_METRICS
+from weft.standing import by_seed, paired
 
 if TYPE_CHECKING:
     import polars as pl
 
     from weft.sweeps.result import Point, Sweep
 
-__all__ = ["difference", "differences_table", "points_by_place"]
-
-
-def difference(metric: Metric, mine: Sequence[Summary], yours: Sequence[Summary]) -> Estimate | None:
-    """Mean of `mine - yours` over the seeds that both have a value for; None without one."""
-    return _paired(_by_seed(metric, mine), _by_seed(metric, yours))
+__all__ = ["differences_table", "points_by_place"]
 
 
 def points_by_place(sweep: "Sweep", contender: str) -> dict[tuple[str, ...], dict[str, "Point"]]:
@@ -51,7 +45,7 @@ def _pairs(points: Mapping[str, "Point"]) -> dict[tuple[str, str], dict[str, Any
     """Return a row for each two contenders at a place, both ways."""
     seeds = {name: {run.seed for run in point.runs} for name, point in points.items()}
     values = {
-        name: {metric.key: _by_seed(metric, point.runs) for metric in ALL_METRICS} for name, point in points.items()
+        name: {metric.key: by_seed(metric, point.runs) for metric in ALL_METRICS} for name, point in points.items()
     }
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for mine, yours in combinations(points, 2):
@@ -59,18 +53,9 @@ def _pairs(points: Mapping[str, "Point"]) -> dict[tuple[str, str], dict[str, Any
         there: dict[str, Any] = {"contender": mine, "against": yours, "seeds": both}
         back: dict[str, Any] = {"contender": yours, "against": mine, "seeds": both}
         for metric in ALL_METRICS:
-            own = _paired(values[mine][metric.key], values[yours][metric.key])
+            own = paired(values[mine][metric.key], values[yours][metric.key])
             there[metric.key] = None if own is None else own.mean
             back[metric.key] = None if own is None else 0.0 - own.mean  # never -0.0
             there[f"{metric.key}_ci95"] = back[f"{metric.key}_ci95"] = None if own is None else own.half_width
         found[mine, yours], found[yours, mine] = there, back
     return found
-
-
-def _by_seed(metric: Metric, runs: Sequence[Summary]) -> dict[int, float]:
-    return {run.seed: value for run in runs if (value := metric.read(run)) is not None}
-
-
-def _paired(mine: Mapping[int, float], yours: Mapping[int, float]) -> Estimate | None:
-    seeds = [seed for seed in mine if seed in yours]
-    return paired_difference([mine[seed] for seed in seeds], [yours[seed] for seed in seeds]) if seeds else None

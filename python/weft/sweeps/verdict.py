@@ -1,67 +1,21 @@
-"""Who leads where in a sweep, by how much, and where the lead changes: the sentences below its table.
-
-A contender leads at a point if its mean FCT is lower than that of every other one, by an amount whose 95 % interval,
-paired by seed, excludes zero. Where that is not so, nobody leads.
-"""
+"""Who leads where in a sweep, by how much, and where the lead changes: the sentences below its table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
 from typing import TYPE_CHECKING, Any
 
 from weft.catalog import bounds
 from weft.drawing.asked import Fields
 from weft.drawing.names import number_of
-from weft.metrics import METRICS
-from weft.statistics import Estimate
+from weft.standing import MEAN_FCT, Standing, stand
 from weft.summary import Summary
-from weft.sweeps.differences import difference, points_by_place
+from weft.sweeps.differences import points_by_place
 from weft.sweeps.words import sentences
 
 if TYPE_CHECKING:
     from weft.sweeps.result import Sweep
 
-__all__ = ["Change", "Rival", "Standing", "SweepVerdict", "judge_sweep", "stand"]
-
-_METRIC = next(metric for metric in METRICS if metric.key == "mean_fct_us")
-
-
-@dataclass(frozen=True, slots=True)
-class Rival:
-    """A contender beside the one with the lowest mean FCT."""
-
-    name: str
-    mean_us: float
-    difference_us: Estimate | None
-    """The lowest one's mean FCT minus this one's, paired by seed; None without a seed that both have."""
-
-    @property
-    def behind(self) -> bool:
-        """Whether the interval of the difference lies below zero."""
-        return self.difference_us is not None and self.difference_us.excludes_zero and self.difference_us.mean < 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How contenders stand at a point of the sweep."""
-
-    labels: Mapping[str, str]
-    """The value of each swept field but the contender and the seed."""
-    best: str
-    """The one with the lowest mean FCT; the first of several."""
-    mean_us: float
-    rivals: tuple[Rival, ...]
-    """All others that have a mean, the lowest first."""
-
-    @property
-    def leader(self) -> str | None:
-        """Who leads; None if the interval of a difference includes zero, or if there is nobody else."""
-        return self.best if self.rivals and all(rival.behind for rival in self.rivals) else None
-
-    @property
-    def not_apart(self) -> tuple[Rival, ...]:
-        """Those that may be as good as the one with the lowest mean."""
-        return tuple(rival for rival in self.rivals if not rival.behind)
+__all__ = ["Change", "SweepVerdict", "judge_sweep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +50,7 @@ class SweepVerdict:
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         return {
-            "metric": _METRIC.key,
+            "metric": MEAN_FCT.key,
             "contender": self.contender,
             "axis": self.axis,
             "points": [_point(one) for one in self.standings],
@@ -141,22 +95,6 @@ def judge_sweep(sweep: "Sweep", fields: Fields) -> SweepVerdict | None:
     changes = tuple(_changes(standings, axis)) if axis is not None and numeric else ()
     said = sentences(standings, changes, fields, axis, everyone)
     return SweepVerdict(contender, axis, tuple(standings), changes, said)
-
-
-def stand(labels: Mapping[str, str], groups: Mapping[str, Sequence[Summary]]) -> Standing | None:
-    """Say how contenders stand at a point, from the runs of each; None if no flow of any finished."""
-    means = {name: mean for name, runs in groups.items() if (mean := _mean(runs)) is not None}
-    if not means:
-        return None
-    best = min(means, key=lambda name: means[name])
-    rest = sorted((name for name in means if name != best), key=lambda name: means[name])
-    rivals = (Rival(name, means[name], difference(_METRIC, groups[best], groups[name])) for name in rest)
-    return Standing(labels, best, means[best], tuple(rivals))
-
-
-def _mean(runs: Sequence[Summary]) -> float | None:
-    values = [value for run in runs if (value := _METRIC.read(run)) is not None]
-    return fsum(values) / len(values) if values else None
 
 
 def _along(standings: Sequence[Standing], fields: Fields, axis: str | None) -> list[Standing]:

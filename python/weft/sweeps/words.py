@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 
 from weft.drawing.asked import Fields
 from weft.drawing.names import field_names, value_words
-from weft.quantity import percent, plain, time_scale
+from weft.quantity import percent
+from weft.standing import difference_words, listed
 from weft.summary import Summary
 from weft.verdict import caveats
 
 if TYPE_CHECKING:
-    from weft.sweeps.verdict import Change, Rival, Standing
+    from weft.standing import Standing
+    from weft.sweeps.verdict import Change
 
 __all__ = ["sentences"]
 
@@ -39,7 +41,7 @@ def sentences(
         called = axis if axis is None else names[axis]
         said = [*_row(row, axis, called), *(_passes(one, called or "") for one in own)]
         told += [f"With {before}: {_within(sentence)}" if before else sentence for sentence in said]
-    if not any(_sure(one) for one in standings):
+    if not any(one.sure for one in standings):
         told.append(
             "One seed gives no confidence interval, and so no lead: with --seeds 5 you learn whether anybody leads."
         )
@@ -53,7 +55,7 @@ def _within(sentence: str) -> str:
 
 def _row(row: Sequence["Standing"], axis: str | None, called: str | None) -> Iterator[str]:
     """Yield the sentences on points along the axis: a sentence a leader, and one for those who cannot be told apart."""
-    if not any(_sure(one) for one in row):
+    if not any(one.sure for one in row):
         lowest = dict.fromkeys(one.best for one in row)
         for name in lowest:
             own = [one for one in row if one.best == name]
@@ -68,10 +70,6 @@ def _row(row: Sequence["Standing"], axis: str | None, called: str | None) -> Ite
         yield f"Nobody leads{_at(own, row, axis, called)}: {_apart(own, names, axis)}."
 
 
-def _sure(one: "Standing") -> bool:
-    return any(rival.difference_us is not None and rival.difference_us.half_width is not None for rival in one.rivals)
-
-
 def _together(one: "Standing") -> tuple[str, ...]:
     return tuple(sorted([one.best, *(rival.name for rival in one.not_apart)]))
 
@@ -82,7 +80,7 @@ def _at(own: Sequence["Standing"], row: Sequence["Standing"], axis: str | None, 
         return ""
     if len(own) == len(row) > 2:
         return f" at every {called} from {value_words(row[0].labels[axis])} to {value_words(row[-1].labels[axis])}"
-    return f" at {called} {_listed([value_words(one.labels[axis]) for one in own])}"
+    return f" at {called} {listed([value_words(one.labels[axis]) for one in own])}"
 
 
 def _leads(own: Sequence["Standing"], axis: str | None) -> str:
@@ -96,7 +94,7 @@ def _leads(own: Sequence["Standing"], axis: str | None) -> str:
     for place in dict.fromkeys(shown):
         one, rival = own[place], own[place].rivals[0]
         where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
-        parts.append(f"{percent(shares[place])} below {rival.name}{where} ({_difference(rival)})")
+        parts.append(f"{percent(shares[place])} below {rival.name}{where} ({difference_words(rival.difference_us)})")
     return f"its mean FCT is {' and '.join(parts)}" if len(own) <= 2 else f"its mean FCT is from {' to '.join(parts)}"
 
 
@@ -107,30 +105,14 @@ def _apart(own: Sequence["Standing"], names: Sequence[str], axis: str | None) ->
     for one in own[:2]:
         rival = one.not_apart[0]
         where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
-        parts.append(f"{one.best} and {rival.name}{where}: {_difference(rival)}")
+        parts.append(f"{one.best} and {rival.name}{where}: {difference_words(rival.difference_us)}")
     rest = "; all others are behind" if any(len(one.rivals) + 1 > len(names) for one in own) else ""
-    return f"{_listed(shown)} cannot be told apart ({'; '.join(parts)}){rest}"
-
-
-def _difference(rival: "Rival") -> str:
-    """Write a difference with its interval: `-0.313 ± 0.120 ms over 5 seeds`."""
-    found = rival.difference_us
-    if found is None:
-        return "no seed that both have"
-    unit, scale = time_scale([found.mean, found.half_width or 0.0])
-    seeds = f"over {found.runs} seeds" if found.runs > 1 else "one seed"
-    if found.half_width is None:
-        return f"{plain(found.mean / scale)} {unit}, {seeds}"
-    return f"{plain(found.mean / scale)} ± {plain(found.half_width / scale)} {unit} {seeds}"
+    return f"{listed(shown)} cannot be told apart ({'; '.join(parts)}){rest}"
 
 
 def _passes(change: "Change", called: str) -> str:
-    nobody = f"; nobody leads at {_listed(list(change.between))}" if change.between else ""
+    nobody = f"; nobody leads at {listed(list(change.between))}" if change.between else ""
     return (
         f"The lead passes from {change.before} to {change.after} between {called} {change.left_at} and "
         f"{change.taken_at}{nobody}."
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,168 @@
+"""What was run, in one sentence: fabric, faults, traffic, load, transport, seeds."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from weft.faults import faults_of
+from weft.quantity import number, percent, plain, spaced
+from weft.standing import listed
+
+if TYPE_CHECKING:
+    from weft.simulation import Result
+
+__all__ = ["set_up_of", "set_up_words"]
+
+_TRANSPORTS = {"tcp": "TCP", "dctcp": "DCTCP", "mptcp": "MPTCP", "expresspass": "ExpressPass", "maxpass": "MaxPass"}
+"""Transports as their papers write them; another one is called as in the spec."""
+_PAIRS = {
+    "between-racks": "between racks",
+    "anywhere": "between any two hosts",
+    "group-to-group": "from group to group",
+    "permutation": "in a permutation of hosts",
+}
+_LOAD_OF = {"leaf-uplinks": "", "host-links": " of the host links", "bisection": " of the bisection"}
+_MOST_FAULTS = 3
+_MOST_SEEDS = 5
+
+
+def set_up_of(groups: Mapping[str, Sequence["Result"]]) -> str:
+    """Say what the runs of a comparison have in common; `groups` are the runs by label."""
+    specs = [tomllib.loads(runs[0].spec) for runs in groups.values()]
+    seeds = [run.summary.seed for run in next(iter(groups.values()))]
+    return set_up_words(specs, seeds)
+
+
+def set_up_words(specs: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> str:
+    """Say it of resolved specs that differ in their balancers, and perhaps in their transports."""
+    fabric, traffic = specs[0].get("fabric", {}), specs[0].get("traffic", {})
+    parts = [
+        _fabric(fabric),
+        _faults(fabric),
+        _traffic(traffic),
+        _transport(specs),
+        _seeds(seeds),
+    ]
+    return f"{'; '.join(filter(None, parts))}."
+
+
+def _fabric(fabric: Mapping[str, Any]) -> str:
+    match fabric.get("kind"):
+        case "leaf-spine":
+            size = _leaf_spine(fabric)
+        case "fat-tree":
+            size = _fat_tree(fabric)
+        case "graph":
+            return f"The fabric of {PurePath(fabric['file']).name}"
+        case _:
+            return ""
+    return f"A {fabric['kind']} of {size}, {_rates(fabric)}"
+
+
+def _leaf_spine(fabric: Mapping[str, Any]) -> str:
+    hosts = number(fabric["leaves"] * fabric["hosts_per_leaf"])
+    cables = fabric["links_per_pair"]
+    several = f" with {cables} cables a pair" if cables > 1 else ""
+    return f"{fabric['leaves']} leaves and {fabric['spines']} spines{several}, {hosts} hosts"
+
+
+def _fat_tree(fabric: Mapping[str, Any]) -> str:
+    k = fabric["k"]
+    edges = k * k // 2
+    hosts = number(edges * fabric.get("hosts_per_edge", k // 2))
+    return f"{k} pods and {fabric.get('cores', k * k // 4)} cores, {hosts} hosts"
+
+
+def _rates(fabric: Mapping[str, Any]) -> str:
+    between = list(dict.fromkeys(fabric[key] for key in ("fabric_rate", "core_rate") if key in fabric))
+    if between == [fabric["host_rate"]]:
+        return spaced(fabric["host_rate"])
+    return f"{spaced(fabric['host_rate'])} to hosts and {listed([spaced(rate) for rate in between])} between switches"
+
+
+def _faults(fabric: Mapping[str, Any]) -> str:
+    alike: dict[str, list[str]] = {}
+    for fault in faults_of(fabric):
+        alike.setdefault(" ".join(filter(None, (fault.what, fault.when))), []).append(fault.where)
+    found = [f"{_cables(where)} {what}" for what, where in alike.items()]
+    more = len(found) - _MOST_FAULTS
+    return ", ".join(found if more <= 0 else [*found[:_MOST_FAULTS], f"{more} more faults"])
+
+
+def _cables(names: Sequence[str]) -> str:
+    return listed(names) if len(names) <= _MOST_FAULTS else f"{names[0]} and {len(names) - 1} more cables"
+
+
+def _traffic(traffic: Mapping[str, Any]) -> str:
+    found = [_random_flows(traffic)] if "load" in traffic or "flows" in traffic else []
+    if "trace" in traffic:
+        found.append(f"the flows of {PurePath(traffic['trace']).name}")
+    found += [_incast(one) for one in traffic.get("incast", ())]
+    if lasting := sum(one.get("count", 1) for one in traffic.get("long_lived", ())):
+        found.append(f"{lasting} long-lived flow{'s' * (lasting > 1)}")
+    if programs := len(traffic.get("program", ())):
+        found.append(f"{programs} program{'s' * (programs > 1)}")
+    return listed(found) if found else ""
+
+
+def _random_flows(traffic: Mapping[str, Any]) -> str:
+    kind = f"flows of {spaced(traffic['size'])}" if "size" in traffic else f"{_workload(traffic)} flows"
+    if "size_scale" in traffic:
+        kind += f" of {plain(traffic['size_scale'])} times the size"
+    if "flows" in traffic:
+        kind = f"{number(traffic['flows'])} {kind}"
+    elif "duration" in traffic:
+        kind += f" for {spaced(traffic['duration'])}"
+    load = f" at load {traffic['load']}{_LOAD_OF.get(traffic.get('load_of', ''), '')}" if "load" in traffic else ""
+    pairs = _PAIRS.get(traffic.get("pairs", ""), "")
+    return f"{kind} {pairs}{load}"
+
+
+def _workload(traffic: Mapping[str, Any]) -> str:
+    return PurePath(str(traffic.get("workload", "random"))).name
+
+
+def _incast(incast: Mapping[str, Any]) -> str:
+    often = ""
+    if "period" in incast:
+        often = f" every {spaced(incast['period'])}"
+    elif "load" in incast:
+        often = f" at load {percent(incast['load'])}"
+    return f"incast of {incast.get('senders')} × {spaced(str(incast.get('size')))}{often}"
+
+
+def _transport(specs: Sequence[Mapping[str, Any]]) -> str:
+    named = list(dict.fromkeys(_transport_of(spec) for spec in specs))
+    return listed(named, "or") if all(named) else ""
+
+
+def _transport_of(spec: Mapping[str, Any]) -> str:
+    tables = spec.get("transport", {})
+    tables = tables if isinstance(tables, list) else [tables]
+    hosts = spec.get("hosts", {})
+    linux = hosts.get("kind") == "linux"
+    if linux and "at" not in hosts:
+        return listed([_of_kernel(one, hosts) for one in tables]) + " of the Linux kernel"
+    found = listed([_simulated(one) for one in tables])
+    return f"{found}, some hosts with the Linux kernel" if linux else found
+
+
+def _simulated(transport: Mapping[str, Any]) -> str:
+    called = transport.get("name", "")
+    name = "CUBIC" if transport.get("congestion") == "cubic" else _TRANSPORTS.get(called, called)
+    return f"{name} as in Linux" if transport.get("profile") == "linux" else name
+
+
+def _of_kernel(transport: Mapping[str, Any], hosts: Mapping[str, Any]) -> str:
+    """Name what a kernel's sockets do: it takes a spec's `tcp` for CUBIC unless told."""
+    called = str(hosts.get("congestion_control", transport.get("name", "")))
+    return "CUBIC" if called == "tcp" else called.upper()
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    if len(seeds) == 1:
+        return f"seed {seeds[0]}"
+    if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
+        return f"seeds {seeds[0]} to {seeds[-1]}"
+    return f"seeds {listed([str(seed) for seed in seeds])}" if len(seeds) <= _MOST_SEEDS else f"{len(seeds)} seeds"

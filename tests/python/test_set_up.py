@@ -1,0 +1,87 @@
+"""One sentence says what was run."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Weft
+from factory import LINKS
+from weft.report.picture import picture
+from weft.runs.run import resolved_run
+from weft.set_up import set_up_words
+from weft.spec import load_spec
+
+TRAFFIC = {"traffic.workload": "web-search", "traffic.load": "0.6", "traffic.flows": "2000"}
+BLACKHOLES = ",".join(f"{{link='leaf0-spine{number}',blackhole=0.5}}" for number in range(5))
+
+
+def said(overrides: Mapping[str, str], seeds: Sequence[int] = (1,), contenders: Sequence[str] = ("ecmp",)) -> str:
+    def resolved(contender: str) -> dict[str, Any]:
+        run = resolved_run(load_spec(""), 0, {}, overrides=list(overrides.items()), contender=contender, tables=())
+        return tomllib.loads(run.spec.text)
+
+    return set_up_words([resolved(contender) for contender in contenders], seeds)
+
+
+def test_the_default_is_said_whole() -> None:
+    assert said({}) == (
+        "A leaf-spine of 8 leaves and 8 spines, 128 hosts, 10 Gbit/s; 2,000 web-search flows between racks "
+        "at load 0.6; DCTCP; seed 1."
+    )
+
+
+@pytest.mark.parametrize(
+    ("overrides", "part"),
+    [
+        ({"fabric.kind": "fat-tree"}, "A fat-tree of 8 pods and 16 cores, 128 hosts, 10 Gbit/s; "),
+        ({"fabric.fabric_rate": "9Gbps"}, " 10 Gbit/s to hosts and 9 Gbit/s between switches; "),
+        ({"fabric.links_per_pair": "2"}, "8 leaves and 8 spines with 2 cables a pair, 128 hosts"),
+        ({"fabric.fault": '[{link="leaf0-spine1",down=true,at="2ms",until="4ms"}]'},
+         "; leaf0-spine1 down from 2 ms to 4 ms; "),
+        ({"fabric.fault": '[{share=0.25,tier="leaf-spine",rate="1Gbps"}]'},
+         "; 25.0 % of the leaf-spine cables at 1 Gbit/s; "),
+        ({"fabric.fault": '[{link="leaf0>spine1",loss=0.01,delay="5us",at="10us"}]'},
+         "; leaf0>spine1 with 5 µs more delay and losing 1.00 % of packets from 10 µs on; "),
+        ({"fabric.fault": f"[{BLACKHOLES}]"}, "; leaf0-spine0 and 4 more cables swallowing 50.0 % of flows; "),
+        ({**TRAFFIC, "traffic.load_of": "host-links", "traffic.pairs": "permutation", "traffic.load": "0.5"},
+         "2,000 web-search flows in a permutation of hosts at load 0.5 of the host links; "),
+        ({**TRAFFIC, "traffic.incast": '[{senders=20,size="30KB",period="1ms"}]', "traffic.long_lived": "[{count=2}]"},
+         " at load 0.6, incast of 20 × 30 KB every 1 ms and 2 long-lived flows; "),
+    ],
+)  # fmt: skip
+def test_what_differs_from_it_is_said(overrides: dict[str, str], part: str) -> None:
+    assert part in said(overrides)
+
+
+def test_transports_and_seeds_are_named() -> None:
+    assert said({}, (1, 2, 3), ("dctcp", "mptcp")).endswith("; DCTCP or MPTCP; seeds 1 to 3.")
+    linux = {"transport": "{name='tcp',profile='linux'}"}
+    assert said(linux, (3, 7)).endswith("; CUBIC as in Linux; seeds 3 and 7.")
+    assert said({}, (1, 3, 5, 7, 9, 11)).endswith("; 6 seeds.")
+
+
+def test_compare_and_its_report_begin_with_it(weft_command: Weft, small_options: list[str], tmp_path: Path) -> None:
+    sentence = (
+        "A leaf-spine of 2 leaves and 2 spines, 8 hosts, 10 Gbit/s; 60 web-search flows between racks at load 0.6; "
+        "DCTCP; seed 1."
+    )
+    out = tmp_path / "out"
+    done = weft_command("compare", "--schemes", "ecmp", *small_options, "--out", out)
+    assert " ".join(done.stdout.split()).startswith(sentence)
+    report = (out / "report.html").read_text(encoding="utf-8")
+    body = report[report.index("<main") :]
+    assert body.index("<svg") < body.index(sentence) < body.index('id="verdict"')
+    assert weft_command("compare", "--schemes", "ecmp", *small_options, "--json").json()["set_up"] == sentence
+
+
+def test_the_picture_has_each_cable_once_and_marks_those_with_a_fault() -> None:
+    drawn = picture(LINKS, {"leaf0>host0": ("cut", "down")})
+    assert drawn is not None
+    assert [(cable.mark, cable.title) for cable in drawn.cables] == [
+        (None, "host1 – leaf0"),
+        ("cut", "host0 – leaf0: down"),
+    ]
+    assert [box.name for box in drawn.boxes if not box.host] == ["leaf0"]
