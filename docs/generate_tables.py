@@ -1,73 +1,187 @@
-"""Writes the tables of columns in docs/results.md from `weft tables`.
+"""Writes the tables and lists of the guide that the program can make: columns, parameters, and what there is.
 
-`python docs/generate_tables.py` writes what stands between `<!-- table NAME -->` and `<!-- end -->`: the columns of a
-table, or for the name `*` the files of all tables. With `--check` it writes nothing, and exits 1 if the page is not what
-the program says.
+`python docs/generate_tables.py` writes what stands between a mark and `<!-- end -->`, in all pages:
+
+- `<!-- table flows -->`: the columns of a table of a result; `<!-- table * -->`: the files of all tables;
+- `<!-- parameters letflow -->`: the parameters of a load balancer;
+- `<!-- inventory -->`: what there is of everything, with links.
+
+What stands between `<!-- every schemes -->` and `<!-- end -->` is written by hand, and has to name every one.
+
+With `--check` it writes nothing, and exits 1 if a page is not what the program says.
 """
 
 import argparse
-import json
 import re
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
 
-Table: TypeAlias = Mapping[str, Any]
+from weft.catalog import Entry, Kind, Parameter, entries
 
-PAGE = Path(__file__).with_name("results.md")
-PART = re.compile(r"<!-- table (\S+) -->\n.*?<!-- end -->", re.DOTALL)
+DOCS = Path(__file__).resolve().parent
+README = DOCS.parent / "README.md"
+PART = re.compile(
+    r"<!-- (?P<mark>(?P<kind>table|parameters|inventory|every)(?: (?P<name>\S+))?) -->\n(?P<body>.*?)<!-- end -->",
+    re.DOTALL,
+)
+
+INVENTORY: Sequence[tuple[str, Kind, str | None]] = (
+    ("[load balancers](schemes/index.md) in switches", "schemes", "switch"),
+    ("at hosts, or of a controller", "schemes", "edge"),
+    ("bound: no scheme, but what any can win", "schemes", "bound"),
+    ("[transports](transport.md)", "transports", None),
+    ("[kinds of fabric](model.md)", "fabrics", None),
+    ("[distributions of flow sizes](traffic.md#workloads)", "workloads", None),
+    ("[set-ups of papers](cli.md#weft-presets)", "presets", None),
+)
+"""The rows of the inventory: what they are called, their kind, and their place if the kind has several."""
+
+
+@dataclass
+class Guide:
+    """The pages, and what the program has to say."""
+
+    pages: dict[Path, str]
+    complaints: list[str]
+
+    def written(self) -> dict[Path, str]:
+        """All pages as they should be."""
+        return {path: PART.sub(partial(self._part, path), text) for path, text in self.pages.items()}
+
+    def check_parts(self) -> None:
+        """Complain of what no page has a part for."""
+        marks = [part["mark"] for text in self.pages.values() for part in PART.finditer(text)]
+        wanted = [f"table {item.name}" for item in entries("tables")]
+        wanted += [f"parameters {item.name}" for item in entries("schemes")]
+        self.complaints += [f"no page has the part <!-- {mark} -->" for mark in wanted if mark not in marks]
+
+    def _part(self, path: Path, part: re.Match[str]) -> str:
+        name = part["name"] or ""
+        match part["kind"]:
+            case "table":
+                lines = list(_files() if name == "*" else _columns(_entry("tables", name)))
+            case "parameters":
+                lines = list(_parameters(_entry("schemes", name).parameters))
+            case "inventory":
+                lines = list(self._inventory())
+            case _:
+                self._check_names(path, name, part["body"])
+                return part[0]
+        return f"<!-- {part['mark']} -->\n\n" + "\n".join(lines) + "\n\n<!-- end -->"
+
+    def _check_names(self, path: Path, kind: str, body: str) -> None:
+        """Complain of names that a list leaves out; capitals do not matter."""
+        missing = [
+            item.name
+            for item in entries(kind)
+            if not re.search(rf"(?i)(?<![-\w]){re.escape(item.name)}(?![-\w])", body)
+        ]
+        if missing:
+            self.complaints.append(f"{path.name} leaves out of its {kind}: {', '.join(missing)}")
+
+    def _inventory(self) -> Iterator[str]:
+        yield "| | |"
+        yield "|---|---|"
+        for title, kind, place in INVENTORY:
+            found = [item for item in entries(kind) if place in (None, item.details.get("place"))]
+            yield f"| **{len(found)}** {title} | {', '.join(self._linked(kind, item.name) for item in found)} |"
+
+    def _linked(self, kind: Kind, name: str) -> str:
+        page = self._page_of(kind, name)
+        return f"`{name}`" if page is None else f"[`{name}`]({page.relative_to(DOCS).as_posix()})"
+
+    def _page_of(self, kind: Kind, name: str) -> Path | None:
+        """The page of its own that something has, if any: that with its parameters, or the one that is called as it is."""
+        marked = (path for path, text in self.pages.items() if f"<!-- parameters {name} -->" in text)
+        own = DOCS / f"{name}.md"
+        return next(marked, None) if kind == "schemes" else own if own in self.pages else None
 
 
 def main() -> int:
-    """Write the page, or compare it."""
+    """Write the pages, or compare them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="fail if the page is out of date")
+    parser.add_argument("--check", action="store_true", help="fail if a page is out of date")
     check = parser.parse_args().check
-    before = PAGE.read_text(encoding="utf-8")
-    page, missing = written(before, _tables())
-    if missing:
-        print(f"{PAGE.name} has no part for {', '.join(missing)}", file=sys.stderr)
-        return 1
-    if not check:
-        PAGE.write_text(page, encoding="utf-8")
-        return 0
-    if page == before:
-        return 0
-    print(f"{PAGE.name} is out of date: run python docs/generate_tables.py", file=sys.stderr)
-    return 1
+    paths = [README, *sorted(DOCS.rglob("*.md"))]
+    guide = Guide({path: path.read_text(encoding="utf-8") for path in paths}, [])
+    guide.check_parts()
+    written = guide.written()
+    stale = [path for path, text in written.items() if text != guide.pages[path]]
+    if check:
+        guide.complaints += [f"{path.name} is out of date: run python docs/generate_tables.py" for path in stale]
+    else:
+        for path in stale:
+            path.write_text(written[path], encoding="utf-8")
+    print(*guide.complaints, sep="\n", end="\n" if guide.complaints else "", file=sys.stderr)
+    return 1 if guide.complaints else 0
 
 
-def _tables() -> list[Table]:
-    command = [sys.executable, "-m", "weft", "tables", "--json"]
-    tables: list[Table] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return tables
+def _entry(kind: Kind, name: str) -> Entry:
+    return next(item for item in entries(kind) if item.name == name)
 
 
-def written(page: str, tables: list[Table]) -> tuple[str, list[str]]:
-    """The page with the parts as they should be, and the tables that it has no part for."""
-    parts = {table["name"]: "\n".join(_columns(table)) for table in tables}
-    parts["*"] = "\n".join(_files(tables))
-    missing = [name for name in parts if name not in PART.findall(page)]
-    return PART.sub(lambda match: f"<!-- table {match[1]} -->\n\n{parts[match[1]]}\n\n<!-- end -->", page), missing
-
-
-def _columns(table: Table) -> Iterator[str]:
+def _columns(table: Entry) -> Iterator[str]:
     yield "| column | type | unit | meaning | null if |"
     yield "|---|---|---|---|---|"
-    for column in table["columns"]:
+    for column in table.raw["columns"]:
         meaning = f"{column['doc']}; only {column['only']}" if column["only"] else column["doc"]
-        cells = (f"`{column['name']}`", column["type"], column["unit"], meaning, column["null"] or "")
-        yield f"| {' | '.join(' '.join(cell.split()) for cell in cells)} |"
+        yield _row(f"`{column['name']}`", column["type"], column["unit"], meaning, column["null"] or "")
 
 
-def _files(tables: list[Table]) -> Iterator[str]:
+def _files() -> Iterator[str]:
     yield "| file | what it holds | rows |"
     yield "|---|---|---|"
-    for table in tables:
-        asked = f"if `{table['asked_by']}` asks for them" if table["asked_by"] else "always"
-        yield f"| [`{table['source']}`](#{table['source'].replace('.', '')}) | {table['title']} | {asked} |"
+    for table in entries("tables"):
+        asked = f"if `{table.raw['asked_by']}` asks for them" if table.raw["asked_by"] else "always"
+        yield _row(f"[`{table.source}`](#{table.source.replace('.', '')})", table.title, asked)
+
+
+def _parameters(parameters: Sequence[Parameter]) -> Iterator[str]:
+    if not parameters:
+        yield "None."
+        return
+    yield "| parameter | default | value | what it does | source |"
+    yield "|---|---|---|---|---|"
+    for one in parameters:
+        yield _row(f"`{one.key}`", _default(one), _value(one), _doc(one), one.source)
+    units = {one.type.split(" | ")[0]: one.unit for one in parameters if one.unit}
+    if units:
+        yield ""
+        yield " ".join(f"A {kind} has a unit: {_listed(unit)}." for kind, unit in sorted(units.items(), reverse=True))
+
+
+def _default(parameter: Parameter) -> str:
+    """A value as it is given; what a doc says in words stays in words."""
+    stated = f"Default: {parameter.default}" in parameter.doc
+    return parameter.default if stated or not parameter.default else f"`{parameter.default}`"
+
+
+def _doc(parameter: Parameter) -> str:
+    """What other columns say is not said again."""
+    rest = parameter.doc.removesuffix(f"Default: {parameter.default}.").strip()
+    return re.sub(r" \((time|size)\)", "", rest)
+
+
+def _value(parameter: Parameter) -> str:
+    """What a value may be: a kind, or words that are written as they are."""
+    kinds = {"time", "size", "rate", "packet rate", "integer", "number", "boolean", "string", "array", "packets"}
+    named = {"integer": "whole number", "boolean": "`true` or `false`", "string": "text", "array": "list"}
+    words = [named.get(word, word) if word in kinds else f"`{word}`" for word in parameter.type.split(" | ")]
+    return " or ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _listed(units: str) -> str:
+    words = [f"`{unit}`" for unit in units.split(", ")]
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _row(*cells: str) -> str:
+    """A row of a table. A bar is the one character that would end a cell."""
+    joined = " | ".join(" ".join(cell.split()).replace("|", r"\|") for cell in cells)
+    return f"| {joined} |"
 
 
 if __name__ == "__main__":

@@ -6,11 +6,14 @@ directory of their own, and puts their output in place of the old one. Options s
 - `width=90`: columns of the terminal (100 unless told);
 - `lines=12`: so many lines of each output, and an ellipsis; none at all with 0;
 - `stderr`: messages, too;
-- `copy=out/demo/figures/waits.png`: afterwards, that file to docs/images/; several with commas between them.
+- `copy=out/demo/figures/waits.png`: afterwards, that file to docs/images/; several with commas between them;
+- `checked`: cheap, and the same on every machine. With `--check` these alone are run, nothing is written, and a page that
+  says something else is an error.
 
 A block after `<!-- file mine.toml -->` is written to that file first.
 """
 
+import argparse
 import os
 import re
 import shlex
@@ -18,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,8 +31,21 @@ _RUN = re.compile(r"<!-- run(?P<options>[^>]*) -->\n```console\n(?P<body>.*?)```
 _FILE = re.compile(r"<!-- file (?P<name>\S+) -->\n```\w+\n(?P<body>.*?)```", re.DOTALL)
 
 
-def main(names: list[str]) -> None:
-    """Print the examples of the pages with these names, or of all."""
+def main() -> int:
+    """Print the examples of the pages that are named, or of all; or compare what is cheap."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="fail if a block that is `checked` is out of date")
+    parser.add_argument("pages", nargs="*", help="names of pages, such as cli.md; all unless told")
+    asked = parser.parse_args()
+    stale = _stale(asked.pages, asked.check)
+    for page in stale:
+        print(f"{page.name} is out of date: run python docs/print_examples.py {page.name}", file=sys.stderr)
+    return 1 if stale else 0
+
+
+def _stale(names: list[str], check: bool) -> list[Path]:
+    """Write the pages, or with `check` return those that say something else."""
+    stale = []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "examples").symlink_to(ROOT / "examples")
@@ -36,13 +53,21 @@ def main(names: list[str]) -> None:
             if names and page.name not in names:
                 continue
             text = page.read_text(encoding="utf-8")
+            if check and not any("checked" in found["options"].split() for found in _RUN.finditer(text)):
+                continue
             for found in _FILE.finditer(text):
                 (place / found["name"]).write_text(found["body"], encoding="utf-8")
-            printed = _RUN.sub(lambda found: _printed(found, place), text)
-            page.write_text(printed, encoding="utf-8")
+            printed = _RUN.sub(partial(_printed, place, check), text)
+            if not check:
+                page.write_text(printed, encoding="utf-8")
+            elif printed != text:
+                stale.append(page)
+    return stale
 
 
-def _printed(found: re.Match[str], place: Path) -> str:
+def _printed(place: Path, check: bool, found: re.Match[str]) -> str:
+    if check and "checked" not in found["options"].split():
+        return found[0]
     options = dict(part.partition("=")[::2] for part in found["options"].split())
     commands = [line[2:] for line in found["body"].splitlines() if line.startswith("$ ")]
     outputs = [f"$ {command}\n{_output(command, options, place)}" for command in commands]
@@ -86,4 +111,4 @@ def _output(command: str, options: dict[str, str], place: Path) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main())

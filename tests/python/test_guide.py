@@ -1,0 +1,47 @@
+"""The guide names what there is: what a list leaves out, or a page has no longer, is told."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+import typer.main
+
+import weft
+from weft.cli.app import app
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+_SPEC = importlib.util.spec_from_file_location("generate_tables", DOCS / "generate_tables.py")
+assert _SPEC is not None and _SPEC.loader is not None
+generate_tables = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(generate_tables)
+
+
+def test_every_command_has_a_heading_on_the_page_of_the_command_line() -> None:
+    page = (DOCS / "cli.md").read_text(encoding="utf-8")
+    told = " ".join(line for line in page.splitlines() if line.startswith("## weft ")).replace(",", "").split()
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert [name for name in commands if name not in told] == []
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    navigation = (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
+    pages = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
+    parts = [page for page in pages if page.startswith("papers/") and (page.count("/") > 1 or "summary" in page)]
+    assert [page for page in pages if page not in parts and f": {page}\n" not in navigation] == []
+
+
+def test_a_page_gets_the_parameters_of_a_scheme_with_defaults_and_units() -> None:
+    page = DOCS / "one.md"
+    guide = generate_tables.Guide({page: "<!-- parameters letflow -->\nold\n<!-- end -->\n"}, [])
+    lines = guide.written()[page].splitlines()
+    assert any(line.startswith("| `gap` | `500us` | time | ") for line in lines)
+    assert "A time has a unit: `s`, `ms`, `us`, `ns` or `ps`." in lines
+    assert guide.complaints == [] and "old" not in lines
+
+
+@pytest.mark.parametrize("left_out", ["qall", "qall-poly", "ecmp"])
+def test_a_list_that_leaves_a_scheme_out_is_told(left_out: str) -> None:
+    named = ", ".join(one.name.upper() for one in weft.schemes() if one.name != left_out)
+    guide = generate_tables.Guide({DOCS / "one.md": f"<!-- every schemes -->\n{named}\n<!-- end -->\n"}, [])
+    guide.written()
+    assert guide.complaints == [f"one.md leaves out of its schemes: {left_out}"]
