@@ -19,9 +19,10 @@ from weft.errors import OutputError, SpecError
 from weft.load_sharing import LoadSharing
 from weft.metrics import ALL_METRICS, Metric, bin_metrics, estimates
 from weft.output import staged_directory, write_file
+from weft.progress_bar import Told, jobs_bar
 from weft.runs.cluster import Cluster
 from weft.runs.execution import Executor
-from weft.runs.progress import JobsCallback, RunWatch
+from weft.runs.progress import JobsCallback, RunProgress, RunWatch
 from weft.runs.run import Outcome, Run, resolved_run
 from weft.runs.store import Stored, named_store, place_of_store
 from weft.schemas import TABLES
@@ -57,6 +58,11 @@ class Comparison:
 
     def __repr__(self) -> str:
         return f"Comparison({', '.join(self.groups)}; {len(self.runs)} runs)"
+
+    def _repr_html_(self) -> str:
+        from weft.report.in_notebook import comparison_html
+
+        return comparison_html(self)
 
     @cached_property
     def groups(self) -> Mapping[str, Sequence[Result]]:
@@ -302,7 +308,7 @@ def compare(
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
     store: str | os.PathLike[str] | None = None,
-    progress: JobsCallback | None = None,
+    progress: Told[RunProgress] = None,
     command: str | None = None,
     figures: Sequence[str] = (),
 ) -> Comparison:
@@ -315,7 +321,8 @@ def compare(
     goes on where it was, and runs that another command did are not done again. `jobs` is how many cores of this
     machine to use in all, one for each run, or several if there are fewer runs; `cluster` is the address of a Dask
     scheduler, or a `Batch`, to run them elsewhere. `figures` are drawn into that directory beside those that are always
-    there, in words as for `Comparison.plot`.
+    there, in words as for `Comparison.plot`. `progress` is told how far each run is; without it there is a bar in a
+    notebook and on a terminal, unless it is False.
 
     Raises `SpecError` for a bad spec before anything runs, `OutputError` if the directory exists (without `force`) or
     cannot be written, and `ClusterError`.
@@ -329,12 +336,12 @@ def compare(
     runs = _plan(schemes, spec, set, seeds, tables=() if kept_in is None else TABLES)
     asked = read_asked(figures, Fields({"scheme": list(dict.fromkeys(run.labels["scheme"] for run in runs))}))
     if out is None:
-        with executor:
-            work = _Work(runs, executor, progress, None)
+        with executor, jobs_bar(progress, len(runs)) as tell:
+            work = _Work(runs, executor, tell, None)
             return Comparison(work.do(), kept=work.kept, command=command)
-    with staged_directory(Path(out), force=force) as staging, executor:
+    with staged_directory(Path(out), force=force) as staging, executor, jobs_bar(progress, len(runs)) as tell:
         (staging / "runs").mkdir()
-        work = _Work(runs, executor, progress, staging)
+        work = _Work(runs, executor, tell, staging)
         Comparison(work.do(), command=command)._write_rest(staging, asked)
     return replace(load_comparison(out), kept=work.kept)
 

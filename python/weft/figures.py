@@ -3,6 +3,7 @@
 Each function takes the runs of each contender by label and returns a Matplotlib figure; nothing is shown.
 """
 
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FORMATS",
     "Groups",
+    "ShownFigure",
     "fct_by_size",
     "legend_above",
     "link_load_cdf",
@@ -47,6 +49,9 @@ FORMATS = ("png", "pdf", "svg")
 _LETTERS_AN_INCH = 13
 """How many letters of a legend fit into an inch, and how many its line and the space beside it take."""
 _LETTERS_OF_A_KEY = 6
+
+_DOTS_PER_INCH = 96.0
+"""Of a screen, as browsers count."""
 
 _STYLE: dict[Any, Any] = {
     "font.size": 9.0,
@@ -68,6 +73,17 @@ _STYLE: dict[Any, Any] = {
     # Names within a picture are then the same each time.
     "svg.hashsalt": "weft",
 }
+
+
+class ShownFigure(Figure):
+    """A figure that a notebook shows when it is the value of a cell, whether or not pyplot is in use."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        content = rendered(self, "png")
+        # A PNG has its width and height in bytes 16 to 24; at this width screens with fine dots show all of them.
+        width, height = struct.unpack(">II", content[16:24])
+        scale = _STYLE["savefig.dpi"] / _DOTS_PER_INCH
+        return content, {"width": round(width / scale), "height": round(height / scale)}
 
 
 def fct_by_size(groups: Groups) -> Figure:
@@ -219,7 +235,7 @@ def _wait(runs: Sequence[Summary], tier: str) -> float:
 def new_figure(width_in: float, height_in: float) -> Iterator[Figure]:
     """Yield an empty figure in the common style."""
     with mpl.rc_context(_STYLE):
-        yield Figure(figsize=(width_in, height_in), layout="constrained")
+        yield ShownFigure(figsize=(width_in, height_in), layout="constrained")
 
 
 def _plain_ticks(axes: "Axes", which: str) -> None:

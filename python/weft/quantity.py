@@ -6,6 +6,7 @@ from weft.metrics import Unit
 from weft.statistics import Estimate
 
 __all__ = [
+    "clock",
     "count",
     "estimate_text",
     "number",
@@ -97,3 +98,12 @@ def estimate_text(value: Estimate | None, unit: Unit, scale: float = 1.0) -> str
     if value.half_width is None:
         return text
     return f"{text} ± {plain(value.half_width * factor)}"
+
+
+def clock(seconds: float) -> str:
+    """A span of wall time: 12.3 s, 4:05, 1:02:03."""
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

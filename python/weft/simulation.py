@@ -11,6 +11,7 @@ from weft import _core
 from weft.balancer import Balancer
 from weft.errors import OutputError, SpecError, unreadable
 from weft.load_sharing import LoadSharing, load_sharing
+from weft.progress_bar import Told, run_bar
 from weft.schemas import TABLES
 from weft.spec import SpecLike, SpecText, check_text, load_spec, to_toml_value
 from weft.summary import Summary
@@ -54,6 +55,11 @@ class Result:
         mean = self.summary.fct_us.mean
         fct = "no flow finished" if mean is None else f"mean FCT {mean:.1f} us"
         return f"Result({self.summary.label}, seed {self.summary.seed}, {self.summary.flows} flows, {fct})"
+
+    def _repr_html_(self) -> str:
+        from weft.report.in_notebook import result_html
+
+        return result_html(self)
 
     @property
     def flows(self) -> "pl.DataFrame":
@@ -181,18 +187,19 @@ def run(
     set: Overrides = (),  # noqa: A002 - the same word as on the command line
     seed: int | None = None,
     balancer: Balancer | None = None,
-    progress: ProgressCallback | None = None,
+    progress: Told[_core.Progress] = None,
     jobs: int | None = None,
 ) -> Result:
     """Run one spec to its end.
 
     `spec` is a path, TOML text or nested dictionaries; `set` replaces single keys of it, `seed` its seed and
     `balancer` its load balancer. `jobs` is how many cores of this machine it may use: all unless told; no result
-    depends on it. Raises `SpecError` when something in the spec is wrong.
+    depends on it. `progress` is told how far it is; without it there is a bar in a notebook and on a terminal, unless
+    it is False. Raises `SpecError` when something in the spec is wrong.
     """
-    return run_text(
-        load_spec(spec), overrides=set, seed=seed, balancer=balancer, progress=progress, jobs=checked_jobs(jobs)
-    )
+    text, cores = load_spec(spec), checked_jobs(jobs)
+    with run_bar(progress) as tell:
+        return run_text(text, overrides=set, seed=seed, balancer=balancer, progress=tell, jobs=cores)
 
 
 def run_text(

@@ -10,10 +10,10 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tas
 from rich.text import Text
 
 from weft.cli.console import log
-from weft.quantity import count, time_us
+from weft.quantity import clock, count, time_us
 from weft.runs.progress import JobsCallback, RunProgress
 
-__all__ = ["clock", "show_progress"]
+__all__ = ["show_progress"]
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -105,12 +105,3 @@ def _name(state: RunProgress) -> str:
 
 def _speed(state: RunProgress) -> str:
     return f"{count(state.packet_hops / max(state.elapsed_s, 1e-3))} packet-hops/s"
-
-
-def clock(seconds: float) -> str:
-    """A span of wall time: 12.3 s, 4:05, 1:02:03."""
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

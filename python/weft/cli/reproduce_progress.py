@@ -1,9 +1,9 @@
 """Progress of `weft reproduce` on stderr: that of the runs, and a line for each figure as it is made."""
 
-from weft.cli.progress import clock
 from weft.cli.sweep_progress import ShownSweep
 from weft.papers.making import Made
 from weft.papers.reproduction import Watcher
+from weft.quantity import clock
 from weft.runs.progress import SweepProgress
 
 __all__ = ["Shown", "many"]

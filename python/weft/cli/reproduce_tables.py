@@ -7,12 +7,12 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from weft.cli.progress import clock
 from weft.cli.tables import new_table
 from weft.papers.reproduction import Planned, Reproduction
 from weft.papers.scorecard import SIGNS
 from weft.papers.times import read_times
 from weft.papers.verdicts import Verdict, in_worlds
+from weft.quantity import clock
 
 __all__ = ["listed", "print_list", "print_made"]
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from weft.cli.console import log
-from weft.cli.progress import clock
+from weft.quantity import clock
 from weft.runs.progress import SweepProgress
 
 __all__ = ["ShownSweep", "show_sweep"]

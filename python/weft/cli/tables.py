@@ -13,9 +13,10 @@ from weft.cli.console import one_line
 from weft.comparison import Comparison
 from weft.load_sharing import LoadSharing
 from weft.metrics import METRICS, Metric, best_labels, bin_metrics
-from weft.quantity import estimate_text, percent, plain, rate_scale, time_scale, unit_and_scale
+from weft.quantity import estimate_text, percent, plain, unit_and_scale
 from weft.statistics import estimate
 from weft.summary import BINS, Summary
+from weft.summary_words import summary_lines, summary_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -125,21 +126,12 @@ def stacked(title: str, unit: str) -> str:
 
 def print_summary(console: Console, summary: Summary) -> None:
     """Print the statistics of one run."""
-    rows = [(name if name == "all" else f"{name} ({BINS[name]})", one) for name, one in summary.bins.items()]
-    rows += [(one.label, one) for one in summary.size_bins]
-    means = [one.fct_us.p999 or 0.0 for _, one in rows]
-    unit, scale = time_scale(means)
-    table = new_table(
-        "flows", "number", "unfinished", *(f"{name} FCT ({unit})" for name in ("mean", "p50", "p99")), "mean slowdown",
-        left=("flows",),
-    )  # fmt: skip
-    for title, size_bin in rows:
-        fct = size_bin.fct_us
-        times = (_cell(None if value is None else value / scale) for value in (fct.mean, fct.p50, fct.p99))
-        table.add_row(title, f"{size_bin.flows:,}", f"{size_bin.unfinished:,}", *times, _cell(size_bin.slowdown.mean))
+    titles, rows = summary_table(summary)
+    table = new_table(*titles, left=titles[:1])
+    for row in rows:
+        table.add_row(*row)
     console.print(table)
-    console.print(_packets_line(summary))
-    for line in _more_lines(summary):
+    for line in summary_lines(summary):
         console.print(line)
     for warning in summary.warnings:
         console.print(f"warning: {warning}")
@@ -191,39 +183,6 @@ def _short(text: str, most: int = 60) -> str:
 
 def _cell(value: float | None) -> str:
     return "-" if value is None else plain(value)
-
-
-def _packets_line(summary: Summary) -> str:
-    share = summary.out_of_order_share
-    reordered = "" if share is None else f" ({plain(100.0 * share)} %)"
-    return (
-        f"{summary.label}, seed {summary.seed}: {summary.data_packets:,} data packets, "
-        f"{summary.dropped_packets:,} dropped, {summary.retransmissions:,} retransmitted, "
-        f"{summary.timeouts:,} timeouts, {summary.out_of_order_packets:,} out of order{reordered}"
-    )
-
-
-def _more_lines(summary: Summary) -> list[str]:
-    """Say why packets were sent again, which deadlines were missed, what long-lived flows carried."""
-    lines = []
-    if summary.retransmissions:
-        resent = summary.resent
-        lines.append(
-            f"retransmissions: {resent.after_loss:,} after a loss, {resent.after_reordering:,} after reordering, "
-            f"{resent.after_timeout:,} in vain after a timeout"
-        )
-    if share := summary.duplicate_acks.one_or_more:
-        three = summary.duplicate_acks.three_or_more or 0.0
-        lines.append(f"duplicate ACKs: {percent(share)} of flows had one or more, {percent(three)} three or more")
-    if summary.missed_deadlines_share is not None:
-        lines.append(f"deadlines: {percent(summary.missed_deadlines_share)} of the flows that have one missed it")
-    if summary.background is not None and summary.background.goodput_mbps is not None:
-        unit, scale = rate_scale([summary.background.goodput_mbps])
-        mean = plain(summary.background.goodput_mbps / scale)
-        lines.append(f"{summary.background.flows:,} long-lived flows: {mean} {unit} each, on average")
-    if summary.unmeasured is not None:
-        lines.append(f"{summary.unmeasured.flows:,} flows outside the window of measurement are in no average")
-    return lines
 
 
 def _speed_line(summary: Summary) -> str:

@@ -1,7 +1,7 @@
 """The papers: their experiments and figures as data, what makes them again, and the verdicts on their claims."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +27,7 @@ def reproduce(
     force: bool = False,
     cluster: "Cluster | None" = None,
     store: str | os.PathLike[str] | None = None,
-    watch: "Watcher | None" = None,
+    watch: "Watcher | Literal[False] | None" = None,
 ) -> "Reproduction":
     """Make figures of a paper again, or all of them: runs, drawings, data and verdicts.
 
@@ -39,7 +39,8 @@ def reproduce(
     that is reproduced in another world than the default gets a verdict of its own, which names that world. `out` is
     `out/reproduce-quick`, `-paper` or `-linux` unless told. Runs that are in the store (`store`, by default `.weft`
     beside `out`) are not done again, unless `force` says so; a run that fails does not stop the rest. `jobs` and
-    `cluster` are as for `weft.sweep`; `watch` is told how far it has come.
+    `cluster` are as for `weft.sweep`; `watch` is told how far it has come; without it there is a bar in a
+    notebook and on a terminal, unless it is False.
 
     With `hosts="linux"`, figures that have a set-up with Linux hosts are made twice at a scale of their own, of the
     same flows: with Linux hosts, and `beside` what comes of it with simulated hosts.
@@ -48,21 +49,23 @@ def reproduce(
     in use, or cannot be written.
     """
     from weft.multiverse.kept import other_readings
-    from weft.papers.reproduction import make_figures
+    from weft.papers.reproduction import Barred, make_figures
+    from weft.progress_bar import sweep_bar
 
-    return make_figures(
-        paper,
-        figures,
-        scale=scale,
-        hosts=hosts,
-        seeds=seeds,
-        world=world,
-        oracle=oracle,
-        others=other_readings(worlds),
-        out=out,
-        jobs=jobs,
-        cluster=cluster,
-        force=force,
-        store=store,
-        watch=watch,
-    )
+    with sweep_bar(None if watch is None else False, "reproduce") as show:
+        return make_figures(
+            paper,
+            figures,
+            scale=scale,
+            hosts=hosts,
+            seeds=seeds,
+            world=world,
+            oracle=oracle,
+            others=other_readings(worlds),
+            out=out,
+            jobs=jobs,
+            cluster=cluster,
+            force=force,
+            store=store,
+            watch=Barred(show) if show else watch or None,
+        )

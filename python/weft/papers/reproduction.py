@@ -30,11 +30,11 @@ from weft.papers.verdict_files import OtherReadings
 from weft.papers.worlds import choices_of, in_world, parse_world
 from weft.runs.cluster import Cluster
 from weft.runs.execution import Executor
-from weft.runs.progress import SweepProgress, Tracker
+from weft.runs.progress import SweepCallback, SweepProgress, Tracker
 from weft.runs.run import Outcome, Run
 from weft.runs.store import Stored, place_of_store
 
-__all__ = ["ALL", "Planned", "Reproduction", "Watcher", "make_figures", "planned"]
+__all__ = ["ALL", "Barred", "Planned", "Reproduction", "Watcher", "make_figures", "planned"]
 
 ALL = "all"
 """In place of a paper: every figure of every paper."""
@@ -51,6 +51,17 @@ class Watcher:
 
     def made(self, made: Made) -> None:
         """Take a figure as it is made."""
+
+
+class Barred(Watcher):
+    """Shows how far the runs are."""
+
+    def __init__(self, show: SweepCallback) -> None:
+        self._show = show
+
+    def run(self, state: SweepProgress) -> None:
+        """Pass it on."""
+        self._show(state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +98,11 @@ class Reproduction:
 
     def __repr__(self) -> str:
         return f"Reproduction({len(self.made)} figures at {self.scale} scale, {self.runs} runs, in {self.path})"
+
+    def _repr_html_(self) -> str:
+        from weft.report.in_notebook import reproduction_html
+
+        return reproduction_html(self)
 
     @property
     def ok(self) -> bool:

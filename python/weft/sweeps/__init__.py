@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from weft.drawing.asked import Asked, read_asked, usual
+from weft.progress_bar import Told, sweep_bar
 from weft.runs.cluster import Batch, Cluster
 from weft.runs.execution import Executor
 from weft.runs.progress import SweepCallback, SweepProgress, Tracker
@@ -36,7 +37,7 @@ def sweep(
     cluster: Cluster | None = None,
     force: bool = False,
     store: str | os.PathLike[str] | None = None,
-    progress: SweepCallback | None = None,
+    progress: Told[SweepProgress] = None,
     figures: Sequence[str] | Literal["usual"] = (),
 ) -> Sweep:
     """Run all combinations of the fields of a spec that are lists; write one directory, or go on with it.
@@ -47,7 +48,8 @@ def sweep(
     the directory). A run that fails is recorded and does not stop the rest: see `Sweep.failed`. `jobs` is how many
     cores of this machine to use in all, as for `compare`; `cluster` is the address of a Dask scheduler, or a `Batch`,
     to run them elsewhere. `figures` are drawn into the directory at the end, in words as for `Sweep.plot`; "usual"
-    stands for mean FCT, 99th percentile and slowdown over what is swept, as `weft sweep` draws them.
+    stands for mean FCT, 99th percentile and slowdown over what is swept, as `weft sweep` draws them. `progress` is told
+    how far the sweep is; without it there is a bar in a notebook and on a terminal, unless it is False.
 
     Raises `SpecError` for a mistake at any point before anything is run, `OutputError` if the directory is no
     earlier sweep of the same fields (`force` begins anew), is in use, or cannot be written, and `ClusterError`.
@@ -60,13 +62,13 @@ def sweep(
     if figures == "usual" and not asked:
         _LOG.warning("too many fields are swept for small multiples: no figures are drawn but those that are asked for")
     runs = plan(grid, executor.cores)
-    with Store(Path(out), grid, runs, force=force) as view, executor:
+    with Store(Path(out), grid, runs, force=force) as view, executor, sweep_bar(progress, "sweep") as tell:
         there = view.done()
         for run in () if force else [run for run in runs if run.index not in there]:
             if (stored := executor.find(run)) is not None:
                 view.commit(run, stored)
                 there.add(run.index)
-        tracker = Tracker(len(runs), len(there), progress)
+        tracker = Tracker(len(runs), len(there), tell)
 
         def keep(run: Run, outcome: Outcome, stored: Stored | None) -> None:
             if stored is not None:
@@ -76,7 +78,7 @@ def sweep(
             tracker.done(run, outcome)
 
         todo = [run for run in runs if run.index not in there]
-        executor.do(todo, keep, watch=tracker.running if progress else None)
+        executor.do(todo, keep, watch=tracker.running if tell else None)
         found = load_sweep(view.path)
         files = table_files(found)
         view.write(files)

@@ -71,6 +71,11 @@ class Sweep:
     def __repr__(self) -> str:
         return f"Sweep({' x '.join(self.swept) or 'nothing swept'}; {len(self.runs)} runs, {len(self.failed)} failed)"
 
+    def _repr_html_(self) -> str:
+        from weft.report.in_notebook import sweep_html
+
+        return sweep_html(self)
+
     @property
     def failed(self) -> Sequence[SweepRun]:
         """The runs that failed."""

@@ -1,0 +1,116 @@
+"""What a notebook shows of a result in place of its `repr`: the table and what it says; of a paper, its figures."""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from weft.metrics import METRICS
+from weft.papers.scorecard import SIGNS
+from weft.papers.verdicts import Verdict, in_worlds
+from weft.report.page import render_template
+from weft.report.tables import Cell, Head, Row, Table, metric_table, sizes_note
+from weft.set_up import set_up_of
+from weft.statistics import Estimate
+from weft.summary_words import summary_lines, summary_table
+from weft.sweeps.grid import SEED
+
+if TYPE_CHECKING:
+    from weft.comparison import Comparison
+    from weft.papers.making import Made
+    from weft.papers.reproduction import Reproduction
+    from weft.simulation import Result
+    from weft.sweeps import Sweep
+
+__all__ = ["comparison_html", "reproduction_html", "result_html", "sweep_html"]
+
+_SENTENCES = 24
+"""Most sentences that are shown below a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    title: str
+    table: Table | None = None
+    set_up: str = ""
+    """What was run, in a sentence."""
+    note: str = ""
+    lines: Sequence[str] = ()
+    picture: str = ""
+    """A PNG in base64."""
+
+
+def result_html(result: "Result") -> str:
+    """Return one run."""
+    titles, rows = summary_table(result.summary)
+    cells = [Row((), row[0], [Cell(text, text, "") for text in row[1:]]) for row in rows]
+    warnings = [f"Warning: {warning}" for warning in result.summary.warnings]
+    title = f"{result.summary.label}, seed {result.summary.seed}"
+    table = Table([Head(one) for one in titles], cells)
+    set_up = set_up_of({result.summary.label: [result]})
+    return _html(_Part(title, table, set_up, lines=[*summary_lines(result.summary), *warnings]))
+
+
+def comparison_html(comparison: "Comparison") -> str:
+    """Return the table of a comparison and its verdict."""
+    rows: dict[tuple[str, ...], Mapping[str, Estimate | None]] = {
+        (label,): row for label, row in comparison.estimates.items()
+    }
+    seeds = max(len(runs) for runs in comparison.groups.values())
+    said = comparison.verdict.sentences if comparison.verdict is not None else ()
+    title = f"{_many(len(comparison.groups), 'scheme')} on the same flows"
+    note = f"Bold: best in its column. {sizes_note()}{_interval(seeds)}"
+    return _html(
+        _Part(title, metric_table(rows, METRICS, apart=comparison.bounds), comparison.set_up, note, _first(said))
+    )
+
+
+def sweep_html(sweep: "Sweep") -> str:
+    """Return the table of a sweep and its verdict."""
+    fields = [key for key in sweep.swept if key != SEED] or ["runs"]
+    rows = {tuple(point.labels.values()) or ("all",): point.estimates for point in sweep.points}
+    said = sweep.verdict.sentences if sweep.verdict is not None else ()
+    failed = [f"{_many(len(sweep.failed), 'run')} failed: {sweep.failed[0].error}"] if sweep.failed else []
+    title = f"{' × '.join(fields)}: {_many(len(sweep.runs), 'run')}"
+    note = f"{sizes_note()}{_interval(len(sweep.swept.get(SEED, ())))}"
+    return _html(
+        _Part(title, metric_table(rows, METRICS, fields, best=False), note=note, lines=[*failed, *_first(said)])
+    )
+
+
+def reproduction_html(reproduction: "Reproduction") -> str:
+    """Return the figures of papers, and what became of the claims that each tests."""
+    parts = [_figure(made) for made in reproduction.made]
+    parts += [_Part(f"{one.key}: {one.title}", lines=[f"not made: {one.reason}"]) for one in reproduction.not_made]
+    return _html(*parts)
+
+
+def _figure(made: "Made") -> _Part:
+    """The picture as it was written, and a row a claim."""
+    rows = []
+    for one in made.verdicts:
+        measured = one["measured"]["text"] if one["measured"] else "-"
+        said = in_worlds(Verdict(one["verdict"]), elsewhere=one["other"] is not None)
+        rows.append(Row([one["text"], measured], f"{SIGNS[said]} {said}", ()))
+    picture = next((b64encode(file.read_bytes()).decode() for file in made.files if file.suffix == ".png"), "")
+    table = Table([Head("claim"), Head("measured"), Head("verdict")], rows)
+    lines = [f"not made: {made.error}"] if made.error is not None else []
+    return _Part(f"{made.figure.key}: {made.figure.title}", table, lines=lines, picture=picture)
+
+
+def _html(*parts: _Part) -> str:
+    return render_template("notebook.html", parts=parts)
+
+
+def _first(sentences: Sequence[str]) -> list[str]:
+    shown = list(sentences[:_SENTENCES])
+    rest = len(sentences) - len(shown)
+    return [*shown, f"{_many(rest, 'sentence')} more: verdict.sentences"] if rest else shown
+
+
+def _interval(seeds: int) -> str:
+    return f" ±: the 95 % confidence half-width over {seeds} seeds." if seeds > 1 else ""
+
+
+def _many(number: int, name: str) -> str:
+    return f"{number:,} {name}{'s' * (number != 1)}"

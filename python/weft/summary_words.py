@@ -1,0 +1,58 @@
+"""What is said of one run: a table of its flows by size, and lines below it."""
+
+from weft.quantity import percent, plain, rate_scale, time_scale
+from weft.summary import BINS, Summary
+
+__all__ = ["summary_lines", "summary_table"]
+
+
+def summary_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
+    """Return titles, and a row for each range of sizes; times in the unit that suits them all."""
+    named = [(name if name == "all" else f"{name} ({BINS[name]})", one) for name, one in summary.bins.items()]
+    named += [(one.label, one) for one in summary.size_bins]
+    unit, scale = time_scale([one.fct_us.p999 or 0.0 for _, one in named])
+    times = [f"{name} FCT ({unit})" for name in ("mean", "p50", "p99")]
+    rows = []
+    for title, one in named:
+        fct = [None if value is None else value / scale for value in (one.fct_us.mean, one.fct_us.p50, one.fct_us.p99)]
+        numbers = ("-" if value is None else plain(value) for value in (*fct, one.slowdown.mean))
+        rows.append([title, f"{one.flows:,}", f"{one.unfinished:,}", *numbers])
+    return ["flows", "number", "unfinished", *times, "mean slowdown"], rows
+
+
+def summary_lines(summary: Summary) -> list[str]:
+    """Return what became of the packets, and what else there is to say."""
+    return [_packets(summary), *_more(summary)]
+
+
+def _packets(summary: Summary) -> str:
+    share = summary.out_of_order_share
+    reordered = "" if share is None else f" ({plain(100.0 * share)} %)"
+    return (
+        f"{summary.label}, seed {summary.seed}: {summary.data_packets:,} data packets, "
+        f"{summary.dropped_packets:,} dropped, {summary.retransmissions:,} retransmitted, "
+        f"{summary.timeouts:,} timeouts, {summary.out_of_order_packets:,} out of order{reordered}"
+    )
+
+
+def _more(summary: Summary) -> list[str]:
+    """Say why packets were sent again, which deadlines were missed, what long-lived flows carried."""
+    lines = []
+    if summary.retransmissions:
+        resent = summary.resent
+        lines.append(
+            f"retransmissions: {resent.after_loss:,} after a loss, {resent.after_reordering:,} after reordering, "
+            f"{resent.after_timeout:,} in vain after a timeout"
+        )
+    if share := summary.duplicate_acks.one_or_more:
+        three = summary.duplicate_acks.three_or_more or 0.0
+        lines.append(f"duplicate ACKs: {percent(share)} of flows had one or more, {percent(three)} three or more")
+    if summary.missed_deadlines_share is not None:
+        lines.append(f"deadlines: {percent(summary.missed_deadlines_share)} of the flows that have one missed it")
+    if summary.background is not None and summary.background.goodput_mbps is not None:
+        unit, scale = rate_scale([summary.background.goodput_mbps])
+        mean = plain(summary.background.goodput_mbps / scale)
+        lines.append(f"{summary.background.flows:,} long-lived flows: {mean} {unit} each, on average")
+    if summary.unmeasured is not None:
+        lines.append(f"{summary.unmeasured.flows:,} flows outside the window of measurement are in no average")
+    return lines
