@@ -44,7 +44,7 @@ test-rust:
 	cargo test --workspace --locked
 
 test-python: $(VENV)/.extension $(VENV)/.dev-requirements
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 fidelity: $(VENV)/.extension ## the flows of a reference run in ns-3, compared
 	$(BIN)/python tests/fidelity/reference.py
