@@ -14,6 +14,19 @@ import pytest
 SMALL = {"fabric.leaves": 2, "fabric.spines": 2, "fabric.hosts_per_leaf": 4, "traffic.flows": 60}
 
 
+ROOT = Path(__file__).parents[2]
+
+
+def _kernel_is_built() -> bool:
+    """Whether there is a kernel for Linux hosts; `.ci/run` insists on it."""
+    if os.environ.get("WEFT_LINUX_HOSTS") or os.environ.get("WEFT_NEEDS_LINUX_HOSTS"):
+        return True
+    return subprocess.run([ROOT / "linux-hosts/build", "--find"], capture_output=True, check=False).returncode == 0
+
+
+needs_kernel = pytest.mark.skipif(not _kernel_is_built(), reason="make linux-hosts was not run")
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a command left behind."""

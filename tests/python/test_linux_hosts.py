@@ -12,20 +12,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from conftest import Weft
+from conftest import Weft, needs_kernel
 
 EXAMPLE = Path(__file__).parents[2] / "examples/linux.toml"
-
-
-def kernel_is_built() -> bool:
-    """Whether there is one; `.ci/run` insists on it."""
-    if os.environ.get("WEFT_LINUX_HOSTS") or os.environ.get("WEFT_NEEDS_LINUX_HOSTS"):
-        return True
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weft/linux-hosts"
-    return cache.is_dir() and any(cache.iterdir())
-
-
-needs_kernel = pytest.mark.skipif(not kernel_is_built(), reason="make linux-hosts was not run")
 
 
 def test_without_a_kernel_there_is_one_message_that_says_how_to_get_one(

@@ -1,6 +1,6 @@
 """`weft reproduce --hosts linux`: a figure of the same flows with both kinds of hosts, and their verdicts side by side.
 
-What the hosts of a preset are is the preset's; here it is one without Linux hosts, so that the kernel is not needed.
+What the hosts of a preset are is the preset's; here it is mostly one without Linux hosts, which needs no kernel.
 """
 
 from io import StringIO
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from conftest import Weft
+from conftest import Weft, needs_kernel
 from tiny_paper import TINY, write_tiny
 from weft.cli.reproduce_progress import Shown
 from weft.cli.reproduce_tables import print_made
@@ -127,6 +127,7 @@ def test_what_there_is_not_is_refused(weft_command: Weft, options: tuple[str, ..
     assert said in done.stderr
 
 
+@needs_kernel
 def test_qall_s_figure_10_has_a_set_up_with_linux_hosts_and_all_its_runs_resolve() -> None:
     for scale in LINUX_SCALES:
         (one,) = planned("qall", ["10"], scale=scale)
