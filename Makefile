@@ -64,8 +64,10 @@ format: $(VENV)/.dev-requirements ## format Rust and Python
 docs: $(VENV)/.extension $(VENV)/.dev-requirements ## the user guide, in site/
 	$(BIN)/python docs/generate_spec.py --check
 	$(BIN)/python docs/generate_tables.py --check
+	$(BIN)/python docs/print_examples.py --check
 	$(BIN)/python crates/python/generate_stub.py --check
 	$(BIN)/mkdocs build --strict
+	$(BIN)/python docs/check_widths.py site
 
 lock: $(VENV)/.dev-requirements ## pin the newest requirements that pyproject.toml allows
 	$(BIN)/python -m pip install --quiet uv

@@ -22,4 +22,7 @@ def on_page_content(page_html: str, **_: Any) -> str:
 def _mathml(found: re.Match[str]) -> str:
     block = found["block"]
     source = html.unescape(block if block is not None else found["inline"]).strip()
-    return convert(source, display="inline" if block is None else "block")
+    if block is None:
+        return convert(source, display="inline")
+    # In a box of its own, which scrolls where a page is narrow.
+    return f'<div class="arithmatex">{convert(source, display="block")}</div>'

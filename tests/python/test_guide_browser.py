@@ -1,8 +1,9 @@
-"""The guide in a browser: its search finds pages from a disk, where no page may start a worker, and without a network.
+"""The guide in a browser: it is searched from a disk and without a network, and what is wider than a page is told.
 
 Needs Debian's chromium and Playwright; skips without them, unless WEFT_NEEDS_BROWSER is 1.
 """
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -19,6 +20,10 @@ if os.environ.get("WEFT_NEEDS_BROWSER") != "1":
     pytest.importorskip("material")
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+_SPEC = importlib.util.spec_from_file_location("check_widths", DOCS / "check_widths.py")
+assert _SPEC is not None and _SPEC.loader is not None
+check_widths = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(check_widths)
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +62,14 @@ def test_the_search_finds_a_page_from_a_disk(site: Path, page: str, width: int) 
         tab.wait_for_url("**/schemes/one.html*")
         browser.close()
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_what_is_cut_off_or_makes_a_page_scroll_is_told(tmp_path: Path) -> None:
+    wide = '<table style="width: 600px"><tr><td>wide</td></tr></table>'
+    boxes = {"fits": wide.replace("600", "300"), "scrolls": f'<div style="overflow-x: auto">{wide}</div>'}
+    boxes |= {"cut": f'<div style="overflow: hidden">{wide}</div>', "sideways": wide}
+    for name, box in boxes.items():
+        (tmp_path / f"{name}.html").write_text(f'<!doctype html><div class="md-content">{box}</div>')
+    assert CHROMIUM is not None
+    told = list(check_widths.wider(sorted(tmp_path.glob("*.html")), CHROMIUM))
+    assert {one.split(":")[0] for one in told} == {"cut.html at 390", "sideways.html at 390"}
