@@ -4,7 +4,8 @@
 
 - `<!-- table flows -->`: the columns of a table of a result; `<!-- table * -->`: the files of all tables;
 - `<!-- parameters letflow -->`: the parameters of a load balancer;
-- `<!-- inventory -->`: what there is of everything, with links.
+- `<!-- inventory -->`: what there is of everything, with links;
+- `<!-- thumbnails -->`: the pictures of the page, small, each a link to its section.
 
 What stands between `<!-- every schemes -->` and `<!-- end -->` is written by hand, and has to name every one.
 
@@ -24,9 +25,11 @@ from weft.catalog import Entry, Kind, Parameter, entries
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
 PART = re.compile(
-    r"<!-- (?P<mark>(?P<kind>table|parameters|inventory|every)(?: (?P<name>\S+))?) -->\n(?P<body>.*?)<!-- end -->",
+    r"<!-- (?P<mark>(?P<kind>table|parameters|inventory|thumbnails|every)(?: (?P<name>\S+))?) -->\n(?P<body>.*?)<!-- end -->",
     re.DOTALL,
 )
+
+PICTURE = re.compile(r"!\[(?P<alt>[^]]*)\]\((?P<file>[^)]*)\)")
 
 INVENTORY: Sequence[tuple[str, Kind, str | None]] = (
     ("[load balancers](schemes/index.md) in switches", "schemes", "switch"),
@@ -67,6 +70,8 @@ class Guide:
                 lines = list(_parameters(_entry("schemes", name).parameters))
             case "inventory":
                 lines = list(self._inventory())
+            case "thumbnails":
+                lines = list(_thumbnails(self.pages[path]))
             case _:
                 self._check_names(path, name, part["body"])
                 return part[0]
@@ -83,7 +88,7 @@ class Guide:
             self.complaints.append(f"{path.name} leaves out of its {kind}: {', '.join(missing)}")
 
     def _inventory(self) -> Iterator[str]:
-        yield "| | |"
+        yield "| what there is | its names |"
         yield "|---|---|"
         for title, kind, place in INVENTORY:
             found = [item for item in entries(kind) if place in (None, item.details.get("place"))]
@@ -176,6 +181,18 @@ def _value(parameter: Parameter) -> str:
 def _listed(units: str) -> str:
     words = [f"`{unit}`" for unit in units.split(", ")]
     return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _thumbnails(page: str) -> Iterator[str]:
+    section = ""
+    yield '<div class="gallery">'
+    for line in page.splitlines():
+        if line.startswith("## "):
+            section = re.sub(r"[^a-z0-9]+", "-", line.removeprefix("## ").lower()).strip("-")
+        elif picture := PICTURE.fullmatch(line):
+            image = f'<img src="{picture["file"]}" alt="{picture["alt"]}" title="{picture["alt"]}" loading="lazy">'
+            yield f'<a href="#{section}">{image}</a>'
+    yield "</div>"
 
 
 def _row(*cells: str) -> str:

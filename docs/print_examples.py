@@ -7,6 +7,7 @@ directory of their own, and puts their output in place of the old one. Options s
 - `lines=12`: so many lines of each output, and an ellipsis; none at all with 0;
 - `stderr`: messages, too;
 - `copy=out/demo/figures/waits.png`: afterwards, that file to docs/images/; several with commas between them;
+- `into=gallery`: to docs/images/gallery/, in few colours, so that many are small;
 - `checked`: cheap, and the same on every machine. With `--check` these alone are run, nothing is written, and a page that
   says something else is an error.
 
@@ -23,6 +24,8 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
+
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -72,11 +75,23 @@ def _printed(place: Path, check: bool, found: re.Match[str]) -> str:
     commands = [line[2:] for line in found["body"].splitlines() if line.startswith("$ ")]
     outputs = [f"$ {command}\n{_output(command, options, place)}" for command in commands]
     for name in filter(None, options.get("copy", "").split(",")):
-        source = place / name
-        images = ROOT / "docs" / "images"
-        images.mkdir(exist_ok=True)
-        shutil.copyfile(source, images / f"{source.parent.parent.name}-{source.name}")
+        _copy(place, Path(name), options.get("into"))
     return f"<!-- run{found['options']} -->\n```console\n" + "\n".join(outputs) + "```"
+
+
+def _copy(place: Path, name: Path, folder: str | None) -> None:
+    """Copy a picture; it is called by the directory of its result, if it has one, and its own name."""
+    source, result = place / name, name.parent.parent.name
+    called = f"{result}-{name.name}" if result else name.name
+    target = ROOT / "docs" / "images" / (folder or "") / called
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if folder is None:
+        shutil.copyfile(source, target)
+        return
+    with Image.open(source) as picture:
+        flat = picture.convert("RGB")
+        small = flat.resize((flat.width * 3 // 4, flat.height * 3 // 4), Image.Resampling.LANCZOS)
+        small.quantize(64, dither=Image.Dither.NONE).save(target, optimize=True)
 
 
 def _output(command: str, options: dict[str, str], place: Path) -> str:

@@ -45,3 +45,18 @@ def test_a_list_that_leaves_a_scheme_out_is_told(left_out: str) -> None:
     guide = generate_tables.Guide({DOCS / "one.md": f"<!-- every schemes -->\n{named}\n<!-- end -->\n"}, [])
     guide.written()
     assert guide.complaints == [f"one.md leaves out of its schemes: {left_out}"]
+
+
+def test_a_gallery_has_a_small_picture_of_each_large_one() -> None:
+    page = DOCS / "one.md"
+    text = "<!-- thumbnails -->\n<!-- end -->\n\n## A link fails\n\n![Loads](images/loads.png)\n"
+    lines = generate_tables.Guide({page: text}, []).written()[page].splitlines()
+    small = '<img src="images/loads.png" alt="Loads" title="Loads" loading="lazy">'
+    assert f'<a href="#a-link-fails">{small}</a>' in lines
+
+
+def test_every_picture_of_the_gallery_is_on_its_page() -> None:
+    page = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    pictures = sorted(path.name for path in (DOCS / "images" / "gallery").iterdir())
+    assert [name for name in pictures if f"](images/gallery/{name})" not in page] == []
+    assert len(pictures) >= 12
