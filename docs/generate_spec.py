@@ -21,7 +21,9 @@ HEAD = """# Spec reference
 
 <!-- Written by docs/generate_spec.py from `weft schema`; do not edit. -->
 
-Every key that a spec may have. A spec is a TOML file; keys that are absent have their defaults. Quantities are strings
+Every key that a spec may have. A spec is a TOML file; tables and keys that are absent have their defaults, each by itself:
+`[traffic]` with `load = 0.5` alone is the default traffic at that load. Only what you add to a list must say what it is: the
+`senders` and `size` of an incast, the `command` of a program. Quantities are strings
 with a unit: `"10Gbps"`, `"1us"`, `"375KB"`. An unknown key or a wrong value is answered with one message, and nothing
 is run. `weft explain my.toml` shows the value of every key and where it came from; `weft schema` prints this reference
 as JSON Schema, for editors.
@@ -79,6 +81,8 @@ class Reference:
         for tag, name, variant in variants:
             title = _first_sentence(_text(variant))
             yield f'{"#" * level} `{path}.{tag} = "{name}"`\n'
+            if tag not in self._required(variant):
+                yield f"The default, if `{tag}` is not given.\n"
             if title:
                 yield f"{title}\n"
             own = {key: value for key, value in self._properties(variant).items() if key not in common and key != tag}

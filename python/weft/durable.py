@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from weft.errors import OutputError
+from weft.output import check_place
 
 __all__ = ["DurableDirectory", "copy_file", "damaged", "digest", "goes_on", "sync", "write_file"]
 
@@ -46,8 +47,7 @@ class DurableDirectory:
         self._known: set[Path] = set()
 
     def __enter__(self) -> Self:
-        if self.path.is_symlink() or (self.path.exists() and not self.path.is_dir()):
-            raise OutputError(f"{self.path}: exists and is not a directory")
+        check_place(self.path)
         with self.explained():
             if self.path.exists():
                 self._check_contents()  # before there is a lock in a directory of somebody else

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from weft.errors import OutputError
 
-__all__ = ["check_target", "staged_directory", "write_file"]
+__all__ = ["check_file", "check_place", "check_target", "staged_directory", "write_file"]
 
 # A directory that holds one of these was written by Weft ...
 _MARKERS = frozenset({"compare.json", "summary.json"})
@@ -30,15 +30,33 @@ def check_target(target: Path, *, force: bool) -> None:
     With `force`, only an empty directory or an earlier result, without files of somebody else, may be replaced: a
     slip of the keyboard must not delete anybody's work.
     """
-    if target.is_symlink() or (target.exists() and not target.is_dir()):
-        raise OutputError(f"{target}: exists and is not a directory")
+    check_place(target)
     if target.exists():
         if not force:
             raise OutputError(f"{target}: exists already; --force replaces it")
         _check_replaceable(target)
-    parent = _nearest_existing(target.absolute().parent)
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise OutputError(f"{target}: {parent} is not a directory that can be written to")
+        _check_writable(target, target.absolute().parent)
+
+
+def check_place(target: Path) -> None:
+    """Raise `OutputError` unless a directory at `target` can be written to, or made there. Writes nothing."""
+    if target.is_symlink() or (target.exists() and not target.is_dir()):
+        raise OutputError(f"{target}: exists and is not a directory")
+    _check_writable(target, _nearest_existing(target.absolute()))
+
+
+def check_file(target: Path, *, force: bool, option: str = "--out") -> None:
+    """Raise `OutputError` unless a file may be put at `target`, which `option` names. Writes nothing."""
+    if target.is_dir():
+        raise OutputError(f"{target}: is a directory; {option} names a file")
+    if target.exists() and not force:
+        raise OutputError(f"{target}: exists already; --force replaces it")
+    _check_writable(target, target.absolute().parent)
+
+
+def _check_writable(target: Path, directory: Path) -> None:
+    if not directory.is_dir() or not os.access(directory, os.W_OK | os.X_OK):
+        raise OutputError(f"{target}: {directory} is not a directory that can be written to")
 
 
 def _check_replaceable(target: Path) -> None:
@@ -136,7 +154,8 @@ def _swap(staging: Path, target: Path) -> None:
 
 
 def _nearest_existing(path: Path) -> Path:
-    while not path.exists() and path != path.parent:
+    # A name that leads nowhere, such as a broken link, is there all the same.
+    while not (path.exists() or path.is_symlink()) and path != path.parent:
         path = path.parent
     return path
 

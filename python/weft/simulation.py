@@ -182,7 +182,7 @@ class Result:
 
 
 def run(
-    spec: SpecLike,
+    spec: SpecLike = "",
     *,
     set: Overrides = (),  # noqa: A002 - the same word as on the command line
     seed: int | None = None,
@@ -192,10 +192,10 @@ def run(
 ) -> Result:
     """Run one spec to its end.
 
-    `spec` is a path, TOML text or nested dictionaries; `set` replaces single keys of it, `seed` its seed and
-    `balancer` its load balancer. `jobs` is how many cores of this machine it may use: all unless told; no result
-    depends on it. `progress` is told how far it is; without it there is a bar in a notebook and on a terminal, unless
-    it is False. Raises `SpecError` when something in the spec is wrong.
+    `spec` is a path, TOML text or nested dictionaries; without it every setting has its default. `set` replaces
+    single keys of it, `seed` its seed and `balancer` its load balancer. `jobs` is how many cores of this machine it may
+    use: all unless told; no result depends on it. `progress` is told how far it is; without it there is a bar in a
+    notebook and on a terminal, unless it is False. Raises `SpecError` when something in the spec is wrong.
     """
     text, cores = load_spec(spec), checked_jobs(jobs)
     with run_bar(progress) as tell:

@@ -94,7 +94,8 @@ class Space:
         found = {
             key: self.draw(inner, key, random)
             for key, inner in node.get("properties", {}).items()
-            if key in required or random.random() < share
+            # What a table is of stands in it, even where that is the default: checks look at it.
+            if key in required or "const" in inner or random.random() < share
         }
         return {key: value for key, value in found.items() if value is not OMIT}
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from conftest import Weft
+
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
 
@@ -20,3 +22,13 @@ def test_example_runs(path: Path, tmp_path: Path) -> None:
 
 def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 2
+
+
+def test_a_fabric_of_ones_own_runs_from_its_file_of_cables(weft_command: Weft) -> None:
+    spec = EXAMPLES[0].parent / "own-fabric.toml"
+    outcome = weft_command("compare", spec, "--schemes", "ecmp,wcmp", "--flows", "60", "--json")
+    assert outcome.code == 0, outcome.stderr
+    runs = outcome.json()["runs"]
+    assert [run["unfinished"] for run in runs] == [0, 0]
+    # Weights follow the rates of the file: without them, both would be ECMP.
+    assert runs[0]["fct_us"] != runs[1]["fct_us"]

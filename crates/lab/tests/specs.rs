@@ -29,12 +29,96 @@ fn an_empty_spec_is_a_whole_run_of_defaults() {
     }
 }
 
+fn resolved_text(text: &str) -> String {
+    Resolved::new(&SpecSource::from_text(text)).unwrap_or_else(|error| panic!("{text}: {error}")).toml
+}
+
+/// The keys of the traffic that the spec without a word has, one by one, beside what belongs to them.
 #[test]
-fn traffic_that_is_written_gets_no_defaults_beside_it() {
-    assert!(message(&SpecSource::from_text("[traffic]\nworkload = \"web-search\"")).contains("traffic."));
-    let trace = SpecSource::from_text("").with("traffic.size", "20KB").with("traffic.duration", "1ms");
-    let resolved = Resolved::new(&trace).unwrap();
-    assert!(!resolved.toml.contains("workload") && !resolved.toml.contains("flows ="), "{}", resolved.toml);
+fn each_key_of_a_table_alone_leaves_the_others_their_defaults() {
+    let all = resolved_text("");
+    for (table, alone) in [
+        ("traffic", "load = 0.6"),
+        ("traffic", "workload = \"web-search\""),
+        ("traffic", "flows = 2000"),
+        ("traffic", "pairs = \"between-racks\""),
+        ("traffic", "load_of = \"leaf-uplinks\""),
+        ("traffic", "classes = { best_effort = 0.0 }"),
+        ("traffic", "incast = []"),
+        ("traffic", ""),
+        ("balancer", "hash = \"per-switch\""),
+        ("balancer", ""),
+        ("transport", "min_rto = \"5ms\""),
+        ("fabric", "spines = 8"),
+        ("hosts", "receive_ring = 0"),
+        ("run", "seed = 1"),
+    ] {
+        let text = format!("[{table}]\n{alone}");
+        assert_eq!(resolved_text(&text), all, "{text}");
+        // The same as one change, without a spec and after an empty table.
+        if let Some((key, value)) = alone.split_once(" = ") {
+            for empty in [String::new(), format!("[{table}]")] {
+                let source = SpecSource::from_text(empty).with(&format!("{table}.{key}"), value);
+                assert_eq!(Resolved::new(&source).unwrap().toml, all, "--set {table}.{alone}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_size_or_an_end_takes_the_place_of_the_workload_and_of_the_number_of_flows() {
+    let resolved = resolved_text("[traffic]\nsize = \"20KB\"\nduration = \"1ms\"");
+    assert!(!resolved.contains("workload") && !resolved.contains("flows ="), "{resolved}");
+    assert!(resolved.contains("load = 0.6"), "{resolved}");
+}
+
+#[test]
+fn other_traffic_alone_brings_no_random_flows() {
+    for text in [
+        "[[traffic.incast]]\nsenders = 4\nsize = \"20KB\"",
+        "[traffic]\nduration = \"1ms\"\n[[traffic.incast]]\nsenders = 4\nsize = \"20KB\"\nload = 0.1",
+        "[[traffic.long_lived]]\nsrc = 0\ndst = 100",
+        "[traffic]\ntrace = \"flows.csv\"",
+    ] {
+        let resolved = resolved_text(text);
+        assert!(!resolved.contains("workload") && !resolved.contains("flows ="), "{resolved}");
+    }
+    let both = resolved_text("[traffic]\nload = 0.3\n[[traffic.incast]]\nsenders = 4\nsize = \"20KB\"");
+    assert!(both.contains("workload = \"web-search\"") && both.contains("flows = 2000"), "{both}");
+}
+
+#[test]
+fn one_of_several_transports_has_a_default_name_too() {
+    let text = "[[transport]]\nlabel = \"a\"\n[[transport]]\nname = \"tcp\"\n[traffic.classes]\ntransport = { short = \"tcp\" }";
+    let resolved = resolved_text(text);
+    assert!(resolved.contains("name = \"dctcp\"") && resolved.contains("label = \"a\""), "{resolved}");
+}
+
+#[test]
+fn an_unknown_key_is_told_where_it_stands_or_whose_it_is() {
+    for (key, value, expected, nearest) in [
+        (
+            "load",
+            "0.5",
+            "load is not a key; allowed here: run, fabric, traffic, hosts, transport, balancer; did you mean \"traffic.load\"?",
+            Some("traffic.load"),
+        ),
+        (
+            "buffer",
+            "1KB",
+            "did you mean \"fabric.switch_queue.buffer\" or \"fabric.host_queue.buffer\"?",
+            Some("fabric.switch_queue.buffer"),
+        ),
+        ("traffic.seed", "1", "did you mean \"run.seed\"?", Some("run.seed")),
+        ("balancer.gap", "500us", "balancer.gap is not a key of ecmp; letflow, qall, ", None),
+        ("fabric.k", "8", "fabric.k is not a key of leaf-spine; fat-tree has it; ", None),
+        ("run.sed", "1", "did you mean \"seed\"?", Some("seed")),
+    ] {
+        let error = refusal(&small(&[(key, value)]));
+        assert!(error.to_string().contains(expected), "--set {key}: {error}");
+        assert_eq!(error.mistake.nearest.as_deref(), nearest, "{error}");
+        assert_eq!(error.mistake.path.as_deref(), Some(key));
+    }
 }
 
 #[test]
@@ -87,7 +171,7 @@ fn every_mistake_gets_one_message_with_key_value_and_what_is_allowed() {
         ("transport.name", "dctpc", &["transport.name = \"dctpc\"", "did you mean \"dctcp\""]),
         ("transport.g", "2", &["transport.g is 2", "at most 1"]),
         ("balancer.name", "letflw", &["balancer.name = \"letflw\"", "did you mean \"letflow\""]),
-        ("balancer.gap", "500us", &["balancer.name is missing", "letflow"]),
+        ("balancer.gap", "500us", &["balancer.gap is not a key of ecmp", "letflow, "]),
     ];
     for (key, value, expected) in table {
         let found = message(&small(&[(key, value)]));

@@ -9,10 +9,10 @@ use crate::{
     Pairs, ProgramSpec, TrafficError,
 };
 
-/// Which bytes go where, and when: random flows or a trace, and beside them incasts, long-lived flows and programs. Each part is
-/// optional; at least one must be there.
+/// Which bytes go where, and when: random flows or a trace, and beside them incasts, long-lived flows and programs.
 ///
-/// Random flows are those that `workload` (or `size`) and `load` ask for. They arrive as one Poisson process over the
+/// There are random flows if `workload`, `size`, `size_scale`, `load` or, without a trace, `flows` is given, and if there is
+/// nothing else: neither a trace nor incasts, long-lived flows or programs. They arrive as one Poisson process over the
 /// whole fabric: gaps between arrivals are exponential with the mean `mean size / offered bytes per second`, the first
 /// gap starts at 0. Each flow gets its size from the workload and its ends from `pairs`, independently of all others.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +20,7 @@ use crate::{
 pub struct TrafficSpec {
     /// Where the sizes of random flows come from: the name of a built-in distribution, as in `"web-search"`, or a CSV file
     /// (its name ends in `.csv`, relative to the spec) with the columns `size_bytes,cumulative_probability`, linear
-    /// between rows. `load` is needed too. Default: no random flows.
+    /// between rows. Default, if there are random flows: `"web-search"`, or none if there is a `size`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
     /// In place of `workload`: the size of every random flow, 1 B to 1 TB of payload, as in `"64KB"`.
@@ -35,16 +35,17 @@ pub struct TrafficSpec {
     /// most 1. It counts payload alone; headers, acknowledgements and retransmissions come on top, so that a link is
     /// busier than the load says by the share of headers. The arrival rate is the offered bytes per second divided by the
     /// exact mean of the workload. A load is refused if it exceeds what the senders' links, the receivers' links or the
-    /// uplinks of their racks carry, each taken together. Incasts and long-lived flows come on top. No default.
+    /// uplinks of their racks carry, each taken together. Incasts and long-lived flows come on top. Default, if there are
+    /// random flows: 0.6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
     /// The capacity that `load` is a share of. Default `"leaf-uplinks"`.
     pub load_of: LoadOf,
     /// How many random flows there are, or how many rows of the trace are taken. Default: as many as start within
-    /// `duration`. With both, whichever ends first.
+    /// `duration`; without it 2000 random flows, and all rows. With both, whichever ends first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<u32>,
-    /// No random flow, row of the trace or incast starts at or after this time. Random flows need this or `flows`.
+    /// No random flow, row of the trace or incast starts at or after this time. Default: no such time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
     /// Who sends to whom, for random flows and for long-lived flows without `src` and `dst`. Default `"between-racks"`.
@@ -85,6 +86,42 @@ pub struct TrafficSpec {
 }
 
 impl TrafficSpec {
+    /// Where the sizes of random flows come from, unless the spec says it.
+    pub const DEFAULT_WORKLOAD: &str = "web-search";
+    /// What random flows offer, unless the spec says it.
+    pub const DEFAULT_LOAD: f64 = 0.6;
+    /// How many random flows there are, unless the spec says when they end.
+    pub const DEFAULT_FLOWS: u32 = 2_000;
+
+    /// The same traffic with the defaults of random flows written out, if there are any.
+    #[must_use]
+    pub fn resolved(&self) -> Self {
+        let mut spec = self.clone();
+        if !spec.asks_for_random_flows() {
+            return spec;
+        }
+        if !spec.has_random_flows() {
+            spec.workload = Some(Self::DEFAULT_WORKLOAD.to_owned());
+        }
+        spec.load = spec.load.or(Some(Self::DEFAULT_LOAD));
+        if spec.flows.is_none() && spec.duration.is_none() {
+            spec.flows = Some(Self::DEFAULT_FLOWS);
+        }
+        spec
+    }
+
+    /// Whether a key asks for random flows, or there would be nothing else.
+    fn asks_for_random_flows(&self) -> bool {
+        if self.trace.is_some() {
+            return false;
+        }
+        let is_asked = self.has_random_flows()
+            || self.size_scale.is_some()
+            || self.load.is_some()
+            || self.flows.is_some();
+        is_asked || (self.incast.is_empty() && self.long_lived.is_empty() && self.program.is_empty())
+    }
+
     /// Whether there are random flows.
     pub(crate) fn has_random_flows(&self) -> bool {
         self.workload.is_some() || self.size.is_some()
@@ -267,6 +304,74 @@ mod tests {
             }
         }
         assert_eq!(schema["additionalProperties"], false);
+    }
+
+    const BESIDE: [&str; 3] = [
+        "[[incast]]\nsenders = 2\nsize = '1KB'",
+        "[[long_lived]]\nsrc = 0\ndst = 9",
+        "[[program]]\nhost = 0\ncommand = 'true'",
+    ];
+
+    #[test]
+    fn each_key_of_random_flows_alone_gives_the_others_their_defaults() {
+        let keys = [
+            "workload = 'hadoop'",
+            "size = '1KB'",
+            "size_scale = 0.5",
+            "load = 0.3",
+            "flows = 7",
+            "load = 0.6",
+        ];
+        for key in keys {
+            for beside in ["", BESIDE[0], BESIDE[1], BESIDE[2]] {
+                let written = spec(&format!("{key}\n{beside}"));
+                let resolved = written.resolved();
+                let sizes = (resolved.workload.as_deref(), resolved.size);
+                let expected = match written.size {
+                    Some(size) => (None, Some(size)),
+                    None => (Some(written.workload.as_deref().unwrap_or("web-search")), None),
+                };
+                assert_eq!(sizes, expected, "{key} {beside}");
+                assert_eq!(resolved.load, written.load.or(Some(0.6)), "{key} {beside}");
+                assert_eq!(resolved.flows, written.flows.or(Some(2_000)), "{key} {beside}");
+                assert_eq!(resolved.resolved(), resolved, "{key} {beside}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_ends_random_flows_takes_no_default_beside_it() {
+        let until = spec("duration = '1ms'").resolved();
+        assert_eq!((until.flows, until.load), (None, Some(0.6)));
+        let both = "duration = '1ms'\nflows = 3";
+        assert_eq!(spec(both).resolved().flows, Some(3));
+    }
+
+    #[test]
+    fn there_are_random_flows_if_there_is_nothing_else() {
+        for text in [
+            "",
+            "pairs = 'anywhere'",
+            "load_of = 'host-links'",
+            "incast = []",
+            "[classes]\nbest_effort = 0.1",
+        ] {
+            assert!(spec(text).resolved().has_random_flows(), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_traffic_alone_stays_alone() {
+        let shared = "duration = '1ms'\npairs = 'anywhere'\nload_of = 'host-links'\n";
+        for beside in BESIDE {
+            for text in [beside.to_owned(), format!("{shared}{beside}")] {
+                assert_eq!(spec(&text).resolved(), spec(&text), "{text}");
+            }
+        }
+        // A trace ends by the same keys, and excludes those of random flows with a message.
+        for text in ["trace = 'x.csv'", "trace = 'x.csv'\nflows = 5", "trace = 'x.csv'\nload = 0.5"] {
+            assert_eq!(spec(text).resolved(), spec(text), "{text}");
+        }
     }
 
     #[test]

@@ -36,7 +36,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="""A packet-level laboratory for load balancing in datacenter fabrics.
 
@@ -104,7 +103,7 @@ def main() -> None:
     logging.getLogger("weft").addHandler(Sayings())
     try:
         check_arguments(sys.argv[1:])
-        app()
+        app(prog_name="weft")
     except SpecError as error:
         fail("error", str(error))
         sys.exit(EXIT_BAD_INPUT)

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from weft.catalog import Entry, Kind, entries, entry
-from weft.cli import options
+from weft.cli import completion, options
 from weft.cli.console import answers, data, print_json
 from weft.cli.tables import new_table
 from weft.quantity import plain
@@ -46,7 +46,10 @@ def register(app: typer.Typer) -> None:
 
 def _command(kind: Kind):  # type: ignore[no-untyped-def]  # noqa: ANN202 - typer reads the inner signature
     def show(
-        name: Annotated[str | None, typer.Argument(help="Explain this one.", show_default=False)] = None,
+        name: Annotated[
+            str | None,
+            typer.Argument(help="Explain this one.", show_default=False, autocompletion=completion.entries_of(kind)),
+        ] = None,
         json: options.Json = False,
     ) -> None:
         chosen = entries(kind) if name is None else [entry(kind, name)]

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from weft.cli import options
+from weft.cli import completion, options
 from weft.cli.cluster import chosen_cluster
 from weft.cli.console import answers, data, log, print_json
 from weft.cli.progress import show_progress
+from weft.cli.subject import only_one
 from weft.cli.tables import print_comparison
 from weft.errors import SpecError
 from weft.spec import SpecLike
@@ -31,14 +32,26 @@ def compare(
             metavar="A,B,...",
             help="Load balancers to compare, or transports; parameters after colons: letflow:gap=100us. A transport "
             "may bring its load balancer: mptcp+ecmp.",
+            autocompletion=completion.contenders,
         ),
     ] = None,
     preset: options.Preset = None,
-    fabric: Annotated[str | None, typer.Option(help="Kind of fabric (weft fabrics lists them).")] = None,
-    workload: Annotated[str | None, typer.Option(help="Flow sizes (weft workloads lists them).")] = None,
+    fabric: Annotated[
+        str | None,
+        typer.Option(help="Kind of fabric (weft fabrics lists them).", autocompletion=completion.entries_of("fabrics")),
+    ] = None,
+    workload: Annotated[
+        str | None,
+        typer.Option(help="Flow sizes (weft workloads lists them).", autocompletion=completion.entries_of("workloads")),
+    ] = None,
     load: Annotated[str | None, typer.Option(help="Offered load, as a share of capacity, e.g. 0.6.")] = None,
     flows: Annotated[str | None, typer.Option(help="Number of flows.")] = None,
-    transport: Annotated[str | None, typer.Option(help="Transport (weft transports lists them).")] = None,
+    transport: Annotated[
+        str | None,
+        typer.Option(
+            help="Transport (weft transports lists them).", autocompletion=completion.entries_of("transports")
+        ),
+    ] = None,
     seeds: Annotated[
         str | None, typer.Option(help="How many seeds (5 means 1 to 5), or which: 3,7,9 or 10-19. Default: the spec's.")
     ] = None,
@@ -138,8 +151,7 @@ def _subject(spec: Path | None, preset: str | None, schemes: str | None) -> tupl
         if schemes is None:
             raise SpecError("--schemes is missing: name the schemes to compare, as in --schemes ecmp,letflow,drill")
         return spec if spec is not None else "", split_schemes(schemes)
-    if spec is not None:
-        raise SpecError(f"--preset {preset} stands in place of a spec: give it or {spec}, not both")
+    only_one(spec, preset)
     found = find_preset(preset)
     return found.spec, split_schemes(schemes) if schemes is not None else list(found.schemes)
 

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from weft.cli import options
 from weft.cli.console import answers, data, print_json
+from weft.cli.subject import chosen_spec
 from weft.cli.tables import new_table
 
 __all__ = ["register"]
@@ -19,6 +20,7 @@ def register(app: typer.Typer) -> None:
 
 def explain(
     spec: options.SpecFile = None,
+    preset: options.Preset = None,
     set_: options.Set = None,
     seed: options.Seed = None,
     json: options.Json = False,
@@ -33,12 +35,13 @@ def explain(
 
     - `weft explain` - all defaults
     - `weft explain my.toml --set balancer.name=presto`
+    - `weft explain --preset tr-micro`
     """
     from weft import _core
     from weft.runs.execution import own_cores
-    from weft.spec import load_spec, parse_assignments
+    from weft.spec import parse_assignments
 
-    text = load_spec(spec if spec is not None else "")
+    text = chosen_spec(spec, preset)
     resolved = json_module.loads(
         _core.resolve(
             text.text,

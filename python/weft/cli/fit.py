@@ -1,7 +1,6 @@
 """`weft fit qall`: the polynomials of `qall-poly`, fitted to the traffic of a run."""
 
 import json as json_text
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +12,9 @@ from rich.console import Console
 from weft.cli import options
 from weft.cli.console import answers, data, log, print_json
 from weft.cli.progress import show_progress
+from weft.cli.subject import only_one
 from weft.cli.tables import new_table
-from weft.errors import OutputError, SpecError
+from weft.errors import SpecError
 
 if TYPE_CHECKING:
     from weft._core import Progress
@@ -73,11 +73,11 @@ def fit_qall(
     - `weft compare my.toml --schemes qall,qall-poly:file=fit.json:degree=2`
     """
     from weft import fitting
-    from weft.output import write_file
+    from weft.output import check_file, write_file
 
     wanted = _degrees(degrees)
     if out is not None:
-        _check_file(out, force=force)
+        check_file(out, force=force)
     sources = _sources(spec, preset, set_ or [], seed)
     with show_progress(len(sources)) as show:
         observations, runs = fitting.observe(
@@ -109,23 +109,12 @@ def _degrees(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def _check_file(out: Path, *, force: bool) -> None:
-    if out.is_dir():
-        raise OutputError(f"{out}: is a directory; --out names a file")
-    if out.exists() and not force:
-        raise OutputError(f"{out}: exists already; --force replaces it")
-    parent = out.absolute().parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise OutputError(f"{out}: {parent} is not a directory that can be written to")
-
-
 def _sources(spec: Path | None, preset: str | None, set_: list[str], seed: int | None) -> "list[Source]":
     from weft.catalog import preset as find_preset
     from weft.fitting import Source, first_seed
     from weft.spec import load_spec, parse_assignments
 
-    if preset is not None and spec is not None:
-        raise SpecError(f"--preset {preset} stands in place of a spec: give it or {spec}, not both")
+    only_one(spec, preset)
     overrides = tuple(parse_assignments(set_))
     own_traffic = spec is not None or preset is not None or any(key.startswith("traffic.") for key, _ in overrides)
     text = load_spec(spec) if spec is not None else find_preset(preset or "qall-symmetric").spec

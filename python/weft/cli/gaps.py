@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from weft.cli import options
+from weft.cli import completion, options
 from weft.cli.compare import split_schemes
 from weft.cli.console import answers, data, log, print_json
 from weft.cli.tables import new_table
-from weft.errors import OutputError, SpecError
+from weft.errors import SpecError
 from weft.quantity import percent, plain
 
 __all__ = ["register"]
@@ -28,7 +28,12 @@ def register(app: typer.Typer) -> None:
 def gaps(
     spec: options.SpecFile = None,
     schemes: Annotated[
-        str, typer.Option(metavar="A,B,...", help="Contenders, as for weft compare: dctcp+ecmp,linux+dctcp+ecmp.")
+        str,
+        typer.Option(
+            metavar="A,B,...",
+            help="Contenders, as for weft compare: dctcp+ecmp,linux+dctcp+ecmp.",
+            autocompletion=completion.contenders,
+        ),
     ] = "ecmp",
     set_: options.Set = None,
     seed: options.Seed = None,
@@ -50,12 +55,13 @@ def gaps(
     """
     from weft.figures import save
     from weft.gaps import measure
+    from weft.output import check_file
     from weft.spec import parse_assignments
 
     if figure is not None and figure.suffix not in _FIGURES:
         raise SpecError(f"--figure {figure}: expected a name that ends in {', '.join(_FIGURES)}")
-    if figure is not None and figure.exists() and not force:
-        raise OutputError(f"{figure}: exists already; --force replaces it")
+    if figure is not None:
+        check_file(figure, force=force, option="--figure")
     text = spec if spec is not None else ""
     found = measure(split_schemes(schemes), spec=text, set=parse_assignments(set_ or []), seed=seed)
     if json:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import msgspec
 import typer
 
-from weft.cli import options
+from weft.cli import completion, options
 from weft.cli.cluster import chosen_cluster
 from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
 from weft.cli.sweep_progress import ShownSweep, show_sweep
@@ -51,10 +51,18 @@ class _Shown(Told):
 
 
 def multiverse(
-    paper: Annotated[str | None, typer.Argument(help="meet, tr, qall, lbt or maxpass.", show_default=False)] = None,
+    paper: Annotated[
+        str | None,
+        typer.Argument(help="meet, tr, qall, lbt or maxpass.", show_default=False, autocompletion=completion.papers),
+    ] = None,
     figures: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FIGURE]...", help="Default: all that test a claim.", show_default=False),
+        typer.Argument(
+            metavar="[FIGURE]...",
+            help="Default: all that test a claim.",
+            show_default=False,
+            autocompletion=completion.figures_of,
+        ),
     ] = None,
     claims: Annotated[
         str | None,

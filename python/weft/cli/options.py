@@ -5,6 +5,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from weft.cli import completion
 from weft.cli.console import log
 
 __all__ = [
@@ -31,15 +32,29 @@ __all__ = [
 ]
 
 SpecFile: TypeAlias = Annotated[
-    Path | None, typer.Argument(help="Spec file (TOML). Without it, every setting has its default.", show_default=False)
+    Path | None,
+    typer.Argument(
+        help="Spec file (TOML). Without it, every setting has its default.",
+        show_default=False,
+        autocompletion=completion.files,
+    ),
 ]
 Preset: TypeAlias = Annotated[
-    str | None, typer.Option("--preset", metavar="NAME", help="A paper's set-up in place of SPEC (weft presets).")
+    str | None,
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help="A paper's set-up in place of SPEC (weft presets).",
+        autocompletion=completion.entries_of("presets"),
+    ),
 ]
 Set: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Replace one setting, e.g. --set fabric.leaves=4. May be repeated."
+        "--set",
+        metavar="KEY=VALUE",
+        help="Replace one setting, e.g. --set fabric.leaves=4. May be repeated.",
+        autocompletion=completion.keys,
     ),
 ]
 Bins: TypeAlias = Annotated[
@@ -47,6 +62,7 @@ Bins: TypeAlias = Annotated[
     typer.Option(
         "--bins",
         metavar="NAME|RANGES",
+        autocompletion=completion.entries_of("bins"),
         help="Report these flow sizes too: a paper's (weft bins), or ranges as in 0-100KB,100KB-1MB,1MB-.",
     ),
 ]
@@ -54,7 +70,14 @@ Seed: TypeAlias = Annotated[
     int | None, typer.Option("--seed", min=0, help="Seed of all random numbers. Same spec, same seed, same result.")
 ]
 Out: TypeAlias = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write the results to this directory.")
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="DIR",
+        help="Write the results to this directory.",
+        autocompletion=completion.files,
+    ),
 ]
 Figure: TypeAlias = Annotated[
     list[str] | None,
@@ -99,6 +122,7 @@ Store: TypeAlias = Annotated[
         metavar="DIR",
         help="Where runs are kept, for all commands. Default: $WEFT_STORE, or .weft beside --out.",
         show_default=False,
+        autocompletion=completion.files,
     ),
 ]
 Jobs: TypeAlias = Annotated[

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from weft.cli import completion
 from weft.cli.console import answers, log
 
 __all__ = ["register"]
@@ -17,7 +18,12 @@ def register(app: typer.Typer) -> None:
 
 def report(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Directory of weft run, compare, sweep, reproduce or multiverse.")
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            help="Directory of weft run, compare, sweep, reproduce or multiverse.",
+            autocompletion=completion.files,
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write it. Default: DIR/report.html.")
@@ -33,11 +39,13 @@ def report(
     - `weft report out/reproduce-quick`
     - `weft report out/multiverse-lbt-8`
     """
-    from weft.output import write_file
+    from weft.output import check_file, write_file
     from weft.report import render_directory
     from weft.report.paper import is_reproduction, write_paper_report
 
     target = out if out is not None else directory / "report.html"
+    if out is not None:
+        check_file(out, force=True)
     if is_reproduction(directory):
         write_paper_report(directory, target)
     else:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from weft.cli import options
+from weft.cli import completion, options
 from weft.cli.cluster import chosen_cluster
 from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
 from weft.cli.sweep_progress import show_sweep
@@ -27,10 +27,19 @@ def register(app: typer.Typer) -> None:
 
 def reproduce(
     paper: Annotated[
-        str | None, typer.Argument(help="meet, tr, qall, lbt, maxpass, or all.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="meet, tr, qall, lbt, maxpass, or all.", show_default=False, autocompletion=completion.papers
+        ),
     ] = None,
     figures: Annotated[
-        list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Default: all of the paper.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="[FIGURE]...",
+            help="Default: all of the paper.",
+            show_default=False,
+            autocompletion=completion.figures_of,
+        ),
     ] = None,
     scale: Annotated[
         str,
@@ -105,6 +114,7 @@ def reproduce(
     - `weft reproduce all`
     """
     from weft.cli.reproduce_progress import Shown
+    from weft.output import check_file, write_file
     from weft.papers import reproduce as make
     from weft.papers.times import read_times, times_text
 
@@ -115,6 +125,8 @@ def reproduce(
     if paper is None:
         raise SpecError("which paper? Name one, or all; weft reproduce --list shows every figure")
     cluster = chosen_cluster(scheduler, slurm=slurm, pbs=pbs, workers=workers, batch=batch)
+    if write_times is not None:
+        check_file(write_times, force=True, option="--write-times")
     known = read_times(write_times) if write_times is not None else {}
     with show_sweep("runs") as show:
         watch = Shown(show)
@@ -135,8 +147,6 @@ def reproduce(
             watch=watch,
         )
     if write_times is not None:
-        from weft.output import write_file
-
         write_file(write_times, times_text(known, result.scale, result.made))
     if json:
         print_json(result.to_dict())

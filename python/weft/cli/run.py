@@ -7,8 +7,8 @@ import typer
 from weft.cli import options
 from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
 from weft.cli.progress import show_progress
+from weft.cli.subject import chosen_spec
 from weft.cli.tables import print_load_sharing, print_programs, print_summary
-from weft.errors import SpecError
 
 __all__ = ["register"]
 
@@ -46,15 +46,12 @@ def run(
     - `weft run my.toml --json | jq .fct_us.mean`
     """
     from weft._core import Progress
-    from weft.catalog import preset as find_preset
     from weft.output import check_target
     from weft.runs.progress import RunProgress
     from weft.simulation import run_text
-    from weft.spec import load_spec, parse_assignments
+    from weft.spec import parse_assignments
 
-    if preset is not None and spec is not None:
-        raise SpecError(f"--preset {preset} stands in place of a spec: give it or {spec}, not both")
-    text = find_preset(preset).spec if preset is not None else load_spec(spec if spec is not None else "")
+    text = chosen_spec(spec, preset)
     traced = None if trace_flows is None else str(trace_flows)
     shortcuts = {"run.bins": bins, "run.sample_every": sample_every, "run.trace_flows": traced}
     given = [(key, value) for key, value in shortcuts.items() if value is not None]

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from weft.cli import options
+from weft.cli import completion, options
 from weft.cli.cluster import chosen_cluster
 from weft.cli.compare import parse_seeds, split_schemes
 from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
+from weft.cli.subject import only_one
 from weft.cli.sweep_progress import show_sweep
 from weft.cli.sweep_table import print_sweep
-from weft.errors import SpecError
 
 if TYPE_CHECKING:
     from weft.sweeps import Sweep
@@ -31,13 +31,18 @@ def sweep(
     preset: options.Preset = None,
     vary: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=A,B,...", help="Sweep a setting, e.g. --vary traffic.load=0.2,0.4. May be repeated."),
+        typer.Option(
+            metavar="KEY=A,B,...",
+            help="Sweep a setting, e.g. --vary traffic.load=0.2,0.4. May be repeated.",
+            autocompletion=completion.keys,
+        ),
     ] = None,
     schemes: Annotated[
         str | None,
         typer.Option(
             metavar="A,B,...",
             help="Sweep the load balancer, the transport, or both, as for weft compare: letflow:gap=100us, mptcp+ecmp.",
+            autocompletion=completion.contenders,
         ),
     ] = None,
     seeds: Annotated[
@@ -52,7 +57,11 @@ def sweep(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="DIR", help="The directory of the sweep. Default: out/ and the spec's name."
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="The directory of the sweep. Default: out/ and the spec's name.",
+            autocompletion=completion.files,
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", "-f", help="Begin anew: remove what is in --out.")] = False,
@@ -123,8 +132,7 @@ def _subject(spec: Path | None, preset: str | None, schemes: str | None) -> tupl
     names = split_schemes(schemes) if schemes is not None else None
     if preset is None:
         return (spec if spec is not None else ""), names
-    if spec is not None:
-        raise SpecError(f"--preset {preset} stands in place of a spec: give it or {spec}, not both")
+    only_one(spec, preset)
     found = find_preset(preset)
     return found.spec, names if names is not None else list(found.schemes)
 

@@ -7,12 +7,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from weft.cli import options
+from weft.cli import completion, options
 from weft.cli.compare import parse_seeds, split_schemes
 from weft.cli.console import answers, data, log, print_json
 from weft.cli.progress import show_progress
 from weft.cli.tables import new_table
-from weft.errors import OutputError, SpecError
+from weft.errors import SpecError
 from weft.quantity import percent, plain, time_scale
 
 __all__ = ["register"]
@@ -34,7 +34,12 @@ def register(app: typer.Typer) -> None:
 def validate(
     spec: options.SpecFile = None,
     schemes: Annotated[
-        str, typer.Option(metavar="A,B,...", help="Load balancers, or transports, as for weft compare.")
+        str,
+        typer.Option(
+            metavar="A,B,...",
+            help="Load balancers, or transports, as for weft compare.",
+            autocompletion=completion.contenders,
+        ),
     ] = "ecmp",
     seeds: Annotated[
         str | None, typer.Option(help="How many seeds (5 means 1 to 5), or which: 3,7,9 or 10-19. Default: the spec's.")
@@ -67,14 +72,15 @@ def validate(
     """
     from weft import validation
     from weft.figures import save
+    from weft.output import check_file
     from weft.spec import parse_assignments
 
     if figure is not None and figure.suffix not in _FIGURES:
         raise SpecError(f"--figure {figure}: expected a name that ends in {', '.join(_FIGURES)}")
     if figure is not None and not partings:
         raise SpecError("--figure needs the runs that --no-partings leaves out")
-    if figure is not None and figure.exists() and not force:
-        raise OutputError(f"{figure}: exists already; --force replaces it")
+    if figure is not None:
+        check_file(figure, force=force, option="--figure")
     names = split_schemes(schemes)
     wanted = parse_seeds(seeds) if seeds is not None else None
     with show_progress(2 * len(names) * len(wanted or (0,))) as show:

@@ -27,7 +27,8 @@ pub enum Named {
 }
 
 impl Named {
-    const ALL: [Self; 4] = [Self::Hosts, Self::Transport, Self::Balancer, Self::Fabric];
+    /// Every table that can.
+    pub(super) const ALL: [Self; 4] = [Self::Hosts, Self::Transport, Self::Balancer, Self::Fabric];
     /// What a contender may be of, in the order in which it says so.
     const COMPARED: [Self; 3] = [Self::Hosts, Self::Transport, Self::Balancer];
 

@@ -13,8 +13,8 @@ use super::value::{Fault, Node};
 pub(crate) struct Misfit {
     /// The key, or the table that lacks one.
     pub path: KeyPath,
-    /// The key that is missing in it, if one is.
-    pub missing: Option<&'static str>,
+    /// If the key is none: those that its table has.
+    pub known: Option<&'static [&'static str]>,
     pub mistake: Box<Mistake>,
 }
 
@@ -94,10 +94,9 @@ fn explain(value: &Value, mut path: KeyPath, fault: &Fault) -> Misfit {
             if !is_key || path.get(value).is_some_and(|node| node.get(found).is_some()) {
                 path = path.join(Step::Key(found.clone()));
             }
-            let near = nearest(found, known.iter().copied());
-            let allowed = if known.is_empty() { "no keys".to_owned() } else { known.join(", ") };
-            let said = format!(" is not a key; allowed here: {allowed}{}", did_you_mean(near));
-            Mistake::at(path.to_string(), said).found(found).allowed(allowed).nearest(near)
+            let near: Vec<_> = nearest(found, known.iter().copied()).map(str::to_owned).into_iter().collect();
+            let mistake = Box::new(unknown_key(&path, "", known, &near));
+            return Misfit { path, known: Some(known), mistake };
         }
         Fault::UnknownVariant { found, known } => {
             let near = nearest(found, known.iter().copied());
@@ -106,9 +105,7 @@ fn explain(value: &Value, mut path: KeyPath, fault: &Fault) -> Misfit {
             Mistake::at(path.to_string(), said).found(found).allowed(allowed).nearest(near)
         }
         Fault::MissingField(field) => {
-            let key = path.join(Step::Key((*field).to_owned())).to_string();
-            let mistake = Box::new(Mistake::at(key, " is missing"));
-            return Misfit { path, missing: Some(field), mistake };
+            Mistake::at(path.join(Step::Key((*field).to_owned())).to_string(), " is missing")
         }
         Fault::Unfitting(expected) => {
             let expected = plain(expected);
@@ -117,7 +114,15 @@ fn explain(value: &Value, mut path: KeyPath, fault: &Fault) -> Misfit {
         Fault::Refused { said, allowed } => unfitting(value, &path, said).allowed(allowed),
         Fault::Said(text) => unfitting(value, &path, text),
     };
-    Misfit { path, missing: None, mistake: Box::new(mistake) }
+    Misfit { path, known: None, mistake: Box::new(mistake) }
+}
+
+/// A key that its table does not have: whose it would be, as in " of ecmp", which it has, and which may be meant.
+pub(super) fn unknown_key(path: &KeyPath, whose: &str, known: &[&str], near: &[String]) -> Mistake {
+    let allowed = if known.is_empty() { "no keys".to_owned() } else { known.join(", ") };
+    let said = format!(" is not a key{whose}; allowed here: {allowed}{}", did_you_mean(near));
+    let mistake = Mistake::at(path.to_string(), said).allowed(allowed).nearest(near.first());
+    mistake.found(path.last_key().unwrap_or_default())
 }
 
 /// A value that its type refuses, for this reason.

@@ -165,11 +165,6 @@ impl<'a> Document<'a> {
         insert(&mut self.value, &seed_path(), Value::Integer(seed)).map_err(SpecError::new)
     }
 
-    /// Whether the text has this table.
-    pub fn is_written(&self, table: &str) -> bool {
-        self.written.get(table).is_some()
-    }
-
     /// Who gave `path` its value.
     pub fn giver(&self, path: &KeyPath) -> Giver {
         if self.source.seed.is_some() && *path == seed_path() {

@@ -54,20 +54,24 @@ fn place(origin: Option<&str>, line: Option<usize>) -> String {
 }
 
 /// The question after the name that was found; nothing if no name is near.
-pub(crate) fn did_you_mean(near: Option<&str>) -> String {
-    near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
+pub(crate) fn did_you_mean<'a, S: AsRef<str> + 'a>(near: impl IntoIterator<Item = S>) -> String {
+    let names: Vec<String> = near.into_iter().map(|name| format!("{:?}", name.as_ref())).collect();
+    if names.is_empty() { String::new() } else { format!("; did you mean {}?", names.join(" or ")) }
 }
 
 /// The nearest of `known` to `found`, if any is near enough to be meant.
 pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     /// Below this likeness a suggestion would only puzzle.
     const NEAR: f64 = 0.75;
-    let simple = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
-    let found = simple(found);
-    let likeness = |name: &str| strsim::jaro_winkler(&found, &simple(name));
-    let best = known.into_iter().map(|name| (likeness(name), name));
+    let best = known.into_iter().map(|name| (likeness(found, name), name));
     let best = best.reduce(|best, next| if next.0 > best.0 { next } else { best });
     best.filter(|best| best.0 >= NEAR).map(|best| best.1)
+}
+
+/// How alike two names are, from 0 to 1: the same but for case, dashes and blanks.
+pub(super) fn likeness(one: &str, other: &str) -> f64 {
+    let simple = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
+    strsim::jaro_winkler(&simple(one), &simple(other))
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 mod contender;
 mod decode;
+mod defaults;
 mod document;
 mod error;
 mod extent;
+mod hints;
 mod model;
 mod path;
 mod resolve;

@@ -8,9 +8,11 @@ use sha2::{Digest, Sha256};
 use toml::Value;
 use weft_units::{Mistake, read_regular_file};
 
-use super::decode::{Misfit, decode};
+use super::decode::decode;
+use super::defaults::complete;
 use super::document::{Document, SpecSource};
 use super::error::SpecError;
+use super::hints::hinted;
 use super::model::{RunSpec, Spec};
 use super::path::{KeyPath, Step, children};
 use super::schema;
@@ -57,13 +59,14 @@ impl Resolved {
     pub fn new(source: &SpecSource) -> Result<Self, SpecError> {
         let mut document = Document::parse(source)?;
         check_tables(&document)?;
-        complete(&mut document);
+        complete(&mut document.value);
         let files = rebase(&mut document.value, &source.base_dir);
         let mut spec: Spec = decode(&document.value).map_err(|misfit| {
-            let (path, mistake) = with_tags(misfit);
+            let (path, mistake) = hinted(misfit, &document.value);
             document.error_at(&path, mistake)
         })?;
         spec.fabric = spec.fabric.resolved();
+        spec.traffic = spec.traffic.resolved();
         let read = spec.balancer.load().map_err(|error| Mistake::from(error).within("balancer"));
         read.and_then(|()| spec.check()).map_err(|mistake| document.error(mistake))?;
         let value = Value::try_from(&spec).map_err(|error| unwritable(&error))?;
@@ -129,52 +132,6 @@ fn check_tables(document: &Document<'_>) -> Result<(), SpecError> {
         return Err(document.error_at(&path, mistake));
     }
     Ok(())
-}
-
-/// Writes the defaults that no type can have: what a table is of, and the traffic of a spec that says nothing of it.
-fn complete(document: &mut Document<'_>) {
-    let has_traffic = document.is_written("traffic");
-    let Some(root) = document.value.as_table_mut() else { return };
-    for (name, tag, default) in [("fabric", "kind", "leaf-spine"), ("transport", "name", "dctcp")] {
-        fill(root, name, tag, default.into());
-    }
-    if !root.contains_key("balancer") {
-        fill(root, "balancer", "name", "ecmp".into());
-    }
-    let has = |root: &toml::Table, keys: &[&str]| {
-        let table = root.get("traffic").and_then(Value::as_table);
-        keys.iter().any(|key| table.is_some_and(|table| table.contains_key(*key)))
-    };
-    if !has_traffic && !has(root, &["size", "trace", "incast", "long_lived"]) {
-        fill(root, "traffic", "workload", "web-search".into());
-    }
-    if !has_traffic && has(root, &["workload", "size"]) {
-        fill(root, "traffic", "load", 0.6.into());
-        if !has(root, &["flows", "duration"]) {
-            fill(root, "traffic", "flows", 2_000.into());
-        }
-    }
-}
-
-/// Gives `key` of a table a value if it has none.
-fn fill(root: &mut toml::Table, table: &str, key: &str, value: Value) {
-    let table = root.entry(table).or_insert_with(|| Value::Table(toml::Table::new()));
-    if let Some(table) = table.as_table_mut() {
-        table.entry(key).or_insert(value);
-    }
-}
-
-/// A missing tag gets the names that it may have.
-fn with_tags(misfit: Misfit) -> (KeyPath, Mistake) {
-    let Misfit { path, missing, mistake } = misfit;
-    let Some(tag) = missing else { return (path, *mistake) };
-    let key = path.join(Step::Key(tag.to_owned()));
-    let names = schema::tag_names(&key);
-    if names.is_empty() {
-        return (path, *mistake);
-    }
-    let allowed = names.join(", ");
-    (path, Mistake::at(key.to_string(), format!(" is missing; allowed: {allowed}")).allowed(allowed))
 }
 
 /// The keys that name files. A workload is one if its name ends in ".csv".

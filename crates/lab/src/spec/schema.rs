@@ -6,12 +6,14 @@ use serde_json::{Map, Value};
 use toml::Value as Toml;
 
 use super::Spec;
+use super::defaults::tell;
 use super::path::{KeyPath, Step};
 
 /// JSON Schema of a whole spec.
 pub fn schema() -> &'static Value {
     static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
         let mut schema = schemars::schema_for!(Spec).to_value();
+        tell(&mut schema);
         if let Some(object) = schema.as_object_mut() {
             object.insert("title".to_owned(), "Weft spec".into());
         }
@@ -119,17 +121,17 @@ pub(crate) fn description(root: &Value, schema: &Value) -> Option<String> {
     found.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The names that a tag may have: of fabrics for `fabric.kind`, of schemes for `balancer.name`.
-pub(crate) fn tag_names(path: &KeyPath) -> Vec<&'static str> {
+/// The variants of the table at `path`, or of a table of the list there, that are told apart by a tag.
+pub(crate) fn variants(path: &KeyPath) -> Vec<&'static Value> {
     let root = schema();
-    let Some((Step::Key(last), parents)) = path.0.split_last() else { return Vec::new() };
     let mut node = root;
-    for step in parents {
-        let Step::Key(key) = step else { return Vec::new() };
-        let inner = alternatives(root, node).into_iter().find_map(|schema| schema["properties"].get(key));
+    for step in &path.0 {
+        let inner = alternatives(root, node).into_iter().find_map(|schema| match step {
+            Step::Key(key) => schema["properties"].get(key),
+            Step::Index(_) => schema.get("items"),
+        });
         let Some(inner) = inner else { return Vec::new() };
         node = inner;
     }
-    let tags = alternatives(root, node).into_iter().filter_map(tag);
-    tags.filter(|(key, _)| key == last).map(|(_, name)| name).collect()
+    alternatives(root, node).into_iter().filter(|schema| tag(schema).is_some()).collect()
 }
