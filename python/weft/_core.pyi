@@ -154,11 +154,13 @@ def packets(
     origin: str = ...,
     contender: str | None = None,
     at: collections.abc.Sequence[str],
+    flows: collections.abc.Sequence[int] | None = None,
     most: int,
 ) -> Table:
     """Run a spec (TOML text) and return the first `most` packets that some links sent, a row each, by time.
 
-    `at` names links, or hosts and switches, which stand for all links from and to them, or is "hosts" for the cables of all hosts.
+    `at` names links, or hosts and switches, which stand for all links from and to them, or is "hosts" for the cables of all hosts; `flows`
+    are numbers of flows whose packets alone are wanted, and without any name in `at` every link is meant.
     Columns: `time_us`, `link`, `flow`, `src`, `dst`, `kind`, `segment`, `bytes`, `ecn_capable`, `marked`, `echo`, `retransmission`.
     The rest is as for `run`.
     """
@@ -173,11 +175,12 @@ def pcapng(
     origin: str = ...,
     contender: str | None = None,
     at: collections.abc.Sequence[str],
+    flows: collections.abc.Sequence[int] | None = None,
     most: int,
 ) -> bytes:
     """Run a spec (TOML text) and return the first `most` packets that some links sent as a pcapng file, to be opened in Wireshark.
 
-    An interface is a link, and 128 bytes of each packet are kept. The rest is as for `packets`.
+    An interface is a link that sent any, and 128 bytes of each packet are kept. The rest is as for `packets`.
     """
 
 def record(

@@ -14,8 +14,9 @@ __all__ = ["packets"]
 
 
 def packets(
-    at: Sequence[str],
+    at: Sequence[str] = (),
     *,
+    flows: Sequence[int] | None = None,
     contender: str | None = None,
     spec: SpecLike = "",
     set: Overrides = (),  # noqa: A002 - the same word as on the command line
@@ -26,7 +27,8 @@ def packets(
     """Run a contender, as `weft.compare` names them, and return what some links sent: a row a packet, by time.
 
     `at` names links, or hosts and switches, which stand for all links from and to them; `"hosts"` stands for the
-    cables of all hosts, away from them. At most `most` packets, the first ones queued, are kept.
+    cables of all hosts, away from them. With `flows`, numbers as in the table of flows, it is their packets alone, at
+    every link unless `at` names some. At most `most` packets, the first ones queued, are kept.
     """
     import polars as pl
 
@@ -40,6 +42,7 @@ def packets(
         origin=text.origin,
         contender=contender,
         at=at,
+        flows=flows,
         most=most,
     )
     return pl.DataFrame(listed)

@@ -9,9 +9,10 @@ from weft.spec import SpecLike, load_spec
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["congestion_windows", "means_by_interval", "plot_windows"]
+__all__ = ["congestion_windows", "means_by_interval", "plot_windows", "plot_windows_of"]
 
 
 def congestion_windows(
@@ -70,28 +71,50 @@ def plot_windows(flows: Mapping[str, "pl.DataFrame"]) -> "Figure":
     import polars as pl
 
     from weft.figures import legend_above, new_figure
-    from weft.quantity import time_scale
 
     kinds = list(dict.fromkeys(kind for frame in flows.values() for kind in frame["hosts"].unique(maintain_order=True)))
-    lines = (
-        ("cwnd", "congestion window", "C0", "-"),
-        ("ssthresh", "slow-start threshold", "C1", "--"),
-        ("outstanding", "in flight", "C2", "-"),
-    )
     with new_figure(7.2, 0.6 + 2.2 * len(flows)) as figure:
         grid = figure.subplots(len(flows), len(kinds), squeeze=False)
         for row, (title, frame) in zip(grid, flows.items(), strict=True):
-            end_us = max(frame["time_us"].to_list(), default=1.0)
-            unit, scale = time_scale([end_us])
-            top = 1.05 * max([*frame["cwnd"].to_list(), *frame["outstanding"].to_list()], default=1.0)
             for axes, kind in zip(row, kinds, strict=True):
-                own = frame.filter(pl.col("hosts") == kind)
-                for name, label, colour, dash in lines:
-                    axes.plot(own["time_us"] / scale, own[name], label=label, color=colour, linestyle=dash)
-                axes.set_xlim(0.0, end_us / scale)
-                axes.set_ylim(0.0, top)
-                axes.set_title(f"{title}, {kind}", fontsize="small")
-                axes.set_xlabel(f"time since its start ({unit})")
+                _draw(axes, frame.filter(pl.col("hosts") == kind), frame, f"{title}, {kind}")
             row[0].set_ylabel("segments")
-        legend_above(figure, len(lines))
+        legend_above(figure, len(_LINES) + 1)
     return figure
+
+
+def plot_windows_of(title: str, frame: "pl.DataFrame", schemes: Sequence[str]) -> "Figure":
+    """Draw the windows of one flow, a panel for each scheme, all over the same time: the frame has `scheme` besides."""
+    import polars as pl
+
+    from weft.figures import legend_above, new_figure
+
+    with new_figure(7.2, 0.7 + 1.9 * len(schemes)) as figure:
+        panels = figure.subplots(len(schemes), 1, squeeze=False)[:, 0]
+        for axes, scheme in zip(panels, schemes, strict=True):
+            _draw(axes, frame.filter(pl.col("scheme") == scheme), frame, f"{title}, {scheme}")
+            axes.set_ylabel("segments")
+            if axes is not panels[-1]:
+                axes.set_xlabel("")
+        legend_above(figure, len(_LINES) + 1)
+    return figure
+
+
+_LINES = (("cwnd", "congestion window", "C0", "-"), ("ssthresh", "slow-start threshold", "C1", "--"))
+"""Columns, what they are called, and how they are drawn."""
+
+
+def _draw(axes: "Axes", own: "pl.DataFrame", together: "pl.DataFrame", title: str) -> None:
+    """Draw a panel; its axes are those of all that stands beside it."""
+    from weft.quantity import time_scale
+
+    end_us = max(together["time_us"].to_list(), default=1.0)
+    unit, scale = time_scale([end_us])
+    # Mostly as much is in flight as the window allows: a line would hide the other.
+    axes.fill_between(own["time_us"] / scale, own["outstanding"], label="in flight", color="C2", alpha=0.3, linewidth=0)
+    for name, label, colour, dash in _LINES:
+        axes.plot(own["time_us"] / scale, own[name], label=label, color=colour, linestyle=dash)
+    axes.set_xlim(0.0, end_us / scale)
+    axes.set_ylim(0.0, 1.05 * max([*together["cwnd"].to_list(), *together["outstanding"].to_list()], default=1.0))
+    axes.set_title(title, fontsize="small")
+    axes.set_xlabel(f"time since its start ({unit})")

@@ -43,15 +43,23 @@ impl Prepared {
         flows: &[u32],
         every: Span,
     ) -> Result<RecordBatch, RunError> {
-        let count = self.traffic.flows.len();
-        if let Some(flow) = flows.iter().find(|&&flow| flow as usize >= count) {
-            let allowed = format!("0 to {}", count.saturating_sub(1));
-            return Err(refusal(&format!("there is no flow {flow}"), &flow.to_string(), &allowed).into());
-        }
+        self.check_flows(flows)?;
         let every = every.max(LEAST);
         let watch = Watch { windows_of: Some((flows, every)), ..Watch::default() };
         let simulated = self.simulate(observer, None, watch, Cores::UpTo(NonZeroUsize::MIN))?;
         Ok(WindowRow::table(&rows(&simulated))?)
+    }
+}
+
+impl Prepared {
+    /// Refuses numbers that no flow has.
+    pub(crate) fn check_flows(&self, flows: &[u32]) -> Result<(), SpecError> {
+        let count = self.traffic.flows.len();
+        let unknown = flows.iter().find(|&&flow| flow as usize >= count);
+        unknown.map_or(Ok(()), |flow| {
+            let allowed = format!("0 to {}", count.saturating_sub(1));
+            Err(refusal(&format!("there is no flow {flow}"), &flow.to_string(), &allowed))
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use arrow_array::RecordBatch;
-use weft_fabric::{Captured, HEAD_BYTES};
+use weft_fabric::{CaptureOf, Captured, HEAD_BYTES};
 use weft_linux_hosts::codec::{Body, Ecn, Flags, Ipv4, Packet as IpPacket, Tcp, TcpOption, mark_congestion};
 use weft_linux_hosts::pcapng::{Direction, Trace};
 use weft_packet::{Kind, PacketFlags, SackBlock};
@@ -23,34 +23,40 @@ use crate::warnings::has_credit_ports;
 /// What stands for the cables of all hosts, in the direction away from them.
 const ALL_HOSTS: &str = "hosts";
 
+/// Which packets are listed.
+#[derive(Debug, Clone, Copy)]
+pub struct PacketsOf<'a> {
+    /// Where they are seen: links by their names; hosts and switches, which stand for all links from and to them; or "hosts", the
+    /// cables of all hosts away from them. With `flows`, none stands for every link.
+    pub at: &'a [String],
+    /// Of these flows alone, by number; none: all packets.
+    pub flows: Option<&'a [u32]>,
+    /// So many at most, the first ones queued.
+    pub most: usize,
+}
+
 impl Prepared {
-    /// Runs to the end and returns the first `most` packets that the links of `at` send, by time: links by their names; hosts and
-    /// switches, which stand for all links from and to them; or "hosts", the cables of all hosts away from them.
+    /// Runs to the end and returns packets that links send, by time.
     ///
     /// # Errors
-    /// A name that none has, a port with several queues, or as [`Prepared::run`].
-    pub fn packets(
-        &self,
-        observer: Observer<'_>,
-        at: &[String],
-        most: usize,
-    ) -> Result<RecordBatch, RunError> {
-        let (captured, _) = self.capture(observer, at, most)?;
+    /// A name or a number that none has, a port with several queues, or as [`Prepared::run`].
+    pub fn packets(&self, observer: Observer<'_>, of: PacketsOf<'_>) -> Result<RecordBatch, RunError> {
+        let captured = self.capture(observer, of)?;
         let rows: Vec<_> = captured.iter().map(|packet| row(&self.fabric.topology, packet)).collect();
         Ok(PacketRow::table(&rows)?)
     }
 
-    /// The same as a pcapng file, to be opened in Wireshark: an interface a link. Packets of Linux hosts are what their kernel sent;
+    /// The same as a pcapng file, to be opened in Wireshark: an interface a link that sends any. Packets of Linux hosts are what their kernel sent;
     /// those of simulated hosts are written as IPv4 and TCP with the same fields. What has no place in TCP (credits, packets of load
     /// balancers) is left out. 128 bytes of each packet are kept.
     ///
     /// # Errors
     /// As [`Self::packets`].
-    pub fn pcapng(&self, observer: Observer<'_>, at: &[String], most: usize) -> Result<Vec<u8>, RunError> {
-        let (captured, links) = self.capture(observer, at, most)?;
+    pub fn pcapng(&self, observer: Observer<'_>, of: PacketsOf<'_>) -> Result<Vec<u8>, RunError> {
+        let captured = self.capture(observer, of)?;
         let mut trace = Trace::new(Vec::new())?;
         let mut interfaces = BTreeMap::new();
-        for link in links {
+        for link in captured.iter().map(|packet| packet.link).collect::<BTreeSet<_>>() {
             let name = self.fabric.topology.link_name(link);
             interfaces.insert(link, trace.interface(&name, Some(HEAD_BYTES as u32))?);
         }
@@ -65,15 +71,15 @@ impl Prepared {
         Ok(trace.finish()?)
     }
 
-    /// What links send, and the links.
-    fn capture(
-        &self,
-        observer: Observer<'_>,
-        at: &[String],
-        most: usize,
-    ) -> Result<(Vec<Captured>, BTreeSet<u32>), RunError> {
+    /// What links send.
+    fn capture(&self, observer: Observer<'_>, of: PacketsOf<'_>) -> Result<Vec<Captured>, RunError> {
+        let PacketsOf { at, flows, most } = of;
         let topology = &self.fabric.topology;
+        self.check_flows(flows.unwrap_or_default())?;
         let mut links = BTreeSet::new();
+        if at.is_empty() && flows.is_some() {
+            links.extend(0..topology.links.len() as u32);
+        }
         for name in at {
             links.extend(links_named(topology, name)?);
         }
@@ -85,10 +91,11 @@ impl Prepared {
             return Err(SpecError::new(sentence).into());
         }
         let asked: Vec<u32> = links.iter().copied().collect();
-        let watch = Watch { capture: Some((&asked, most)), ..Watch::default() };
+        let capture = CaptureOf { links: &asked, flows, most };
+        let watch = Watch { capture: Some(capture), ..Watch::default() };
         let Simulated { results, .. } =
             self.simulate(observer, None, watch, Cores::UpTo(NonZeroUsize::MIN))?;
-        Ok((results.captured.0, links))
+        Ok(results.captured.0)
     }
 }
 

@@ -11,8 +11,8 @@ use parquet::errors::ParquetError;
 use thiserror::Error;
 use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
 use weft_fabric::{
-    FlowRecords, GuestError, InputError, LOOK_AHEAD_FROM, MOST_ROWS, Progress, Results, SHARE_FROM,
-    Simulation, SimulationInput, Status, check_parameters,
+    CaptureOf, FlowRecords, GuestError, InputError, LOOK_AHEAD_FROM, MOST_ROWS, Progress, Results,
+    SHARE_FROM, Simulation, SimulationInput, Status, check_parameters,
 };
 use weft_topology::{Fabric, NotPooled, Topology};
 use weft_traffic::Traffic;
@@ -114,8 +114,8 @@ pub(crate) struct Elapsed {
 pub(crate) struct Watch<'w> {
     /// Ports, over windows of this length.
     pub observe_every: Option<Span>,
-    /// The packets that these links send, up to so many.
-    pub capture: Option<(&'w [u32], usize)>,
+    /// Packets that links send.
+    pub capture: Option<CaptureOf<'w>>,
     /// The congestion windows of these flows, every so often.
     pub windows_of: Option<(&'w [u32], Span)>,
 }

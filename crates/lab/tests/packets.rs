@@ -3,18 +3,23 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt16Type, UInt32Type, UInt64Type};
 use common::{run, small};
+use weft_lab::packets::PacketsOf;
 use weft_lab::{Prepared, RunError};
 
 fn packets(changes: &[(&str, &str)], at: &[&str], most: usize) -> Result<RecordBatch, RunError> {
     let at: Vec<String> = at.iter().map(|name| (*name).to_owned()).collect();
-    Prepared::new(&small(changes)).unwrap().packets(&mut |_| ControlFlow::Continue(()), &at, most)
+    list(changes, PacketsOf { at: &at, flows: None, most })
+}
+
+fn list(changes: &[(&str, &str)], of: PacketsOf<'_>) -> Result<RecordBatch, RunError> {
+    Prepared::new(&small(changes)).unwrap().packets(&mut |_| ControlFlow::Continue(()), of)
 }
 
 #[test]
@@ -77,11 +82,75 @@ fn listing_packets_moves_no_result_and_stops_at_the_most() {
     assert_eq!(all.num_rows() as u64, sent.as_primitive::<UInt64Type>().value(row));
 }
 
+/// Kinds and links of the packets of a table, by flow.
+fn seen(table: &RecordBatch) -> Vec<(u32, String, String)> {
+    let links = table.column(1).as_string::<i32>();
+    let flow = table.column(2).as_primitive::<UInt32Type>();
+    let kind = table.column(5).as_string::<i32>();
+    (0..table.num_rows())
+        .map(|row| (flow.value(row), links.value(row).to_owned(), kind.value(row).to_owned()))
+        .collect()
+}
+
+#[test]
+fn the_packets_of_a_flow_are_those_of_it_wherever_they_are_seen() {
+    // Conga sends no packets of its own, HULA does: they belong to no flow, and carry the number 0.
+    for scheme in ["conga", "hula"] {
+        let changes = [("balancer.name", scheme)];
+        let own =
+            seen(&list(&changes, PacketsOf { at: &[], flows: Some(&[0, 7]), most: usize::MAX }).unwrap());
+        let every =
+            list(&changes, PacketsOf { at: &["hosts".to_owned()], flows: Some(&[7]), most: usize::MAX });
+        let at_hosts = seen(&every.unwrap());
+        assert!(
+            own.iter().all(|(flow, _, kind)| [0, 7].contains(flow)
+                && ["data", "ack", "syn", "syn-ack"].contains(&&**kind)),
+            "{own:?}"
+        );
+        let sent = |rows: &[(u32, String, String)]| {
+            let is_cable = |link: &str| link.starts_with("host");
+            rows.iter().filter(|(flow, link, _)| *flow == 7 && is_cable(link)).count()
+        };
+        assert_eq!(sent(&own), at_hosts.len(), "{scheme}");
+        assert!(sent(&own) > 2);
+        // From one rack to another there are four links, each way.
+        let of_seven: BTreeSet<&str> =
+            own.iter().filter(|(flow, ..)| *flow == 7).map(|(_, link, _)| &**link).collect();
+        assert!(of_seven.len() >= 8, "{of_seven:?}");
+    }
+}
+
+#[test]
+fn a_capture_of_a_flow_has_an_interface_for_each_link_that_it_took() {
+    let prepared = Prepared::new(&small(&[])).unwrap();
+    let of = PacketsOf { at: &[], flows: Some(&[7]), most: usize::MAX };
+    let file = prepared.pcapng(&mut |_| ControlFlow::Continue(()), of).unwrap();
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    let (mut at, mut interfaces, mut packets) = (0, 0, 0);
+    while at < file.len() {
+        interfaces += usize::from(word(at) == 1);
+        packets += usize::from(word(at) == 6);
+        at += word(at + 4) as usize;
+    }
+    let own = seen(&list(&[], of).unwrap());
+    let links: BTreeSet<&str> = own.iter().map(|(_, link, _)| &**link).collect();
+    assert_eq!((interfaces, packets), (links.len(), own.len()));
+}
+
+#[test]
+fn a_flow_that_there_is_not_is_refused() {
+    let of = PacketsOf { at: &[], flows: Some(&[40]), most: 1 };
+    let message = list(&[], of).unwrap_err().to_string();
+    assert!(message.contains("there is no flow 40: allowed is 0 to 39"), "{message}");
+}
+
 #[test]
 fn a_pcapng_file_has_the_packets_as_ip_with_their_lengths_and_an_interface_a_link() {
     let prepared = Prepared::new(&small(&[("transport.sack", "true")])).unwrap();
     let at = ["host0".to_owned()];
-    let file = prepared.pcapng(&mut |_| ControlFlow::Continue(()), &at, 500).unwrap();
+    let file = prepared
+        .pcapng(&mut |_| ControlFlow::Continue(()), PacketsOf { at: &at, flows: None, most: 500 })
+        .unwrap();
     let table = packets(&[("transport.sack", "true")], &["host0"], 500).unwrap();
     let bytes = table.column(7).as_primitive::<UInt16Type>();
     // Blocks of a type, a length, what is in them, and the length again; packets have the type 6, interfaces 1.

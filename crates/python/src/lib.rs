@@ -21,6 +21,7 @@ use weft_balance::{ExternalSwitch, SwitchInfo};
 use weft_lab::bench::Subject;
 use weft_lab::congestion::interval;
 use weft_lab::observe::Windows;
+use weft_lab::packets::PacketsOf;
 use weft_lab::run::Observer;
 use weft_lab::{Contender, Cores, External, Prepared, Report, RunError, SpecSource, check_contenders};
 
@@ -204,7 +205,8 @@ fn observe(
 
 /// Run a spec (TOML text) and return the first `most` packets that some links sent, a row each, by time.
 ///
-/// `at` names links, or hosts and switches, which stand for all links from and to them, or is "hosts" for the cables of all hosts.
+/// `at` names links, or hosts and switches, which stand for all links from and to them, or is "hosts" for the cables of all hosts; `flows`
+/// are numbers of flows whose packets alone are wanted, and without any name in `at` every link is meant.
 /// Columns: `time_us`, `link`, `flow`, `src`, `dst`, `kind`, `segment`, `bytes`, `ecn_capable`, `marked`, `echo`, `retransmission`.
 /// The rest is as for `run`.
 #[pyfunction]
@@ -212,7 +214,8 @@ fn observe(
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
     progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
-    contender: "str | None" = None, at: "collections.abc.Sequence[str]", most: "int",
+    contender: "str | None" = None, at: "collections.abc.Sequence[str]", flows: "collections.abc.Sequence[int] | None" = None,
+    most: "int",
 ) -> "Table")]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // A list comes from Python as a whole.
 fn packets(
@@ -225,10 +228,12 @@ fn packets(
     origin: String,
     contender: Option<&str>,
     at: Vec<String>,
+    flows: Option<Vec<u32>>,
     most: usize,
 ) -> PyResult<Table> {
     let source = source(spec, base_dir, overrides, seed, origin, contender)?;
-    let listed = watched(py, progress, |observer| Prepared::new(&source)?.packets(observer, &at, most));
+    let of = PacketsOf { at: &at, flows: flows.as_deref(), most };
+    let listed = watched(py, progress, |observer| Prepared::new(&source)?.packets(observer, of));
     listed.map(Table::from)
 }
 
@@ -266,13 +271,14 @@ fn congestion_windows(
 
 /// Run a spec (TOML text) and return the first `most` packets that some links sent as a pcapng file, to be opened in Wireshark.
 ///
-/// An interface is a link, and 128 bytes of each packet are kept. The rest is as for `packets`.
+/// An interface is a link that sent any, and 128 bytes of each packet are kept. The rest is as for `packets`.
 #[pyfunction]
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
     overrides: "collections.abc.Sequence[tuple[str, str]]" = Vec::new(), seed: "int | None" = None,
     progress: "collections.abc.Callable[[Progress], None] | None" = None, origin: "str" = "spec".to_owned(),
-    contender: "str | None" = None, at: "collections.abc.Sequence[str]", most: "int",
+    contender: "str | None" = None, at: "collections.abc.Sequence[str]", flows: "collections.abc.Sequence[int] | None" = None,
+    most: "int",
 ) -> "bytes")]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // A list comes from Python as a whole.
 fn pcapng<'py>(
@@ -285,10 +291,12 @@ fn pcapng<'py>(
     origin: String,
     contender: Option<&str>,
     at: Vec<String>,
+    flows: Option<Vec<u32>>,
     most: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let source = source(spec, base_dir, overrides, seed, origin, contender)?;
-    let file = watched(py, progress, |observer| Prepared::new(&source)?.pcapng(observer, &at, most));
+    let of = PacketsOf { at: &at, flows: flows.as_deref(), most };
+    let file = watched(py, progress, |observer| Prepared::new(&source)?.pcapng(observer, of));
     Ok(PyBytes::new(py, &file?))
 }
 

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from weft.cli import options
+from weft.cli import completion, options
 from weft.cli.console import answers, data, log
 from weft.cli.tables import new_table
-from weft.errors import OutputError, SpecError
-from weft.output import write_file
+from weft.errors import SpecError
+from weft.output import check_file, write_file
 
 __all__ = ["register"]
 
@@ -28,8 +28,17 @@ def packets(
         list[str] | None,
         typer.Option(metavar="NAME", help="A host, a switch or a link: host0, leaf0, leaf0>spine1. May be repeated."),
     ] = None,
+    flow: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", min=0, help="Of this flow alone; without --at, at every link. May be repeated."),
+    ] = None,
     scheme: Annotated[
-        str | None, typer.Option(metavar="A", help="A contender, as for weft compare: linux+letflow.")
+        str | None,
+        typer.Option(
+            metavar="A",
+            help="A contender, as for weft compare: linux+letflow.",
+            autocompletion=completion.contenders,
+        ),
     ] = None,
     most: Annotated[int, typer.Option(min=1, help="So many packets at most, the first ones queued.")] = 1_000_000,
     out: Annotated[
@@ -47,6 +56,7 @@ def packets(
     **Examples**
 
     - `weft packets --at host0 --out host0.pcapng`
+    - `weft packets my.toml --flow 42 --out flow42.pcapng`
     - `weft packets examples/linux.toml --at host0 --at leaf0>spine1 --scheme linux+letflow --out real.pcapng`
     """
     import polars as pl
@@ -54,12 +64,12 @@ def packets(
     from weft import _core
     from weft.spec import load_spec, parse_assignments
 
-    if not at:
+    if not at and not flow:
         raise SpecError("--at is missing: name a host, a switch or a link, as in --at host0 or --at leaf0>spine1")
     if out is not None and out.suffix not in _KINDS:
         raise SpecError(f"--out {out}: expected a name that ends in {', '.join(_KINDS)}")
-    if out is not None and out.exists() and not force:
-        raise OutputError(f"{out}: exists already; --force replaces it")
+    if out is not None:
+        check_file(out, force=force)
     text = load_spec(spec if spec is not None else "")
     asked: dict[str, Any] = {
         "base_dir": text.base_dir,
@@ -67,7 +77,8 @@ def packets(
         "seed": seed,
         "origin": text.origin,
         "contender": scheme,
-        "at": at,
+        "at": at or [],
+        "flows": flow,
         "most": most if out is not None else 20,
     }
     if out is not None and out.suffix == ".pcapng":

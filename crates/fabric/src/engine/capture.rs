@@ -9,6 +9,17 @@ use super::pool::{PacketIndex, Pool};
 /// So many bytes of a packet are kept: all headers.
 pub const HEAD_BYTES: usize = 128;
 
+/// Which packets somebody asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct CaptureOf<'a> {
+    /// The links. Those whose port has several queues send nothing that is noted.
+    pub links: &'a [u32],
+    /// Packets of these flows only; none: all packets, those of schemes as well.
+    pub flows: Option<&'a [u32]>,
+    /// So many packets at most, the first ones queued.
+    pub most: usize,
+}
+
 /// A packet that a link sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Captured {
@@ -41,6 +52,8 @@ pub struct Captured {
 pub struct Capture {
     /// By link.
     asked: Vec<bool>,
+    /// In order; none: all packets.
+    flows: Option<Vec<u32>>,
     /// In the order in which they were queued: of one link, that in which they are sent.
     packets: Vec<Captured>,
     most: usize,
@@ -48,15 +61,27 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Nothing was sent so far. No more than `most` packets are kept.
-    pub fn new(links: &[u32], count: usize, most: usize) -> Self {
+    /// Nothing was sent so far by any of the links, of which there are `count`.
+    pub fn new(of: CaptureOf<'_>, count: usize) -> Self {
         let mut asked = vec![false; count];
-        for &link in links {
+        for &link in of.links {
             if let Some(asked) = asked.get_mut(link as usize) {
                 *asked = true;
             }
         }
-        Self { asked, packets: Vec::new(), most, beyond: 0 }
+        let flows = of.flows.map(|flows| {
+            let mut flows = flows.to_vec();
+            flows.sort_unstable();
+            flows
+        });
+        Self { asked, flows, packets: Vec::new(), most: of.most, beyond: 0 }
+    }
+
+    /// Whether the packet is one of the flows; those of schemes belong to none.
+    fn is_asked(&self, packet: &Packet) -> bool {
+        let is_own =
+            |flows: &Vec<u32>| !packet.kind.is_of_scheme() && flows.binary_search(&packet.flow.0).is_ok();
+        self.flows.as_ref().is_none_or(is_own)
     }
 
     /// The links.
@@ -66,7 +91,8 @@ impl Capture {
 
     /// A link takes a packet, whose first bit leaves then.
     pub fn note(&mut self, link: u32, at: Time, index: PacketIndex, pool: &Pool) {
-        if !self.asked[link as usize] {
+        let packet = &pool[index];
+        if !self.asked[link as usize] || !self.is_asked(packet) {
             return;
         }
         if self.packets.len() == self.most {
@@ -76,7 +102,6 @@ impl Capture {
         let head = pool
             .frame(index)
             .map(|Frame { bytes, .. }| (bytes[..bytes.len().min(HEAD_BYTES)].to_vec(), bytes.len()));
-        let packet = &pool[index];
         self.packets.push(Captured {
             at,
             link,

@@ -40,7 +40,7 @@ mod tables;
 mod tracer;
 mod windows;
 
-pub use capture::{Captured, HEAD_BYTES};
+pub use capture::{CaptureOf, Captured, HEAD_BYTES};
 pub use deliveries::Delivery;
 pub use guests::{Data, Frame, GuestError, GuestHosts, GuestPacket};
 pub use machine::HostMachine;

@@ -9,6 +9,7 @@ use weft_traffic::{Application, Flow};
 use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};
 use weft_units::{Mistake, Span, Time};
 
+use super::capture::CaptureOf;
 use super::guests::{GuestError, GuestHosts};
 use super::host::{Facts, PacketSizes};
 use super::machine::HostMachine;
@@ -67,8 +68,8 @@ pub struct SimulationInput<'a> {
     pub sample_every: Option<Span>,
     /// Watch the queues of switches' ports over windows of this length; not zero.
     pub observe_every: Option<Span>,
-    /// Note each packet that these links send, up to so many packets. Links whose port has several queues send nothing that is noted.
-    pub capture: Option<(&'a [u32], usize)>,
+    /// Note packets that links send.
+    pub capture: Option<CaptureOf<'a>>,
     /// Look at the congestion windows of these flows, each at every such interval since its start; not zero.
     pub windows_of: Option<(&'a [u32], Span)>,
     /// Count what flows of at least so many bytes deliver over each path.

@@ -10,7 +10,7 @@ use weft_topology::{Routes, Topology};
 use weft_units::{Purpose, Span, Stream, Time};
 
 use super::{LinkDrops, Network, PacketCounts, PortStates};
-use crate::engine::capture::Capture;
+use crate::engine::capture::{Capture, CaptureOf};
 use crate::engine::event_set::EventSet;
 use crate::engine::link::{Link, PortKind, Profiles};
 use crate::engine::mail::Outbox;
@@ -144,10 +144,9 @@ impl<'a> Network<'a> {
         (EVENTS_IN_A_CROWD / arrivals_a_ps) as u64
     }
 
-    /// Notes from now on what these links send, up to so many packets. Ports with several classes send in an order of their own and
-    /// are left out.
-    pub fn capture(&mut self, links: &[u32], most: usize) {
-        let capture = Capture::new(links, self.state.links.len(), most);
+    /// Notes from now on packets that links send. Ports with several classes send in an order of their own and are left out.
+    pub fn capture(&mut self, of: CaptureOf<'_>) {
+        let capture = Capture::new(of, self.state.links.len());
         for link in capture.links() {
             self.state.links[link].add_kind(PortKind::Special);
         }

@@ -12,6 +12,7 @@ use weft_units::{Purpose, Span, Stream, Time};
 
 use super::days::Days;
 use super::{Engine, inner, last_start};
+use crate::engine::capture::CaptureOf;
 use crate::engine::event_set::{EventKey, EventKind};
 use crate::engine::group::{Group, Starts};
 use crate::engine::guests::{GuestHosts, Guests};
@@ -268,7 +269,7 @@ struct Maker<'m, 'a, T: Transports> {
     switch_scheme: &'m mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
     paths: Option<PathMeter>,
     observe_every: Option<Span>,
-    capture: Option<(&'a [u32], usize)>,
+    capture: Option<CaptureOf<'a>>,
     trace_flows: Option<(usize, Span)>,
     machine: Option<HostMachine>,
     /// With so many flows ended the run is over, where there is one group.
@@ -306,8 +307,8 @@ impl<'a, T: Transports> Maker<'_, 'a, T> {
         if let Some(window) = self.observe_every {
             network.observe(window, self.facts.max_wire_bytes);
         }
-        if let Some((links, most)) = self.capture {
-            network.capture(links, most);
+        if let Some(of) = self.capture {
+            network.capture(of);
         }
         let hosts = network.site.hosts().len();
         network.machines = self.machine.map(|machine| Box::new(Machines::new(machine, hosts)));
