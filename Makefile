@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock rust-toolchain.toml
 RUST_DATA := $(shell find data -type f 2>/dev/null)
 
-.PHONY: help demo build dev linux-hosts fuzz test test-rust test-python fidelity lint format docs lock clean
+.PHONY: help demo build dev wheel check-wheel linux-hosts fuzz test test-rust test-python fidelity lint format docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -28,6 +28,14 @@ build: $(VENV)/.extension ## the weft command, optimised, in .venv
 dev: $(VENV)/.requirements ## the same in seconds after a change, at half the speed: for authors of schemes
 	VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --profile quick --locked --quiet
 	@rm -f $(VENV)/.extension
+
+URL ?=
+GUIDE ?=
+wheel: $(VENV)/.packaging-requirements ## source distribution and wheel in dist/, for Linux since 2018; URL=https://... for links
+	$(BIN)/python packaging/build.py $(if $(URL),--url $(URL)) $(if $(GUIDE),--guide $(GUIDE))
+
+check-wheel: $(BIN)/python ## that the wheel in dist/ installs without Rust, and runs the README's first example
+	$(BIN)/python packaging/check.py
 
 linux-hosts: ## the kernel of the Linux hosts, once, in ~/.cache/weft
 	@linux-hosts/build
@@ -76,7 +84,7 @@ lock: $(VENV)/.dev-requirements ## pin the newest requirements that pyproject.to
 	  -c requirements.lock pyproject.toml -o requirements-dev.lock
 
 clean: ## remove everything that was made
-	rm -rf $(VENV) $(TARGET) out site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TARGET) out site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python tests examples \( -name __pycache__ -o -name '_core*.so' \) -prune -exec rm -rf {} +
 
 # Stamps: a step is done again only when what it depends on has changed.
@@ -93,6 +101,10 @@ $(VENV)/.requirements: requirements.lock requirements-dev.lock | $(BIN)/python
 
 $(VENV)/.dev-requirements: requirements-dev.lock | $(BIN)/python
 	$(PIP) -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/.packaging-requirements: packaging/requirements.txt | $(BIN)/python
+	$(PIP) -r packaging/requirements.txt
 	@touch $@
 
 $(VENV)/.extension: $(VENV)/.requirements pyproject.toml $(RUST_SOURCES) $(RUST_DATA)
