@@ -16,9 +16,11 @@ from weft.catalog import bounds
 from weft.decoding import read_json
 from weft.drawing.asked import Asked, Fields, read_asked
 from weft.errors import OutputError, SpecError
+from weft.faults import Fault, faults_of
 from weft.load_sharing import LoadSharing
 from weft.metrics import ALL_METRICS, Metric, bin_metrics, estimates
 from weft.output import staged_directory, write_file
+from weft.phases import Reaction, phase_metrics, phases_of, reactions
 from weft.progress_bar import Told, jobs_bar
 from weft.runs.cluster import Cluster
 from weft.runs.execution import Executor
@@ -28,9 +30,9 @@ from weft.runs.store import Stored, named_store, place_of_store
 from weft.schemas import TABLES
 from weft.set_up import set_up_of
 from weft.simulation import Overrides, Result, load
-from weft.spec import SpecLike, load_spec
+from weft.spec import SpecLike, SpecText, load_spec, parse_document
 from weft.statistics import Estimate
-from weft.summary import Summary
+from weft.summary import PhaseName, Summary
 from weft.variant import SchemeLike, parse_variants
 from weft.verdict import Verdict, judge
 
@@ -97,6 +99,21 @@ class Comparison:
         return [one.label for one in self.runs[0].summary.size_bins]
 
     @cached_property
+    def faults(self) -> Sequence[Fault]:
+        """The faults of the fabric, in the order of the spec."""
+        return faults_of(parse_document(SpecText(self.runs[0].spec)).get("fabric", {}))
+
+    @cached_property
+    def phases(self) -> Sequence[PhaseName]:
+        """Which of before, during and after its faults the comparison has; none if the whole run is one of them."""
+        return phases_of(self.summaries)
+
+    @cached_property
+    def reactions(self) -> Sequence[Mapping[str, Reaction]]:
+        """For each fault, what each scheme lost into it and when it had moved away; nothing if it loses no packets."""
+        return reactions(self.summaries)
+
+    @cached_property
     def load_sharing(self) -> Mapping[str, Sequence[LoadSharing]]:
         """How evenly leaves' uplinks shared the load, for each run of each label; no label without samples."""
         found = {label: [run.load_sharing for run in runs] for label, runs in self.groups.items()}
@@ -138,6 +155,32 @@ class Comparison:
         schema: dict[str, Any] = {"scheme": pl.String, "seeds": pl.Int64, "sizes": pl.String}
         return pl.DataFrame(rows, schema=schema | _floats(bin_metrics(0)))
 
+    @cached_property
+    def phases_table(self) -> "pl.DataFrame":
+        """A row per scheme: FCT, slowdown and losses before, during and after faults; no rows without such phases."""
+        import polars as pl
+
+        metrics = phase_metrics(self.phases)
+        rows = [
+            {"scheme": label, "seeds": len(self.groups[label]), **_cells(values, metrics)}
+            for label, values in (self.estimates_of(metrics) if metrics else {}).items()
+        ]
+        schema: dict[str, Any] = {"scheme": pl.String, "seeds": pl.Int64}
+        return pl.DataFrame(rows, schema=schema | _floats(metrics))
+
+    def _faults_told(self) -> dict[str, Any]:
+        """What JSON says of faults; nothing without any."""
+        if not self.faults:
+            return {}
+        told = [
+            {"fault": fault.words, **msgspec.to_builtins(facts), "reactions": _by_label(found)}
+            for fault, facts, found in zip(self.faults, self.runs[0].summary.faults, self.reactions, strict=False)
+        ]
+        # What was lost is said of each scheme, not of the first one.
+        lost = {"lost_packets", "last_lost_us", "unroutable_packets", "last_unroutable_us"}
+        faults = [{key: value for key, value in one.items() if key not in lost} for one in told]
+        return {"faults": faults, "phases": self.phases_table.to_dicts()}
+
     def to_dict(self) -> dict[str, Any]:
         """Everything but the tables, ready for JSON."""
         verdict = self.verdict
@@ -152,6 +195,7 @@ class Comparison:
             "schemes": self.table.to_dicts(),
             "load_sharing": {label: [asdict(one) for one in shares] for label, shares in self.load_sharing.items()},
             "bins": self.bins_table.to_dicts(),
+            **self._faults_told(),
             "verdict": None
             if verdict is None
             else {
@@ -251,6 +295,8 @@ class Comparison:
 
         (directory / "compare.json").write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
         (directory / "table.csv").write_text(self.table.write_csv(), encoding="utf-8")
+        if self.phases:
+            (directory / "phases.csv").write_text(self.phases_table.write_csv(), encoding="utf-8")
         if self.size_bins:
             (directory / "bins.csv").write_text(self.bins_table.write_csv(), encoding="utf-8")
         # By way of memory: a full disk is then an OSError, as everywhere else.
@@ -289,6 +335,10 @@ def _floats(metrics: Sequence[Metric]) -> dict[str, Any]:
     import polars as pl
 
     return dict.fromkeys((f"{metric.key}{end}" for metric in metrics for end in ("", "_ci95")), pl.Float64)
+
+
+def _by_label(found: Mapping[str, Reaction]) -> dict[str, Any]:
+    return {label: asdict(one) for label, one in found.items()}
 
 
 def run_directory(summary: Summary) -> str:

@@ -3,14 +3,23 @@
 `leaf0-spine1 down 2ms..4ms` is one fault of a spec: the cable, what happens to it, and when.
 """
 
+import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 
+from weft.errors import SpecError
 from weft.quantity import percent, spaced
+from weft.spec import SpecText, parse_document, to_toml_value
 
-__all__ = ["Fault", "faults_of"]
+__all__ = ["Fault", "faults_of", "parse_fault", "with_faults"]
+
+_FORM = '"leaf0-spine1 down 2ms..4ms" or "25% leaf-spine rate=1Gbps"'
+_EFFECTS = ("down", "up", "rate", "delay", "loss", "blackhole")
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)%")
+_TIME = re.compile(r"\d+(?:\.\d+)?(?:ps|ns|us|µs|ms|s)")
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -58,9 +67,14 @@ class Fault(msgspec.Struct, frozen=True):
         return f"{begins} on" if begins else ""
 
     @property
+    def effect(self) -> str:
+        """What happens, and when: `down from 2 ms to 4 ms`."""
+        return " ".join(filter(None, (self.what, self.when)))
+
+    @property
     def words(self) -> str:
         """All of it: `leaf0-spine1 down from 2 ms to 4 ms`."""
-        return " ".join(filter(None, (self.where, self.what, self.when)))
+        return f"{self.where} {self.effect}"
 
 
 def faults_of(fabric: Mapping[str, Any]) -> Sequence[Fault]:
@@ -70,3 +84,70 @@ def faults_of(fabric: Mapping[str, Any]) -> Sequence[Fault]:
 
 def _is_zero(time: str) -> bool:
     return not time.strip("0.").lstrip("pnumsµ ")
+
+
+def parse_fault(text: str) -> dict[str, Any]:
+    """Read a fault as the command line writes it; returns its table in a spec.
+
+    The cable comes first, as `link` of a spec names it, or a share of cables (`25%`, and of which tier). Then what
+    happens to it: `down`, `rate=1Gbps`, `delay=50us`, `loss=0.01`, `blackhole=0.1`. Then, unless it holds for the whole
+    run, from when to when: `2ms..4ms`, `2ms..`, `..4ms`.
+    """
+    target, *words = text.split() or [""]
+    if not target:
+        raise _refused(text, "names no cable")
+    found: dict[str, Any] = {}
+    if (share := _SHARE.fullmatch(target)) is not None:
+        found["share"] = float(share[1]) / 100.0
+        if words and "=" not in words[0] and ".." not in words[0] and words[0] not in _EFFECTS:
+            found["tier"] = words.pop(0)
+    else:
+        found["link"] = target
+    for word in words:
+        found |= _when(text, word) if ".." in word else _effect(text, word)
+    if not any(key in found for key in ("down", "rate", "delay", "loss", "blackhole")):
+        raise _refused(text, "does not say what happens to the cable")
+    return found
+
+
+def with_faults(spec: SpecText, texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the override that adds faults, as the command line writes them, to those of a spec."""
+    if not texts:
+        return []
+    fabric = parse_document(spec).get("fabric", {})
+    before = fabric.get("fault", []) if isinstance(fabric, dict) else []
+    return [("fabric.fault", to_toml_value([*before, *map(parse_fault, texts)], "--fault"))]
+
+
+def _when(text: str, word: str) -> dict[str, str]:
+    begins, _, ends = word.partition("..")
+    for time in filter(None, (begins, ends)):
+        if _TIME.fullmatch(time) is None:
+            raise _refused(text, f"{time!r} is no time with a unit")
+    return {key: time for key, time in (("at", begins), ("until", ends)) if time}
+
+
+def _effect(text: str, word: str) -> dict[str, Any]:
+    name, equals, value = word.partition("=")
+    if name in ("down", "up") and not equals:
+        return {"down": name == "down"}
+    if name in ("rate", "delay") and value:
+        return {name: value}
+    if name in ("loss", "blackhole") and value:
+        return {name: _share_of(text, word, value)}
+    near = get_close_matches(name, _EFFECTS, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near and near[0] != name else ""
+    raise _refused(
+        text, f"{word!r} is none of down, rate=..., delay=..., loss=..., blackhole=... and FROM..UNTIL{hint}"
+    )
+
+
+def _share_of(text: str, word: str, value: str) -> float:
+    try:
+        return float(value.removesuffix("%")) / (100.0 if value.endswith("%") else 1.0)
+    except ValueError:
+        raise _refused(text, f"{word!r} has no number from 0 to 1 or percentage") from None
+
+
+def _refused(text: str, why: str) -> SpecError:
+    return SpecError(f"--fault {text!r}: {why}; write it as {_FORM}")

@@ -7,8 +7,8 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from weft.figures import Groups, legend_above, new_figure
-from weft.over_time import MEASURES, Curve, busiest_leaf, shown, uplink_curves
-from weft.palette import looks
+from weft.over_time import MEASURES, Curve, leaf_to_show, shown, uplink_curves
+from weft.palette import FAULT_COLOUR, looks
 from weft.quantity import time_scale
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def figures_over_time(groups: Groups) -> dict[str, Figure]:
     if not runs:
         return {}
     figures = {"queues": _pair(runs, "queue_mean", "queue_largest"), "throughput": _throughput(runs)}
-    if any(busiest_leaf(one.run) for one in runs.values()):
+    if leaf_to_show(runs.values()) is not None:
         figures["uplink-utilisation"] = _uplink_utilisation(runs)
         figures["uplink-spread"] = _pair(runs, "utilisation", "spread")
     return figures
@@ -56,7 +56,7 @@ def throughput(groups: Groups) -> Figure:
 def _pair(runs: Mapping[str, "Shown"], *keys: str) -> Figure:
     with new_figure(7.2, 3.3) as figure:
         for axes, key in zip(figure.subplots(1, len(keys)), keys, strict=True):
-            _panel(axes, {label: MEASURES[key].read(one) for label, one in runs.items()})
+            _panel(axes, runs, {label: MEASURES[key].read(one) for label, one in runs.items()})
             axes.set_title(MEASURES[key].title)
             axes.set_ylabel(MEASURES[key].axis)
         legend_above(figure, len(runs))
@@ -77,7 +77,7 @@ def _throughput(runs: Mapping[str, "Shown"]) -> Figure:
     with new_figure(7.2, 0.9 + 2.3 * rows) as figure:
         grid = list(figure.subplots(rows, 2, squeeze=False).flat)
         for axes, (title, curves) in zip(grid, panels, strict=False):
-            _panel(axes, curves)
+            _panel(axes, runs, curves)
             axes.set_title(title)
             axes.set_ylabel("throughput (Gbit/s)")
         for axes in grid[len(panels) :]:
@@ -87,8 +87,8 @@ def _throughput(runs: Mapping[str, "Shown"]) -> Figure:
 
 
 def _uplink_utilisation(runs: Mapping[str, "Shown"]) -> Figure:
-    # One leaf for all, so that the panels can be compared: the traffic is the same, and so is the busiest source of it.
-    leaf = next(name for one in runs.values() if (name := busiest_leaf(one.run)) is not None)
+    leaf = leaf_to_show(runs.values())
+    assert leaf is not None
     rows = -(-len(runs) // 2)
     with new_figure(7.2, 0.9 + 2.1 * rows) as figure:
         grid = figure.subplots(rows, min(2, len(runs)), sharex=True, sharey=True, squeeze=False)
@@ -98,7 +98,8 @@ def _uplink_utilisation(runs: Mapping[str, "Shown"]) -> Figure:
             colours = mpl.colormaps["viridis"]
             for place, (link, curve) in enumerate(curves.items()):
                 colour = colours(0.92 * place / max(len(curves) - 1, 1))
-                _steps(axes, curve, scale, label=link, color=colour, linewidth=1.0)
+                _steps(axes, curve, scale, label=_link_label(one, link), color=colour, linewidth=1.0)
+            _shade(axes, one, scale)
             axes.set_title(label)
             axes.set_ylim(0.0, 1.02)
         for axes in list(grid.flat)[len(runs) :]:
@@ -113,14 +114,30 @@ def _uplink_utilisation(runs: Mapping[str, "Shown"]) -> Figure:
     return figure
 
 
-def _panel(axes: "Axes", curves: Mapping[str, Curve]) -> None:
-    """Draw one curve a scheme, against time."""
+def _panel(axes: "Axes", runs: Mapping[str, "Shown"], curves: Mapping[str, Curve]) -> None:
+    """Draw one curve a scheme, against time, and shade the faults."""
     unit, scale = time_scale([max((curve.time_us[-1] for curve in curves.values() if curve.time_us), default=0.0)])
     for label, look in looks(curves).items():
         _steps(axes, curves[label], scale, label=label, color=look.colour, linestyle=look.dash, linewidth=1.2)
     axes.set_xlim(left=0.0)
     axes.set_ylim(bottom=0.0)
+    _shade(axes, next(iter(runs.values())), scale)
     axes.set_xlabel(f"time ({unit})")
+
+
+def _shade(axes: "Axes", one: "Shown", scale: float) -> None:
+    """Shade the time of each fault that does not hold for the whole run."""
+    right = axes.get_xlim()[1]
+    for fault in one.faults:
+        ends = right if fault.until_us is None else min(fault.until_us / scale, right)
+        begins = fault.from_us / scale
+        if begins < ends and (fault.from_us > 0.0 or fault.until_us is not None):
+            axes.axvspan(begins, ends, color=FAULT_COLOUR, alpha=0.13, linewidth=0.0, zorder=0)
+    axes.set_xlim(right=right)
+
+
+def _link_label(one: "Shown", link: str) -> str:
+    return f"{link} (fault)" if any(link in fault.links for fault in one.faults) else link
 
 
 def _steps(axes: "Axes", curve: Curve, scale: float, **style: object) -> None:

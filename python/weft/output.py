@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from weft.errors import OutputError
+from weft.schemas import TABLES
 
 __all__ = ["check_file", "check_place", "check_target", "staged_directory", "write_file"]
 
@@ -18,9 +19,8 @@ __all__ = ["check_file", "check_place", "check_target", "staged_directory", "wri
 _MARKERS = frozenset({"compare.json", "summary.json"})
 # ... and --force replaces it if it holds nothing but what Weft writes.
 _OWN = _MARKERS | {
-    *("spec.toml", "flows.parquet", "links.parquet", "samples.parquet", "deliveries.parquet", "paths.parquet"),
-    "traces.parquet",
-    *("scheme.parquet", "runs", "figures", "table.csv", "table.parquet", "bins.csv", "report.html"),
+    *(f"{table}.parquet" for table in (*TABLES, "table")),
+    *("spec.toml", "runs", "figures", "table.csv", "bins.csv", "phases.csv", "report.html"),
 }
 
 

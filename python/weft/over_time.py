@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft.series import Series
+from weft.summary import FaultFacts
 
 if TYPE_CHECKING:
     from weft.simulation import Result
 
-__all__ = ["MEASURES", "POINTS", "Curve", "Measure", "Shown", "busiest_leaf", "shown", "uplink_curves"]
+__all__ = ["MEASURES", "POINTS", "Curve", "Measure", "Shown", "busiest_leaf", "leaf_to_show", "shown", "uplink_curves"]
 
 POINTS = 150
 """Most points in time that a curve keeps."""
@@ -47,6 +48,8 @@ class Shown:
 
     run: Series
     curves: Series
+    faults: Sequence[FaultFacts]
+    """The faults of the fabric."""
     receiver: int | None
     """The receiver that all contenders are compared at: most payload of flows that end, in all of them together."""
 
@@ -65,7 +68,10 @@ def shown(groups: Mapping[str, Sequence["Result"]]) -> dict[str, Shown]:
     own = max(series.interval_us for series in found.values())
     interval_us = own * max(1, -(-longest // (own * POINTS)))
     receiver = _busiest_receiver(found.values())
-    return {label: Shown(series, series.coarser(interval_us), receiver) for label, series in found.items()}
+    return {
+        label: Shown(series, series.coarser(interval_us), groups[label][0].summary.faults, receiver)
+        for label, series in found.items()
+    }
 
 
 def _busiest_receiver(runs: Iterable[Series]) -> int | None:
@@ -75,6 +81,20 @@ def _busiest_receiver(runs: Iterable[Series]) -> int | None:
     ordered = (ended if ended.height else got).group_by("host").agg(pl.col("payload_bytes").sum())
     ordered = ordered.sort("payload_bytes", "host", descending=[True, False])
     return int(ordered.item(0, "host")) if ordered.height else None
+
+
+def leaf_to_show(runs: Iterable[Shown]) -> str | None:
+    """Name the leaf whose uplinks are drawn: of those with a fault, else the busiest; None where no leaf has uplinks.
+
+    One leaf for all, so that contenders can be compared.
+    """
+    runs = list(runs)
+    for one in runs:
+        hit = {link for fault in one.faults for link in fault.links}
+        uplinks = one.run.link_table.filter((pl.col("tier") == "leaf") & pl.col("link").is_in(list(hit)))
+        if uplinks.height:
+            return str(uplinks.item(0, "from"))
+    return next((name for one in runs if (name := busiest_leaf(one.run)) is not None), None)
 
 
 def busiest_leaf(series: Series) -> str | None:

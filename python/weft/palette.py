@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
 
-__all__ = ["SPENT_COLOURS", "TIER_COLOURS", "Look", "home", "looks"]
+__all__ = ["FAULT_COLOUR", "SPENT_COLOURS", "TIER_COLOURS", "Look", "home", "looks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,9 @@ _MARKERS = "osD^vP"
 _DASHES = ("solid", "dashed", "dotted")
 _HATCHES = ("////", "", "....", "\\\\\\\\", "xxxx", "----")
 """Of bars of each colour, so that they are told apart without it: orange-red, a paper's own, has none."""
+
+FAULT_COLOUR = "#C0142F"
+"""What marks faults: no scheme has it."""
 
 TIER_COLOURS: Mapping[str, str] = {"host": "#999999", "leaf": "#0072B2", "spine": "#E69F00", "last": "#56B4E9"}
 """The colours of the tiers in which packets wait."""

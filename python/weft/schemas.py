@@ -8,10 +8,13 @@ from weft.catalog import entries
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TABLES", "empty_table"]
+__all__ = ["LATER_TABLES", "TABLES", "empty_table"]
 
 TABLES: tuple[str, ...] = tuple(table.name for table in entries("tables"))
 """The tables of a run, in the order in which they are written."""
+
+LATER_TABLES = frozenset({"faults", "phases", "drops"})
+"""Those that results of earlier versions lack: they are read as tables without rows."""
 
 
 def empty_table(name: str) -> "pl.DataFrame":

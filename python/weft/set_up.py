@@ -84,7 +84,7 @@ def _rates(fabric: Mapping[str, Any]) -> str:
 def _faults(fabric: Mapping[str, Any]) -> str:
     alike: dict[str, list[str]] = {}
     for fault in faults_of(fabric):
-        alike.setdefault(" ".join(filter(None, (fault.what, fault.when))), []).append(fault.where)
+        alike.setdefault(fault.effect, []).append(fault.where)
     found = [f"{_cables(where)} {what}" for what, where in alike.items()]
     more = len(found) - _MOST_FAULTS
     return ", ".join(found if more <= 0 else [*found[:_MOST_FAULTS], f"{more} more faults"])

@@ -12,7 +12,7 @@ from weft.balancer import Balancer
 from weft.errors import OutputError, SpecError, unreadable
 from weft.load_sharing import LoadSharing, load_sharing
 from weft.progress_bar import Told, run_bar
-from weft.schemas import TABLES
+from weft.schemas import LATER_TABLES, TABLES, empty_table
 from weft.spec import SpecLike, SpecText, check_text, load_spec, to_toml_value
 from weft.summary import Summary
 
@@ -123,6 +123,21 @@ class Result:
         """A row per subflow of an MPTCP flow of Linux hosts: what the kernel counted; empty without."""
         return self._frame("subflows")
 
+    @property
+    def faults(self) -> "pl.DataFrame":
+        """A row per fault and link that it hits: what, when, and what was lost there; empty without faults."""
+        return self._frame("faults")
+
+    @property
+    def phases(self) -> "pl.DataFrame":
+        """A row per stretch of the run between two changes of its faults: flows, FCT, losses; empty without faults."""
+        return self._frame("phases")
+
+    @property
+    def drops(self) -> "pl.DataFrame":
+        """A row per place where packets were lost, reason and stretch of the run; empty without faults."""
+        return self._frame("drops")
+
     def write(self, directory: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write a result directory; raises `OutputError` if it exists (unless `force`) or cannot be written."""
         from weft.output import staged_directory
@@ -146,6 +161,8 @@ class Result:
 
         assert self.path is not None
         for name in TABLES:
+            if name in LATER_TABLES and not (self.path / f"{name}.parquet").is_file():
+                continue
             copy_file(self.path / f"{name}.parquet", directory / f"{name}.parquet")
         write_file(directory / "spec.toml", self.spec.encode())
         summary = json.dumps(self.summary.raw, indent=2, ensure_ascii=False)
@@ -177,7 +194,9 @@ class Result:
                 self._frames[name] = pl.DataFrame(self.core.table(name))
             else:
                 assert self.path is not None
-                self._frames[name] = _read_table(self.path / f"{name}.parquet")
+                file = self.path / f"{name}.parquet"
+                lacks = name in LATER_TABLES and not file.is_file()
+                self._frames[name] = empty_table(name) if lacks else _read_table(file)
         return self._frames[name]
 
 

@@ -22,9 +22,13 @@ __all__ = [
     "Deadlines",
     "Distribution",
     "DuplicateAcks",
+    "FaultFacts",
     "Goodput",
     "LabelledBin",
+    "Lost",
     "PathSpread",
+    "PhaseFacts",
+    "PhaseName",
     "Resent",
     "SizeBin",
     "Spent",
@@ -34,6 +38,8 @@ __all__ = [
 ]
 
 BinName: TypeAlias = Literal["all", "small", "medium", "large"]
+
+PhaseName: TypeAlias = Literal["before", "during", "after"]
 
 BINS: Mapping[BinName, str] = {
     "all": "all flows",
@@ -212,6 +218,56 @@ class Waits(Part, frozen=True):
     last: float | None
 
 
+class FaultFacts(Part, frozen=True, omit_defaults=True):
+    """A fault of the fabric, and what was lost into it. What it leaves as it was is None."""
+
+    links: tuple[str, ...]
+    from_us: float
+    until_us: float | None
+    """None if it lasts as long as the run."""
+    lost_packets: int
+    """Packets that were lost at its links while it lasted, for whatever reason."""
+    last_lost_us: float | None
+    unroutable_packets: int
+    """Packets that switches anywhere had no way for while it lasted."""
+    last_unroutable_us: float | None
+    down: bool | None = None
+    rate_bps: int | None = None
+    delay_us: float | None = None
+    loss: float | None = None
+    blackhole: float | None = None
+
+
+class Lost(Part, frozen=True):
+    """Packets lost, by reason."""
+
+    queue: int
+    down: int
+    loss: int
+    blackhole: int
+    no_route: int
+    input: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(getattr(self, reason) for reason in self.__struct_fields__)
+
+
+class PhaseFacts(Part, frozen=True):
+    """Flows that start before, during or after faults, and packets lost then."""
+
+    phase: PhaseName
+    simulated_us: float
+    flows: int
+    unfinished: int
+    fct_us: Distribution
+    slowdown: Distribution
+    retransmissions: int
+    timeouts: int
+    lost: Lost
+
+
 class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     """What one run came to: all its flows, some groups of them, and the whole fabric.
 
@@ -234,6 +290,10 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     """Flows that never end, if there are any."""
     unmeasured: Unmeasured | None = None
     """Flows outside the window of measurement, if the spec has `run.warmup` or `run.measure`."""
+    faults: tuple[FaultFacts, ...] = ()
+    """The faults of the fabric, in the order of the spec."""
+    phases: tuple[PhaseFacts, ...] = ()
+    """Before, during and after faults, those that there are."""
     retransmissions: int
     timeouts: int
     out_of_order_packets: int
@@ -271,6 +331,10 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     def bins(self) -> Mapping[BinName, SizeBin]:
         """The groups of flows in every summary."""
         return {"all": self, "small": self.small, "medium": self.medium, "large": self.large}
+
+    def phase(self, name: PhaseName) -> PhaseFacts | None:
+        """What happened before, during or after faults; None if there was no such time."""
+        return next((one for one in self.phases if one.phase == name), None)
 
     @property
     def idle(self) -> "Summary":

@@ -86,8 +86,8 @@ def summary(
 
 _ENDS = [("host0", "leaf0", "host"), ("leaf0", "host0", "last"), ("host1", "leaf0", "host"), ("leaf0", "host1", "last")]
 LINKS = pl.DataFrame(
-    [(f"{start}>{end}", start, end, tier) for start, end, tier in _ENDS],
-    schema=["link", "from", "to", "tier"],
+    [(f"{start}>{end}", start, end, tier, 0) for start, end, tier in _ENDS],
+    schema=["link", "from", "to", "tier", "dropped_packets"],
     orient="row",
 )
 

@@ -53,6 +53,16 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("failed") / "report.html"
+    fault = [{"link": "leaf1-spine1", "down": True, "at": "5ms", "until": "9ms"}]
+    shape = {**SMALL, "traffic.workload": "web-search", "traffic.load": 0.6, "fabric.reroute_after": "300us"}
+    changes = {**shape, "run.seed": 2, "run.sample_every": "1ms", "fabric.fault": fault}
+    path.write_text(render(weft.compare(["ecmp", "rps"], set=changes, jobs=1)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("swept")
     vary: dict[str, list[float]] = {"traffic.load": [0.3, 0.8], "fabric.spines": [1, 2]}
@@ -191,6 +201,49 @@ def test_the_replay_plays_pauses_and_follows_the_slider(opened: Opened) -> None:
     assert page.input_value("#instant") == "0" and opened.pixels() != first
 
 
+def test_a_link_that_fails_is_marked_where_the_fabric_and_time_are_drawn(browser: "Browser", failed: Path) -> None:
+    opened = Opened(browser, failed)
+    page = opened.page
+    assert page.locator("svg.fabric path.cut").count() == 1
+    assert page.inner_text("#uplinks-title") == "Each uplink of leaf1"
+
+    def red() -> int:
+        """How many pixels of the replay have the colour of a cut cable."""
+        return int(
+            page.evaluate(
+                """() => {
+                  const canvas = document.getElementById("stage-0");
+                  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+                  let found = 0;
+                  for (let at = 0; at < data.length; at += 4) {
+                    found += data[at] === 192 && data[at + 1] === 20 && data[at + 2] === 47;
+                  }
+                  return found;
+                }"""
+            )
+        )
+
+    def label() -> str:
+        return page.get_attribute("#stage-0", "aria-label") or ""
+
+    page.fill("#instant", "0")
+    assert red() == 0 and "down" not in label()
+    page.fill("#instant", "6")  # from 6 to 7 ms
+    assert red() > 200 and "leaf1-spine1 down from 5 ms to 9 ms" in label()
+    strip = page.locator("#outages i.cut")
+    slider = page.locator("#instant").bounding_box()
+    box = strip.bounding_box()
+    assert box is not None and slider is not None and slider["x"] < box["x"] and box["width"] > 5
+    for chart in ("series", "uplinks"):
+        assert "leaf1-spine1 down" in opened.drawn(chart) and "rgb(192,20,47)" in opened.drawn(chart).lower().replace(
+            "#c0142f", "rgb(192,20,47)"
+        )
+    assert "spine1" in page.inner_text("#drops-section") and "no way to go" in page.inner_text("#drops-section")
+    assert "Moved away from leaf1-spine1" in page.inner_text("#faults-section")
+    opened.context.close()
+    assert opened.complaints == []
+
+
 def test_the_replay_is_worked_with_the_keyboard(opened: Opened) -> None:
     page = opened.page
     page.focus("#stage-0")
@@ -294,7 +347,7 @@ def test_the_arrow_keys_move_between_the_buttons_of_a_group(opened: Opened) -> N
 def test_the_text_of_a_user_stays_text(browser: "Browser", tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     runs = (summary(EVIL, 1, 5.0, scheme="rps", sizes=[EVIL]), summary("ecmp", sizes=[EVIL]))
-    path.write_text(render(comparison(*runs, command=EVIL, spec=EVIL)), encoding="utf-8")
+    path.write_text(render(comparison(*runs, command=EVIL, spec=f"# {EVIL}\n")), encoding="utf-8")
     found = Opened(browser, path)
     assert EVIL in found.page.inner_text("h1")
     assert found.page.title() != "taken"

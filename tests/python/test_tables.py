@@ -9,7 +9,9 @@ from weft.schemas import TABLES, empty_table
 
 
 def test_tables_of_a_run_have_the_declared_columns(small: dict[str, int]) -> None:
-    core = weft.run("", set=small | {"run.sample_every": "50us", "run.paths_of": "1KB", "run.trace_flows": 2}).core
+    asked = {"run.sample_every": "50us", "run.paths_of": "1KB", "run.trace_flows": 2}
+    fault = {"fabric.fault": [{"link": "leaf0-spine0", "loss": 0.1}]}
+    core = weft.run("", set=small | asked | fault).core
     assert core is not None
     import polars as pl
 

@@ -6,9 +6,10 @@
 mod engine;
 
 pub use engine::{
-    Around, CaptureOf, Captured, Cooperation, Data, Delivery, Ending, FlowRecord, FlowRecords, FlowTrace,
-    Frame, GuestError, GuestHosts, GuestPacket, HEAD_BYTES, HostMachine, InputError, LOOK_AHEAD_FROM,
-    LinkDrops, LinkSample, LinkTotals, MOST_ROWS, MemoryUse, Observation, PacketCounts, PathTotal, Progress,
-    Results, Retransmissions, SHARE_FROM, Samples, SchemeCounter, Sharing, Simulation, SimulationInput,
-    Spent, Spool, Status, Undivided, WindowSample, check_parameters, cost_of_a_window,
+    Around, CaptureOf, Captured, Cause, Cooperation, Data, Delivery, Ending, FlowRecord, FlowRecords,
+    FlowTrace, Frame, GuestError, GuestHosts, GuestPacket, HEAD_BYTES, HostMachine, InputError,
+    LOOK_AHEAD_FROM, LinkDrops, LinkSample, LinkTotals, Loss, MOST_ROWS, MemoryUse, Observation,
+    PacketCounts, PathTotal, Place, Progress, Results, Retransmissions, SHARE_FROM, Samples, SchemeCounter,
+    Sharing, Simulation, SimulationInput, Spent, Spool, Status, Undivided, WindowSample, check_parameters,
+    cost_of_a_window,
 };

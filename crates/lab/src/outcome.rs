@@ -4,6 +4,7 @@ use std::path::Path;
 
 use arrow_array::RecordBatch;
 
+use crate::results::fault_rows::{DropRow, FaultRow, PhaseRow};
 use crate::results::fingerprint::{combined, fingerprint};
 use crate::results::output::{Content, OutputError, SPEC, SUMMARY, file_of, write_directory};
 use crate::results::parquet::to_parquet;
@@ -44,6 +45,12 @@ pub struct Outcome {
     pub connections: RecordBatch,
     /// A row a subflow of a flow of Linux hosts; empty without MPTCP.
     pub subflows: RecordBatch,
+    /// A row a fault and link that it hits; empty without, as are the next two.
+    pub faults: RecordBatch,
+    /// A row a stretch of the run between two changes of its faults.
+    pub phases: RecordBatch,
+    /// A row a place where packets were lost, a reason and a stretch.
+    pub drops: RecordBatch,
     /// Packets in the whole fabric, and how many were on links at the end.
     pub packets: PacketBalance,
 }
@@ -74,17 +81,24 @@ impl Outcome {
             (ProgramRow::TABLE.name, &self.programs),
             (ConnectionRow::TABLE.name, &self.connections),
             (SubflowRow::TABLE.name, &self.subflows),
+            (FaultRow::TABLE.name, &self.faults),
+            (PhaseRow::TABLE.name, &self.phases),
+            (DropRow::TABLE.name, &self.drops),
         ]
     }
 
     /// A short name for the content of all its tables: see [`crate::fingerprint`]. Those of programs and subflows count only where there are any,
-    /// so that a run without has the name that it had before there were such tables.
+    /// so that a run without has the name that it had before there were such tables; those of faults do not, since all that they say but places
+    /// and reasons of drops follows from the others.
     ///
     /// # Errors
     /// A temporary file that cannot be read.
     pub fn fingerprint(&self) -> Result<String, RunError> {
         let late = [ProgramRow::TABLE.name, ConnectionRow::TABLE.name, SubflowRow::TABLE.name];
-        let is_told = |(name, table): &(&str, &RecordBatch)| table.num_rows() > 0 || !late.contains(name);
+        let of_faults = [FaultRow::TABLE.name, PhaseRow::TABLE.name, DropRow::TABLE.name];
+        let is_told = |(name, table): &(&str, &RecordBatch)| {
+            !of_faults.contains(name) && (table.num_rows() > 0 || !late.contains(name))
+        };
         let others = self.other_tables().into_iter().filter(is_told).map(|(_, table)| fingerprint(table));
         Ok(combined([fingerprint(&self.flows.read()?)].into_iter().chain(others)))
     }

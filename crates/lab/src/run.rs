@@ -27,6 +27,7 @@ use crate::linux::{
 };
 use crate::memory::of_machine;
 use crate::outcome::{Outcome, PacketBalance};
+use crate::results::phases::{Phases, divided_at};
 use crate::results::rows::{
     ConnectionRow, CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, ProgramRow, SampleRow, SubflowRow,
     TraceRow,
@@ -100,6 +101,8 @@ pub struct Prepared {
     ideal_of: Option<Topology>,
     /// Which flows are measured; none if all are.
     window: Option<Window>,
+    /// When faults begin and end.
+    divided_at: Vec<Time>,
 }
 
 /// What the event loop took: without reading the spec, building the fabric, generating the traffic, and the results.
@@ -170,7 +173,8 @@ impl Prepared {
         } else {
             None
         };
-        let prepared = Self { resolved, fabric, traffic, ideal_of, window };
+        let divided_at = divided_at(&fabric.spans);
+        let prepared = Self { resolved, fabric, traffic, ideal_of, window, divided_at };
         let Spec { transport, balancer, .. } = &prepared.resolved.spec;
         let Fabric { topology, faults, .. } = &prepared.fabric;
         check_parameters(transport, balancer, topology, faults)
@@ -329,6 +333,7 @@ impl Prepared {
             look_ahead_from: LOOK_AHEAD_FROM,
             around: None,
             memory: of_machine(),
+            phases: (!self.fabric.spans.is_empty()).then_some(&self.divided_at),
             paths_of: spec.run.paths_of.map(Bytes::as_u64),
             trace_flows: spec.run.trace_flows.map(usize::from).zip(spec.run.sample_every),
         }
@@ -340,7 +345,7 @@ impl Prepared {
         records: FlowRecords,
         kernel: &[Option<KernelFlow>],
         end: Time,
-    ) -> Result<(Stored, Figures, Trend), RunError> {
+    ) -> Result<(Stored, Figures, Trend, Phases<'_>), RunError> {
         let spec = &self.resolved.spec;
         let labels = spec.transport.labels();
         let mut figures = Figures::new(self.traffic.flows.len(), &spec.run.size_ranges());
@@ -349,17 +354,19 @@ impl Prepared {
         let schema = FlowRow::table(&[example])?.schema();
         let mut table = Writing::new(Arc::clone(&schema))?;
         let mut trend = Trend::over(self.measured_flows());
+        let mut phases = Phases::new(&self.fabric.spans, &self.divided_at);
         let mut first = 0;
         for records in records {
             let rows = flow_rows(&self.traffic, window, &labels, kernel, first, &records?, end);
-            first += rows.len();
-            for row in &rows {
+            for (flow, row) in self.traffic.flows[first..].iter().zip(&rows) {
+                phases.add(flow.start, row);
                 figures.add(row);
                 trend.add(row, end);
             }
+            first += rows.len();
             table.write(&with_columns(&FlowRow::table(&rows)?, &schema)?)?;
         }
-        Ok((table.finish()?, figures, trend))
+        Ok((table.finish()?, figures, trend, phases))
     }
 
     /// How many flows averages are over, finished or not.
@@ -371,7 +378,7 @@ impl Prepared {
     pub(crate) fn outcome(&self, simulated: Simulated, external: Option<&str>) -> Result<Outcome, RunError> {
         let Simulated { results, records, elapsed, kernel } = simulated;
         let (spec, results) = (&self.resolved.spec, &results);
-        let (flows, figures, trend) = self.flows(records, &kernel.flows, results.end)?;
+        let (flows, figures, trend, phases) = self.flows(records, &kernel.flows, results.end)?;
         let links = link_rows(&self.fabric.topology, results);
         let names = link_names(&self.fabric.topology);
         let samples = sample_rows(&self.fabric.topology, &names, results);
@@ -390,6 +397,8 @@ impl Prepared {
         let (seed, hash) = (spec.run.seed, &self.resolved.hash);
         let mut summary = Summary::new(scheme, seed, hash, &figures, totals);
         summary.paths = Spread::of(&paths);
+        let told = phases.told(&self.fabric.topology, &results.losses, results.end)?;
+        (summary.faults, summary.phases) = (told.of_faults, told.of_phases);
         summary.warnings.clone_from(&self.fabric.warnings);
         summary.warnings.extend(trend.warning());
         summary.warnings.extend(coarser_samples(spec.run.sample_every, results.samples.every));
@@ -413,6 +422,9 @@ impl Prepared {
             programs: ProgramRow::table(&programs)?,
             connections: ConnectionRow::table(&connections)?,
             subflows: SubflowRow::table(&kernel.subflows)?,
+            faults: told.faults,
+            phases: told.phases,
+            drops: told.drops,
             packets: PacketBalance {
                 sent: results.packets.sent,
                 delivered: results.packets.delivered,

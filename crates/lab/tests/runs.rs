@@ -222,3 +222,78 @@ fn the_flows_of_a_run_with_several_transports_say_which_one_carried_them() {
     }
     assert!(run(&small(&[])).flows.read().unwrap().column_by_name("transport").is_none());
 }
+
+/// Two racks with one spine between them, whose link to the first one is down for a while: what is sent meanwhile has no way, and
+/// nothing else is lost.
+fn with_an_outage(trace: &str, more: &str) -> SpecSource {
+    let folder = tempfile::tempdir().unwrap().keep();
+    fs::write(folder.join("flows.csv"), format!("start_us,src,dst,size_bytes\n{trace}")).unwrap();
+    let trace = folder.join("flows.csv");
+    let spec = format!(
+        "[fabric]\nkind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\n{more}\n[traffic]\ntrace = '{}'\n[transport]\n\
+         name = 'dctcp'\n",
+        trace.display()
+    );
+    SpecSource::from_text(spec)
+}
+
+#[test]
+fn a_packet_that_is_sent_into_an_outage_is_told_with_its_place_its_instant_and_its_phase() {
+    let fault = "reroute_after = '10us'\n[[fabric.fault]]\nlink = 'leaf0-spine0'\nat = '100us'\nuntil = '200us'\ndown = true";
+    let outcome = run(&with_an_outage("0,0,1,1000\n150,0,1,1000\n50000,0,1,1000\n", fault));
+    let drops = outcome.table("drops").unwrap();
+    let text = |name: &str| drops.column_by_name(name).unwrap().as_string::<i32>().value(0).to_owned();
+    assert_eq!(
+        (drops.num_rows(), text("place"), text("cause")),
+        (1, "leaf0".to_owned(), "no-route".to_owned())
+    );
+    // 1,040 bytes take 0.832 us at 10 Gbit/s, and the cable 1 us.
+    let last = drops.column_by_name("last_us").unwrap().as_primitive::<Float64Type>().value(0);
+    assert!((last - 151.832).abs() < 1e-9, "{last}");
+    let phases: Vec<_> =
+        outcome.summary.phases.iter().map(|one| (one.phase, one.flows, one.lost.no_route)).collect();
+    assert_eq!(phases, [("before", 1, 0), ("during", 1, 1), ("after", 1, 0)]);
+    // It is sent again after 10 ms, over the link that is back, and takes what a flow takes that meets nobody.
+    let [before, during, after] = [0, 1, 2].map(|at| outcome.summary.phases[at].fct_us.mean.unwrap());
+    assert!((before - after).abs() < 1e-9 && (during - before - 10_000.0).abs() < 1.0, "{before} {during}");
+    let [fault] = &outcome.summary.faults[..] else { panic!("one fault") };
+    assert_eq!((fault.links.len(), fault.lost_packets, fault.unroutable_packets), (2, 0, 1));
+    assert_eq!((fault.from_us, fault.until_us, fault.last_unroutable_us), (100.0, Some(200.0), Some(last)));
+    assert_eq!(outcome.table("faults").unwrap().num_rows(), 2);
+}
+
+#[test]
+fn what_phases_say_adds_up_to_what_the_run_says() {
+    let faults = "[[fabric.fault]]\nlink = 'leaf0>spine0'\nat = '1ms'\nuntil = '30ms'\nloss = 0.02\n\
+                  [[fabric.fault]]\nlink = 'spine0>leaf1'\nat = '20ms'\nuntil = '60ms'\nrate = '1Gbps'\n\
+                  [fabric.switch_queue]\nbuffer = '30KB'";
+    let flows: String = (0..80).map(|number| format!("{},0,1,200000\n", number * 1_000)).collect();
+    let outcome = run(&with_an_outage(&flows, faults));
+    let (summary, phases) = (&outcome.summary, &outcome.summary.phases);
+    assert_eq!(phases.iter().map(|one| one.phase).collect::<Vec<_>>(), ["before", "during", "after"]);
+    assert_eq!(phases.iter().map(|one| one.flows).sum::<u64>(), summary.all.flows);
+    assert_eq!(phases.iter().map(|one| one.retransmissions).sum::<u64>(), summary.retransmissions);
+    let took: f64 = phases.iter().map(|one| one.simulated_us).sum();
+    assert!((took - summary.totals.simulated_us).abs() < 1e-6);
+    let lost = phases.iter().map(|one| [one.lost.queue, one.lost.loss]);
+    let [queue, loss] = lost.fold([0, 0], |[a, b], [c, d]| [a + c, b + d]);
+    assert!(queue > 0 && loss > 0 && queue + loss == summary.totals.dropped_packets, "{queue} and {loss}");
+    let of_faults: Vec<_> = summary.faults.iter().map(|fault| fault.lost_packets).collect();
+    assert!(of_faults[0] >= loss && of_faults[1] > 0, "{of_faults:?}");
+    assert!(summary.faults.iter().all(|fault| fault.last_lost_us <= fault.until_us));
+    // Two faults that overlap divide a run into five stretches.
+    assert_eq!(outcome.table("phases").unwrap().num_rows(), 5);
+    let packets = outcome.table("drops").unwrap();
+    let packets: u64 =
+        packets.column_by_name("packets").unwrap().as_primitive::<UInt64Type>().values().iter().sum();
+    assert_eq!(packets, summary.totals.dropped_packets);
+}
+
+#[test]
+fn a_run_without_faults_says_nothing_of_them() {
+    let outcome = run(&small(&[("fabric.switch_queue.buffer", "15KB")]));
+    assert!(outcome.packets.dropped > 0);
+    assert!(["faults", "phases", "drops"].iter().all(|name| outcome.table(name).unwrap().num_rows() == 0));
+    let summary = outcome.summary.to_json().unwrap();
+    assert!(!summary.contains("\"faults\"") && !summary.contains("\"phases\""));
+}

@@ -164,6 +164,29 @@ pub struct FaultEvent {
     pub condition: Condition,
 }
 
+/// A fault of a spec, with the links that it hits. What it says nothing of is none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FaultSpan {
+    /// When it begins.
+    pub from: Time,
+    /// When it ends; none for never.
+    pub until: Option<Time>,
+    /// The names of the links that it hits.
+    pub names: Vec<String>,
+    /// Their numbers, in the same order; none in a fabric that has other links in their place.
+    pub links: Vec<u32>,
+    /// Whether they are down.
+    pub down: Option<bool>,
+    /// The rate that is left.
+    pub rate: Option<Rate>,
+    /// The delay beyond their own.
+    pub delay: Option<Span>,
+    /// The share of packets that they lose.
+    pub loss: Option<f64>,
+    /// The share of flows that they swallow.
+    pub blackhole: Option<f64>,
+}
+
 /// A fabric, checked: every host has one cable, to an edge switch, and every host reaches every other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Topology {

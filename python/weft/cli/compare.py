@@ -64,6 +64,7 @@ def compare(
     trace_flows: options.TraceFlows = None,
     load_sharing: options.LoadSharing = False,
     figure: options.Figure = None,
+    fault: options.Fault = None,
     set_: options.Set = None,
     out: options.Out = None,
     force: options.Force = False,
@@ -95,11 +96,13 @@ def compare(
     - `weft compare --preset tr-micro --seeds 5 --bins short-long`
     - `weft compare --schemes ecmp,rps --columns mean_fct_us,resent_after_loss,resent_after_reordering`
     - `weft compare --schemes ecmp,drill --figure "p99 FCT by size" --figure "CDF of fct_us" --out out/figures`
+    - `weft compare --schemes ecmp,drill --fault "leaf0-spine1 down 20ms..40ms" --sample-every 200us --out out/outage`
     - `weft compare --schemes ecmp,conga --sample-every 100us --trace-flows 20 --out out/over-time`
     """
     from weft import comparison
+    from weft.faults import with_faults
     from weft.metrics import METRICS, chosen
-    from weft.spec import parse_assignments
+    from weft.spec import load_spec, parse_assignments
 
     shortcuts = {
         "fabric.kind": fabric,
@@ -114,6 +117,7 @@ def compare(
     metrics = METRICS if columns is None else chosen(split_schemes(columns))
     overrides = [(key, value) for key, value in shortcuts.items() if value is not None]
     text, names = _subject(spec, preset, schemes)
+    text = load_spec(text)
     cluster = chosen_cluster(scheduler, slurm=slurm, pbs=pbs, workers=workers, batch=batch)
     wanted = parse_seeds(seeds) if seeds is not None else None
     if out is None and sample_every is not None and not load_sharing:
@@ -122,7 +126,7 @@ def compare(
         result = comparison.compare(
             names,
             spec=text,
-            set=[*overrides, *parse_assignments(set_ or [])],
+            set=[*overrides, *with_faults(text, fault or []), *parse_assignments(set_ or [])],
             seeds=wanted,
             jobs=jobs,
             cluster=cluster,

@@ -11,6 +11,7 @@ from weft.cli.console import log
 __all__ = [
     "BatchJob",
     "Bins",
+    "Fault",
     "Figure",
     "Force",
     "Jobs",
@@ -77,6 +78,15 @@ Out: TypeAlias = Annotated[
         metavar="DIR",
         help="Write the results to this directory.",
         autocompletion=completion.files,
+    ),
+]
+Fault: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fault",
+        metavar="CABLE WHAT WHEN",
+        help="Add a fault: 'leaf0-spine1 down 2ms..4ms', '25% leaf-spine rate=1Gbps'. May be repeated.",
+        show_default=False,
     ),
 ]
 Figure: TypeAlias = Annotated[

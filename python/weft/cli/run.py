@@ -22,6 +22,7 @@ def run(
     spec: options.SpecFile = None,
     preset: options.Preset = None,
     bins: options.Bins = None,
+    fault: options.Fault = None,
     set_: options.Set = None,
     seed: options.Seed = None,
     sample_every: options.SampleEvery = None,
@@ -36,8 +37,8 @@ def run(
 
     With `--out`, the directory gets `spec.toml` (everything that is needed to run it again), `summary.json`
     and the tables `flows`, `links`, `samples`, `deliveries`, `paths`, `traces`, `scheme`, `programs`,
-    `connections` and `subflows` as Parquet. If a program of the traffic fails, the results are written,
-    marked as incomplete; the exit code is 3.
+    `connections`, `subflows`, `faults`, `phases` and `drops` as Parquet. If a program of the traffic fails, the
+    results are written, marked as incomplete; the exit code is 3.
 
     **Examples**
 
@@ -46,6 +47,7 @@ def run(
     - `weft run my.toml --json | jq .fct_us.mean`
     """
     from weft._core import Progress
+    from weft.faults import with_faults
     from weft.output import check_target
     from weft.runs.progress import RunProgress
     from weft.simulation import run_text
@@ -55,7 +57,7 @@ def run(
     traced = None if trace_flows is None else str(trace_flows)
     shortcuts = {"run.bins": bins, "run.sample_every": sample_every, "run.trace_flows": traced}
     given = [(key, value) for key, value in shortcuts.items() if value is not None]
-    overrides = [*given, *parse_assignments(set_ or [])]
+    overrides = [*given, *with_faults(text, fault or []), *parse_assignments(set_ or [])]
     if out is not None:
         check_target(out, force=force)
     elif sample_every is not None and not load_sharing:

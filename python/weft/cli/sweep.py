@@ -53,6 +53,7 @@ def sweep(
         typer.Option(metavar="KEY,...", help="Columns of the table, by key, as in table.csv. Default: ten of them."),
     ] = None,
     figure: options.Figure = None,
+    fault: options.Fault = None,
     set_: options.Set = None,
     out: Annotated[
         Path | None,
@@ -94,13 +95,15 @@ def sweep(
     - `weft sweep my.toml --scheduler tcp://head:8786`
     - `weft sweep my.toml --slurm --workers 20 --batch cores=8 --batch memory=16GB --batch queue=short`
     """
+    from weft.faults import with_faults
     from weft.metrics import METRICS, chosen
-    from weft.spec import parse_assignments
+    from weft.spec import load_spec, parse_assignments
     from weft.sweeps import sweep as run_sweep
     from weft.sweeps.grid import parse_vary
 
     metrics = METRICS if columns is None else chosen(split_schemes(columns))
     text, names = _subject(spec, preset, schemes)
+    text = load_spec(text)
     cluster = chosen_cluster(scheduler, slurm=slurm, pbs=pbs, workers=workers, batch=batch)
     target = out if out is not None else Path("out") / (spec.stem if spec is not None else preset or "sweep")
     with show_sweep() as show:
@@ -110,7 +113,7 @@ def sweep(
             vary=parse_vary(vary or []),
             schemes=names,
             seeds=parse_seeds(seeds) if seeds is not None else None,
-            set=parse_assignments(set_ or []),
+            set=[*with_faults(text, fault or []), *parse_assignments(set_ or [])],
             jobs=jobs,
             cluster=cluster,
             store=store,

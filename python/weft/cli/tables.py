@@ -13,6 +13,7 @@ from weft.cli.console import one_line
 from weft.comparison import Comparison
 from weft.load_sharing import LoadSharing
 from weft.metrics import METRICS, Metric, best_labels, bin_metrics
+from weft.phases import phase_metrics, reaction_sentences
 from weft.quantity import estimate_text, percent, plain, unit_and_scale
 from weft.statistics import estimate
 from weft.summary import BINS, Summary
@@ -59,12 +60,28 @@ def print_comparison(
     interval = f"; ± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
     sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
     console.print(f"* best in its column; {sizes}{interval}", style="dim")
+    _print_phases(console, comparison)
     if load_sharing and comparison.load_sharing:
         console.print(_load_sharing_table(comparison))
     if comparison.verdict is not None:
         console.print()
         for sentence in comparison.verdict.sentences:
             console.print(sentence)
+
+
+def _print_phases(console: Console, comparison: Comparison) -> None:
+    """Print what faults did: a table of before, during and after, and when each scheme had moved away."""
+    if comparison.phases:
+        flows = [
+            f"{one.flows:,} start {name}"
+            for name in comparison.phases
+            if (one := comparison.runs[0].summary.phase(name)) is not None
+        ]
+        console.print(Text(f"before, during and after the faults: of the flows, {', '.join(flows)}", style="bold"))
+        for part in _parts(console, comparison, _telling(comparison, phase_metrics(comparison.phases))):
+            console.print(part)
+    for sentence in reaction_sentences(comparison.faults, comparison.summaries):
+        console.print(sentence)
 
 
 def _telling(comparison: Comparison, metrics: Sequence[Metric]) -> list[Metric]:

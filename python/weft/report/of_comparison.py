@@ -7,7 +7,7 @@ import polars as pl
 from weft.flows import counted
 from weft.metrics import METRICS, MORE_METRICS, bin_metrics
 from weft.quantity import plain
-from weft.report import over_time, replay
+from weft.report import faults, over_time, replay
 from weft.report.cells import FLOW_COLUMNS, cell, size_steps
 from weft.report.page import ResultsPage
 from weft.report.payload import curve_points, payload
@@ -41,7 +41,9 @@ def render(comparison: "Comparison") -> str:
     return page.render(
         "comparison.html",
         set_up=comparison.set_up,
-        picture=picture(comparison.runs[0].links, {}),
+        picture=picture(comparison.runs[0].links, faults.marks(comparison)),
+        faults=faults.view(comparison),
+        drops=faults.drops_table(comparison),
         verdict=verdict.sentences if verdict is not None else (),
         summary=_table(comparison, METRICS),
         tables=_more_tables(comparison),
@@ -67,6 +69,7 @@ def _payload(comparison: "Comparison") -> "dict[str, Any]":
         frames,
         sizes,
         [{"at": [], "cells": cells}],
+        faults=faults.payload(comparison),
         time=over_time.curves(comparison),
         replay=replay.payload(comparison),
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weft.metrics import Unit
-from weft.over_time import MEASURES, busiest_leaf, shown, uplink_curves
+from weft.over_time import MEASURES, leaf_to_show, shown, uplink_curves
 from weft.report.cells import short
 from weft.report.tables import Head, Row, Table, estimate_cell
 from weft.statistics import estimate
@@ -43,7 +43,7 @@ def curves(comparison: "Comparison") -> dict[str, Any] | None:
     runs = shown(comparison.groups)
     if not runs:
         return None
-    leaf = _leaf(runs)
+    leaf = leaf_to_show(runs.values())
     labels = list(comparison.groups)
     return {
         "measures": {key: {"title": one.title, "axis": one.axis} for key, one in MEASURES.items()},
@@ -79,14 +79,10 @@ def view(comparison: "Comparison") -> OverTime | None:
     return OverTime(
         {key: measure.title for key, measure in MEASURES.items()},
         {str(place): label for place, label in enumerate(comparison.groups)},
-        _leaf(runs),
+        leaf_to_show(runs.values()),
         _table(comparison),
         any(found[0].traces.height for found in comparison.groups.values()),
     )
-
-
-def _leaf(runs: "Mapping[str, Shown]") -> str | None:
-    return next((name for one in runs.values() if (name := busiest_leaf(one.run)) is not None), None)
 
 
 def _table(comparison: "Comparison") -> Table:

@@ -28,6 +28,8 @@ _BUDGET = 1_800_000
 _MOST_FRAMES, _FEWEST_FRAMES = 600, 24
 _MOST_TRACE_ROWS = 20_000
 """Of one contender, 8 characters each."""
+_MOST_DROP_ROWS = 20_000
+"""Of one contender, 8 characters each."""
 _FULL = 250
 """The number of a link that is used to the full."""
 _LEAST_QUEUE, _QUEUE_STEPS = 64, 12
@@ -53,6 +55,8 @@ def payload(comparison: "Comparison") -> dict[str, Any] | None:
         "rates": [short(rate / 1e9) for rate in table.get_column("rate_bps")],
         "full": _FULL,
         "queue": [_LEAST_QUEUE, _QUEUE_STEPS],
+        # The names that faults know links by.
+        "names": names,
         "schemes": [
             _contender(found[0], runs[label].coarser(interval_us), number) if label in runs else None
             for label, found in comparison.groups.items()
@@ -79,8 +83,18 @@ def _contender(result: "Result", run: "Series", number: Mapping[str, int]) -> di
         "end": short(times[-1]) if times else 0.0,
         "used": _text(used),
         "queues": _text(queues),
+        "drops": _text(_drops(frames, shape)),
         "flows": _flows(result, run.interval_us, shape[0], number),
     }
+
+
+def _drops(frames: pl.DataFrame, shape: tuple[int, int]) -> NDArray[np.uint16]:
+    """Frame, link and packets, 16 bits each, where packets were dropped; of too many rows, those of most packets."""
+    lost = frames.get_column("dropped_packets").to_numpy().astype(np.int64).reshape(shape)
+    frame, link = np.nonzero(lost)
+    rows = np.stack([frame, link, lost[frame, link]], axis=1)
+    rows = rows[np.argsort(-rows[:, 2], kind="stable")][:_MOST_DROP_ROWS]
+    return rows.clip(0, 65_535).astype("<u2")
 
 
 def _queue_numbers(held: NDArray[np.float64]) -> NDArray[np.uint8]:

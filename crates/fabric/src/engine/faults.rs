@@ -7,6 +7,7 @@ use weft_topology::Condition;
 use weft_units::Time;
 
 use super::link::{PortKind, Profile};
+use super::losses::Cause;
 use super::mail::Beside;
 use super::network::Network;
 use super::pool::{NO_PACKET, PacketIndex};
@@ -80,7 +81,7 @@ impl Network<'_> {
         self.specials[state.special as usize].clear();
         self.lose_queued(link);
         for index in members {
-            self.drop_at(link, index);
+            self.drop_at(link, Cause::Down, index);
         }
     }
 

@@ -109,7 +109,7 @@ impl Network<'_> {
         let Some(Machines { rules, hosts, .. }) = self.machines.as_deref_mut() else { return };
         let machine = &mut hosts[host as usize];
         if rules.receive_ring > 0 && machine.ring.len() >= rules.receive_ring as usize {
-            return self.drop_at_input(index);
+            return self.drop_at_input(u32::from(self.pool[index].dst.0), index);
         }
         machine.ring.push_back(index);
         let waiting = machine.ring.len();

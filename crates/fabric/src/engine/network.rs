@@ -3,6 +3,7 @@
 mod begin;
 mod counts;
 mod look;
+mod lost;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use super::copies::Dropped;
 use super::event_set::{self, EventSet};
 use super::guests::Frame;
 use super::link::{FarEnd, Link, PortKind, Profile, Profiles};
+use super::losses::Losses;
 use super::machine::Machines;
 use super::observer::Observer;
 use super::oracle::Oracle;
@@ -139,6 +141,8 @@ pub struct Network<'a> {
     pub(super) max_wire_bytes: u16,
     /// How packets go to other parts; none if this is all of the fabric.
     pub(super) office: Option<PostOffice>,
+    /// Where packets were lost, why and when, if asked for.
+    pub(super) losses: Option<Box<Losses>>,
     /// The data packets that were dropped, by time.
     pub dropped: Vec<Dropped>,
     /// See [`Packet::note_choice`].
@@ -255,9 +259,9 @@ impl Network<'_> {
             Way::Several(group) => at.first_link + u32::from(self.next_hop(at, group, rack, index).0),
             Way::Pinned => match self.pinned_link(at, rack, index) {
                 Some(link) => link,
-                None => return self.drop_unroutable(index),
+                None => return self.drop_unroutable(at, index),
             },
-            Way::None => return self.drop_unroutable(index),
+            Way::None => return self.drop_unroutable(at, index),
         };
         self.enqueue::<true>(link, index);
     }
@@ -403,44 +407,7 @@ impl Network<'_> {
         if arrives {
             self.put_on_wire(link, index, arrive);
         } else {
-            self.drop_at(link, index);
-        }
-    }
-
-    #[cold]
-    fn drop_unroutable(&mut self, index: PacketIndex) {
-        // Credits are counted by themselves wherever they are lost.
-        self.counts.unroutable += u64::from(self.pool[index].kind != Kind::Credit);
-        self.discard(index);
-    }
-
-    /// A port's queue does not take a packet.
-    #[cold]
-    pub(super) fn refuse(&mut self, link: u32, index: PacketIndex) {
-        self.trace_offered(link, index);
-        self.drop_at(link, index);
-    }
-
-    #[cold]
-    pub(super) fn drop_at(&mut self, link: u32, index: PacketIndex) {
-        let drops = &mut self.drops[link as usize];
-        let count =
-            if self.pool[index].kind == Kind::Credit { &mut drops.credits } else { &mut drops.dropped };
-        *count += 1;
-        self.discard(index);
-    }
-
-    #[cold]
-    pub(super) fn discard(&mut self, index: PacketIndex) {
-        self.counts.dropped += 1;
-        drop(self.pool.take_frame(index));
-        let packet = self.pool.remove(index);
-        match packet.kind {
-            Kind::Data if packet.flow.connection().is_some() => {}
-            Kind::Data => self.dropped.push(Dropped::new(&packet, self.now)),
-            Kind::Message | Kind::CreditRequest => drop(self.contents_of(&packet)),
-            Kind::Credit => self.counts.credits_dropped += 1,
-            _ => {}
+            self.lose_on_wire(link, index);
         }
     }
 }

@@ -5,6 +5,7 @@ use weft_transport::{ReceiverStats, SenderStats};
 use weft_units::{Span, Time};
 
 use super::capture::Captured;
+use super::losses::Loss;
 use super::network::PacketCounts;
 use super::observer::Observation;
 use super::paths::PathTotal;
@@ -151,6 +152,8 @@ pub struct Results {
     pub paths: Vec<PathTotal>,
     /// Which links traced flows took; empty unless asked for.
     pub traces: Vec<FlowTrace>,
+    /// Where packets were lost, by phase, place and cause; empty unless asked for.
+    pub losses: Vec<Loss>,
     /// The largest packet on the wire, in bytes.
     pub largest_packet_bytes: u16,
     /// What the scheme counted, what became of credits (`credits_sent`, `credits_dropped`, `credits_wasted`) if the

@@ -12,6 +12,7 @@ use weft_units::Span;
 use super::admission::Admission;
 use super::departures::is_among;
 use super::link::{NO_SPECIAL, PortKind, Profile};
+use super::losses::Cause;
 use super::network::Network;
 use super::post::STAYS;
 use super::scheduler::{Rounds, Scheduler};
@@ -347,7 +348,7 @@ impl Network<'_> {
         (port.waiting_bytes, port.serving_bytes, port.free_at) = (0, 0, self.now.as_ps());
         (port.drains_ps, port.serves_at) = (0, u64::MAX);
         for waiting in lost {
-            self.drop_at(link, waiting.index);
+            self.drop_at(link, Cause::Down, waiting.index);
         }
     }
 }

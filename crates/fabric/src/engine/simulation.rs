@@ -74,6 +74,8 @@ pub struct SimulationInput<'a> {
     pub windows_of: Option<(&'a [u32], Span)>,
     /// Count what flows of at least so many bytes deliver over each path.
     pub paths_of: Option<u64>,
+    /// Count where packets are lost and why, by the phases into which these instants divide the run; in order.
+    pub phases: Option<&'a [Time]>,
     /// Note which links the so many largest flows take, by intervals of this length; not zero.
     pub trace_flows: Option<(usize, Span)>,
 }

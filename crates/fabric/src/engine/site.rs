@@ -168,6 +168,12 @@ impl<'a> Site<'a> {
         &self.switches
     }
 
+    /// The fabric's number of a switch that is here, or some of whose ports are.
+    pub fn switch_number(&self, switch: u32) -> u32 {
+        let here = switch as usize;
+        self.switches.get(here).copied().unwrap_or_else(|| self.split[here - self.switches.len()].switch)
+    }
+
     /// The links of a switch's ports.
     #[inline]
     pub fn ports(&self, switch: usize) -> Range<usize> {

@@ -59,7 +59,8 @@ impl Network<'_> {
         let Some(inputs) = &mut self.inputs else { return };
         let queue = &mut inputs.queues[at.switch as usize];
         if queue.len() >= inputs.rules.input_queue as usize {
-            return self.drop_at_input(index);
+            let node = self.topology.hosts as u32 + self.site.switch_number(at.switch);
+            return self.drop_at_input(node, index);
         }
         let packet = &mut self.pool[index];
         let begins_ps = queue.back().map_or(now, |last| last.done_ps);
@@ -101,13 +102,5 @@ impl Network<'_> {
     fn is_from_host(&self, at: FarEnd, port: PortId) -> bool {
         // Where a link leads that goes to another part is not known here.
         self.state.links[(at.first_link + u32::from(port.0)) as usize].tier == Tier::Last as u8
-    }
-
-    /// A packet finds the queue of the node full at which it is.
-    #[cold]
-    pub(super) fn drop_at_input(&mut self, index: PacketIndex) {
-        // Credits are counted by themselves wherever they are lost.
-        self.counts.input_dropped += u64::from(self.pool[index].kind != Kind::Credit);
-        self.discard(index);
     }
 }

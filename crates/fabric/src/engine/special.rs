@@ -208,6 +208,11 @@ impl Special {
     pub fn vanishes(&mut self, packet: &Packet) -> bool {
         self.rare.as_mut().is_some_and(|rare| rare.wire.loses(packet))
     }
+
+    /// Whether a packet's flow falls into a blackhole of the link.
+    pub fn swallows(&self, packet: &Packet) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.wire.swallows(packet))
+    }
 }
 
 impl Wire {
@@ -216,9 +221,12 @@ impl Wire {
         Self { loss: 0.0, blackhole_below: 0, hash_seed: stream.clone().next_u64(), stream }
     }
 
+    fn swallows(&self, packet: &Packet) -> bool {
+        mix64(self.hash_seed ^ u64::from(packet.entropy)) < self.blackhole_below
+    }
+
     fn loses(&mut self, packet: &Packet) -> bool {
-        let flow = mix64(self.hash_seed ^ u64::from(packet.entropy));
-        flow < self.blackhole_below || (self.loss > 0.0 && self.stream.unit() < self.loss)
+        self.swallows(packet) || (self.loss > 0.0 && self.stream.unit() < self.loss)
     }
 }
 

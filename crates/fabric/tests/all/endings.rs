@@ -40,6 +40,7 @@ fn a_run_that_is_over_stays_over_and_its_clock_stands() {
         sample_every: None,
         observe_every: None,
         paths_of: None,
+        phases: None,
         trace_flows: None,
     })
     .unwrap();

@@ -202,6 +202,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         sample_every: None,
         observe_every: None,
         paths_of: None,
+        phases: None,
         trace_flows: None,
     };
     let error = input.check().err().map(|error| error.to_string());

@@ -1,9 +1,11 @@
 //! What a run leaves behind: rows, tables, a summary, and a directory.
 
 pub mod bin;
+pub mod fault_rows;
 pub mod fingerprint;
 pub mod output;
 pub mod parquet;
+pub mod phases;
 pub mod rows;
 pub mod spread;
 pub mod stats;

@@ -6,10 +6,11 @@
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
+use super::fault_rows::{DropRow, FaultRow, PhaseRow};
 use super::table::{Cell, Column, Row, Table, table};
 
 /// Every table that a result directory has, in the order in which they are written.
-pub const TABLES: [&Table; 10] = [
+pub const TABLES: [&Table; 13] = [
     FlowRow::TABLE,
     LinkRow::TABLE,
     SampleRow::TABLE,
@@ -20,6 +21,9 @@ pub const TABLES: [&Table; 10] = [
     ProgramRow::TABLE,
     ConnectionRow::TABLE,
     SubflowRow::TABLE,
+    FaultRow::TABLE,
+    PhaseRow::TABLE,
+    DropRow::TABLE,
 ];
 
 table! {
@@ -495,6 +499,9 @@ mod tests {
         check::<PathRow>();
         check::<TraceRow<'_>>();
         check::<CounterRow>();
+        check::<FaultRow>();
+        check::<PhaseRow>();
+        check::<DropRow>();
         check::<ObservationRow>();
     }
 

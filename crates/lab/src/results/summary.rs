@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::bin::Bin;
+use super::phases::{FaultSummary, PhaseSummary};
 use super::spread::Spread;
 use super::tally::{Figures, share};
 
@@ -40,6 +41,12 @@ pub struct Summary {
     /// Flows that ran outside the window of measurement, if the spec asks for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unmeasured: Option<Unmeasured>,
+    /// What faults the fabric has, and what was lost into each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultSummary>,
+    /// Flows by whether they start before, during or after faults, if there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseSummary>,
     /// Segments sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
@@ -173,6 +180,8 @@ impl Summary {
             paths: None,
             background: figures.background(),
             unmeasured: figures.unmeasured(),
+            faults: Vec::new(),
+            phases: Vec::new(),
             retransmissions: all.retransmissions,
             timeouts: all.timeouts,
             out_of_order_packets: all.out_of_order_packets,

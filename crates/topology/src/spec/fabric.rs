@@ -5,7 +5,9 @@ use weft_units::{Rate, Span};
 
 use super::fault::FaultTable;
 use super::timeline;
-use crate::{FaultEvent, Limit, LinkSpec, Marking, NotPooled, QueueSpec, Threshold, Tier, Topology, pooled};
+use crate::{
+    FaultEvent, FaultSpan, Limit, LinkSpec, Marking, NotPooled, QueueSpec, Threshold, Tier, Topology, pooled,
+};
 
 /// A fabric that is ready to run.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +16,8 @@ pub struct Fabric {
     pub topology: Topology,
     /// What changes later, by time and link.
     pub faults: Vec<FaultEvent>,
+    /// The faults of the spec, in its order.
+    pub spans: Vec<FaultSpan>,
     /// How long it takes until all switches know that a link is down or up again; its own switch knows at once.
     pub reroute_after: Span,
     /// What is allowed and yet probably not meant.
@@ -42,12 +46,13 @@ impl Fabric {
                 warnings.push(format!("{key}.rate = {rate} is more than a link has without the fault"));
             }
         }
+        let spans = faults.iter().zip(links).map(|(fault, links)| fault.span(links, &topology)).collect();
         let events = timeline::apply(faults, links, &mut topology);
         if let Some((from, to)) = cut_off(&topology) {
             let [from, to] = [from, to].map(|node| &topology.names[node]);
             warnings.push(format!("with the links that are down at the start, {from} does not reach {to}"));
         }
-        Self { topology, faults: events, reroute_after, warnings, nominal_rates }
+        Self { topology, faults: events, spans, reroute_after, warnings, nominal_rates }
     }
 
     /// The same with one queue for all that is between the racks: see [`pooled`](crate::pooled).
@@ -58,7 +63,9 @@ impl Fabric {
         let (topology, faults) = pooled(&self.topology, &self.faults)?;
         let nominal_rates = topology.links.iter().map(|link| link.condition.rate).collect();
         let (reroute_after, warnings) = (self.reroute_after, self.warnings.clone());
-        Ok(Self { topology, faults, reroute_after, warnings, nominal_rates })
+        // The links that they hit are not in it.
+        let spans = self.spans.iter().map(|span| FaultSpan { links: Vec::new(), ..span.clone() }).collect();
+        Ok(Self { topology, faults, spans, reroute_after, warnings, nominal_rates })
     }
 
     /// What traffic needs to know of it. Rates are nominal, so that faults change no traffic.

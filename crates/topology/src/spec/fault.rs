@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use weft_units::{Rate, Span, Time};
 
 use super::FabricError;
-use crate::Condition;
 use crate::plan::{check_delay, check_rate};
+use crate::{Condition, FaultSpan, Topology};
 
 /// The latest time that a spec can name: 11 days.
 const MAX_TIME: Span = Span::from_s(1_000_000);
@@ -108,6 +108,21 @@ impl FaultTable {
             return Ok(());
         }
         Err(missing("rate", "a fault has an effect: one of `rate`, `delay`, `loss`, `down` and `blackhole`"))
+    }
+
+    /// What it does, when and to which links.
+    pub(super) fn span(&self, links: &[u32], topology: &Topology) -> FaultSpan {
+        FaultSpan {
+            from: self.begins(),
+            until: self.until.map(|_| self.ends()),
+            names: links.iter().map(|&link| topology.link_name(link)).collect(),
+            links: links.to_vec(),
+            down: self.down,
+            rate: self.rate,
+            delay: self.delay,
+            loss: self.loss,
+            blackhole: self.blackhole,
+        }
     }
 
     /// When it begins.

@@ -1,4 +1,22 @@
 // Links, queues and receivers over time.
+// The time of each fault that does not hold for the whole run, shaded.
+function outages(unit, end) {
+  const found = data.faults.filter((fault) => fault.from < end && (fault.from > 0 || fault.until !== null));
+  return {
+    silent: true,
+    label: { show: !narrow(), position: "insideTop", color: css("--ink"), fontSize: 11 },
+    data: found.map((fault, place) => [
+      {
+        xAxis: fault.from / unit, name: found.length < 4 || place === 0 ? fault.text : "",
+        itemStyle: { color: css(`--${fault.mark}`), opacity: 0.14 },
+        // Those that overlap one below the other.
+        label: { offset: [0, 14 * Math.min(place, 3)] },
+      },
+      { xAxis: Math.min(fault.until === null ? end : fault.until, end) / unit },
+    ]),
+  };
+}
+
 // Values over time; each holds for the interval that ends at its time.
 function timeOption(curves, name, more) {
   const ends = curves.map((curve) => curve.points[0].at(-1) || 0);
@@ -24,11 +42,12 @@ function timeOption(curves, name, more) {
     }),
     xAxis: axis({ type: "value", min: 0, max: Math.max(...ends, 0) / unit[1] || 1, name: `time (${unit[0]})`, nameGap: 30, axisLabel: { formatter: (value) => digits(value), showMaxLabel: false } }),
     yAxis: axis({ type: "value", min: 0, name, nameGap: 48, axisLabel: { formatter: (value) => digits(value) }, ...others }),
-    series: curves.map((curve) => {
+    series: curves.map((curve, place) => {
       const [times, values] = curve.points;
       const points = times.map((us, place) => [us / unit[1], values[place]]);
       return {
         type: "line", name: curve.label, step: "end", symbol: "none", data: points.length ? [[0, points[0][1]], ...points] : [],
+        markArea: place === 0 ? outages(unit[1], Math.max(...ends, 0)) : undefined,
         lineStyle: { color: curve.colour, width: 1.6, type: curve.dash }, itemStyle: { color: curve.colour },
       };
     }),
@@ -43,12 +62,14 @@ function seriesCurves() {
 
 options.series = () => timeOption(seriesCurves(), data.time.measures[chosen.measure].axis, {});
 
+const hit = (link) => data.faults.some((fault) => fault.links.includes(link));
+
 function uplinkCurves() {
   const found = data.time.uplinks[Number(chosen.uplinks)] || {};
   // From dark to bright, readable on white and on black.
   const hue = (place, of) => `hsl(${Math.round(260 - (220 * place) / Math.max(of - 1, 1))}, 65%, ${isDark() ? 66 : 43}%)`;
   const names = Object.keys(found);
-  return names.map((name, place) => ({ label: name, colour: hue(place, names.length), dash: "solid", points: found[name] }));
+  return names.map((name, place) => ({ label: name, colour: hue(place, names.length), dash: hit(name) ? "dashed" : "solid", points: found[name] }));
 }
 
 options.uplinks = () => {

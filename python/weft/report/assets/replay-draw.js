@@ -66,6 +66,51 @@ function drawLinks(pen, layout, one, frame, faded) {
   pen.globalAlpha = 1;
 }
 
+const FAULT_DASHES = { cut: [7, 6], degraded: [] };
+const FAULT_COLOURS = { cut: "--cut", degraded: "--degraded" };
+
+// Cables with a fault: over the others, so that a cut one is not taken for an idle one.
+function drawFaults(pen, layout, one, frame) {
+  const crossed = new Set();
+  for (const link of fabric.hit) {
+    const mark = fabric.markAt(one, frame, link);
+    if (!mark) continue;
+    const line = layout.lines[link];
+    pen.strokeStyle = css(FAULT_COLOURS[mark]);
+    pen.lineWidth = 2.6;
+    pen.setLineDash(FAULT_DASHES[mark]);
+    strokeLine(pen, line);
+    pen.setLineDash([]);
+    // One cross for both directions.
+    const ends = [...fabric.links[link]].sort((a, b) => a - b).join("-");
+    if (mark !== "cut" || crossed.has(ends)) continue;
+    crossed.add(ends);
+    const [x, y] = pointOn(line, 0.5);
+    cross(pen, x, y, 6, 3);
+  }
+}
+
+function cross(pen, x, y, size, width) {
+  pen.lineWidth = width;
+  pen.beginPath();
+  pen.moveTo(x - size, y - size);
+  pen.lineTo(x + size, y + size);
+  pen.moveTo(x + size, y - size);
+  pen.lineTo(x - size, y + size);
+  pen.stroke();
+}
+
+// Small crosses at the start of links at which packets were dropped in this frame, the larger the more.
+const dropSize = (packets) => Math.min(2.5 + 0.9 * Math.log2(packets), 9);
+function drawDrops(pen, layout, one, frame) {
+  pen.strokeStyle = css("--cut");
+  for (const [link, packets] of fabric.dropsAt(one, frame)) {
+    const line = layout.lines[link];
+    const [x, y] = pointOn(line, Math.min(0.42, 30 / Math.hypot(line.x2 - line.x1, line.y2 - line.y1)));
+    cross(pen, x, y, dropSize(packets), 1.8);
+  }
+}
+
 function drawQueues(pen, layout, one, frame) {
   pen.fillStyle = QUEUE_COLOUR[shade()];
   pen.globalAlpha = 0.85;
@@ -140,7 +185,9 @@ function drawFabric(canvas, one, frame, flow, phase) {
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.clearRect(0, 0, width, height);
   drawLinks(pen, layout, one, frame, Boolean(flow));
+  drawFaults(pen, layout, one, frame);
   drawQueues(pen, layout, one, frame);
+  drawDrops(pen, layout, one, frame);
   if (flow) drawTrace(pen, layout, flow, frame, phase);
   drawNodes(pen, layout, flow);
   return layout;

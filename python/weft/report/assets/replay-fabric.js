@@ -38,8 +38,40 @@ const fabric = data.replay && (() => {
     return one;
   }
 
+  // What a fault does to a link in a frame: "cut", "degraded" or nothing. Names of links are those of the table.
+  const place = new Map(data.replay.names.map((called, link) => [called, link]));
+  const hits = new Map();
+  for (const fault of data.faults) {
+    for (const link of fault.links.map((called) => place.get(called)).filter((found) => found !== undefined)) {
+      if (!hits.has(link)) hits.set(link, []);
+      hits.get(link).push(fault);
+    }
+  }
+  function faultsAt(one, frame, link) {
+    const begins = frame * one.interval, ends = begins + one.interval;
+    return (hits.get(link) || []).filter((fault) => fault.from < ends && (fault.until === null || fault.until > begins));
+  }
+  const markAt = (one, frame, link) => {
+    const found = faultsAt(one, frame, link);
+    return found.some((fault) => fault.mark === "cut") ? "cut" : found.length ? "degraded" : null;
+  };
+  // Packets dropped at links, by frame.
+  function dropsAt(one, frame) {
+    if (!one.dropsByFrame) {
+      const raw = unpack(one.drops);
+      const words = new Uint16Array(raw.buffer, 0, raw.length / 2);
+      one.dropsByFrame = new Map();
+      for (let at = 0; at < words.length; at += 3) {
+        const [when, link, packets] = words.subarray(at, at + 3);
+        if (!one.dropsByFrame.has(when)) one.dropsByFrame.set(when, new Map());
+        one.dropsByFrame.get(when).set(link, packets);
+      }
+    }
+    return one.dropsByFrame.get(frame) || new Map();
+  }
+
   const used = (one, frame, link) => one.used[frame * links.length + link] / data.replay.full;
   const queue = (one, frame, link) => bytesOf(one.queues[frame * links.length + link]);
   const most = Math.max(...rates);
-  return { nodes, links, rates, most, levels, name, run, used, queue, pathOf, hosts: nodes.filter(([, level]) => level === 0).length };
+  return { nodes, links, rates, most, levels, name, run, used, queue, pathOf, faultsAt, markAt, dropsAt, hit: [...hits.keys()], hosts: nodes.filter(([, level]) => level === 0).length };
 })();

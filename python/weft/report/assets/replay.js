@@ -12,6 +12,18 @@ function makeReplay() {
   const intervalUs = data.replay.schemes.find(Boolean).interval;
   instant.max = String(Math.max(intervals - 1, 0));
 
+  // The strip below the slider: when faults were in force.
+  const end = intervals * intervalUs;
+  const share = (us) => `${100 * Math.min(Math.max(us / end, 0), 1)}%`;
+  part("outages").replaceChildren(...data.faults.map((fault) => {
+    const bar = document.createElement("i");
+    bar.className = fault.mark;
+    bar.title = fault.text;
+    bar.style.left = share(fault.from);
+    bar.style.right = `calc(100% - ${share(fault.until === null ? end : fault.until)})`;
+    return bar;
+  }));
+
   const scheme = (index) => (chosen[index === 0 ? "replayed" : "beside"] === "" ? null : Number(chosen[index === 0 ? "replayed" : "beside"]));
   const flowOf = (one) => {
     const found = one.flows.find((flow) => String(flow.id) === traced.value);
@@ -21,7 +33,8 @@ function makeReplay() {
   function describe(stage, one, frame) {
     const mean = fabric.links.reduce((sum, _, link) => sum + fabric.used(one, frame, link), 0) / fabric.links.length;
     const text = `${data.schemes[stage.scheme].label} at ${time((frame + 1) * intervalUs)}: links are used to ${digits(100 * mean)} % on average`;
-    stage.canvas.setAttribute("aria-label", text);
+    const hit = [...new Set(fabric.hit.flatMap((link) => fabric.faultsAt(one, frame, link)).map((fault) => fault.text))];
+    stage.canvas.setAttribute("aria-label", [text, ...hit].join("; "));
     stage.figure.querySelector("figcaption").textContent = data.schemes[stage.scheme].label;
   }
 
@@ -34,7 +47,12 @@ function makeReplay() {
     }));
   }
 
-  const linkText = (one, frame, link) =>
+  const linkText = (one, frame, link) => {
+    const hit = fabric.faultsAt(one, frame, link).map((fault) => `; ${fault.text}`).join("");
+    const lost = fabric.dropsAt(one, frame).get(link);
+    return `${linkUse(one, frame, link)}${lost ? `, ${lost} packets dropped` : ""}${hit}`;
+  };
+  const linkUse = (one, frame, link) =>
     `${fabric.name(link)}: ${digits(100 * fabric.used(one, frame, link))} % of ${digits(fabric.rates[link])} Gbit/s, queue up to ${bytes(fabric.queue(one, frame, link))}`;
 
   function flowText(flow) {
@@ -141,7 +159,10 @@ function makeReplay() {
   function makeLegend() {
     const stops = Array.from({ length: 6 }, (_, step) => `<i style="background:${mixed(step / 5)}"></i>`).join("");
     const sizes = [5e3, 5e4, 5e5].map((held) => `<b style="width:${2 * queueRadius(held)}px;height:${2 * queueRadius(held)}px"></b> ${bytes(held)}`).join(" ");
-    part("legend").innerHTML = `<span>idle ${stops} full</span><span>queue ${sizes}</span>`;
+    const key = (mark, text) => `<span><s class="${mark}"></s>${text}</span>`;
+    const marks = new Set(data.faults.map((fault) => fault.mark));
+    const faults = [["cut", "cut cable"], ["degraded", "degraded cable"]].filter(([mark]) => marks.has(mark)).map(([mark, text]) => key(mark, text)).join("");
+    part("legend").innerHTML = `<span>idle ${stops} full</span><span>queue ${sizes}</span><span><em>×</em> packets dropped</span>${faults}`;
   }
 
   options.replay = () => { makeLegend(); listFlows(); render(); };

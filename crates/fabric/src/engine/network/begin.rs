@@ -13,6 +13,7 @@ use super::{LinkDrops, Network, PacketCounts, PortStates};
 use crate::engine::capture::{Capture, CaptureOf};
 use crate::engine::event_set::EventSet;
 use crate::engine::link::{Link, PortKind, Profiles};
+use crate::engine::losses::Losses;
 use crate::engine::mail::Outbox;
 use crate::engine::pool::Pool;
 use crate::engine::post::{Addresses, PostOffice, STAYS};
@@ -44,6 +45,8 @@ pub struct NetworkFacts<'f> {
     pub has_oracle: bool,
     /// What the scheme wants to see.
     pub hooks: (SwitchHooks, EdgeHooks),
+    /// The instants that divide the run into phases, if losses are to be counted by phase.
+    pub phases: Option<&'f [Time]>,
     /// Whether the fabric is so large that what events need is asked for beforehand.
     pub looks_ahead: bool,
 }
@@ -60,8 +63,17 @@ impl<'a> Network<'a> {
         facts: NetworkFacts<'_>,
         scheme: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
     ) -> Self {
-        let NetworkFacts { faults, seed, peaks, max_wire_bytes, base_rtts, has_oracle, hooks, looks_ahead } =
-            facts;
+        let NetworkFacts {
+            faults,
+            seed,
+            peaks,
+            max_wire_bytes,
+            base_rtts,
+            has_oracle,
+            hooks,
+            phases,
+            looks_ahead,
+        } = facts;
         let (hooks, edge_hooks) = hooks;
         let topology = site.fabric;
         let mut changes = vec![false; site.link_count()];
@@ -111,6 +123,7 @@ impl<'a> Network<'a> {
             peaks,
             seed,
             max_wire_bytes,
+            losses: phases.map(|phases| Box::new(Losses::new(phases))),
             dropped: Vec::new(),
             trail_base: topology.trail_base(),
             site,
@@ -186,6 +199,7 @@ impl<'a> Network<'a> {
             base_rtts: &[],
             has_oracle: false,
             hooks,
+            phases: None,
             looks_ahead: false,
         };
         Self::new(Site::whole(topology), tables, facts, scheme)

@@ -130,6 +130,7 @@ impl<'a, T: Transports> Engine<'a, T> {
                 base_rtts,
                 has_oracle,
                 hooks,
+                phases: input.phases,
                 looks_ahead,
             },
             tables,

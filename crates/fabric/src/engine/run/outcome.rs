@@ -13,6 +13,7 @@ use super::{Engine, inner};
 use crate::engine::capture::Capture;
 use crate::engine::group::Group;
 use crate::engine::host::{Host, HostLog, Plan, Receiver, Sender};
+use crate::engine::losses::Losses;
 use crate::engine::mail::Outbox;
 use crate::engine::network::{Network, PacketCounts};
 
@@ -68,6 +69,7 @@ impl<T: Transports> Engine<'_, T> {
         let (mut logs, mut dropped): (Vec<HostLog>, _) = (Vec::new(), Vec::new());
         let mut captured = Vec::new();
         let (mut observations, mut tracers) = (Vec::new(), Vec::new());
+        let mut losses = Vec::new();
         for group in groups {
             let Group { hosts, mut network, .. } = group;
             logs.extend(hosts.into_iter().map(|host| host.into_log(&plan)));
@@ -76,6 +78,7 @@ impl<T: Transports> Engine<'_, T> {
             // Whoever observes has one group.
             observations.append(&mut network.observations());
             tracers.extend(network.tracer.take());
+            losses.extend(network.losses.take().map(|losses| *losses));
         }
         let paths = tables.map(|tables| paths(&mut logs, topology, &tables.routes)).unwrap_or_default();
         let strays = logs.iter().map(|log| log.stray_credits).sum();
@@ -96,6 +99,7 @@ impl<T: Transports> Engine<'_, T> {
             windows: windows.map(|windows| windows.seen).unwrap_or_default(),
             paths,
             traces: Tracer::into_traces(tracers),
+            losses: Losses::together(losses.into_iter()),
             largest_packet_bytes,
             scheme: counters.0,
             packets,

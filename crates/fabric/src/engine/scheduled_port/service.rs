@@ -251,7 +251,7 @@ impl Network<'_> {
         let arrive = free_at + self.state.profiles[state.profile].delay_ps;
         let special = self.specials.get_mut(state.special as usize);
         if special.is_some_and(|special| special.vanishes(&self.pool[index])) {
-            self.drop_at(link, index);
+            self.lose_on_wire(link, index);
         } else {
             self.put_on_wire(link, index, arrive);
         }

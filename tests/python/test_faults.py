@@ -1,0 +1,191 @@
+"""A link that fails is seen: in the table, in `compare.json`, in the tables of a run, and in what a spec may say."""
+
+import base64
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import Weft
+from weft.comparison import Comparison, compare, load_comparison
+from weft.errors import SpecError
+from weft.faults import parse_fault, with_faults
+from weft.figures_over_time import figures_over_time
+from weft.output import check_target
+from weft.over_time import leaf_to_show, shown
+from weft.phases import phases_of, reaction_sentences
+from weft.report import render, replay
+from weft.report.faults import drops_table
+from weft.schemas import LATER_TABLES
+from weft.simulation import load
+from weft.spec import SpecText
+from weft.summary import Summary
+
+OUTAGE = "leaf1-spine1 down 5ms..9ms"
+
+
+@pytest.mark.parametrize(
+    ("text", "table"),
+    [
+        ("leaf0-spine1 down 2ms..4ms", {"link": "leaf0-spine1", "down": True, "at": "2ms", "until": "4ms"}),
+        ("leaf0>spine1.1 rate=1Gbps delay=5us 2.5ms..", {"link": "leaf0>spine1.1", "rate": "1Gbps", "delay": "5us",
+                                                          "at": "2.5ms"}),
+        ("25% leaf-spine loss=1%", {"share": 0.25, "tier": "leaf-spine", "loss": 0.01}),
+        ("10% blackhole=0.1 ..4ms", {"share": 0.1, "blackhole": 0.1, "until": "4ms"}),
+    ],
+)  # fmt: skip
+def test_a_fault_is_written_in_one_line(text: str, table: Mapping[str, Any]) -> None:
+    assert parse_fault(text) == table
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "names no cable"),
+        ("leaf0-spine1", "does not say what happens to the cable"),
+        ("leaf0-spine1 dwon", "'dwon' is none of down, .*; did you mean 'down'"),
+        ("leaf0-spine1 down 2..4ms", "'2' is no time with a unit"),
+        ("leaf0-spine1 loss=few", "'loss=few' has no number from 0 to 1"),
+    ],
+)
+def test_a_fault_that_cannot_be_read_gets_one_message(text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=f"--fault .*{message}"):
+        parse_fault(text)
+
+
+def test_faults_are_added_to_those_of_the_spec() -> None:
+    spec = SpecText("[[fabric.fault]]\nlink = 'leaf0-spine0'\ndown = true\n")
+    ((key, value),) = with_faults(spec, ["leaf0-spine1 down"])
+    assert key == "fabric.fault" and value.count("link") == 2
+    assert with_faults(spec, []) == []
+
+
+@pytest.fixture(scope="module")
+def outage(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    set_ = {
+        "fabric.leaves": 2, "fabric.spines": 2, "fabric.hosts_per_leaf": 4, "fabric.reroute_after": "300us",
+        "traffic.workload": "web-search", "traffic.load": 0.6, "traffic.flows": 60, "run.seed": 2,
+        "run.sample_every": "1ms", "run.trace_flows": 3,
+    }  # fmt: skip
+    overrides = [*((key, str(value)) for key, value in set_.items()), *with_faults(SpecText(""), [OUTAGE])]
+    return compare(["ecmp", "rps"], set=overrides, out=tmp_path_factory.mktemp("outage") / "out")
+
+
+def test_the_comparison_names_the_fault_and_shows_before_during_and_after(outage: Comparison) -> None:
+    assert outage.path is not None
+    document = json.loads((outage.path / "compare.json").read_text(encoding="utf-8"))
+    (fault,) = document["faults"]
+    assert fault["fault"] == "leaf1-spine1 down from 5 ms to 9 ms"
+    assert (fault["links"], fault["from_us"], fault["until_us"]) == (["leaf1>spine1", "spine1>leaf1"], 5e3, 9e3)
+    assert outage.phases == ["before", "during", "after"]
+    assert [row["scheme"] for row in document["phases"]] == ["ecmp", "rps"]
+    for run, row in zip(outage.runs, document["phases"], strict=True):
+        phases = run.summary.phases
+        assert sum(one.flows for one in phases) == run.summary.flows
+        assert row["during_mean_fct_us"] == phases[1].fct_us.mean
+        assert sum(one.lost.total for one in phases) == run.summary.dropped_packets
+        assert run.drops.get_column("packets").sum() == run.summary.dropped_packets
+        assert run.phases.get_column("name").to_list() == ["before", "during", "after"]
+        assert run.faults.get_column("lost_packets").sum() == run.summary.faults[0].lost_packets
+    first, second = ([(one.phase, one.flows) for one in run.summary.phases] for run in outage.runs)
+    assert first == second, "the same flows for every scheme"
+    check_target(outage.path, force=True)  # all that is there is known as Weft's
+    assert (outage.path / "phases.csv").read_text(encoding="utf-8") == outage.phases_table.write_csv()
+
+
+def test_it_is_known_when_each_scheme_had_moved_away(outage: Comparison) -> None:
+    """The link's own switch moves at once; the other leaf sends to the spine that has no way until it learns of it."""
+    (found,) = outage.reactions
+    for label, one in found.items():
+        (run,) = outage.groups[label]
+        lost = run.drops.filter((pl.col("phase") == 1) & pl.col("cause").is_in(["down", "no-route"]))
+        assert one.lost_packets == lost.get_column("packets").sum() > 0
+        assert set(lost.get_column("place")) <= {"leaf1>spine1", "spine1>leaf1", "spine1"}
+        assert one.moved_away_us is not None and 0.0 < one.moved_away_us <= 310.0
+        assert one.moved_away_us == pytest.approx(max(lost.get_column("last_us").to_list()) - 5e3)
+        assert not one.to_the_end
+    (sentence,) = reaction_sentences(outage.faults, outage.summaries)
+    assert sentence.startswith("Moved away from leaf1-spine1 (down from 5 ms to 9 ms): ecmp after ")
+
+
+def test_figures_over_time_shade_it_and_show_the_leaf_that_it_hits(outage: Comparison) -> None:
+    assert leaf_to_show(shown(outage.groups).values()) == "leaf1"
+    drawn = figures_over_time(outage.groups)
+    assert drawn
+    for name, figure in drawn.items():
+        for axes in (one for one in figure.axes if one.axison):
+            shaded = axes.patches[-1]
+            extent = shaded.get_extents().transformed(axes.transData.inverted())
+            assert (round(extent.x0, 6), round(extent.x1, 6)) == (5.0, 9.0), name
+    labels = {text.get_text() for text in drawn["uplink-utilisation"].legends[0].get_texts()}
+    assert labels == {"leaf1>spine0", "leaf1>spine1 (fault)"}
+
+
+def test_the_report_marks_the_cable_and_tells_where_packets_were_lost(outage: Comparison) -> None:
+    html = render(outage)
+    assert html.count('class="cut"><title>') == 1
+    assert "leaf1 – spine1: down from 5 ms to 9 ms" in html
+    table = drops_table(outage)
+    assert table is not None
+    told = {(row.label, *row.fields): int(row.cells[0].value) for row in table.rows}
+    for label, (run,) in outage.groups.items():
+        assert told[label, "spine1", "no way to go"] == run.summary.unroutable_packets > 0
+        assert sum(number for (one, *_), number in told.items() if one == label) == run.summary.dropped_packets
+    data = replay.payload(outage)
+    assert data is not None
+    for run, one in zip(outage.runs, data["schemes"], strict=True):
+        rows = np.frombuffer(base64.b64decode(one["drops"]), "<u2").reshape(-1, 3)
+        assert rows[:, 2].sum() == run.links.get_column("dropped_packets").sum()
+
+
+def test_a_fault_that_lasts_all_the_time_divides_nothing() -> None:
+    def run(*phases: tuple[str, int]) -> Summary:
+        from factory import summary
+
+        raw = summary().raw
+        empty = dict.fromkeys(("mean", "p50", "p95", "p99", "p999"))
+        lost = dict.fromkeys(("queue", "down", "loss", "blackhole", "no_route", "input"), 0)
+        told = [
+            {"phase": name, "simulated_us": 1.0, "flows": flows, "unfinished": 0, "fct_us": empty, "slowdown": empty,
+             "retransmissions": 0, "timeouts": 0, "lost": lost}
+            for name, flows in phases
+        ]  # fmt: skip
+        return Summary.read(raw | {"phases": told})
+
+    assert phases_of({"ecmp": [run(("during", 10))]}) == []
+    assert phases_of({"ecmp": [run(("before", 0), ("during", 10))]}) == []
+    assert phases_of({"ecmp": [run(("during", 3), ("after", 7))]}) == ["during", "after"]
+
+
+def test_results_of_before_there_were_such_tables_are_read(outage: Comparison, tmp_path: Path) -> None:
+    run = outage.runs[0]
+    old = tmp_path / "old"
+    run.write(old)
+    for name in LATER_TABLES:
+        (old / f"{name}.parquet").unlink()
+    summary = json.loads((old / "summary.json").read_text(encoding="utf-8"))
+    del summary["faults"], summary["phases"]
+    (old / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    found = load(old)
+    assert all(found._frame(name).is_empty() for name in LATER_TABLES)
+    assert found.summary.phases == () and found.flows.equals(run.flows)
+    found.write(tmp_path / "copied")
+    loaded = load_comparison(tmp_path / "copied")
+    assert loaded.phases == [] and reaction_sentences(loaded.faults, loaded.summaries) == []
+    loaded.report(tmp_path / "report.html")
+    assert "phases" not in loaded.to_dict() or loaded.to_dict()["phases"] == []
+
+
+def test_the_command_line_shows_it(weft_command: Weft, small_options: list[str]) -> None:
+    done = weft_command("compare", "--schemes", "ecmp,rps", *small_options, "--seeds", "2-2", "--fault", OUTAGE)
+    text = " ".join(done.stdout.split())
+    assert "; leaf1-spine1 down from 5 ms to 9 ms; " in text
+    assert "before, during and after the faults: of the flows, " in text
+    assert "Moved away from leaf1-spine1 (down from 5 ms to 9 ms): ecmp after " in text
+    for command in (["run"], ["sweep", "--schemes", "ecmp"], ["compare", "--schemes", "ecmp"]):
+        refused = weft_command(*command, "--fault", "leaf0-spine1 dwon")
+        assert refused.code == 2 and "did you mean 'down'" in refused.stderr
