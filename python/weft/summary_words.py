@@ -1,15 +1,20 @@
 """What is said of one run: a table of its flows by size, and lines below it."""
 
-from weft.quantity import percent, plain, rate_scale, time_scale
-from weft.summary import BINS, Summary
+from weft.quantity import percent, plain, rate_scale, time_scale, time_us
+from weft.summary import BINS, PhaseFacts, SizeBin, Summary
 
 __all__ = ["summary_lines", "summary_table"]
 
 
 def summary_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
     """Return titles, and a row for each range of sizes; times in the unit that suits them all."""
+    named: list[tuple[str, SizeBin | PhaseFacts]]
     named = [(name if name == "all" else f"{name} ({BINS[name]})", one) for name, one in summary.bins.items()]
     named += [(one.label, one) for one in summary.size_bins]
+    # What began with the run and lasts divides nothing.
+    phases = [one for one in summary.phases if one.flows]
+    if len(phases) > 1:
+        named += [(f"{one.phase} faults", one) for one in phases]
     unit, scale = time_scale([one.fct_us.p999 or 0.0 for _, one in named])
     times = [f"{name} FCT ({unit})" for name in ("mean", "p50", "p99")]
     rows = []
@@ -22,7 +27,7 @@ def summary_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
 
 def summary_lines(summary: Summary) -> list[str]:
     """Return what became of the packets, and what else there is to say."""
-    return [_packets(summary), *_more(summary)]
+    return [_packets(summary), *_faults(summary), *_more(summary)]
 
 
 def _packets(summary: Summary) -> str:
@@ -33,6 +38,19 @@ def _packets(summary: Summary) -> str:
         f"{summary.dropped_packets:,} dropped, {summary.retransmissions:,} retransmitted, "
         f"{summary.timeouts:,} timeouts, {summary.out_of_order_packets:,} out of order{reordered}"
     )
+
+
+def _faults(summary: Summary) -> list[str]:
+    """Say of each fault what was lost into it, if anything was, and when the last of it."""
+    lines = []
+    for place, fault in enumerate(summary.faults):
+        lost = fault.lost_packets + fault.unroutable_packets
+        lasts = [last for last in (fault.last_lost_us, fault.last_unroutable_us) if last is not None]
+        if lasts:
+            links = ", ".join(fault.links[:2]) + (f" and {len(fault.links) - 2} more" if len(fault.links) > 2 else "")
+            late = time_us(max(lasts) - fault.from_us)
+            lines.append(f"fault {place} ({links}): {lost:,} packets lost into it, the last {late} after it began")
+    return lines
 
 
 def _more(summary: Summary) -> list[str]:

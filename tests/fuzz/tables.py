@@ -149,6 +149,25 @@ def the_summary_is_that_of_the_flows(result: Result, _spec: Mapping[str, Any]) -
             yield f"{name} is {raw[name]} in the summary, {value} in the tables"
 
 
+def what_faults_did_adds_up(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
+    """Of a run with faults every drop has a place and a reason, and every flow the time in which it starts."""
+    summary = result.summary
+    if not summary.faults:
+        yield from (f"{name} has rows" for name in ("phases", "drops") if getattr(result, name).height)
+        return
+    lost = {
+        "drops": int(result.drops["packets"].sum()),
+        "phases": int(result.phases["lost_packets"].sum()),
+        "the summary's phases": sum(one.lost.total for one in summary.phases),
+    }
+    for where, packets in lost.items():
+        if packets != summary.dropped_packets:
+            yield f"{packets} packets lost in {where}, {summary.dropped_packets} dropped"
+    starts = (int(result.phases["flows"].sum()), sum(one.flows for one in summary.phases))
+    if starts != (summary.flows, summary.flows):
+        yield f"{starts} flows start in phases, there are {summary.flows}"
+
+
 def a_flow_has_the_transport_that_the_spec_gives_it(result: Result, spec: Mapping[str, Any]) -> Iterator[str]:
     """Each flow's is one of the labels, and that of its class where no other table names one; one alone is not told."""
     flows, transports = result.flows, _transports(spec)
@@ -190,6 +209,7 @@ _CHECKS: tuple[Check, ...] = (
     samples_add_up_to_links,
     deliveries_are_payload_of_flows,
     the_summary_is_that_of_the_flows,
+    what_faults_did_adds_up,
     a_flow_has_the_transport_that_the_spec_gives_it,
     each_transport_counts_what_it_does,
 )
