@@ -11,7 +11,7 @@ use arrow_array::types::{Float64Type, UInt64Type};
 use common::{run, small};
 use weft_lab::results::output::files;
 use weft_lab::results::parquet::to_parquet;
-use weft_lab::{Cores, Prepared, Resolved, RunError, SpecSource, fingerprint};
+use weft_lab::{Cores, Outcome, Prepared, Resolved, RunError, SpecSource, fingerprint};
 
 #[test]
 fn one_spec_and_seed_give_the_same_bytes_whatever_the_run_took() {
@@ -225,22 +225,24 @@ fn the_flows_of_a_run_with_several_transports_say_which_one_carried_them() {
 
 /// Two racks with one spine between them, whose link to the first one is down for a while: what is sent meanwhile has no way, and
 /// nothing else is lost.
-fn with_an_outage(trace: &str, more: &str) -> SpecSource {
-    let folder = tempfile::tempdir().unwrap().keep();
-    fs::write(folder.join("flows.csv"), format!("start_us,src,dst,size_bytes\n{trace}")).unwrap();
-    let trace = folder.join("flows.csv");
+fn with_an_outage(flows: &[[u32; 4]], more: &str) -> std::io::Result<Outcome> {
+    let folder = tempfile::tempdir()?;
+    let trace = folder.path().join("flows.csv");
+    let rows: Vec<_> =
+        flows.iter().map(|[start, from, to, size]| format!("{start},{from},{to},{size}\n")).collect();
+    fs::write(&trace, format!("start_us,src,dst,size_bytes\n{}", rows.concat()))?;
     let spec = format!(
         "[fabric]\nkind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\n{more}\n[traffic]\ntrace = '{}'\n[transport]\n\
          name = 'dctcp'\n",
         trace.display()
     );
-    SpecSource::from_text(spec)
+    Ok(run(&SpecSource::from_text(spec)))
 }
 
 #[test]
 fn a_packet_that_is_sent_into_an_outage_is_told_with_its_place_its_instant_and_its_phase() {
     let fault = "reroute_after = '10us'\n[[fabric.fault]]\nlink = 'leaf0-spine0'\nat = '100us'\nuntil = '200us'\ndown = true";
-    let outcome = run(&with_an_outage("0,0,1,1000\n150,0,1,1000\n50000,0,1,1000\n", fault));
+    let outcome = with_an_outage(&[0, 150, 50_000].map(|start| [start, 0, 1, 1_000]), fault).unwrap();
     let drops = outcome.table("drops").unwrap();
     let text = |name: &str| drops.column_by_name(name).unwrap().as_string::<i32>().value(0).to_owned();
     assert_eq!(
@@ -267,8 +269,8 @@ fn what_phases_say_adds_up_to_what_the_run_says() {
     let faults = "[[fabric.fault]]\nlink = 'leaf0>spine0'\nat = '1ms'\nuntil = '30ms'\nloss = 0.02\n\
                   [[fabric.fault]]\nlink = 'spine0>leaf1'\nat = '20ms'\nuntil = '60ms'\nrate = '1Gbps'\n\
                   [fabric.switch_queue]\nbuffer = '30KB'";
-    let flows: String = (0..80).map(|number| format!("{},0,1,200000\n", number * 1_000)).collect();
-    let outcome = run(&with_an_outage(&flows, faults));
+    let flows: Vec<_> = (0..80).map(|number| [number * 1_000, 0, 1, 200_000]).collect();
+    let outcome = with_an_outage(&flows, faults).unwrap();
     let (summary, phases) = (&outcome.summary, &outcome.summary.phases);
     assert_eq!(phases.iter().map(|one| one.phase).collect::<Vec<_>>(), ["before", "during", "after"]);
     assert_eq!(phases.iter().map(|one| one.flows).sum::<u64>(), summary.all.flows);

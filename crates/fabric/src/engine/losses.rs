@@ -117,7 +117,9 @@ mod tests {
         let at = |us| Time::ZERO + Span::from_us(us);
         let part = |notes: &[(u32, u64)]| {
             let mut losses = Losses::new(&[at(10), at(20)]);
-            notes.iter().for_each(|&(link, us)| losses.note(Place::Link(link), Cause::Down, at(us)));
+            for &(link, us) in notes {
+                losses.note(Place::Link(link), Cause::Down, at(us));
+            }
             losses
         };
         let found =

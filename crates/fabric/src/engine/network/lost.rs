@@ -7,6 +7,7 @@ use crate::engine::copies::Dropped;
 use crate::engine::link::FarEnd;
 use crate::engine::losses::{Cause, Place};
 use crate::engine::pool::PacketIndex;
+use crate::engine::special::Special;
 
 impl Network<'_> {
     /// A switch has no way to a packet's destination.
@@ -33,7 +34,7 @@ impl Network<'_> {
     pub(in crate::engine) fn refuse(&mut self, link: u32, index: PacketIndex) {
         self.trace_offered(link, index);
         let is_up =
-            self.specials.get(self.state.links[link as usize].special as usize).is_none_or(|it| it.is_up());
+            self.specials.get(self.state.links[link as usize].special as usize).is_none_or(Special::is_up);
         self.drop_at(link, if is_up { Cause::Queue } else { Cause::Down }, index);
     }
 
