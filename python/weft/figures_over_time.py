@@ -98,7 +98,9 @@ def _uplink_utilisation(runs: Mapping[str, "Shown"]) -> Figure:
             colours = mpl.colormaps["viridis"]
             for place, (link, curve) in enumerate(curves.items()):
                 colour = colours(0.92 * place / max(len(curves) - 1, 1))
-                _steps(axes, curve, scale, label=_link_label(one, link), color=colour, linewidth=1.0)
+                hit = any(link in fault.links for fault in one.faults)
+                style = {"color": FAULT_COLOUR, "linewidth": 1.8} if hit else {"color": colour, "linewidth": 1.0}
+                _steps(axes, curve, scale, label=f"{link} (fault)" if hit else link, **style)
             _shade(axes, one, scale)
             axes.set_title(label)
             axes.set_ylim(0.0, 1.02)
@@ -134,10 +136,6 @@ def _shade(axes: "Axes", one: "Shown", scale: float) -> None:
         if begins < ends and (fault.from_us > 0.0 or fault.until_us is not None):
             axes.axvspan(begins, ends, color=FAULT_COLOUR, alpha=0.13, linewidth=0.0, zorder=0)
     axes.set_xlim(right=right)
-
-
-def _link_label(one: "Shown", link: str) -> str:
-    return f"{link} (fault)" if any(link in fault.links for fault in one.faults) else link
 
 
 def _steps(axes: "Axes", curve: Curve, scale: float, **style: object) -> None:

@@ -85,12 +85,13 @@ def _print_phases(console: Console, comparison: Comparison) -> None:
 
 
 def _telling(comparison: Comparison, metrics: Sequence[Metric]) -> list[Metric]:
-    """Leave out the columns that say nothing: how many flows (the heading does), no value, none unfinished."""
+    """Leave out the columns that say nothing: how many flows (the heading does), no value, none unfinished or lost."""
     rows = comparison.estimates_of(metrics).values()
 
     def tells(metric: Metric) -> bool:
         values = [value.mean for row in rows if (value := row[metric.key]) is not None]
-        return metric.key != "flows" and bool(values) and (metric.key != "unfinished" or any(values))
+        may_be_zero = metric.key != "unfinished" and not metric.key.endswith("_lost_packets")
+        return metric.key != "flows" and bool(values) and (may_be_zero or any(values))
 
     return [metric for metric in metrics if tells(metric)]
 

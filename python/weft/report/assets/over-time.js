@@ -69,7 +69,7 @@ function uplinkCurves() {
   // From dark to bright, readable on white and on black.
   const hue = (place, of) => `hsl(${Math.round(260 - (220 * place) / Math.max(of - 1, 1))}, 65%, ${isDark() ? 66 : 43}%)`;
   const names = Object.keys(found);
-  return names.map((name, place) => ({ label: name, colour: hue(place, names.length), dash: hit(name) ? "dashed" : "solid", points: found[name] }));
+  return names.map((name, place) => ({ label: name, colour: hit(name) ? css("--cut") : hue(place, names.length), dash: hit(name) ? "dashed" : "solid", points: found[name] }));
 }
 
 options.uplinks = () => {
