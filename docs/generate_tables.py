@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from weft.catalog import Entry, Kind, Parameter, entries
+from weft.catalog import Entry, Kind, Parameter, entries, entry
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
@@ -65,9 +65,9 @@ class Guide:
         name = part["name"] or ""
         match part["kind"]:
             case "table":
-                lines = list(_files() if name == "*" else _columns(_entry("tables", name)))
+                lines = list(_files() if name == "*" else _columns(entry("tables", name)))
             case "parameters":
-                lines = list(_parameters(_entry("schemes", name).parameters))
+                lines = list(_parameters(entry("schemes", name).parameters))
             case "inventory":
                 lines = list(self._inventory())
             case "thumbnails":
@@ -122,10 +122,6 @@ def main() -> int:
             path.write_text(written[path], encoding="utf-8")
     print(*guide.complaints, sep="\n", end="\n" if guide.complaints else "", file=sys.stderr)
     return 1 if guide.complaints else 0
-
-
-def _entry(kind: Kind, name: str) -> Entry:
-    return next(item for item in entries(kind) if item.name == name)
 
 
 def _columns(table: Entry) -> Iterator[str]:

@@ -30,6 +30,11 @@ def test_every_page_is_in_the_navigation() -> None:
     assert [page for page in pages if page not in parts and f": {page}\n" not in navigation] == []
 
 
+def test_the_reference_of_the_package_has_all_that_it_offers() -> None:
+    page = (DOCS / "api.md").read_text(encoding="utf-8")
+    assert [name for name in weft.__all__ if name != "__version__" and f"::: weft.{name}\n" not in page] == []
+
+
 def test_a_page_gets_the_parameters_of_a_scheme_with_defaults_and_units() -> None:
     page = DOCS / "one.md"
     guide = generate_tables.Guide({page: "<!-- parameters letflow -->\nold\n<!-- end -->\n"}, [])
