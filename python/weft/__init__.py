@@ -18,8 +18,9 @@ from weft.balancer import (
 )
 from weft.catalog import fabrics, presets, schemes, transports, workloads
 from weft.comparison import Comparison, compare, load_comparison
-from weft.errors import ClusterError, OutputError, SpecError
+from weft.errors import ClusterError, OutputError, SchemeError, SpecError
 from weft.papers import reproduce
+from weft.scheme import Rate, Scheme, Size, Time
 from weft.simulation import Result, load, run
 from weft.summary import Summary
 from weft.sweeps import Sweep, load_sweep, sweep
@@ -32,7 +33,11 @@ __all__ = [
     "OutputError",
     "PacketView",
     "PortView",
+    "Rate",
     "Result",
+    "Scheme",
+    "SchemeError",
+    "Size",
     "SpecError",
     "Summary",
     "Sweep",
@@ -41,6 +46,7 @@ __all__ = [
     "SwitchInfo",
     "SwitchScheme",
     "SwitchView",
+    "Time",
     "__version__",
     "compare",
     "fabrics",

@@ -183,6 +183,12 @@ def pcapng(
     An interface is a link that sent any, and 128 bytes of each packet are kept. The rest is as for `packets`.
     """
 
+def quantity(text: str, kind: str) -> int:
+    """Read a number with a unit as a spec has it, such as "50us": a "time" in picoseconds, a "size" in bytes, a "rate" in bits per second.
+
+    Raises `SpecError` for what is none.
+    """
+
 def record(
     spec: str,
     *,
@@ -238,7 +244,8 @@ def run(
 
     `jobs` is on how many cores at most it works: at least 1, all that there are unless told. Results do not depend on it.
     `progress` is called about five times a second; an exception that it raises ends the run and is raised here. So
-    does one that `python_balancer` raises, or a signal such as Ctrl-C. The rest is as for `resolve`.
+    does one that a load balancer in Python raises, `python_balancer` or the spec's, or a signal such as Ctrl-C. The rest is as for
+    `resolve`.
     """
 
 def schema() -> str:

@@ -76,12 +76,28 @@ class PacketView(Protocol):
         """Whether the packet is an acknowledgement without payload."""
 
     @property
+    def is_ecn_capable(self) -> bool:
+        """Whether queues may mark it (ECT): its transport understands ECN."""
+
+    @property
     def is_marked(self) -> bool:
         """Whether a queue marked it (CE)."""
 
     @property
+    def is_echo(self) -> bool:
+        """Whether it tells its receiver of a mark (ECE), on acknowledgements."""
+
+    @property
     def is_retransmission(self) -> bool:
         """Whether the segment was sent before."""
+
+    @property
+    def is_last(self) -> bool:
+        """Whether it is the last segment of its flow."""
+
+    @property
+    def sent_ps(self) -> int:
+        """When its transport sent it, in picoseconds; of an acknowledgement, the packet that caused it."""
 
 
 class PortView(Protocol):
@@ -170,6 +186,13 @@ class SwitchInfo(Protocol):
     @property
     def racks(self) -> int:
         """How many racks the fabric has."""
+
+    @property
+    def base_rtts_ps(self) -> list[int]:
+        """By rack, how long a full packet and its acknowledgement take there and back when nothing else moves.
+
+        From a host of the own rack, in picoseconds. Empty at a switch without a rack.
+        """
 
 
 class SwitchView(Protocol):

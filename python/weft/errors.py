@@ -2,7 +2,7 @@
 
 from weft._core import SpecError
 
-__all__ = ["ClusterError", "OutputError", "SpecError", "Stopped", "retold", "unreadable"]
+__all__ = ["ClusterError", "OutputError", "SchemeError", "SpecError", "Stopped", "retold", "unreadable"]
 
 
 class ClusterError(Exception):
@@ -11,6 +11,10 @@ class ClusterError(Exception):
 
 class OutputError(Exception):
     """Results cannot be written or read: the message says where and what to do."""
+
+
+class SchemeError(SpecError):
+    """A load balancer in a file raised an exception, or gave no answer: the message has the line of the file."""
 
 
 class Stopped(Exception):

@@ -111,8 +111,13 @@ def looks(labels: Iterable[str]) -> Mapping[str, Look]:
 
 
 def home(label: str) -> _Home | None:
-    """Colour and marker of the scheme whose name, the longest that fits, the label begins with; None for no scheme."""
+    """Colour and marker of the scheme whose name, the longest that fits, the label begins with; None for no scheme.
+
+    `letflow.py:Mine` is somebody's own.
+    """
     name = label.lower()
+    if ".py:" in name:
+        return None
     fits = [own for own in _HOMES if name == own or (name.startswith(own) and not name[len(own)].isalnum())]
     return _HOMES[max(fits, key=len)] if fits else None
 

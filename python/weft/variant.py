@@ -2,22 +2,24 @@
 
 A contender is written `letflow:gap=100us` (a load balancer, with the spec's transport), `maxpass:keep=3` (a
 transport, with the spec's load balancer), `mptcp+ecmp:hash=shared` (a transport, then a load balancer), or any of
-these after a kind of hosts, as in `linux+letflow`. The core reads it, says what it is called, and puts it into a spec.
+these after a kind of hosts, as in `linux+letflow`. A load balancer may be a class in a file, `my.py:Least:gap=3us`. The
+core reads it, says what it is called, and puts it into a spec.
 """
 
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from weft import _core
 from weft.balancer import Balancer
+from weft.scheme import Scheme
 
 __all__ = ["SchemeLike", "Variant", "parse_variants"]
 
-SchemeLike: TypeAlias = str | Callable[[], Balancer]
-"""A contender as it is written, as in `letflow:gap=100us`, `mptcp+ecmp` or `linux+ecmp`, or a class (or function) that
-makes a balancer for each run."""
+SchemeLike: TypeAlias = str | type[Scheme] | Callable[[], Balancer]
+"""A contender as it is written, as in `letflow:gap=100us`, `mptcp+ecmp`, `linux+ecmp` or `my.py:Least`; a `Scheme`; or
+a class (or function) that makes a balancer for each run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,18 @@ def parse_variants(schemes: Iterable[SchemeLike]) -> list[Variant]:
     given = list(schemes)
     texts = [(scheme, False) if isinstance(scheme, str) else (_name(scheme), True) for scheme in given]
     return [
-        Variant(**entry, factory=None if isinstance(scheme, str) else scheme)
+        Variant(**entry, factory=_factory(scheme))
         for scheme, entry in zip(given, json.loads(_core.contenders(texts)), strict=True)
     ]
+
+
+def _factory(scheme: SchemeLike) -> Callable[[], Balancer] | None:
+    """What makes the balancer of each run, if the spec does not say it."""
+    if isinstance(scheme, str):
+        return None
+    if isinstance(scheme, type) and issubclass(scheme, Scheme):
+        return scheme.having
+    return cast("Callable[[], Balancer]", scheme)
 
 
 def _name(factory: Callable[[], Balancer]) -> str:

@@ -14,6 +14,7 @@ mod edge_api;
 mod every_scheme;
 pub mod flowlet;
 pub mod model;
+mod outside;
 pub mod recording;
 mod registry;
 pub mod switch;
@@ -21,6 +22,7 @@ mod switch_api;
 pub mod testing;
 
 pub use edge_api::{EdgeBalancer, EdgeContext, EdgeHooks, Expired, HostInfo, Message};
+pub use outside::PythonClass;
 pub use registry::{
     BalancerInfo, BalancerSpec, EdgeFlow, EdgeScheme, ExternalSwitch, FabricFacts, ParameterError,
     SwitchScheme, balancers,

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
 
+use crate::outside::PythonClass;
 use crate::{
     Arrival, EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message, NextHops, PortId, Queued,
     SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo, bound, edge, switch,

@@ -12,6 +12,7 @@ pub mod catalog;
 pub mod clock;
 pub mod congestion;
 pub mod cores;
+mod external;
 pub mod linux;
 mod memory;
 pub mod model;
@@ -31,11 +32,12 @@ mod window;
 pub use bins::{BinSet, bin_sets};
 pub use catalog::catalog;
 pub use cores::{Cores, Decision};
+pub use external::External;
 pub use model::work_out;
 pub use outcome::{Outcome, PacketBalance};
 pub use presets::{Preset, presets};
 pub use results::fingerprint::fingerprint;
-pub use run::{External, Prepared, Report, RunError};
+pub use run::{Prepared, Report, RunError};
 pub use spec::{
     Contender, Part, Resolved, Spec, SpecError, SpecSource, check_contenders, schema, seed_error, slug,
 };

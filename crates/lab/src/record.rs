@@ -7,7 +7,8 @@ use weft_balance::recording::{Call, Log, Recorder};
 use weft_balance::{ExternalSwitch, SwitchInfo};
 
 use crate::cores::Cores;
-use crate::run::{External, Observer, Prepared, RunError, Watch};
+use crate::external::External;
+use crate::run::{Observer, Prepared, RunError, Watch};
 
 /// What was recorded in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -60,6 +61,7 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::run`].
     pub fn record(&self, observer: Observer<'_>, most: usize) -> Result<Recording, RunError> {
+        self.refuse_outside()?;
         let balancer = &self.resolved.spec.balancer;
         let mut logs = Vec::new();
         let mut make = |info: &SwitchInfo<'_>| -> Box<dyn ExternalSwitch> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
 use thiserror::Error;
-use weft_balance::{ExternalSwitch, SwitchInfo, SwitchScheme};
+use weft_balance::{SwitchInfo, SwitchScheme};
 use weft_fabric::{
     CaptureOf, FlowRecords, GuestError, InputError, LOOK_AHEAD_FROM, MOST_ROWS, Progress, Results,
     SHARE_FROM, Simulation, SimulationInput, Status, check_parameters,
@@ -22,6 +22,7 @@ use weft_units::{Bytes, Mistake, Span, Time};
 use crate::application::check_application;
 use crate::clock::{OtherThreads, Stopwatch};
 use crate::cores::{Cores, Decision, Manner, decide};
+use crate::external::External;
 use crate::linux::{
     KernelFlow, KernelResults, KnownProgram, LinuxHosts, kernel_warnings, missing_on_this_machine, uncoupled,
 };
@@ -79,14 +80,6 @@ pub struct Report {
 
 /// Is told about five times a second how far a run is, and may stop it.
 pub type Observer<'a> = &'a mut dyn FnMut(&Report) -> ControlFlow<()>;
-
-/// Makes the load balancer of each switch, in place of the spec's.
-pub struct External<'a> {
-    /// What to call it in the results.
-    pub name: String,
-    /// Called once a switch, in the order of their numbers.
-    pub make: &'a mut dyn FnMut(&SwitchInfo<'_>) -> Box<dyn ExternalSwitch>,
-}
 
 /// A spec that was found good: its fabric and its traffic.
 #[derive(Debug)]
@@ -229,6 +222,9 @@ impl Prepared {
         watch: Watch<'_>,
         cores: Cores,
     ) -> Result<Simulated, RunError> {
+        if external.is_none() {
+            self.refuse_outside()?;
+        }
         let mut guests = self.linux_hosts(watch.windows_of)?;
         let has_guests = guests.is_some();
         let mut make =
@@ -388,7 +384,7 @@ impl Prepared {
         let totals = totals(results, self.traffic.flows.len(), elapsed);
         let scheme = external.unwrap_or_else(|| spec.balancer.name());
         let mut text = self.resolved.toml.clone();
-        if external.is_some() {
+        if external.is_some() && spec.balancer.outside().is_none() {
             text.insert_str(
                 0,
                 &format!("# Run with the load balancer {scheme} from outside, not with the one below.\n"),

@@ -15,6 +15,7 @@ mod scheme;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use weft_balance::{ExternalSwitch, SwitchInfo};
@@ -24,6 +25,7 @@ use weft_lab::observe::Windows;
 use weft_lab::packets::PacketsOf;
 use weft_lab::run::Observer;
 use weft_lab::{Contender, Cores, External, Prepared, Report, RunError, SpecSource, check_contenders};
+use weft_units::{Bytes, Rate, Span};
 
 use error::{SpecError, guarded, run_error, spec_error};
 use progress::{Failure, Progress, tell};
@@ -110,7 +112,8 @@ fn resolve(
 ///
 /// `jobs` is on how many cores at most it works: at least 1, all that there are unless told. Results do not depend on it.
 /// `progress` is called about five times a second; an exception that it raises ends the run and is raised here. So
-/// does one that `python_balancer` raises, or a signal such as Ctrl-C. The rest is as for `resolve`.
+/// does one that a load balancer in Python raises, `python_balancer` or the spec's, or a signal such as Ctrl-C. The rest is as for
+/// `resolve`.
 #[pyfunction]
 #[pyo3(signature = (
     spec: "str", *, base_dir: "str" = PathBuf::from("."),
@@ -133,13 +136,22 @@ fn run(
 ) -> PyResult<RunResult> {
     let cores = jobs.map_or(Cores::All, Cores::UpTo);
     let source = source(spec, base_dir, overrides, seed, origin, contender)?;
-    let balancer = python_balancer.map(|balancer| PythonBalancer::new(&balancer)).transpose()?;
+    let given = python_balancer.map(|balancer| PythonBalancer::new(&balancer)).transpose()?;
     let progress = progress.map(Bound::unbind);
     let failure = Failure::default();
     let outcome = guarded(|| {
         py.detach(|| {
             let prepared = Prepared::new(&source)?;
             let mut observer = |report: &Report| tell(report, progress.as_ref(), &failure);
+            let of_spec =
+                || prepared.resolved.spec.balancer.outside().map(PythonBalancer::of_class).transpose();
+            let balancer = match given.map_or_else(of_spec, |given| Ok(Some(given))) {
+                Ok(balancer) => balancer,
+                Err(error) => {
+                    failure.set(error);
+                    return Err(RunError::Stopped);
+                }
+            };
             let Some((name, balancer)) = balancer else {
                 return prepared.run(&mut observer, None, cores);
             };
@@ -349,6 +361,21 @@ fn catalog(kind: &str) -> PyResult<String> {
     guarded(|| weft_lab::catalog(kind).map(|list| list.to_string()).map_err(|error| spec_error(&error)))
 }
 
+/// Read a number with a unit as a spec has it, such as "50us": a "time" in picoseconds, a "size" in bytes, a "rate" in bits per second.
+///
+/// Raises `SpecError` for what is none.
+#[pyfunction]
+#[pyo3(signature = (text: "str", kind: "str") -> "int")]
+fn quantity(text: &str, kind: &str) -> PyResult<u64> {
+    let read = match kind {
+        "time" => text.parse::<Span>().map(Span::as_ps),
+        "size" => text.parse::<Bytes>().map(Bytes::as_u64),
+        "rate" => text.parse::<Rate>().map(Rate::as_bps),
+        _ => return Err(PyValueError::new_err(format!("kind is {kind:?}: allowed is time, size, rate"))),
+    };
+    read.map_err(|error| SpecError::new_err(error.to_string()))
+}
+
 /// Work out an analytic model from its inputs, pairs of key and value; raises `SpecError` for a mistake in them.
 ///
 /// JSON text `{"model", "inputs", "quantities": [{"key", "equation", "symbol", "meaning", "unit", "value"}],
@@ -462,8 +489,8 @@ mod _core {
     #[pymodule_export]
     use super::{
         Progress, RunResult, SpecError, Table, bench_window, catalog, congestion_windows, contenders,
-        measure, measure_memory, model, observe, packets, pcapng, record, resolve, results_version, run,
-        schema, version,
+        measure, measure_memory, model, observe, packets, pcapng, quantity, record, resolve, results_version,
+        run, schema, version,
     };
 
     /// Gives errors that are raised in Python their parts, too.

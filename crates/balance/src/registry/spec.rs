@@ -24,6 +24,9 @@ macro_rules! balancer_spec {
             $(#[doc = $switch_title] $(#[serde(rename = $switch_name)])? $Switch(switch::$switch_module::Params),)*
             $(#[doc = $edge_title] $Edge(edge::$edge_module::Params),)*
             $(#[doc = $bound_title] $Bound(bound::$bound_module::Params),)*
+            /// A class in a file of Python; `my.py:Least` in short.
+            #[schemars(skip)]
+            Python(PythonClass),
         }
 
         impl BalancerSpec {
@@ -33,6 +36,15 @@ macro_rules! balancer_spec {
                     $(Self::$Switch(_) => spec::scheme_name!($switch_module $($switch_name)?),)*
                     $(Self::$Edge(_) => stringify!($edge_module),)*
                     $(Self::$Bound(_) => stringify!($bound_module),)*
+                    Self::Python(_) => "python",
+                }
+            }
+
+            /// The class that is the scheme, if it is one from outside.
+            pub const fn outside(&self) -> Option<&PythonClass> {
+                match self {
+                    Self::Python(class) => Some(class),
+                    _ => None,
                 }
             }
 
@@ -45,6 +57,7 @@ macro_rules! balancer_spec {
                     $(Self::$Switch(params) => params.validate(),)*
                     $(Self::$Edge(params) => params.validate(),)*
                     $(Self::$Bound(params) => params.validate(),)*
+                    Self::Python(class) => class.validate(),
                 }
             }
 
@@ -57,6 +70,7 @@ macro_rules! balancer_spec {
                     $(Self::$Switch(params) => params.fits(fabric),)*
                     $(Self::$Edge(params) => params.fits(fabric),)*
                     $(Self::$Bound(params) => params.fits(fabric),)*
+                    Self::Python(class) => class.fits(fabric),
                 }
             }
 
@@ -77,6 +91,7 @@ macro_rules! balancer_spec {
                     $(Self::$Switch(params) => params.load(),)*
                     $(Self::$Edge(params) => params.load(),)*
                     $(Self::$Bound(params) => params.load(),)*
+                    Self::Python(class) => class.load(),
                 }
             }
 
@@ -86,12 +101,13 @@ macro_rules! balancer_spec {
             }
 
             /// The scheme at one switch. Edge schemes run over ECMP, and so does a bound where the engine makes no choice for it.
+            /// Of a scheme from outside this is not known: ECMP stands in its place until it comes.
             pub fn switch_scheme(&self, info: &SwitchInfo<'_>) -> SwitchScheme {
                 match self {
                     $(Self::$Switch(params) => {
                         SwitchScheme::$Switch(switch::$switch_module::$Switch::new(params, info))
                     })*
-                    $(Self::$Edge(_))|* | $(Self::$Bound(_))|* => {
+                    $(Self::$Edge(_))|* | $(Self::$Bound(_))|* | Self::Python(_) => {
                         SwitchScheme::Ecmp(switch::ecmp::Ecmp::new(&Default::default(), info))
                     }
                 }

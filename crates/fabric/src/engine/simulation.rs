@@ -202,7 +202,7 @@ impl SimulationInput<'_> {
 
     /// Here alone is decided whether a run may work in groups.
     fn parts_of(&self, groups: usize) -> Result<Parts, Undivided> {
-        if self.external.is_some() {
+        if self.external.is_some() || self.balancer.outside().is_some() {
             return Err(Undivided::External);
         }
         if self.balancer.sees_everything() {

@@ -1,16 +1,18 @@
 //! What a comparison compares, and how it is written: a load balancer, a transport, what hosts are, or several of these.
 //!
 //! `letflow:gap=100us` is a load balancer, with the spec's transport and hosts; `maxpass:keep=3` a transport, with the spec's load
-//! balancer; `mptcp+ecmp:hash=shared` a transport, then a load balancer; `linux+letflow` has Linux hosts. The same form stands for
-//! a table of a spec: `balancer = "letflow:gap=100us"`, `fabric = "fat-tree:k=8"`, `hosts = "linux"`.
+//! balancer; `mptcp+ecmp:hash=shared` a transport, then a load balancer; `linux+letflow` has Linux hosts; `my.py:Least:gap=3us` is a
+//! load balancer that is a class in a file of Python. The same form stands for a table of a spec: `balancer = "letflow:gap=100us"`, `fabric = "fat-tree:k=8"`, `hosts = "linux"`.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use toml::Value;
 use weft_units::Mistake;
 
 use super::document::parse_value;
 use super::error::{SpecError, did_you_mean, nearest};
+use super::python_class;
 use crate::linux::HostsSpec;
 
 /// A table of a spec that can be written by a name.
@@ -94,12 +96,14 @@ impl Part {
     /// # Errors
     /// A name that there is not, or a parameter that is not `key=value`.
     pub fn parse(named: Named, text: &str) -> Result<Self, SpecError> {
-        let name = text.split(':').next().unwrap_or_default().trim();
+        let in_python = python_class::named(text).filter(|_| named == Named::Balancer);
+        let written = in_python.or_else(|| text.split(':').next()).unwrap_or_default();
+        let name = written.trim();
         let known = named.names();
-        if !known.contains(&name) {
+        if in_python.is_none() && !known.contains(&name) {
             return Err(SpecError::unknown(named.noun(), name, known));
         }
-        let parameters = text.split(':').skip(1).map(|assignment| {
+        let parameters = text[written.len()..].split(':').skip(1).map(|assignment| {
             let parts = assignment.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
             let given = parts.filter(|(key, value)| !key.is_empty() && !value.is_empty());
             given.map(|(key, value)| (key.to_owned(), value.to_owned())).ok_or_else(|| {
@@ -188,6 +192,10 @@ impl Contender {
             parts.push(part);
         }
         let label = parts.iter().map(Part::text).collect::<Vec<_>>().join("+");
+        // A file is where whoever named it is, not where the spec is.
+        for part in &mut parts {
+            part.name = python_class::rebased(&part.name, Path::new("."));
+        }
         Ok(Self { slug: slug(&label), label, parts })
     }
 
@@ -200,7 +208,15 @@ impl Contender {
 
 /// Reads one part: whose name it has, that it is.
 fn part_of(text: &str) -> Result<Part, SpecError> {
+    if python_class::named(text).is_some() {
+        return Part::parse(Named::Balancer, text);
+    }
     let name = text.split(':').next().unwrap_or_default().trim();
+    if python_class::is_file_alone(name) {
+        let allowed = "the file and a class in it";
+        let sentence = format!("{name:?} names no load balancer: expected {allowed}, as in {name}:Least");
+        return Err(Mistake::new(sentence).found(name).allowed(allowed).into());
+    }
     if let Some(named) = Named::COMPARED.into_iter().find(|named| named.names().contains(&name)) {
         return Part::parse(named, text);
     }
@@ -261,6 +277,18 @@ mod tests {
     }
 
     #[test]
+    fn a_class_in_a_file_of_python_is_a_balancer_called_as_it_is_written_and_found_from_here() {
+        let contender = Contender::parse("dctcp+ my.py:Least:gap=3us").unwrap();
+        assert_eq!(
+            (contender.label.as_str(), contender.slug.as_str()),
+            ("dctcp+my.py:Least:gap=3us", "dctcp-my.py-Least-gap-3us")
+        );
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(contender.parts[1].name, format!("{}:Least", here.join("my.py").display()));
+        assert_eq!(contender.parts[1].parameters, [("gap".to_owned(), "3us".to_owned())]);
+    }
+
+    #[test]
     fn hosts_come_first() {
         let contender = Contender::parse("linux:ring=64+dctcp+letflow").unwrap();
         let tables: Vec<_> = contender.parts.iter().map(|part| part.named.table()).collect();
@@ -302,6 +330,11 @@ mod tests {
             ("ecmp+letflow", "two of a kind: ecmp and letflow"),
             ("linus", "did you mean \"linux\"?"),
             ("dctcp:g", "\"dctcp:g\" has \"g\": expected key=value"),
+            (
+                "my.py",
+                "\"my.py\" names no load balancer: expected the file and a class in it, as in my.py:Least",
+            ),
+            ("my.py:Least:gap", "\"my.py:Least:gap\" has \"gap\": expected key=value after each colon"),
             ("", "there is no scheme \"\""),
         ] {
             let message = Contender::parse(text).unwrap_err().to_string();

@@ -9,6 +9,7 @@ use weft_units::Mistake;
 use super::contender::{Contender, Named, Part};
 use super::error::SpecError;
 use super::path::{KeyPath, Step};
+use super::python_class;
 
 /// A spec and what changes it: everything that a run is made from.
 #[derive(Debug, Clone)]
@@ -71,6 +72,8 @@ pub(crate) struct Document<'a> {
     /// With every change made.
     pub value: Value,
     overridden: Vec<KeyPath>,
+    /// Whether the name of the load balancer is written out as a file and a class.
+    has_class: bool,
 }
 
 /// Who gave a key its value.
@@ -104,15 +107,19 @@ impl<'a> Document<'a> {
         let table: toml::Table =
             source.text.parse().map_err(|error: toml::de::Error| syntax_error(source, &error))?;
         let written = Value::Table(table);
-        let mut document = Self { source, value: written.clone(), written, overridden: Vec::new() };
+        let mut document =
+            Self { source, value: written.clone(), written, overridden: Vec::new(), has_class: false };
         document.open_short_forms()?;
+        python_class::rebase(&mut document.value, &source.base_dir);
         document.enter(source.contender.as_ref());
         for (key, value) in &source.overrides {
             document.set(key, value)?;
+            python_class::rebase(&mut document.value, &source.base_dir);
         }
         // Again: what a contender says of itself is not to be changed for all.
         document.enter(source.contender.as_ref());
         document.set_seed()?;
+        document.has_class = python_class::write_out(&mut document.value);
         Ok(document)
     }
 
@@ -167,6 +174,9 @@ impl<'a> Document<'a> {
 
     /// Who gave `path` its value.
     pub fn giver(&self, path: &KeyPath) -> Giver {
+        if self.has_class && ["balancer.file", "balancer.class"].contains(&path.to_string().as_str()) {
+            return self.giver(&balancer_name());
+        }
         if self.source.seed.is_some() && *path == seed_path() {
             return Giver::Seed;
         }
@@ -242,6 +252,10 @@ fn line_of(source: &SpecSource, path: &KeyPath) -> Option<usize> {
 
 fn seed_path() -> KeyPath {
     KeyPath(vec![Step::Key("run".to_owned()), Step::Key("seed".to_owned())])
+}
+
+fn balancer_name() -> KeyPath {
+    KeyPath(vec![Step::Key("balancer".to_owned()), Step::Key("name".to_owned())])
 }
 
 /// A seed that no spec can hold.
@@ -391,6 +405,27 @@ mod tests {
         assert_eq!(giver("fabric.fault[0].at"), Giver::Text);
         assert_eq!(giver("fabric.fault[0].link.deeper"), Giver::Text, "a short form decides all below it");
         assert_eq!(giver("fabric.fault[0].until"), Giver::Default);
+    }
+
+    #[test]
+    fn a_class_in_a_file_of_python_is_given_by_who_gave_its_name() {
+        let source = SpecSource {
+            base_dir: "/specs".into(),
+            ..SpecSource::from_text("[balancer]\nname = \"my.py:Least\"\ngap = \"3us\"\n")
+        };
+        let document = Document::parse(&source).unwrap();
+        let at = |key: &str| KeyPath::parse(key).unwrap();
+        let found = |key: &str| at(key).get(&document.value).unwrap().to_string();
+        assert_eq!(
+            (found("balancer.name"), found("balancer.file")),
+            ("\"python\"".to_owned(), "\"/specs/my.py\"".to_owned())
+        );
+        assert_eq!(document.giver(&at("balancer.file")), Giver::Text);
+        assert_eq!(document.giver(&at("balancer.class")), Giver::Text);
+        let changed = source.with("balancer.name", "/other.py:Most");
+        let document = Document::parse(&changed).unwrap();
+        assert_eq!(document.giver(&at("balancer.class")), Giver::Override);
+        assert_eq!(document.giver(&at("balancer.gap")), Giver::Text);
     }
 
     #[test]

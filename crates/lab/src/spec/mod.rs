@@ -9,6 +9,7 @@ mod extent;
 mod hints;
 mod model;
 mod path;
+mod python_class;
 mod resolve;
 pub(crate) mod schema;
 mod threads;

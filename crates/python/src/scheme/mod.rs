@@ -8,8 +8,10 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use weft_balance::{
-    Arrival, ExternalSwitch, NextHops, PortId, Ports, Queued, SwitchContext, SwitchHooks, SwitchInfo,
+    Arrival, ExternalSwitch, NextHops, PortId, Ports, PythonClass, Queued, SwitchContext, SwitchHooks,
+    SwitchInfo,
 };
 use weft_packet::{Kinds, Packet};
 
@@ -18,11 +20,18 @@ use views::{InfoView, PacketView, PortView, SwitchView};
 
 pub use views::Racks;
 
-/// A Python object that balances load: one for the whole run, or one that makes one for each switch.
-pub enum PythonBalancer {
-    /// Its method `choose(switch, packet, ports)`, with the number of the switch.
+/// A Python object that balances load.
+pub struct PythonBalancer {
+    method: Method,
+    /// Whether a spec names it by its file: then an exception in it is told as a mistake in that file.
+    is_of_spec: bool,
+}
+
+/// What is called: one object for the whole run, or one that makes one for each switch.
+enum Method {
+    /// `choose(switch, packet, ports)`, with the number of the switch.
     Shared(Py<PyAny>),
-    /// Its method `at(info)`, which returns the scheme of a switch.
+    /// `at(info)`, which returns the scheme of a switch.
     PerSwitch(Py<PyAny>),
 }
 
@@ -32,12 +41,12 @@ impl PythonBalancer {
     /// # Errors
     /// `TypeError` if it has neither method.
     pub fn new(balancer: &Bound<'_, PyAny>) -> PyResult<(String, Self)> {
-        let class = balancer.get_type().name()?.to_string();
-        if let Some(at) = method(balancer, "at") {
-            return Ok((class, Self::PerSwitch(at)));
-        }
-        if let Some(choose) = method(balancer, "choose") {
-            return Ok((class, Self::Shared(choose)));
+        // A class may make the scheme of each switch itself.
+        let class = balancer.cast::<PyType>().cloned().unwrap_or_else(|_| balancer.get_type());
+        let class = class.name()?.to_string();
+        let found = method(balancer, "at").map(Method::PerSwitch);
+        if let Some(method) = found.or_else(|| method(balancer, "choose").map(Method::Shared)) {
+            return Ok((class, Self { method, is_of_spec: false }));
         }
         Err(PyTypeError::new_err(format!(
             "a load balancer needs a method choose(switch, packet, ports), or at(info) that makes the scheme of a switch, \
@@ -45,15 +54,34 @@ impl PythonBalancer {
         )))
     }
 
+    /// The load balancer that a spec names by its file and class.
+    ///
+    /// # Errors
+    /// Whatever goes wrong when the file is executed or the class is made.
+    pub fn of_class(class: &PythonClass) -> PyResult<(String, Self)> {
+        Python::attach(|py| {
+            let parameters = serde_json::to_string(&class.parameters)
+                .map_err(|error| PyValueError::new_err(error.to_string()))?;
+            let load = py.import("weft.scheme_file")?.getattr("load_scheme")?;
+            let made = load.call1((&class.source, &class.file, &class.class, parameters))?;
+            let (_, balancer) = Self::new(&made)?;
+            Ok((class.class.clone(), Self { is_of_spec: true, ..balancer }))
+        })
+    }
+
     /// The scheme at the switch of `info`. Its exceptions go to `failure`.
     pub fn at(&self, info: &SwitchInfo<'_>, racks: &Racks, failure: &Failure) -> PythonSwitch {
         let made = Python::attach(|py| {
-            let calls = match self {
-                Self::Shared(choose) => Calls::shared(choose.clone_ref(py)),
-                Self::PerSwitch(at) => Calls::of(&at.bind(py).call1((InfoView::from(info),))?)?,
+            let calls = match &self.method {
+                Method::Shared(choose) => Ok(Calls::shared(choose.clone_ref(py))),
+                Method::PerSwitch(at) => {
+                    let made = at.bind(py).call1((InfoView::from(info),));
+                    made.and_then(|scheme| Calls::of(&scheme))
+                        .map_err(|error| if self.is_of_spec { told(error, at.bind(py)) } else { error })
+                }
             };
             let view = Py::new(py, SwitchView::new(info.switch, racks.clone()))?;
-            Ok((calls, view))
+            Ok((calls?, view))
         });
         let made = made.map_err(|error| failure.set(error)).ok();
         PythonSwitch {
@@ -61,9 +89,23 @@ impl PythonBalancer {
             ports: info.port_rates.len() as u16,
             racks: racks.clone(),
             made,
+            is_of_spec: self.is_of_spec,
             failure: failure.clone(),
         }
     }
+}
+
+/// What an exception in this method is told as, of a scheme that a spec names: where it is in the file.
+fn told(error: PyErr, method: &Bound<'_, PyAny>) -> PyErr {
+    let py = method.py();
+    let in_file = || {
+        py.import("weft.scheme_file")?.getattr("in_its_file")?.call1((
+            error.value(py),
+            error.traceback(py),
+            method,
+        ))
+    };
+    in_file().map_or_else(|failed| failed, PyErr::from_value)
 }
 
 /// The method of an object, if it has one of this name.
@@ -128,6 +170,8 @@ pub struct PythonSwitch {
     racks: Racks,
     /// `None` if it could not be made: the run is about to end.
     made: Option<(Calls, Py<SwitchView>)>,
+    /// Whether a spec names it by its file.
+    is_of_spec: bool,
     failure: Failure,
 }
 
@@ -150,19 +194,27 @@ impl PythonSwitch {
             view.try_borrow_mut()?.open(cx, self.ports);
             let answer = call(method.bind(py), view);
             view.try_borrow_mut()?.close(cx);
-            answer
+            answer.map_err(|error| self.told(error, method.bind(py)))
         });
         answer.map_err(|error| self.failure.set(error)).ok()
+    }
+
+    /// What an exception in this method is told as.
+    fn told(&self, error: PyErr, method: &Bound<'_, PyAny>) -> PyErr {
+        if self.is_of_spec { told(error, method) } else { error }
     }
 
     /// Calls one of the scheme's methods that need no switch, if it has it.
     fn ask<R>(
         &self,
         which: impl FnOnce(&Calls) -> Option<&Py<PyAny>>,
-        read: impl FnOnce(Bound<'_, PyAny>) -> PyResult<R>,
+        read: impl Fn(Bound<'_, PyAny>) -> PyResult<R>,
     ) -> Option<R> {
         let method = which(&self.made.as_ref()?.0)?;
-        let answer = Python::attach(|py| read(method.bind(py).call0()?));
+        let answer = Python::attach(|py| {
+            let method = method.bind(py);
+            method.call0().and_then(&read).map_err(|error| self.told(error, method))
+        });
         answer.map_err(|error| self.failure.set(error)).ok()
     }
 

@@ -40,10 +40,18 @@ pub struct PacketView {
     traffic_class: &'static str,
     /// Whether the packet is an acknowledgement without payload.
     is_ack: bool,
+    /// Whether queues may mark it (ECT): its transport understands ECN.
+    is_ecn_capable: bool,
     /// Whether a queue marked it (CE).
     is_marked: bool,
+    /// Whether it tells its receiver of a mark (ECE), on acknowledgements.
+    is_echo: bool,
     /// Whether the segment was sent before.
     is_retransmission: bool,
+    /// Whether it is the last segment of its flow.
+    is_last: bool,
+    /// When its transport sent it, in picoseconds; of an acknowledgement, the packet that caused it.
+    sent_ps: u64,
 }
 
 impl PacketView {
@@ -62,8 +70,12 @@ impl PacketView {
             kind: packet.kind.name(),
             traffic_class: packet.flags.class().name(),
             is_ack: packet.kind == Kind::Ack,
+            is_ecn_capable: packet.flags.has(PacketFlags::ECT),
             is_marked: packet.flags.has(PacketFlags::CE),
+            is_echo: packet.kind == Kind::Ack && packet.flags.has(PacketFlags::ECE),
             is_retransmission: packet.flags.has(PacketFlags::RETRANSMISSION),
+            is_last: packet.flags.has(PacketFlags::LAST),
+            sent_ps: packet.sent.as_ps(),
         }
     }
 
@@ -149,6 +161,9 @@ pub struct InfoView {
     rack: Option<u16>,
     /// How many racks the fabric has.
     racks: u16,
+    /// By rack: how long a full-size packet and its acknowledgement take there and back from a host of the own rack when nothing
+    /// else moves, in picoseconds. Empty at a switch without a rack.
+    base_rtts_ps: Vec<u64>,
 }
 
 impl From<&SwitchInfo<'_>> for InfoView {
@@ -173,6 +188,7 @@ impl From<&SwitchInfo<'_>> for InfoView {
             port_switches: info.port_peers.iter().map(switch).collect(),
             rack: info.rack,
             racks: info.racks,
+            base_rtts_ps: info.base_rtts.iter().map(|rtt| rtt.as_ps()).collect(),
         }
     }
 }

@@ -1,4 +1,7 @@
-"""LetFlow in Python: the scheme of the core decision by decision, with its clock, hash and random stream."""
+"""LetFlow in Python: the scheme of the core decision by decision, with its clock, hash and random stream.
+
+weft compare --schemes letflow:gap=50us,letflow.py:LetFlow:gap=50us
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,19 +11,19 @@ from weft.balancer import mix64
 TICK_PS = 1024
 
 
-class LetFlowAtSwitch(weft.SwitchScheme):
+class LetFlow(weft.Scheme):
     """A table of flowlets by hash: when the last packet passed, and by which port."""
 
-    def __init__(self, info: weft.SwitchInfo, gap_ps: int, entries: int) -> None:
-        self.hash_seed = info.hash_seed
-        self.gap_ticks = -(-gap_ps // TICK_PS)
+    def __init__(self, info: weft.SwitchInfo, *, gap: weft.Time = weft.Time("500us"), entries: int = 65_536) -> None:
+        super().__init__(info)
+        self.gap_ticks = -(-gap // TICK_PS)
         self.entries = entries
         self.table: dict[int, tuple[int, int]] = {}
         self.flowlets = 0
 
     def choose(self, switch: weft.SwitchView, packet: weft.PacketView, ports: Sequence[weft.PortView]) -> int:
         """Stay with the port of a flowlet that goes on; begin another at random."""
-        slot = mix64(self.hash_seed ^ packet.entropy) % self.entries
+        slot = mix64(self.info.hash_seed ^ packet.entropy) % self.entries
         now = switch.now_ps // TICK_PS
         last, port = self.table.get(slot, (0, -1))
         numbers = [port.index for port in ports]
@@ -41,17 +44,9 @@ class LetFlowAtSwitch(weft.SwitchScheme):
         return {"flowlets": self.flowlets}
 
 
-class LetFlow(weft.SwitchFactory):
-    """LetFlow with the parameters of the core's `letflow:gap=50us`."""
-
-    def at(self, info: weft.SwitchInfo) -> LetFlowAtSwitch:
-        """Return the scheme at one switch."""
-        return LetFlowAtSwitch(info, gap_ps=50_000_000, entries=1 << 16)
-
-
 if __name__ == "__main__":
-    spec, few = {"balancer": {"name": "letflow", "gap": "50us"}}, {"traffic.flows": 100}
-    core = weft.run(spec, set=few)
-    python = weft.run(spec, set=few, balancer=LetFlow())
+    few = {"traffic.flows": 100}
+    core = weft.run("", balancer="letflow:gap=50us", set=few)
+    python = weft.run("", balancer=f"{__file__}:LetFlow:gap=50us", set=few)
     assert python.flows.equals(core.flows), "another decision"
     print(f"{len(core.flows)} flows, the same to the bit; mean FCT {core.summary.fct_us.mean:.1f} us")
