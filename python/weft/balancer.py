@@ -1,7 +1,7 @@
-"""A load balancer written in Python, for trying out an idea before writing it in Rust.
+"""What a load balancer in Python sees, and what it may do.
 
-It is asked once for every packet that has more than one next hop, so a run is some hundred times slower than
-with a scheme of the core. There are two kinds:
+`weft.Scheme` is the base class of one, in a file of its own or in a program. It is asked once for every packet that has
+more than one next hop, so a run takes several times as long as with a scheme of the core. There are two other forms:
 
 - a `SwitchBalancer` has the method `choose(switch, packet, ports)`, with the number of the switch. One object serves
   all switches of a run. Enough for a scheme that looks at the packet and the ports;
@@ -304,7 +304,7 @@ class SwitchBalancer(Protocol):
 
 
 Balancer: TypeAlias = SwitchBalancer | SwitchFactory
-"""What `weft.run(..., balancer=...)` takes."""
+"""What `weft.run(..., balancer=...)` takes, beside the name of a scheme."""
 
 
 def mix64(value: int) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
 
-__all__ = ["FAULT_COLOUR", "SPENT_COLOURS", "TIER_COLOURS", "Look", "home", "looks"]
+__all__ = ["FAULT_COLOUR", "SPENT_COLOURS", "TIER_COLOURS", "Look", "free_home", "home", "looks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,14 @@ def home(label: str) -> _Home | None:
         return None
     fits = [own for own in _HOMES if name == own or (name.startswith(own) and not name[len(own)].isalnum())]
     return _HOMES[max(fits, key=len)] if fits else None
+
+
+def free_home() -> _Home:
+    """Return a colour, by its place, and a marker that no scheme has together; of the colours that fewest have."""
+    used = list(_HOMES.values())
+    colours = sorted(range(len(_COLOURS)), key=lambda colour: sum(own[0] == colour for own in used))
+    markers = list(dict.fromkeys(marker for _, marker in used))
+    return next((colour, marker) for colour in colours for marker in markers if (colour, marker) not in used)
 
 
 def _look(turn: int, colour: int, marker: str) -> Look:

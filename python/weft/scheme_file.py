@@ -105,18 +105,21 @@ def _refuse_neighbours(tree: ast.Module, file: str) -> None:
 def _class(module: types.ModuleType, file: str, name: str) -> Any:
     """Find the class in its module."""
     found = getattr(module, name, None)
-    if isinstance(found, type) and any(callable(getattr(found, method, None)) for method in ("choose", "at")):
+    if _balances(found):
         return found
-    able = [
-        key
-        for key, value in vars(module).items()
-        if isinstance(value, type) and value.__module__ == module.__name__ and hasattr(value, "choose")
-    ]
+    able = [key for key, one in vars(module).items() if _balances(one) and one.__module__ == module.__name__]
     near = get_close_matches(name, able, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     there = f"load balancers in it: {', '.join(able)}" if able else "no class in it has a method choose"
-    missing = "is no load balancer" if found is not None else "is not there"
+    missing = "is no load balancer: it has no method choose" if found is not None else "is not there"
     raise _refused(f"{_shown(file)}: {name!r} {missing}{hint} ({there})", "balancer.class", name, able, near)
+
+
+def _balances(found: Any) -> bool:
+    """Whether this is a class that chooses, or makes what does."""
+    if isinstance(found, type) and issubclass(found, Scheme):
+        return found.choose is not Scheme.choose
+    return isinstance(found, type) and any(callable(getattr(found, name, None)) for name in ("choose", "at"))
 
 
 def _given(scheme: Any, parameters: Mapping[str, Any], called: str) -> dict[str, Any]:

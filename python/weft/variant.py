@@ -35,7 +35,7 @@ class Variant:
 
     @property
     def contender(self) -> str | None:
-        """What the core takes; None for a balancer that is written in Python."""
+        """What the core takes; None for a balancer that a program brought."""
         return None if self.factory is not None else self.label
 
 

@@ -251,7 +251,7 @@ def test_a_balancer_from_python_is_run_each_time(tmp_path: Path) -> None:
     results = [weft.compare([First, "ecmp"], set=SMALL, store=tmp_path / "store") for _ in range(2)]
     assert [result.kept for result in results] == [0, 1], "its spec does not say what it does"
     assert [run.flows.height for run in results[1].runs] == [40, 40]
-    with pytest.raises(weft.SpecError, match="written in Python runs on this machine only"):
+    with pytest.raises(weft.SpecError, match="this program made runs on this machine only"):
         weft.compare([First], set=SMALL, store=tmp_path / "store", cluster="tcp://127.0.0.1:1")
 
 

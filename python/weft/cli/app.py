@@ -16,6 +16,7 @@ from weft.cli import (
     gaps,
     model,
     multiverse,
+    new_scheme,
     p4,
     packets,
     report,
@@ -50,6 +51,7 @@ app = typer.Typer(
     - `weft reproduce meet 6` - make a paper's figure again; `weft reproduce --list` shows all of them
     - `weft multiverse lbt 8` - in which worlds a paper's claims hold, and what decides
     - `weft schemes` - list the load balancers; `weft schemes letflow` explains one
+    - `weft new-scheme mine` - begin a load balancer of your own, in Python
     - `weft explain` - show every setting, its value and where the value came from
 
     Data goes to stdout, progress and messages to stderr. Exit code: 0 done, 2 something is wrong with what
@@ -87,6 +89,7 @@ for module in (
     gaps,
     explain,
     catalog,
+    new_scheme,
     model,
     p4,
     packets,

@@ -31,7 +31,7 @@ def compare(
         typer.Option(
             metavar="A,B,...",
             help="Load balancers to compare, or transports; parameters after colons: letflow:gap=100us. A transport "
-            "may bring its load balancer: mptcp+ecmp.",
+            "may bring its load balancer: mptcp+ecmp. One of your own is a class in a file: my.py:Least.",
             autocompletion=completion.contenders,
         ),
     ] = None,
@@ -93,6 +93,7 @@ def compare(
     - `weft compare --schemes ecmp,drb,presto --workload web-search --load 0.8 --seeds 5 --out out/first`
     - `weft compare my.toml --schemes letflow:gap=50us,letflow:gap=500us --set fabric.spines=4`
     - `weft compare --schemes dctcp,mptcp,maxpass+ecmp:hash=symmetric --fabric fat-tree`
+    - `weft compare --schemes ecmp,my.py:Least:tolerance=2us`
     - `weft compare --preset tr-micro --seeds 5 --bins short-long`
     - `weft compare --schemes ecmp,rps --columns mean_fct_us,resent_after_loss,resent_after_reordering`
     - `weft compare --schemes ecmp,drill --figure "p99 FCT by size" --figure "CDF of fct_us" --out out/figures`

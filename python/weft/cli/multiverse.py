@@ -80,6 +80,7 @@ def multiverse(
         bool,
         typer.Option("--oracle", help="Put a perfect balancer beside the others, in every world: it bounds claims."),
     ] = False,
+    scheme: options.Scheme = None,
     budget: Annotated[
         float, typer.Option(metavar="CPU-MINUTES", help="What runs may take that were not done before.")
     ] = BUDGET_CPU_MIN,
@@ -110,10 +111,12 @@ def multiverse(
     - `weft multiverse lbt --list`
     - `weft multiverse lbt 8`
     - `weft multiverse meet 6 --budget 60`
+    - `weft multiverse lbt 8 --scheme my.py:Least`
     - `weft multiverse lbt --claims web-search-mean,web-search-throughput`
     """
     from weft.cli.multiverse_tables import print_multiverse, print_open
     from weft.multiverse.writing import opened, written
+    from weft.papers.stand_in import slug_of
 
     if paper is None:
         raise SpecError("which paper? Name one: meet, tr, qall, lbt or maxpass")
@@ -126,12 +129,17 @@ def multiverse(
         scale=cast("Scale", scale),
         seeds=seeds,
         oracle=oracle,
+        scheme=scheme,
     )
     if list_:
         print_open(data(), question, as_json=json)
         return
     check_budget(budget)
-    target = out if out is not None else Path("out") / "-".join(["multiverse", paper, *names])
+    target = (
+        out
+        if out is not None
+        else Path("out") / "-".join(["multiverse", paper, *names, *([slug_of(scheme)] if scheme else [])])
+    )
     cluster = chosen_cluster(scheduler, slurm=slurm, pbs=pbs, workers=workers, batch=batch)
     with opened(target) as directory:
         with show_sweep("runs") as show:

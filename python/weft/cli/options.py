@@ -22,6 +22,7 @@ __all__ = [
     "Preset",
     "SampleEvery",
     "Scheduler",
+    "Scheme",
     "Seed",
     "Set",
     "Slurm",
@@ -47,6 +48,16 @@ Preset: TypeAlias = Annotated[
         metavar="NAME",
         help="A paper's set-up in place of SPEC (weft presets).",
         autocompletion=completion.entries_of("presets"),
+    ),
+]
+Scheme: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--scheme",
+        "--schemes",
+        metavar="A",
+        help="A load balancer in the place of the paper's own, e.g. my.py:Least: the claims are then judged of it.",
+        show_default=False,
     ),
 ]
 Set: TypeAlias = Annotated[

@@ -67,6 +67,7 @@ def reproduce(
     oracle: Annotated[
         bool, typer.Option("--oracle", help="Put a perfect balancer beside the others: what is there to win at all?")
     ] = False,
+    scheme: options.Scheme = None,
     worlds: Annotated[
         list[Path] | None,
         typer.Option(
@@ -111,6 +112,7 @@ def reproduce(
     - `weft reproduce qall 10 --hosts linux`
     - `weft reproduce meet 6 --world drill.memory=rack`
     - `weft reproduce meet 6 --worlds out/multiverse-meet-6`
+    - `weft reproduce lbt 8 --scheme my.py:Least`
     - `weft reproduce all`
     """
     from weft.cli.reproduce_progress import Shown
@@ -138,6 +140,7 @@ def reproduce(
             seeds=seeds,
             world=world,
             oracle=oracle,
+            scheme=scheme,
             worlds=worlds or (),
             out=out,
             jobs=jobs,

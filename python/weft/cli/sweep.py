@@ -41,7 +41,8 @@ def sweep(
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Sweep the load balancer, the transport, or both, as for weft compare: letflow:gap=100us, mptcp+ecmp.",
+            help="Sweep the load balancer, the transport, or both, as for weft compare: letflow:gap=100us, mptcp+ecmp, "
+            "my.py:Least.",
             autocompletion=completion.contenders,
         ),
     ] = None,

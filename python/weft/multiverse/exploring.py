@@ -15,6 +15,7 @@ from weft.papers.declared import DATA, SCALES, FigureSpec, Paper, Scale, load_pa
 from weft.papers.open import Choice
 from weft.papers.oracle import with_oracle
 from weft.papers.reading import nearest
+from weft.papers.stand_in import with_stand_in
 from weft.papers.store import INPUTS
 from weft.papers.worlds import DEFAULT, World, choices_of_figures
 from weft.runs.cluster import Cluster
@@ -68,6 +69,7 @@ def asked(
     scale: Scale = "quick",
     seeds: int | None = None,
     oracle: bool = False,
+    scheme: str | None = None,
     folder: str | os.PathLike[str] = DATA,
 ) -> Question:
     """Find what is asked; `SpecError` names the nearest paper, figure, claim or choice."""
@@ -77,6 +79,7 @@ def asked(
         raise SpecError(f"seeds: at least one is needed, not {seeds}")
     declared = load_paper(paper, Path(folder))
     declared = declared if seeds is None else declared.with_at_most(seeds)
+    declared = declared if scheme is None else with_stand_in(declared, scheme)
     declared = with_oracle(declared) if oracle else declared
     figures = list(figures)
     names = {figure.name for figure in map(declared.figure, figures)}

@@ -21,6 +21,7 @@ def reproduce(
     seeds: int | None = None,
     world: str | None = None,
     oracle: bool = False,
+    scheme: str | None = None,
     worlds: "Iterable[str | os.PathLike[str]]" = (),
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
@@ -35,7 +36,8 @@ def reproduce(
     default all of the paper. With `seeds`, no more than the first so many seeds of each experiment are run, and the
     figures and verdicts say so. `world` changes choices that the paper leaves open, as in `"drill.memory=rack"`: what
     there is to choose, `weft multiverse PAPER --list` shows. `oracle` puts a perfect balancer beside the others, which
-    bounds claims. `worlds` are directories of `weft multiverse`: a claim
+    bounds claims. `scheme` is a load balancer, such as `"my.py:Least"`, in the place of the
+    paper's own: claims are then judged of it. `worlds` are directories of `weft multiverse`: a claim
     that is reproduced in another world than the default gets a verdict of its own, which names that world. `out` is
     `out/reproduce-quick`, `-paper` or `-linux` unless told. Runs that are in the store (`store`, by default `.weft`
     beside `out`) are not done again, unless `force` says so; a run that fails does not stop the rest. `jobs` and
@@ -61,6 +63,7 @@ def reproduce(
             seeds=seeds,
             world=world,
             oracle=oracle,
+            scheme=scheme,
             others=other_readings(worlds),
             out=out,
             jobs=jobs,

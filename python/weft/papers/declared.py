@@ -222,6 +222,8 @@ class Paper:
     alternative, and why."""
     world: str = ""
     """The world that its experiments are in; empty: the default."""
+    stand_in: str = ""
+    """The load balancer in the place of its own; empty: none."""
 
     @property
     def short(self) -> str:

@@ -25,6 +25,7 @@ from weft.papers.oracle import with_oracle
 from weft.papers.reading import nearest
 from weft.papers.runs import Case, Plan, cases_of_figure, needed_tables
 from weft.papers.scorecard import Scorecard, read_scorecard
+from weft.papers.stand_in import slug_of, with_stand_in
 from weft.papers.store import Store
 from weft.papers.verdict_files import OtherReadings
 from weft.papers.worlds import choices_of, in_world, parse_world
@@ -135,6 +136,7 @@ def make_figures(
     seeds: int | None = None,
     world: str | None = None,
     oracle: bool = False,
+    scheme: str | None = None,
     others: OtherReadings | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
@@ -152,13 +154,16 @@ def make_figures(
     if hosts == "linux" and scale != "quick":
         raise SpecError(f"scale: figures with Linux hosts have one scale of their own, not {scale}")
     default = f"reproduce-{scale if hosts == 'simulated' else hosts}" + (f"-{world}" if world else "")
+    default += f"-{slug_of(scheme)}" if scheme is not None else ""
     if oracle and hosts != "simulated":
         raise SpecError("oracle: looks into the whole fabric at once, which is not to be had beside Linux hosts")
     target = Path(out) if out is not None else Path("out") / default
 
     def at(one: Scale, place: Path) -> Callable[[], Reproduction]:
         """Find what is to be made at a scale, so that a mistake is told before anything is run; then make it."""
-        chosen = planned(paper, figures, scale=one, seeds=seeds, world=world, oracle=oracle, folder=folder)
+        chosen = planned(
+            paper, figures, scale=one, seeds=seeds, world=world, oracle=oracle, scheme=scheme, folder=folder
+        )
         feasible = [found for found in chosen if found.figure.reason is None]
         runs = _runs(feasible)
 
@@ -195,6 +200,7 @@ def planned(
     seeds: int | None = None,
     world: str | None = None,
     oracle: bool = False,
+    scheme: str | None = None,
     folder: str | os.PathLike[str] = DATA,
 ) -> list[Planned]:
     """Find figures, and what each needs; `SpecError` names the nearest paper, figure, scale or open choice."""
@@ -210,10 +216,13 @@ def planned(
         raise nearest("paper", paper, [*known, ALL])
     if paper == ALL and world:
         raise SpecError("all: a world is of one paper; name it")
+    if paper == ALL and scheme is not None:
+        raise SpecError("all: a load balancer stands in for that of one paper; name it")
     found = []
     for name in known if paper == ALL else [paper]:
         one = load_paper(name, place)
         one = one if seeds is None else one.with_at_most(seeds)
+        one = one if scheme is None else with_stand_in(one, scheme)
         one = with_oracle(one) if oracle else one
         one = in_world(one, parse_world(world or "", choices_of(one)))
         plan = Plan(one, scale)

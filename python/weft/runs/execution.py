@@ -74,7 +74,10 @@ class Executor:
             run_in_threads(once, cores=self.cores, done=keep, watch=watch)
             return
         if any(run.factory is not None for run in runs):
-            raise SpecError("a load balancer that is written in Python runs on this machine only, not on a cluster")
+            raise SpecError(
+                "a load balancer that this program made runs on this machine only, not on a cluster; one in a file, as "
+                "in my.py:Least, runs there, too"
+            )
         if self._client is None:
             self._client = self._open.enter_context(connected(self._cluster))
         run_on_cluster(self._client, once, done=keep)

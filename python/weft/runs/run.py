@@ -52,7 +52,7 @@ class Run:
     threads: int | None = None
     """How many threads are to work on it, if its spec said so: `spec` does not, since no result depends on it."""
     factory: Callable[[], Balancer] | None = None
-    """Makes the load balancer, if it is written in Python: then the spec does not decide the result."""
+    """Makes the load balancer, if a program brought its own: then the spec does not decide the result."""
 
     @property
     def id(self) -> str:

@@ -3,7 +3,7 @@
 A run is addressed by what decides its result: the hash of its resolved spec (and of the files that it names), and the
 version of the results. How many threads work on it (`run.threads`) is no part of that, nor of the spec that is kept.
 What one command ran, another finds: `compare`, `sweep` and `reproduce` make their directories of it. A load balancer
-that is written in Python is in no spec, so its runs are not kept.
+that a program in Python made itself is in no spec, so its runs are not kept.
 
 An entry is a result directory with its record, which is written last: it is there as a whole or not at all. Each of its
 files has its place by one rename and, under one address, always the same content, so several processes may write to a
@@ -150,7 +150,7 @@ class RunStore:
         return Stored(run, record, place)
 
     def keep(self, run: Run, outcome: Outcome) -> Stored | None:
-        """Keep a run, and return it; one that failed, or whose load balancer is written in Python, is not kept."""
+        """Keep a run, and return it; one that failed, or whose load balancer a program made, is not kept."""
         if outcome.measured is None or run.factory is not None:
             return None
         files = {f"{name}.parquet": content for name, content in outcome.tables.items()}

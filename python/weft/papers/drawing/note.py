@@ -14,6 +14,8 @@ def note_below(paper: Paper, figure: FigureSpec, runs: RunsUsed) -> str:
     lines = [f"{paper.short} {figure.heading}: {figure.title}."]
     if added := paper.added_to(figure, runs.scale):
         lines[0] += f" Added here, the paper does not have it: {', '.join(map(paper.label, added))}."
+    if paper.stand_in:
+        lines[0] += f" Not of the paper: {paper.stand_in}, in the place of {paper.short}."
     if paper.world:
         lines[0] += f" Not as by default: {paper.world}."
     scale = "the paper's scale" if runs.scale == "paper" else scale_words(runs.scale)
