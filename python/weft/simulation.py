@@ -212,17 +212,15 @@ def run(
     """Run one spec to its end.
 
     `spec` is a path, TOML text or nested dictionaries; without it every setting has its default. `set` replaces
-    single keys of it, `seed` its seed and `balancer` its load balancer: a contender as in `weft.compare`, or one that is
-    written in Python. `jobs` is how many cores of this machine it may use: all unless told; no result depends on it.
+    single keys of it, `seed` its seed and `balancer` its load balancer: a contender as in `weft.compare`, or one that
+    is written in Python. `jobs` is how many cores of this machine it may use: all unless told; no result depends on it.
     `progress` is told how far it is; without it there is a bar in a notebook and on a terminal, unless it is False.
     Raises `SpecError` when something in the spec is wrong.
     """
     text, cores = load_spec(spec), checked_jobs(jobs)
     contender, own = (balancer, None) if isinstance(balancer, str) else (None, balancer)
     with run_bar(progress) as tell:
-        return run_text(
-            text, overrides=set, seed=seed, contender=contender, balancer=own, progress=tell, jobs=cores
-        )
+        return run_text(text, overrides=set, seed=seed, contender=contender, balancer=own, progress=tell, jobs=cores)
 
 
 def run_text(

@@ -93,7 +93,8 @@ def test_a_scheme_in_rust_stands_wherever_the_tree_lists_schemes(tree: Path) -> 
         assert [line for line in after[name] if line in before[name] or line == ""][: len(before[name])]
     source = (tree / "crates/balance/src/switch/least_queue.rs").read_text()
     assert "pub struct LeastQueue {" in source and "use crate::testing::{FakeSwitch, Group, packet};" in source
-    assert "`LeastQueue::choose`" in (tree / "docs/schemes/least-queue.md").read_text()
+    page = (tree / "docs/schemes/least-queue.md").read_text()
+    assert "`LeastQueue::choose`" in page and "<!-- parameters least-queue -->" in page
     with pytest.raises(weft.OutputError, match="is there already"):
         write(rust_scheme("least-queue", tree))
 

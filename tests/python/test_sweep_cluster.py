@@ -111,6 +111,12 @@ def test_a_comparison_runs_on_a_cluster_and_a_reproduction_finds_its_runs(
     folder = write_tiny(tmp_path / "papers")
     made = make_figures("tiny", ["1"], folder=folder, out=tmp_path / "out", cluster=address)
     assert (made.runs, made.kept) == (8, 2) and made.ok
+    (tmp_path / "last.py").write_text(
+        "class Last:\n    def choose(self, switch, packet, ports):\n        return len(ports) - 1\n", encoding="utf-8"
+    )
+    scheme = f"{tmp_path / 'last.py'}:Last"
+    there = weft.compare([scheme], spec=TINY_SPEC, cluster=address, store=tmp_path / ".weft").runs[0]
+    assert there.flows.equals(weft.run(TINY_SPEC, balancer=scheme).flows), "a class in a file runs there as here"
 
 
 def test_workers_with_other_results_are_refused_before_anything_runs(

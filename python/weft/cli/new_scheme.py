@@ -50,7 +50,7 @@ def new_scheme(
             f"cargo test -p weft-balance --lib {name.replace('-', '_')}",
             f"make dev && .venv/bin/weft compare --schemes ecmp,{name} --set traffic.flows=500",
             "WEFT_WRITE_PINS=1 cargo test -p weft-lab --test fingerprints   # when it does what it should",
-            ".venv/bin/python docs/generate_spec.py",
+            ".venv/bin/python docs/generate_spec.py; .venv/bin/python docs/generate_tables.py   # the guide",
         ]
     else:
         file = changes[0].path

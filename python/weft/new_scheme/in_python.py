@@ -9,6 +9,10 @@ from weft.new_scheme.writing import Change, check_name, class_name, filled
 
 __all__ = ["python_scheme"]
 
+_PARAMETERS = """| name | meaning |
+|---|---|
+| `tolerance` | ports whose waiting times differ by no more than this are equal |"""
+
 
 def python_scheme(name: str, folder: Path) -> list[Change]:
     """Return the files of a scheme of this name; raises `SpecError` for a name that cannot be."""
@@ -18,7 +22,10 @@ def python_scheme(name: str, folder: Path) -> list[Change]:
     found = [
         Change(folder / f"{module}.py", filled("scheme.py.txt", **words)),
         Change(folder / f"test_{module}.py", filled("test_scheme.py.txt", **words)),
-        Change(folder / f"{module}.md", filled("page.md.txt", **words)),
+        Change(
+            folder / f"{module}.md",
+            filled("page.md.txt", **words, choose=f"{words['Class']}.choose", parameters=_PARAMETERS),
+        ),
     ]
     # A file of the folder would stand in the way of the module wherever Python is started there.
     if not found[0].path.exists() and (module in sys.stdlib_module_names or find_spec(module) is not None):

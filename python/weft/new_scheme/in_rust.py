@@ -27,14 +27,13 @@ def rust_scheme(name: str, root: Path) -> list[Change]:
     module = name.replace("-", "_")
     own, page = _SWITCH / f"{module}.rs", Path(f"docs/schemes/{name}.md")
     words = {"name": name, "Class": class_name(name), "module": module, "file": str(own)}
+    # The guide's generator writes the table in between.
+    parameters = f"<!-- parameters {name} -->\n\n<!-- end -->"
     lines = _lines(name, module, class_name(name))
     added = [_added(root / path, *how) for path, how in lines.items()]
     return [
         Change(root / own, filled("scheme.rs.txt", **words)),
-        Change(
-            root / page,
-            filled("page.md.txt", **words).replace(f"`{words['Class']}.choose`", f"`{words['Class']}::choose`"),
-        ),
+        Change(root / page, filled("page.md.txt", **words, choose=f"{words['Class']}::choose", parameters=parameters)),
         *added,
     ]
 
