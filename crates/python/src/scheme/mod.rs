@@ -77,7 +77,7 @@ impl PythonBalancer {
                 Method::PerSwitch(at) => {
                     let made = at.bind(py).call1((InfoView::from(info),));
                     made.and_then(|scheme| Calls::of(&scheme))
-                        .map_err(|error| if self.is_of_spec { told(error, at.bind(py)) } else { error })
+                        .map_err(|error| if self.is_of_spec { told(&error, at.bind(py)) } else { error })
                 }
             };
             let view = Py::new(py, SwitchView::new(info.switch, racks.clone()))?;
@@ -96,7 +96,7 @@ impl PythonBalancer {
 }
 
 /// What an exception in this method is told as, of a scheme that a spec names: where it is in the file.
-fn told(error: PyErr, method: &Bound<'_, PyAny>) -> PyErr {
+fn told(error: &PyErr, method: &Bound<'_, PyAny>) -> PyErr {
     let py = method.py();
     let in_file = || {
         py.import("weft.scheme_file")?.getattr("in_its_file")?.call1((
@@ -201,7 +201,7 @@ impl PythonSwitch {
 
     /// What an exception in this method is told as.
     fn told(&self, error: PyErr, method: &Bound<'_, PyAny>) -> PyErr {
-        if self.is_of_spec { told(error, method) } else { error }
+        if self.is_of_spec { told(&error, method) } else { error }
     }
 
     /// Calls one of the scheme's methods that need no switch, if it has it.

@@ -13,6 +13,7 @@ pub type Racks = Arc<[u16]>;
 
 /// The packet in hand. `scheme` and `entropy` may be written, and go back into the packet.
 #[pyclass(get_all, module = "weft._core")]
+#[allow(clippy::struct_excessive_bools)] // Each is a bit of the header.
 pub struct PacketView {
     /// Number of the source host.
     src: u16,
