@@ -9,13 +9,13 @@
 
 mod error;
 mod progress;
+mod quantity;
 mod result;
 mod scheme;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use weft_balance::{ExternalSwitch, SwitchInfo};
@@ -25,10 +25,10 @@ use weft_lab::observe::Windows;
 use weft_lab::packets::PacketsOf;
 use weft_lab::run::Observer;
 use weft_lab::{Contender, Cores, External, Prepared, Report, RunError, SpecSource, check_contenders};
-use weft_units::{Bytes, Rate, Span};
 
 use error::{SpecError, guarded, run_error, spec_error};
 use progress::{Failure, Progress, tell};
+use quantity::quantity;
 use result::{RunResult, Table};
 use scheme::{PythonBalancer, Racks};
 
@@ -359,21 +359,6 @@ fn schema() -> PyResult<String> {
 #[pyo3(signature = (kind: "str") -> "str")]
 fn catalog(kind: &str) -> PyResult<String> {
     guarded(|| weft_lab::catalog(kind).map(|list| list.to_string()).map_err(|error| spec_error(&error)))
-}
-
-/// Read a number with a unit as a spec has it, such as "50us": a "time" in picoseconds, a "size" in bytes, a "rate" in bits per second.
-///
-/// Raises `SpecError` for what is none.
-#[pyfunction]
-#[pyo3(signature = (text: "str", kind: "str") -> "int")]
-fn quantity(text: &str, kind: &str) -> PyResult<u64> {
-    let read = match kind {
-        "time" => text.parse::<Span>().map(Span::as_ps),
-        "size" => text.parse::<Bytes>().map(Bytes::as_u64),
-        "rate" => text.parse::<Rate>().map(Rate::as_bps),
-        _ => return Err(PyValueError::new_err(format!("kind is {kind:?}: allowed is time, size, rate"))),
-    };
-    read.map_err(|error| SpecError::new_err(error.to_string()))
 }
 
 /// Work out an analytic model from its inputs, pairs of key and value; raises `SpecError` for a mistake in them.
