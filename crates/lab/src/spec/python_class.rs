@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde_json::{Value as Json, json};
 use toml::Value;
 
 const ENDING: &str = ".py:";
@@ -47,6 +48,19 @@ pub(super) fn write_out(spec: &mut Value) -> bool {
     true
 }
 
+/// Says in the schema of a spec that the load balancer may be such a class; its parameters are those of the class.
+pub(super) fn tell(schema: &mut Json) {
+    let kinds = schema.pointer_mut("/$defs/BalancerSpec/oneOf").and_then(Json::as_array_mut);
+    if let Some(kinds) = kinds {
+        kinds.push(json!({
+            "description": "A class in a file of Python, as in my.py:Least, with its parameters.",
+            "type": "object",
+            "required": ["name"],
+            "patternProperties": { "^name$": { "anyOf": [{ "pattern": "\\.py:" }, { "const": "python" }] } },
+        }));
+    }
+}
+
 fn split(name: &str) -> Option<(&str, &str)> {
     let (file, class) = named(name)?.rsplit_once(':')?;
     Some((file, class.trim()))
@@ -67,6 +81,15 @@ mod tests {
             assert_eq!(named(text), expected, "{text}");
         }
         assert!(is_file_alone("a/my.py") && !is_file_alone("my.pyc") && !is_file_alone("letflow"));
+    }
+
+    #[test]
+    fn the_schema_of_a_spec_has_a_kind_for_it_and_no_other_kind_takes_its_name() {
+        let kinds = super::super::schema()["$defs"]["BalancerSpec"]["oneOf"].as_array().unwrap();
+        let open: Vec<_> =
+            kinds.iter().filter(|kind| kind["properties"]["name"]["const"].is_null()).collect();
+        assert_eq!(open.len(), 1);
+        assert_eq!(open[0]["patternProperties"]["^name$"]["anyOf"][0]["pattern"], "\\.py:");
     }
 
     #[test]

@@ -8,12 +8,14 @@ use toml::Value as Toml;
 use super::Spec;
 use super::defaults::tell;
 use super::path::{KeyPath, Step};
+use super::python_class;
 
 /// JSON Schema of a whole spec.
 pub fn schema() -> &'static Value {
     static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
         let mut schema = schemars::schema_for!(Spec).to_value();
         tell(&mut schema);
+        python_class::tell(&mut schema);
         if let Some(object) = schema.as_object_mut() {
             object.insert("title".to_owned(), "Weft spec".into());
         }
