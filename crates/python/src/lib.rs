@@ -9,9 +9,9 @@
 
 mod error;
 mod progress;
-mod quantity;
 mod result;
 mod scheme;
+mod units;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -28,9 +28,9 @@ use weft_lab::{Contender, Cores, External, Prepared, Report, RunError, SpecSourc
 
 use error::{SpecError, guarded, run_error, spec_error};
 use progress::{Failure, Progress, tell};
-use quantity::quantity;
 use result::{RunResult, Table};
 use scheme::{PythonBalancer, Racks};
+use units::quantity;
 
 /// Where Rust's memory is from, not Python's. A large fabric waits for memory, a part of that for the translation of addresses:
 /// this allocator asks for huge pages wherever the system gives them to those who ask. See the guide's page on speed.
