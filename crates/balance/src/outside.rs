@@ -54,7 +54,6 @@ impl Parameters for PythonClass {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::BalancerSpec;
 
     fn named(class: &str, file: &str) -> BalancerSpec {
