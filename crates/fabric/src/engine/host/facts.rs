@@ -56,6 +56,11 @@ impl Facts<'_> {
     pub fn base_rtts(&self) -> Vec<Span> {
         base_rtts(self.topology, self.faults, &hosts_by_rack(self.topology), self.sizes)
     }
+
+    /// The same, if it is asked for; it takes a walk over all pairs of racks.
+    pub fn base_rtts_if(&self, is_asked: bool) -> Vec<Span> {
+        if is_asked { self.base_rtts() } else { Vec::new() }
+    }
 }
 
 impl FabricFacts for Facts<'_> {

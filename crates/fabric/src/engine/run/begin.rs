@@ -88,8 +88,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
         let sizes = PacketSizes::of_all(&transports);
         let (facts, max_wire_bytes) = (Facts { topology, faults, sizes }, sizes.full_bytes);
-        let asks_for_base_rtts = is_external || balancer.asks_for_base_rtts();
-        let base_rtts: &[Span] = if asks_for_base_rtts { &facts.base_rtts() } else { &[] };
+        let base_rtts = &facts.base_rtts_if(is_external || balancer.asks_for_base_rtts());
         let (subflows, apart) = five_tuples(&transports);
         // What a scheme from outside does is not known beforehand.
         let known = (apart > 1 && !is_external).then(|| {
