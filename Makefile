@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock rust-toolchain.toml
 RUST_DATA := $(shell find data -type f 2>/dev/null)
 
-.PHONY: help demo build dev wheel check-wheel linux-hosts fuzz test test-rust test-python fidelity lint format docs lock clean
+.PHONY: help demo build dev playground wheel check-wheel linux-hosts fuzz test test-rust test-python fidelity lint format docs lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -36,6 +36,9 @@ wheel: $(VENV)/.packaging-requirements ## source distribution and wheel in dist/
 
 check-wheel: $(BIN)/python ## that the wheel in dist/ installs without Rust, and runs the README's first example
 	$(BIN)/python packaging/check.py
+
+playground: ## the engine for the guide's playground, if this Rust has the target for browsers
+	@crates/playground/build
 
 linux-hosts: ## the kernel of the Linux hosts, once, in ~/.cache/weft
 	@linux-hosts/build
@@ -69,7 +72,7 @@ format: $(VENV)/.dev-requirements ## format Rust and Python
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-docs: $(VENV)/.extension $(VENV)/.dev-requirements ## the user guide, in site/
+docs: $(VENV)/.extension $(VENV)/.dev-requirements playground ## the user guide, in site/
 	$(BIN)/python docs/generate_spec.py --check
 	$(BIN)/python docs/generate_tables.py --check
 	$(BIN)/python docs/print_examples.py --check

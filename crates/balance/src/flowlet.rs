@@ -33,7 +33,8 @@ pub struct Timer {
 }
 
 impl Timer {
-    const TICK_BITS: u32 = 10;
+    /// A tick is two to this power of picoseconds.
+    pub const TICK_BITS: u32 = 10;
 
     /// For pauses longer than `gap`.
     pub fn new(gap: Span) -> Self {

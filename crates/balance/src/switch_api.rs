@@ -237,6 +237,12 @@ pub trait SwitchBalancer: Sized {
         None
     }
 
+    /// Why it will choose as it does for this packet, for people who follow a flow: the rule that decides, with its figures, in a few
+    /// words. Asked just before [`Self::choose`], and only then; it changes nothing.
+    fn explain(&self, _cx: &dyn SwitchContext, _packet: &Packet, _hops: &NextHops<'_>) -> Option<String> {
+        None
+    }
+
     /// The numbers that a controller writes into the switch for it: name, place if there are several of a name, value. They
     /// stay until a timer, a neighbour's packet or a change of a port makes them other ones.
     fn settings(&self, _set: &mut dyn FnMut(&'static str, u32, u64)) {}

@@ -3,8 +3,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use rustix::time::{ClockId, clock_gettime};
-
 /// What other threads have taken.
 #[derive(Debug, Default)]
 pub struct OtherThreads {
@@ -49,9 +47,18 @@ impl Stopwatch {
     }
 }
 
+#[cfg(unix)]
 fn thread_cpu_s() -> f64 {
+    use rustix::time::{ClockId, clock_gettime};
+
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// Nobody knows.
+#[cfg(not(unix))]
+const fn thread_cpu_s() -> f64 {
+    0.0
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ pub mod run;
 pub mod spec;
 mod steady;
 mod warnings;
+mod watched;
 mod window;
 
 pub use bins::{BinSet, bin_sets};

@@ -2,22 +2,18 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-
-use rustix::process::{Pid, Signal, kill_process_group};
+use std::process::Child;
 
 use crate::error::{Error, LogEnd};
-use crate::image::AGENT;
+use crate::process::{Socket, kill_group, spawn};
 
 /// Bytes of a log that an error shows, at most.
 const SHOWN: u64 = 1_500;
 
 /// What a kernel is told when it starts.
 #[derive(Debug)]
+#[cfg_attr(not(unix), allow(dead_code))] // nobody starts one there
 pub(crate) struct Options<'a> {
     pub(crate) memory_mib: u32,
     pub(crate) seed: u64,
@@ -41,7 +37,7 @@ impl Kernel {
     /// The file cannot be started, or no log can be written.
     pub(crate) fn start(
         image: &Path,
-        link: UnixStream,
+        link: Socket,
         options: &Options<'_>,
         log_path: Option<&Path>,
     ) -> Result<Self, Error> {
@@ -66,10 +62,7 @@ impl Kernel {
     }
 
     fn kill(&mut self) {
-        if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
-            // No such group: all of it is gone already.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        kill_group(self.child.id());
         let _ = self.child.kill();
     }
 
@@ -124,28 +117,4 @@ fn open_log(path: Option<&Path>) -> io::Result<File> {
         // A file without a name: nothing to be found when the run is over.
         None => tempfile::tempfile(),
     }
-}
-
-fn spawn(image: &Path, link: UnixStream, log: &File, options: &Options<'_>) -> io::Result<Child> {
-    let image = image.canonicalize()?;
-    // The command line goes into the kernel's random numbers: nothing of this machine may be in it. So the agent's file is
-    // named from where it is.
-    Command::new(&image)
-        .arg0("linux")
-        .arg("time-travel=weft")
-        .arg(format!("mem={}M", options.memory_mib))
-        .arg(format!("initrd={AGENT}"))
-        .args(["con0=null,fd:1", "con=null", "ssl=null", "noreboot"])
-        .args(options.parameters)
-        .current_dir(image.parent().unwrap_or(Path::new("/")))
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .env("WEFT_SEED", options.seed.to_string())
-        // The C library's restartable sequences do not outlive the memory that a guest's process gets.
-        .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
-        .stdin(Stdio::from(OwnedFd::from(link)))
-        .stdout(log.try_clone()?)
-        .stderr(log.try_clone()?)
-        .process_group(0)
-        .spawn()
 }

@@ -23,6 +23,11 @@ mod knobs;
 mod link;
 mod machine;
 pub mod pcapng;
+#[cfg(not(unix))]
+#[path = "no_process.rs"]
+mod process;
+#[cfg(unix)]
+mod process;
 mod program;
 mod report;
 mod wire;

@@ -1,10 +1,10 @@
 //! The socket to a kernel. Only one side speaks at a time, so nothing is ever acknowledged.
 
 use std::io::{self, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use crate::error::Fault;
+use crate::process::Socket;
 use crate::wire::{BATCH, HEAD, Head, Kind, VERSION, parse_head};
 
 /// Bytes that a kernel may hand over in one step; no sound kernel comes near.
@@ -39,7 +39,7 @@ impl From<io::Error> for Trouble {
 /// The link to one kernel.
 #[derive(Debug)]
 pub(crate) struct Link {
-    stream: BufReader<UnixStream>,
+    stream: BufReader<Socket>,
     patience: Duration,
     body: Vec<u8>,
 }
@@ -49,7 +49,7 @@ impl Link {
     ///
     /// # Errors
     /// The socket does not take a limit.
-    pub(crate) fn new(stream: UnixStream, patience: Duration) -> io::Result<Self> {
+    pub(crate) fn new(stream: Socket, patience: Duration) -> io::Result<Self> {
         stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(patience))?;
         Ok(Self { stream: BufReader::with_capacity(HEAD + BATCH, stream), patience, body: Vec::new() })
@@ -117,7 +117,7 @@ mod tests {
 
     /// What a step says when the kernel answers with `answer` and closes.
     fn step(answer: &[u8]) -> Result<u64, Trouble> {
-        let (near, mut far) = UnixStream::pair().unwrap();
+        let (near, mut far) = Socket::pair().unwrap();
         let mut link = Link::new(near, Duration::from_secs(5)).unwrap();
         thread::scope(|scope| {
             scope.spawn(move || {

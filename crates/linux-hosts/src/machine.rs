@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use crate::guest::{Guest, Sent};
 use crate::kernel::{self, Kernel};
 use crate::knobs::FlowOptions;
 use crate::link::{Link, Trouble};
+use crate::process::Socket;
 use crate::program::Program;
 use crate::report::{self, Report};
 use crate::wire::{Message, Record, parse_records};
@@ -117,7 +117,7 @@ impl Machine {
         let lines = first_lines(setup)?;
         let parameters = parameters(setup)?;
 
-        let (near, far) = UnixStream::pair().map_err(Error::Link)?;
+        let (near, far) = Socket::pair().map_err(Error::Link)?;
         let link = Link::new(near, setup.patience).map_err(Error::Link)?;
         let options =
             kernel::Options { memory_mib: setup.memory_mib, seed: setup.seed, parameters: &parameters };

@@ -29,6 +29,11 @@ impl Route {
         Self(label)
     }
 
+    /// Its label, if it is an explicit route.
+    pub const fn as_label(self) -> Option<u16> {
+        if self.0 == Self::ANY.0 { None } else { Some(self.0) }
+    }
+
     /// Takes the next digit: which of `choices` next hops to take. `None` if no route is prescribed.
     #[inline]
     pub fn next_hop(&mut self, choices: usize) -> Option<usize> {

@@ -1,14 +1,36 @@
 //! Files that a spec names.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Error, ErrorKind, Result};
 use std::path::Path;
 
-/// The text of a regular file. A device or a pipe, which may never end, is refused before it is opened.
+thread_local! {
+    /// What was given, by name.
+    static GIVEN: RefCell<BTreeMap<String, String>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// Gives this thread a file of this name, whatever folder it is asked for in: for a page in a browser, which has no files.
+pub fn give_file(name: &str, text: &str) {
+    GIVEN.with_borrow_mut(|files| files.insert(name.to_owned(), text.to_owned()));
+}
+
+/// The file that was given under the name at the end of a path.
+fn given(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    GIVEN.with_borrow(|files| files.get(name).cloned())
+}
+
+/// The text of a regular file, or of one that was [given](give_file). A device or a pipe, which may never end, is refused before it is
+/// opened.
 ///
 /// # Errors
 /// What the operating system says, text that is not UTF-8, or something that is no regular file.
 pub fn read_regular_file(path: &Path) -> Result<String> {
+    if let Some(text) = given(path) {
+        return Ok(text);
+    }
     if fs::metadata(path)?.is_file() {
         return fs::read_to_string(path);
     }
@@ -18,6 +40,13 @@ pub fn read_regular_file(path: &Path) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_was_given_is_read_whatever_its_folder() {
+        give_file("drawn.toml", "hosts = []");
+        assert_eq!(read_regular_file(Path::new("./nowhere/drawn.toml")).unwrap(), "hosts = []");
+        assert!(read_regular_file(Path::new("other.toml")).is_err());
+    }
 
     #[test]
     fn what_may_never_end_is_not_read() {

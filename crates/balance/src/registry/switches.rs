@@ -107,6 +107,14 @@ macro_rules! switch_schemes {
                 }
             }
 
+            /// As [`SwitchBalancer::explain`]; a scheme from outside does not say.
+            pub fn explain(&self, cx: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.explain(cx, packet, hops),)*
+                    Self::External(_) => None,
+                }
+            }
+
             /// As [`SwitchBalancer::settings`]; none of a scheme from outside.
             pub fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
                 match self {

@@ -240,6 +240,19 @@ impl SwitchBalancer for Conga {
         index
     }
 
+    fn explain(&self, cx: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
+        let Some(leaf) = self.leaf.as_ref().filter(|leaf| leaf.rack == cx.rack_of(packet.src)) else {
+            return self.ecmp.explain(cx, packet, hops);
+        };
+        if leaf.flowlets.find(cx.now(), packet).current().is_some_and(|port| hops.index_of(port).is_some()) {
+            return Some("the flowlet goes on and stays on its port".to_owned());
+        }
+        Some(
+            "a new flowlet: the uplink whose path is least congested by the own link and the far leaf"
+                .to_owned(),
+        )
+    }
+
     /// At the leaf of the receiver: notes what the packet collected, and what it reports (§3.3).
     #[inline]
     fn arriving<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, packet: &mut Packet, _: PortId) -> Arrival {

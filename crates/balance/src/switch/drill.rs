@@ -306,6 +306,22 @@ impl SwitchBalancer for Drill {
         }
     }
 
+    fn explain(&self, cx: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
+        let first = if self.per_rack { usize::from(hops.rack) * self.remembered } else { 0 };
+        let remembered = &self.memory[first..first + self.remembered];
+        let known: Vec<String> = (remembered.iter().map(|&port| PortId(port)))
+            .filter(|&port| hops.index_of(port).is_some())
+            .map(|port| format!("port {} with {} B", port.0, cx.backlog_bytes_for(port, packet)))
+            .collect();
+        let samples = self.samples.min(hops.ports.len());
+        let sampled = format!("the shortest of {samples} sampled queues of {}", hops.ports.len());
+        Some(if known.is_empty() {
+            sampled
+        } else {
+            format!("{sampled}, and remembered {}", known.join(", "))
+        })
+    }
+
     fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("samples", 0, self.samples as u64);
         set("remembered", 0, self.remembered as u64);

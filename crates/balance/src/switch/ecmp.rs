@@ -127,6 +127,15 @@ impl SwitchBalancer for Ecmp {
         Some(self.place(entropy, hops))
     }
 
+    fn explain(&self, _: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
+        let place = self.place(packet.entropy, hops);
+        let ports = hops.ports.len();
+        Some(format!(
+            "the flow's hash {:08x} falls on next hop {place} of {ports}, always",
+            self.hash(packet.entropy)
+        ))
+    }
+
     fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("hash_seed", 0, self.seed);
         set("is_symmetric", 0, u64::from(self.symmetric.is_some()));

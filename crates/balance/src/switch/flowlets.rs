@@ -9,7 +9,7 @@ use weft_units::{Purpose, Span, Stream, Time, mix64};
 
 use crate::flowlet::{Pauses, Timer};
 use crate::registry::check_table_size;
-use crate::{ParameterError, PortId, SwitchInfo};
+use crate::{NextHops, ParameterError, PortId, SwitchInfo};
 
 /// The table, with the rule that ends flowlets.
 #[derive(Debug, Clone)]
@@ -38,6 +38,30 @@ impl Slot {
     #[inline]
     pub fn current(self) -> Option<PortId> {
         self.last.filter(|_| self.alive)
+    }
+}
+
+impl Flowlets<Timer> {
+    /// What becomes of a packet that passes now, in words: `chooses` says what a new flowlet does with its next hops.
+    pub fn explain(&self, now: Time, packet: &Packet, hops: &NextHops<'_>, chooses: &str) -> String {
+        let slot = self.find(now, packet);
+        let ports = format!("{chooses} {} ports", hops.ports.len());
+        let limit = Self::span(self.pauses.limit());
+        let Some(last) = slot.last else { return format!("no flowlet yet, {ports}") };
+        let pause = Self::span(slot.stamp.wrapping_sub(self.entries[slot.index] >> Self::PORT_BITS));
+        if !slot.alive {
+            return format!("gap {pause} > {limit}, {ports}");
+        }
+        if hops.index_of(last).is_none() {
+            return format!("gap {pause} <= {limit}, but its port is no next hop any more, {ports}");
+        }
+        format!("gap {pause} <= {limit}, the flowlet stays on its port")
+    }
+
+    /// So many ticks as they are told: to a tenth of a microsecond, long ones to a whole one.
+    fn span(ticks: u64) -> String {
+        let us = Span::from_ps(ticks << Timer::TICK_BITS).as_us();
+        if us < 100.0 { format!("{us:.1} us") } else { format!("{us:.0} us") }
     }
 }
 

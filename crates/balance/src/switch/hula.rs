@@ -255,6 +255,18 @@ impl SwitchBalancer for Hula {
         }
     }
 
+    fn explain(&self, cx: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
+        let flowlet = self.flowlets.explain(cx.now(), packet, hops, "takes the best of");
+        let best = self.best.get(usize::from(hops.rack)).filter(|best| best.is_fresh(cx.now(), self.t_fail));
+        Some(match best {
+            Some(best) => {
+                let (port, percent) = (best.port.0, u32::from(best.utilisation) * 100 / 255);
+                format!("{flowlet}; probes say port {port}, {percent} % used")
+            }
+            None => format!("{flowlet}; no fresh probe, so by hash"),
+        })
+    }
+
     fn timer<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, token: u32) {
         if let Some(rack) = self.rack {
             let mine = self.tier;

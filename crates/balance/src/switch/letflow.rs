@@ -75,6 +75,10 @@ impl SwitchBalancer for LetFlow {
         index
     }
 
+    fn explain(&self, cx: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
+        Some(self.flowlets.explain(cx.now(), packet, hops, "draws one of"))
+    }
+
     fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         self.flowlets.settings(set);
     }

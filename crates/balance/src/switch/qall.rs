@@ -24,7 +24,7 @@ use weft_units::{Bytes, Rate, Span, Stream};
 use self::egress::{Changed, Common, NEVER, Port};
 use self::index::{Formula, Index};
 use self::params::{Granularity, Shared, refuse, with_shared_parameters};
-use super::flowlets::Flowlets;
+use super::flowlets::{Flowlets, Slot};
 use crate::flowlet::Timer;
 use crate::registry::Parameters;
 use crate::{
@@ -193,6 +193,13 @@ impl SwitchBalancer for Qall {
             table.pass(slot, hops.ports[index]);
         }
         index
+    }
+
+    fn explain(&self, cx: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
+        let draws = "draws a port, the likelier the idler its queue has been";
+        let slot = self.flowlets.as_ref().map(|table| table.find(cx.now(), packet));
+        let stays = slot.and_then(Slot::current).is_some_and(|port| hops.index_of(port).is_some());
+        Some(if stays { "the flowlet goes on and stays on its port".to_owned() } else { draws.to_owned() })
     }
 
     #[inline]

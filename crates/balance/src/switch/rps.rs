@@ -40,6 +40,10 @@ impl SwitchBalancer for Rps {
         cx.random().below(hops.ports.len() as u32) as usize
     }
 
+    fn explain(&self, _: &dyn SwitchContext, _: &Packet, hops: &NextHops<'_>) -> Option<String> {
+        Some(format!("every packet draws one of {} ports", hops.ports.len()))
+    }
+
     fn state_bytes(&self) -> u64 {
         0
     }

@@ -80,6 +80,11 @@ impl SwitchBalancer for Wcmp {
         stretch(hops.weights, point as u64)
     }
 
+    fn explain(&self, _: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
+        let hash = self.ecmp.hash(packet.entropy);
+        Some(format!("the flow's hash {hash:08x} among next hops of {:?} Mbit/s", hops.weights))
+    }
+
     /// Nothing of its own: the weights belong to routing.
     fn state_bytes(&self) -> u64 {
         0

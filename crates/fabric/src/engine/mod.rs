@@ -10,6 +10,7 @@ mod departures;
 mod event_set;
 mod faults;
 mod fetch;
+mod follow;
 mod group;
 mod guests;
 mod host;
@@ -43,6 +44,7 @@ mod windows;
 
 pub use capture::{CaptureOf, Captured, HEAD_BYTES};
 pub use deliveries::Delivery;
+pub use follow::{Choice, Decision};
 pub use guests::{Data, Frame, GuestError, GuestHosts, GuestPacket};
 pub use losses::{Cause, Loss, Place};
 pub use machine::HostMachine;
@@ -53,7 +55,7 @@ pub use records::{FlowRecords, Spool};
 pub use results::{
     Cooperation, FlowRecord, LinkTotals, MemoryUse, Results, Retransmissions, SchemeCounter, Sharing,
 };
-pub use run::cost_of_a_window;
+pub use run::{FlowNow, LinkNow, PacketNow, Snapshot, cost_of_a_window};
 pub use sampler::{LinkSample, MOST_ROWS, Samples};
 pub use simulation::{
     Around, Ending, InputError, LOOK_AHEAD_FROM, Progress, SHARE_FROM, Simulation, SimulationInput, Status,

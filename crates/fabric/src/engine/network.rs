@@ -16,6 +16,7 @@ use super::admission::Verdict;
 use super::capture::Capture;
 use super::copies::Dropped;
 use super::event_set::{self, EventSet};
+use super::follow::Follow;
 use super::guests::Frame;
 use super::link::{FarEnd, Link, PortKind, Profile, Profiles};
 use super::losses::Losses;
@@ -128,6 +129,8 @@ pub struct Network<'a> {
     pub(super) capture: Option<Capture>,
     /// Watches the packets of some flows, if asked for.
     pub(super) tracer: Option<Tracer>,
+    /// Notes why packets of a flow go where they go, if asked for: then `state.chooses_apart`.
+    pub(super) follow: Option<Box<Follow>>,
     pub(super) streams: Vec<Stream>,
     /// Chooses in place of schemes, if it is there.
     pub(super) oracle: Option<Box<Oracle>>,

@@ -8,6 +8,7 @@ mod begin;
 mod crew;
 mod days;
 mod outcome;
+mod snapshot;
 mod turns;
 
 use std::cmp::Reverse;
@@ -33,6 +34,7 @@ use super::windows::Windows;
 pub use balance::cost_of_a_window;
 use crew::locked;
 use days::Days;
+pub use snapshot::{FlowNow, LinkNow, PacketNow, Snapshot};
 
 /// A run over one transport or several, from its first event to its last.
 pub struct Engine<'a, T: Transports> {
@@ -74,16 +76,17 @@ fn inner<V>(lock: &mut Mutex<V>) -> &mut V {
 }
 
 impl<'a, T: Transports> Engine<'a, T> {
-    /// Processes up to `max_events` events, or somewhat more.
-    pub fn advance(&mut self, max_events: u64) -> Status {
+    /// Processes what happens up to `until`, that instant included, but no more than `max_events` events, or somewhat more.
+    pub fn advance(&mut self, until: Time, max_events: u64) -> Status {
         if let Some(ending) = self.ending {
             return Status::Finished(ending);
         }
         let mut left = max_events;
         loop {
-            let item = self.agenda.peek().map(|item| item.0).filter(|&(at, _)| at <= self.last_instant);
-            let after_end = (self.last_instant.saturating_add(Span::from_ps(1)), EventKey::FIRST);
-            left = left.saturating_sub(self.work(item.unwrap_or(after_end), left));
+            let last = self.last_instant.min(until);
+            let item = self.agenda.peek().map(|item| item.0).filter(|&(at, _)| at <= last);
+            let behind = (last.saturating_add(Span::from_ps(1)), EventKey::FIRST);
+            left = left.saturating_sub(self.work(item.unwrap_or(behind), left));
             if self.guest_failure().is_some() {
                 self.ending = Some(Ending::Broken);
                 return Status::Finished(Ending::Broken);
@@ -99,9 +102,15 @@ impl<'a, T: Transports> Engine<'a, T> {
                     left -= 1;
                     self.see_to(at, key);
                 }
-                None => return self.end(),
+                None if self.last_instant <= until || self.rests() => return self.end(),
+                None => return Status::Reached,
             }
         }
+    }
+
+    /// Whether nothing will ever happen again.
+    fn rests(&mut self) -> bool {
+        self.agenda.is_empty() && self.groups_mut().all(|group| group.is_idle())
     }
 
     /// Lets the groups work up to here, or for so many events. Returns how many it did.
@@ -141,7 +150,7 @@ impl<'a, T: Transports> Engine<'a, T> {
     fn end(&mut self) -> Status {
         let ending = if self.is_done() {
             Ending::AllDone
-        } else if self.agenda.is_empty() && self.groups_mut().all(|group| group.is_idle()) {
+        } else if self.rests() {
             Ending::Idle
         } else {
             let last = self.last_instant;

@@ -10,12 +10,13 @@ use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};
 use weft_units::{Mistake, Span, Time};
 
 use super::capture::CaptureOf;
+use super::follow::Decision;
 use super::guests::{GuestError, GuestHosts};
 use super::host::{Facts, PacketSizes};
 use super::machine::HostMachine;
 use super::records::{FlowRecords, Spool};
 use super::results::Results;
-use super::run::Engine;
+use super::run::{Engine, Snapshot};
 
 /// Everything that a run depends on.
 pub struct SimulationInput<'a> {
@@ -254,6 +255,8 @@ pub enum Ending {
 pub enum Status {
     /// There is more to do.
     Running,
+    /// All is done up to the time that was asked for, and there is more to do after it.
+    Reached,
     /// It is over.
     Finished(Ending),
 }
@@ -275,7 +278,10 @@ pub struct Progress {
 
 /// What an engine does, whatever its transport is. Asked once in many events.
 trait Runs {
-    fn advance(&mut self, max_events: u64) -> Status;
+    fn advance(&mut self, until: Time, max_events: u64) -> Status;
+    fn look(&mut self, at: Time, seen: &mut Snapshot);
+    fn follow(&mut self, flow: Option<u32>);
+    fn take_decisions(&mut self) -> Vec<Decision>;
     fn progress(&self) -> Progress;
     fn spool_to(&mut self, spool: Box<dyn Spool>);
     fn take_in_every(&mut self, flows: usize);
@@ -285,8 +291,20 @@ trait Runs {
 }
 
 impl<T: Transports> Runs for Engine<'_, T> {
-    fn advance(&mut self, max_events: u64) -> Status {
-        Engine::advance(self, max_events)
+    fn advance(&mut self, until: Time, max_events: u64) -> Status {
+        Engine::advance(self, until, max_events)
+    }
+
+    fn look(&mut self, at: Time, seen: &mut Snapshot) {
+        Engine::look(self, at, seen);
+    }
+
+    fn follow(&mut self, flow: Option<u32>) {
+        Engine::follow(self, flow);
+    }
+
+    fn take_decisions(&mut self) -> Vec<Decision> {
+        Engine::take_decisions(self)
     }
 
     fn progress(&self) -> Progress {
@@ -329,7 +347,31 @@ impl<'a> Simulation<'a> {
 
     /// Processes up to `max_events` events.
     pub fn advance(&mut self, max_events: u64) -> Status {
-        self.0.advance(max_events)
+        self.0.advance(Time::NEVER, max_events)
+    }
+
+    /// Processes what happens up to `until`, that instant included, but no more than `max_events` events, or somewhat more. In what steps
+    /// a run advances changes no result.
+    pub fn advance_to(&mut self, until: Time, max_events: u64) -> Status {
+        self.0.advance(until, max_events)
+    }
+
+    /// Looks at links, packets and flows as they are at `at`: a time up to which the run has advanced, and not beyond what happens
+    /// next. It changes nothing. What receivers got is known of all flows only if [`Self::take_in_every`] was told not to look before
+    /// the end.
+    pub fn look(&mut self, at: Time, seen: &mut Snapshot) {
+        self.0.look(at, seen);
+    }
+
+    /// Notes from now on why packets of this flow, acknowledgements included, go where they go; of none, stops that. A run that is cut
+    /// into groups notes what its first group decides.
+    pub fn follow(&mut self, flow: Option<u32>) {
+        self.0.follow(flow);
+    }
+
+    /// What was noted since this was last asked, by time.
+    pub fn take_decisions(&mut self) -> Vec<Decision> {
+        self.0.take_decisions()
     }
 
     /// How far the run is.

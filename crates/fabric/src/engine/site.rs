@@ -88,6 +88,11 @@ impl<'a> Site<'a> {
         }
     }
 
+    /// The number of a switch that is here among the nodes of the fabric.
+    pub fn node_of(&self, switch: u32) -> u32 {
+        self.fabric.hosts as u32 + self.switches[switch as usize]
+    }
+
     /// A part of a fabric. `split` are the highest switches that were split.
     pub fn part(fabric: &'a Topology, part: &Part, split: Range<u32>) -> Self {
         let here = |link: u32| part.links.partition_point(|&other| other < link) as u32;

@@ -259,9 +259,32 @@ impl Network<'_> {
         port
     }
 
-    /// What the oracle chooses, if there is one that sees a way; or the scheme, where ports have several classes.
+    /// The same, and why, where somebody follows the packet's flow.
     #[inline(never)]
     fn choose_apart(&mut self, at: FarEnd, group: u32, rack: u16, index: PacketIndex) -> usize {
+        if !self.follows(index) {
+            return self.choose_unseen(at, group, rack, index);
+        }
+        let reason = self.explain(at, group, rack, index);
+        let choice = self.choose_unseen(at, group, rack, index);
+        self.note_choice(at, group, index, choice, reason);
+        choice
+    }
+
+    /// Why the scheme of a switch chooses as it will, in its own words.
+    fn explain(&mut self, at: FarEnd, group: u32, rack: u16, index: PacketIndex) -> Option<String> {
+        let (ports, weights) = self.routes.group(group);
+        let hops = NextHops { ports, weights, rack };
+        let (switch, first) = (at.switch as usize, at.first_link as usize);
+        call_scheme!(self, switch, first, true, |scheme, view, pool| scheme.explain(
+            view,
+            &pool[index],
+            &hops
+        ))
+    }
+
+    /// What the oracle chooses, if there is one that sees a way; or the scheme, where ports have several classes.
+    fn choose_unseen(&mut self, at: FarEnd, group: u32, rack: u16, index: PacketIndex) -> usize {
         if let Some(choice) = self.choose_as_oracle(at, rack, index) {
             return choice;
         }

@@ -62,6 +62,7 @@ impl Edge {
     pub fn route(&mut self, end: &mut End, packet: &mut Packet, here: &mut Here<'_, '_, '_>) {
         self.with_flow(end, here, |scheme, view, flow| scheme.sending(view, flow, packet));
         debug_assert!(here.common.deeds.delivered.is_empty(), "nothing is delivered while sending");
+        here.nic.note_label(packet);
     }
 
     /// A retransmission timer of `end` expired.

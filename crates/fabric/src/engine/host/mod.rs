@@ -453,6 +453,11 @@ impl<T: Transports> Host<T> {
         &mut self.rest.log
     }
 
+    /// Its sending ends that are open.
+    pub fn senders(&self) -> impl Iterator<Item = &Sender<SenderOf<T>>> {
+        self.senders.iter()
+    }
+
     /// Its receiving ends that are open.
     pub fn receivers(&self) -> impl Iterator<Item = &Receiver<ReceiverOf<T>>> {
         self.receivers.iter()

@@ -35,6 +35,11 @@ impl<'n, 'a> Nic<'n, 'a> {
         self.network.now
     }
 
+    /// An edge scheme has seen a packet that this host is about to send.
+    pub fn note_label(&mut self, packet: &Packet) {
+        self.network.note_label(packet);
+    }
+
     /// Puts a packet of this host into its output queue. Inlined by force: see [`Network::send`].
     #[inline(always)]
     #[allow(clippy::inline_always)]

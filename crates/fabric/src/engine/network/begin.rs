@@ -116,6 +116,7 @@ impl<'a> Network<'a> {
             observer: None,
             capture: None,
             tracer: None,
+            follow: None,
             oracle: None,
             deeds: Deeds::default(),
             streams: streams.collect(),

@@ -76,6 +76,16 @@ impl Network<'_> {
         }
     }
 
+    /// Bytes that are queued on a link at this time, with what is left of the packet in service, whatever kind of port it has.
+    pub fn backlog_at(&self, link: usize, at: Time) -> u64 {
+        let (at, state) = (at.as_ps(), &self.state.links[link]);
+        let profile = &self.state.profiles[state.profile];
+        match self.state.scheduled.get(link).and_then(Option::as_deref) {
+            Some(port) => port.backlog_bytes(at, profile),
+            None => profile.bytes_in(state.backlog_ps(at)),
+        }
+    }
+
     /// Whether no packet is on a link, and none is being sent that the wire will lose.
     pub fn is_empty(&self) -> bool {
         let now = self.now.as_ps();

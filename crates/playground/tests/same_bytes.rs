@@ -1,0 +1,123 @@
+//! A run that is looked at gives what the same run gives that nobody looks at.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
+use weft_lab::{Contender, Cores, Prepared, SpecSource};
+use weft_playground::{FLOW_NUMBERS, LINK_NUMBERS, PACKET_NUMBERS, Session};
+use weft_units::Time;
+
+const SPEC: &str = r#"
+[fabric]
+kind = "leaf-spine"
+leaves = 3
+spines = 3
+hosts_per_leaf = 4
+fault = [{ link = "leaf0-spine0", at = "200us", down = true }, { link = "leaf1-spine1", rate = "1Gbps" }]
+reroute_after = "50us"
+
+[traffic]
+workload = "web-search"
+load = 0.7
+flows = 40
+
+[transport]
+name = "dctcp"
+"#;
+
+/// Every scheme that there is.
+fn schemes() -> Vec<&'static str> {
+    weft_balance::balancers().into_iter().map(|info| info.name).collect()
+}
+
+fn unwatched(scheme: &str) -> String {
+    let source = SpecSource::from_text(SPEC).with_contender(Contender::parse(scheme).unwrap());
+    let prepared = Prepared::new(&source).unwrap();
+    let mut goes_on = |_: &_| ControlFlow::Continue(());
+    prepared.run(&mut goes_on, None, Cores::UpTo(NonZeroUsize::MIN)).unwrap().fingerprint().unwrap()
+}
+
+#[test]
+fn looking_following_and_small_steps_change_no_result_of_any_scheme() {
+    for scheme in schemes() {
+        let mut session = Session::begin(SPEC, scheme).unwrap();
+        session.follow(Some(3));
+        let (mut at, mut decided) = (0, 0);
+        loop {
+            at += 37_000_000;
+            let state = session.advance(at, 1_000);
+            if state == 1 {
+                session.look(at);
+                decided += session.decisions().as_array().unwrap().len();
+            } else if state == 0 {
+                at -= 37_000_000;
+            } else {
+                break;
+            }
+        }
+        let found = session.finish().unwrap();
+        assert_eq!(found["fingerprint"], unwatched(scheme).as_str(), "{scheme}");
+        assert!(decided > 0, "{scheme} decided nothing about a flow between racks");
+    }
+}
+
+#[test]
+fn what_is_seen_adds_up() {
+    let mut session = Session::begin(SPEC, "letflow").unwrap();
+    let described = session.describe();
+    let links = described["fabric"]["links"].as_array().unwrap().len();
+    let flows = described["flows"].as_array().unwrap().len();
+    let (mut seen_waiting, mut seen_done) = (false, 0);
+    for step in 1..40 {
+        let at = step * 50_000_000;
+        while session.advance(at, 5_000) == 0 {}
+        let frame = session.look(at);
+        assert_eq!(frame.links.len(), links * LINK_NUMBERS);
+        assert_eq!(frame.flows.len(), flows * FLOW_NUMBERS);
+        for packet in frame.packets.chunks(PACKET_NUMBERS) {
+            assert!((packet[0] as usize) < links && (packet[1] as usize) < flows);
+            assert!(packet[7] >= 0.0 && packet[6] <= packet[7], "it is on its way: {packet:?}");
+            seen_waiting |= frame.links[packet[0] as usize * LINK_NUMBERS] > packet[4];
+        }
+        let done = frame.flows.chunks(FLOW_NUMBERS).filter(|flow| flow[0] >= 0.0).count();
+        assert!(done >= seen_done, "what is done stays done");
+        seen_done = done;
+    }
+    assert!(seen_waiting && seen_done > 0, "queues and ends were seen");
+    assert!(
+        described["faults"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|fault| fault["at"] == Time::from_ps(200_000_000).as_ps())
+    );
+}
+
+#[test]
+fn letflow_says_which_gap_it_saw_and_drill_which_queues() {
+    let reasons = |scheme: &str| -> Vec<String> {
+        let mut session = Session::begin(SPEC, scheme).unwrap();
+        session.follow(Some(3));
+        while session.advance(u64::MAX >> 12, 1 << 20) < 2 {}
+        let decisions = session.decisions();
+        let text = |decision: &serde_json::Value| decision["reason"].as_str().unwrap_or_default().to_owned();
+        decisions.as_array().unwrap().iter().map(text).collect()
+    };
+    let letflow = reasons("letflow:gap=20us");
+    assert!(letflow[0].starts_with("no flowlet yet, draws one of "), "{}", letflow[0]);
+    assert!(
+        letflow
+            .iter()
+            .any(|reason| reason.contains("<= 20") && reason.ends_with("the flowlet stays on its port"))
+    );
+    assert!(reasons("drill").iter().any(|reason| reason.contains("and remembered port ")));
+}
+
+#[test]
+fn a_mistake_is_told_as_on_the_command_line() {
+    let told = |spec: &str, scheme: &str| Session::begin(spec, scheme).err().map(|error| error.to_string());
+    let unknown = told(SPEC, "letflw").unwrap();
+    assert!(unknown.contains("did you mean \"letflow\"?"), "{unknown}");
+    assert!(told("[traffic]\nlod = 1", "ecmp").unwrap().contains("line 2"));
+    assert!(told("hosts = \"linux\"", "ecmp").is_some(), "no kernel starts in a browser");
+}
