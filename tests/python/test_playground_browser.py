@@ -53,7 +53,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page as the guide has it, without the theme around: opened from a disk."""
     folder = tmp_path_factory.mktemp("playground")
     text = (DOCS / "playground.md").read_text(encoding="utf-8")
-    body = text[text.index('<p id="pg-missing"') :]
+    body = text[text.index('<p id="pg-missing"') : text.index("## How it works")] + text[text.index("<script") :]
     shutil.copytree(DOCS / "javascripts", folder / "javascripts")
     shutil.copytree(DOCS / "stylesheets", folder / "stylesheets")
     head = (
@@ -100,9 +100,9 @@ PACKED = {"UInt16": "<H", "UInt32": "<I", "UInt64": "<Q", "Float64": "<d", "Bool
 TABLES = ("flows", "links", "samples", "deliveries", "paths", "traces", "scheme")
 
 
-def fingerprint(spec: str, scheme: str) -> str:
+def fingerprint(spec: str, scheme: str, folder: Path = DOCS) -> str:
     """That of a run here, made of its tables as `crates/lab/src/results/fingerprint.rs` says."""
-    result = _core.run(spec, contender=scheme)
+    result = _core.run(spec, contender=scheme, base_dir=str(folder))
     whole = hashlib.sha256()
     for name in TABLES:
         table = pl.DataFrame(result.table(name))
@@ -204,6 +204,23 @@ def test_a_followed_flow_is_explained(opened: Any) -> None:
     assert re.search(r"gap \S+ us <= 500.* us, the flowlet stays on its port → spine\d", tab.inner_text("#pg-why-b"))
 
 
+def test_a_fabric_can_be_drawn_and_its_run_is_the_command_lines(opened: Any, tmp_path: Path) -> None:
+    """A cable more and two hosts more, by the lists and buttons that keys reach."""
+    tab = opened("fabric=graph&flows=12")
+    before = tab.evaluate("Playground.player.runs[0].description.fabric.links.length")
+    tab.select_option("#pg-switch", "4")
+    tab.click("#pg-more-hosts")
+    tab.click("#pg-more-hosts")
+    tab.select_option("#pg-connect", "5")
+    wait = "(links) => Playground.player.runs[0].description.fabric.links.length === links"
+    tab.wait_for_function(wait, arg=before + 6)
+    tab.evaluate(FINISH)
+    tab.wait_for_function(OVER)
+    (tmp_path / "drawn.toml").write_text(tab.evaluate("Playground.drawing.toFile(Playground.state.setup.drawing)"))
+    found = tab.evaluate("Playground.player.runs[1].result.fingerprint")
+    assert found == fingerprint(spec_of(tab), "letflow", tmp_path)
+
+
 def test_space_plays_a_full_stop_steps_and_a_mistake_is_told(opened: Any) -> None:
     tab = opened(SMALL)
     tab.keyboard.press(".")
@@ -225,14 +242,8 @@ def test_nothing_is_wider_than_the_window(opened: Any, width: int) -> None:
 
 def test_the_engine_does_a_million_packet_hops_a_second(opened: Any) -> None:
     """A tenth of that is enough here: the machine of a test may be slow and busy. `docs/playground.md` has a figure."""
-    tab = opened("leaves=4&spines=4&hosts=8&flows=150")
-    rate = tab.evaluate(
-        """async () => { const { setup, state } = Playground;
-        const run = await Playground.Run.begin(setup.toSpec(state.setup), "ecmp");
-        const begin = performance.now();
-        run.advance(Number.MAX_SAFE_INTEGER, Infinity);
-        return (run.hops * 1000) / (performance.now() - begin); }"""
-    )
+    tab = opened("flows=150")
+    rate = tab.evaluate('Playground.measure(Playground.setup.toSpec(Playground.state.setup), "ecmp")')
     print(f"{rate:,.0f} packet-hops a second")
     assert rate > 1e5
 

@@ -3,7 +3,7 @@
   "use strict";
   const Playground = (globalThis.Playground ??= {});
 
-  // Two pairs of edge switches with three ways between them, one of them longer.
+  // Four edge switches, with three ways between any two.
   const EXAMPLE = "12.75.4_38.75.4_62.75.4_88.75.4_25.30.0_50.15.0_75.30.0~0-4.0-5.1-4.1-5.2-5.2-6.3-5.3-6.0-6.1-6.2-4.3-4";
   const FILE = "drawn.toml";
   const MOST_SWITCHES = 24;
