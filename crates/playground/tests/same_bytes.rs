@@ -118,6 +118,6 @@ fn a_mistake_is_told_as_on_the_command_line() {
     let told = |spec: &str, scheme: &str| Session::begin(spec, scheme).err().map(|error| error.to_string());
     let unknown = told(SPEC, "letflw").unwrap();
     assert!(unknown.contains("did you mean \"letflow\"?"), "{unknown}");
-    assert!(told("[traffic]\nlod = 1", "ecmp").unwrap().contains("line 2"));
+    assert!(told("[traffic]\nlod = 1", "ecmp").unwrap().contains("traffic.lod"));
     assert!(told("hosts = \"linux\"", "ecmp").is_some(), "no kernel starts in a browser");
 }
