@@ -1,5 +1,7 @@
 //! A run that is looked at gives what the same run gives that nobody looks at.
 
+#![allow(clippy::unwrap_used)] // helpers of tests are not tests to clippy
+
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
