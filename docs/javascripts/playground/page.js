@@ -9,6 +9,8 @@
   // Panels change slower than pictures: so they can be read.
   const PANEL_MS = 250;
   const SPEEDS = [0.5e6, 20e9];
+  // Who comes for the first time sees a fabric at work: by then queues have built up.
+  const BUSY_PS = 5e9;
 
   const state = { setup: setups.DEFAULT, followed: null, selected: "", lists: null, faultsOf: null };
   let pictures, pairs, difference, player, board, panelsAt = 0, loading = 0, titles = ["", ""];
@@ -314,9 +316,10 @@
     state.setup = setups.fromHash(location.hash);
     listen();
     setSpeed();
-    await load();
     const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (!location.hash.slice(1) && !isCalm) player.play(true);
+    const playsByItself = !location.hash.slice(1) && !isCalm;
+    await load(playsByItself ? BUSY_PS : 0);
+    if (playsByItself) player.play(true);
     Object.assign(Playground, { state, player, change, follow, choose });
     document.querySelector(".pg").dataset.ready = "true";
   }
