@@ -36,7 +36,7 @@ pub struct Params {
     /// What slow start begins with (size): `m`. Source: not defined in LBT; one segment of 1,500 B without 40 B of
     /// headers. Only used with `short_fct`.
     pub segment: Bytes,
-    /// `E[FCT_s]` as a fixed target (time). Default: none, the mean that LBT eq. 3 gives at the measured load, which is
+    /// `E[FCT_s]` as a fixed target (time). Default: none. Then it is the mean that LBT eq. 3 gives at the measured load, which is
     /// the only reading with which thresholds grow with load. Source: not defined in LBT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_fct: Option<Span>,
