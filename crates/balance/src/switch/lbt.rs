@@ -260,18 +260,31 @@ impl Lbt {
         Entry { period, bytes, port }
     }
 
+    /// The class of a flow that has sent these bytes: best effort is known beforehand; long is what has sent more than 100 KB (LBT §5).
+    #[inline]
+    fn class(&self, bytes: u32, packet: &Packet) -> usize {
+        match packet.flags.class() {
+            Class::BestEffort => BEST_EFFORT,
+            _ if bytes > self.long_after => LONG,
+            _ => SHORT,
+        }
+    }
+
+    /// Where a packet's flow has its entry.
+    #[inline]
+    fn place(&self, packet: &Packet) -> usize {
+        (mix64(self.seed ^ u64::from(packet.entropy)) & self.mask) as usize
+    }
+
     /// Counts a data packet to its flow and to the load, and says of which class it is.
     #[inline]
     fn count(&mut self, entry: &mut Entry, packet: &Packet) -> usize {
         let before = entry.bytes;
         entry.bytes = before.saturating_add(packet.wire_bytes.into());
-        let of = |bytes: u32| if bytes > self.long_after { LONG } else { SHORT };
-        // Best effort is known beforehand; long is what has sent more than 100 KB (LBT §5).
-        let best_effort = packet.flags.class() == Class::BestEffort;
-        let class = if best_effort { BEST_EFFORT } else { of(entry.bytes) };
+        let class = self.class(entry.bytes, packet);
         let is_first = before == 0 || entry.period != self.period;
         self.load.flows[class] += u32::from(is_first);
-        if !is_first && class == LONG && of(before) == SHORT {
+        if !is_first && class == LONG && before <= self.long_after {
             // Counted as short before, in this period.
             self.load.flows[SHORT] = self.load.flows[SHORT].saturating_sub(1);
             self.load.flows[LONG] += 1;
@@ -346,7 +359,7 @@ impl SwitchBalancer for Lbt {
         packet: &mut Packet,
         hops: &NextHops<'_>,
     ) -> usize {
-        let place = (mix64(self.seed ^ u64::from(packet.entropy)) & self.mask) as usize;
+        let place = self.place(packet);
         let mut entry = self.entry(place);
         let current = entry.port().and_then(|port| hops.index_of(port));
         let class = if packet.kind == Kind::Data { self.count(&mut entry, packet) } else { SHORT };
@@ -357,6 +370,35 @@ impl SwitchBalancer for Lbt {
         };
         self.entries[place] = [self.period, entry.bytes, u32::from(hops.ports[index].0) + 1];
         index
+    }
+
+    fn explain(&self, cx: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
+        let entry = self.entry(self.place(packet));
+        let current = entry.port().filter(|&port| hops.index_of(port).is_some());
+        let is_data = packet.kind == Kind::Data;
+        let class = if is_data {
+            self.class(entry.bytes.saturating_add(packet.wire_bytes.into()), packet)
+        } else {
+            SHORT
+        };
+        if class == SHORT {
+            let stays = current.is_some() && self.short_choice == ShortChoice::Flow;
+            let rule = if stays { "stays on its port" } else { "takes the shortest queue" };
+            return Some(format!("a short flow {rule}"));
+        }
+        let (whose, threshold) = (["long", "best-effort"][class - LONG], self.thresholds[class - LONG]);
+        let backlog =
+            current.map(|port| cx.backlog_bytes_for(port, packet)).filter(|backlog| *backlog < threshold);
+        Some(match backlog {
+            Some(backlog) if self.long_choice == LongChoice::AtThreshold => {
+                format!(
+                    "a {whose} flow stays: its queue of {backlog} B is below the threshold of {threshold} B"
+                )
+            }
+            _ => format!(
+                "a {whose} flow takes the longest queue below the threshold of {threshold} B, else the longest"
+            ),
+        })
     }
 
     /// A switch with one way at most has nothing to measure for.

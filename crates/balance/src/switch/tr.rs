@@ -307,6 +307,26 @@ impl SwitchBalancer for Tr {
         place
     }
 
+    fn explain(&self, cx: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
+        if self.rack != Some(cx.rack_of(packet.src)) {
+            return self.ecmp.explain(cx, packet, hops);
+        }
+        let now = cx.now();
+        let (last, long) = self.flows.expect(now, packet);
+        let rule = if long {
+            "a long flow: the uplink with the fewest active short flows"
+        } else {
+            "the uplink by which it is at the next leaf first"
+        };
+        let ahead = last.tnl.since(now);
+        let behind = if ahead > Span::ZERO {
+            format!(", but not before the flow's last packet, which is there in {ahead}")
+        } else {
+            String::new()
+        };
+        Some(format!("{rule}{behind}"))
+    }
+
     fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         self.ecmp.settings(set);
         set("is_leaf", 0, u64::from(self.rack.is_some()));

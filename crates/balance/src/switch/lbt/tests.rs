@@ -318,3 +318,28 @@ fn parameters_that_cannot_be_meant_are_refused() {
     assert_eq!(refused(|params| params.forget = Span::from_us(1)), "forget is 1us: at least `refresh`");
     assert_eq!(refused(|params| params.entries = 3), "entries is 3: a power of two, 1 to 16777216");
 }
+
+#[test]
+fn what_is_explained_is_what_is_chosen_next() {
+    let (mut scheme, mut switch, group) = (lbt(&small(), 4), FakeSwitch::new(4, 1), Group::of(0..4));
+    let explain = |scheme: &Lbt, switch: &FakeSwitch, packet: Packet| {
+        scheme.explain(switch, &packet, &group.hops()).expect("a reason")
+    };
+    assert_eq!(explain(&scheme, &switch, packet(1)), "a short flow takes the shortest queue");
+    let first = port(&mut scheme, &mut switch, &group, packet(1));
+    assert_eq!(explain(&scheme, &switch, packet(1)), "a short flow stays on its port");
+    let last = long_flow(&mut scheme, &mut switch, &group, 1);
+    assert_eq!(last, first);
+    switch.backlogs[usize::from(last)] = 9_000;
+    assert_eq!(
+        explain(&scheme, &switch, packet(1)),
+        "a long flow stays: its queue of 9000 B is below the threshold of 10000 B"
+    );
+    assert_eq!(port(&mut scheme, &mut switch, &group, packet(1)), last);
+    switch.backlogs[usize::from(last)] = 11_000;
+    assert_eq!(
+        explain(&scheme, &switch, packet(1)),
+        "a long flow takes the longest queue below the threshold of 10000 B, else the longest"
+    );
+    assert_ne!(port(&mut scheme, &mut switch, &group, packet(1)), last);
+}

@@ -89,9 +89,7 @@ impl Flows {
         if now > self.none_retires_until {
             self.retire(now);
         }
-        let hash = mix64(self.seed ^ u64::from(packet.entropy));
-        let slot = (hash as usize) & (self.table.len() - 1);
-        let tag = (hash >> 56) as u8;
+        let (slot, tag) = self.place(packet);
         let flow = &self.table[slot];
         if flow.port == 0 || flow.tag != tag || packet.kind == Kind::Syn {
             self.take_entry(slot, tag, now);
@@ -110,12 +108,37 @@ impl Flows {
         (slot, last, long)
     }
 
+    /// A packet's entry, and the bits of its flow's hash that are not the entry's number.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn place(&self, packet: &Packet) -> (usize, u8) {
+        let hash = mix64(self.seed ^ u64::from(packet.entropy));
+        ((hash as usize) & (self.table.len() - 1), (hash >> 56) as u8)
+    }
+
+    /// What [`Self::arrive`] will say of a packet: where its entry's last packet went, and whether its flow is long.
+    pub fn expect(&self, now: Time, packet: &Packet) -> (Last, bool) {
+        let (slot, tag) = self.place(packet);
+        let mut flow = self.table[slot];
+        let begins = flow.port == 0 || flow.tag != tag || packet.kind == Kind::Syn;
+        if begins && !self.is_shared(&flow, tag, now) {
+            flow = Flow::default();
+        }
+        let is_data = !matches!(packet.kind, Kind::Ack | Kind::SynAck);
+        let sent = flow.sent.saturating_add(packet.wire_bytes.into());
+        (flow.last(), is_data && u64::from(sent) > self.long_after)
+    }
+
+    /// Whether the entry is that of another flow that is still active.
+    fn is_shared(&self, flow: &Flow, tag: u8, now: Time) -> bool {
+        flow.port != 0 && flow.tag != tag && now.since(flow.seen) <= self.rtt
+    }
+
     /// A flow begins, or meets another one in its entry.
     #[cold]
     fn take_entry(&mut self, slot: usize, tag: u8, now: Time) {
-        let flow = &self.table[slot];
-        if flow.port != 0 && flow.tag != tag && now.since(flow.seen) <= self.rtt {
-            // Another flow that is still active: the two share the entry, and keep behind each other.
+        if self.is_shared(&self.table[slot], tag, now) {
+            // The two share the entry, and keep behind each other.
             self.shared += 1;
         } else {
             self.stop_counting(slot);

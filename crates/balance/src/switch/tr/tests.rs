@@ -395,3 +395,26 @@ fn parameters_that_cannot_be_meant_are_refused() {
     assert_eq!(refused(Params { code_bits: 17, ..good() }), "code_bits");
     assert_eq!(refused(Params { entries: 3, ..good() }), "entries");
 }
+
+#[test]
+fn what_is_explained_is_what_is_chosen_next() {
+    let mut world = World::with_delays([1, 1, 1, 1]);
+    let explain = |world: &World, flow| {
+        world.scheme.explain(&world.switch, &packet(flow), &world.group.hops()).expect("a reason")
+    };
+    assert_eq!(explain(&world, 1), "the uplink by which it is at the next leaf first");
+    let first = world.send(1, 1_500);
+    world.switch.backlogs = vec![60_000; 4];
+    world.switch.backlogs[usize::from(first)] = 150_000;
+    world.send(1, 1_500);
+    world.switch.backlogs = vec![0; 4];
+    let said = explain(&world, 1);
+    assert!(said.starts_with(
+        "the uplink by which it is at the next leaf first, but not before the flow's last packet"
+    ));
+    assert!(explain(&world, 2).ends_with("first"), "another flow has nothing ahead");
+    for _ in 0..67 {
+        world.send(3, 1_500);
+    }
+    assert!(explain(&world, 3).starts_with("a long flow: the uplink with the fewest active short flows"));
+}
