@@ -23,6 +23,7 @@ _PAIRS = {
     "permutation": "in a permutation of hosts",
 }
 _LOAD_OF = {"leaf-uplinks": "", "host-links": " of the host links", "bisection": " of the bisection"}
+_MOST_KINDS = 3
 _MOST_FAULTS = 3
 _MOST_SEEDS = 5
 
@@ -34,17 +35,42 @@ def set_up_of(groups: Mapping[str, Sequence["Result"]]) -> str:
     return set_up_words(specs, seeds)
 
 
-def set_up_words(specs: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> str:
-    """Say it of resolved specs that differ in their balancers, and perhaps in their transports."""
-    fabric, traffic = specs[0].get("fabric", {}), specs[0].get("traffic", {})
+def set_up_words(
+    specs: Sequence[Mapping[str, Any]], seeds: Sequence[int], swept: Mapping[str, Sequence[str]] | None = None
+) -> str:
+    """Say it of resolved specs: what they have in common, and what each is of where they differ.
+
+    `swept` are fields whose values are told by themselves.
+    """
+    swept = swept or {}
+    fabrics = [spec.get("fabric", {}) for spec in specs]
+    traffic = [_without(spec.get("traffic", {}), "traffic", swept) for spec in specs]
     parts = [
-        _fabric(fabric),
-        _faults(fabric),
-        _traffic(traffic),
+        _either([_fabric(fabric) for fabric in fabrics], "fabrics"),
+        _either([_faults(fabric) for fabric in fabrics], "sets of faults"),
+        _either([_traffic(one) for one in traffic], "kinds of traffic"),
         _transport(specs),
         _seeds(seeds),
+        *(f"{key} {listed(values)}" for key, values in swept.items() if len(values) > 1),
     ]
     return f"{'; '.join(filter(None, parts))}."
+
+
+def _without(table: Mapping[str, Any], name: str, swept: Mapping[str, Sequence[str]]) -> Mapping[str, Any]:
+    """Leave out the fields of a table that are swept."""
+    return {key: value for key, value in table.items() if f"{name}.{key}" not in swept}
+
+
+def _either(texts: Sequence[str], kinds: str) -> str:
+    """What all are, or each of a few, or how many there are."""
+    found = list(dict.fromkeys(texts))
+    if len(found) == 1:
+        return found[0]
+    if len(found) > _MOST_KINDS:
+        return f"{len(found)} {kinds}"
+    first, *others = [text for text in found if text]
+    told = [first, *(text[0].lower() + text[1:] for text in others)]
+    return ", or ".join(told if "" not in found else [*told, "none"])
 
 
 def _fabric(fabric: Mapping[str, Any]) -> str:

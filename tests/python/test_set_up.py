@@ -18,12 +18,13 @@ TRAFFIC = {"traffic.workload": "web-search", "traffic.load": "0.6", "traffic.flo
 BLACKHOLES = ",".join(f"{{link='leaf0-spine{number}',blackhole=0.5}}" for number in range(5))
 
 
-def said(overrides: Mapping[str, str], seeds: Sequence[int] = (1,), contenders: Sequence[str] = ("ecmp",)) -> str:
-    def resolved(contender: str) -> dict[str, Any]:
-        run = resolved_run(load_spec(""), 0, {}, overrides=list(overrides.items()), contender=contender, tables=())
-        return tomllib.loads(run.spec.text)
+def load_resolved(overrides: Mapping[str, str], contender: str = "ecmp") -> dict[str, Any]:
+    run = resolved_run(load_spec(""), 0, {}, overrides=list(overrides.items()), contender=contender, tables=())
+    return tomllib.loads(run.spec.text)
 
-    return set_up_words([resolved(contender) for contender in contenders], seeds)
+
+def said(overrides: Mapping[str, str], seeds: Sequence[int] = (1,), contenders: Sequence[str] = ("ecmp",)) -> str:
+    return set_up_words([load_resolved(overrides, contender) for contender in contenders], seeds)
 
 
 def test_the_default_is_said_whole() -> None:
@@ -75,6 +76,40 @@ def test_compare_and_its_report_begin_with_it(weft_command: Weft, small_options:
     body = report[report.index("<main") :]
     assert body.index("<svg") < body.index(sentence) < body.index('id="verdict"')
     assert weft_command("compare", "--schemes", "ecmp", *small_options, "--json").json()["set_up"] == sentence
+
+
+def test_where_runs_differ_each_is_said_or_how_many_there_are() -> None:
+    def words(key: str, *values: str) -> str:
+        found = [load_resolved({**TRAFFIC, key: value}) for value in values]
+        return set_up_words(found, (1, 2), {key: values})
+
+    assert words("traffic.load", "0.3", "0.6") == (
+        "A leaf-spine of 8 leaves and 8 spines, 128 hosts, 10 Gbit/s; 2,000 web-search flows between racks; DCTCP; "
+        "seeds 1 and 2; traffic.load 0.3 and 0.6."
+    )
+    assert words("fabric.spines", "2", "4").startswith(
+        "A leaf-spine of 8 leaves and 2 spines, 128 hosts, 10 Gbit/s, or a leaf-spine of 8 leaves and 4 spines, "
+    )
+    assert words("fabric.spines", "2", "4", "6", "8").startswith("4 fabrics; 2,000 web-search flows")
+    assert "; leaf0-spine1 down, or none; " in words("fabric.fault", '[{link="leaf0-spine1",down=true}]', "[]")
+
+
+def test_the_report_of_a_sweep_begins_with_it_and_the_picture(
+    weft_command: Weft, small_options: list[str], tmp_path: Path
+) -> None:
+    def head(name: str, *options: str) -> str:
+        out = tmp_path / name
+        done = weft_command("sweep", "--schemes", "ecmp,rps", *small_options, *options, "--out", out)
+        assert done.code == 0 and weft_command("report", out).code == 0, done.stderr
+        page = (out / "report.html").read_text(encoding="utf-8")
+        return page[page.index("<main") : page.index('id="points-title"')]
+
+    same = head("same", "--vary", "traffic.load=0.3,0.5", "--fault", "leaf0-spine1 down 1ms..2ms", "--seeds", "2")
+    assert same.index("<svg") < same.index("leaf0-spine1 down from 1 ms to 2 ms; 60 web-search flows between racks; ")
+    assert "; seeds 1 and 2; traffic.load 0.3 and 0.5." in same
+    assert same.count('class="cut"') == 1, "the cable has one line, whatever the seeds"
+    other = head("other", "--vary", "fabric.links_per_pair=1,2")
+    assert "<svg" not in other[: other.index('id="verdict"')], "there is no picture of two fabrics"
 
 
 def test_the_picture_has_each_cable_once_and_marks_those_with_a_fault() -> None:

@@ -37,10 +37,10 @@ def mark_of(facts: "FaultFacts") -> "Mark":
     return "cut" if facts.down else "degraded"
 
 
-def marks(comparison: "Comparison") -> dict[str, tuple["Mark", str]]:
+def marks(faults: "Sequence[Fault]", hit: "Sequence[FaultFacts]") -> dict[str, tuple["Mark", str]]:
     """Return, for each link that a fault hits, how it is drawn and what happens to it."""
     found: dict[str, tuple[Mark, str]] = {}
-    for fault, facts in _pairs(comparison):
+    for fault, facts in zip(faults, hit, strict=False):
         for link in facts.links:
             before = found.get(link)
             mark: Mark = "cut" if "cut" in (mark_of(facts), before and before[0]) else "degraded"

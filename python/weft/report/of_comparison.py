@@ -29,7 +29,7 @@ def render(comparison: "Comparison") -> str:
     """Return the page as text."""
     labels = list(comparison.groups)
     data = _payload(comparison)
-    verdict = comparison.verdict
+    verdict, first = comparison.verdict, comparison.runs[0]
     page = ResultsPage(
         title=f"Weft: {', '.join(labels)}",
         kind="comparison of load balancers" if len(labels) > 1 else "one load balancer",
@@ -41,7 +41,7 @@ def render(comparison: "Comparison") -> str:
     return page.render(
         "comparison.html",
         set_up=comparison.set_up,
-        picture=picture(comparison.runs[0].links, faults.marks(comparison)),
+        picture=picture(first.links, faults.marks(comparison.faults, first.summary.faults)),
         faults=faults.view(comparison),
         drops=faults.drops_table(comparison),
         verdict=verdict.sentences if verdict is not None else (),

@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from weft.faults import faults_of
 from weft.flows import counted
 from weft.metrics import METRICS, MORE_METRICS
 from weft.report.cells import FLOW_COLUMNS, cell, size_steps
+from weft.report.faults import marks
 from weft.report.page import ResultsPage
 from weft.report.payload import curve_points, payload
+from weft.report.picture import Picture, picture
 from weft.report.sizes import sizes_of
 from weft.report.tables import metric_table, sizes_note
 from weft.schemas import empty_table
@@ -41,6 +44,8 @@ def render_sweep(sweep: "Sweep") -> str:
     )
     return page.render(
         "sweep.html",
+        set_up=sweep.set_up,
+        picture=_picture(sweep),
         verdict=sweep.verdict.sentences if sweep.verdict is not None else (),
         failed=sweep.failed,
         most_failures=_MOST_FAILURES,
@@ -50,6 +55,18 @@ def render_sweep(sweep: "Sweep") -> str:
         sizes_note=sizes_note(),
         swept=sweep.swept,
     )
+
+
+def _picture(sweep: "Sweep") -> Picture | None:
+    """Draw the fabric, if all points have the same one and the links of some run are there."""
+    fabrics = [spec["fabric"] for spec in sweep.specs]
+    point = next((point for point in sweep.points if point.runs), None)
+    if point is None or not fabrics or any(fabric != fabrics[0] for fabric in fabrics):
+        return None
+    if next((sweep.path / "links").rglob("*.parquet"), None) is None:
+        return None
+    links = sweep.table_at("links", point).unique("link", keep="first", maintain_order=True)
+    return picture(links, marks(faults_of(fabrics[0]), point.runs[0].faults))
 
 
 def _payload(sweep: "Sweep") -> dict[str, Any]:

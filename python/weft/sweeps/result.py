@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from weft.decoding import decode
 from weft.drawing.asked import Asked, Fields
 from weft.errors import OutputError, unreadable
 from weft.metrics import ALL_METRICS, estimates
+from weft.set_up import set_up_words
 from weft.statistics import Estimate
 from weft.summary import Summary
 from weft.sweeps.differences import differences_table
@@ -151,6 +153,27 @@ class Sweep:
 
         groups = [Group(point.labels, point.runs) for point in self.points]
         return RunsToDraw(fields_of(self.swept), groups, flows)
+
+    @cached_property
+    def specs(self) -> Sequence[Mapping[str, Any]]:
+        """The resolved spec of each point, of its first seed, in the order of the values."""
+        provenance = self.provenance
+        if provenance.is_empty():
+            return ()
+        of_one_seed = provenance.filter(provenance.get_column("seed") == provenance.get_column("seed").min())
+        ordered = of_one_seed.sort([key for key in self._fields if key in provenance.columns] or "run")
+        return [tomllib.loads(text) for text in ordered.get_column("spec")]
+
+    @property
+    def set_up(self) -> str:
+        """What was run, in one sentence: fabric, faults, traffic, transport, seeds, and what was swept."""
+        if not self.specs:
+            return ""
+        seeds = sorted({run.summary.seed for run in self.runs if run.summary is not None})
+        swept = {
+            key: values for key, values in self.swept.items() if key not in (SEED, fields_of(self.swept).contender)
+        }
+        return set_up_words(self.specs, seeds or [self.specs[0]["run"]["seed"]], swept)
 
     @property
     def provenance(self) -> "pl.DataFrame":
