@@ -38,7 +38,7 @@ def main(site: Path) -> int:
     if chromium is None:
         print("chromium is not there: nobody looked whether pages fit", file=sys.stderr)
         return int(os.environ.get("WEFT_NEEDS_BROWSER") == "1")
-    complaints = list(wider(sorted(site.rglob("*.html")), chromium))
+    complaints = list(wider(sorted(site.resolve().rglob("*.html")), chromium))
     print(*complaints, sep="\n", end="\n" if complaints else "", file=sys.stderr)
     return 1 if complaints else 0
 
