@@ -65,7 +65,8 @@ class PacketView(Protocol):
 
     @property
     def kind(self) -> str:
-        """What it is: data, ack, syn, syn-ack, credit, credit-request, credit-stop, control or message."""
+        """What it is: data, ack, syn, syn-ack, credit, credit-request, credit-stop, control, message, nack, cnp or
+        trimmed."""
 
     @property
     def traffic_class(self) -> str:

@@ -23,11 +23,19 @@ pub enum Kind {
     Control,
     /// An edge scheme's own packet: it is forwarded like any other, and ends at the edge scheme of its destination.
     Message,
+    /// A receiver tells its sender that a data packet is missing: what to send again is up to the transport (go back to it, or
+    /// send that one alone).
+    Nack,
+    /// A congestion notification packet: a receiver tells its sender that its packets come with congestion marks.
+    Cnp,
+    /// A data packet whose payload a full queue cut off. What is left is the header: its sequence number, entropy, marks and the
+    /// scheme's bits.
+    Trimmed,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Data,
         Self::Ack,
         Self::Syn,
@@ -37,6 +45,9 @@ impl Kind {
         Self::CreditStop,
         Self::Control,
         Self::Message,
+        Self::Nack,
+        Self::Cnp,
+        Self::Trimmed,
     ];
 
     /// Its name in tables.
@@ -51,13 +62,22 @@ impl Kind {
             Self::CreditStop => "credit-stop",
             Self::Control => "control",
             Self::Message => "message",
+            Self::Nack => "nack",
+            Self::Cnp => "cnp",
+            Self::Trimmed => "trimmed",
         }
+    }
+
+    /// Whether it goes from the receiver of its flow to the sender.
+    #[inline]
+    pub const fn is_for_sender(self) -> bool {
+        matches!(self, Self::Ack | Self::SynAck | Self::Credit | Self::Nack | Self::Cnp)
     }
 
     /// Whether it belongs to a scheme, not to a transport.
     #[inline]
     pub const fn is_of_scheme(self) -> bool {
-        self as u8 >= Self::Control as u8
+        matches!(self, Self::Control | Self::Message)
     }
 }
 
@@ -100,5 +120,23 @@ impl Kinds {
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_belongs_to_a_scheme_or_goes_one_of_two_ways() {
+        let named = |belongs: fn(Kind) -> bool| -> Vec<_> {
+            Kind::ALL.into_iter().filter(|&kind| belongs(kind)).map(Kind::name).collect()
+        };
+        assert_eq!(named(Kind::is_of_scheme), ["control", "message"]);
+        assert_eq!(named(Kind::is_for_sender), ["ack", "syn-ack", "credit", "nack", "cnp"]);
+        for (number, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, number, "the list is in the order of the numbers");
+            assert!(Kinds::ALL.has(kind) && Kinds::of(&[kind]).has(kind));
+        }
     }
 }

@@ -9,7 +9,10 @@
     took: 0, bytes: 1, host: 2, leaf: 3, spine: 4, last: 5, arrived: 6, behind: 7, moves: 8, resent: 9, count: 10,
   };
   // In the order of weft_packet::Kind.
-  const KINDS = ["data", "ack", "syn", "syn-ack", "credit", "credit-request", "credit-stop", "control", "message"];
+  const KINDS = [
+    "data", "ack", "syn", "syn-ack", "credit", "credit-request", "credit-stop", "control", "message",
+    "nack", "cnp", "trimmed",
+  ];
 
   let module = null;
 

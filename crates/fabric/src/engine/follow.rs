@@ -125,7 +125,7 @@ impl Network<'_> {
     pub(super) fn note_label(&mut self, packet: &Packet) {
         let Some(follow) = self.follow.as_mut().filter(|follow| follow.has(packet)) else { return };
         let label = (packet.route, packet.entropy);
-        let direction = usize::from(matches!(packet.kind, Kind::Ack | Kind::SynAck | Kind::Credit));
+        let direction = usize::from(packet.kind.is_for_sender());
         let before = follow.labels[direction].replace(label);
         if before == Some(label) {
             return;

@@ -299,7 +299,7 @@ table! {
     src: u16, "";
     /// the host that it goes to
     dst: u16, "";
-    /// `data`, `ack`, `syn`, `syn-ack`, `credit`, `credit-request`, `credit-stop`, `control`, `message`
+    /// `data`, `ack`, `syn`, `syn-ack`, `credit`, `credit-request`, `credit-stop`, `control`, `message`, `nack`, `cnp`, `trimmed`
     kind: &'static str, "";
     /// its segment; of an acknowledgement the next one that is expected
     segment: u32, "";

@@ -35,7 +35,8 @@ pub struct PacketView {
     size_bytes: u16,
     /// Number of the segment in its flow, from 0; on an acknowledgement, of the segment that is waited for.
     seq: u32,
-    /// What it is: "data", "ack", "syn", "syn-ack", "credit", "credit-request", "credit-stop", "control" or "message".
+    /// What it is: "data", "ack", "syn", "syn-ack", "credit", "credit-request", "credit-stop", "control", "message",
+    /// "nack", "cnp" or "trimmed".
     kind: &'static str,
     /// What the application says of its flow: "unknown", "short", "long" or "best-effort".
     traffic_class: &'static str,

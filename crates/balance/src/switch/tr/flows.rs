@@ -96,8 +96,7 @@ impl Flows {
         }
         let flow = &mut self.table[slot];
         let last = flow.last();
-        // Acknowledgements are routed as packets of a short flow, and are no data sent.
-        if matches!(packet.kind, Kind::Ack | Kind::SynAck) {
+        if is_answer(packet.kind) {
             return (slot, last, false);
         }
         flow.sent = flow.sent.saturating_add(packet.wire_bytes.into());
@@ -124,7 +123,7 @@ impl Flows {
         if begins && !self.is_shared(&flow, tag, now) {
             flow = Flow::default();
         }
-        let is_data = !matches!(packet.kind, Kind::Ack | Kind::SynAck);
+        let is_data = !is_answer(packet.kind);
         let sent = flow.sent.saturating_add(packet.wire_bytes.into());
         (flow.last(), is_data && u64::from(sent) > self.long_after)
     }
@@ -269,4 +268,10 @@ impl Flows {
             newer => self.table[newer as usize].older = flow.older,
         }
     }
+}
+
+/// Whether a packet of this kind tells a sender what came: it is routed as one of a short flow, and is no data sent.
+#[inline]
+const fn is_answer(kind: Kind) -> bool {
+    matches!(kind, Kind::Ack | Kind::SynAck | Kind::Nack | Kind::Cnp)
 }

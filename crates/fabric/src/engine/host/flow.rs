@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use weft_packet::{Kind, Packet};
+use weft_packet::Packet;
 use weft_units::Time;
 
 use super::log::Completion;
@@ -25,11 +25,7 @@ impl Side {
     /// The end that a packet is for.
     #[inline]
     pub const fn of(packet: &Packet) -> Self {
-        if matches!(packet.kind, Kind::Ack | Kind::SynAck | Kind::Credit) {
-            Self::Sender
-        } else {
-            Self::Receiver
-        }
+        if packet.kind.is_for_sender() { Self::Sender } else { Self::Receiver }
     }
 }
 
