@@ -8,6 +8,7 @@ use crate::results::fault_rows::{DropRow, FaultRow, PhaseRow};
 use crate::results::fingerprint::{combined, fingerprint};
 use crate::results::output::{Content, OutputError, SPEC, SUMMARY, file_of, write_directory};
 use crate::results::parquet::to_parquet;
+use crate::results::port_rows::{ClassRow, MemoryRow, PauseRow};
 use crate::results::rows::{
     ConnectionRow, CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, ProgramRow, SampleRow, SubflowRow,
     TABLES, TraceRow,
@@ -51,6 +52,12 @@ pub struct Outcome {
     pub phases: RecordBatch,
     /// A row a place where packets were lost, a reason and a stretch.
     pub drops: RecordBatch,
+    /// A row a link whose port has classes, and class; empty without.
+    pub classes: RecordBatch,
+    /// A row a link that was paused, class and blame; empty without.
+    pub pauses: RecordBatch,
+    /// A row a switch whose ports share memory, and interval; empty without, and unless the spec asks for samples.
+    pub memory: RecordBatch,
     /// Packets in the whole fabric, and how many were on links at the end.
     pub packets: PacketBalance,
 }
@@ -84,6 +91,9 @@ impl Outcome {
             (FaultRow::TABLE.name, &self.faults),
             (PhaseRow::TABLE.name, &self.phases),
             (DropRow::TABLE.name, &self.drops),
+            (ClassRow::TABLE.name, &self.classes),
+            (PauseRow::TABLE.name, &self.pauses),
+            (MemoryRow::TABLE.name, &self.memory),
         ]
     }
 
@@ -94,10 +104,17 @@ impl Outcome {
     /// # Errors
     /// A temporary file that cannot be read.
     pub fn fingerprint(&self) -> Result<String, RunError> {
-        let late = [ProgramRow::TABLE.name, ConnectionRow::TABLE.name, SubflowRow::TABLE.name];
-        let of_faults = [FaultRow::TABLE.name, PhaseRow::TABLE.name, DropRow::TABLE.name];
+        let late = [
+            ProgramRow::TABLE.name,
+            ConnectionRow::TABLE.name,
+            SubflowRow::TABLE.name,
+            PauseRow::TABLE.name,
+            MemoryRow::TABLE.name,
+        ];
+        // What came to classes follows from links and flows likewise.
+        let derived = [FaultRow::TABLE.name, PhaseRow::TABLE.name, DropRow::TABLE.name, ClassRow::TABLE.name];
         let is_told = |(name, table): &(&str, &RecordBatch)| {
-            !of_faults.contains(name) && (table.num_rows() > 0 || !late.contains(name))
+            !derived.contains(name) && (table.num_rows() > 0 || !late.contains(name))
         };
         let others = self.other_tables().into_iter().filter(is_told).map(|(_, table)| fingerprint(table));
         Ok(combined([fingerprint(&self.flows.read()?)].into_iter().chain(others)))

@@ -28,7 +28,9 @@ use crate::linux::{
 };
 use crate::memory::of_machine;
 use crate::outcome::{Outcome, PacketBalance};
+use crate::results::lossless::Lossless;
 use crate::results::phases::{Phases, divided_at};
+use crate::results::port_rows::{ClassRow, MemoryRow, PauseRow, class_rows, memory_rows, pause_rows};
 use crate::results::rows::{
     ConnectionRow, CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, ProgramRow, SampleRow, SubflowRow,
     TraceRow,
@@ -395,7 +397,9 @@ impl Prepared {
         summary.paths = Spread::of(&paths);
         let told = phases.told(&self.fabric.topology, &results.losses, results.end)?;
         (summary.faults, summary.phases) = (told.of_faults, told.of_phases);
+        summary.lossless = Lossless::of(&self.fabric.topology, &names, results);
         summary.warnings.clone_from(&self.fabric.warnings);
+        summary.warnings.extend(summary.lossless.as_ref().and_then(Lossless::warning));
         summary.warnings.extend(trend.warning());
         summary.warnings.extend(coarser_samples(spec.run.sample_every, results.samples.every));
         summary.warnings.extend(uncoupled(spec));
@@ -421,6 +425,9 @@ impl Prepared {
             faults: told.faults,
             phases: told.phases,
             drops: told.drops,
+            classes: ClassRow::table(&class_rows(&names, results))?,
+            pauses: PauseRow::table(&pause_rows(&self.fabric.topology, &names, results))?,
+            memory: MemoryRow::table(&memory_rows(&self.fabric.topology, results))?,
             packets: PacketBalance {
                 sent: results.packets.sent,
                 delivered: results.packets.delivered,

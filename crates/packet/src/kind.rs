@@ -31,11 +31,13 @@ pub enum Kind {
     /// A data packet whose payload a full queue cut off. What is left is the header: its sequence number, entropy, marks and the
     /// scheme's bits.
     Trimmed,
+    /// A port tells the port before to pause a class, or that it may go on: it ends at the next node (IEEE 802.1Qbb).
+    Pause,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Data,
         Self::Ack,
         Self::Syn,
@@ -48,6 +50,7 @@ impl Kind {
         Self::Nack,
         Self::Cnp,
         Self::Trimmed,
+        Self::Pause,
     ];
 
     /// Its name in tables.
@@ -65,6 +68,7 @@ impl Kind {
             Self::Nack => "nack",
             Self::Cnp => "cnp",
             Self::Trimmed => "trimmed",
+            Self::Pause => "pause",
         }
     }
 

@@ -64,7 +64,7 @@ impl Session {
     }
 
     /// Lets the run go on up to this time, but no longer than so many events. Returns 0 while there is more to do before, 1 when it has come
-    /// there, and from 2 on when it is over: every flow ended, the time limit, or nothing left to happen.
+    /// there, and from 2 on when it is over: every flow ended, the time limit, or nothing left to happen, be it for a deadlock.
     pub fn advance(&mut self, until_ps: u64, max_events: u64) -> u32 {
         let Some(simulation) = &mut self.simulation else { return 2 };
         match simulation.advance_to(Time::from_ps(until_ps), max_events) {
@@ -72,7 +72,7 @@ impl Session {
             Status::Reached => 1,
             Status::Finished(Ending::AllDone) => 2,
             Status::Finished(Ending::TimeLimit) => 3,
-            Status::Finished(Ending::Idle | Ending::Broken) => 4,
+            Status::Finished(Ending::Idle | Ending::Broken | Ending::Deadlock) => 4,
         }
     }
 

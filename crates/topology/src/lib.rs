@@ -22,6 +22,6 @@ pub use pooled::{NotPooled, POOL, pooled};
 pub use routes::{LinkKnowledge, RouteEntry, Routes};
 pub use spec::{Fabric, FabricError, FabricInfo, FabricSpec, fabrics};
 pub use topology::{
-    ClassSpec, ClassesSpec, Condition, FaultEvent, FaultSpan, Limit, LinkSpec, Marking, NodeId, QueueSpec,
-    Scheduling, SoftwareSwitch, Threshold, Tier, Topology,
+    ClassSorting, ClassSpec, ClassesSpec, Condition, FaultEvent, FaultSpan, Limit, LinkSpec, Marking, NodeId,
+    PauseRules, QueueSpec, Scheduling, SoftwareSwitch, SwitchMemory, Threshold, Tier, Topology, Xoff,
 };

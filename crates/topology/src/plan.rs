@@ -351,6 +351,7 @@ impl Plan {
             reverse,
             overhead_bytes,
             software: None,
+            memory: None,
         }
     }
 }

@@ -32,6 +32,9 @@ pub enum NotPooled {
     /// There is no other rack.
     #[error("there is one rack: nothing to pool")]
     OneRack,
+    /// Switches whose ports share memory: how much of it a pooled port would have is not defined.
+    #[error("the ports of a switch share its memory")]
+    Memory,
 }
 
 /// The pooled fabric of `topology`, and how it changes with these faults.
@@ -41,6 +44,9 @@ pub enum NotPooled {
 pub fn pooled(topology: &Topology, faults: &[FaultEvent]) -> Result<(Topology, Vec<FaultEvent>), NotPooled> {
     if topology.racks() < 2 {
         return Err(NotPooled::OneRack);
+    }
+    if topology.memory.is_some() {
+        return Err(NotPooled::Memory);
     }
     let edge = |node: NodeId| {
         let switch = (node.0 as usize).checked_sub(topology.hosts);
@@ -126,6 +132,7 @@ impl Pools {
             overhead_bytes: topology.overhead_bytes,
             // A bound is none the less one where a program that forwards takes no time.
             software: None,
+            memory: None,
         }
     }
 
@@ -188,7 +195,7 @@ fn together(topology: &Topology, links: &[u32], from: NodeId, to: NodeId) -> Lin
             let all = specs
                 .iter()
                 .map(|spec| spec.classes.as_ref().map_or(spec.queue, |own| own.classes[place].queue));
-            ClassSpec { queue: queues(&all.collect::<Vec<_>>()), weight: class.weight }
+            ClassSpec { queue: queues(&all.collect::<Vec<_>>()), ..*class }
         };
         Arc::new(ClassesSpec {
             classes: own.classes.iter().enumerate().map(class).collect(),

@@ -99,6 +99,36 @@ pub struct ClassSpec {
     pub queue: QueueSpec,
     /// How many packets of full size it sends in its turn, at least 1; of no meaning with strict priority.
     pub weight: u32,
+    /// It may hold so much of what is free of its switch's memory; that of the memory if nothing is said.
+    pub alpha: Option<f64>,
+    /// Bytes of its switch's memory that nobody else gets; those of the memory if nothing is said.
+    pub reserve: Option<Bytes>,
+    /// Whether the port before is paused lest a packet be lost for want of room.
+    pub lossless: bool,
+    /// The bytes that are left of a data packet that finds no room; none if it is dropped.
+    pub trim_bytes: Option<u16>,
+}
+
+impl ClassSpec {
+    /// A queue that has its own buffer, drops what does not fit, and weighs so much.
+    pub const fn plain(queue: QueueSpec, weight: u32) -> Self {
+        Self { queue, weight, alpha: None, reserve: None, lossless: false, trim_bytes: None }
+    }
+}
+
+/// Which class of a port holds which packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ClassSorting {
+    /// Those of flows, by the number of their [`Class`](weft_packet::Class).
+    pub of_flows: [u8; 4],
+    /// Those of schemes.
+    pub schemes: u8,
+    /// Acknowledgements; with their flow if nothing is said.
+    pub acks: Option<u8>,
+    /// Congestion notifications; likewise.
+    pub notifications: Option<u8>,
+    /// The headers of packets that were cut; likewise.
+    pub trimmed: Option<u8>,
 }
 
 /// The classes of a port, the first one first where order counts.
@@ -108,8 +138,58 @@ pub struct ClassesSpec {
     pub scheduling: Scheduling,
     /// At least one.
     pub classes: Vec<ClassSpec>,
-    /// Which of them holds the packets of each [`Class`](weft_packet::Class), by its number, and at last those of schemes.
-    pub class_of: [u8; 5],
+    /// Which of them holds what.
+    pub sorting: ClassSorting,
+}
+
+/// The memory that the ports of a switch share (Choudhury and Hahne, 1998), and how ports before them are paused.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SwitchMemory {
+    /// All of it, in bytes.
+    pub bytes: u64,
+    /// A class of a port may hold so much of what is free.
+    pub alpha: f64,
+    /// Bytes that each class of each port has for itself.
+    pub reserve: u64,
+    /// How ports before a lossless class are paused; none if there is no such class.
+    pub pause: Option<PauseRules>,
+}
+
+/// What fills the memory of a switch before it pauses the port before, by ingress port and class.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Xoff {
+    /// So much of what is free.
+    Share(f64),
+    /// So many bytes.
+    Bytes(u64),
+}
+
+/// Priority flow control (IEEE 802.1Qbb).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PauseRules {
+    /// With more than this from one port in one class the port before is paused.
+    pub xoff: Xoff,
+    /// It goes on with so many bytes less than that.
+    pub hysteresis: u64,
+    /// How long a port sends on that was told to pause; by the standard if nothing is said: see [`PauseRules::response_of`].
+    pub response: Option<Span>,
+    /// Bytes for what comes after that from each port in each class; as many as may come if nothing is said.
+    pub headroom: Option<u64>,
+    /// How often somebody looks for a deadlock.
+    pub look_every: Span,
+}
+
+impl PauseRules {
+    /// How long a port of this rate may take to obey: so many quanta of 512 bits (IEEE 802.3, annex 31B).
+    pub fn response_of(&self, rate: Rate) -> Span {
+        const QUANTA: [(u64, u64); 6] = [(400, 905), (200, 453), (100, 394), (40, 118), (25, 80), (0, 60)];
+        let standard = || {
+            let gbps = rate.as_bps() / 1_000_000_000;
+            let quanta = QUANTA.iter().find(|(from, _)| gbps >= *from).map_or(60, |(_, quanta)| *quanta);
+            rate.service(Bytes::new(quanta * 512 / 8))
+        };
+        self.response.unwrap_or_else(standard)
+    }
 }
 
 /// The state of a link.
@@ -214,6 +294,8 @@ pub struct Topology {
     pub overhead_bytes: u16,
     /// What switches are like that are programs; none if they forward whatever comes.
     pub software: Option<SoftwareSwitch>,
+    /// What the ports of each switch share; none if each has a buffer of its own.
+    pub memory: Option<SwitchMemory>,
 }
 
 /// Switches that are programs: one process forwards for all ports of a switch.

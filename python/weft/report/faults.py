@@ -29,6 +29,8 @@ _CAUSES: Mapping[str, str] = {
     "blackhole": "blackhole",
     "no-route": "no way to go",
     "input": "the node's own queue was full",
+    "memory": "the switch's memory was full",
+    "headroom": "the headroom behind a pause was full",
 }
 
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use weft_packet::{FlowId, HostId, Packet};
+use weft_packet::{FlowId, HostId, Kind, Packet};
 use weft_traffic::Flow;
 use weft_transport::{Protocol, Transports, WindowState, Written};
 use weft_units::{Span, Time};
@@ -268,6 +268,9 @@ impl<'a, T: Transports> Group<'a, T> {
 
     #[inline(never)]
     fn receive_or_read(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
+        if self.network.pool[index].kind == Kind::Pause {
+            return self.network.pause_host(index);
+        }
         if self.network.machines.is_some() {
             return self.network.arrive_at_machine(index);
         }
@@ -361,6 +364,9 @@ impl<'a, T: Transports> Group<'a, T> {
             // Not counted: how many there are depends on who looks at ports, and on the parts of the fabric.
             return self.network.wake_port(entity);
         }
+        if kind == EventKind::Pause {
+            return self.network.obey(entity);
+        }
         self.timers += 1;
         let flow = FlowId(entity);
         let ended = match kind {
@@ -416,7 +422,9 @@ impl<'a, T: Transports> Group<'a, T> {
             | EventKind::Fault
             | EventKind::Reroute
             | EventKind::Sample
-            | EventKind::Port => false,
+            | EventKind::Deadlock
+            | EventKind::Port
+            | EventKind::Pause => false,
         };
         if ended {
             self.flow_ended();

@@ -21,6 +21,10 @@ pub enum Cause {
     NoRoute,
     /// What waits for the node itself was full.
     Input,
+    /// The memory that the ports of its switch share had no room for its class.
+    Memory,
+    /// It came after a pause, and the headroom was full.
+    Headroom,
 }
 
 impl Cause {
@@ -33,6 +37,8 @@ impl Cause {
             Self::Blackhole => "blackhole",
             Self::NoRoute => "no-route",
             Self::Input => "input",
+            Self::Memory => "memory",
+            Self::Headroom => "headroom",
         }
     }
 }

@@ -5,6 +5,7 @@ mod ahead;
 mod capture;
 mod connections;
 mod copies;
+mod deadlock;
 mod deliveries;
 mod departures;
 mod event_set;
@@ -18,11 +19,13 @@ mod link;
 mod losses;
 mod machine;
 mod mail;
+mod memory;
 mod messages;
 mod network;
 mod observer;
 mod oracle;
 mod paths;
+mod pause;
 mod pool;
 mod ports;
 mod post;
@@ -43,6 +46,7 @@ mod tracer;
 mod windows;
 
 pub use capture::{CaptureOf, Captured, HEAD_BYTES};
+pub use deadlock::PausedLink;
 pub use deliveries::Delivery;
 pub use follow::{Choice, Decision};
 pub use guests::{Data, Frame, GuestError, GuestHosts, GuestPacket};
@@ -51,12 +55,15 @@ pub use machine::HostMachine;
 pub use network::{LinkDrops, PacketCounts};
 pub use observer::Observation;
 pub use paths::PathTotal;
+pub use pause::{MemoryError, check_memories};
 pub use records::{FlowRecords, Spool};
 pub use results::{
-    Cooperation, FlowRecord, LinkTotals, MemoryUse, Results, Retransmissions, SchemeCounter, Sharing,
+    ClassOfLink, Cooperation, FlowRecord, LinkTotals, MemoryUse, PauseOfLink, Results, Retransmissions,
+    SchemeCounter, Sharing, SwitchMemoryUse,
 };
 pub use run::{FlowNow, LinkNow, PacketNow, Snapshot, cost_of_a_window};
-pub use sampler::{LinkSample, MOST_ROWS, Samples};
+pub use sampler::{LinkSample, MOST_ROWS, MemorySample, Samples};
+pub use scheduled_port::{ClassTotals, PauseTotals};
 pub use simulation::{
     Around, Ending, InputError, LOOK_AHEAD_FROM, Progress, SHARE_FROM, Simulation, SimulationInput, Status,
     Undivided, check_parameters,

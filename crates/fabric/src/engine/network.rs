@@ -21,8 +21,10 @@ use super::guests::Frame;
 use super::link::{FarEnd, Link, PortKind, Profile, Profiles};
 use super::losses::Losses;
 use super::machine::Machines;
+use super::memory::OWN;
 use super::observer::Observer;
 use super::oracle::Oracle;
+use super::pause::Memories;
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::post::PostOffice;
 use super::scheduled_port::ScheduledPort;
@@ -113,8 +115,12 @@ pub struct Network<'a> {
     /// The scheme at each switch.
     pub schemes: Vec<SwitchScheme>,
     pub(super) hooks: SwitchHooks,
-    /// Where packets wait for switches that are programs: then `hooks` asks for all that arrive.
+    /// What schemes want to see, where packets stop for another reason, too: then `hooks` asks for all that arrive.
+    pub(super) shown: SwitchHooks,
+    /// Where packets wait for switches that are programs.
     pub(super) inputs: Option<Box<Inputs>>,
+    /// The memories of switches whose ports share one.
+    pub(super) memories: Option<Box<Memories>>,
     /// The cards and CPUs of hosts, if they take time.
     pub machines: Option<Box<Machines>>,
     /// Whether switches answer when a hop limit expires.
@@ -319,7 +325,9 @@ impl Network<'_> {
     pub(super) fn send_control(&mut self, link: u32, packet: Packet) {
         self.counts.sent += 1;
         let index = self.pool.insert(packet);
+        let came_by = self.comes_by(OWN);
         self.enqueue::<false>(link, index);
+        self.comes_by(came_by);
     }
 
     /// Queues a packet on a link, or drops it. `SHOWN` says whether it is one that switches show around: see
@@ -388,7 +396,9 @@ impl Network<'_> {
         };
         match verdict {
             Verdict::Drop => return self.refuse(link, index),
-            Verdict::Mark => mark(packet, &mut self.drops[link as usize]),
+            Verdict::Mark => {
+                mark(packet, &mut self.drops[link as usize]);
+            }
             Verdict::Take => {}
         }
         let arrives = special.as_mut().is_none_or(|special| !special.vanishes(packet));
@@ -433,7 +443,9 @@ pub(super) fn take(
     let backlog = state.backlog_ps(now);
     match profile.thresholds.judge(backlog, service) {
         Verdict::Drop => return None,
-        Verdict::Mark => mark(packet, &mut drops[link as usize]),
+        Verdict::Mark => {
+            mark(packet, &mut drops[link as usize]);
+        }
         Verdict::Take => {}
     }
     book(state, packet, counts, backlog);
@@ -454,10 +466,13 @@ pub(super) fn book(state: &mut Link, packet: &mut Packet, counts: &mut PacketCou
     state.packets += 1;
 }
 
+/// Gives a packet a congestion mark, if it can carry one and has none. Returns whether it did.
 #[cold]
-pub(super) fn mark(packet: &mut Packet, drops: &mut LinkDrops) {
-    if packet.flags.has(PacketFlags::ECT) && !packet.flags.has(PacketFlags::CE) {
+pub(super) fn mark(packet: &mut Packet, drops: &mut LinkDrops) -> bool {
+    let is_new = packet.flags.has(PacketFlags::ECT) && !packet.flags.has(PacketFlags::CE);
+    if is_new {
         packet.flags.set(PacketFlags::CE);
         drops.marked += 1;
     }
+    is_new
 }

@@ -5,11 +5,13 @@ use weft_transport::{ReceiverStats, SenderStats};
 use weft_units::{Span, Time};
 
 use super::capture::Captured;
+use super::deadlock::PausedLink;
 use super::losses::Loss;
 use super::network::PacketCounts;
 use super::observer::Observation;
 use super::paths::PathTotal;
 use super::sampler::Samples;
+use super::scheduled_port::{ClassTotals, PauseTotals};
 use super::spent::Spent;
 use super::tracer::FlowTrace;
 use super::windows::WindowSample;
@@ -84,6 +86,39 @@ pub struct LinkTotals {
     pub never_sent_bytes: u64,
 }
 
+/// What came to one class of the port of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassOfLink {
+    /// The link, as the topology numbers them.
+    pub link: u32,
+    /// The class, by its place at the port.
+    pub class: u8,
+    /// What came.
+    pub totals: ClassTotals,
+}
+
+/// How long one class of the port of a link was paused because of one link behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PauseOfLink {
+    /// The link, as the topology numbers them.
+    pub link: u32,
+    /// The class, by its place at the port.
+    pub class: u8,
+    /// The link for which most of what had come by `link` waited, when the pause was asked for.
+    pub blamed: u32,
+    /// How often and how long.
+    pub totals: PauseTotals,
+}
+
+/// The memory of a switch whose ports share it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SwitchMemoryUse {
+    /// The switch, as the topology numbers them.
+    pub switch: u32,
+    /// The most bytes that ever waited in it.
+    pub largest_bytes: u64,
+}
+
 /// A number that a scheme counted, summed over all nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemeCounter {
@@ -154,6 +189,15 @@ pub struct Results {
     pub traces: Vec<FlowTrace>,
     /// Where packets were lost, by phase, place and cause; empty unless asked for.
     pub losses: Vec<Loss>,
+    /// What came to each class of each port that has classes of its own; by link and class.
+    pub classes: Vec<ClassOfLink>,
+    /// Which links were paused, because of which, and how long; by link, class and blame. Empty where nobody pauses.
+    pub pauses: Vec<PauseOfLink>,
+    /// How full the memory of each switch was; empty where ports do not share any.
+    pub memories: Vec<SwitchMemoryUse>,
+    /// The links on which nothing would ever have moved again, each because of the next one and the last because of the first; empty
+    /// unless the run ended by that.
+    pub deadlock: Vec<PausedLink>,
     /// The largest packet on the wire, in bytes.
     pub largest_packet_bytes: u16,
     /// What the scheme counted, what became of credits (`credits_sent`, `credits_dropped`, `credits_wasted`) if the

@@ -7,6 +7,7 @@ mod balance;
 mod begin;
 mod crew;
 mod days;
+mod deadlock;
 mod outcome;
 mod snapshot;
 mod turns;
@@ -22,10 +23,12 @@ use weft_transport::Transports;
 use weft_units::{Span, Time};
 
 use super::copies::Dropped;
+use super::deadlock::PausedLink;
 use super::event_set::{EventKey, EventKind};
 use super::group::Group;
 use super::guests::{GuestError, Guests};
 use super::host::{Host, Plan, route_counts};
+use super::memory::Memory;
 use super::records::Records;
 use super::sampler::{Rest, Sampler};
 use super::simulation::{Around, Ending, Progress, Status};
@@ -55,6 +58,8 @@ pub struct Engine<'a, T: Transports> {
     /// Nothing happens after this instant: the time limit, or when the last flow that can end has ended.
     last_instant: Time,
     ending: Option<Ending>,
+    /// The links of a circle of pauses, which has ended the run.
+    deadlock: Vec<PausedLink>,
     /// Items of the agenda that were seen to.
     timers: u64,
     sampler: Option<Sampler<'a>>,
@@ -101,6 +106,9 @@ impl<'a, T: Transports> Engine<'a, T> {
                     self.agenda.pop();
                     left -= 1;
                     self.see_to(at, key);
+                    if let Some(ending) = self.ending {
+                        return Status::Finished(ending);
+                    }
                 }
                 None if self.last_instant <= until || self.rests() => return self.end(),
                 None => return Status::Reached,
@@ -212,6 +220,7 @@ impl<'a, T: Transports> Engine<'a, T> {
                 self.knowledge.learn(&self.faults[number as usize]);
                 self.routes_changed(number);
             }
+            EventKind::Deadlock => self.look_for_deadlock(at),
             // The first look of all is at links and receivers, others at the window of one flow each.
             _ => match number.checked_sub(1) {
                 None => self.sample(at),
@@ -231,7 +240,8 @@ impl<'a, T: Transports> Engine<'a, T> {
     }
 
     fn sample(&mut self, at: Time) {
-        let Some(sampler) = &mut self.sampler else { return };
+        let Some(mut sampler) = self.sampler.take() else { return };
+        self.note_memories(&mut sampler, at);
         sampler.deliveries.sum_up(&self.plan, self.groups.iter_mut().flat_map(|group| &inner(group).hosts));
         let groups = || self.groups.iter().map(|group| locked(group));
         let is_empty = groups().all(|group| group.network.is_empty());
@@ -243,7 +253,26 @@ impl<'a, T: Transports> Engine<'a, T> {
             let (group, link) = places[link];
             inner(&mut groups[group as usize]).network.look(link as usize)
         });
+        self.sampler = Some(sampler);
         self.agenda.push(Reverse((again, EventKey::new(EventKind::Sample, 0))));
+    }
+
+    /// Tells how full the memories of switches are.
+    fn note_memories(&mut self, sampler: &mut Sampler<'_>, at: Time) {
+        if self.topology.memory.is_none() {
+            return;
+        }
+        let mut found: Vec<(u32, (u64, u64))> = Vec::new();
+        for group in self.groups_mut() {
+            let network = &mut group.network;
+            let Some(memories) = &mut network.memories else { continue };
+            let switches = network.site.switches().iter().copied();
+            found.extend(switches.zip(memories.switches.iter_mut().map(Memory::take_peak)));
+        }
+        found.sort_unstable();
+        for (switch, (held, largest)) in found {
+            sampler.note_memory(at, switch, held, largest);
+        }
     }
 
     /// Looks at the window of the flow at this place of those that were asked for.

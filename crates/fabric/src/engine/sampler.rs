@@ -35,6 +35,19 @@ pub struct LinkSample {
     pub largest_backlog_bytes: u64,
 }
 
+/// The memory of one switch in one interval. An interval in which nothing waited there has no sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemorySample {
+    /// The end of the interval.
+    pub at: Time,
+    /// The switch, as the topology numbers them.
+    pub switch: u32,
+    /// Bytes that wait at its end.
+    pub held_bytes: u64,
+    /// The most that waited at any instant of it.
+    pub largest_bytes: u64,
+}
+
 /// A row that the next interval's row of the same link or receiver can be merged into.
 pub trait Row: Copy {
     /// The end of the interval.
@@ -56,6 +69,8 @@ pub struct Samples {
     pub links: Vec<LinkSample>,
     /// What receivers got, by time and receiver.
     pub deliveries: Vec<Delivery>,
+    /// The memories of switches, by time and switch; empty where ports do not share any.
+    pub memories: Vec<MemorySample>,
 }
 
 /// What a link had done by the last look.
@@ -82,6 +97,7 @@ pub struct Sampler<'a> {
     links: Vec<LinkSample>,
     /// What receivers got.
     pub deliveries: Deliveries<'a>,
+    memories: Vec<MemorySample>,
 }
 
 impl<'a> Sampler<'a> {
@@ -92,6 +108,7 @@ impl<'a> Sampler<'a> {
             last_look: Time::ZERO,
             before: vec![Before::default(); topology.links.len()],
             links: Vec::new(),
+            memories: Vec::new(),
             deliveries: Deliveries::new(topology.hosts, flows),
         }
     }
@@ -104,6 +121,7 @@ impl<'a> Sampler<'a> {
             self.every = self.every + self.every;
             merge_pairs(&mut self.links, self.every);
             merge_pairs(&mut self.deliveries.rows, self.every);
+            merge_pairs(&mut self.memories, self.every);
         }
         self.next_look(at, rest)
     }
@@ -146,10 +164,18 @@ impl<'a> Sampler<'a> {
         self.deliveries.note(at);
     }
 
+    /// Notes that so many bytes wait in the memory of a switch now, and the most since this was last noted. Before [`Self::look`].
+    pub fn note_memory(&mut self, at: Time, switch: u32, held_bytes: u64, largest_bytes: u64) {
+        if largest_bytes > 0 && at > self.last_look {
+            self.memories.push(MemorySample { at, switch, held_bytes, largest_bytes });
+        }
+    }
+
     /// Looks a last time, at the end of the run, and hands all out.
     pub fn finish(mut self, at: Time, look: &mut dyn FnMut(usize) -> LinkLook) -> Samples {
         self.note(at, look);
-        Samples { every: Some(self.every), links: self.links, deliveries: self.deliveries.rows }
+        let (links, memories) = (self.links, self.memories);
+        Samples { every: Some(self.every), links, deliveries: self.deliveries.rows, memories }
     }
 }
 
@@ -207,6 +233,28 @@ impl Row for LinkSample {
             largest_backlog_bytes: self.largest_backlog_bytes.max(later.largest_backlog_bytes),
             ..*later
         };
+    }
+}
+
+impl Row for MemorySample {
+    fn at(&self) -> Time {
+        self.at
+    }
+
+    fn key(&self) -> u32 {
+        self.switch
+    }
+
+    fn end_at(&mut self, at: Time) {
+        // A switch without a row in the later interval held nothing at its end.
+        if self.at != at {
+            self.held_bytes = 0;
+        }
+        self.at = at;
+    }
+
+    fn absorb(&mut self, later: &Self) {
+        *self = Self { largest_bytes: self.largest_bytes.max(later.largest_bytes), ..*later };
     }
 }
 

@@ -5,7 +5,7 @@
 //! transport that has any. They go first once the bucket has enough for one, and all else takes the rest of the link.
 
 use weft_packet::Packet;
-use weft_topology::{ClassSpec, LinkSpec, Scheduling};
+use weft_topology::{ClassSorting, ClassSpec, LinkSpec, Scheduling};
 use weft_transport::CreditPorts;
 use weft_units::Span;
 
@@ -13,16 +13,21 @@ use super::admission::Admission;
 use super::departures::is_among;
 use super::link::{NO_SPECIAL, PortKind, Profile};
 use super::losses::Cause;
+use super::memory::OWN;
 use super::network::Network;
 use super::post::STAYS;
 use super::scheduler::{Rounds, Scheduler};
 
 mod class;
 mod offer;
+mod pausing;
 mod planned;
 mod service;
 
+pub use class::ClassTotals;
 use class::{ClassQueue, Sorting, Waiting};
+use pausing::Pausing;
+pub use pausing::{PauseFrame, PauseTotals};
 use planned::{Ahead, Planned};
 
 /// One port, apart from its [`Link`], whose list holds what is in service or on the wire.
@@ -55,23 +60,38 @@ pub struct ScheduledPort {
     /// have come since.
     ahead: Planned,
     ahead_class: usize,
+    /// Where its own classes begin: before them are those of pauses and of credits.
+    first_own: usize,
+    /// Whether each of its own classes counts what comes to it.
+    counts: bool,
+    /// By own class, the bytes that are left of a data packet that finds no room; 0 if it is dropped.
+    trims: Box<[u16]>,
+    /// What the node behind the link told it; none if nobody pauses.
+    pausing: Option<Box<Pausing>>,
 }
 
 impl ScheduledPort {
-    /// The port of a link: the classes that the topology gives it, or one, behind a class of credits, if there are any.
+    /// The port of a link: the classes that the topology gives it, or one, behind classes of pauses and of credits, if there are any.
     /// `largest` is what the largest packet takes on the wire, in bytes.
-    fn new(spec: &LinkSpec, credits: Option<&CreditPorts>, largest: u64, run: (u64, u32, &Profile)) -> Self {
+    fn new(
+        spec: &LinkSpec,
+        has_pauses: bool,
+        credits: Option<&CreditPorts>,
+        largest: u64,
+        run: (u64, u32, &Profile),
+    ) -> Self {
         let (seed, link, profile) = run;
-        let one = [ClassSpec { queue: spec.queue, weight: 1 }];
-        let (specs, scheduling, class_of) = match spec.classes.as_deref() {
-            Some(spec) => (spec.classes.as_slice(), spec.scheduling, spec.class_of),
-            None => (one.as_slice(), Scheduling::Strict, [0; 5]),
+        let one = [ClassSpec::plain(spec.queue, 1)];
+        let (specs, scheduling, sorting) = match spec.classes.as_deref() {
+            Some(spec) => (spec.classes.as_slice(), spec.scheduling, spec.sorting),
+            None => (one.as_slice(), Scheduling::Strict, ClassSorting::default()),
         };
         let own = specs.iter().zip(0u64..).map(|(class, number)| {
             ClassQueue::new(Admission::own(class.queue, profile.drain, seed, number << 32 | u64::from(link)))
         });
         let of_credits = credits.map(|rules| ClassQueue::of_credits(rules, profile));
-        let classes: Box<[ClassQueue]> = of_credits.into_iter().chain(own).collect();
+        let of_pauses = has_pauses.then(|| ClassQueue::new(Admission::Waiting(u32::MAX)));
+        let classes: Box<[ClassQueue]> = of_pauses.into_iter().chain(of_credits).chain(own).collect();
         let scheduler = match scheduling {
             Scheduling::Strict => Scheduler::STRICT,
             Scheduling::Weighted => {
@@ -82,7 +102,7 @@ impl ScheduledPort {
         Self {
             classes,
             scheduler,
-            sorting: Sorting::new(credits.is_some(), class_of),
+            sorting: Sorting::new(has_pauses, credits.is_some(), sorting),
             free_at: 0,
             serves_at: u64::MAX,
             wakes_at: u64::MAX,
@@ -95,6 +115,10 @@ impl ScheduledPort {
             peak_bytes: 0,
             ahead: Planned::new(),
             ahead_class: 0,
+            first_own: usize::from(has_pauses) + usize::from(credits.is_some()),
+            counts: spec.classes.is_some(),
+            trims: specs.iter().map(|class| class.trim_bytes.unwrap_or(0)).collect(),
+            pausing: has_pauses.then(|| Box::new(Pausing::new(specs.len()))),
         }
     }
 
@@ -114,6 +138,17 @@ impl ScheduledPort {
         self.begin_service(now, wire_bytes, service_ps);
         self.serves_at = self.serves_at.max(self.free_at);
         true
+    }
+
+    /// Counts a packet that a class took, behind so many bytes, if it counts.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn note(&mut self, class: usize, wire_bytes: u16, found_bytes: u64) {
+        if self.counts
+            && let Some(queue) = self.classes.get_mut(class)
+        {
+            queue.totals.note(wire_bytes, found_bytes);
+        }
     }
 
     /// Lets a packet wait in its class, and finds out whether that changes when the port sends next.
@@ -160,7 +195,10 @@ impl ScheduledPort {
         let Ahead { wire_bytes, service_ps, free_at, .. } = *ahead;
         let queue = &mut self.classes[self.ahead_class];
         // Nobody asks what it found: the port is late.
-        queue.put_back(Waiting { index: ahead.index, wire_bytes, service_ps, found_ps: 0 }, ahead.tokens);
+        queue.put_back(
+            Waiting { index: ahead.index, wire_bytes, service_ps, found_ps: 0, came_by: OWN },
+            ahead.tokens,
+        );
         if queue.bucket.is_none() {
             self.drains_ps += service_ps;
         }
@@ -277,15 +315,16 @@ impl Network<'_> {
     /// Gives ports their classes, if they have several. Before the first packet.
     pub(super) fn open_ports(&mut self, credits: Option<&CreditPorts>) {
         let topology = self.topology;
-        if credits.is_none() && self.site.specs().all(|spec| spec.classes.is_none()) {
+        let has_pauses = topology.memory.is_some_and(|memory| memory.pause.is_some());
+        if credits.is_none() && !has_pauses && self.site.specs().all(|spec| spec.classes.is_none()) {
             return;
         }
         let largest = u64::from(self.max_wire_bytes) + u64::from(topology.overhead_bytes);
         let port = |(spec, link): (&LinkSpec, u32)| {
             let profile = &self.state.profiles[self.state.links[link as usize].profile];
             let run = (self.seed, self.site.number(link), profile);
-            let has_several = credits.is_some() || spec.classes.is_some();
-            has_several.then(|| Box::new(ScheduledPort::new(spec, credits, largest, run)))
+            let has_several = credits.is_some() || has_pauses || spec.classes.is_some();
+            has_several.then(|| Box::new(ScheduledPort::new(spec, has_pauses, credits, largest, run)))
         };
         self.state.scheduled = self.site.specs().zip(0u32..).map(port).collect();
         self.state.chooses_apart = self.state.are_looked_at;
@@ -302,11 +341,13 @@ impl Network<'_> {
         let latest = self.office.as_ref().map(|office| &office.latest);
         let stays = |link: usize| latest.is_none_or(|latest| latest[link] == STAYS);
         let first_port = self.site.hosts().len();
+        let has_memories = self.memories.is_some();
         for (at, (link, port)) in self.state.links.iter().zip(&mut self.state.scheduled).enumerate() {
             if let Some(port) = port {
                 let is_watched = link.special != NO_SPECIAL || is_among(link.tier, self.seen);
-                port.is_plain = !is_watched && stays(at);
-                port.is_quick = port.is_plain && port.scheduler.is_strict();
+                // What waits at a switch with shared memory gives it back at the instant.
+                port.is_plain = !is_watched && stays(at) && (at < first_port || !has_memories);
+                port.is_quick = port.is_plain && port.pausing.is_none() && port.scheduler.is_strict();
                 // What guests send at an instant comes behind what ports send then, which a port that is late does not know.
                 let is_looked_at = if at < first_port { hosts_look } else { self.state.are_looked_at };
                 port.is_late = port.is_quick && !is_looked_at;
@@ -317,6 +358,26 @@ impl Network<'_> {
     /// Whether credits have queues of their own.
     pub(super) const fn has_credit_ports(&self) -> bool {
         self.has_credits
+    }
+
+    /// Which of a port's own classes this is; none if it is one of pauses or credits.
+    pub(super) fn own_class(&self, link: u32, class: usize) -> Option<u8> {
+        let port = self.state.scheduled.get(link as usize).and_then(Option::as_deref)?;
+        class.checked_sub(port.first_own).map(|own| own as u8)
+    }
+
+    /// What came to each own class of a port, if it counts that.
+    pub(super) fn class_totals(&self, link: usize) -> impl Iterator<Item = (u8, ClassTotals)> + use<'_> {
+        let port = self.state.scheduled.get(link).and_then(Option::as_deref).filter(|port| port.counts);
+        let own = port.map_or(&[][..], |port| &port.classes[port.first_own..]);
+        (0..).zip(own.iter().map(|queue| queue.totals))
+    }
+
+    /// How long each own class of a port was paused until now, by the link to blame.
+    pub(super) fn pause_totals(&mut self, link: usize) -> Vec<((u8, u32), PauseTotals)> {
+        let now = self.now;
+        let port = self.state.scheduled.get_mut(link).and_then(Option::as_deref_mut);
+        port.and_then(|port| port.pausing.as_mut()).map_or_else(Vec::new, |pausing| pausing.totals(now))
     }
 
     /// Whether a port has several classes.
@@ -341,13 +402,14 @@ impl Network<'_> {
         };
         let mut lost = Vec::new();
         for (class, queue) in port.classes.iter_mut().enumerate() {
-            lost.extend(queue.clear());
+            lost.extend(queue.clear().map(|waiting| (class, waiting)));
             queue.follow(profile);
             port.scheduler.emptied(class);
         }
         (port.waiting_bytes, port.serving_bytes, port.free_at) = (0, 0, self.now.as_ps());
         (port.drains_ps, port.serves_at) = (0, u64::MAX);
-        for waiting in lost {
+        for (class, waiting) in lost {
+            self.release(link, class, waiting.came_by, waiting.wire_bytes);
             self.drop_at(link, Cause::Down, waiting.index);
         }
     }

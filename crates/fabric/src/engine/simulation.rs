@@ -14,6 +14,7 @@ use super::follow::Decision;
 use super::guests::{GuestError, GuestHosts};
 use super::host::{Facts, PacketSizes};
 use super::machine::HostMachine;
+use super::pause::{MemoryError, check_memories};
 use super::records::{FlowRecords, Spool};
 use super::results::Results;
 use super::run::{Engine, Snapshot};
@@ -122,6 +123,9 @@ pub enum InputError {
     /// A parameter of the load balancer.
     #[error("balancer.{0}")]
     Balancer(ParameterError),
+    /// Memory of switches that cannot do what it is to do.
+    #[error(transparent)]
+    SwitchMemory(#[from] MemoryError),
     /// Hosts keep more than memory has.
     #[error(
         "the load balancer keeps {:.1} GB of tables at {hosts} hosts, and this machine has {:.1} GB of memory: fewer hosts or \
@@ -165,6 +169,12 @@ impl From<InputError> for Mistake {
         match error {
             InputError::Transport(error) => Self::from(error),
             InputError::Balancer(error) => Self::from(error).within("balancer"),
+            InputError::SwitchMemory(error @ MemoryError::Headroom { .. }) => {
+                Self::at("fabric.pause.headroom", error.to_string())
+            }
+            InputError::SwitchMemory(error @ MemoryError::Size { .. }) => {
+                Self::at("fabric.memory.size", error.to_string())
+            }
             InputError::Memory { .. } => Self::at("balancer.name", format!(": {error}")),
         }
     }
@@ -181,6 +191,7 @@ pub fn check_parameters(
     faults: &[FaultEvent],
 ) -> Result<(), InputError> {
     let sizes = transports.with_transports(AskSizes)?;
+    check_memories(topology, faults, sizes.full_bytes)?;
     balancer.fits(&Facts { topology, faults, sizes }).map_err(InputError::Balancer)
 }
 
@@ -221,7 +232,8 @@ impl SimulationInput<'_> {
         let hooks = (self.balancer.switch_hooks(), self.balancer.edge_hooks());
         // A switch that is a program has one process for all ports.
         let has_process = self.topology.software.is_some_and(|software| software.has_process());
-        let looks = hooks.0 != SwitchHooks::NONE || hooks.1.traces || has_process;
+        let shares = self.topology.memory.is_some();
+        let looks = hooks.0 != SwitchHooks::NONE || hooks.1.traces || has_process || shares;
         Ok(Parts::of(self.topology, self.faults, Cut { may_split: !looks, most: groups })?)
     }
 
@@ -248,6 +260,8 @@ pub enum Ending {
     Idle,
     /// The hosts that are not simulated here are gone: see [`Simulation::take_guest_failure`].
     Broken,
+    /// Paused links wait for each other in a circle: see [`Results::deadlock`].
+    Deadlock,
 }
 
 /// Whether a run goes on.

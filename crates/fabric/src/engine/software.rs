@@ -38,17 +38,15 @@ struct Waiting {
 #[derive(Debug)]
 pub struct Inputs {
     rules: SoftwareSwitch,
-    /// What schemes want to see.
-    shown: SwitchHooks,
     /// By switch, the packet that is worked on first.
     queues: Vec<VecDeque<Waiting>>,
 }
 
 impl Inputs {
-    /// Those of so many switches, whose schemes want to see this; none if packets wait for no process.
-    pub fn of(topology: &Topology, switches: usize, shown: SwitchHooks) -> Option<Self> {
+    /// Those of so many switches; none if packets wait for no process.
+    pub fn of(topology: &Topology, switches: usize) -> Option<Self> {
         let rules = topology.software.filter(SoftwareSwitch::has_process)?;
-        Some(Self { rules, shown, queues: vec![VecDeque::new(); switches] })
+        Some(Self { rules, queues: vec![VecDeque::new(); switches] })
     }
 }
 
@@ -88,14 +86,18 @@ impl Network<'_> {
         if let Some(next) = queue.front() {
             self.events.push_timer(Time::from_ps(next.done_ps), EventKey::forwarded(switch));
         }
-        let (shown, Waiting { index, at, port, .. }) = (inputs.shown, first);
-        let is_shown = shown.arriving.has(self.pool[index].kind)
-            && (shown.arriving_by == Ports::All || !self.is_from_host(at, port));
-        if is_shown && !self.passes(at, port, index) {
+        let Waiting { index, at, port, .. } = first;
+        if self.wants_to_see(at, port, index) && !self.passes(at, port, index) {
             self.consume(index);
         } else {
             self.forward(at, index);
         }
+    }
+
+    /// Whether a scheme wants to see a packet that came by this port.
+    pub(super) fn wants_to_see(&self, at: FarEnd, port: PortId, index: PacketIndex) -> bool {
+        self.shown.arriving.has(self.pool[index].kind)
+            && (self.shown.arriving_by == Ports::All || !self.is_from_host(at, port))
     }
 
     /// Whether a host is behind a port.

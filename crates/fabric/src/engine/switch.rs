@@ -314,6 +314,14 @@ impl Network<'_> {
             self.wait_at_input(at, port, index);
             return false;
         }
+        if self.memories.is_some() {
+            if !self.enters_memory(at, port, index) {
+                return false;
+            }
+            if !self.wants_to_see(at, port, index) {
+                return true;
+            }
+        }
         let goes_on = self.passes(at, port, index);
         if !goes_on {
             self.consume(index);

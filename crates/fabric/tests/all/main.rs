@@ -19,6 +19,7 @@ mod hooks;
 mod hula;
 mod latency;
 mod lbt;
+mod lossless;
 mod machines;
 mod maxpass;
 mod meet;

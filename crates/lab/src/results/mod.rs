@@ -3,9 +3,11 @@
 pub mod bin;
 pub mod fault_rows;
 pub mod fingerprint;
+pub mod lossless;
 pub mod output;
 pub mod parquet;
 pub mod phases;
+pub mod port_rows;
 pub mod rows;
 pub mod spread;
 pub mod stats;

@@ -88,6 +88,10 @@ pub struct Lost {
     pub no_route: u64,
     /// A node's own queue was full.
     pub input: u64,
+    /// The memory that the ports of a switch share had no room.
+    pub memory: u64,
+    /// The headroom of a lossless class was full.
+    pub headroom: u64,
 }
 
 impl Lost {
@@ -99,6 +103,8 @@ impl Lost {
             Cause::Blackhole => &mut self.blackhole,
             Cause::NoRoute => &mut self.no_route,
             Cause::Input => &mut self.input,
+            Cause::Memory => &mut self.memory,
+            Cause::Headroom => &mut self.headroom,
         }
     }
 }

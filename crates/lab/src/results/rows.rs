@@ -7,10 +7,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
 use super::fault_rows::{DropRow, FaultRow, PhaseRow};
+use super::port_rows::{ClassRow, MemoryRow, PauseRow};
 use super::table::{Cell, Column, Row, Table, table};
 
 /// Every table that a result directory has, in the order in which they are written.
-pub const TABLES: [&Table; 13] = [
+pub const TABLES: [&Table; 16] = [
     FlowRow::TABLE,
     LinkRow::TABLE,
     SampleRow::TABLE,
@@ -24,6 +25,9 @@ pub const TABLES: [&Table; 13] = [
     FaultRow::TABLE,
     PhaseRow::TABLE,
     DropRow::TABLE,
+    ClassRow::TABLE,
+    PauseRow::TABLE,
+    MemoryRow::TABLE,
 ];
 
 table! {
@@ -502,6 +506,9 @@ mod tests {
         check::<FaultRow>();
         check::<PhaseRow>();
         check::<DropRow>();
+        check::<ClassRow>();
+        check::<PauseRow>();
+        check::<MemoryRow>();
         check::<ObservationRow>();
     }
 

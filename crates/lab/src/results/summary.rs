@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::bin::Bin;
+use super::lossless::Lossless;
 use super::phases::{FaultSummary, PhaseSummary};
 use super::spread::Spread;
 use super::tally::{Figures, share};
@@ -47,6 +48,9 @@ pub struct Summary {
     /// Flows by whether they start before, during or after faults, if there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseSummary>,
+    /// What ports paused and how full memories were, if ports of switches share memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lossless: Option<Lossless>,
     /// Segments sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
@@ -182,6 +186,7 @@ impl Summary {
             unmeasured: figures.unmeasured(),
             faults: Vec::new(),
             phases: Vec::new(),
+            lossless: None,
             retransmissions: all.retransmissions,
             timeouts: all.timeouts,
             out_of_order_packets: all.out_of_order_packets,

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weft_units::Bytes;
 
 use super::amount::Mark;
 use super::error::FabricError;
+use super::memory::check_alpha;
 use super::queue::{QueueTable, RedTable};
 use crate::plan::PortQueues;
-use crate::{ClassSpec, ClassesSpec, Limit, Scheduling};
+use crate::{ClassSorting, ClassSpec, ClassesSpec, Limit, Scheduling};
 
 /// What sends next at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -23,7 +25,8 @@ pub enum SchedulerName {
     Weighted,
 }
 
-/// Packets that a class may hold: those of flows of a class, acknowledgements and credits with them, or those of schemes.
+/// Packets that a class may hold: those of flows of a class, acknowledgements and credits with them unless another class holds
+/// these, or those of schemes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Held {
@@ -37,11 +40,26 @@ pub enum Held {
     BestEffort,
     /// Of schemes: probes, and messages between hosts.
     Schemes,
+    /// Acknowledgements of any flow, good or bad.
+    Acks,
+    /// Congestion notifications (CNPs) to the senders of any flow.
+    Notifications,
+    /// The headers of packets that a full queue has cut: see `trim`.
+    Trimmed,
 }
 
 impl Held {
-    /// In the order of [`ClassesSpec::class_of`].
-    const ALL: [Self; 5] = [Self::Unknown, Self::Short, Self::Long, Self::BestEffort, Self::Schemes];
+    /// In the order of [`ClassesSpec::class_of`] and, behind those of flows, of the fields beside it.
+    const ALL: [Self; 8] = [
+        Self::Unknown,
+        Self::Short,
+        Self::Long,
+        Self::BestEffort,
+        Self::Schemes,
+        Self::Acks,
+        Self::Notifications,
+        Self::Trimmed,
+    ];
 
     const fn name(self) -> &'static str {
         match self {
@@ -50,6 +68,9 @@ impl Held {
             Self::Long => "long",
             Self::BestEffort => "best-effort",
             Self::Schemes => "schemes",
+            Self::Acks => "acks",
+            Self::Notifications => "notifications",
+            Self::Trimmed => "trimmed",
         }
     }
 }
@@ -57,7 +78,7 @@ impl Held {
 /// One class of a port: a queue of its own.
 // `buffer`, `mark` and `red` stand here and in `QueueTable`: with `#[serde(flatten)]` a table no longer refuses unknown keys, and
 // errors below it lose their path.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassTable {
     /// The packets that it holds. Every class of flows is in one class of the port; packets of schemes are with those of
@@ -75,6 +96,18 @@ pub struct ClassTable {
     /// As `red` of the port, for this class alone. Default: that of the port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub red: Option<RedTable>,
+    /// As `alpha` of `fabric.memory`, for this class alone. Default: that of the memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// As `reserve` of `fabric.memory`, for this class alone. Default: that of the memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserve: Option<Bytes>,
+    /// As `lossless` of the port, for this class alone. Default: that of the port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lossless: Option<bool>,
+    /// As `trim` of the port, for this class alone. Default: that of the port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim: Option<Bytes>,
 }
 
 impl ClassTable {
@@ -91,12 +124,16 @@ impl ClassTable {
             buffer: self.buffer.or(port.buffer),
             mark: if marks { self.mark } else { port.mark },
             red: if marks { self.red } else { port.red },
+            alpha: self.alpha,
+            reserve: self.reserve,
+            lossless: self.lossless.or(port.lossless),
+            trim: self.trim.or(port.trim),
         }
     }
 
     fn class(&self, key: &str, overhead_bytes: u64) -> Result<ClassSpec, FabricError> {
         if self.holds.is_empty() {
-            let allowed = "at least one of unknown, short, long, best-effort and schemes";
+            let allowed = format!("at least one of {}", Held::ALL.map(Held::name).join(", "));
             return Err(FabricError::bad(format!("{key}.holds"), &"[]", allowed));
         }
         let weight = self.weight.unwrap_or(1);
@@ -104,15 +141,39 @@ impl ClassTable {
             let allowed = format!("1 to {}", Self::MOST_WEIGHT);
             return Err(FabricError::bad(format!("{key}.weight"), &weight, allowed));
         }
-        let queue = QueueTable {
-            buffer: self.buffer,
-            mark: self.mark,
-            red: self.red,
-            scheduler: None,
-            class: Vec::new(),
-        };
-        Ok(ClassSpec { queue: queue.queue(key, overhead_bytes)?, weight })
+        if let Some(alpha) = self.alpha {
+            check_alpha(&format!("{key}.alpha"), alpha)?;
+        }
+        let queue = QueueTable::of_class(self.buffer, self.mark, self.red);
+        let lossless = self.lossless.unwrap_or(false);
+        let trim_bytes = self.trim.map(|bytes| trim(&format!("{key}.trim"), bytes)).transpose()?;
+        if lossless && trim_bytes.is_some() {
+            return Err(FabricError::Conflict {
+                key: format!("{key}.trim"),
+                other: format!("{key}.lossless"),
+                reason: "a lossless queue is never full".to_owned(),
+            });
+        }
+        Ok(ClassSpec {
+            queue: queue.queue(key, overhead_bytes)?,
+            weight,
+            alpha: self.alpha,
+            reserve: self.reserve,
+            lossless,
+            trim_bytes,
+        })
     }
+}
+
+/// The bytes that are left of a packet that is cut.
+fn trim(key: &str, bytes: Bytes) -> Result<u16, FabricError> {
+    /// The least frame of Ethernet, and more than any headers take.
+    const ALLOWED: std::ops::RangeInclusive<u64> = 64..=512;
+    let found = u16::try_from(bytes.as_u64()).ok().filter(|&bytes| ALLOWED.contains(&u64::from(bytes)));
+    found.ok_or_else(|| {
+        let allowed = format!("{}B to {}B, the bytes that are left", ALLOWED.start(), ALLOWED.end());
+        FabricError::bad(key, &bytes, allowed)
+    })
 }
 
 /// The queues of the port that a resolved table describes.
@@ -120,7 +181,7 @@ pub(super) fn port(table: &QueueTable, key: &str, overhead_bytes: u64) -> Result
     let queue = table.queue(key, overhead_bytes)?;
     let scheduling = match table.scheduler {
         None | Some(SchedulerName::Fifo) if table.class.is_empty() => {
-            return Ok(PortQueues { queue, classes: None });
+            return Ok(PortQueues { queue, classes: one_class(table, key, overhead_bytes)? });
         }
         None | Some(SchedulerName::Fifo) => {
             return Err(FabricError::Conflict {
@@ -143,13 +204,42 @@ pub(super) fn port(table: &QueueTable, key: &str, overhead_bytes: u64) -> Result
     let classes = table.class.iter().enumerate();
     let classes = classes.map(|(place, class)| class.class(&format!("{key}.class[{place}]"), overhead_bytes));
     let classes = classes.collect::<Result<Vec<_>, _>>()?;
-    let class_of = class_of(&table.class, key)?;
-    Ok(PortQueues { queue, classes: Some(Arc::new(ClassesSpec { scheduling, classes, class_of })) })
+    let sorting = sorting(&table.class, key)?;
+    if let (Some(place), None) =
+        (classes.iter().position(|class| class.trim_bytes.is_some()), sorting.trimmed)
+    {
+        return Err(FabricError::Missing {
+            key: format!("{key}.class"),
+            reason: format!("{key}.class[{place}].trim needs a class that holds \"trimmed\" packets"),
+        });
+    }
+    Ok(PortQueues { queue, classes: Some(Arc::new(ClassesSpec { scheduling, classes, sorting })) })
+}
+
+/// The one class of a port whose one queue does more than hold packets; none if it does not.
+fn one_class(
+    table: &QueueTable,
+    key: &str,
+    overhead_bytes: u64,
+) -> Result<Option<Arc<ClassesSpec>>, FabricError> {
+    if table.trim.is_some() {
+        return Err(FabricError::Missing {
+            key: format!("{key}.class"),
+            reason: format!("{key}.trim needs a class that holds \"trimmed\" packets"),
+        });
+    }
+    if !table.lossless.unwrap_or(false) && !table.in_memory {
+        return Ok(None);
+    }
+    let all = ClassTable { holds: Held::ALL.to_vec(), ..ClassTable::default() };
+    let class = all.resolved(table).class(key, overhead_bytes)?;
+    let sorting = ClassSorting::default();
+    Ok(Some(Arc::new(ClassesSpec { scheduling: Scheduling::Strict, classes: vec![class], sorting })))
 }
 
 /// Which class holds what.
-fn class_of(classes: &[ClassTable], key: &str) -> Result<[u8; 5], FabricError> {
-    let mut class_of: [Option<u8>; 5] = [None; 5];
+fn sorting(classes: &[ClassTable], key: &str) -> Result<ClassSorting, FabricError> {
+    let mut class_of: [Option<u8>; Held::ALL.len()] = [None; _];
     for (place, class) in (0u8..).zip(classes) {
         for held in &class.holds {
             if let Some(earlier) = class_of[*held as usize].replace(place) {
@@ -165,11 +255,11 @@ fn class_of(classes: &[ClassTable], key: &str) -> Result<[u8; 5], FabricError> {
         key: format!("{key}.class"),
         reason: format!("no class holds the packets of {:?} flows", held.name()),
     };
-    let [flows @ .., schemes] = class_of;
-    let mut found = [0; 5];
+    let [flows @ .., schemes, acks, notifications, trimmed] = class_of;
+    let mut of_flows = [0; 4];
     for (place, held) in flows.into_iter().zip(Held::ALL) {
-        found[held as usize] = place.ok_or_else(|| missing(held))?;
+        of_flows[held as usize] = place.ok_or_else(|| missing(held))?;
     }
-    found[Held::Schemes as usize] = schemes.unwrap_or(found[Held::Unknown as usize]);
-    Ok(found)
+    let schemes = schemes.unwrap_or(of_flows[Held::Unknown as usize]);
+    Ok(ClassSorting { of_flows, schemes, acks, notifications, trimmed })
 }

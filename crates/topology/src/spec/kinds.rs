@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Rate, Span};
 
 use super::fault::FaultTable;
+use super::memory::{MemoryTable, PauseTable};
 use super::queue::QueueTable;
 use super::software::SoftwareSwitchTable;
 
@@ -17,6 +18,8 @@ pub(crate) struct Common<'a> {
     pub overhead: Bytes,
     pub switch_queue: &'a QueueTable,
     pub host_queue: &'a QueueTable,
+    pub memory: Option<&'a MemoryTable>,
+    pub pause: Option<&'a PauseTable>,
     pub software_switch: Option<&'a SoftwareSwitchTable>,
     pub reroute_after: Span,
     pub fault: &'a [FaultTable],
@@ -51,6 +54,13 @@ macro_rules! kind {
             /// The output queue of every host. Default: unlimited, marking above 97500B.
             #[serde(default = "host_queue")]
             pub host_queue: QueueTable,
+            /// The memory that the ports of each switch share. Default: absent, each port has a `buffer` of its own; present
+            /// where a class is lossless.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub memory: Option<MemoryTable>,
+            /// Priority flow control before classes that are lossless. Default: absent; present where a class is lossless.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub pause: Option<PauseTable>,
             /// Switches that are programs, with one process that forwards for all ports. Default: absent, a switch forwards
             /// whatever comes.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,6 +83,8 @@ macro_rules! kind {
                     overhead: self.overhead,
                     switch_queue: &self.switch_queue,
                     host_queue: &self.host_queue,
+                    memory: self.memory.as_ref(),
+                    pause: self.pause.as_ref(),
                     software_switch: self.software_switch.as_ref(),
                     reroute_after: self.reroute_after,
                     fault: &self.fault,
@@ -81,8 +93,11 @@ macro_rules! kind {
 
             /// Writes out the defaults of the queues.
             pub(crate) fn resolve_queues(&mut self) {
-                self.switch_queue = self.switch_queue.resolved(&QueueTable::SWITCH);
+                let common = self.common();
+                let (memory, pause) = (common.resolved_memory(), common.resolved_pause());
+                let switch_queue = self.switch_queue.resolved(&common.switch_default());
                 self.host_queue = self.host_queue.resolved(&QueueTable::HOST);
+                (self.switch_queue, self.memory, self.pause) = (switch_queue, memory, pause);
             }
         }
     };

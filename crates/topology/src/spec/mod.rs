@@ -6,6 +6,7 @@ mod error;
 mod fabric;
 mod fault;
 mod kinds;
+mod memory;
 mod names;
 mod queue;
 mod software;
@@ -23,6 +24,7 @@ pub use error::FabricError;
 pub use fabric::Fabric;
 pub use fault::FaultTable;
 pub use kinds::{FatTreeSpec, GraphSpec, LeafSpineSpec};
+pub use memory::{MemoryTable, PauseTable};
 pub(crate) use names::unknown_name;
 pub use queue::{QueueTable, RedTable};
 pub use software::SoftwareSwitchTable;
@@ -104,6 +106,7 @@ impl FabricSpec {
         let software = common.software_switch.map(SoftwareSwitchTable::rules).transpose()?;
         let (mut topology, links_of_cable) = plan.topology(&shared)?;
         topology.software = software;
+        topology.memory = common.memory_rules(&shared)?;
         let built = Built { plan, topology, links_of_cable };
         let links = timeline::links_of_faults(common.fault, &built, seed)?;
         Ok(Fabric::new(built.topology, common.fault, &links, common.reroute_after))
@@ -149,8 +152,8 @@ impl kinds::Common<'_> {
             ));
         }
         let overhead = self.overhead.as_u64();
-        let switch_queue = self.switch_queue.resolved(&QueueTable::SWITCH);
-        let host_queue = self.host_queue.resolved(&QueueTable::HOST);
+        let switch_queue = self.switch_queue.resolved(&self.switch_default());
+        let host_queue = self.host_table(&switch_queue)?.resolved(&QueueTable::HOST);
         Ok(Shared {
             stack_delay: self.stack_delay,
             switch_delay: self.switch_delay,

@@ -39,6 +39,17 @@ pub struct QueueTable {
     /// What sends next: `fifo` (one queue), `strict` or `weighted`, which need `class`. Default: fifo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerName>,
+    /// Whether packets are never dropped for want of room: the port before is paused instead (IEEE 802.1Qbb), by the rules of
+    /// `fabric.pause`. Of switches' ports only; then the queue has no limit but the memory of its switch. Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lossless: Option<bool>,
+    /// A data packet that finds no room is cut to so many bytes, 64B to 512B, and its header queued with the class that holds
+    /// `trimmed` packets. Default: absent, it is dropped. Source: 64 bytes in NDP (Handley et al., SIGCOMM 2017).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim: Option<Bytes>,
+    /// Whether its switch has `fabric.memory`.
+    #[serde(skip)]
+    pub(crate) in_memory: bool,
     /// The classes of a port that has several, each with a queue of its own, the first one first. `buffer`, `mark` and `red`
     /// are then the defaults of each class. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -58,23 +69,25 @@ pub struct RedTable {
 }
 
 impl QueueTable {
+    /// One queue with this buffer and these marks, and nothing else.
+    const fn one(buffer: Option<Limit>, mark: Option<Mark>, red: Option<RedTable>, in_memory: bool) -> Self {
+        Self { buffer, mark, red, scheduler: None, lossless: None, trim: None, in_memory, class: Vec::new() }
+    }
+
     /// The default at a switch.
-    pub(crate) const SWITCH: Self = Self {
-        buffer: Some(Limit::AtMost(Threshold::Bytes(375_000))),
-        mark: Some(DCTCP_MARK),
-        red: None,
-        scheduler: None,
-        class: Vec::new(),
-    };
+    pub(crate) const SWITCH: Self =
+        Self::one(Some(Limit::AtMost(Threshold::Bytes(375_000))), Some(DCTCP_MARK), None, false);
+
+    /// The default at a switch whose ports share its memory.
+    pub(crate) const SHARING: Self = Self::one(Some(Limit::Unlimited), Some(DCTCP_MARK), None, true);
 
     /// The default at a host.
-    pub(crate) const HOST: Self = Self {
-        buffer: Some(Limit::Unlimited),
-        mark: Some(DCTCP_MARK),
-        red: None,
-        scheduler: None,
-        class: Vec::new(),
-    };
+    pub(crate) const HOST: Self = Self::one(Some(Limit::Unlimited), Some(DCTCP_MARK), None, false);
+
+    /// The queue of a class, whose port says the rest.
+    pub(super) const fn of_class(buffer: Option<Limit>, mark: Option<Mark>, red: Option<RedTable>) -> Self {
+        Self::one(buffer, mark, red, false)
+    }
 
     /// The defaults filled in.
     pub(crate) fn resolved(&self, defaults: &Self) -> Self {
@@ -84,6 +97,9 @@ impl QueueTable {
             mark,
             red: self.red,
             scheduler: self.scheduler,
+            lossless: self.lossless,
+            trim: self.trim,
+            in_memory: defaults.in_memory,
             class: Vec::new(),
         };
         Self { class: self.class.iter().map(|class| class.resolved(&port)).collect(), ..port }

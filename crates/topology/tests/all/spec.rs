@@ -180,7 +180,10 @@ fn a_class_has_the_buffer_and_marks_of_its_port_unless_it_says_otherwise() {
         let topology = spec.build(1, Path::new(".")).unwrap().topology;
         let port = topology.links.last().unwrap();
         let classes = port.classes.as_deref().unwrap();
-        assert_eq!((classes.scheduling, classes.class_of), (Scheduling::Weighted, [1, 0, 1, 1, 1]));
+        assert_eq!(
+            (classes.scheduling, classes.sorting.of_flows, classes.sorting.schemes),
+            (Scheduling::Weighted, [1, 0, 1, 1], 1)
+        );
         let [short, rest] = classes.classes[..] else { panic!("two classes") };
         assert_eq!((short.weight, rest.weight), (1, 3));
         assert_eq!(short.queue.limit, Limit::AtMost(Threshold::Packets(100)));

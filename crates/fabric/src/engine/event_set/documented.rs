@@ -24,6 +24,8 @@ const fn documented(kind: EventKind) -> (&'static str, &'static str) {
         }
         EventKind::Port => ("a port with two queues may send its next packet", "link"),
         EventKind::Guest => ("a Linux host begins to send a packet", "packet"),
+        EventKind::Pause => ("a port obeys a pause", "link"),
+        EventKind::Deadlock => ("a look for pauses that wait for each other", "there is one"),
     }
 }
 

@@ -34,10 +34,14 @@ pub enum EventKind {
     Port = 11,
     /// A guest begins to send a packet.
     Guest = 12,
+    /// A port obeys a pause.
+    Pause = 13,
+    /// A look for pauses that wait for each other.
+    Deadlock = 14,
 }
 
 impl EventKind {
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Arrival,
         Self::Fault,
         Self::Reroute,
@@ -51,6 +55,8 @@ impl EventKind {
         Self::Host,
         Self::Port,
         Self::Guest,
+        Self::Pause,
+        Self::Deadlock,
     ];
 }
 

@@ -15,6 +15,7 @@ use crate::engine::event_set::EventSet;
 use crate::engine::link::{Link, PortKind, Profiles};
 use crate::engine::losses::Losses;
 use crate::engine::mail::Outbox;
+use crate::engine::pause::Memories;
 use crate::engine::pool::Pool;
 use crate::engine::post::{Addresses, PostOffice, STAYS};
 use crate::engine::site::Site;
@@ -86,8 +87,9 @@ impl<'a> Network<'a> {
         let hooks = schemes.iter().fold(hooks, |hooks, scheme| hooks.or(scheme.external_hooks()));
         let traced = if edge_hooks.traces { TRACES } else { SwitchHooks::NONE };
         let shown = hooks.or(traced);
-        let inputs = Inputs::of(topology, site.switches().len(), shown);
-        let stops = if inputs.is_some() { STOPS_ALL } else { SwitchHooks::NONE };
+        let inputs = Inputs::of(topology, site.switches().len());
+        let memories = Memories::of(&site, faults, max_wire_bytes);
+        let stops = if inputs.is_some() || memories.is_some() { STOPS_ALL } else { SwitchHooks::NONE };
         let mut network = Self {
             now: Time::ZERO,
             events: EventSet::new(0, Vec::new()),
@@ -107,7 +109,9 @@ impl<'a> Network<'a> {
             routes: site.rows(&tables.routes),
             schemes,
             hooks: shown.or(stops),
+            shown,
             inputs: inputs.map(Box::new),
+            memories: memories.map(Box::new),
             machines: None,
             traces: edge_hooks.traces,
             pinned: tables.pinned.as_deref().map(|routes| site.rows(routes)),

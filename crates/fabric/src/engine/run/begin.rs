@@ -108,7 +108,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             sizes,
             hooks: edge_hooks,
             reads,
-            reads_some: !reads.is_empty() || machine.is_some(),
+            reads_some: !reads.is_empty() || machine.is_some() || topology.memory.is_some(),
             sends_apart: edge_hooks.sending || machine.is_some(),
             counts_paths: input.paths_of.is_some(),
             routes: Arc::clone(&routes),
@@ -168,6 +168,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             waits_for_guests,
             last_instant: last_start.saturating_add(input.time_limit),
             ending: None,
+            deadlock: Vec::new(),
             timers: 0,
             sampler: input.sample_every.map(|every| Sampler::new(every, topology, flows)),
             windows: input.windows_of.map(|(flows, every)| Windows::new(flows, every)),
@@ -198,6 +199,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             }
         }
         self.sample(Time::ZERO);
+        self.look_for_deadlock_from(Time::ZERO);
     }
 }
 

@@ -19,7 +19,9 @@ use crate::engine::network::{Network, PacketCounts};
 
 use crate::engine::paths::{PathMeter, PathTotal};
 use crate::engine::records::{FlowRecords, Spool, Sums};
-use crate::engine::results::{Cooperation, LinkTotals, MemoryUse, Results, SchemeCounter};
+use crate::engine::results::{
+    ClassOfLink, Cooperation, LinkTotals, MemoryUse, PauseOfLink, Results, SchemeCounter, SwitchMemoryUse,
+};
 use crate::engine::sampler::Samples;
 use crate::engine::tracer::Tracer;
 
@@ -50,7 +52,9 @@ impl<T: Transports> Engine<'_, T> {
         let end = self.now();
         let samples = self.last_samples(end);
         let cooperation = self.cooperation();
-        let Self { topology, groups, plan, places, timers, windows, mut records, .. } = self;
+        let pauses = self.pauses(end);
+        let memories = self.memories();
+        let Self { topology, groups, plan, places, timers, windows, mut records, deadlock, .. } = self;
         let groups: Vec<Group<'_, T>> = groups
             .into_iter()
             .map(|group| group.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -60,6 +64,7 @@ impl<T: Transports> Engine<'_, T> {
         count_schemes(&groups, &mut counters);
         let state_bytes = state_bytes(&groups);
         let links = links(&groups, &places);
+        let classes = classes(&groups, &places);
         let packets = packet_counts(&groups);
         let in_flight = groups.iter().map(|group| group.network.in_flight()).sum();
         let timers = timers + groups.iter().map(|group| group.timers).sum::<u64>();
@@ -100,6 +105,10 @@ impl<T: Transports> Engine<'_, T> {
             paths,
             traces: Tracer::into_traces(tracers),
             losses: Losses::together(losses.into_iter()),
+            classes,
+            pauses,
+            memories,
+            deadlock,
             largest_packet_bytes,
             scheme: counters.0,
             packets,
@@ -123,10 +132,41 @@ impl<T: Transports> Engine<'_, T> {
         })
     }
 
+    /// Which links were paused, because of which, and how long.
+    fn pauses(&mut self, end: Time) -> Vec<PauseOfLink> {
+        self.groups_mut().for_each(|group| group.network.now = end);
+        let (groups, places) = (&mut self.groups, &self.places);
+        let of_link = |(number, &(group, link)): (u32, &(u32, u32))| {
+            let totals = inner(&mut groups[group as usize]).network.pause_totals(link as usize);
+            totals.into_iter().map(move |((class, blamed), totals)| PauseOfLink {
+                link: number,
+                class,
+                blamed,
+                totals,
+            })
+        };
+        (0..).zip(places).flat_map(of_link).collect()
+    }
+
+    /// How full the memory of each switch was.
+    fn memories(&mut self) -> Vec<SwitchMemoryUse> {
+        let mut found: Vec<SwitchMemoryUse> = Vec::new();
+        for group in self.groups_mut() {
+            let Some(memories) = &group.network.memories else { continue };
+            let switches = group.network.site.switches().iter().zip(&memories.switches);
+            found.extend(
+                switches.map(|(&switch, memory)| SwitchMemoryUse { switch, largest_bytes: memory.peak() }),
+            );
+        }
+        found.sort_unstable_by_key(|memory| memory.switch);
+        found
+    }
+
     fn last_samples(&mut self, end: Time) -> Option<Samples> {
         let mut sampler = self.sampler.take()?;
         sampler.deliveries.sum_up(&self.plan, self.groups.iter_mut().flat_map(|group| &inner(group).hosts));
         self.groups_mut().for_each(|group| group.network.now = end);
+        self.note_memories(&mut sampler, end);
         let (groups, places) = (&mut self.groups, &self.places);
         Some(sampler.finish(end, &mut |link| {
             let (group, link) = places[link];
@@ -208,6 +248,15 @@ fn links<T: Transports>(groups: &[Group<'_, T>], places: &[(u32, u32)]) -> Vec<L
         }
     };
     places.iter().map(total).collect()
+}
+
+/// What came to each class of the ports that have several, in the order of the fabric.
+fn classes<T: Transports>(groups: &[Group<'_, T>], places: &[(u32, u32)]) -> Vec<ClassOfLink> {
+    let of_link = |(number, &(group, link)): (u32, &(u32, u32))| {
+        let totals = groups[group as usize].network.class_totals(link as usize);
+        totals.map(move |(class, totals)| ClassOfLink { link: number, class, totals })
+    };
+    (0..).zip(places).flat_map(of_link).collect()
 }
 
 /// What was counted, by name, in the order in which names came up.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use weft_packet::{Kind, Packet};
+use weft_topology::ClassSorting;
 use weft_transport::CreditPorts;
 
 use crate::engine::admission::Admission;
@@ -20,6 +21,17 @@ pub(super) struct Waiting {
     pub service_ps: u64,
     /// What it found: see [`Found::backlog_ps`](crate::engine::admission::Found::backlog_ps).
     pub found_ps: u64,
+    /// The port by which it came to a switch whose ports share memory, or [`OWN`](crate::engine::memory::OWN).
+    pub came_by: u16,
+}
+
+impl ClassTotals {
+    /// It took a packet that found so many bytes.
+    pub(super) fn note(&mut self, wire_bytes: u16, found_bytes: u64) {
+        self.packets += 1;
+        self.bytes += u64::from(wire_bytes);
+        self.largest_backlog_bytes = self.largest_backlog_bytes.max(found_bytes + u64::from(wire_bytes));
+    }
 }
 
 /// One class.
@@ -35,13 +47,38 @@ pub(super) struct ClassQueue {
     idle_takes_ps: u64,
     /// What holds it back.
     pub bucket: Option<TokenBucket>,
+    /// Whether the node behind the link told it to pause.
+    is_paused: bool,
+    /// What came to it.
+    pub totals: ClassTotals,
+}
+
+/// What came to a class of a port, and what became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ClassTotals {
+    /// Packets that it took.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that it dropped.
+    pub dropped: u64,
+    /// Packets that got a congestion mark in it.
+    pub marked: u64,
+    /// Data packets that it cut to their headers.
+    pub trimmed: u64,
+    /// The most bytes that ever waited in it.
+    pub largest_backlog_bytes: u64,
 }
 
 impl ClassQueue {
     pub const fn new(admission: Admission) -> Self {
         let idle_takes_ps = admission.idle_takes_ps();
         let waiting = VecDeque::new();
-        Self { waiting, waiting_ps: 0, ready_at: u64::MAX, admission, idle_takes_ps, bucket: None }
+        let totals =
+            ClassTotals { packets: 0, bytes: 0, dropped: 0, marked: 0, trimmed: 0, largest_backlog_bytes: 0 };
+        let ready_at = u64::MAX;
+        let (bucket, is_paused) = (None, false);
+        Self { waiting, waiting_ps: 0, ready_at, admission, idle_takes_ps, bucket, is_paused, totals }
     }
 
     /// The class of credits: few wait, none is marked, and no more leave than their share of the link.
@@ -60,6 +97,9 @@ impl ClassQueue {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn may_leave_at(&self, wire_bytes: u16) -> u64 {
+        if self.is_paused {
+            return u64::MAX;
+        }
         self.bucket.as_ref().map_or(0, |bucket| bucket.ready_at(wire_bytes))
     }
 
@@ -74,6 +114,17 @@ impl ClassQueue {
     #[allow(clippy::inline_always)]
     pub fn lets_go(&mut self, now: u64, wire_bytes: u16) -> bool {
         self.bucket.as_mut().is_none_or(|bucket| bucket.take_if_ready(now, wire_bytes))
+    }
+
+    /// Whether it is told to pause.
+    pub const fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// It pauses from now on, or goes on.
+    pub fn set_paused(&mut self, paused: bool) {
+        self.is_paused = paused;
+        self.find_ready();
     }
 
     /// The first packet.
@@ -170,17 +221,34 @@ pub(super) struct Sorting {
 impl Sorting {
     const PLACES: usize = 64;
 
-    /// Where there are credits, they are the first class. `class_of` are the classes of the other packets by that of their flow;
-    /// at last those of schemes.
-    pub fn new(has_credits: bool, class_of: [u8; 5]) -> Self {
+    /// Where there are pauses or credits, they are the first classes; the port's own ones follow.
+    pub fn new(has_pauses: bool, has_credits: bool, sorting: ClassSorting) -> Self {
+        let before = u8::from(has_pauses) + u8::from(has_credits);
         let mut classes = [0; Self::PLACES];
         for kind in Kind::ALL {
             for flow in 0..4 {
-                let own = class_of[if kind.is_of_scheme() { 4 } else { flow }] + u8::from(has_credits);
-                classes[Self::place(kind, flow)] = if has_credits && kind == Kind::Credit { 0 } else { own };
+                classes[Self::place(kind, flow)] = match kind {
+                    Kind::Pause if has_pauses => 0,
+                    Kind::Credit if has_credits => u8::from(has_pauses),
+                    _ => before + Self::own(kind, flow, sorting),
+                };
             }
         }
         Self { classes }
+    }
+
+    /// Which of the port's own classes holds packets of this kind, of flows of this class.
+    fn own(kind: Kind, flow: usize, sorting: ClassSorting) -> u8 {
+        let with_flow = sorting.of_flows[flow];
+        match kind {
+            Kind::Control | Kind::Message | Kind::Pause => sorting.schemes,
+            Kind::Ack | Kind::Nack => sorting.acks.unwrap_or(with_flow),
+            Kind::Cnp => sorting.notifications.unwrap_or(with_flow),
+            Kind::Trimmed => sorting.trimmed.unwrap_or(with_flow),
+            Kind::Data | Kind::Syn | Kind::SynAck | Kind::Credit | Kind::CreditRequest | Kind::CreditStop => {
+                with_flow
+            }
+        }
     }
 
     #[inline]

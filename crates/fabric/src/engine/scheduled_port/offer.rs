@@ -1,12 +1,15 @@
 //! A packet comes to a port with several classes: into service, into the queue of its class, or dropped.
 
-use weft_packet::Packet;
+use weft_packet::{Kind, Packet};
 use weft_units::Time;
 
 use super::Waiting;
 use super::planned::Ahead;
 use super::service::{Outlet, count, outlet};
 use crate::engine::admission::{Admission, Found, Verdict};
+use crate::engine::copies::Dropped;
+use crate::engine::losses::Cause;
+use crate::engine::memory::OWN;
 use crate::engine::network::{Network, PacketCounts, mark};
 use crate::engine::pool::PacketIndex;
 use crate::engine::special::{Peaks, Special};
@@ -33,7 +36,7 @@ impl Outlet<'_> {
         index: PacketIndex,
         (class, (wire_bytes, service_ps)): (usize, (u16, u64)),
         since: Time,
-        mark: impl FnOnce(&mut Packet),
+        mark: impl FnOnce(&mut Packet) -> bool,
         counts: &mut PacketCounts,
     ) -> Waits {
         let now = since.as_ps();
@@ -54,10 +57,13 @@ impl Outlet<'_> {
         let packet = &mut self.packets[index as usize];
         match queue.admission.judge(packet, service_ps, found, || self.profile.bytes_in(backlog_ps)) {
             Verdict::Drop => return Waits::Nowhere,
-            Verdict::Mark => mark(packet),
+            Verdict::Mark => queue.totals.marked += u64::from(mark(packet)),
             Verdict::Take => {}
         }
         count(self.state, packet, counts);
+        if port.counts {
+            queue.totals.note(wire_bytes, self.profile.bytes_in(backlog_ps));
+        }
         let free_at = port.free_at;
         let (begins_at, tokens) = queue.leave(free_at, wire_bytes);
         debug_assert!(begins_at > now, "what may go now does");
@@ -84,6 +90,7 @@ impl Network<'_> {
         let service_ps = outlet.profile.service_ps(wire_bytes);
         if outlet.port.passes(class, now, (wire_bytes, service_ps)) {
             count(outlet.state, packet, &mut self.counts);
+            outlet.port.note(class, wire_bytes, 0);
             outlet.state.busy_until = outlet.port.free_at;
             outlet.put_on_link(index);
         } else if outlet.port.is_late {
@@ -93,7 +100,7 @@ impl Network<'_> {
                 Waits::OnLink => {}
                 Waits::BeforeOthers => self.offer_before_others(link, index),
                 Waits::Behind => self.queue_behind(link, index, (class, service_ps)),
-                Waits::Nowhere => self.refuse(link, index),
+                Waits::Nowhere => self.refuse_by_class(link, index, class, true, Cause::Queue),
             }
         } else {
             self.queue_watched(link, index, (class, service_ps));
@@ -126,15 +133,21 @@ impl Network<'_> {
             Verdict::Drop => {
                 // What was taken back for it is put ahead again.
                 outlet.arm_late();
-                return self.refuse(link, index);
+                return self.refuse_by_class(link, index, class, true, Cause::Queue);
             }
-            Verdict::Mark => mark(packet, &mut self.drops[link as usize]),
+            Verdict::Mark => {
+                queue.totals.marked += u64::from(mark(packet, &mut self.drops[link as usize]));
+            }
             Verdict::Take => {}
         }
         count(outlet.state, packet, &mut self.counts);
         packet.arrive = self.now;
         let wire_bytes = packet.wire_bytes;
-        port.push(class, Waiting { index, wire_bytes, service_ps, found_ps: backlog_ps }, now);
+        if port.counts {
+            queue.totals.note(wire_bytes, bytes());
+        }
+        let came_by = OWN;
+        port.push(class, Waiting { index, wire_bytes, service_ps, found_ps: backlog_ps, came_by }, now);
         // What had to be judged first, and finds its port free, is sent now.
         if is_free && port.serves_at <= now {
             outlet.send_before(now + 1);
@@ -153,8 +166,7 @@ impl Network<'_> {
     #[inline(never)]
     fn queue_watched(&mut self, link: u32, index: PacketIndex, (class, service_ps): (usize, u64)) {
         let now = self.now.as_ps();
-        let Some(mut outlet) = outlet!(self, link) else { return };
-        let Outlet { state, port, profile, packets, .. } = &mut outlet;
+        let Some(Outlet { state, port, profile, packets, .. }) = outlet!(self, link) else { return };
         let packet = &mut packets[index as usize];
         let (rest_ps, wire_bytes) = (port.rest_ps(now), packet.wire_bytes);
         let (is_plain, is_free) = (port.is_plain, port.is_free(now));
@@ -166,14 +178,26 @@ impl Network<'_> {
         let judge = |admission: &mut Admission| {
             admission.judge(packet, service_ps, found, || profile.bytes_in(backlog_ps))
         };
-        match if is_up { judge(&mut queue.admission) } else { Verdict::Drop } {
-            Verdict::Drop => return self.refuse(link, index),
-            Verdict::Mark => mark(packet, &mut self.drops[link as usize]),
-            Verdict::Take => {}
+        let verdict = if is_up { judge(&mut queue.admission) } else { Verdict::Drop };
+        if verdict == Verdict::Drop {
+            return self.refuse_by_class(link, index, class, is_up, Cause::Queue);
         }
+        let may_go = is_free && waiting == 0 && port.scheduler.is_strict() && !queue.is_paused();
+        let goes = may_go && queue.lets_go(now, wire_bytes);
+        // What goes at once takes no memory.
+        let came_by = match if goes { Ok(OWN) } else { self.admit_to(link, class, wire_bytes) } {
+            Ok(came_by) => came_by,
+            Err(cause) => return self.refuse_by_class(link, index, class, is_up, cause),
+        };
+        let Some(mut outlet) = outlet!(self, link) else { return };
+        let Outlet { state, port, profile, packets, .. } = &mut outlet;
+        let packet = &mut packets[index as usize];
+        if verdict == Verdict::Mark && mark(packet, &mut self.drops[link as usize]) {
+            port.classes[class].totals.marked += 1;
+        }
+        port.note(class, wire_bytes, profile.bytes_in(backlog_ps));
         count(state, packet, &mut self.counts);
-        let entering = Waiting { index, wire_bytes, service_ps, found_ps: backlog_ps };
-        let goes = is_free && waiting == 0 && port.scheduler.is_strict() && queue.lets_go(now, wire_bytes);
+        let entering = Waiting { index, wire_bytes, service_ps, found_ps: backlog_ps, came_by };
         if !is_plain && self.peaks == Peaks::Kept {
             let bytes = port.backlog_bytes(now, profile) + u64::from(wire_bytes);
             port.peak_bytes = port.peak_bytes.max(bytes);
@@ -196,5 +220,38 @@ impl Network<'_> {
         if is_its_turn {
             self.serve_by_turns(link);
         }
+    }
+
+    /// Whether the memory of the port's switch has room for a packet of this class: then it is on the account of the port that is
+    /// returned.
+    #[inline]
+    fn admit_to(&mut self, link: u32, class: usize, wire_bytes: u16) -> Result<u16, Cause> {
+        if self.memories.is_none() {
+            return Ok(OWN);
+        }
+        self.own_class(link, class).map_or(Ok(OWN), |own| self.admit(link, own, wire_bytes))
+    }
+
+    /// A class does not take a packet: it is dropped, or cut to its header.
+    #[cold]
+    fn refuse_by_class(&mut self, link: u32, index: PacketIndex, class: usize, is_up: bool, cause: Cause) {
+        let Some(Outlet { port, packets, .. }) = outlet!(self, link) else { return };
+        let packet = &mut packets[index as usize];
+        let trim_bytes = class.checked_sub(port.first_own).map_or(0, |own| port.trims[own]);
+        let is_cut = is_up && packet.kind == Kind::Data && trim_bytes > 0;
+        let totals = &mut port.classes[class].totals;
+        if !is_cut {
+            totals.dropped += 1;
+            self.trace_offered(link, index);
+            return self.drop_at(link, if is_up { cause } else { Cause::Down }, index);
+        }
+        totals.trimmed += 1;
+        // That copy of the segment does not arrive.
+        if packet.flow.connection().is_none() {
+            self.dropped.push(Dropped::new(packet, self.now));
+        }
+        packet.kind = Kind::Trimmed;
+        packet.wire_bytes = packet.wire_bytes.min(trim_bytes);
+        self.offer(link, index);
     }
 }

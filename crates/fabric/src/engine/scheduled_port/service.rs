@@ -224,14 +224,17 @@ impl Network<'_> {
 
     /// The transmitter of a port is free that somebody watches: sends what may go next, if anything.
     #[inline(never)]
-    fn serve_watched(&mut self, link: u32) {
+    pub(super) fn serve_watched(&mut self, link: u32) {
         let now = self.now.as_ps();
         let Some(mut outlet) = outlet!(self, link) else { return };
         let sent_before = outlet.state.bytes - outlet.port.waiting_bytes;
-        let taken = outlet.port.take_next(now, outlet.overhead_bytes);
-        let Some(taken) = taken else { return outlet.settle(now) };
+        let Some(class) = outlet.port.next_class(now, outlet.overhead_bytes) else {
+            return outlet.settle(now);
+        };
+        let Some(taken) = outlet.port.take(class, now) else { return outlet.settle(now) };
         let packet = &mut outlet.packets[taken.index as usize];
         note_wait(outlet.state, packet, packet.arrive, now);
+        self.release(link, class, taken.came_by, taken.wire_bytes);
         self.send_off_watched(link, taken, sent_before, false);
     }
 

@@ -1,0 +1,246 @@
+//! Switches whose ports share memory, and the pauses that they ask of the ports before them.
+//!
+//! A pause is a frame of its own on the cable back, ahead of all that waits there (IEEE 802.1Qbb). It ends at the next node, whose
+//! port obeys some time later: see `scheduled_port/pausing.rs`.
+
+use weft_packet::{HostId, Kind, Packet, PortId};
+use weft_topology::{ClassSpec, Condition, FaultEvent, LinkSpec, PauseRules, SwitchMemory, Topology};
+use weft_units::Bytes;
+
+use super::link::FarEnd;
+use super::losses::Cause;
+use super::memory::{Admitted, At, Memory, OWN};
+use super::network::Network;
+use super::pool::PacketIndex;
+use super::scheduled_port::PauseFrame;
+use super::site::Site;
+
+/// The memories of the switches of a part.
+#[derive(Debug)]
+pub struct Memories {
+    /// By switch.
+    pub switches: Vec<Memory>,
+    /// The port by which the packet came that is forwarded now, or [`OWN`].
+    came_by: u16,
+}
+
+impl Memories {
+    /// Those of the switches of a part, if their ports share memory. `faults` are how links change.
+    pub fn of(site: &Site<'_>, faults: &[FaultEvent], max_wire_bytes: u16) -> Option<Self> {
+        let rules = site.fabric.memory?;
+        let longest = longest_delays(site.fabric, faults);
+        let memory = |&switch: &u32| memory(site.fabric, &rules, switch, &longest, max_wire_bytes);
+        Some(Self { switches: site.switches().iter().map(memory).collect(), came_by: OWN })
+    }
+}
+
+/// The longest delay that each link ever has, and its highest rate.
+fn longest_delays(topology: &Topology, faults: &[FaultEvent]) -> Vec<Condition> {
+    let mut worst: Vec<Condition> = topology.links.iter().map(|link| link.condition).collect();
+    for fault in faults {
+        let condition = &mut worst[fault.link as usize];
+        condition.delay = condition.delay.max(fault.condition.delay);
+        condition.rate = condition.rate.max(fault.condition.rate);
+    }
+    worst
+}
+
+fn memory(
+    topology: &Topology,
+    rules: &SwitchMemory,
+    switch: u32,
+    worst: &[Condition],
+    max_wire_bytes: u16,
+) -> Memory {
+    let ports = ports(topology, switch);
+    let headroom = |link: u32| headroom(topology, rules, link, worst, max_wire_bytes);
+    let headrooms: Vec<u64> = ports.clone().map(headroom).collect();
+    Memory::new(rules, classes_of(&topology.links[ports.start as usize]), &headrooms)
+}
+
+fn ports(topology: &Topology, switch: u32) -> std::ops::Range<u32> {
+    let node = topology.hosts + switch as usize;
+    topology.first_link[node]..topology.first_link[node + 1]
+}
+
+/// The classes of a port of a switch whose ports share memory: all have some.
+fn classes_of(link: &LinkSpec) -> &[ClassSpec] {
+    link.classes.as_ref().map_or(&[], |classes| &classes.classes)
+}
+
+fn headroom(
+    topology: &Topology,
+    rules: &SwitchMemory,
+    link: u32,
+    worst: &[Condition],
+    max_wire_bytes: u16,
+) -> u64 {
+    let Some(pause) = &rules.pause else { return 0 };
+    pause.headroom.unwrap_or_else(|| needed_headroom(topology, pause, link, worst, max_wire_bytes))
+}
+
+/// What may still come by a port of a switch, in one class, after the switch has found that the port before is to pause: the packet
+/// by which it found that; what is sent until the pause is obeyed, which waits for a full packet on the cable back and for the
+/// pauses of other classes; what is on the wire; and one packet more, which had just begun. As in IEEE 802.1Qbb, annex O.
+fn needed_headroom(
+    topology: &Topology,
+    pause: &PauseRules,
+    link: u32,
+    worst: &[Condition],
+    max_wire_bytes: u16,
+) -> u64 {
+    let (back, there) = (&worst[link as usize], &worst[topology.reverse[link as usize] as usize]);
+    let overhead = u64::from(topology.overhead_bytes);
+    let full = u64::from(max_wire_bytes) + overhead;
+    let frames = classes_of(&topology.links[link as usize]).len() as u64 + 1;
+    let ahead = full + frames * (u64::from(Packet::LEAST_WIRE_BYTES) + overhead);
+    let until =
+        back.rate.service(Bytes::new(ahead)) + back.delay + pause.response_of(there.rate) + there.delay;
+    let sent = u128::from(until.as_ps()) * u128::from(there.rate.as_bps()) / 8_000_000_000_000;
+    2 * full + sent as u64 + 1
+}
+
+/// A memory of switches that cannot do what it is to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MemoryError {
+    /// Less headroom than what may come.
+    #[error(
+        "fabric.pause.headroom = {found}: a lossless class needs at least {needed} behind {link}, by its delay, rate and \
+         fabric.pause.response; without the key it gets what it needs"
+    )]
+    Headroom {
+        /// What was asked for.
+        found: Bytes,
+        /// What is needed.
+        needed: Bytes,
+        /// Where.
+        link: String,
+    },
+    /// Nothing is left to share.
+    #[error(
+        "fabric.memory.size = {found}: headroom and reserves of {switch} alone take {kept}; more memory, fewer lossless classes, or a \
+         shorter fabric.pause.response leave something to share"
+    )]
+    Size {
+        /// What was asked for.
+        found: Bytes,
+        /// What is kept back.
+        kept: Bytes,
+        /// Where.
+        switch: String,
+    },
+}
+
+/// Refuses memories that cannot do what they are to do, with packets of up to `max_wire_bytes`.
+///
+/// # Errors
+/// The first such switch.
+pub fn check_memories(
+    topology: &Topology,
+    faults: &[FaultEvent],
+    max_wire_bytes: u16,
+) -> Result<(), MemoryError> {
+    let Some(rules) = topology.memory else { return Ok(()) };
+    let worst = longest_delays(topology, faults);
+    for switch in 0..topology.switches as u32 {
+        let ports = ports(topology, switch);
+        if let Some((pause, found)) = rules.pause.and_then(|pause| Some((pause, pause.headroom?))) {
+            for link in ports.clone() {
+                let needed = needed_headroom(topology, &pause, link, &worst, max_wire_bytes);
+                if found < needed {
+                    let link = topology.link_name(topology.reverse[link as usize]);
+                    return Err(MemoryError::Headroom {
+                        found: Bytes::new(found),
+                        needed: Bytes::new(needed),
+                        link,
+                    });
+                }
+            }
+        }
+        let headrooms: Vec<u64> =
+            ports.clone().map(|link| headroom(topology, &rules, link, &worst, max_wire_bytes)).collect();
+        let kept = Memory::kept_back(&rules, classes_of(&topology.links[ports.start as usize]), &headrooms);
+        if kept.saturating_add(u64::from(max_wire_bytes)) > rules.bytes {
+            let switch = topology.names[topology.hosts + switch as usize].clone();
+            return Err(MemoryError::Size { found: Bytes::new(rules.bytes), kept: Bytes::new(kept), switch });
+        }
+    }
+    Ok(())
+}
+
+impl Network<'_> {
+    /// The packet that is forwarded next came by this port. Returns what was said before.
+    pub(super) fn comes_by(&mut self, port: u16) -> u16 {
+        self.memories.as_mut().map_or(OWN, |memories| std::mem::replace(&mut memories.came_by, port))
+    }
+
+    /// A packet came to a switch whose ports share memory. False if it ends here, as a pause does.
+    pub(super) fn enters_memory(&mut self, at: FarEnd, port: PortId, index: PacketIndex) -> bool {
+        if self.pool[index].kind == Kind::Pause {
+            let frame = self.take_pause(index);
+            self.tell_port(at.first_link + u32::from(port.0), frame);
+            return false;
+        }
+        self.comes_by(port.0);
+        true
+    }
+
+    /// A pause came to a host.
+    #[cold]
+    pub(super) fn pause_host(&mut self, index: PacketIndex) {
+        let cable = self.site.cable(self.pool[index].dst);
+        let frame = self.take_pause(index);
+        self.tell_port(cable, frame);
+    }
+
+    fn take_pause(&mut self, index: PacketIndex) -> PauseFrame {
+        let packet = self.consume(index);
+        PauseFrame { class: (packet.scheme >> 1) as u8, pauses: packet.scheme & 1 == 1, blamed: packet.seq }
+    }
+
+    /// Sends a pause, or its end, by a port of a switch. The link to blame is for whoever studies the run: nobody acts by it.
+    #[cold]
+    fn send_pause(&mut self, switch: usize, port: u16, class: u8, pauses: bool) {
+        let first = self.ports(switch).start as u32;
+        let blamed =
+            self.memories.as_ref().map_or(0, |memories| memories.switches[switch].blamed(port, class));
+        let mut packet = Packet::control(u32::from(class) << 1 | u32::from(pauses));
+        packet.kind = Kind::Pause;
+        packet.seq = self.site.number(first + u32::from(blamed));
+        let link = first + u32::from(port);
+        let to = self.site.spec(link).to.0;
+        if to < self.topology.hosts as u32 {
+            packet.dst = HostId(to as u16);
+        }
+        self.send_control(link, packet);
+    }
+
+    /// Whether a packet may wait at a port in this class. Then the memory of its switch is that much fuller.
+    pub(super) fn admit(&mut self, link: u32, own_class: u8, bytes: u16) -> Result<u16, Cause> {
+        let Some((switch, port)) = self.site.port_of(link) else { return Ok(OWN) };
+        let Some(memories) = &mut self.memories else { return Ok(OWN) };
+        let came_by = memories.came_by;
+        let at = At { came_by, port: port.0, class: own_class };
+        match memories.switches[switch].admit(at, u64::from(bytes)) {
+            Admitted::Taken => {}
+            Admitted::TakenAndPaused => self.send_pause(switch, came_by, own_class, true),
+            Admitted::NoRoom => return Err(Cause::Memory),
+            Admitted::NoHeadroom => return Err(Cause::Headroom),
+        }
+        Ok(came_by)
+    }
+
+    /// A packet of a class of a port, which came by this port of its switch, no longer waits.
+    pub(super) fn release(&mut self, link: u32, class: usize, came_by: u16, bytes: u16) {
+        if self.memories.is_none() {
+            return;
+        }
+        let Some((switch, port)) = self.site.port_of(link) else { return };
+        let Some(class) = self.own_class(link, class) else { return };
+        let Some(memories) = &mut self.memories else { return };
+        let at = At { came_by, port: port.0, class };
+        if memories.switches[switch].release(at, u64::from(bytes)) {
+            self.send_pause(switch, came_by, class, false);
+        }
+    }
+}

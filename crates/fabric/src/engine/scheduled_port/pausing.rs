@@ -1,0 +1,173 @@
+//! What the node behind a link told its port: which classes pause, from when on, and for how long they have so far.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use weft_units::{Span, Time};
+
+use super::service::{Outlet, outlet};
+use crate::engine::event_set::{EventKey, EventKind};
+use crate::engine::network::Network;
+
+/// A pause, or its end, as a frame told it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PauseFrame {
+    /// Which of the port's own classes.
+    pub class: u8,
+    /// Whether it is to pause; or else to go on.
+    pub pauses: bool,
+    /// The link, as the fabric numbers it, for which most of that waits because of which it is to pause.
+    pub blamed: u32,
+}
+
+/// How long one class of a port was paused because of one link behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PauseTotals {
+    /// How often.
+    pub pauses: u64,
+    /// How long, together.
+    pub paused: Span,
+    /// The longest one.
+    pub longest: Span,
+    /// When the first one began.
+    pub first: Time,
+    /// When the last one ended, or the run.
+    pub last: Time,
+}
+
+/// A class that pauses now.
+#[derive(Debug, Clone, Copy)]
+struct Pause {
+    since: Time,
+    blamed: u32,
+}
+
+/// The pauses of one port.
+#[derive(Debug)]
+pub struct Pausing {
+    /// What was told and is not yet obeyed, by the time at which it will be, in ps.
+    told: VecDeque<(u64, PauseFrame)>,
+    now: Box<[Option<Pause>]>,
+    /// By own class and the link that is to blame.
+    totals: BTreeMap<(u8, u32), PauseTotals>,
+}
+
+impl Pausing {
+    pub(super) fn new(classes: usize) -> Self {
+        Self { told: VecDeque::new(), now: vec![None; classes].into(), totals: BTreeMap::new() }
+    }
+
+    /// What to obey now.
+    fn next(&mut self, now: u64) -> Option<PauseFrame> {
+        let due = self.told.front().is_some_and(|(at, _)| *at <= now);
+        if due { self.told.pop_front().map(|(_, frame)| frame) } else { None }
+    }
+
+    /// Books what a class obeys.
+    fn note(&mut self, frame: PauseFrame, now: Time) {
+        let Some(pause) = self.now.get_mut(usize::from(frame.class)) else { return };
+        match (*pause, frame.pauses) {
+            (None, true) => *pause = Some(Pause { since: now, blamed: frame.blamed }),
+            (Some(ended), false) => {
+                *pause = None;
+                self.book(frame.class, ended, now);
+            }
+            _ => {}
+        }
+    }
+
+    fn book(&mut self, class: u8, Pause { since, blamed }: Pause, now: Time) {
+        let paused = now.since(since);
+        let totals = self
+            .totals
+            .entry((class, blamed))
+            .or_insert(PauseTotals { first: since, ..PauseTotals::default() });
+        totals.pauses += 1;
+        totals.paused += paused;
+        totals.longest = totals.longest.max(paused);
+        totals.last = now;
+    }
+
+    /// How long each class was paused, by the link to blame; what is paused yet is so until now.
+    pub fn totals(&mut self, now: Time) -> Vec<((u8, u32), PauseTotals)> {
+        for class in 0..self.now.len() {
+            if let Some(pause) = self.now[class].take() {
+                self.book(class as u8, pause, now);
+            }
+        }
+        std::mem::take(&mut self.totals).into_iter().collect()
+    }
+}
+
+impl Network<'_> {
+    /// The port of a link is told to pause a class, or that the class may go on: it obeys after the time that it takes for it.
+    pub(in crate::engine) fn tell_port(&mut self, link: u32, frame: PauseFrame) {
+        let state = &self.state.links[link as usize];
+        let rate = self.state.profiles[state.profile].rate;
+        let rules = self.topology.memory.and_then(|memory| memory.pause);
+        let response = rules.map_or(Span::ZERO, |rules| rules.response_of(rate));
+        let Some(Outlet { port, .. }) = outlet!(self, link) else { return };
+        let Some(pausing) = &mut port.pausing else { return };
+        let mut at = self.now.saturating_add(response);
+        // At a rate that is another one by now, what was told first may be obeyed later: order holds.
+        if let Some((last, _)) = pausing.told.back() {
+            at = at.max(Time::from_ps(*last));
+        }
+        pausing.told.push_back((at.as_ps(), frame));
+        self.events.push_timer(at, EventKey::new(EventKind::Pause, link));
+    }
+
+    /// A port obeys what it was told, as far as it is time.
+    pub(in crate::engine) fn obey(&mut self, link: u32) {
+        let now = self.now;
+        let Some(mut outlet) = outlet!(self, link) else { return };
+        let port = &mut *outlet.port;
+        let Some(pausing) = &mut port.pausing else { return };
+        while let Some(frame) = pausing.next(now.as_ps()) {
+            if let Some(queue) = port.classes.get_mut(port.first_own + usize::from(frame.class)) {
+                queue.set_paused(frame.pauses);
+                pausing.note(frame, now);
+            }
+        }
+        port.serves_at = port.next_service().max(now.as_ps());
+        if !port.is_free(now.as_ps()) && port.free_at <= now.as_ps() {
+            // What may go on goes now: this is behind all other events of the instant.
+            if !port.is_plain {
+                return self.serve_watched(link);
+            }
+            outlet.send_before(now.as_ps() + 1);
+        }
+        outlet.arm(now.as_ps());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_booked_by_who_is_to_blame_and_what_repeats_them_is_not() {
+        let mut pausing = Pausing::new(2);
+        let at = |us| Time::ZERO + Span::from_us(us);
+        let frame = |class, pauses, blamed| PauseFrame { class, pauses, blamed };
+        for (us, frame) in [
+            (1, frame(0, true, 7)),
+            (2, frame(0, true, 8)),
+            (4, frame(0, false, 8)),
+            (5, frame(0, false, 8)),
+            (6, frame(0, true, 7)),
+            (7, frame(1, true, 9)),
+            (8, frame(0, false, 7)),
+        ] {
+            pausing.note(frame, at(us));
+        }
+        let us = Span::from_us;
+        let of = |pauses, paused, longest, first, last| PauseTotals {
+            pauses,
+            paused: us(paused),
+            longest: us(longest),
+            first: at(first),
+            last: at(last),
+        };
+        assert_eq!(pausing.totals(at(10)), [((0, 7), of(2, 5, 3, 1, 8)), ((1, 9), of(1, 3, 3, 7, 10))]);
+    }
+}

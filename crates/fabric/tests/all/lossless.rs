@@ -1,0 +1,205 @@
+//! Shared memory, pauses and trimming, from the fabric's side.
+
+use std::path::Path;
+
+use crate::common::{Run, SMALL, done_as, fabric, flow, link_named};
+use weft_fabric::{Cause, Ending, InputError, Results, Simulation};
+use weft_packet::Class;
+use weft_topology::{Fabric, FabricSpec};
+use weft_traffic::Flow;
+
+/// A sender that keeps a window as large as it can, and learns of nothing but losses.
+const GREEDY: &str = "name = 'tcp'\necn = 'off'\ninitial_window = 64";
+
+/// One leaf pair of 65 hosts; memory of 2 MB.
+fn incast_fabric(queue: &str) -> Fabric {
+    fabric(&format!(
+        "kind = 'leaf-spine'\nleaves = 2\nspines = 4\nhosts_per_leaf = 33\nhost_rate = '10Gbps'\nfabric_rate = '40Gbps'\n\
+         [memory]\nsize = '2MB'\n{queue}"
+    ))
+}
+
+const LOSSLESS: &str = "[pause]\nresponse = '500ns'\n[switch_queue]\nlossless = true\nmark = 'never'";
+
+/// 64 hosts send 250 KB each to one, at once: 16 MB, eight times the memory.
+fn incast() -> Vec<Flow> {
+    (0..66).filter(|&host| host != 1 && host != 40).map(|host| flow(0, host, 1, 250_000)).collect()
+}
+
+fn dropped(results: &Results) -> u64 {
+    results.packets.dropped
+}
+
+#[test]
+fn an_incast_of_eight_times_the_memory_loses_not_one_packet_where_ports_are_paused_and_many_where_they_are_not()
+ {
+    let (lossless, lossy) = (incast_fabric(LOSSLESS), incast_fabric("[switch_queue]\nmark = 'never'"));
+    let (results, ending) = Run::new(&lossless, GREEDY, "name = 'ecmp'").ending(&incast());
+    assert_eq!((ending, dropped(&results)), (Ending::AllDone, 0));
+    assert!(results.flows.iter().all(|flow| flow.sender.retransmissions == 0));
+    assert!(results.pauses.iter().map(|pause| pause.totals.pauses).sum::<u64>() > 100);
+    assert!(results.memories.iter().all(|memory| memory.largest_bytes <= 2_000_000));
+    let without = Run::new(&lossy, GREEDY, "name = 'ecmp'").flows(&incast());
+    assert!(dropped(&without) > 1_000 && without.pauses.is_empty());
+    assert!(without.losses.iter().all(|loss| loss.cause == Cause::Memory));
+}
+
+#[test]
+fn pauses_are_blamed_on_what_the_incast_waits_for() {
+    let fabric = incast_fabric(LOSSLESS);
+    let results = Run::new(&fabric, GREEDY, "name = 'ecmp'").flows(&incast());
+    let last = link_named(&fabric, "leaf0>host1") as u32;
+    let leaf0 = fabric.topology.links[last as usize].from;
+    for pause in &results.pauses {
+        let (link, blamed) =
+            (&fabric.topology.links[pause.link as usize], &fabric.topology.links[pause.blamed as usize]);
+        assert_eq!(link.to, blamed.from, "whoever pauses blames a link of its own");
+        if link.to == leaf0 {
+            assert_eq!(pause.blamed, last);
+        }
+        assert!(pause.totals.longest <= pause.totals.paused && pause.totals.last <= results.end);
+    }
+    let into = results.pauses.iter().filter(|pause| pause.blamed == last);
+    assert!(into.count() > 30, "each host of the leaf was paused, and some spines");
+}
+
+#[test]
+fn a_pause_of_one_class_stops_no_other() {
+    let classes = |text: &str| {
+        format!(
+            "{text}[switch_queue]\nmark = 'never'\nscheduler = 'strict'\n\
+             [[switch_queue.class]]\nholds = ['short', 'acks']\n\
+             [[switch_queue.class]]\nholds = ['unknown', 'long', 'best-effort']\nlossless = true"
+        )
+    };
+    let fabric = incast_fabric(&classes("[pause]\nresponse = '500ns'\n"));
+    let mut flows = incast();
+    // From a host whose long flow is paused, to one that is not busy.
+    flows.push(Flow { class: Class::Short, ..flow(500, 2, 40, 50_000) });
+    let run = Run::new(&fabric, GREEDY, "name = 'ecmp'");
+    let results = run.flows(&flows);
+    assert_eq!(dropped(&results), 0);
+    let short =
+        results.flows[flows.len() - 1].delivered.expect("it ends").since(flows[flows.len() - 1].start);
+    assert!(results.pauses.iter().all(|pause| pause.class == 1));
+    let ideal = results.flows[flows.len() - 1].ideal;
+    assert!(short.as_us() < 1.5 * ideal.as_us(), "{short} where {ideal} are possible");
+    for class in &results.classes {
+        let of_link = results.links[class.link as usize];
+        assert!(class.totals.packets <= of_link.packets && class.totals.dropped == 0);
+    }
+}
+
+#[test]
+fn pauses_cost_bytes_and_time_on_the_cable_back() {
+    let fabric = incast_fabric(LOSSLESS);
+    let results = Run::new(&fabric, GREEDY, "name = 'ecmp'").flows(&incast());
+    let to_host = link_named(&fabric, "leaf0>host5");
+    let told: u64 =
+        results.pauses.iter().filter(|pause| pause.link == 5).map(|pause| pause.totals.pauses).sum();
+    let classes: u64 = results
+        .classes
+        .iter()
+        .filter(|class| class.link == to_host as u32)
+        .map(|class| class.totals.packets)
+        .sum();
+    assert!(told > 0);
+    assert_eq!(
+        results.links[to_host].packets - classes,
+        2 * told,
+        "each pause and each end of one is a packet"
+    );
+}
+
+#[test]
+fn groups_and_threads_move_nothing_of_pauses() {
+    let fabric = incast_fabric(LOSSLESS);
+    let mut run = Run::new(&fabric, GREEDY, "name = 'letflow'");
+    let flows = incast();
+    let whole = run.flows(&flows);
+    for (groups, threads) in [(2, 1), (2, 2)] {
+        (run.groups, run.threads) = (groups, threads);
+        let parts = run.flows(&flows);
+        assert!(parts.cooperation.groups > 1);
+        assert_eq!(done_as(parts, &whole), whole);
+    }
+}
+
+fn ring(lossless: bool) -> Fabric {
+    let queue = if lossless {
+        "[switch_queue]\nlossless = true\nmark = 'never'\n[pause]\nxoff = '50KB'\nlook_every = '100us'"
+    } else {
+        ""
+    };
+    let spec: FabricSpec = toml::from_str(&format!("kind = 'graph'\nfile = 'ring.toml'\n{queue}")).unwrap();
+    spec.build(1, &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")).unwrap()
+}
+
+/// Every host sends to the one after next: all go around.
+fn around() -> Vec<Flow> {
+    (0..5).map(|host| flow(0, host, (host + 2) % 5, 3_000_000)).collect()
+}
+
+#[test]
+fn a_ring_whose_ways_go_around_deadlocks_and_the_circle_is_named() {
+    let fabric = ring(true);
+    let (results, ending) = Run::new(&fabric, GREEDY, "name = 'ecmp'").ending(&around());
+    assert_eq!(ending, Ending::Deadlock);
+    let names: Vec<String> = results
+        .deadlock
+        .iter()
+        .map(|&(link, class)| format!("{} {class}", fabric.topology.link_name(link)))
+        .collect();
+    assert_eq!(names, ["ring0>ring1 0", "ring1>ring2 0", "ring2>ring3 0", "ring3>ring4 0", "ring4>ring0 0"]);
+    assert_eq!(dropped(&results), 0);
+    let (_, ending) = Run::new(&ring(false), GREEDY, "name = 'ecmp'").ending(&around());
+    assert_eq!(ending, Ending::AllDone, "without pauses packets are lost instead");
+}
+
+#[test]
+fn flows_that_do_not_close_the_circle_end() {
+    let fabric = ring(true);
+    let (results, ending) = Run::new(&fabric, GREEDY, "name = 'ecmp'").ending(&around()[..4]);
+    assert_eq!(ending, Ending::AllDone);
+    assert!(results.deadlock.is_empty() && !results.pauses.is_empty());
+}
+
+#[test]
+fn a_full_queue_cuts_packets_and_their_headers_arrive() {
+    let fabric = fabric(&format!(
+        "{SMALL}\n[switch_queue]\nscheduler = 'strict'\nmark = 'never'\n[[switch_queue.class]]\nholds = ['trimmed', 'acks']\n\
+         [[switch_queue.class]]\nholds = ['unknown', 'short', 'long', 'best-effort']\nbuffer = '15KB'\ntrim = '64B'"
+    ));
+    let flows = [flow(0, 0, 3, 200_000), flow(0, 1, 3, 200_000), flow(0, 2, 3, 200_000)];
+    let results = Run::new(&fabric, GREEDY, "name = 'ecmp'").flows(&flows);
+    assert!(results.flows.iter().all(|flow| flow.delivered.is_some()));
+    assert_eq!(dropped(&results), 0, "headers have a queue of 375 KB");
+    let trimmed: u64 = results.classes.iter().map(|class| class.totals.trimmed).sum();
+    assert!(trimmed > 20);
+    let needed: u32 = results.flows.iter().map(|flow| flow.retransmissions.after_loss).sum();
+    assert!(needed > 0, "what was cut is sent again, and was needed");
+}
+
+#[test]
+fn headroom_that_is_too_small_and_memory_without_room_to_share_are_refused() {
+    let refused = |text: &str| {
+        let fabric = fabric(text);
+        let run = Run::new(&fabric, GREEDY, "name = 'ecmp'");
+        let (transport, balancer) =
+            (crate::common::transports(GREEDY), crate::common::balancer("name = 'ecmp'"));
+        match Simulation::new(run.input(&[], &transport, &balancer))
+            .err()
+            .or_else(|| run.input(&[], &transport, &balancer).check().err())
+        {
+            Some(InputError::SwitchMemory(error)) => error.to_string(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let small = refused(&format!("{SMALL}\n[switch_queue]\nlossless = true\n[pause]\nheadroom = '5KB'"));
+    assert!(small.starts_with("fabric.pause.headroom = 5KB: a lossless class needs at least "), "{small}");
+    let full = refused(&format!("{SMALL}\n[switch_queue]\nlossless = true\n[memory]\nsize = '20KB'"));
+    assert!(
+        full.starts_with("fabric.memory.size = 20KB: headroom and reserves of leaf0 alone take "),
+        "{full}"
+    );
+}

@@ -1,0 +1,106 @@
+//! Pauses and shared memory in the summary of a run.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use weft_fabric::{Results, SwitchMemoryUse};
+use weft_topology::Topology;
+use weft_units::Span;
+
+/// What ports paused, and how full the memories of switches were.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Lossless {
+    /// How often a class of a link was paused.
+    pub pauses: u64,
+    /// How long, all links and classes together.
+    pub paused_us: f64,
+    /// Links that were paused in any class.
+    pub paused_links: u64,
+    /// The link whose pauses were caused by most others, directly or through the pauses of links between: where the congestion began;
+    /// null if nobody paused.
+    pub root: Option<String>,
+    /// Of all time that links were paused, the share that goes back to that link; null if nobody paused.
+    pub root_share: Option<f64>,
+    /// Data packets cut to their headers.
+    pub trimmed_packets: u64,
+    /// The most bytes that ever waited in the memory of a switch.
+    pub largest_memory_bytes: u64,
+    /// The links on which nothing would ever have moved again, each because of the next one, and the last one because of the first;
+    /// left out unless the run ended by that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deadlock: Vec<String>,
+}
+
+impl Lossless {
+    /// What came of a run whose switches have memories that ports share; none if they have none.
+    pub fn of(topology: &Topology, names: &[String], results: &Results) -> Option<Self> {
+        topology.memory?;
+        let mut links: Vec<u32> = results.pauses.iter().map(|pause| pause.link).collect();
+        links.dedup();
+        let root = root(results);
+        let largest = results.memories.iter().map(|memory: &SwitchMemoryUse| memory.largest_bytes).max();
+        Some(Self {
+            pauses: results.pauses.iter().map(|pause| pause.totals.pauses).sum(),
+            paused_us: paused(results).as_us(),
+            paused_links: links.len() as u64,
+            root: root.map(|(link, _)| names[link as usize].clone()),
+            root_share: root.map(|(_, share)| share),
+            trimmed_packets: results.classes.iter().map(|class| class.totals.trimmed).sum(),
+            largest_memory_bytes: largest.unwrap_or_default(),
+            deadlock: results.deadlock.iter().map(|(link, _)| names[*link as usize].clone()).collect(),
+        })
+    }
+
+    /// What is to be told of a run that ended by a deadlock.
+    pub fn warning(&self) -> Option<String> {
+        let first = self.deadlock.first()?;
+        let circle = self.deadlock.join(", which waits for ");
+        Some(format!(
+            "deadlock: {circle}, which waits for {first}; nothing on these links would ever have moved again"
+        ))
+    }
+}
+
+fn paused(results: &Results) -> Span {
+    results.pauses.iter().map(|pause| pause.totals.paused).fold(Span::ZERO, |sum, one| sum + one)
+}
+
+/// A link and a class.
+type Place = (u32, u8);
+
+/// The link to which most of the paused time goes back, and its share of all. The time of a pause belongs to the link to blame, or,
+/// if that was paused in the same class itself, to those to blame for that, in proportion to their times.
+fn root(results: &Results) -> Option<(u32, f64)> {
+    /// No chain of pauses through a fabric is longer; in a circle this is where it ends.
+    const LONGEST: u32 = 16;
+    let mut causes: BTreeMap<Place, Vec<(u32, f64)>> = BTreeMap::new();
+    let mut spread: BTreeMap<Place, f64> = BTreeMap::new();
+    for pause in &results.pauses {
+        let time = pause.totals.paused.as_us();
+        causes.entry((pause.link, pause.class)).or_default().push((pause.blamed, time));
+        *spread.entry((pause.blamed, pause.class)).or_default() += time;
+    }
+    for _ in 0..LONGEST {
+        spread = one_back(&causes, spread);
+    }
+    let all: f64 = spread.values().sum();
+    let most = spread.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
+    (all > 0.0).then(|| (most.0.0, most.1 / all))
+}
+
+/// The same time, that of links that were paused themselves on the account of those to blame for that.
+fn one_back(causes: &BTreeMap<Place, Vec<(u32, f64)>>, spread: BTreeMap<Place, f64>) -> BTreeMap<Place, f64> {
+    let mut back: BTreeMap<Place, f64> = BTreeMap::new();
+    for (place, time) in spread {
+        let known = causes.get(&place).map_or(&[][..], Vec::as_slice);
+        let all: f64 = known.iter().map(|(_, paused)| paused).sum();
+        if all <= 0.0 {
+            *back.entry(place).or_default() += time;
+            continue;
+        }
+        for &(blamed, paused) in known {
+            *back.entry((blamed, place.1)).or_default() += time * paused / all;
+        }
+    }
+    back
+}
