@@ -6,8 +6,8 @@
 mod engine;
 
 pub use engine::{
-    Around, CaptureOf, Captured, Cause, Choice, ClassOfLink, ClassTotals, Cooperation, Data, Decision,
-    Delivery, Ending, FlowNow, FlowRecord, FlowRecords, FlowTrace, Frame, GuestError, GuestHosts,
+    Around, Blocked, CaptureOf, Captured, Cause, Choice, ClassOfLink, ClassTotals, Cooperation, Data,
+    Decision, Delivery, Ending, FlowNow, FlowRecord, FlowRecords, FlowTrace, Frame, GuestError, GuestHosts,
     GuestPacket, HEAD_BYTES, HostMachine, InputError, LOOK_AHEAD_FROM, LinkDrops, LinkNow, LinkSample,
     LinkTotals, Loss, MOST_ROWS, MemoryError, MemorySample, MemoryUse, Observation, PacketCounts, PacketNow,
     PathTotal, PauseOfLink, PauseTotals, PausedLink, Place, Progress, Results, Retransmissions, SHARE_FROM,

@@ -102,6 +102,8 @@ fn flow_row(
         stalled_by_reordering_us: record.receiver.stalls.by_reordering.as_us(),
         stalled_by_loss_us: record.receiver.stalls.by_loss.as_us(),
         timed_out_us: record.sender.timed_out.as_us(),
+        blocked_us: None,
+        blocked_innocently_us: None,
         transport,
         kernel_connected_us: None,
         kernel_fct_us: None,

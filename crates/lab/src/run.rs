@@ -28,7 +28,7 @@ use crate::linux::{
 };
 use crate::memory::of_machine;
 use crate::outcome::{Outcome, PacketBalance};
-use crate::results::lossless::Lossless;
+use crate::results::lossless::{BlockedFlows, Lossless};
 use crate::results::phases::{Phases, divided_at};
 use crate::results::port_rows::{ClassRow, MemoryRow, PauseRow, class_rows, memory_rows, pause_rows};
 use crate::results::rows::{
@@ -342,20 +342,25 @@ impl Prepared {
         &self,
         records: FlowRecords,
         kernel: &[Option<KernelFlow>],
-        end: Time,
+        results: &Results,
     ) -> Result<(Stored, Figures, Trend, Phases<'_>), RunError> {
-        let spec = &self.resolved.spec;
+        let (spec, end) = (&self.resolved.spec, results.end);
         let labels = spec.transport.labels();
+        let pauses = self.fabric.topology.memory.is_some_and(|memory| memory.pause.is_some());
+        let blocked = BlockedFlows::new(pauses, &results.blocked);
         let mut figures = Figures::new(self.traffic.flows.len(), &spec.run.size_ranges());
         let window = self.window.as_ref();
-        let example = FlowRow { measured: window.map(|_| true), ..example(&labels, kernel, &spec.transport) };
+        let mut example =
+            FlowRow { measured: window.map(|_| true), ..example(&labels, kernel, &spec.transport) };
+        blocked.fill(&mut example);
         let schema = FlowRow::table(&[example])?.schema();
         let mut table = Writing::new(Arc::clone(&schema))?;
         let mut trend = Trend::over(self.measured_flows());
         let mut phases = Phases::new(&self.fabric.spans, &self.divided_at);
         let mut first = 0;
         for records in records {
-            let rows = flow_rows(&self.traffic, window, &labels, kernel, first, &records?, end);
+            let mut rows = flow_rows(&self.traffic, window, &labels, kernel, first, &records?, end);
+            rows.iter_mut().for_each(|row| blocked.fill(row));
             for (flow, row) in self.traffic.flows[first..].iter().zip(&rows) {
                 phases.add(flow.start, row);
                 figures.add(row);
@@ -376,7 +381,7 @@ impl Prepared {
     pub(crate) fn outcome(&self, simulated: Simulated, external: Option<&str>) -> Result<Outcome, RunError> {
         let Simulated { results, records, elapsed, kernel } = simulated;
         let (spec, results) = (&self.resolved.spec, &results);
-        let (flows, figures, trend, phases) = self.flows(records, &kernel.flows, results.end)?;
+        let (flows, figures, trend, phases) = self.flows(records, &kernel.flows, results)?;
         let links = link_rows(&self.fabric.topology, results);
         let names = link_names(&self.fabric.topology);
         let samples = sample_rows(&self.fabric.topology, &names, results);

@@ -17,6 +17,8 @@ pub struct Beside {
     pub option: u32,
     /// Its contents.
     pub contents: Option<Arc<[u32]>>,
+    /// How long a pause kept it from leaving the last port, in units of 2^8 ps.
+    pub blocked: u32,
 }
 
 /// Packets for one part. Each says when it arrives, and in place of the packet behind it the link that it comes by, as the fabric

@@ -55,7 +55,7 @@ pub use machine::HostMachine;
 pub use network::{LinkDrops, PacketCounts};
 pub use observer::Observation;
 pub use paths::PathTotal;
-pub use pause::{MemoryError, check_memories};
+pub use pause::{Blocked, MemoryError, check_memories};
 pub use records::{FlowRecords, Spool};
 pub use results::{
     ClassOfLink, Cooperation, FlowRecord, LinkTotals, MemoryUse, PauseOfLink, Results, Retransmissions,

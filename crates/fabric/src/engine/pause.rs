@@ -3,9 +3,11 @@
 //! A pause is a frame of its own on the cable back, ahead of all that waits there (IEEE 802.1Qbb). It ends at the next node, whose
 //! port obeys some time later: see `scheduled_port/pausing.rs`.
 
-use weft_packet::{HostId, Kind, Packet, PortId};
+use std::collections::BTreeMap;
+
+use weft_packet::{FlowId, HostId, Kind, Packet, PortId};
 use weft_topology::{ClassSpec, Condition, FaultEvent, LinkSpec, PauseRules, SwitchMemory, Topology};
-use weft_units::Bytes;
+use weft_units::{Bytes, Span};
 
 use super::link::FarEnd;
 use super::losses::Cause;
@@ -22,6 +24,21 @@ pub struct Memories {
     pub switches: Vec<Memory>,
     /// The port by which the packet came that is forwarded now, or [`OWN`].
     came_by: u16,
+    /// How long a pause kept that packet from leaving the port before, in units of 2^8 ps.
+    blocked: u32,
+    /// By switch and port and class: the port that was to blame for the last pause that was asked for there.
+    blamed: BTreeMap<(u32, u16, u8), u16>,
+    /// By flow: how long its data was blocked.
+    pub by_flow: BTreeMap<FlowId, Blocked>,
+}
+
+/// How long pauses kept data packets of a flow from leaving ports; packets that waited at one time each count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Blocked {
+    /// Altogether.
+    pub blocked: Span,
+    /// Of this, packets that then did not go by the link because of which the pause was: head-of-line blocking.
+    pub innocently: Span,
 }
 
 impl Memories {
@@ -30,7 +47,13 @@ impl Memories {
         let rules = site.fabric.memory?;
         let longest = longest_delays(site.fabric, faults);
         let memory = |&switch: &u32| memory(site.fabric, &rules, switch, &longest, max_wire_bytes);
-        Some(Self { switches: site.switches().iter().map(memory).collect(), came_by: OWN })
+        Some(Self {
+            switches: site.switches().iter().map(memory).collect(),
+            came_by: OWN,
+            blocked: 0,
+            blamed: BTreeMap::new(),
+            by_flow: BTreeMap::new(),
+        })
     }
 }
 
@@ -182,7 +205,31 @@ impl Network<'_> {
             return false;
         }
         self.comes_by(port.0);
+        let blocked = self.pool.take_blocked(index);
+        if let Some(memories) = &mut self.memories {
+            memories.blocked = blocked;
+        }
         true
+    }
+
+    /// A packet comes to a port of a switch: books how long a pause kept it from leaving the port before.
+    pub(super) fn book_blocked(&mut self, link: u32, index: PacketIndex) {
+        let Some(memories) = &mut self.memories else { return };
+        let units = std::mem::take(&mut memories.blocked);
+        let packet = &self.pool[index];
+        if units == 0 || packet.kind != Kind::Data {
+            return;
+        }
+        let Some((switch, port)) = self.site.port_of(link) else { return };
+        let class = self.state.scheduled[link as usize].as_deref().and_then(|port| port.own_class_of(packet));
+        let Some(class) = class else { return };
+        let blamed = memories.blamed.get(&(switch as u32, memories.came_by, class));
+        let span = Span::from_ps(u64::from(units) << 8);
+        let of_flow = memories.by_flow.entry(packet.flow).or_default();
+        of_flow.blocked += span;
+        if blamed.is_some_and(|blamed| *blamed != port.0) {
+            of_flow.innocently += span;
+        }
     }
 
     /// A pause came to a host.
@@ -202,8 +249,13 @@ impl Network<'_> {
     #[cold]
     fn send_pause(&mut self, switch: usize, port: u16, class: u8, pauses: bool) {
         let first = self.ports(switch).start as u32;
-        let blamed =
-            self.memories.as_ref().map_or(0, |memories| memories.switches[switch].blamed(port, class));
+        let blamed = self.memories.as_mut().map_or(0, |memories| {
+            let blamed = memories.switches[switch].blamed(port, class);
+            if pauses {
+                memories.blamed.insert((switch as u32, port, class), blamed);
+            }
+            blamed
+        });
         let mut packet = Packet::control(u32::from(class) << 1 | u32::from(pauses));
         packet.kind = Kind::Pause;
         packet.seq = self.site.number(first + u32::from(blamed));

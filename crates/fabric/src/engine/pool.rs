@@ -26,6 +26,8 @@ pub struct Pool {
     contents: Contents,
     /// The bytes that packets of guests stand for, by packet, as far as any had some.
     frames: Vec<Option<Box<Frame>>>,
+    /// By packet, as far as any was: how long it was kept from leaving the last port by a pause, in units of 2^8 ps.
+    blocked: Vec<u32>,
 }
 
 impl Pool {
@@ -56,6 +58,27 @@ impl Pool {
     #[inline]
     pub fn packets(&mut self) -> &mut [Packet] {
         &mut self.packets
+    }
+
+    /// The same, and how long each was blocked: see [`Self::take_blocked`].
+    #[inline]
+    pub fn parts(&mut self) -> (&mut [Packet], &mut Vec<u32>) {
+        (&mut self.packets, &mut self.blocked)
+    }
+
+    /// How long a pause kept a packet from leaving the last port, in units of 2^8 ps; from now on not at all.
+    pub fn take_blocked(&mut self, index: PacketIndex) -> u32 {
+        self.blocked.get_mut(index as usize).map_or(0, std::mem::take)
+    }
+
+    /// So long a pause kept a packet from leaving a port.
+    pub fn set_blocked(&mut self, index: PacketIndex, units: u32) {
+        note_blocked(&mut self.blocked, index, units);
+    }
+
+    /// Whether any packet was ever blocked.
+    pub fn has_blocked(&self) -> bool {
+        !self.blocked.is_empty()
     }
 
     /// Gives a packet its option word.
@@ -114,7 +137,18 @@ impl Pool {
     pub fn memory_bytes(&self) -> usize {
         self.packets.capacity() * size_of::<Packet>()
             + self.free.capacity() * size_of::<PacketIndex>()
-            + self.options.capacity() * size_of::<u32>()
+            + (self.options.capacity() + self.blocked.capacity()) * size_of::<u32>()
+    }
+}
+
+/// See [`Pool::set_blocked`].
+pub fn note_blocked(blocked: &mut Vec<u32>, index: PacketIndex, units: u32) {
+    let index = index as usize;
+    if let Some(known) = blocked.get_mut(index) {
+        *known = units;
+    } else if units > 0 {
+        blocked.resize(index + 1, 0);
+        blocked[index] = units;
     }
 }
 

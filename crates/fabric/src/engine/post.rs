@@ -60,15 +60,16 @@ pub const STAYS: u64 = u64::MAX;
 #[inline]
 fn take_out(pool: &mut Pool, index: PacketIndex) -> (Packet, Option<Beside>) {
     let packet = pool.remove(index);
-    let has_more = pool.has_options() || packet.contents().is_some();
+    let has_more = pool.has_options() || pool.has_blocked() || packet.contents().is_some();
     (packet, if has_more { beside(pool, index, &packet) } else { None })
 }
 
 /// What travelled beside a packet that was taken out.
 #[cold]
 fn beside(pool: &mut Pool, index: PacketIndex, packet: &Packet) -> Option<Beside> {
-    let (option, contents) = (pool.option(index), pool.contents().take(packet));
-    (option > 0 || contents.is_some()).then_some(Beside { option, contents })
+    let (option, contents, blocked) =
+        (pool.option(index), pool.contents().take(packet), pool.take_blocked(index));
+    (option > 0 || contents.is_some() || blocked > 0).then_some(Beside { option, contents, blocked })
 }
 
 /// The post office of a part: what leaves it.
@@ -168,7 +169,7 @@ impl Network<'_> {
     #[inline]
     pub fn take_in(&mut self, packet: &Packet, beside: Option<Beside>) -> PacketIndex {
         let index = self.pool.insert(*packet);
-        if beside.is_some() || self.pool.has_options() {
+        if beside.is_some() || self.pool.has_options() || self.pool.has_blocked() {
             self.keep(index, beside.unwrap_or_default());
         }
         index
@@ -177,6 +178,7 @@ impl Network<'_> {
     #[cold]
     fn keep(&mut self, index: PacketIndex, beside: Beside) {
         self.pool.set_option(index, beside.option);
+        self.pool.set_blocked(index, beside.blocked);
         if let Some(contents) = beside.contents {
             let mut body = self.pool[index].message_body();
             body.contents = Some(self.pool.contents().keep(contents));

@@ -1,5 +1,6 @@
 //! What a run leaves behind.
 
+use weft_packet::FlowId;
 use weft_traffic::Flow;
 use weft_transport::{ReceiverStats, SenderStats};
 use weft_units::{Span, Time};
@@ -10,6 +11,7 @@ use super::losses::Loss;
 use super::network::PacketCounts;
 use super::observer::Observation;
 use super::paths::PathTotal;
+use super::pause::Blocked;
 use super::sampler::Samples;
 use super::scheduled_port::{ClassTotals, PauseTotals};
 use super::spent::Spent;
@@ -193,6 +195,8 @@ pub struct Results {
     pub classes: Vec<ClassOfLink>,
     /// Which links were paused, because of which, and how long; by link, class and blame. Empty where nobody pauses.
     pub pauses: Vec<PauseOfLink>,
+    /// How long pauses kept data of flows from leaving ports, by flow, where any was.
+    pub blocked: Vec<(FlowId, Blocked)>,
     /// How full the memory of each switch was; empty where ports do not share any.
     pub memories: Vec<SwitchMemoryUse>,
     /// The links on which nothing would ever have moved again, each because of the next one and the last because of the first; empty

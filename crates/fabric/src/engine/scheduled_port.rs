@@ -182,21 +182,20 @@ impl ScheduledPort {
         Some(taken)
     }
 
-    /// Takes into service what goes next, if any may go now.
-    #[inline(always)]
-    #[allow(clippy::inline_always)]
-    fn take_next(&mut self, now: u64, overhead_bytes: u64) -> Option<Waiting> {
-        let class = self.next_class(now, overhead_bytes)?;
-        self.take(class, now)
-    }
-
     /// A packet that was on the link before its time waits again, before all others of its class.
     fn put_back(&mut self, ahead: &Ahead) {
         let Ahead { wire_bytes, service_ps, free_at, .. } = *ahead;
         let queue = &mut self.classes[self.ahead_class];
         // Nobody asks what it found: the port is late.
         queue.put_back(
-            Waiting { index: ahead.index, wire_bytes, service_ps, found_ps: 0, came_by: OWN },
+            Waiting {
+                index: ahead.index,
+                wire_bytes,
+                service_ps,
+                found_ps: 0,
+                came_by: OWN,
+                paused_before_ps: 0,
+            },
             ahead.tokens,
         );
         if queue.bucket.is_none() {
@@ -254,6 +253,11 @@ impl ScheduledPort {
     /// What is left of the packet in service, in ps.
     const fn rest_ps(&self, now: u64) -> u64 {
         self.free_at.saturating_sub(now)
+    }
+
+    /// Which of the port's own classes holds a packet; none if it is one of pauses or credits.
+    pub fn own_class_of(&self, packet: &Packet) -> Option<u8> {
+        self.sorting.class_of(packet).checked_sub(self.first_own).map(|own| own as u8)
     }
 
     /// Bytes that are queued now in all classes, with what is left of the packet in service.

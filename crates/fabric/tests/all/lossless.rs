@@ -91,6 +91,27 @@ fn a_pause_of_one_class_stops_no_other() {
 }
 
 #[test]
+fn a_flow_that_goes_another_way_is_blocked_innocently_and_the_incast_is_not() {
+    let fabric = incast_fabric(LOSSLESS);
+    let mut flows = incast();
+    // From the other leaf, by spines that are paused, to a host that is idle.
+    flows.push(flow(300, 50, 3, 100_000));
+    let results = Run::new(&fabric, GREEDY, "name = 'ecmp'").flows(&flows);
+    let of =
+        |flow: usize| results.blocked.iter().find(|(id, _)| id.index() == flow).map(|(_, blocked)| *blocked);
+    let innocent = of(flows.len() - 1).expect("it was blocked");
+    assert!(!innocent.innocently.is_zero() && innocent.innocently <= innocent.blocked);
+    for (id, blocked) in &results.blocked {
+        if id.index() < flows.len() - 1 && flows[id.index()].src.0 < 33 {
+            assert!(
+                blocked.innocently.is_zero() && !blocked.blocked.is_zero(),
+                "host {id:?} sends to the incast alone"
+            );
+        }
+    }
+}
+
+#[test]
 fn pauses_cost_bytes_and_time_on_the_cable_back() {
     let fabric = incast_fabric(LOSSLESS);
     let results = Run::new(&fabric, GREEDY, "name = 'ecmp'").flows(&incast());

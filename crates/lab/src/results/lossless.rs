@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use weft_fabric::{Results, SwitchMemoryUse};
+use weft_fabric::{Blocked, Results, SwitchMemoryUse};
+use weft_packet::FlowId;
 use weft_topology::Topology;
 use weft_units::Span;
+
+use super::rows::FlowRow;
 
 /// What ports paused, and how full the memories of switches were.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,6 +24,11 @@ pub struct Lossless {
     pub root: Option<String>,
     /// Of all time that links were paused, the share that goes back to that link; null if nobody paused.
     pub root_share: Option<f64>,
+    /// Flows whose data was kept from leaving a port by a pause, though it then went another way than the one because of which the
+    /// pause was: head-of-line blocking.
+    pub innocent_flows: u64,
+    /// How long, all packets together; of packets that waited at one time each counts.
+    pub innocent_us: f64,
     /// Data packets cut to their headers.
     pub trimmed_packets: u64,
     /// The most bytes that ever waited in the memory of a switch.
@@ -38,6 +46,9 @@ impl Lossless {
         let mut links: Vec<u32> = results.pauses.iter().map(|pause| pause.link).collect();
         links.dedup();
         let root = root(results);
+        let innocent = || {
+            results.blocked.iter().map(|(_, blocked)| blocked).filter(|blocked| !blocked.innocently.is_zero())
+        };
         let largest = results.memories.iter().map(|memory: &SwitchMemoryUse| memory.largest_bytes).max();
         Some(Self {
             pauses: results.pauses.iter().map(|pause| pause.totals.pauses).sum(),
@@ -45,6 +56,8 @@ impl Lossless {
             paused_links: links.len() as u64,
             root: root.map(|(link, _)| names[link as usize].clone()),
             root_share: root.map(|(_, share)| share),
+            innocent_flows: innocent().count() as u64,
+            innocent_us: innocent().map(|blocked| blocked.innocently.as_us()).sum(),
             trimmed_packets: results.classes.iter().map(|class| class.totals.trimmed).sum(),
             largest_memory_bytes: largest.unwrap_or_default(),
             deadlock: results.deadlock.iter().map(|(link, _)| names[*link as usize].clone()).collect(),
@@ -58,6 +71,30 @@ impl Lossless {
         Some(format!(
             "deadlock: {circle}, which waits for {first}; nothing on these links would ever have moved again"
         ))
+    }
+}
+
+/// How long pauses kept data of flows from leaving ports, where anybody pauses.
+pub struct BlockedFlows<'r> {
+    pauses: bool,
+    /// By flow.
+    blocked: &'r [(FlowId, Blocked)],
+}
+
+impl<'r> BlockedFlows<'r> {
+    /// Of the flows of a run in which somebody pauses, or not.
+    pub const fn new(pauses: bool, blocked: &'r [(FlowId, Blocked)]) -> Self {
+        Self { pauses, blocked }
+    }
+
+    /// Fills in what a row has only where anybody pauses.
+    pub fn fill(&self, row: &mut FlowRow) {
+        if self.pauses {
+            let place = self.blocked.binary_search_by_key(&row.id, |(flow, _)| flow.0);
+            let blocked = place.map_or_else(|_| Blocked::default(), |place| self.blocked[place].1);
+            row.blocked_us = Some(blocked.blocked.as_us());
+            row.blocked_innocently_us = Some(blocked.innocently.as_us());
+        }
     }
 }
 

@@ -125,6 +125,10 @@ table! {
     stalled_by_loss_us: f64, "µs";
     /// how long the retransmission timers ran that expired, those of the handshake too
     timed_out_us: f64, "µs";
+    /// how long pauses kept its data packets from leaving ports; of packets that waited at one time each counts
+    blocked_us: Option<f64>, "µs", only "with [lossless classes](lossless.md)";
+    /// of this, packets that then went another way than the one because of which their class was paused: head-of-line blocking
+    blocked_innocently_us: Option<f64>, "µs", only "with [lossless classes](lossless.md)";
     /// label of the transport that carried it
     transport: Option<String>, "", only "with [several transports](transport.md#several-transports-in-one-run)";
     /// by the kernel's clock, from the start until the connection was there

@@ -1,8 +1,10 @@
 //! The end of a simulation: what it leaves behind.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use weft_balance::SwitchScheme;
+use weft_packet::FlowId;
 use weft_topology::{LinkSpec, Routes, Topology};
 use weft_traffic::Flow;
 use weft_transport::{Multipath, ReceiverOf, SenderOf, Transports};
@@ -18,6 +20,7 @@ use crate::engine::mail::Outbox;
 use crate::engine::network::{Network, PacketCounts};
 
 use crate::engine::paths::{PathMeter, PathTotal};
+use crate::engine::pause::Blocked;
 use crate::engine::records::{FlowRecords, Spool, Sums};
 use crate::engine::results::{
     ClassOfLink, Cooperation, LinkTotals, MemoryUse, PauseOfLink, Results, SchemeCounter, SwitchMemoryUse,
@@ -53,7 +56,7 @@ impl<T: Transports> Engine<'_, T> {
         let samples = self.last_samples(end);
         let cooperation = self.cooperation();
         let pauses = self.pauses(end);
-        let memories = self.memories();
+        let (memories, blocked) = (self.memories(), self.blocked());
         let Self { topology, groups, plan, places, timers, windows, mut records, deadlock, .. } = self;
         let groups: Vec<Group<'_, T>> = groups
             .into_iter()
@@ -107,6 +110,7 @@ impl<T: Transports> Engine<'_, T> {
             losses: Losses::together(losses.into_iter()),
             classes,
             pauses,
+            blocked,
             memories,
             deadlock,
             largest_packet_bytes,
@@ -146,6 +150,21 @@ impl<T: Transports> Engine<'_, T> {
             })
         };
         (0..).zip(places).flat_map(of_link).collect()
+    }
+
+    /// How long pauses kept data of flows from leaving ports.
+    fn blocked(&mut self) -> Vec<(FlowId, Blocked)> {
+        let mut sums: BTreeMap<FlowId, Blocked> = BTreeMap::new();
+        let flows = self.plan.flows.len();
+        for memories in self.groups_mut().filter_map(|group| group.network.memories.as_ref()) {
+            for (flow, one) in &memories.by_flow {
+                // Subflows are numbered beyond all flows.
+                let sum = sums.entry(FlowId((flow.index() % flows) as u32)).or_default();
+                sum.blocked += one.blocked;
+                sum.innocently += one.innocently;
+            }
+        }
+        sums.into_iter().collect()
     }
 
     /// How full the memory of each switch was.

@@ -23,6 +23,8 @@ pub(super) struct Waiting {
     pub found_ps: u64,
     /// The port by which it came to a switch whose ports share memory, or [`OWN`](crate::engine::memory::OWN).
     pub came_by: u16,
+    /// How long its class had been paused before it came, in ps.
+    pub paused_before_ps: u64,
 }
 
 impl ClassTotals {

@@ -11,7 +11,7 @@ use crate::engine::copies::Dropped;
 use crate::engine::losses::Cause;
 use crate::engine::memory::OWN;
 use crate::engine::network::{Network, PacketCounts, mark};
-use crate::engine::pool::PacketIndex;
+use crate::engine::pool::{PacketIndex, note_blocked};
 use crate::engine::special::{Peaks, Special};
 
 /// Where a packet waits that may have to, at a port that is late.
@@ -147,7 +147,11 @@ impl Network<'_> {
             queue.totals.note(wire_bytes, bytes());
         }
         let came_by = OWN;
-        port.push(class, Waiting { index, wire_bytes, service_ps, found_ps: backlog_ps, came_by }, now);
+        port.push(
+            class,
+            Waiting { index, wire_bytes, service_ps, found_ps: backlog_ps, came_by, paused_before_ps: 0 },
+            now,
+        );
         // What had to be judged first, and finds its port free, is sent now.
         if is_free && port.serves_at <= now {
             outlet.send_before(now + 1);
@@ -166,6 +170,9 @@ impl Network<'_> {
     #[inline(never)]
     fn queue_watched(&mut self, link: u32, index: PacketIndex, (class, service_ps): (usize, u64)) {
         let now = self.now.as_ps();
+        if self.memories.is_some() {
+            self.book_blocked(link, index);
+        }
         let Some(Outlet { state, port, profile, packets, .. }) = outlet!(self, link) else { return };
         let packet = &mut packets[index as usize];
         let (rest_ps, wire_bytes) = (port.rest_ps(now), packet.wire_bytes);
@@ -197,12 +204,17 @@ impl Network<'_> {
         }
         port.note(class, wire_bytes, profile.bytes_in(backlog_ps));
         count(state, packet, &mut self.counts);
-        let entering = Waiting { index, wire_bytes, service_ps, found_ps: backlog_ps, came_by };
+        let own = class.checked_sub(port.first_own);
+        let paused_before_ps =
+            port.pausing.as_ref().zip(own).map_or(0, |(pausing, own)| pausing.paused_ps(own, now));
+        let entering =
+            Waiting { index, wire_bytes, service_ps, found_ps: backlog_ps, came_by, paused_before_ps };
         if !is_plain && self.peaks == Peaks::Kept {
             let bytes = port.backlog_bytes(now, profile) + u64::from(wire_bytes);
             port.peak_bytes = port.peak_bytes.max(bytes);
         }
         if goes {
+            note_blocked(outlet.blocked, index, 0);
             port.begin_service(now, wire_bytes, service_ps);
             let sent_before = state.bytes - port.waiting_bytes - u64::from(wire_bytes);
             return self.send_off_watched(link, entering, sent_before, true);

@@ -47,19 +47,33 @@ pub struct Pausing {
     /// What was told and is not yet obeyed, by the time at which it will be, in ps.
     told: VecDeque<(u64, PauseFrame)>,
     now: Box<[Option<Pause>]>,
+    /// How long each class was paused, without the pause that goes on, in ps.
+    paused_ps: Box<[u64]>,
     /// By own class and the link that is to blame.
     totals: BTreeMap<(u8, u32), PauseTotals>,
 }
 
 impl Pausing {
     pub(super) fn new(classes: usize) -> Self {
-        Self { told: VecDeque::new(), now: vec![None; classes].into(), totals: BTreeMap::new() }
+        Self {
+            told: VecDeque::new(),
+            now: vec![None; classes].into(),
+            paused_ps: vec![0; classes].into(),
+            totals: BTreeMap::new(),
+        }
     }
 
     /// What to obey now.
     fn next(&mut self, now: u64) -> Option<PauseFrame> {
         let due = self.told.front().is_some_and(|(at, _)| *at <= now);
         if due { self.told.pop_front().map(|(_, frame)| frame) } else { None }
+    }
+
+    /// How long a class has been paused so far, in ps.
+    pub fn paused_ps(&self, class: usize, now: u64) -> u64 {
+        let current = self.now.get(class).copied().flatten();
+        let going_on = current.map_or(0, |pause| now.saturating_sub(pause.since.as_ps()));
+        self.paused_ps.get(class).copied().unwrap_or_default() + going_on
     }
 
     /// Books what a class obeys.
@@ -77,6 +91,7 @@ impl Pausing {
 
     fn book(&mut self, class: u8, Pause { since, blamed }: Pause, now: Time) {
         let paused = now.since(since);
+        self.paused_ps[usize::from(class)] += paused.as_ps();
         let totals = self
             .totals
             .entry((class, blamed))

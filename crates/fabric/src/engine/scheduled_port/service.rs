@@ -19,7 +19,7 @@ use super::{ScheduledPort, Waiting};
 use crate::engine::event_set::{EventKey, EventKind, EventSet};
 use crate::engine::link::{Link, PortKind, Profile};
 use crate::engine::network::{Network, PacketCounts};
-use crate::engine::pool::{NO_PACKET, PacketIndex};
+use crate::engine::pool::{NO_PACKET, PacketIndex, note_blocked};
 use crate::engine::scheduler::TokenBucket;
 
 /// A port, with all that it needs to send.
@@ -28,8 +28,9 @@ pub(super) struct Outlet<'n> {
     pub state: &'n mut Link,
     pub port: &'n mut ScheduledPort,
     pub profile: &'n Profile,
-    /// Those of the pool.
+    /// Those of the pool, and how long each was blocked.
     pub packets: &'n mut [Packet],
+    pub blocked: &'n mut Vec<u32>,
     pub events: &'n mut EventSet,
     /// What a packet takes on the wire beside its own bytes.
     pub overhead_bytes: u64,
@@ -41,13 +42,15 @@ macro_rules! outlet {
         let at = $link as usize;
         let state = &mut $network.state.links[at];
         let profile = &$network.state.profiles[state.profile];
+        let (packets, blocked) = $network.pool.parts();
         match $network.state.scheduled.get_mut(at) {
             Some(Some(port)) => Some(Outlet {
                 link: $link,
                 state,
                 port,
                 profile,
-                packets: $network.pool.packets(),
+                packets,
+                blocked,
                 events: &mut $network.events,
                 overhead_bytes: u64::from($network.topology.overhead_bytes),
             }),
@@ -64,12 +67,26 @@ impl Outlet<'_> {
     pub fn send_before(&mut self, until: u64) {
         while self.port.serves_at < until {
             let start = self.port.serves_at;
-            let Some(taken) = self.port.take_next(start, self.overhead_bytes) else { break };
+            let Some(class) = self.port.next_class(start, self.overhead_bytes) else { break };
+            let Some(taken) = self.port.take(class, start) else { break };
+            if self.port.pausing.is_some() {
+                self.note_blocked(class, &taken, start);
+            }
             let packet = &mut self.packets[taken.index as usize];
             note_wait(self.state, packet, packet.arrive, start);
             self.put_on_link(taken.index);
             self.port.serves_at = self.port.next_service();
         }
+    }
+
+    /// Notes how long pauses kept a packet from leaving that goes into service at this time, in ps.
+    #[cold]
+    pub fn note_blocked(&mut self, class: usize, taken: &Waiting, now: u64) {
+        let (Some(pausing), Some(own)) = (&self.port.pausing, class.checked_sub(self.port.first_own)) else {
+            return;
+        };
+        let units = (pausing.paused_ps(own, now) - taken.paused_before_ps) >> 8;
+        note_blocked(self.blocked, taken.index, u32::try_from(units).unwrap_or(u32::MAX));
     }
 
     /// The packet that has just gone into service goes behind those that are on the link.
@@ -232,6 +249,9 @@ impl Network<'_> {
             return outlet.settle(now);
         };
         let Some(taken) = outlet.port.take(class, now) else { return outlet.settle(now) };
+        if outlet.port.pausing.is_some() {
+            outlet.note_blocked(class, &taken, now);
+        }
         let packet = &mut outlet.packets[taken.index as usize];
         note_wait(outlet.state, packet, packet.arrive, now);
         self.release(link, class, taken.came_by, taken.wire_bytes);
