@@ -24,6 +24,7 @@ const fn documented(kind: EventKind) -> (&'static str, &'static str) {
         }
         EventKind::Port => ("a port with two queues may send its next packet", "link"),
         EventKind::Guest => ("a Linux host begins to send a packet", "packet"),
+        EventKind::Card => ("a host's RDMA card may send its next packet", "host"),
     }
 }
 

@@ -34,10 +34,12 @@ pub enum EventKind {
     Port = 11,
     /// A guest begins to send a packet.
     Guest = 12,
+    /// The cable of a host's RDMA card can take a packet, or a queue pair's time has come.
+    Card = 13,
 }
 
 impl EventKind {
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::Arrival,
         Self::Fault,
         Self::Reroute,
@@ -51,6 +53,7 @@ impl EventKind {
         Self::Host,
         Self::Port,
         Self::Guest,
+        Self::Card,
     ];
 }
 
