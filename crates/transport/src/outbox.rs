@@ -47,10 +47,9 @@ pub trait Outbox {
     /// Queues a packet at the endpoint's host.
     fn send(&mut self, packet: Outgoing);
 
-    /// Queues a packet that answers another one: beside its own fields it brings [`Outgoing::sack`] whatever its kind, and it goes by
-    /// the entropy of the packet that it answers, which its host's load balancer reads there.
-    fn answer(&mut self, packet: Outgoing, to: &Packet) {
-        let _ = to;
+    /// Queues a packet that answers the one that came last: beside its own fields it brings [`Outgoing::sack`] whatever its kind. What
+    /// became of the other packet is told by the host's load balancer, which has seen it, too.
+    fn answer(&mut self, packet: Outgoing) {
         self.send(packet);
     }
 

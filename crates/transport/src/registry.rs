@@ -122,6 +122,11 @@ impl TransportSpec {
     pub fn takes_writes(&self) -> bool {
         self.build().is_ok_and(|protocol| protocol.takes_writes())
     }
+
+    /// Whether its senders are asked for packets, as the queue pairs of an RDMA card are: [`Protocol::is_pulled`].
+    pub fn is_pulled(&self) -> bool {
+        self.build().is_ok_and(|protocol| protocol.is_pulled())
+    }
 }
 
 impl Default for TransportSpec {

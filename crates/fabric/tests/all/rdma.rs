@@ -1,6 +1,7 @@
 //! RDMA transports on a fabric: the card that asks queue pairs in turn, DCQCN's shares, go-back-N and IRN under loss.
 
 use weft_fabric::Results;
+use weft_packet::Class;
 use weft_traffic::Flow;
 use weft_units::{Span, Time};
 
@@ -156,4 +157,62 @@ fn groups_change_nothing() {
             assert_eq!(done_as(cut, &one), one, "{transport}");
         }
     }
+}
+
+/// The window of Ultra Ethernet and that of Swift share a cable, and keep it busy.
+#[test]
+fn windows_share_a_cable_and_keep_it_busy() {
+    for (transport, least) in [("name = 'uec'", 0.9), ("name = 'swift'", 0.9)] {
+        for senders in [2, 8] {
+            let (shares, queue) = shares(senders, transport, 5_000, 25_000);
+            let index = jain(&shares);
+            let used = shares.iter().sum::<f64>() * 8.0 / 0.02 / 40e9;
+            println!("{transport}, {senders}: Jain {index:.4}, {used:.3} of the cable, {queue:.0} B");
+            assert!(index > least, "{transport}, {senders} senders: Jain's index is {index}");
+            // Headers take 6 % of a packet of 1 KB.
+            assert!(used > 0.88, "{transport}, {senders} senders: {used} of the cable");
+        }
+    }
+}
+
+/// TCP's packets in a host's queue and queue pairs of its card share the cable, whether the port has one queue or classes; and
+/// with strict priority for RDMA, TCP gets what is left.
+#[test]
+fn tcp_and_rdma_share_a_host() {
+    let transports =
+        "[[transport]]\nname = 'roce'\ndcqcn = false\n[[transport]]\nname = 'tcp'\nmax_window = '100KB'\n";
+    let fabric = fabric(&leaf(3));
+    let flows = [flow(0, 0, 1, 2_000_000), Flow { transport: 1, ..flow(0, 0, 2, 2_000_000) }];
+    let results = Run::new(&fabric, transports, ECMP).flows(&flows);
+    for (number, record) in results.flows.iter().enumerate() {
+        assert!(record.acknowledged.is_some() && record.sender.retransmissions == 0, "flow {number}");
+    }
+    // Together they take what 4 MB with headers take, not more.
+    let last = (0..2).map(|number| took(&results, &flows, number).as_us()).fold(0.0, f64::max);
+    assert!(last < 4e6 * 1.07 * 8.0 / 40e9 * 1e6 + 20.0, "{last} us");
+}
+
+/// On a port with strict priority, queue pairs of the first class are hardly held up by a window of TCP in the second one: their
+/// class has a packet ready whenever the cable is free. What is left is TCP's.
+#[test]
+fn classes_of_the_host_port_say_who_goes_first() {
+    let transports =
+        "[[transport]]\nname = 'roce'\ndcqcn = false\n[[transport]]\nname = 'tcp'\nmax_window = '100KB'\n";
+    let text = format!(
+        "{}[host_queue]\nscheduler = 'strict'\n[[host_queue.class]]\nholds = ['short']\n\
+         [[host_queue.class]]\nholds = ['long', 'unknown', 'best-effort']\n",
+        leaf(3)
+    );
+    let fabric = fabric(&text);
+    let rdma = Flow { class: Class::Short, ..flow(50, 0, 1, 2_000_000) };
+    let tcp = Flow { transport: 1, class: Class::Long, ..flow(0, 0, 2, 4_000_000) };
+    let both = [tcp, rdma];
+    let alone = Run::new(&fabric, transports, ECMP).flows(&[rdma]);
+    let alone = took(&alone, &[rdma], 0);
+    let results = Run::new(&fabric, transports, ECMP).flows(&both);
+    let packet = Span::from_ps(1_500 * 200);
+    let beside = took(&results, &both, 1);
+    assert!(beside <= alone + packet + packet, "{} us alone, {} us", alone.as_us(), beside.as_us());
+    assert!(took(&results, &both, 0) > beside, "TCP has what is left");
+    assert!(results.flows.iter().all(|record| record.acknowledged.is_some()));
 }

@@ -262,7 +262,7 @@ impl Limited {
             self.target += rules.ai;
         }
         self.target = self.target.min(self.line);
-        self.rate = (self.rate + self.target) / 2.0;
+        self.rate = f64::midpoint(self.rate, self.target);
         // Halves never arrive: within a millionth they have.
         if self.rate > self.line * (1.0 - 1e-6) {
             self.rate = self.line;
@@ -342,7 +342,7 @@ mod tests {
         let (mut target, mut expected) = (20.0, 19.6875);
         for number in 6..12 {
             target += 0.04;
-            expected = (expected + target) / 2.0;
+            expected = f64::midpoint(expected, target);
             let found = rate(&mut dcqcn, &rules, 10 + 55 * number);
             assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
         }
@@ -412,6 +412,6 @@ mod tests {
         let lower = rate(&mut dcqcn, &rules, 12);
         assert!(lower < expected);
         // The target is still that of before the first cut: 40, to which fast recovery goes halfway.
-        assert!((rate(&mut dcqcn, &rules, 12 + 300) - (lower + 40.0) / 2.0).abs() < 1e-9);
+        assert!((rate(&mut dcqcn, &rules, 12 + 300) - f64::midpoint(lower, 40.0)).abs() < 1e-9);
     }
 }

@@ -66,7 +66,7 @@ impl Receiver {
     fn acknowledge(&mut self, irn: &Irn, packet: &Packet, out: &mut impl Outbox) {
         self.pending = 0;
         let is_marked = std::mem::take(&mut self.is_marked);
-        out.answer(irn.wire.answer(Kind::Ack, self.intake.expected, packet, is_marked), packet);
+        out.answer(irn.wire.answer(Kind::Ack, self.intake.expected, packet, is_marked));
     }
 
     /// A packet came behind a hole.
@@ -80,7 +80,7 @@ impl Receiver {
         if let Ok(first) = u16::try_from(packet.seq - self.intake.expected) {
             answer.sack[0] = SackBlock { first, count: 1 };
         }
-        out.answer(answer, packet);
+        out.answer(answer);
     }
 
     pub(super) fn stats(&self) -> ReceiverStats {

@@ -18,7 +18,7 @@ pub enum RdmaProfile {
     /// Those that each key names as its own: of the papers.
     #[default]
     Paper,
-    /// Those of ConnectX cards as NVIDIA's documentation has them (DCQCN parameters, MLNX_OFED and DOCA).
+    /// Those of ConnectX cards as NVIDIA's documentation has them (DCQCN parameters, `MLNX_OFED` and DOCA).
     Nvidia,
     /// Those of the public simulator of ConWeave (conweave-ns3, commit 236a801), at 100 Gbit/s.
     ConweaveNs3,
@@ -67,32 +67,32 @@ macro_rules! with_shared_keys {
             /// How a receiver tells of marks: `packet` or `ack`. Source: DCQCN §3.1 sends CNPs; the simulator of ConWeave has a
             /// bit in acknowledgements.
             cnp_by: CnpBy = CnpBy::Packet,
-            /// The least time between two CNPs of a flow (N). Source: DCQCN §3.1 and §5; min_time_between_cnps of ConnectX is 4us.
+            /// The least time between two CNPs of a flow (N). Source: DCQCN §3.1 and §5; `min_time_between_cnps` of ConnectX is 4us.
             cnp_interval: Span = Span::from_us(50),
             /// Whether the sender acts upon notifications at once (`at-once`) or by periods (`periodic`). Source: DCQCN Fig. 7;
             /// cards of NVIDIA and the simulators of HPCC and ConWeave have periods.
             reaction: DcqcnReaction = DcqcnReaction::AtOnce,
-            /// With periods, the least time between two cuts of the rate. Source: rate_reduce_monitor_period of ConnectX.
+            /// With periods, the least time between two cuts of the rate. Source: `rate_reduce_monitor_period` of ConnectX.
             decrease_interval: Span = Span::from_us(4),
-            /// How much one notification counts in alpha (g). Source: DCQCN §5, 1/256; ConnectX has 5/1024 (dce_tcp_g 1019).
+            /// How much one notification counts in alpha (g). Source: DCQCN §5, 1/256; ConnectX has 5/1024 (`dce_tcp_g` 1019).
             g: f64 = 1.0 / 256.0,
             /// Alpha falls if no notification came for so long (K); with periods, it is updated each. Source: DCQCN §5, 55us;
-            /// dce_tcp_rtt of ConnectX is 1us.
+            /// `dce_tcp_rtt` of ConnectX is 1us.
             alpha_timer: Span = Span::from_us(55),
-            /// The rate is raised each time (T). Source: DCQCN §5, 55us; rpg_time_reset of ConnectX is 300us.
+            /// The rate is raised each time (T). Source: DCQCN §5, 55us; `rpg_time_reset` of ConnectX is 300us.
             rate_timer: Span = Span::from_us(55),
-            /// And each time that so many bytes were sent (B); 0B: bytes are not counted. Source: DCQCN §5, 10MB; rpg_byte_reset
+            /// And each time that so many bytes were sent (B); 0B: bytes are not counted. Source: DCQCN §5, 10MB; `rpg_byte_reset`
             /// of ConnectX is 32767B.
             byte_counter: Bytes = Bytes::new(10_000_000),
-            /// Increases after a cut that go halfway back to where the rate was (F). Source: DCQCN §3.2, 5; rpg_threshold of
+            /// Increases after a cut that go halfway back to where the rate was (F). Source: DCQCN §3.2, 5; `rpg_threshold` of
             /// ConnectX is 1.
             fast_recovery: u32 = 5,
-            /// Additive increase of the target rate. Source: DCQCN §5, 40Mbps; rpg_ai_rate of ConnectX is 5Mbps.
+            /// Additive increase of the target rate. Source: DCQCN §5, 40Mbps; `rpg_ai_rate` of ConnectX is 5Mbps.
             ai_rate: Rate = Rate::from_bps(40_000_000),
-            /// Hyper increase of the target rate. Source: the simulator of ConWeave at 100 Gbit/s; DCQCN gives none, rpg_hai_rate of
+            /// Hyper increase of the target rate. Source: the simulator of ConWeave at 100 Gbit/s; DCQCN gives none, `rpg_hai_rate` of
             /// ConnectX is 50Mbps.
             hai_rate: Rate = Rate::from_bps(100_000_000),
-            /// The rate is cut no further. Source: the simulators of HPCC and ConWeave; DCQCN gives none, rpg_min_rate of ConnectX
+            /// The rate is cut no further. Source: the simulators of HPCC and ConWeave; DCQCN gives none, `rpg_min_rate` of ConnectX
             /// is 1Mbps.
             min_rate: Rate = Rate::from_bps(100_000_000),
         } }
@@ -133,11 +133,11 @@ with_shared_keys! {
         /// Bytes on the wire that may be in flight (BDP-FC), rounded down to whole packets, at least one. Default: the packets that fill
         /// the longest round trip of the idle fabric at the rate of a host's cable. Source: IRN §3.2.
         bdp_cap: Option<Bytes> = None,
-        /// The timeout of a sender with few packets in flight (RTO_low). Source: IRN §4.1.
+        /// The timeout of a sender with few packets in flight (`RTO_low`). Source: IRN §4.1.
         rto_low: Span = Span::from_us(100),
-        /// That of the others (RTO_high). Source: IRN §4.1.
+        /// That of the others (`RTO_high`). Source: IRN §4.1.
         rto_high: Span = Span::from_us(320),
-        /// Up to how many packets in flight are few (N). Source: IRN §4.1; it uses RTO_low if fewer than N = 3 are.
+        /// Up to how many packets in flight are few (N). Source: IRN §4.1; it uses `RTO_low` if fewer than N = 3 are.
         few_packets: u32 = 2,
     }
 }

@@ -31,7 +31,7 @@ crate::keys::define! {
         /// is answered at once. Source: uet-htsim, 16KiB.
         ack_bytes: Bytes = Bytes::new(16_384),
         /// The round trip of the idle fabric that windows are reckoned by. Default: the longest that there is. Source: Ultra Ethernet 1.0
-        /// §3.6.13, configured_base_rtt; uet-htsim works out the same.
+        /// §3.6.13, `configured_base_rtt`; uet-htsim works out the same.
         base_rtt: Option<Span> = None,
         /// The delay beyond the base round trip up to which windows grow. Default: three quarters of the base round trip. Source: Ultra
         /// Ethernet 1.0 §3.6.13; uet-htsim with trimming.
@@ -42,7 +42,7 @@ crate::keys::define! {
         fair: f64 = 5.0,
         /// What is added each base round trip in any case, in full payloads. Source: uet-htsim, eta.
         eta: f64 = 0.15,
-        /// Fast increase, as a share of what is acknowledged. Source: uet-htsim, fi_scale.
+        /// Fast increase, as a share of what is acknowledged. Source: uet-htsim, `fi_scale`.
         fast: f64 = 0.25,
         /// The delay below which nothing is taken to wait. Source: uet-htsim.
         fast_below: Span = Span::from_us(1),
@@ -50,7 +50,7 @@ crate::keys::define! {
         gamma: f64 = 0.8,
         /// Gain of the mean delay that decreases go by. Source: uet-htsim, 0.0125.
         delay_gain: f64 = 0.0125,
-        /// Quick adapt needs less than 2^-n of the largest window to have got through in its period. Source: uet-htsim, qa_gate.
+        /// Quick adapt needs less than 2^-n of the largest window to have got through in its period. Source: uet-htsim, `qa_gate`.
         quick_adapt_gate: u32 = 3,
         /// The largest window, in bandwidth-delay products. Source: Ultra Ethernet 1.0 §3.6.13; uet-htsim.
         max_window: f64 = 1.5,
@@ -65,7 +65,7 @@ crate::keys::define! {
         /// Header bytes of a data packet: Ethernet with FCS 18, IPv4 20, UDP 8, PDS request 12, SES standard header 44. Source: Ultra
         /// Ethernet 1.0 §3.4 and §3.5; uet-htsim has 64B.
         header: Bytes = Bytes::new(102),
-        /// Size of an acknowledgement: Ethernet with FCS 18, IPv4 20, UDP 8, PDS ACK_CC 32, SES response 12. Source: Ultra Ethernet 1.0
+        /// Size of an acknowledgement: Ethernet with FCS 18, IPv4 20, UDP 8, PDS `ACK_CC` 32, SES response 12. Source: Ultra Ethernet 1.0
         /// §3.4 and §3.5; uet-htsim has 64B.
         ack_size: Bytes = Bytes::new(90),
         /// Size of a negative acknowledgement, which is a PDS NACK of 16. Source: Ultra Ethernet 1.0 §3.5; the least of Ethernet.

@@ -1,7 +1,7 @@
 //! Ultra Ethernet transport, as far as a fabric sees it: reliable and unordered delivery (RUD) with NSCC.
 //!
-//! - Each packet may take its own way: a load balancer at hosts chooses its entropy. An answer goes by the entropy of the packet that it
-//!   answers and echoes its mark, which is how the load balancer learns what became of it.
+//! - Each packet may take its own way: a load balancer at hosts chooses its entropy. An answer leaves with the packet that made it and
+//!   echoes its mark, so that the load balancer tells the other end what became of that one.
 //! - A receiver keeps what comes in any order, and acknowledges some bytes at a time: what is in order, and which of 64 packets have
 //!   come (Ultra Ethernet 1.0 §3.5.12, and its public simulator).
 //! - A packet that a full queue trimmed is asked for again at once. What is neither answered nor trimmed is sent again after a time.

@@ -2,7 +2,7 @@
 
 use weft_packet::{Packet, SackBlock};
 
-/// The fields of a PDS ACK_CC that a fabric needs (Ultra Ethernet 1.0 §3.5.12).
+/// The fields of a PDS `ACK_CC` that a fabric needs (Ultra Ethernet 1.0 §3.5.12).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Report {
     /// The first packet of the bitmap, from the next one in order on.
@@ -29,7 +29,7 @@ impl Report {
         Self {
             base: (offsets >> 16) as u16,
             bits: u64::from(a) | u64::from(b) << 32,
-            trigger: offsets as u16 as i16,
+            trigger: (offsets as u16).cast_signed(),
             received,
         }
     }

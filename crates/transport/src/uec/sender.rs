@@ -176,7 +176,7 @@ impl Sender {
         let is_marked = packet.flags.has(PacketFlags::ECE);
         self.marked_acks += u32::from(is_marked);
         // Of two that changed places, the later one told of the bytes of both.
-        let newly = report.received.wrapping_sub(self.received) as i32;
+        let newly = report.received.wrapping_sub(self.received).cast_signed();
         let newly = newly.max(0) as u32;
         self.received = self.received.wrapping_add(newly);
         self.in_flight -= i64::from(newly);

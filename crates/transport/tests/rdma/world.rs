@@ -29,7 +29,8 @@ pub struct Sent {
 /// What an endpoint did during one call.
 struct Call<'a> {
     now: Time,
-    sent: Vec<(Outgoing, Option<u32>)>,
+    /// With whether each is an answer.
+    sent: Vec<(Outgoing, bool)>,
     timer: &'a mut Time,
     is_ready: bool,
     random: &'a mut Stream,
@@ -41,10 +42,10 @@ impl Outbox for Call<'_> {
         self.now
     }
     fn send(&mut self, packet: Outgoing) {
-        self.sent.push((packet, None));
+        self.sent.push((packet, false));
     }
-    fn answer(&mut self, packet: Outgoing, to: &Packet) {
-        self.sent.push((packet, Some(to.entropy)));
+    fn answer(&mut self, packet: Outgoing) {
+        self.sent.push((packet, true));
     }
     fn ready(&mut self) {
         self.is_ready = true;
@@ -227,17 +228,14 @@ impl<'a, P: SinglePath + Protocol> World<'a, P> {
         self.dispatch(End::Sender, sent);
     }
 
-    fn dispatch(&mut self, to: End, packets: Vec<(Outgoing, Option<u32>)>) {
-        for (outgoing, entropy) in packets {
+    fn dispatch(&mut self, to: End, packets: Vec<(Outgoing, bool)>) {
+        for (outgoing, is_answer) in packets {
             let Outgoing { kind, flags, seq, wire_bytes, sent, sack } = outgoing;
             let mut packet = Packet::default();
             (packet.kind, packet.flags, packet.seq) = (kind, flags, seq);
             (packet.wire_bytes, packet.sent) = (wire_bytes, sent);
-            if let Some(entropy) = entropy {
-                packet.entropy = entropy;
+            if is_answer {
                 packet.set_sack_blocks(sack);
-            } else {
-                packet.entropy = seq;
             }
             let leaves = if to == End::Receiver {
                 self.free_at = self.free_at.max(self.now) + self.pace.service(wire_bytes);

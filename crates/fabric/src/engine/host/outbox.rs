@@ -387,11 +387,10 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
     }
 
     /// Whoever answers so is an RDMA card.
-    fn answer(&mut self, outgoing: Outgoing, to: &Packet) {
+    fn answer(&mut self, outgoing: Outgoing) {
         let end = &mut self.end.first;
         let mut packet = packet_of(end, outgoing);
         packet.set_sack_blocks(outgoing.sack);
-        packet.entropy = to.entropy;
         if self.here.common.hooks.sending {
             self.rest.edge.route(end, &mut packet, self.here);
         }

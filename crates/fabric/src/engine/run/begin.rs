@@ -116,8 +116,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             deeds: Deeds::default(),
             delivered: 0,
         };
-        let traffic = (flows, input.application);
-        let plan = plan(transports, traffic, topology, subflows, seed, switches);
+        let plan = plan(transports, (flows, input.application), topology, subflows, seed, switches);
         let schemes = edge_schemes(&facts, balancer, edge_hooks, &routes, seed, input.memory)?;
         let looks_ahead = topology.links.len() >= input.look_ahead_from;
         let finite = flows.iter().filter(|flow| !flow.background).count();
