@@ -14,7 +14,17 @@ if TYPE_CHECKING:
 
 __all__ = ["set_up_of", "set_up_words"]
 
-_TRANSPORTS = {"tcp": "TCP", "dctcp": "DCTCP", "mptcp": "MPTCP", "expresspass": "ExpressPass", "maxpass": "MaxPass"}
+_TRANSPORTS = {
+    "tcp": "TCP",
+    "dctcp": "DCTCP",
+    "mptcp": "MPTCP",
+    "expresspass": "ExpressPass",
+    "maxpass": "MaxPass",
+    "roce": "RoCE",
+    "irn": "IRN",
+    "uec": "Ultra Ethernet",
+    "swift": "Swift",
+}
 """Transports as their papers write them; another one is called as in the spec."""
 _PAIRS = {
     "between-racks": "between racks",

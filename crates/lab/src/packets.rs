@@ -9,7 +9,7 @@ use weft_linux_hosts::codec::{Body, Ecn, Flags, Ipv4, Packet as IpPacket, Tcp, T
 use weft_linux_hosts::pcapng::{Direction, Trace};
 use weft_packet::{Kind, PacketFlags, SackBlock};
 use weft_topology::Topology;
-use weft_transport::{Protocol, Segmentation, Transports, TransportsSpec, Visitor};
+use weft_transport::{Protocol, Segmentation, TransportSpec, Transports, TransportsSpec, Visitor};
 use weft_units::Mistake;
 
 use crate::cores::Cores;
@@ -48,7 +48,7 @@ impl Prepared {
 
     /// The same as a pcapng file, to be opened in Wireshark: an interface a link that sends any. Packets of Linux hosts are what their kernel sent;
     /// those of simulated hosts are written as IPv4 and TCP with the same fields. What has no place in TCP (credits, packets of load
-    /// balancers) is left out. 128 bytes of each packet are kept.
+    /// balancers, RDMA) is left out. 128 bytes of each packet are kept.
     ///
     /// # Errors
     /// As [`Self::packets`].
@@ -61,7 +61,13 @@ impl Prepared {
             interfaces.insert(link, trace.interface(&name, Some(HEAD_BYTES as u32))?);
         }
         let mss = u64::from(full_packet(&self.resolved.spec.transport).mss);
-        for packet in &captured {
+        let pulled: Vec<bool> = self.resolved.spec.transport.all().map(TransportSpec::is_pulled).collect();
+        let flows = &self.traffic.flows;
+        let is_rdma = |packet: &&Captured| {
+            let flow = flows.get(packet.flow.index() % flows.len().max(1));
+            flow.and_then(|flow| pulled.get(usize::from(flow.transport))).copied().unwrap_or_default()
+        };
+        for packet in captured.iter().filter(|packet| packet.head.is_some() || !is_rdma(packet)) {
             if let (Some((head, length)), Some(&interface)) =
                 (as_ip(packet, mss), interfaces.get(&packet.link))
             {

@@ -54,6 +54,19 @@ macro_rules! any_protocol {
                 ask!(self, p => p.asks_when_free())
             }
 
+            #[inline]
+            fn is_pulled(&self) -> bool {
+                ask!(self, p => p.is_pulled())
+            }
+
+            fn asks_for_base_rtt(&self) -> bool {
+                ask!(self, p => p.asks_for_base_rtt())
+            }
+
+            fn learn_base_rtt(&mut self, base_rtt: Span, pace: PicosPerByte) {
+                ask!(self, p => p.learn_base_rtt(base_rtt, pace));
+            }
+
             fn takes_writes(&self) -> bool {
                 ask!(self, p => p.takes_writes())
             }
@@ -104,6 +117,11 @@ macro_rules! any_protocol {
 
             fn sender_writes(&self, sender: &mut AnySender, written: Written, out: &mut impl Ports) {
                 act!(self, sender AnySender, (), p => p.sender_writes(sender, written, out));
+            }
+
+            fn sender_pull(&self, sender: &mut AnySender, out: &mut impl Ports) -> Pull {
+                let never = Pull::NotBefore(Time::NEVER);
+                act!(self, sender AnySender, never, p => p.sender_pull(sender, out))
             }
 
             fn sender_receives(

@@ -16,6 +16,7 @@ mod any;
 mod congestion;
 mod credits;
 pub mod expresspass;
+pub mod irn;
 mod keys;
 mod labelled;
 pub mod maxpass;
@@ -23,20 +24,30 @@ pub mod mptcp;
 mod outbox;
 mod params;
 mod protocol;
+mod rdma;
 mod registry;
+pub mod roce;
+mod selective;
 mod several;
+pub mod swift;
 pub mod tcp;
+pub mod uec;
 
 pub use expresspass::ExpressPass;
+pub use irn::Irn;
 pub use labelled::{LabelledTransport, TransportsError, TransportsSpec};
 pub use maxpass::MaxPass;
 pub use mptcp::Mptcp;
 pub use outbox::{Arrived, Outbox, Outgoing, Ports, Resend};
 pub use params::ParamError;
 pub use protocol::{
-    CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, Protocol, ReceiverStats, Segmentation,
+    CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, Protocol, Pull, ReceiverStats, Segmentation,
     SenderState, SenderStats, SinglePath, Stalls, WindowState, Written,
 };
+pub use rdma::{CnpBy, DcqcnReaction, RdmaProfile};
 pub use registry::{AnyProtocol, AnyReceiver, AnySender, TransportInfo, TransportSpec, Visitor};
+pub use roce::Roce;
 pub use several::{ReceiverOf, SenderOf, Several, Transports};
+pub use swift::SwiftTransport;
 pub use tcp::{EcnMode, Profile, Tcp};
+pub use uec::Uec;

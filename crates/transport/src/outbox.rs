@@ -47,6 +47,16 @@ pub trait Outbox {
     /// Queues a packet at the endpoint's host.
     fn send(&mut self, packet: Outgoing);
 
+    /// Queues a packet that answers the one that came last: beside its own fields it brings [`Outgoing::sack`] whatever its kind. What
+    /// became of the other packet is told by the host's load balancer, which has seen it, too.
+    fn answer(&mut self, packet: Outgoing) {
+        self.send(packet);
+    }
+
+    /// Says that a sender that is pulled ([`Protocol::is_pulled`](crate::Protocol::is_pulled)) has something to send, though it
+    /// was not to be asked before it said so. Cheap, and of no effect where it waits for its turn or its time anyway.
+    fn ready(&mut self) {}
+
     /// Says that the data segment that is sent next, with this [`Outgoing::sent`], was sent before. Said of all
     /// retransmissions of data, so that the world can tell the needed ones from those in vain.
     fn sends_again(&mut self, segment: u32, sent: Time, cause: Resend) {

@@ -1,7 +1,7 @@
 //! What every transport is to the world that hosts it.
 
 use weft_packet::Packet;
-use weft_units::{Span, Time};
+use weft_units::{PicosPerByte, Span, Time};
 
 use crate::{Arrived, Outbox, Ports};
 
@@ -58,6 +58,17 @@ pub enum SenderState {
     Done,
 }
 
+/// What a sender that was asked for a packet answered. See [`Protocol::is_pulled`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pull {
+    /// It sent one packet of data, and wants to be asked again at its next turn, but not before this time; [`Time::NEVER`]: not
+    /// before it says so ([`Outbox::ready`]).
+    Sent(Time),
+    /// It sent nothing, and wants to be asked no earlier than at this time, which is later than now; [`Time::NEVER`]: not before it
+    /// says so ([`Outbox::ready`]).
+    NotBefore(Time),
+}
+
 /// What a sender counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderStats {
@@ -75,6 +86,10 @@ pub struct SenderStats {
     pub marked_acks: u32,
     /// Credits that found nothing to send.
     pub wasted_credits: u64,
+    /// Negative acknowledgements that came.
+    pub nacks: u32,
+    /// Congestion notifications that came.
+    pub cnps: u32,
     /// How long the timers ran that made the timeouts, together; each to a microsecond.
     pub timed_out: Span,
 }
@@ -103,6 +118,15 @@ pub struct ReceiverStats {
     pub duplicates: u32,
     /// Segments that arrived with a congestion mark.
     pub marked: u32,
+    /// Segments that came behind a hole to a receiver that holds none of these: it refused them, and waits for another copy. Not
+    /// counted in `segments_received`.
+    pub refused: u32,
+    /// Segments that arrived without their payload, which a full queue had cut off; not counted in `segments_received`.
+    pub trimmed: u32,
+    /// Negative acknowledgements sent.
+    pub nacks_sent: u32,
+    /// Congestion notifications sent.
+    pub cnps_sent: u32,
     /// Credits sent.
     pub credits_sent: u64,
     /// How often it gave up the paths that it used, to choose anew among all.
@@ -229,6 +253,26 @@ pub trait Protocol: Send + Sync {
         false
     }
 
+    /// Whether its senders put no data into their host's queue, but are asked for one packet after the other, in turn with those of
+    /// other flows, whenever the host's cable can take one: as the queue pairs of an RDMA card (RNIC) are. Data is then sent in
+    /// [`SinglePath::sender_pull`] alone.
+    #[inline]
+    fn is_pulled(&self) -> bool {
+        false
+    }
+
+    /// Whether it goes by the longest round trip of the idle fabric, as an operator configures it: then [`Self::learn_base_rtt`] is
+    /// said before the first sender is made.
+    fn asks_for_base_rtt(&self) -> bool {
+        false
+    }
+
+    /// How long a full-size packet and its answer take there and back between the hosts that are furthest apart, when nothing else
+    /// moves; and how long a byte takes on the fastest cable of a host.
+    fn learn_base_rtt(&mut self, base_rtt: Span, pace: PicosPerByte) {
+        let _ = (base_rtt, pace);
+    }
+
     /// What it needs of ports beyond a queue for data, if it sends credits.
     fn credit_ports(&self) -> Option<CreditPorts> {
         None
@@ -288,6 +332,12 @@ pub trait SinglePath: Protocol {
         let _ = (sender, written, out);
     }
 
+    /// The host's cable can take a packet of data, and it is this sender's turn ([`Protocol::is_pulled`]): it sends one at most.
+    fn sender_pull(&self, sender: &mut Self::Sender, out: &mut impl Outbox) -> Pull {
+        let _ = (sender, out);
+        Pull::NotBefore(Time::NEVER)
+    }
+
     /// A packet reached the sender.
     fn sender_receives(
         &self,
@@ -322,6 +372,12 @@ pub trait Multipath: Protocol {
     /// So much of the flow is written by now. Said of transports that take writes alone ([`Protocol::takes_writes`]).
     fn sender_writes(&self, sender: &mut Self::Sender, written: Written, out: &mut impl Ports) {
         let _ = (sender, written, out);
+    }
+
+    /// As [`SinglePath::sender_pull`].
+    fn sender_pull(&self, sender: &mut Self::Sender, out: &mut impl Ports) -> Pull {
+        let _ = (sender, out);
+        Pull::NotBefore(Time::NEVER)
     }
 
     /// A packet reached the sender.
@@ -360,6 +416,11 @@ impl<P: SinglePath> Multipath for P {
 
     fn sender_writes(&self, sender: &mut P::Sender, written: Written, out: &mut impl Ports) {
         SinglePath::sender_writes(self, sender, written, out);
+    }
+
+    #[inline]
+    fn sender_pull(&self, sender: &mut P::Sender, out: &mut impl Ports) -> Pull {
+        SinglePath::sender_pull(self, sender, out)
     }
 
     #[inline]

@@ -2,18 +2,27 @@
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
+use weft_units::{PicosPerByte, Span, Time};
 
 use crate::any::any_protocol;
 use crate::expresspass::ExpressPass;
 use crate::expresspass::ExpressPassConfig;
+use crate::irn::Irn;
+use crate::irn::IrnConfig;
 use crate::maxpass::MaxPass;
 use crate::maxpass::MaxPassConfig;
 use crate::mptcp::Mptcp;
 use crate::mptcp::MptcpConfig;
+use crate::roce::Roce;
+use crate::roce::RoceConfig;
+use crate::swift::SwiftConfig;
+use crate::swift::SwiftTransport;
 use crate::tcp::Tcp;
 use crate::tcp::{DctcpConfig, TcpConfig};
+use crate::uec::Uec;
+use crate::uec::UecConfig;
 use crate::{
-    Arrived, CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, ParamError, Ports, Protocol,
+    Arrived, CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, ParamError, Ports, Protocol, Pull,
     ReceiverStats, Segmentation, SenderState, SenderStats, Transports, WindowState, Written,
 };
 
@@ -102,12 +111,21 @@ transports! {
     ExpressPass(ExpressPassConfig => ExpressPass), "expresspass", "ExpressPass: the receiver sends credits, each of which calls for one data packet.", "Cho et al., SIGCOMM 2017; MaxPass, section II.D";
     Mptcp(MptcpConfig => Mptcp), "mptcp", "Multipath TCP: several subflows, coupled windows.", "RFC 8684, 6356; Raiciu et al., SIGCOMM 2011";
     MaxPass(MaxPassConfig => MaxPass), "maxpass", "MaxPass: credits over several paths, of which the fastest are kept.", "Park et al., Journal of Communications and Networks 2019";
+    Roce(RoceConfig => Roce), "roce", "RoCEv2: go-back-N at the rate of DCQCN.", "IBTA Annex A17; Zhu et al., SIGCOMM 2015";
+    Irn(IrnConfig => Irn), "irn", "IRN: selective repeat with no more in flight than the path holds.", "Mittal et al., SIGCOMM 2018";
+    Uec(UecConfig => Uec), "uec", "Ultra Ethernet transport: selective acknowledgements, trimming, NSCC.", "Ultra Ethernet 1.0; uet-htsim";
+    Swift(SwiftConfig => SwiftTransport), "swift", "Swift: a window that keeps the delay at its target, over selective repeat.", "Kumar et al., SIGCOMM 2020";
 }
 
 impl TransportSpec {
     /// Whether a flow may come to its senders in pieces, as an application writes it: [`Protocol::takes_writes`].
     pub fn takes_writes(&self) -> bool {
         self.build().is_ok_and(|protocol| protocol.takes_writes())
+    }
+
+    /// Whether its senders are asked for packets, as the queue pairs of an RDMA card are: [`Protocol::is_pulled`].
+    pub fn is_pulled(&self) -> bool {
+        self.build().is_ok_and(|protocol| protocol.is_pulled())
     }
 }
 

@@ -13,6 +13,9 @@ pub trait Transports: Send + Sync {
 
     /// All of them, by number.
     fn all(&self) -> impl Iterator<Item = &Self::Protocol>;
+
+    /// All of them, by number, before the run begins.
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Self::Protocol>;
 }
 
 impl<P: Multipath> Transports for P {
@@ -24,6 +27,10 @@ impl<P: Multipath> Transports for P {
     }
 
     fn all(&self) -> impl Iterator<Item = &P> {
+        std::iter::once(self)
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut P> {
         std::iter::once(self)
     }
 }
@@ -60,5 +67,9 @@ impl Transports for Several {
 
     fn all(&self) -> impl Iterator<Item = &AnyProtocol> {
         std::iter::once(&self.first).chain(&self.others)
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut AnyProtocol> {
+        std::iter::once(&mut self.first).chain(&mut self.others)
     }
 }

@@ -102,7 +102,7 @@ impl<'a, T: Transports> Group<'a, T> {
 
     /// Lets schemes begin, and arms the first events.
     pub fn prepare(&mut self, plan: &Plan<'a, T>) {
-        let asks = plan.transports.all().any(Protocol::asks_when_free);
+        let asks = plan.transports.all().any(|transport| transport.asks_when_free() || transport.is_pulled());
         self.network.find_late_ports(asks || self.guests.is_some());
         self.network.start_schemes();
         if self.common.hooks.sending {
@@ -271,10 +271,17 @@ impl<'a, T: Transports> Group<'a, T> {
         if self.network.pool[index].kind == Kind::Pause {
             return self.network.pause_host(index);
         }
-        if self.network.machines.is_some() {
+        if self.network.machines.is_some() && !self.passes_cpu(plan, index) {
             return self.network.arrive_at_machine(index);
         }
         self.take_or_read(plan, index);
+    }
+
+    /// Whether a packet that arrived is for the host's RDMA card, which takes none of its CPU.
+    fn passes_cpu(&self, plan: &Plan<'a, T>, index: PacketIndex) -> bool {
+        let packet = &self.network.pool[index];
+        let is_of_flow = !packet.kind.is_of_scheme() && packet.flow.connection().is_none();
+        is_of_flow && plan.transport(plan.traffic(packet.flow)).is_pulled()
     }
 
     /// What the CPU of a host worked on comes to its transports, and it goes on.
@@ -365,7 +372,7 @@ impl<'a, T: Transports> Group<'a, T> {
             return self.network.wake_port(entity);
         }
         if kind == EventKind::Pause {
-            return self.network.obey(entity);
+            return self.obey_pause(plan, entity);
         }
         self.timers += 1;
         let flow = FlowId(entity);
@@ -413,6 +420,11 @@ impl<'a, T: Transports> Group<'a, T> {
                 self.network.wake_scheme(key.node() as usize, entity);
                 false
             }
+            EventKind::Card => {
+                let host = HostId(entity as u16);
+                at_host!(self, plan, host, |host, here| host.wake_card(plan, here));
+                false
+            }
             EventKind::Guest => {
                 self.guest_sends(plan, entity);
                 false
@@ -428,6 +440,16 @@ impl<'a, T: Transports> Group<'a, T> {
         };
         if ended {
             self.flow_ended();
+        }
+    }
+
+    /// A port obeys what it was told. That of a host may take packets again that its card has.
+    fn obey_pause(&mut self, plan: &Plan<'a, T>, link: u32) {
+        self.network.obey(link);
+        let hosts = self.network.site.hosts();
+        if (link as usize) < hosts.len() {
+            let host = HostId((hosts.start + link) as u16);
+            at_host!(self, plan, host, |host, here| host.pull(plan, here));
         }
     }
 

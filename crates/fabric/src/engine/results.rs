@@ -205,7 +205,8 @@ pub struct Results {
     /// The largest packet on the wire, in bytes.
     pub largest_packet_bytes: u16,
     /// What the scheme counted, what became of credits (`credits_sent`, `credits_dropped`, `credits_wasted`) if the
-    /// transport has any, and `state_bytes_per_switch` and `state_bytes_per_host`: the most that any node keeps.
+    /// transport has any, what RDMA receivers answered (`nacks_sent`, `cnps_sent`) and did without (`segments_refused`,
+    /// `segments_trimmed`) where it is pulled, and `state_bytes_per_switch` and `state_bytes_per_host`: the most that any node keeps.
     pub scheme: Vec<SchemeCounter>,
     /// Packets in the whole fabric.
     pub packets: PacketCounts,

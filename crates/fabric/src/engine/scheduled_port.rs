@@ -7,10 +7,11 @@
 use weft_packet::Packet;
 use weft_topology::{ClassSorting, ClassSpec, LinkSpec, Scheduling};
 use weft_transport::CreditPorts;
-use weft_units::Span;
+use weft_units::{Span, Time};
 
 use super::admission::Admission;
 use super::departures::is_among;
+use super::host::Gate;
 use super::link::{NO_SPECIAL, PortKind, Profile};
 use super::losses::Cause;
 use super::memory::OWN;
@@ -357,6 +358,25 @@ impl Network<'_> {
                 port.is_late = port.is_quick && !is_looked_at;
             }
         }
+    }
+
+    /// The class of a link's port that a packet belongs to; 0 where it has one.
+    pub(super) fn class_of(&self, link: u32, packet: &Packet) -> usize {
+        let port = self.state.scheduled.get(link as usize).and_then(Option::as_deref);
+        port.map_or(0, |port| port.sorting.class_of(packet))
+    }
+
+    /// Whether a packet of this class that is asked for when there is room may come to a link's port: if none of the class waits. None where
+    /// the port has one queue.
+    pub(super) fn class_gate(&self, link: u32, class: usize) -> Option<Gate> {
+        let port = self.state.scheduled.get(link as usize).and_then(Option::as_deref)?;
+        let queue = port.classes.get(class)?;
+        if queue.len() == 0 {
+            return Some(Gate::Open);
+        }
+        // It waits for the transmitter, or for what holds its class back.
+        let at = Time::from_ps(port.free_at.max(queue.ready_at));
+        Some(if at > self.now && at != Time::NEVER { Gate::Until(at) } else { Gate::Shut })
     }
 
     /// Whether credits have queues of their own.

@@ -31,6 +31,24 @@ const TRANSPORTS: Variants = &[
         "maxpass",
         &["", "keep = 4\nreselect_after = 1\nsingle_below = 9\ncut = 'as-printed'\ngrowth = 'as-printed'"],
     ),
+    (
+        "roce",
+        &[
+            "timeout = '100us'",
+            "profile = 'conweave-ns3'\ntimeout = '60us'",
+            "profile = 'nvidia'\ntimeout = '80us'\nwindow = '8KB'\nack_every = 4\nmtu = '4KiB'",
+            "dcqcn = false\ntimeout = '100us'",
+        ],
+    ),
+    ("uec", &["rto = '60us'", "profile = 'uet-htsim'\nmtu = '1000B'\nrto = '100us'\nack_bytes = '3KB'"]),
+    (
+        "swift",
+        &[
+            "rto = '60us'",
+            "rto = '100us'\nbase_target = '5us'\nhops = 0\nscaling_range = '0us'\nmin_window = 0.25",
+        ],
+    ),
+    ("irn", &["", "dcqcn = true\nack_every = 3", "profile = 'conweave-ns3'\nbdp_cap = '5KB'"]),
 ];
 
 const BALANCERS: Variants = &[

@@ -30,6 +30,7 @@ mod oracle;
 mod paths;
 mod qall;
 mod queueing;
+mod rdma;
 mod records;
 mod rehash;
 mod reordering;

@@ -5,10 +5,13 @@
 
 mod coupled;
 mod cubic;
+pub(crate) mod dcqcn;
 mod dctcp;
 mod lia;
 mod new_reno;
+pub(crate) mod nscc;
 mod olia;
+pub(crate) mod swift;
 mod window;
 
 use weft_units::{Span, Time};

@@ -26,6 +26,7 @@ const fn documented(kind: EventKind) -> (&'static str, &'static str) {
         EventKind::Guest => ("a Linux host begins to send a packet", "packet"),
         EventKind::Pause => ("a port obeys a pause", "link"),
         EventKind::Deadlock => ("a look for pauses that wait for each other", "there is one"),
+        EventKind::Card => ("a host's RDMA card may send its next packet", "host"),
     }
 }
 

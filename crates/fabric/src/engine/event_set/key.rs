@@ -38,10 +38,12 @@ pub enum EventKind {
     Pause = 13,
     /// A look for pauses that wait for each other.
     Deadlock = 14,
+    /// The cable of a host's RDMA card can take a packet, or a queue pair's time has come.
+    Card = 15,
 }
 
 impl EventKind {
-    pub(super) const ALL: [Self; 15] = [
+    pub(super) const ALL: [Self; 16] = [
         Self::Arrival,
         Self::Fault,
         Self::Reroute,
@@ -57,6 +59,7 @@ impl EventKind {
         Self::Guest,
         Self::Pause,
         Self::Deadlock,
+        Self::Card,
     ];
 }
 

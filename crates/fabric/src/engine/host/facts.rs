@@ -57,7 +57,12 @@ impl Facts<'_> {
         base_rtts(self.topology, self.faults, &hosts_by_rack(self.topology), self.sizes)
     }
 
-    /// The same, if it is asked for; it takes a walk over all pairs of racks.
+    /// The longest of these, of any two hosts.
+    pub fn longest_rtt(&self) -> Span {
+        self.base_rtts().into_iter().max().unwrap_or_default()
+    }
+
+    /// Those by pair of racks, if they are asked for; it takes a walk over all pairs of racks.
     pub fn base_rtts_if(&self, is_asked: bool) -> Vec<Span> {
         if is_asked { self.base_rtts() } else { Vec::new() }
     }

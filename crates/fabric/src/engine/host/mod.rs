@@ -21,6 +21,8 @@ mod more_ports;
 mod nic;
 mod outbox;
 mod plan;
+mod rnic;
+mod starting;
 mod writer;
 
 use std::collections::VecDeque;
@@ -30,7 +32,7 @@ use weft_balance::{EdgeHooks, EdgeScheme};
 use weft_packet::{FlowId, HostId, Kind, Kinds, Packet};
 use weft_topology::Topology;
 use weft_transport::{
-    Delivery, Multipath, Protocol, ReceiverOf, SenderOf, SenderState, Transports, WindowState, Written,
+    Delivery, Multipath, Protocol, ReceiverOf, SenderOf, SenderState, Transports, WindowState,
 };
 use weft_units::{Span, Stream, Time};
 
@@ -42,12 +44,14 @@ pub use guest::{At, GuestFlow};
 pub use log::{HostLog, ReceiverRecord, Resent, SenderRecord, TimedOut};
 pub use nic::Nic;
 pub use plan::{Directory, Plan};
+pub use rnic::Gate;
 pub use writer::Writer;
 
 use crate::engine::fetch::fetch;
 use ends::{Before, Ends};
 use log::Completion;
 use outbox::{FlowEnd, HostOutbox};
+use rnic::Rnic;
 
 /// How long a receiving end that has everything stays. What comes later is answered all the same.
 const LINGER: Span = Span::from_ms(1);
@@ -98,6 +102,8 @@ struct Rest {
     stream: Stream,
     /// Receiving ends that have everything, and until when they stay; by time.
     lingering: VecDeque<(Time, u32)>,
+    /// Its RDMA card.
+    rnic: Rnic,
     /// What it measured.
     log: HostLog,
 }
@@ -114,7 +120,7 @@ impl<T: Transports> Host<T> {
     pub fn new(host: HostId, directory: &Directory, edge: Edge, stream: Stream, log: HostLog) -> Self {
         let (sent, received) = directory.counts[host.index()];
         let (senders, receivers) = (Ends::new(sent), Ends::new(received));
-        let rest = Rest { edge, stream, lingering: VecDeque::new(), log };
+        let rest = Rest { edge, stream, lingering: VecDeque::new(), rnic: Rnic::default(), log };
         Self { senders, receivers, rest: Box::new(rest) }
     }
 
@@ -126,39 +132,6 @@ impl<T: Transports> Host<T> {
     /// A timer of its edge scheme is due.
     pub fn scheme_timer(&mut self, token: u32, here: &mut Here<'_, '_, '_>) {
         self.rest.edge.host_timer(token, here);
-    }
-
-    /// One of its flows starts; `written`: how much of it is there, if not all.
-    pub fn start_flow(
-        &mut self,
-        plan: &Plan<'_, T>,
-        flow: FlowId,
-        written: Option<Written>,
-        here: &mut Here<'_, '_, '_>,
-    ) {
-        let mut end = plan.end(flow, Side::Sender, &self.rest.edge.scheme);
-        if let Some(entropies) = plan.entropies(flow, here) {
-            end.set_entropies(&entropies);
-        }
-        let protocol = plan.transport(plan.traffic(flow));
-        let mut state = protocol.sender(plan.size(flow));
-        if let Some(written) = written {
-            protocol.limit(&mut state, written);
-        }
-        let number = plan.directory.number(Side::Sender, flow);
-        let place = self.senders.open(number, |_| Sender { state, end });
-        let sender = self.senders.at(place);
-        let protocol = plan.of(&sender.end);
-        let mut out = outbox!(self, sender, here);
-        protocol.start(&mut sender.state, &mut out);
-    }
-
-    /// The application of one of its flows has written so much by now.
-    pub fn write(&mut self, plan: &Plan<'_, T>, flow: FlowId, written: Written, here: &mut Here<'_, '_, '_>) {
-        let Some(sender) = self.senders.get(plan.directory.number(Side::Sender, flow)) else { return };
-        let protocol = plan.of(&sender.end);
-        let mut out = outbox!(self, sender, here);
-        protocol.sender_writes(&mut sender.state, written, &mut out);
     }
 
     /// A packet reached the host, with this option word: reads what it brings beyond its transport's fields, and passes it
@@ -280,6 +253,9 @@ impl<T: Transports> Host<T> {
         let arrived = sender.end.arrived(packet, protocol.five_tuples());
         let mut out = outbox!(self, sender, here);
         let state = protocol.sender_receives(&mut sender.state, arrived, &mut out);
+        if protocol.is_pulled() {
+            self.take_turn(plan, number, here);
+        }
         state == SenderState::Done && self.finish(plan, number, here)
     }
 
@@ -327,6 +303,9 @@ impl<T: Transports> Host<T> {
         let sum = protocol.sender_stats(&sender.state).timed_out;
         if sum != before {
             self.rest.log.timeouts.push(TimedOut { flow, at: here.nic.now(), sum });
+        }
+        if protocol.is_pulled() {
+            self.take_turn(plan, number, here);
         }
         state == SenderState::Done && self.finish(plan, number, here)
     }

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use weft_balance::Message;
-use weft_packet::{FlowId, HostId, Packet};
+use weft_packet::{FlowId, HostId, Packet, PacketFlags};
 use weft_units::{PicosPerByte, Time};
 
 use crate::engine::event_set::{EventKey, EventKind};
 use crate::engine::guests::Frame;
 use crate::engine::network::Network;
 use weft_topology::Routes;
+
+use super::rnic::Gate;
 
 /// One host's way to the fabric. Whatever runs at a host gets this and not the network: so it cannot reach another node.
 pub struct Nic<'n, 'a> {
@@ -95,6 +97,33 @@ impl<'n, 'a> Nic<'n, 'a> {
     /// When all that waits in the host's queue now has left it.
     pub fn free_at(&self) -> Time {
         self.network.free_at(self.network.site.cable(self.host))
+    }
+
+    /// The class of the host's port that data of flows of this class belongs to.
+    pub fn lane_of(&self, class: PacketFlags) -> u8 {
+        let mut data = Packet::default();
+        data.flags = class;
+        self.network.class_of(self.network.site.cable(self.host), &data) as u8
+    }
+
+    /// Whether a packet of this class of the host's port that an RDMA card pulls may go there now. `left_at` is when the last one will
+    /// have left, where that is known. This is the one place that says so.
+    pub fn gate(&self, lane: usize, left_at: Time) -> Gate {
+        let cable = self.network.site.cable(self.host);
+        let of_queue = if left_at > self.network.now { Gate::Until(left_at) } else { Gate::Open };
+        self.network.class_gate(cable, lane).unwrap_or(of_queue)
+    }
+
+    /// When a packet that was just sent will have left the cable. It takes time even where the cable is down, which takes
+    /// nothing: then as much as one of `full_bytes` would.
+    pub fn leaves_at(&self, full_bytes: u16) -> Time {
+        let leaves = self.network.link_free_at(self.network.site.cable(self.host));
+        if leaves > self.network.now { leaves } else { self.network.now + self.pace().service(full_bytes) }
+    }
+
+    /// Arms the timer of the host's RDMA card.
+    pub fn set_card_timer(&mut self, at: Time) {
+        self.network.events.push_timer(at, EventKey::new(EventKind::Card, u32::from(self.host.0)));
     }
 
     /// Arms a timer of one of this host's flows.

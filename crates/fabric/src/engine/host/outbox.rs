@@ -10,6 +10,7 @@ use weft_units::{PicosPerByte, Span, Stream, Time, mix64};
 use super::log::Resent;
 use super::more_ports::More;
 use super::nic::Nic;
+use super::rnic::QueuePair;
 use super::{Here, Rest, Side};
 use crate::engine::event_set::EventKind;
 
@@ -157,6 +158,8 @@ pub struct FlowEnd {
     pub first: End,
     /// The number of its transport.
     pub transport: u8,
+    /// What the host's RDMA card has of it, if it sends.
+    pub pair: QueuePair,
     told: Told,
     /// The other ports, if there are any.
     more: Option<Box<More>>,
@@ -165,7 +168,7 @@ pub struct FlowEnd {
 impl FlowEnd {
     /// The end of a flow over this transport, with one five-tuple.
     pub const fn new(first: End, transport: u8) -> Self {
-        Self { first, transport, told: Told::ByEntropy, more: None }
+        Self { first, transport, pair: QueuePair::IDLE, told: Told::ByEntropy, more: None }
     }
 
     /// The flow has so many subflows, the number of each being `step` on from that of the one before.
@@ -326,6 +329,15 @@ impl HostOutbox<'_, '_, '_, '_> {
         } else if let Some(entropies) = self.named_by(&packet) {
             self.here.nic.send_with_contents(packet, entropies);
         } else {
+            self.send_past_edge(packet);
+        }
+    }
+
+    /// Sends a packet that the edge scheme has seen: an RDMA card takes none of the host's CPU.
+    fn send_past_edge(&mut self, packet: Packet) {
+        if self.end.pair.is_pulled {
+            self.here.nic.send(packet);
+        } else {
             self.here.nic.send_apart(packet);
         }
     }
@@ -372,6 +384,22 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
             return self.send_by(0, outgoing, None);
         }
         self.here.nic.send(packet_of(&self.end.first, outgoing));
+    }
+
+    /// Whoever answers so is an RDMA card.
+    fn answer(&mut self, outgoing: Outgoing) {
+        let end = &mut self.end.first;
+        let mut packet = packet_of(end, outgoing);
+        packet.set_sack_blocks(outgoing.sack);
+        if self.here.common.hooks.sending {
+            self.rest.edge.route(end, &mut packet, self.here);
+        }
+        self.here.nic.send(packet);
+    }
+
+    #[inline]
+    fn ready(&mut self) {
+        self.end.pair.is_ready = true;
     }
 
     #[cold]

@@ -36,7 +36,8 @@ impl Network<'_> {
         self.sent_at(link, self.link_free_at(link))
     }
 
-    fn link_free_at(&self, link: u32) -> Time {
+    /// The same, whatever the host's CPU has been given to send.
+    pub fn link_free_at(&self, link: u32) -> Time {
         let (now, state) = (self.now.as_ps(), &self.state.links[link as usize]);
         let Some(port) = self.state.scheduled.get(link as usize).and_then(Option::as_deref) else {
             return Time::from_ps(state.busy_until.max(now));

@@ -66,6 +66,8 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
                 duplicate_acks,
                 marked_acks,
                 wasted_credits,
+                nacks,
+                cnps,
                 timed_out,
             },
         receiver:
@@ -74,6 +76,10 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
                 out_of_order,
                 duplicates,
                 marked,
+                refused,
+                trimmed,
+                nacks_sent,
+                cnps_sent,
                 credits_sent,
                 reselections,
                 stalls: Stalls { by_reordering, by_loss, last_by_reordering, last_end },
@@ -109,7 +115,7 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
     for count in [dropped, after_loss, after_reordering, after_timeout, retransmissions, timeouts]
         .into_iter()
         .chain([fast_recoveries, duplicate_acks, marked_acks, out_of_order, duplicates, marked])
-        .chain([reselections, path_changes])
+        .chain([reselections, path_changes, nacks, cnps, refused, trimmed, nacks_sent, cnps_sent])
     {
         *count = number(u64::from(*count)) as u32;
     }

@@ -48,7 +48,7 @@ pub struct Records {
     copies: Copies,
     /// Flows whose last acknowledgement came, and when; at that instant more may have happened.
     over: Vec<(Time, FlowId)>,
-    /// Credits sent, credits that came in vain, and how often paths were chosen anew.
+    /// What flows' ends counted that has no column of its own.
     pub sums: Sums,
 }
 
@@ -58,6 +58,10 @@ pub struct Sums {
     pub credits_sent: u64,
     pub wasted_credits: u64,
     pub reselections: u64,
+    pub nacks_sent: u64,
+    pub cnps_sent: u64,
+    pub refused: u64,
+    pub trimmed: u64,
 }
 
 impl Records {
@@ -122,6 +126,10 @@ impl Records {
     fn note_receiver<T: Transports>(&mut self, plan: &Plan<'_, T>, row: &ReceiverRecord) {
         self.sums.credits_sent += row.stats.credits_sent;
         self.sums.reselections += u64::from(row.stats.reselections);
+        self.sums.nacks_sent += u64::from(row.stats.nacks_sent);
+        self.sums.cnps_sent += u64::from(row.stats.cnps_sent);
+        self.sums.refused += u64::from(row.stats.refused);
+        self.sums.trimmed += u64::from(row.stats.trimmed);
         let flow = &plan.flows[row.flow.index()];
         let payload_bytes = plan.payload_bytes(flow);
         if !self.change(plan, row.flow, |record| record.note_receiver(row, flow, payload_bytes)) {

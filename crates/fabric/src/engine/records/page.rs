@@ -186,6 +186,10 @@ fn add(sum: &mut ReceiverStats, more: &ReceiverStats) {
         out_of_order,
         duplicates,
         marked,
+        refused,
+        trimmed,
+        nacks_sent,
+        cnps_sent,
         credits_sent,
         reselections,
         stalls,
@@ -194,6 +198,10 @@ fn add(sum: &mut ReceiverStats, more: &ReceiverStats) {
     sum.out_of_order += out_of_order;
     sum.duplicates += duplicates;
     sum.marked += marked;
+    sum.refused += refused;
+    sum.trimmed += trimmed;
+    sum.nacks_sent += nacks_sent;
+    sum.cnps_sent += cnps_sent;
     sum.credits_sent += credits_sent;
     sum.reselections += reselections;
     sum.stalls = sum.stalls.and(stalls);

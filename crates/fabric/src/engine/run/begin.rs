@@ -8,7 +8,7 @@ use weft_packet::{HostId, Kind, Kinds};
 use weft_topology::{FaultEvent, Ideal, Parts, Routes, Topology};
 use weft_traffic::{Application, Flow};
 use weft_transport::{FiveTuples, Multipath, Protocol, Transports};
-use weft_units::{Purpose, Span, Stream, Time};
+use weft_units::{Purpose, Rate, Span, Stream, Time};
 
 use super::days::Days;
 use super::{Engine, inner, last_start};
@@ -77,7 +77,7 @@ impl<'a, T: Transports> Engine<'a, T> {
     ///
     /// # Errors
     /// State at hosts that memory does not hold.
-    pub fn new(transports: T, input: SimulationInput<'a>) -> Result<Self, InputError> {
+    pub fn new(mut transports: T, input: SimulationInput<'a>) -> Result<Self, InputError> {
         let SimulationInput { topology, balancer, seed, faults, flows, .. } = input;
         let (is_external, has_guests) = (input.external.is_some(), input.guests.is_some());
         let has_oracle = !is_external && balancer.sees_everything();
@@ -89,6 +89,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         let sizes = PacketSizes::of_all(&transports);
         let (facts, max_wire_bytes) = (Facts { topology, faults, sizes }, sizes.full_bytes);
         let base_rtts = &facts.base_rtts_if(is_external || balancer.asks_for_base_rtts());
+        tell_base_rtt(&mut transports, &facts);
         let (subflows, apart) = five_tuples(&transports);
         // What a scheme from outside does is not known beforehand.
         let known = (apart > 1 && !is_external).then(|| {
@@ -115,8 +116,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             deeds: Deeds::default(),
             delivered: 0,
         };
-        let traffic = (flows, input.application);
-        let plan = plan(transports, traffic, topology, subflows, seed, switches);
+        let plan = plan(transports, (flows, input.application), topology, subflows, seed, switches);
         let schemes = edge_schemes(&facts, balancer, edge_hooks, &routes, seed, input.memory)?;
         let looks_ahead = topology.links.len() >= input.look_ahead_from;
         let finite = flows.iter().filter(|flow| !flow.background).count();
@@ -212,6 +212,20 @@ fn routes_for_hosts(topology: &Topology, tables: &Tables, hosts_ask: bool) -> Ar
 fn waits(guests: Option<&dyn GuestHosts>, flows: &[Flow]) -> (bool, Time) {
     let begins = guests.map_or(Time::ZERO, GuestHosts::last_start);
     (guests.is_some_and(GuestHosts::is_busy), begins.max(last_start(flows)))
+}
+
+/// Tells transports that go by it how long the longest round trip is, and how fast the fastest host.
+fn tell_base_rtt(transports: &mut impl Transports, facts: &Facts<'_>) {
+    if !transports.all().any(Protocol::asks_for_base_rtt) {
+        return;
+    }
+    let cables = &facts.topology.links[..facts.topology.hosts];
+    let fastest = cables.iter().map(|link| link.condition.rate).max().filter(|rate| !rate.is_zero());
+    let pace = fastest.unwrap_or(Rate::from_gbps(1)).ps_per_byte();
+    let base_rtt = facts.longest_rtt();
+    for transport in transports.all_mut().filter(|transport| transport.asks_for_base_rtt()) {
+        transport.learn_base_rtt(base_rtt, pace);
+    }
 }
 
 /// The most subflows that flows have, and the most five-tuples that lead over paths apart.

@@ -7,7 +7,7 @@ use weft_balance::SwitchScheme;
 use weft_packet::FlowId;
 use weft_topology::{LinkSpec, Routes, Topology};
 use weft_traffic::Flow;
-use weft_transport::{Multipath, ReceiverOf, SenderOf, Transports};
+use weft_transport::{Multipath, Protocol, ReceiverOf, SenderOf, Transports};
 use weft_units::Time;
 
 use super::balance::Balance;
@@ -94,6 +94,9 @@ impl<T: Transports> Engine<'_, T> {
         drop(logs);
         if has_credit_ports {
             count_credits(&mut counters, &plan, &records.sums, &packets, strays);
+        }
+        if plan.transports.all().any(Protocol::is_pulled) {
+            count_answers(&mut counters, &records.sums);
         }
         for (name, value) in state_bytes {
             counters.count(name, value);
@@ -305,6 +308,14 @@ fn count_credits<T: Transports>(
     if plan.transports.all().any(|transport| transport.five_tuples().apart() > 1) {
         counters.count("path_reselections", sums.reselections);
     }
+}
+
+/// What the receivers of RDMA transports sent beside acknowledgements, and which segments they did without.
+fn count_answers(counters: &mut Counters, sums: &Sums) {
+    counters.count("nacks_sent", sums.nacks_sent);
+    counters.count("cnps_sent", sums.cnps_sent);
+    counters.count("segments_refused", sums.refused);
+    counters.count("segments_trimmed", sums.trimmed);
 }
 
 /// What each path carried, as the hosts at its ends counted it; empty unless asked for.

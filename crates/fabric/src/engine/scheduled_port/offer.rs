@@ -197,7 +197,7 @@ impl Network<'_> {
             Err(cause) => return self.refuse_by_class(link, index, class, is_up, cause),
         };
         let Some(mut outlet) = outlet!(self, link) else { return };
-        let Outlet { state, port, profile, packets, .. } = &mut outlet;
+        let Outlet { state, port, profile, packets, blocked, .. } = &mut outlet;
         let packet = &mut packets[index as usize];
         if verdict == Verdict::Mark && mark(packet, &mut self.drops[link as usize]) {
             port.classes[class].totals.marked += 1;
@@ -214,7 +214,7 @@ impl Network<'_> {
             port.peak_bytes = port.peak_bytes.max(bytes);
         }
         if goes {
-            note_blocked(outlet.blocked, index, 0);
+            note_blocked(blocked, index, 0);
             port.begin_service(now, wire_bytes, service_ps);
             let sent_before = state.bytes - port.waiting_bytes - u64::from(wire_bytes);
             return self.send_off_watched(link, entering, sent_before, true);

@@ -1,0 +1,52 @@
+//! The beginning of a flow at its sender, and what its application writes.
+
+use weft_packet::FlowId;
+use weft_transport::{Multipath, Protocol, Transports, Written};
+
+use super::{Here, Host, HostOutbox, Plan, Sender, Side};
+
+impl<T: Transports> Host<T> {
+    /// One of its flows starts; `written`: how much of it is there, if not all.
+    pub fn start_flow(
+        &mut self,
+        plan: &Plan<'_, T>,
+        flow: FlowId,
+        written: Option<Written>,
+        here: &mut Here<'_, '_, '_>,
+    ) {
+        let mut end = plan.end(flow, Side::Sender, &self.rest.edge.scheme);
+        if let Some(entropies) = plan.entropies(flow, here) {
+            end.set_entropies(&entropies);
+        }
+        let protocol = plan.transport(plan.traffic(flow));
+        let mut state = protocol.sender(plan.size(flow));
+        if let Some(written) = written {
+            protocol.limit(&mut state, written);
+        }
+        if protocol.is_pulled() {
+            end.pair.is_pulled = true;
+            end.pair.lane = here.nic.lane_of(end.first.class());
+        }
+        let number = plan.directory.number(Side::Sender, flow);
+        let place = self.senders.open(number, |_| Sender { state, end });
+        let sender = self.senders.at(place);
+        let protocol = plan.of(&sender.end);
+        let mut out = HostOutbox { end: &mut sender.end, rest: &mut self.rest, here };
+        protocol.start(&mut sender.state, &mut out);
+        if protocol.is_pulled() {
+            self.take_turn(plan, number, here);
+        }
+    }
+
+    /// The application of one of its flows has written so much by now.
+    pub fn write(&mut self, plan: &Plan<'_, T>, flow: FlowId, written: Written, here: &mut Here<'_, '_, '_>) {
+        let number = plan.directory.number(Side::Sender, flow);
+        let Some(sender) = self.senders.get(number) else { return };
+        let protocol = plan.of(&sender.end);
+        let mut out = HostOutbox { end: &mut sender.end, rest: &mut self.rest, here };
+        protocol.sender_writes(&mut sender.state, written, &mut out);
+        if protocol.is_pulled() {
+            self.take_turn(plan, number, here);
+        }
+    }
+}

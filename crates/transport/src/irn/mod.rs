@@ -1,0 +1,152 @@
+//! IRN: RDMA that needs no lossless fabric (Mittal et al., SIGCOMM 2018).
+//!
+//! - Selective repeat: a receiver keeps what comes early and tells of each such packet; the sender sends what is missing again, each
+//!   packet once until a timeout (IRN §3.1).
+//! - No more is in flight than the path holds (BDP-FC, IRN §3.2).
+//! - A sender with few packets in flight has a shorter timeout (IRN §4.1).
+//! - With or without DCQCN.
+//!
+//! What the paper leaves open, and what this does:
+//! - In flight is what was sent beyond the first packet that is missing, whether it is known to have come or not.
+//! - A packet that is sent again is so in place of a new one, at the rate that DCQCN allows, and needs no room under the cap.
+//! - A recovery ends when everything is acknowledged that had been sent when it began. What was sent again in one is not sent again in
+//!   the next one before a timeout.
+
+mod receiver;
+mod sender;
+
+pub use receiver::Receiver;
+pub use sender::Sender;
+use weft_packet::Packet;
+use weft_units::{PicosPerByte, Span};
+
+use crate::congestion::dcqcn::Rules;
+use crate::rdma::notifier::Notify;
+use crate::rdma::wire::Wire;
+use crate::{
+    Delivery, FlowSize, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState, SenderStats,
+    SinglePath, WindowState, Written,
+};
+
+pub use crate::rdma::IrnConfig;
+
+/// IRN with checked parameters: made by [`IrnConfig::build`], shared by all flows.
+#[derive(Debug, Clone)]
+pub struct Irn {
+    pub(crate) wire: Wire,
+    pub(crate) ack_every: u16,
+    pub(crate) notify: Notify,
+    /// None: at the rate of the cable.
+    pub(crate) dcqcn: Option<Rules>,
+    /// Packets in flight at most.
+    pub(crate) cap: u32,
+    /// Whether the spec gives it.
+    pub(crate) has_own_cap: bool,
+    pub(crate) rto_low: Span,
+    pub(crate) rto_high: Span,
+    pub(crate) few_packets: u32,
+}
+
+/// How many packets of this size on the wire fill a path, at least one.
+pub(crate) fn packets_of_path(base_rtt: Span, pace: PicosPerByte, wire_bytes: u16) -> u32 {
+    base_rtt.as_ps().div_ceil(pace.service(wire_bytes).as_ps().max(1)).clamp(1, u64::from(u32::MAX)) as u32
+}
+
+impl Protocol for Irn {
+    type Sender = Sender;
+    type Receiver = Receiver;
+
+    #[inline]
+    fn segmentation(&self) -> Segmentation {
+        self.wire.segmentation()
+    }
+
+    fn handshake_wire_bytes(&self) -> Option<(u16, u16)> {
+        None
+    }
+
+    #[inline]
+    fn is_pulled(&self) -> bool {
+        true
+    }
+
+    fn asks_for_base_rtt(&self) -> bool {
+        !self.has_own_cap
+    }
+
+    fn learn_base_rtt(&mut self, base_rtt: Span, pace: PicosPerByte) {
+        self.cap = packets_of_path(base_rtt, pace, self.wire.mtu + self.wire.header);
+    }
+
+    fn takes_writes(&self) -> bool {
+        true
+    }
+
+    fn limit(&self, sender: &mut Sender, written: Written) {
+        sender.outgo.limit(written);
+    }
+
+    fn sender(&self, size: FlowSize) -> Sender {
+        Sender::new(size)
+    }
+
+    fn receiver(&self, size: FlowSize) -> Receiver {
+        Receiver::new(size)
+    }
+
+    fn finished_receiver(&self, size: FlowSize) -> Option<Receiver> {
+        Some(Receiver::finished(size))
+    }
+
+    fn sender_stats(&self, sender: &Sender) -> SenderStats {
+        sender.stats()
+    }
+
+    fn receiver_stats(&self, receiver: &Receiver) -> ReceiverStats {
+        receiver.stats()
+    }
+
+    fn window(&self, sender: &Sender) -> Option<WindowState> {
+        Some(WindowState {
+            cwnd: f64::from(self.cap),
+            ssthresh: f64::INFINITY,
+            outstanding: sender.outgo.span(),
+            smoothed_rtt: Span::ZERO,
+        })
+    }
+}
+
+impl SinglePath for Irn {
+    fn start(&self, _: &mut Sender, out: &mut impl Outbox) {
+        out.ready();
+    }
+
+    fn sender_writes(&self, sender: &mut Sender, written: Written, out: &mut impl Outbox) {
+        sender.outgo.limit(written);
+        out.ready();
+    }
+
+    #[inline]
+    fn sender_pull(&self, sender: &mut Sender, out: &mut impl Outbox) -> Pull {
+        sender.pull(self, out)
+    }
+
+    #[inline]
+    fn sender_receives(&self, sender: &mut Sender, packet: &Packet, out: &mut impl Outbox) -> SenderState {
+        sender.receives(self, packet, out)
+    }
+
+    fn sender_wakes(&self, sender: &mut Sender, out: &mut impl Outbox) -> SenderState {
+        sender.times_out(self, out);
+        SenderState::Open
+    }
+
+    #[inline]
+    fn receiver_receives(&self, receiver: &mut Receiver, packet: &Packet, out: &mut impl Outbox) -> Delivery {
+        receiver.receives(self, packet, out)
+    }
+
+    fn receiver_wakes(&self, _: &mut Receiver, _: &mut impl Outbox) -> Delivery {
+        Delivery::Ongoing
+    }
+}
