@@ -38,6 +38,7 @@ mod scaling;
 mod several;
 mod software;
 mod spent;
+mod sprayed;
 mod symmetric;
 mod threads;
 mod tr;
