@@ -1,11 +1,11 @@
 //! What every registered scheme must do, whatever it is.
 
 use proptest::prelude::*;
-use weft_packet::{HostId, Route};
+use weft_packet::{HostId, Kind, Route};
 use weft_units::Span;
 
 use crate::testing::{FakeHost, FakeSwitch, Group, HOSTS_PER_RACK, RACKS, packet, with};
-use crate::{BalancerSpec, EdgeFlow, balancers};
+use crate::{Arrival, BalancerSpec, EdgeFlow, PortId, balancers};
 
 const PORTS: usize = 12;
 
@@ -135,6 +135,53 @@ proptest! {
             let mut seqs = host.delivered_seqs();
             seqs.sort_unstable();
             prop_assert_eq!(seqs, (0..120).collect::<Vec<_>>(), "{}", spec.name());
+        }
+    }
+}
+
+/// A packet that comes to a leaf: whether from the fabric, what it is, whose, and with which bits of a scheme.
+fn arrival() -> impl Strategy<Value = (bool, bool, u32, u32, u32, u64)> {
+    (any::<bool>(), any::<bool>(), 0u32..6, 0u32..40, any::<u32>(), 0u64..60)
+}
+
+proptest! {
+    /// Whatever comes, and whatever a neighbour may have written on it: each packet of a transport goes on once, at last when all
+    /// timers of the next second are over.
+    #[test]
+    fn a_switch_keeps_no_packet_for_ever(steps in proptest::collection::vec(arrival(), 1..200), seed: u64) {
+        for spec in specs() {
+            let mut switch = FakeSwitch::new(PORTS, seed);
+            let mut scheme = spec.switch_scheme(&switch.info(0, 0, seed));
+            let hooks = spec.switch_hooks();
+            let mut come = 0;
+            for &(from_fabric, is_ack, flow, seq, bits, pause_us) in &steps {
+                switch.now += Span::from_us(pause_us);
+                let mut came = with(packet(flow), |came| {
+                    came.seq = seq;
+                    came.kind = if is_ack { Kind::Ack } else { Kind::Data };
+                    if from_fabric {
+                        (came.src, came.dst, came.scheme) = (came.dst, came.src, bits);
+                    }
+                });
+                if !from_fabric && came.kind == Kind::Data {
+                    scheme.choose(&mut switch, &mut came.clone(), &Group::of(0..PORTS as u16).hops());
+                }
+                let arrival = if hooks.arriving.has(came.kind) {
+                    scheme.arriving(&mut switch, &mut came, PortId(3))
+                } else {
+                    Arrival::Forward
+                };
+                prop_assert_ne!(arrival, Arrival::Consume, "{} ends a packet of a transport", spec.name());
+                switch.settle(Some((arrival, came)));
+                come += 1;
+            }
+            let end = switch.now + Span::from_s(1);
+            while let Some(token) = switch.next_timer().filter(|_| switch.now < end) {
+                scheme.timer(&mut switch, token);
+                switch.settle(None);
+            }
+            prop_assert!(switch.held.is_empty(), "{} keeps packets for ever", spec.name());
+            prop_assert_eq!(switch.gone.len(), come, "{}", spec.name());
         }
     }
 }

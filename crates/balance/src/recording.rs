@@ -251,6 +251,14 @@ impl SwitchContext for Seen<'_> {
     fn set_timer(&mut self, delay: Span, token: u32) {
         self.world.set_timer(delay, token);
     }
+
+    fn release(&mut self, queue: u32) {
+        self.world.release(queue);
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.world.held_bytes()
+    }
 }
 
 /// More draws than a scheme makes in one call; DRILL may sample 16.

@@ -62,6 +62,8 @@ registry! {
         lbt: Lbt, "LBT: short flows take the shortest queue; long and best-effort flows fill the longest below a threshold.", "Wang et al., JNCA 2023";
         conga: Conga, "CONGA: every flowlet takes the uplink whose path the far leaf reports least congested.", "Alizadeh et al., SIGCOMM 2014";
         hula: Hula, "HULA: every flowlet takes, at each switch, the next hop that probes found least used.", "Katta et al., SOSR 2016";
+        ar: Ar, "Adaptive routing: every packet, or flowlet, takes a port whose queue is of the least grade.", "NVIDIA, Broadcom, Cisco; uet-htsim";
+        ofan: Ofan, "Ofan: packets to one destination take all ways in turn (destination-based rotation).", "McClure et al., arXiv 2507.21372";
     }
     edge {
         drb: Drb, "Digit-reversal bouncing: packets in turn over all paths, from the edge.", "Cao et al., CoNEXT 2013";
@@ -72,6 +74,9 @@ registry! {
         presto: Presto, "Presto: 64 KB flowcells in turn over all paths, from the edge.", "He et al., SIGCOMM 2015";
         clove: Clove, "CLOVE: every flowlet takes, by its source port, one of the paths that traces found; marks shift the weights.", "Katta et al., HotNets 2016 and CoNEXT 2017";
         hermes: Hermes, "Hermes: flows leave bad and failed paths, as round trips, marks, losses and probes class them.", "Zhang et al., SIGCOMM 2017";
+        oblivious: Oblivious, "Oblivious spraying: every packet takes another entropy, which switches hash.", "REPS, EuroSys 2026; uet-htsim";
+        bitmap: Bitmap, "Bitmap: packets take entropies in turn, but for those that lately met marks or losses.", "uet-htsim; STrack, 2024";
+        reps: Reps, "REPS: entropies that came back without a mark are used again; a failure freezes the choice to proven ones.", "Bonato et al., EuroSys 2026";
     }
     bound {
         oracle: Oracle, "No scheme, but what there is to win: every packet takes the path that delivers it first, by all queues as they are.", "this project";

@@ -103,6 +103,14 @@ pub trait SwitchContext {
     /// Asks for [`SwitchBalancer::timer`] with this token after `delay`. Timers are not taken back: a scheme that has
     /// changed its mind ignores the call.
     fn set_timer(&mut self, delay: Span, token: u32);
+
+    /// The packets that [`Arrival::Hold`] put into the queue with this number go on, in the order in which they came: to the ports
+    /// that lead to their destinations, as if they came now, but that [`SwitchBalancer::arriving`] saw them already. During
+    /// [`SwitchBalancer::arriving`] they follow the packet at hand.
+    fn release(&mut self, queue: u32);
+
+    /// Bytes of packets that are held back in the switch's memory now, in all queues.
+    fn held_bytes(&self) -> u64;
 }
 
 /// A packet that a port's queue took: see [`SwitchBalancer::queued`].
@@ -165,10 +173,15 @@ impl SwitchHooks {
 /// What becomes of a packet that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// It goes on to its destination.
+    /// It goes on to its destination. A packet that a neighbour's scheme sent ends here all the same.
     Forward,
     /// It was for the switch: it ends here.
     Consume,
+    /// It goes on to its destination, also if a scheme sent it: the scheme of the edge switch there must consume it.
+    Pass,
+    /// It waits in the switch's memory, in the queue with this number, for [`SwitchContext::release`]. A scheme numbers its queues from 0, and
+    /// uses a number again. Not for packets that a scheme sent.
+    Hold(u32),
 }
 
 /// A load balancer at a switch: one value a switch.
@@ -205,8 +218,7 @@ pub trait SwitchBalancer: Sized {
     /// The run begins: time to set timers.
     fn start<C: SwitchContext + ?Sized>(&mut self, _cx: &mut C) {}
 
-    /// A packet of a kind that [`Self::HOOKS`] names came in by `port`, which is one of those. It may be changed, or end here. A packet that a neighbour's scheme sent ends here
-    /// in any case: to pass it on, send it again.
+    /// A packet of a kind that [`Self::HOOKS`] names came in by `port`, which is one of those. It may be changed, held back, or end here.
     fn arriving<C: SwitchContext + ?Sized>(
         &mut self,
         _cx: &mut C,

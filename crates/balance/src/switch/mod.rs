@@ -1,5 +1,6 @@
 //! Schemes that live in switches.
 
+pub mod ar;
 pub mod conga;
 pub mod drill;
 pub mod ecmp;
@@ -7,6 +8,7 @@ pub mod flowlets;
 pub mod hula;
 pub mod lbt;
 pub mod letflow;
+pub mod ofan;
 mod past;
 pub mod qall;
 pub mod qall_poly;

@@ -6,7 +6,7 @@ use weft_packet::{Class, HostId, Packet};
 use weft_units::{Bytes, Purpose, Rate, Span, Stream, Time};
 
 use super::{HOSTS_PER_RACK, RACKS, take_earliest};
-use crate::{NextHops, Peer, PortId, Queued, SwitchContext, SwitchInfo};
+use crate::{Arrival, NextHops, Peer, PortId, Queued, SwitchContext, SwitchInfo};
 
 /// A switch whose ports do what the test says. Nothing moves by itself: not the clock, no queue, no timer.
 #[derive(Debug, Clone)]
@@ -38,6 +38,12 @@ pub struct FakeSwitch {
     pub outbox: Vec<(PortId, Packet)>,
     /// The timers that the scheme asked for: when they are due, and their tokens. [`FakeSwitch::next_timer`] takes one.
     pub timers: Vec<(Time, u32)>,
+    /// The packets that are held back, by queue: [`FakeSwitch::settle`] puts them there.
+    pub held: BTreeMap<u32, Vec<Packet>>,
+    /// The packets that went on, in this order: [`FakeSwitch::settle`] puts them there.
+    pub gone: Vec<Packet>,
+    /// The queues that the scheme released: [`FakeSwitch::settle`] empties them.
+    pub releases: Vec<u32>,
     stream: Stream,
 }
 
@@ -58,6 +64,9 @@ impl FakeSwitch {
             rack: Some(0),
             outbox: Vec::new(),
             timers: Vec::new(),
+            held: BTreeMap::new(),
+            gone: Vec::new(),
+            releases: Vec::new(),
             stream: Stream::new(seed, Purpose::SwitchBalancer, 0),
         }
     }
@@ -83,6 +92,19 @@ impl FakeSwitch {
     /// that are due at once, the one that was asked for first.
     pub fn next_timer(&mut self) -> Option<u32> {
         take_earliest(&mut self.now, &mut self.timers)
+    }
+
+    /// Does what a switch does after a call: the packet at hand, if there is one, goes on, ends or is held, as the scheme said of it;
+    /// then the queues that it released go on.
+    pub fn settle(&mut self, at_hand: Option<(Arrival, Packet)>) {
+        match at_hand {
+            Some((Arrival::Forward | Arrival::Pass, packet)) => self.gone.push(packet),
+            Some((Arrival::Hold(queue), packet)) => self.held.entry(queue).or_default().push(packet),
+            Some((Arrival::Consume, _)) | None => {}
+        }
+        for queue in std::mem::take(&mut self.releases) {
+            self.gone.extend(self.held.remove(&queue).unwrap_or_default());
+        }
     }
 
     /// The queue of a port takes a packet behind its backlog, which stays as it is. Returns what
@@ -142,6 +164,14 @@ impl SwitchContext for FakeSwitch {
 
     fn set_timer(&mut self, delay: Span, token: u32) {
         self.timers.push((self.now + delay, token));
+    }
+
+    fn release(&mut self, queue: u32) {
+        self.releases.push(queue);
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.held.values().flatten().map(|packet| u64::from(packet.wire_bytes)).sum()
     }
 }
 

@@ -77,6 +77,8 @@ pub struct FarEnd {
 impl FarEnd {
     /// No switch.
     pub const HOST: u32 = u32::MAX;
+    /// No rack: the switch has no hosts.
+    pub const NO_RACK: u16 = u16::MAX;
     /// A host.
     pub const AT_HOST: Self = Self { switch: Self::HOST, first_link: 0, rack: 0 };
 }

@@ -14,6 +14,7 @@ mod fetch;
 mod follow;
 mod group;
 mod guests;
+mod held;
 mod host;
 mod link;
 mod losses;

@@ -18,6 +18,7 @@ use super::copies::Dropped;
 use super::event_set::{self, EventSet};
 use super::follow::Follow;
 use super::guests::Frame;
+use super::held::Held;
 use super::link::{FarEnd, Link, PortKind, Profile, Profiles};
 use super::losses::Losses;
 use super::machine::Machines;
@@ -142,6 +143,8 @@ pub struct Network<'a> {
     pub(super) oracle: Option<Box<Oracle>>,
     /// Where schemes leave what they want done.
     pub(super) deeds: Deeds,
+    /// What schemes hold back.
+    pub(super) held: Held,
     /// Whether faults change each link's condition during the run.
     pub(super) changes: Vec<bool>,
     pub(super) peaks: Peaks,

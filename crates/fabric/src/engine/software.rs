@@ -20,9 +20,6 @@ use super::pool::PacketIndex;
 pub const STOPS_ALL: SwitchHooks =
     SwitchHooks { arriving: Kinds::ALL, arriving_by: Ports::All, ..SwitchHooks::NONE };
 
-/// Of an edge switch only: see [`FarEnd::rack`].
-const NO_RACK: u16 = u16::MAX;
-
 /// A packet that waits for the process of its switch, or is worked on.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
@@ -66,7 +63,7 @@ impl Network<'_> {
             // As if it waited at the port by which it will leave.
             let tier = match self.topology.rack_of_host[packet.dst.index()] {
                 rack if rack == at.rack => Tier::Last,
-                _ if at.rack == NO_RACK => Tier::Spine,
+                _ if at.rack == FarEnd::NO_RACK => Tier::Spine,
                 _ => Tier::Leaf,
             };
             packet.add_wait_ps(tier as usize, begins_ps - now);
@@ -87,9 +84,7 @@ impl Network<'_> {
             self.events.push_timer(Time::from_ps(next.done_ps), EventKey::forwarded(switch));
         }
         let Waiting { index, at, port, .. } = first;
-        if self.wants_to_see(at, port, index) && !self.passes(at, port, index) {
-            self.consume(index);
-        } else {
+        if !self.wants_to_see(at, port, index) || self.passes(at, port, index) {
             self.forward(at, index);
         }
     }

@@ -6,6 +6,7 @@ use weft_topology::Topology;
 use weft_units::{Rate, Span, Stream, Time};
 
 use super::event_set::EventKey;
+use super::held::Held;
 use super::link::{FarEnd, Link, Profile};
 use super::network::{Network, PortStates};
 use super::pool::PacketIndex;
@@ -70,6 +71,7 @@ struct SwitchView<'a, const CLASSES: bool> {
     switch: u32,
     streams: &'a mut Vec<Stream>,
     deeds: &'a mut Deeds,
+    held: &'a Held,
 }
 
 /// What a scheme did in one call: done when the call is over.
@@ -77,6 +79,8 @@ struct SwitchView<'a, const CLASSES: bool> {
 pub struct Deeds {
     packets: Vec<(PortId, Packet)>,
     timers: Vec<(Span, u32)>,
+    /// Queues of held packets that go on.
+    released: Vec<u32>,
     /// Whether there is anything: asked after each decision.
     any: bool,
 }
@@ -183,6 +187,15 @@ impl<const CLASSES: bool> SwitchContext for SwitchView<'_, CLASSES> {
         self.deeds.timers.push((delay, token));
         self.deeds.any = true;
     }
+
+    fn release(&mut self, queue: u32) {
+        self.deeds.released.push(queue);
+        self.deeds.any = true;
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.held.bytes(self.switch)
+    }
 }
 
 /// Calls the scheme of a switch, whose ports begin at link `$first`, with a view of it. A macro, for the view borrows the network field by field. What the scheme
@@ -200,6 +213,7 @@ macro_rules! call_scheme {
             switch: $switch as u32,
             streams: &mut $network.streams,
             deeds: &mut $network.deeds,
+            held: &$network.held,
         };
         let ($scheme, $view, $pool) = (&mut $network.schemes[$switch], &mut view, &mut $network.pool);
         $call
@@ -322,20 +336,18 @@ impl Network<'_> {
                 return true;
             }
         }
-        let goes_on = self.passes(at, port, index);
-        if !goes_on {
-            self.consume(index);
-        }
-        goes_on
+        self.passes(at, port, index)
     }
 
-    /// Shows a packet that came in by `port` to the scheme. False if it ends here, as schemes' own packets always do.
+    /// Shows a packet that came in by `port` to the scheme: whether it is forwarded now. If not, it ended here, or is held back, or has
+    /// gone on with what followed it.
     pub(super) fn passes(&mut self, at: FarEnd, port: PortId, index: PacketIndex) -> bool {
         let (switch, first) = (at.switch as usize, at.first_link as usize);
         if self.traces && self.expires(switch, port.0, index) {
+            self.consume(index);
             return false;
         }
-        let ends_here = self.pool[index].kind == Kind::Control;
+        let is_control = self.pool[index].kind == Kind::Control;
         let arrival = if self.state.scheduled.is_empty() {
             call_scheme!(self, switch, first, false, |scheme, view, pool| scheme.arriving(
                 view,
@@ -349,10 +361,28 @@ impl Network<'_> {
                 port
             ))
         };
+        let released = std::mem::take(&mut self.deeds.released);
         if !self.deeds.is_empty() {
             self.do_deeds(switch);
         }
-        arrival == Arrival::Forward && !ends_here
+        let goes_on = match arrival {
+            Arrival::Forward => !is_control,
+            Arrival::Pass => true,
+            Arrival::Consume | Arrival::Hold(_) => false,
+        };
+        match arrival {
+            Arrival::Hold(queue) if !is_control => self.hold(at, queue, index),
+            _ if !goes_on => drop(self.consume(index)),
+            _ => {}
+        }
+        if released.is_empty() {
+            return goes_on;
+        }
+        if goes_on {
+            self.forward_apart(at, index);
+        }
+        self.let_go(switch, released);
+        false
     }
 
     /// Shows a packet that a port's queue took to the scheme of its switch.
@@ -379,7 +409,7 @@ impl Network<'_> {
         self.do_deeds(switch);
     }
 
-    /// Sends the packets and sets the timers that a scheme asked for.
+    /// Sends the packets and sets the timers that a scheme asked for, and lets packets go that it held back.
     #[cold]
     fn do_deeds(&mut self, switch: usize) {
         let mut deeds = std::mem::take(&mut self.deeds);
@@ -392,6 +422,8 @@ impl Network<'_> {
             packet.kind = Kind::Control;
             self.send_control((first + port.index()) as u32, packet);
         }
+        let released = std::mem::take(&mut deeds.released);
         self.deeds = Deeds { any: false, ..deeds };
+        self.let_go(switch, released);
     }
 }

@@ -63,7 +63,18 @@ const BALANCERS: Variants = &[
     ("lbt", &["long_after = '8KB'\nrefresh = '20us'\nentries = 16"]),
     ("conga", &["gap = '5us'"]),
     ("hula", &["gap = '5us'\ninterval = '10us'\ntau = '20us'\nt_fail = '30us'"]),
+    ("ar", &["", "grades = 0", "mode = 'flowlet'\ngap = '5us'\nrebalance = 1\nentries = 16\nfull = '20KB'"]),
+    ("ofan", &["", "small = '0B'\nmerge = 'rack'"]),
     ("drb", &[""]),
+    ("oblivious", &["", "entropies = 16\norder = 'permutation'"]),
+    ("bitmap", &["", "entropies = 8\ntimeout = 0"]),
+    (
+        "reps",
+        &[
+            "freeze_for = '50us'",
+            "entropies = 16\nbuffer = 2\nfreeze = 'quiet-timeouts'\nlook_back = '20us'\nfreeze_for = '80us'\nexplore_every = 1",
+        ],
+    ),
     ("flowbender", &[""]),
     (
         "hedera",

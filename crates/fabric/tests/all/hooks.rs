@@ -7,7 +7,9 @@ use weft_balance::{
     Arrival, ExternalSwitch, NextHops, PortId, Ports, Queued, SwitchContext, SwitchHooks, SwitchInfo,
     SwitchScheme,
 };
+use weft_fabric::Results;
 use weft_packet::{Kind, Kinds, Packet, Peer};
+use weft_units::Span;
 
 /// What a scheme was shown at a switch: whether the port leads to a host, and the kind.
 #[derive(Default)]
@@ -92,4 +94,102 @@ fn a_scheme_sees_only_the_kinds_and_ports_that_it_names() {
     assert!(count(&some.queued, false, Kind::Data) > 0);
     let none = shown(SwitchHooks::NONE);
     assert!(none.arrived.is_empty() && none.queued.is_empty());
+}
+
+/// What a scheme does with a data packet that comes from another switch to the leaf of its receiver.
+type Does = fn(&mut dyn SwitchContext, &Packet) -> Arrival;
+
+/// Takes the first way, and does this at the last leaf; every 50 us it lets go what is in queue 0, if it is told to.
+struct Holder {
+    does: Does,
+    lets_go: bool,
+    rack: Option<u16>,
+}
+
+impl ExternalSwitch for Holder {
+    fn hooks(&self) -> SwitchHooks {
+        SwitchHooks {
+            arriving: Kinds::of(&[Kind::Data]),
+            arriving_by: Ports::ToSwitches,
+            timers: true,
+            ..SwitchHooks::NONE
+        }
+    }
+
+    fn choose(&mut self, _: &mut dyn SwitchContext, _: &mut Packet, _: &NextHops<'_>) -> usize {
+        0
+    }
+
+    fn start(&mut self, cx: &mut dyn SwitchContext) {
+        self.timer(cx, 0);
+    }
+
+    fn arriving(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, _: PortId) -> Arrival {
+        if self.rack == Some(cx.rack_of(packet.dst)) { (self.does)(cx, packet) } else { Arrival::Forward }
+    }
+
+    fn timer(&mut self, cx: &mut dyn SwitchContext, _: u32) {
+        if self.lets_go {
+            cx.release(0);
+            cx.set_timer(Span::from_us(50), 0);
+        }
+    }
+}
+
+/// A flow of five segments, held at its last leaf; for 5 ms at most.
+fn held(does: Does, lets_go: bool) -> Results {
+    let fabric = fabric(SMALL);
+    let mut make =
+        |info: &SwitchInfo<'_>| SwitchScheme::External(Box::new(Holder { does, lets_go, rack: info.rack }));
+    let run = Run { time_limit: Span::from_ms(5), ..Run::new(&fabric, "name = 'dctcp'", "name = 'ecmp'") };
+    run.with_external(&[flow(0, 0, 2, 5 * 1_460)], Some(&mut make)).0
+}
+
+#[test]
+fn packets_that_are_held_go_on_in_their_order_and_have_waited_at_the_last_link() {
+    let results = held(|_, _| Arrival::Hold(0), true);
+    let record = &results.flows[0];
+    assert!(record.delivered.is_some());
+    assert_eq!((record.receiver.out_of_order, record.receiver.segments_received), (0, 5));
+    // All of them come within the first 50 us, and wait for its end.
+    let waited = record.wait_ps[3] / 5;
+    assert!((10_000_000..50_000_000).contains(&waited), "{waited} ps each");
+}
+
+#[test]
+fn what_is_let_go_with_a_packet_follows_it() {
+    // Segment 1 waits for segment 2, which leaves first: one segment is out of order, and no other.
+    let does: Does = |cx, packet| match packet.seq {
+        1 => Arrival::Hold(7),
+        2 => {
+            assert_eq!(cx.held_bytes(), 1_500);
+            cx.release(7);
+            Arrival::Forward
+        }
+        _ => {
+            assert_eq!(cx.held_bytes(), 0);
+            Arrival::Forward
+        }
+    };
+    let results = held(does, false);
+    assert_eq!((results.flows[0].receiver.out_of_order, results.flows[0].receiver.segments_received), (1, 5));
+}
+
+#[test]
+fn a_packet_that_joins_a_queue_that_is_let_go_is_the_last_of_it() {
+    let does: Does = |cx, packet| {
+        if packet.seq == 2 {
+            cx.release(0);
+        }
+        if packet.seq <= 2 { Arrival::Hold(0) } else { Arrival::Forward }
+    };
+    let results = held(does, false);
+    assert_eq!((results.flows[0].receiver.out_of_order, results.flows[0].receiver.segments_received), (0, 5));
+}
+
+#[test]
+fn what_is_held_at_the_end_is_in_flight() {
+    let results = held(|_, _| Arrival::Hold(3), false);
+    assert!(results.flows[0].delivered.is_none());
+    assert!(results.in_flight >= 5, "{} with what was sent again", results.in_flight);
 }

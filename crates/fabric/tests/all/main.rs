@@ -40,6 +40,7 @@ mod scaling;
 mod several;
 mod software;
 mod spent;
+mod sprayed;
 mod symmetric;
 mod threads;
 mod tr;

@@ -12,6 +12,7 @@ use weft_units::{Purpose, Span, Stream, Time};
 use super::{LinkDrops, Network, PacketCounts, PortStates};
 use crate::engine::capture::{Capture, CaptureOf};
 use crate::engine::event_set::EventSet;
+use crate::engine::held::Held;
 use crate::engine::link::{Link, PortKind, Profiles};
 use crate::engine::losses::Losses;
 use crate::engine::mail::Outbox;
@@ -123,6 +124,7 @@ impl<'a> Network<'a> {
             follow: None,
             oracle: None,
             deeds: Deeds::default(),
+            held: Held::default(),
             streams: streams.collect(),
             changes,
             peaks,

@@ -99,7 +99,7 @@ impl Network<'_> {
         &self.drops
     }
 
-    /// Packets that are on links now.
+    /// Packets that are on links, or held back at switches, now.
     pub fn in_flight(&self) -> u64 {
         self.pool.len() as u64
     }
@@ -110,6 +110,7 @@ impl Network<'_> {
             + self.drops.capacity() * size_of::<LinkDrops>()
             + self.state.scheduled.iter().flatten().count() * size_of::<ScheduledPort>()
             + self.pool.memory_bytes()
+            + self.held.memory_bytes()
             + self.events.memory_bytes()
             + self.routes.memory_bytes()
             + self.schemes.capacity() * size_of::<SwitchScheme>()
