@@ -176,6 +176,9 @@ fn trim(key: &str, bytes: Bytes) -> Result<u16, FabricError> {
     })
 }
 
+/// The most classes of a port: IEEE 802.1Q has eight priorities.
+const MOST_CLASSES: usize = 8;
+
 /// The queues of the port that a resolved table describes.
 pub(super) fn port(table: &QueueTable, key: &str, overhead_bytes: u64) -> Result<PortQueues, FabricError> {
     let queue = table.queue(key, overhead_bytes)?;
@@ -193,6 +196,10 @@ pub(super) fn port(table: &QueueTable, key: &str, overhead_bytes: u64) -> Result
         Some(SchedulerName::Strict) => Scheduling::Strict,
         Some(SchedulerName::Weighted) => Scheduling::Weighted,
     };
+    if table.class.len() > MOST_CLASSES {
+        let (key, found) = (format!("{key}.class"), table.class.len());
+        return Err(FabricError::bad(key, &found, format!("up to {MOST_CLASSES} classes")));
+    }
     let weighs = |class: &super::ClassTable| class.weight.is_some();
     if let Some(place) = table.class.iter().position(weighs).filter(|_| scheduling == Scheduling::Strict) {
         return Err(FabricError::Conflict {
