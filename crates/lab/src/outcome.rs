@@ -4,6 +4,7 @@ use std::path::Path;
 
 use arrow_array::RecordBatch;
 
+use crate::results::collective_rows::{CollectiveRow, CriticalRow};
 use crate::results::fault_rows::{DropRow, FaultRow, PhaseRow};
 use crate::results::fingerprint::{combined, fingerprint};
 use crate::results::output::{Content, OutputError, SPEC, SUMMARY, file_of, write_directory};
@@ -51,6 +52,10 @@ pub struct Outcome {
     pub phases: RecordBatch,
     /// A row a place where packets were lost, a reason and a stretch.
     pub drops: RecordBatch,
+    /// A row a collective, each time that it comes; empty without, as is the next one.
+    pub collectives: RecordBatch,
+    /// A row a flow on the critical path of a collective.
+    pub critical_path: RecordBatch,
     /// Packets in the whole fabric, and how many were on links at the end.
     pub packets: PacketBalance,
 }
@@ -84,17 +89,25 @@ impl Outcome {
             (FaultRow::TABLE.name, &self.faults),
             (PhaseRow::TABLE.name, &self.phases),
             (DropRow::TABLE.name, &self.drops),
+            (CollectiveRow::TABLE.name, &self.collectives),
+            (CriticalRow::TABLE.name, &self.critical_path),
         ]
     }
 
-    /// A short name for the content of all its tables: see [`crate::fingerprint`]. Those of programs and subflows count only where there are any,
+    /// A short name for the content of all its tables: see [`crate::fingerprint`]. Those of programs, subflows and collectives count only where there are any,
     /// so that a run without has the name that it had before there were such tables; those of faults do not, since all that they say but places
     /// and reasons of drops follows from the others.
     ///
     /// # Errors
     /// A temporary file that cannot be read.
     pub fn fingerprint(&self) -> Result<String, RunError> {
-        let late = [ProgramRow::TABLE.name, ConnectionRow::TABLE.name, SubflowRow::TABLE.name];
+        let late = [
+            ProgramRow::TABLE.name,
+            ConnectionRow::TABLE.name,
+            SubflowRow::TABLE.name,
+            CollectiveRow::TABLE.name,
+            CriticalRow::TABLE.name,
+        ];
         let of_faults = [FaultRow::TABLE.name, PhaseRow::TABLE.name, DropRow::TABLE.name];
         let is_told = |(name, table): &(&str, &RecordBatch)| {
             !of_faults.contains(name) && (table.num_rows() > 0 || !late.contains(name))

@@ -6,11 +6,12 @@
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
+use super::collective_rows::{CollectiveRow, CriticalRow};
 use super::fault_rows::{DropRow, FaultRow, PhaseRow};
 use super::table::{Cell, Column, Row, Table, table};
 
 /// Every table that a result directory has, in the order in which they are written.
-pub const TABLES: [&Table; 13] = [
+pub const TABLES: [&Table; 15] = [
     FlowRow::TABLE,
     LinkRow::TABLE,
     SampleRow::TABLE,
@@ -24,6 +25,8 @@ pub const TABLES: [&Table; 13] = [
     FaultRow::TABLE,
     PhaseRow::TABLE,
     DropRow::TABLE,
+    CollectiveRow::TABLE,
+    CriticalRow::TABLE,
 ];
 
 table! {
@@ -123,6 +126,10 @@ table! {
     timed_out_us: f64, "µs";
     /// label of the transport that carried it
     transport: Option<String>, "", only "with [several transports](transport.md#several-transports-in-one-run)";
+    /// the [collective](collectives.md) that it is of, as in `collectives.parquet`
+    collective: Option<u32>, "", null "it is of none", only "with collectives";
+    /// the step of the collective's algorithm, from 0
+    collective_step: Option<u32>, "", null "it is of no collective", only "with collectives";
     /// by the kernel's clock, from the start until the connection was there
     kernel_connected_us: Option<f64>, "µs", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// by the kernel's clock, from the start until the application at the receiver read the last byte
@@ -502,6 +509,8 @@ mod tests {
         check::<FaultRow>();
         check::<PhaseRow>();
         check::<DropRow>();
+        check::<CollectiveRow>();
+        check::<CriticalRow>();
         check::<ObservationRow>();
     }
 

@@ -6,6 +6,7 @@ use super::bin::Bin;
 use super::phases::{FaultSummary, PhaseSummary};
 use super::spread::Spread;
 use super::tally::{Figures, share};
+use crate::collectives::CollectiveSummary;
 
 /// A run in one object. Times are in microseconds of simulated time unless the name says otherwise.
 ///
@@ -47,6 +48,9 @@ pub struct Summary {
     /// Flows by whether they start before, during or after faults, if there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseSummary>,
+    /// Collectives, by what the spec calls them, if there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub collectives: Vec<CollectiveSummary>,
     /// Segments sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
@@ -182,6 +186,7 @@ impl Summary {
             unmeasured: figures.unmeasured(),
             faults: Vec::new(),
             phases: Vec::new(),
+            collectives: Vec::new(),
             retransmissions: all.retransmissions,
             timeouts: all.timeouts,
             out_of_order_packets: all.out_of_order_packets,

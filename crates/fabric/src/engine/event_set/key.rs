@@ -34,10 +34,13 @@ pub enum EventKind {
     Port = 11,
     /// A guest begins to send a packet.
     Guest = 12,
+    /// A flow that waited for others starts, or a computation is done. Behind all others of its instant: what they bring may be what
+    /// was waited for.
+    Ready = 13,
 }
 
 impl EventKind {
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::Arrival,
         Self::Fault,
         Self::Reroute,
@@ -51,6 +54,7 @@ impl EventKind {
         Self::Host,
         Self::Port,
         Self::Guest,
+        Self::Ready,
     ];
 }
 
