@@ -74,11 +74,11 @@ fn idle(table: &str) -> Outcome {
 }
 
 fn floats(table: &RecordBatch, name: &str) -> Vec<Option<f64>> {
-    table.column_by_name(name).unwrap().as_primitive::<Float64Type>().iter().collect()
+    table.column_by_name(name).expect("a column").as_primitive::<Float64Type>().iter().collect()
 }
 
 fn numbers(table: &RecordBatch, name: &str) -> Vec<Option<u32>> {
-    table.column_by_name(name).unwrap().as_primitive::<UInt32Type>().iter().collect()
+    table.column_by_name(name).expect("a column").as_primitive::<UInt32Type>().iter().collect()
 }
 
 fn completion(outcome: &Outcome) -> f64 {

@@ -448,13 +448,11 @@ impl<'a, T: Transports> Group<'a, T> {
 
     /// A flow starts that waited for others, or a computation is done.
     fn begin_waiting(&mut self, plan: &Plan<'a, T>, node: FlowId) {
-        match plan.dependencies.and_then(|dependencies| dependencies.host(node.0)) {
-            Some(host) => at_host!(self, plan, host, |host, here| host.reach(plan, node, Point::Done, here)),
-            None => {
-                let host = plan.flows[node.index()].src;
-                at_host!(self, plan, host, |host, here| host.start_flow(plan, node, None, here));
-            }
+        if let Some(host) = plan.dependencies.and_then(|dependencies| dependencies.host(node.0)) {
+            return at_host!(self, plan, host, |host, here| host.reach(plan, node, Point::Done, here));
         }
+        let host = plan.flows[node.index()].src;
+        at_host!(self, plan, host, |host, here| host.start_flow(plan, node, None, here));
     }
 
     /// The application of a flow writes.

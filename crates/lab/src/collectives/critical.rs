@@ -70,8 +70,8 @@ fn chain(collective: &Collective, timeline: &Timeline<'_>, last: (u32, Point), f
             let there = decided.map(|decided| decided.at);
             let begin = there.unwrap_or_else(|| dependencies.not_before(from));
             let (waits, takes) = timeline.took(from, begin);
-            compute = compute + takes;
-            waiting = waiting + waits;
+            compute += takes;
+            waiting += waits;
             let ready = if decided.is_some() { begin } else { begin_of(timeline, from) };
             let Some(decided) = decided.filter(|decided| waits.is_zero() && !is_entry(decided.by)) else {
                 break ready;

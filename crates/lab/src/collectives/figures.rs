@@ -224,9 +224,12 @@ pub struct CriticalSummary {
     pub worst_late_at: Option<String>,
 }
 
+/// Its label, its kind and its algorithm.
+type Called<'r> = (&'r str, &'static str, Option<&'static str>);
+
 /// What a summary says of collectives, in the order of their first ones.
 pub(crate) fn told(rows: &[CollectiveRow], critical: &[CriticalRow]) -> Vec<CollectiveSummary> {
-    let mut groups: Vec<((&str, &'static str, Option<&'static str>), Vec<&CollectiveRow>)> = Vec::new();
+    let mut groups: Vec<(Called<'_>, Vec<&CollectiveRow>)> = Vec::new();
     let mut places: BTreeMap<(&str, &'static str), usize> = BTreeMap::new();
     for row in rows {
         let place = *places.entry((&row.label, row.kind)).or_insert_with(|| {

@@ -1,6 +1,6 @@
 //! What all collectives keep: bytes by the book, dependencies that hosts know, and messages that name what is wrong.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use weft_units::{Span, Time};
@@ -34,21 +34,20 @@ fn played(traffic: &Traffic, fct: impl Fn(u32) -> Span) -> Vec<Option<Time>> {
     let nodes = dependencies.nodes();
     let mut left: Vec<u32> = (0..nodes).map(|node| dependencies.needs(node)).collect();
     let mut begins: Vec<Option<Time>> = vec![None; nodes as usize];
-    let mut pending: BTreeMap<(Time, u32, u8), ()> = BTreeMap::new();
+    let mut pending: BTreeSet<(Time, u32, u8)> = BTreeSet::new();
     for node in 0..nodes {
         if left[node as usize] == 0 {
             let at = traffic.flows.get(node as usize).map_or(Time::ZERO, |flow| flow.start);
-            pending.insert((at, node, Point::Started as u8), ());
+            pending.insert((at, node, Point::Started as u8));
         }
     }
-    while let Some(((now, node, point), ())) = pending.pop_first() {
+    while let Some((now, node, point)) = pending.pop_first() {
         let is_flow = dependencies.is_flow(node);
         if point == Point::Started as u8 {
             begins[node as usize] = Some(now);
             if is_flow {
-                pending.insert((now.saturating_add(fct(node)), node, Point::Received as u8), ());
-                pending
-                    .insert((now.saturating_add(fct(node) + fct(node)), node, Point::Acknowledged as u8), ());
+                pending.insert((now.saturating_add(fct(node)), node, Point::Received as u8));
+                pending.insert((now.saturating_add(fct(node) + fct(node)), node, Point::Acknowledged as u8));
             }
         }
         let reached = match (is_flow, point) {
@@ -59,7 +58,7 @@ fn played(traffic: &Traffic, fct: impl Fn(u32) -> Span) -> Vec<Option<Time>> {
         };
         for next in dependencies.dependents(node, reached) {
             if left[next as usize] == 1 {
-                pending.insert((dependencies.due(next, now), next, Point::Started as u8), ());
+                pending.insert((dependencies.due(next, now), next, Point::Started as u8));
             }
             left[next as usize] = left[next as usize].saturating_sub(1);
         }

@@ -24,6 +24,9 @@ const fn documented(kind: EventKind) -> (&'static str, &'static str) {
         }
         EventKind::Port => ("a port with two queues may send its next packet", "link"),
         EventKind::Guest => ("a Linux host begins to send a packet", "packet"),
+        EventKind::Ready => {
+            ("a flow starts that waited for others, or a computation is done", "flow, then computation")
+        }
     }
 }
 

@@ -119,7 +119,6 @@ impl<'a, T: Transports> Engine<'a, T> {
         let traffic = (flows, input.application, input.dependencies);
         let plan = plan(transports, traffic, topology, subflows, seed, switches);
         let schemes = edge_schemes(&facts, balancer, edge_hooks, &routes, seed, input.memory)?;
-        let looks_ahead = topology.links.len() >= input.look_ahead_from;
         let finite = flows.iter().filter(|flow| !flow.background).count();
         let mut maker = Maker {
             plan: &plan,
@@ -132,7 +131,7 @@ impl<'a, T: Transports> Engine<'a, T> {
                 has_oracle,
                 hooks,
                 phases: input.phases,
-                looks_ahead,
+                looks_ahead: topology.links.len() >= input.look_ahead_from,
             },
             tables,
             parts: parts.as_ref().map(|parts| (Arc::new(Addresses::new(topology, parts)), parts.lookahead)),
