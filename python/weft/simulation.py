@@ -138,6 +138,16 @@ class Result:
         """A row per place where packets were lost, reason and stretch of the run; empty without faults."""
         return self._frame("drops")
 
+    @property
+    def collectives(self) -> "pl.DataFrame":
+        """A row per collective or step of a job, each time: completion, bus bandwidth, stragglers; empty without."""
+        return self._frame("collectives")
+
+    @property
+    def critical_path(self) -> "pl.DataFrame":
+        """A row per flow on the critical path of a collective: what it waited for, and where it was late."""
+        return self._frame("critical_path")
+
     def write(self, directory: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write a result directory; raises `OutputError` if it exists (unless `force`) or cannot be written."""
         from weft.output import staged_directory

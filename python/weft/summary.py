@@ -19,6 +19,8 @@ __all__ = [
     "TIERS",
     "Background",
     "BinName",
+    "CollectiveFacts",
+    "CriticalFacts",
     "Deadlines",
     "Distribution",
     "DuplicateAcks",
@@ -268,6 +270,47 @@ class PhaseFacts(Part, frozen=True):
     lost: Lost
 
 
+class CriticalFacts(Part, frozen=True, omit_defaults=True):
+    """The time on critical paths, on average over the collectives of one kind that finished, in microseconds."""
+
+    flows: float
+    """Flows on a path."""
+    compute_us: float
+    waiting_us: float
+    transmission_us: float
+    host_us: float
+    leaf_us: float
+    spine_us: float
+    last_us: float
+    reordering_us: float
+    timeouts_us: float
+    window_us: float
+    acknowledgement_us: float
+    worst_flow: int | None
+    """The flow that lost the most time; None if none lost any."""
+    worst_hosts: tuple[int, int] | None
+    worst_us: float
+    worst_late_by: str | None
+    worst_late_at: str | None
+
+
+class CollectiveFacts(Part, frozen=True, omit_defaults=True):
+    """The collectives of one table of the spec and one kind, over all iterations."""
+
+    label: str
+    kind: str
+    algorithm: str | None
+    count: int
+    unfinished: int
+    completion_us: Distribution
+    longest_us: float | None
+    bus_bandwidth_mbps: float | None
+    """Mean, by the convention of NCCL's tests; None where there is none."""
+    straggler_us: float | None
+    """From when the first rank was done until the last was, on average."""
+    critical_path: CriticalFacts | None = None
+
+
 class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     """What one run came to: all its flows, some groups of them, and the whole fabric.
 
@@ -294,6 +337,8 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     """The faults of the fabric, in the order of the spec."""
     phases: tuple[PhaseFacts, ...] = ()
     """Before, during and after faults, those that there are."""
+    collectives: tuple[CollectiveFacts, ...] = ()
+    """Collectives, and steps of jobs, if the traffic has any."""
     retransmissions: int
     timeouts: int
     out_of_order_packets: int
@@ -331,6 +376,10 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     def bins(self) -> Mapping[BinName, SizeBin]:
         """The groups of flows in every summary."""
         return {"all": self, "small": self.small, "medium": self.medium, "large": self.large}
+
+    def collective(self, label: str, kind: str) -> CollectiveFacts | None:
+        """Return the collectives of this label and kind; None if there are none."""
+        return next((one for one in self.collectives if (one.label, one.kind) == (label, kind)), None)
 
     def phase(self, name: PhaseName) -> PhaseFacts | None:
         """What happened before, during or after faults; None if there was no such time."""

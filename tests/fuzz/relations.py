@@ -65,7 +65,7 @@ def nothing_but_time_is_longer_at_a_tenth_of_the_rate(result: Result, _document:
         return
     if spec["traffic"].get("application", {}).get("pause_distribution") == "exponential":
         return
-    if any(8 * 10**12 % rate for rate in rates) or not spec["traffic"].get("trace") or spec["traffic"].get("incast"):
+    if any(8 * 10**12 % rate for rate in rates) or not spec["traffic"].get("trace") or _has_more(spec):
         return
     slow = run(to_toml(_scaled(spec)))
     own, other = (one.flows.sort("id") for one in (result, slow))
@@ -88,7 +88,7 @@ def a_rack_without_traffic_changes_nothing(result: Result, document: Document, r
     if not _one_path(fabric) or "trace" not in traffic or fabric.get("fault") or "red" in str(fabric):
         return
     # Who is drawn for a flow that no trace names depends on how many hosts there are.
-    if _sends(result) or traffic.get("long_lived") or traffic.get("incast"):
+    if _sends(result) or traffic.get("long_lived") or _has_more({"traffic": traffic}):
         return
     more = copy.deepcopy(dict(document))
     more["fabric"]["leaves"] = fabric["leaves"] + 1
@@ -158,6 +158,11 @@ def _same_flows(own: Result, other: Result, names: tuple[str, ...] | None = None
 def _transports(document: Document) -> list[Document]:
     transport = document["transport"]
     return transport if isinstance(transport, list) else [transport]
+
+
+def _has_more(spec: Mapping[str, Any]) -> bool:
+    """Whether there are flows beside those of a trace whose ends or times follow from the spec."""
+    return any(spec["traffic"].get(name) for name in ("incast", "collective", "job", "schedule"))
 
 
 def _one_path(fabric: Document) -> bool:

@@ -16,7 +16,8 @@ OMIT = object()
 
 _LARGEST: Mapping[str, int] = {
     "leaves": 3, "spines": 4, "hosts_per_leaf": 4, "links_per_pair": 3, "k": 4, "flows": 40, "repeats": 3, "count": 2,
-    "senders": 6, "trace_flows": 20, "threads": 4,
+    "senders": 6, "trace_flows": 20, "threads": 4, "iterations": 3, "steps": 2, "microbatches": 3, "chunks": 3,
+    "buckets": 3, "experts": 6, "top_k": 2, "tensor": 2, "pipeline": 2, "stages": 2,
 }  # fmt: skip
 """What multiplies the work of a run, and how much of it a run gets."""
 

@@ -10,6 +10,7 @@ pub mod bench;
 pub mod bins;
 pub mod catalog;
 pub mod clock;
+pub mod collectives;
 pub mod congestion;
 pub mod cores;
 mod external;

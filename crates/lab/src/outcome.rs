@@ -4,6 +4,7 @@ use std::path::Path;
 
 use arrow_array::RecordBatch;
 
+use crate::results::collective_rows::{CollectiveRow, CriticalRow};
 use crate::results::fault_rows::{DropRow, FaultRow, PhaseRow};
 use crate::results::fingerprint::{combined, fingerprint};
 use crate::results::output::{Content, OutputError, SPEC, SUMMARY, file_of, write_directory};
@@ -58,6 +59,10 @@ pub struct Outcome {
     pub pauses: RecordBatch,
     /// A row a switch whose ports share memory, and interval; empty without, and unless the spec asks for samples.
     pub memory: RecordBatch,
+    /// A row a collective, each time that it comes; empty without, as is the next one.
+    pub collectives: RecordBatch,
+    /// A row a flow on the critical path of a collective.
+    pub critical_path: RecordBatch,
     /// Packets in the whole fabric, and how many were on links at the end.
     pub packets: PacketBalance,
 }
@@ -94,10 +99,12 @@ impl Outcome {
             (ClassRow::TABLE.name, &self.classes),
             (PauseRow::TABLE.name, &self.pauses),
             (MemoryRow::TABLE.name, &self.memory),
+            (CollectiveRow::TABLE.name, &self.collectives),
+            (CriticalRow::TABLE.name, &self.critical_path),
         ]
     }
 
-    /// A short name for the content of all its tables: see [`crate::fingerprint`]. Those of programs and subflows count only where there are any,
+    /// A short name for the content of all its tables: see [`crate::fingerprint`]. Those of programs, subflows and collectives count only where there are any,
     /// so that a run without has the name that it had before there were such tables; those of faults do not, since all that they say but places
     /// and reasons of drops follows from the others.
     ///
@@ -110,6 +117,8 @@ impl Outcome {
             SubflowRow::TABLE.name,
             PauseRow::TABLE.name,
             MemoryRow::TABLE.name,
+            CollectiveRow::TABLE.name,
+            CriticalRow::TABLE.name,
         ];
         // What came to classes follows from links and flows likewise.
         let derived = [FaultRow::TABLE.name, PhaseRow::TABLE.name, DropRow::TABLE.name, ClassRow::TABLE.name];

@@ -2,7 +2,7 @@
 
 use weft_fabric::{Delivery, FlowRecord, FlowTrace, LinkSample, PathTotal, Results, SchemeCounter};
 use weft_topology::{Tier, Topology};
-use weft_traffic::{Flow, Traffic};
+use weft_traffic::{Flow, Schedule, Traffic};
 use weft_units::{Bytes, Rate, Span, Time};
 
 use crate::linux::KernelFlow;
@@ -22,9 +22,19 @@ pub(crate) fn flow_rows(
 ) -> Vec<FlowRow> {
     let numbered = (first..).zip(traffic.flows[first..].iter().zip(records));
     let deadline = |id: usize| traffic.deadlines.get(id).copied().flatten();
+    let schedule = traffic.schedule.as_ref();
+    let role = |schedule: &Schedule, id: usize| {
+        let role = schedule.roles[id];
+        role.collective.map(|collective| (role, collective))
+    };
     let label = |flow: &Flow| labels.get(usize::from(flow.transport)).cloned();
     let rows = numbered.map(|(id, (flow, record))| {
-        let mut row = flow_row(id as u32, flow, label(flow), record, deadline(id), end);
+        let waits = schedule.is_some_and(|schedule| schedule.dependencies.waits(id as u32));
+        let known = (record, record.started.is_some() || !waits);
+        let mut row = flow_row(id as u32, flow, label(flow), known, deadline(id), end);
+        if let Some((role, collective)) = schedule.and_then(|schedule| role(schedule, id)) {
+            (row.collective, row.collective_step) = (Some(collective), Some(role.step));
+        }
         row.measured = window.map(|window| !flow.background && window.has(id));
         if let Some(known) = kernel.get(id).and_then(Option::as_ref) {
             known.fill(flow.start, &mut row);
@@ -38,17 +48,18 @@ fn flow_row(
     id: u32,
     flow: &Flow,
     transport: Option<String>,
-    record: &FlowRecord,
+    (record, has_started): (&FlowRecord, bool),
     deadline: Option<Span>,
     end: Time,
 ) -> FlowRow {
-    let since_start = |time: Option<Time>| time.map(|time| time.since(flow.start).as_us());
+    let start = record.start(flow);
+    let since_start = |time: Option<Time>| time.map(|time| time.since(start).as_us());
     let fct_us = since_start(record.delivered);
     let ideal_fct_us = (!record.ideal.is_zero()).then(|| record.ideal.as_us());
-    // A run that is cut off in time leaves flows that have not started.
-    let age = if end > flow.start { end.since(flow.start) } else { Span::ZERO };
+    // A run that is cut off in time leaves flows that have not started, of which those that wait for others say so.
+    let age = if has_started && end > start { end.since(start) } else { Span::ZERO };
     let took_us = if flow.background { Some(age.as_us()) } else { fct_us };
-    let done_after = record.delivered.map(|delivered| delivered.since(flow.start));
+    let done_after = record.delivered.map(|delivered| delivered.since(start));
     let missed = |deadline: Span| match done_after {
         Some(took) => Some(took > deadline),
         None => (age > deadline).then_some(true),
@@ -63,7 +74,7 @@ fn flow_row(
         class: flow.class.name(),
         background: flow.background,
         measured: None,
-        start_us: flow.start.as_us(),
+        start_us: start.as_us(),
         fct_us,
         sender_fct_us: since_start(record.acknowledged),
         ideal_fct_us,
@@ -105,6 +116,8 @@ fn flow_row(
         blocked_us: None,
         blocked_innocently_us: None,
         transport,
+        collective: None,
+        collective_step: None,
         kernel_connected_us: None,
         kernel_fct_us: None,
         kernel_closed_us: None,

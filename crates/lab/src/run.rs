@@ -21,6 +21,7 @@ use weft_units::{Bytes, Mistake, Span, Time};
 
 use crate::application::check_application;
 use crate::clock::{OtherThreads, Stopwatch};
+use crate::collectives::{Seen, Timeline, check_collectives, collective_rows, critical_paths, told};
 use crate::cores::{Cores, Decision, Manner, decide};
 use crate::external::External;
 use crate::linux::{
@@ -28,6 +29,7 @@ use crate::linux::{
 };
 use crate::memory::of_machine;
 use crate::outcome::{Outcome, PacketBalance};
+use crate::results::collective_rows::{CollectiveRow, CriticalRow};
 use crate::results::lossless::{BlockedFlows, Lossless};
 use crate::results::phases::{Phases, divided_at};
 use crate::results::port_rows::{ClassRow, MemoryRow, PauseRow, class_rows, memory_rows, pause_rows};
@@ -162,6 +164,7 @@ impl Prepared {
             linux.hosts(spec, &fabric.shape()).map_err(|error| resolved.error(error))?;
         }
         check_application(spec).map_err(|error| resolved.error(error))?;
+        check_collectives(spec).map_err(|error| resolved.error(error))?;
         let window = Window::of(&spec.run, &traffic.flows).map_err(|error| resolved.error(error))?;
         let ideal_of = if spec.balancer.pools_fabric() {
             Some(pool(&mut fabric).map_err(|error| resolved.error(error))?)
@@ -312,6 +315,7 @@ impl Prepared {
             reroute_after: self.fabric.reroute_after,
             flows: &self.traffic.flows,
             application: self.traffic.application,
+            dependencies: self.traffic.schedule.as_ref().map(|schedule| &schedule.dependencies),
             transport: &spec.transport,
             balancer: &spec.balancer,
             has_guests: !spec.hosts.is_simulated(),
@@ -343,33 +347,54 @@ impl Prepared {
         records: FlowRecords,
         kernel: &[Option<KernelFlow>],
         results: &Results,
-    ) -> Result<(Stored, Figures, Trend, Phases<'_>), RunError> {
+    ) -> Result<(Stored, Figures, Trend, Phases<'_>, Seen), RunError> {
         let (spec, end) = (&self.resolved.spec, results.end);
         let labels = spec.transport.labels();
         let pauses = self.fabric.topology.memory.is_some_and(|memory| memory.pause.is_some());
         let blocked = BlockedFlows::new(pauses, &results.blocked);
         let mut figures = Figures::new(self.traffic.flows.len(), &spec.run.size_ranges());
         let window = self.window.as_ref();
-        let mut example =
-            FlowRow { measured: window.map(|_| true), ..example(&labels, kernel, &spec.transport) };
+        let schedule = self.traffic.schedule.as_ref();
+        let mut example = FlowRow {
+            measured: window.map(|_| true),
+            collective: schedule.map(|_| 0),
+            collective_step: schedule.map(|_| 0),
+            ..example(&labels, kernel, &spec.transport)
+        };
         blocked.fill(&mut example);
         let schema = FlowRow::table(&[example])?.schema();
         let mut table = Writing::new(Arc::clone(&schema))?;
         let mut trend = Trend::over(self.measured_flows());
         let mut phases = Phases::new(&self.fabric.spans, &self.divided_at);
+        let mut seen = Seen::default();
         let mut first = 0;
         for records in records {
-            let mut rows = flow_rows(&self.traffic, window, &labels, kernel, first, &records?, end);
+            let records = records?;
+            let flows = &self.traffic.flows[first..];
+            if let Some(schedule) = schedule {
+                seen.take(schedule, flows, &records, end);
+            }
+            let mut rows = flow_rows(&self.traffic, window, &labels, kernel, first, &records, end);
             rows.iter_mut().for_each(|row| blocked.fill(row));
-            for (flow, row) in self.traffic.flows[first..].iter().zip(&rows) {
-                phases.add(flow.start, row);
+            for ((flow, record), row) in flows.iter().zip(&records).zip(&rows) {
+                phases.add(record.start(flow), row);
                 figures.add(row);
                 trend.add(row, end);
             }
             first += rows.len();
             table.write(&with_columns(&FlowRow::table(&rows)?, &schema)?)?;
         }
-        Ok((table.finish()?, figures, trend, phases))
+        Ok((table.finish()?, figures, trend, phases, seen))
+    }
+
+    /// What came of collectives, and the critical path of each; nothing without any.
+    fn collectives(&self, seen: Seen) -> (Vec<CollectiveRow>, Vec<CriticalRow>) {
+        let Some(schedule) = &self.traffic.schedule else { return Default::default() };
+        let timeline = Timeline::new(&schedule.dependencies, seen);
+        let (flows, topology) = (&self.traffic.flows, &self.fabric.topology);
+        let (rows, ends) = collective_rows(schedule, &timeline, flows);
+        let critical = critical_paths(schedule, &timeline, &ends, (flows, topology));
+        (rows, critical)
     }
 
     /// How many flows averages are over, finished or not.
@@ -381,7 +406,8 @@ impl Prepared {
     pub(crate) fn outcome(&self, simulated: Simulated, external: Option<&str>) -> Result<Outcome, RunError> {
         let Simulated { results, records, elapsed, kernel } = simulated;
         let (spec, results) = (&self.resolved.spec, &results);
-        let (flows, figures, trend, phases) = self.flows(records, &kernel.flows, results)?;
+        let (flows, figures, trend, phases, seen) = self.flows(records, &kernel.flows, results)?;
+        let (collectives, critical) = self.collectives(seen);
         let links = link_rows(&self.fabric.topology, results);
         let names = link_names(&self.fabric.topology);
         let samples = sample_rows(&self.fabric.topology, &names, results);
@@ -400,8 +426,9 @@ impl Prepared {
         let (seed, hash) = (spec.run.seed, &self.resolved.hash);
         let mut summary = Summary::new(scheme, seed, hash, &figures, totals);
         summary.paths = Spread::of(&paths);
-        let told = phases.told(&self.fabric.topology, &results.losses, results.end)?;
-        (summary.faults, summary.phases) = (told.of_faults, told.of_phases);
+        let of_faults = phases.told(&self.fabric.topology, &results.losses, results.end)?;
+        (summary.faults, summary.phases) = (of_faults.of_faults, of_faults.of_phases);
+        summary.collectives = told(&collectives, &critical);
         summary.lossless = Lossless::of(&self.fabric.topology, &names, results);
         summary.warnings.clone_from(&self.fabric.warnings);
         summary.warnings.extend(summary.lossless.as_ref().and_then(Lossless::warning));
@@ -427,9 +454,11 @@ impl Prepared {
             programs: ProgramRow::table(&programs)?,
             connections: ConnectionRow::table(&connections)?,
             subflows: SubflowRow::table(&kernel.subflows)?,
-            faults: told.faults,
-            phases: told.phases,
-            drops: told.drops,
+            faults: of_faults.faults,
+            phases: of_faults.phases,
+            drops: of_faults.drops,
+            collectives: CollectiveRow::table(&collectives)?,
+            critical_path: CriticalRow::table(&critical)?,
             classes: ClassRow::table(&class_rows(&names, results))?,
             pauses: PauseRow::table(&pause_rows(&self.fabric.topology, &names, results))?,
             memory: MemoryRow::table(&memory_rows(&self.fabric.topology, results))?,

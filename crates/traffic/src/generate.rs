@@ -6,13 +6,14 @@ use weft_units::{Purpose, Span, Stream, Time};
 
 use crate::carriers::Carriers;
 use crate::classes::ClassPicker;
+use crate::collective::{Builder, World};
 use crate::incast::Horizon;
 use crate::load::offered;
 use crate::pairs::{PairPicker, stream};
 use crate::spec::check_size;
 use crate::trace::{read_file, read_trace};
 use crate::{
-    Application, Distribution, FabricShape, Flow, MAX_FLOW_BYTES, MAX_FLOWS, OfferedLoad, Traffic,
+    Application, Distribution, FabricShape, Flow, MAX_FLOW_BYTES, MAX_FLOWS, OfferedLoad, Schedule, Traffic,
     TrafficError, TrafficSpec, WorkloadUsed,
 };
 
@@ -64,6 +65,7 @@ impl TrafficSpec {
         };
         let mut flows = self.flows_beside(&main.flows, pairs.as_ref(), carriers, (shape, seed))?;
         flows.extend(main.flows);
+        let (mut flows, schedule) = self.with_collectives(flows, carriers, (shape, seed), base_dir)?;
         if !flows.is_empty() || self.program.is_empty() {
             check_total(&flows)?;
         }
@@ -81,7 +83,35 @@ impl TrafficSpec {
             application,
             offered_load: main.offered_load,
             workload: main.workload,
+            schedule,
         })
+    }
+
+    /// These flows and those of collectives, and what they wait for.
+    fn with_collectives(
+        &self,
+        flows: Vec<Flow>,
+        carriers: &mut Carriers<'_>,
+        (shape, seed): (&FabricShape, u64),
+        base_dir: &Path,
+    ) -> Result<(Vec<Flow>, Option<Schedule>), TrafficError> {
+        if !self.has_collectives() {
+            return Ok((flows, None));
+        }
+        let mut builder = Builder::new(&self.classes, carriers);
+        for (index, collective) in self.collective.iter().enumerate() {
+            builder.collective(index, collective, World { shape, seed })?;
+        }
+        let mut free = shape.all_hosts();
+        for (index, job) in self.job.iter().enumerate() {
+            builder.job(index, job, &mut free, World { shape, seed })?;
+        }
+        if let Some(schedule) = &self.schedule {
+            builder.schedule(schedule, World { shape, seed }, base_dir)?;
+        }
+        let file = self.schedule.as_ref().map_or("traffic", |schedule| &schedule.file);
+        let (flows, schedule) = builder.finish(flows, file)?;
+        Ok((flows, Some(schedule)))
     }
 
     fn trace_flows(

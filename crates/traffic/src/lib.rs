@@ -14,6 +14,7 @@ mod application;
 mod carriers;
 mod catalog;
 mod classes;
+mod collective;
 mod deadlines;
 mod distribution;
 mod error;
@@ -33,6 +34,11 @@ pub use application::{Application, ApplicationSpec, PauseDistribution, Write, Wr
 pub use carriers::ClassTransports;
 pub use catalog::{WorkloadInfo, workloads};
 pub use classes::{ClassName, ClassSpec};
+pub use collective::{
+    AllGatherSpec, AllReduceAlgorithm, AllReduceSpec, AllToAllSpec, Collective, CollectiveKind,
+    CollectiveSpec, Dependencies, GatherAlgorithm, JobSpec, MoeSpec, PipelineSchedule, PipelineSpec, Place,
+    Placement, Point, ReduceScatterSpec, Role, Schedule, ScheduleSpec, schedule_files,
+};
 pub use deadlines::DeadlineSpec;
 pub use distribution::Distribution;
 pub use error::TrafficError;

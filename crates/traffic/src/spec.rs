@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
 use crate::{
-    ApplicationSpec, ClassSpec, DeadlineSpec, HostRange, IncastSpec, LoadOf, LongLivedSpec, MAX_FLOW_BYTES,
-    Pairs, ProgramSpec, TrafficError,
+    ApplicationSpec, ClassSpec, CollectiveSpec, DeadlineSpec, HostRange, IncastSpec, JobSpec, LoadOf,
+    LongLivedSpec, MAX_FLOW_BYTES, Pairs, ProgramSpec, ScheduleSpec, TrafficError,
 };
 
 /// Which bytes go where, and when: random flows or a trace, and beside them incasts, long-lived flows and programs.
@@ -80,6 +80,15 @@ pub struct TrafficSpec {
     /// Flows that never end, beside the rest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub long_lived: Vec<LongLivedSpec>,
+    /// Flows that wait for each other, from a file: a connection matrix of htsim, a GOAL schedule, or Chakra's traces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<ScheduleSpec>,
+    /// Collectives, beside the rest or alone: flows that wait for each other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub collective: Vec<CollectiveSpec>,
+    /// Training jobs, beside the rest or alone: steps of computations and collectives, each on hosts of its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub job: Vec<JobSpec>,
     /// Programs that run on Linux hosts, beside flows or alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub program: Vec<ProgramSpec>,
@@ -119,12 +128,27 @@ impl TrafficSpec {
             || self.size_scale.is_some()
             || self.load.is_some()
             || self.flows.is_some();
-        is_asked || (self.incast.is_empty() && self.long_lived.is_empty() && self.program.is_empty())
+        let is_alone = self.incast.is_empty() && self.long_lived.is_empty() && self.program.is_empty();
+        is_asked || (is_alone && !self.has_collectives())
     }
 
     /// Whether there are random flows.
     pub(crate) fn has_random_flows(&self) -> bool {
         self.workload.is_some() || self.size.is_some()
+    }
+
+    /// Whether there are flows that wait for others.
+    pub const fn has_collectives(&self) -> bool {
+        !self.collective.is_empty() || !self.job.is_empty() || self.schedule.is_some()
+    }
+
+    /// The key of what makes them.
+    pub const fn collectives_key(&self) -> &'static str {
+        match (self.collective.is_empty(), self.job.is_empty()) {
+            (false, _) => "traffic.collective",
+            (true, false) => "traffic.job",
+            (true, true) => "traffic.schedule",
+        }
     }
 
     /// Which keys stand together, as far as that needs no fabric.
@@ -161,9 +185,10 @@ impl TrafficSpec {
             && self.incast.is_empty()
             && self.long_lived.is_empty()
             && self.program.is_empty()
+            && !self.has_collectives()
         {
             let reason = "give traffic.workload (or size) with traffic.load, traffic.trace, or a table of \
-                          traffic.incast, traffic.long_lived or traffic.program";
+                          traffic.incast, traffic.long_lived, traffic.collective, traffic.job, traffic.schedule or traffic.program";
             return Err(TrafficError::NoFlows { reason: reason.to_owned() });
         }
         self.check_scale_is_used()?;
@@ -183,6 +208,10 @@ impl TrafficSpec {
     /// Pauses that no flow has are a mistake.
     fn check_application_is_used(&self) -> Result<(), TrafficError> {
         let has_flows_that_end = self.has_random_flows() || self.trace.is_some() || !self.incast.is_empty();
+        if self.application.is_some() && self.has_collectives() {
+            let reason = "flows that wait for others are there as a whole when they start";
+            return Err(TrafficError::conflict("traffic.application", self.collectives_key(), reason));
+        }
         if self.application.is_none() || has_flows_that_end {
             return Ok(());
         }

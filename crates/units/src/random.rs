@@ -38,6 +38,10 @@ pub enum Purpose {
     Deadlines = 14,
     /// Pauses of the application of a flow.
     Pauses = 15,
+    /// Which hosts take part in a collective or a job, and in what order.
+    Placement = 32,
+    /// Which experts tokens go to.
+    Experts = 33,
 }
 
 /// A stream of random numbers that only its owner draws from.

@@ -37,8 +37,8 @@ def run(
 
     With `--out`, the directory gets `spec.toml` (everything that is needed to run it again), `summary.json`
     and the tables `flows`, `links`, `samples`, `deliveries`, `paths`, `traces`, `scheme`, `programs`,
-    `connections`, `subflows`, `faults`, `phases` and `drops` as Parquet. If a program of the traffic fails, the
-    results are written, marked as incomplete; the exit code is 3.
+    `connections`, `subflows`, `faults`, `phases`, `drops`, `collectives` and `critical_path` as Parquet. If a program
+    of the traffic fails, the results are written, marked as incomplete; the exit code is 3.
 
     **Examples**
 

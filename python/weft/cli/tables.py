@@ -1,6 +1,6 @@
 """Tables on the terminal."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from weft.cli.console import one_line
+from weft.collectives import COLLECTIVE_TITLES, collective_rows, collective_sentences
 from weft.comparison import Comparison
 from weft.load_sharing import LoadSharing
 from weft.metrics import METRICS, Metric, best_labels, bin_metrics
@@ -61,12 +62,32 @@ def print_comparison(
     sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
     console.print(f"* best in its column; {sizes}{interval}", style="dim")
     _print_phases(console, comparison)
+    _print_collectives(console, comparison.summaries)
     if load_sharing and comparison.load_sharing:
         console.print(_load_sharing_table(comparison))
     if comparison.verdict is not None:
         console.print()
         for sentence in comparison.verdict.sentences:
             console.print(sentence)
+
+
+def _print_collectives(console: Console, groups: Mapping[str, Sequence[Summary]]) -> None:
+    """Print a row for each collective and scheme, and where the time on critical paths went; nothing without any."""
+    rows = list(collective_rows(groups))
+    if not rows:
+        return
+    table = new_table(*(stacked(*_with_unit(title)) for title in COLLECTIVE_TITLES), left=("collective ", "scheme "))
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+    for sentence in collective_sentences(groups):
+        console.print(sentence)
+
+
+def _with_unit(title: str) -> tuple[str, str]:
+    """Cut a title into its words and the unit behind them."""
+    words, _, unit = title.partition(" (")
+    return words, unit.removesuffix(")")
 
 
 def _print_phases(console: Console, comparison: Comparison) -> None:
@@ -151,6 +172,7 @@ def print_summary(console: Console, summary: Summary) -> None:
     console.print(table)
     for line in summary_lines(summary):
         console.print(line)
+    _print_collectives(console, {summary.label: [summary]})
     for warning in summary.warnings:
         console.print(f"warning: {warning}")
     console.print(_speed_line(summary), style="dim")

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use weft_packet::{FlowId, HostId, Kind, Packet};
-use weft_traffic::Flow;
+use weft_traffic::{Dependencies, Flow, Point};
 use weft_transport::{Protocol, Transports, WindowState, Written};
 use weft_units::{Span, Time};
 
@@ -15,21 +15,21 @@ use super::mail::{Bag, Beside, Mailbox, Outbox, Posted};
 use super::network::{Arrived, Network};
 use super::pool::PacketIndex;
 
-/// The flows that start at the hosts of a group, in their order.
+/// The flows that start at the hosts of a group at a time that is known, in their order.
 pub enum Starts {
-    /// All flows.
+    /// All flows of the traffic.
     All,
     /// These.
     Some(Vec<u32>),
 }
 
 impl Starts {
-    /// Those that start at these hosts.
-    pub fn of_hosts(flows: &[Flow], hosts: &Range<u32>) -> Self {
+    /// Those that start at these hosts, and do not wait for others.
+    pub fn of_hosts(flows: &[Flow], dependencies: Option<&Dependencies>, hosts: &Range<u32>) -> Self {
         let starts_here = |flow: &Flow| hosts.contains(&u32::from(flow.src.0));
-        Self::Some(
-            (0u32..).zip(flows).filter(|(_, flow)| starts_here(flow)).map(|(number, _)| number).collect(),
-        )
+        let waits = |number| dependencies.is_some_and(|dependencies| dependencies.waits(number));
+        let here = (0u32..).zip(flows).filter(|&(number, flow)| starts_here(flow) && !waits(number));
+        Self::Some(here.map(|(number, _)| number).collect())
     }
 
     fn get(&self, place: usize, flows: usize) -> Option<u32> {
@@ -429,6 +429,10 @@ impl<'a, T: Transports> Group<'a, T> {
                 self.guest_sends(plan, entity);
                 false
             }
+            EventKind::Ready => {
+                self.begin_waiting(plan, flow);
+                false
+            }
             // Whole runs see to these: see `Agenda`.
             EventKind::Arrival
             | EventKind::Fault
@@ -470,6 +474,15 @@ impl<'a, T: Transports> Group<'a, T> {
         if let Some((writer, written)) = writer.zip(written) {
             self.await_write(plan, flow, writer, written);
         }
+    }
+
+    /// A flow starts that waited for others, or a computation is done.
+    fn begin_waiting(&mut self, plan: &Plan<'a, T>, node: FlowId) {
+        if let Some(host) = plan.dependencies.and_then(|dependencies| dependencies.host(node.0)) {
+            return at_host!(self, plan, host, |host, here| host.reach(plan, node, Point::Done, here));
+        }
+        let host = plan.flows[node.index()].src;
+        at_host!(self, plan, host, |host, here| host.start_flow(plan, node, None, here));
     }
 
     /// The application of a flow writes.

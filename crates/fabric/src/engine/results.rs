@@ -21,6 +21,8 @@ use super::windows::WindowSample;
 /// One flow, when the run is over.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowRecord {
+    /// When it started, if it waited for others and they let it.
+    pub started: Option<Time>,
     /// When the receiver had the last byte in order.
     pub delivered: Option<Time>,
     /// When the sender had the last acknowledgement.
@@ -43,6 +45,13 @@ pub struct FlowRecord {
     pub wait_ps: [u64; 4],
     /// Where the time until `delivered` went; all zero if that did not happen.
     pub spent: Spent,
+}
+
+impl FlowRecord {
+    /// When this flow started; of one that waits for others and did not start, when it might have at the earliest.
+    pub fn start(&self, flow: &Flow) -> Time {
+        self.started.unwrap_or(flow.start)
+    }
 }
 
 /// Segments that a flow sent again, by reason. Together they are [`SenderStats::retransmissions`].

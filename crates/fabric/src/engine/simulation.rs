@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use thiserror::Error;
 use weft_balance::{BalancerSpec, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
 use weft_topology::{Cut, FaultEvent, Parts, Topology, Whole};
-use weft_traffic::{Application, Flow};
+use weft_traffic::{Application, Dependencies, Flow};
 use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};
 use weft_units::{Mistake, Span, Time};
 
@@ -31,8 +31,11 @@ pub struct SimulationInput<'a> {
     pub reroute_after: Span,
     /// The traffic, by start.
     pub flows: &'a [Flow],
-    /// How the applications of flows write, if not all at once; their transports must take that.
+    /// How the applications of flows write, if not all at once; their transports must take that. Flows that wait for others are
+    /// there as a whole when they start.
     pub application: Option<Application>,
+    /// What flows wait for, if any do; such flows are between simulated hosts.
+    pub dependencies: Option<&'a Dependencies>,
     /// What carries the flows.
     pub transport: &'a TransportsSpec,
     /// The load balancer.

@@ -88,8 +88,8 @@ impl Followed {
     }
 
     /// The flow is complete. `last` is the packet that completed it, unless a timer did; `stall` is how long it was the
-    /// only one to be waited for, if it was late.
-    pub fn complete(mut self, last: Option<&Packet>, now: Time, stall: Span) -> Parts {
+    /// only one to be waited for, if it was late. Returns the parts, and from when on they are told.
+    pub fn complete(mut self, last: Option<&Packet>, now: Time, stall: Span) -> (Parts, Time) {
         match last {
             // It was followed, or came out of a buffer with one that was.
             _ if self.until == now => {}
@@ -99,12 +99,14 @@ impl Followed {
         if let Some(packet) = last {
             self.parts.call_late(packet, stall.as_ps());
         }
-        self.parts
+        (self.parts, self.start)
     }
 
     /// The packet that completes the flow takes the place of the one that was followed while it was on its way.
     fn end_with(&mut self, packet: &Packet, now: Time) {
         let (mut parts, mut from) = (self.parts_before, self.before);
+        // The first packet to come of a flow that waited for others may not be the first that was sent.
+        self.start = self.start.min(packet.sent);
         if packet.sent < from {
             // Sent before the last two: what came before it is taken for even.
             parts = parts.scaled(packet.sent.since(self.start), from.since(self.start));
@@ -116,6 +118,12 @@ impl Followed {
 }
 
 impl Parts {
+    /// With so much more time at the beginning, in which nothing was under way.
+    pub const fn after(mut self, more: Span) -> Self {
+        self.idle += more.as_ps();
+        self
+    }
+
     /// Of a late packet's waits, `stall` is the time that others did not need.
     fn call_late(&mut self, packet: &Packet, stall: u64) {
         let own: [u64; 4] = std::array::from_fn(|tier| packet.wait_ps(tier).min(self.waits[tier]));
@@ -211,7 +219,7 @@ mod tests {
             followed.note(packet, packet.arrive);
         }
         let last = packets.last().unwrap();
-        let parts = followed.complete(Some(last), last.arrive, span(stall));
+        let (parts, _) = followed.complete(Some(last), last.arrive, span(stall));
         let found = parts.spent(last.arrive.since(at(0)), span(timed_out), span(ideal));
         let [host, leaf, spine, end] = found.waits;
         [found.transmission, host, leaf, spine, end, found.reordering, found.timeouts, found.window]
@@ -267,9 +275,10 @@ mod tests {
         let mut followed = Followed::new(at(0));
         let early = packet(0, 10, [0; 4]);
         followed.note(&early, at(25));
-        let found = followed.complete(Some(&early), at(25), Span::ZERO).spent(span(25), Span::ZERO, span(10));
+        let found =
+            followed.complete(Some(&early), at(25), Span::ZERO).0.spent(span(25), Span::ZERO, span(10));
         assert_eq!((found.transmission, found.reordering), (span(10), span(15)));
-        let found = followed.complete(None, at(40), Span::ZERO).spent(span(40), Span::ZERO, span(10));
+        let found = followed.complete(None, at(40), Span::ZERO).0.spent(span(40), Span::ZERO, span(10));
         assert_eq!(found.reordering, span(30), "a timer let it go");
     }
 
@@ -294,7 +303,7 @@ mod tests {
             let last = packets.last().unwrap();
             let total = last.arrive.since(at(0));
             let ideal = Span::from_ps((total.as_ps() as f64 * share) as u64);
-            let parts = followed.complete(Some(last), last.arrive, span(stall));
+            let (parts, _) = followed.complete(Some(last), last.arrive, span(stall));
             let found = parts.spent(total, span(timed_out), ideal);
             let rest = found.reordering + found.timeouts + found.window;
             let waits = found.waits.into_iter().sum::<Span>();

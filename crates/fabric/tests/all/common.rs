@@ -136,6 +136,7 @@ impl<'a> Run<'a> {
             reroute_after: self.fabric.reroute_after,
             flows,
             application: self.application,
+            dependencies: None,
             transport,
             balancer,
             guests: None,

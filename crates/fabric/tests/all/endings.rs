@@ -20,6 +20,7 @@ fn a_run_that_is_over_stays_over_and_its_clock_stands() {
         reroute_after: fabric.reroute_after,
         flows: &flows,
         application: None,
+        dependencies: None,
         transport: &transport,
         balancer: &balancer,
         guests: None,

@@ -182,6 +182,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         reroute_after: fabric.reroute_after,
         flows: &flows,
         application: None,
+        dependencies: None,
         transport: &transport,
         balancer: &balancer,
         guests: None,

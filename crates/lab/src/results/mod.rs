@@ -1,6 +1,7 @@
 //! What a run leaves behind: rows, tables, a summary, and a directory.
 
 pub mod bin;
+pub mod collective_rows;
 pub mod fault_rows;
 pub mod fingerprint;
 pub mod lossless;

@@ -6,12 +6,13 @@
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
+use super::collective_rows::{CollectiveRow, CriticalRow};
 use super::fault_rows::{DropRow, FaultRow, PhaseRow};
 use super::port_rows::{ClassRow, MemoryRow, PauseRow};
 use super::table::{Cell, Column, Row, Table, table};
 
 /// Every table that a result directory has, in the order in which they are written.
-pub const TABLES: [&Table; 16] = [
+pub const TABLES: [&Table; 18] = [
     FlowRow::TABLE,
     LinkRow::TABLE,
     SampleRow::TABLE,
@@ -28,6 +29,8 @@ pub const TABLES: [&Table; 16] = [
     ClassRow::TABLE,
     PauseRow::TABLE,
     MemoryRow::TABLE,
+    CollectiveRow::TABLE,
+    CriticalRow::TABLE,
 ];
 
 table! {
@@ -131,6 +134,10 @@ table! {
     blocked_innocently_us: Option<f64>, "µs", only "with [lossless classes](lossless.md)";
     /// label of the transport that carried it
     transport: Option<String>, "", only "with [several transports](transport.md#several-transports-in-one-run)";
+    /// the [collective](collectives.md) that it is of, as in `collectives.parquet`
+    collective: Option<u32>, "", null "it is of none", only "with collectives";
+    /// the step of the collective's algorithm, from 0
+    collective_step: Option<u32>, "", null "it is of no collective", only "with collectives";
     /// by the kernel's clock, from the start until the connection was there
     kernel_connected_us: Option<f64>, "µs", null "the sender is no Linux host, or is not done", only "with [Linux hosts](linux-hosts.md)";
     /// by the kernel's clock, from the start until the application at the receiver read the last byte
@@ -513,6 +520,8 @@ mod tests {
         check::<ClassRow>();
         check::<PauseRow>();
         check::<MemoryRow>();
+        check::<CollectiveRow>();
+        check::<CriticalRow>();
         check::<ObservationRow>();
     }
 

@@ -7,6 +7,7 @@ use super::lossless::Lossless;
 use super::phases::{FaultSummary, PhaseSummary};
 use super::spread::Spread;
 use super::tally::{Figures, share};
+use crate::collectives::CollectiveSummary;
 
 /// A run in one object. Times are in microseconds of simulated time unless the name says otherwise.
 ///
@@ -51,6 +52,9 @@ pub struct Summary {
     /// What ports paused and how full memories were, if ports of switches share memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lossless: Option<Lossless>,
+    /// Collectives, by what the spec calls them, if there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub collectives: Vec<CollectiveSummary>,
     /// Segments sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
@@ -187,6 +191,7 @@ impl Summary {
             faults: Vec::new(),
             phases: Vec::new(),
             lossless: None,
+            collectives: Vec::new(),
             retransmissions: all.retransmissions,
             timeouts: all.timeouts,
             out_of_order_packets: all.out_of_order_packets,

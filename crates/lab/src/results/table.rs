@@ -212,6 +212,14 @@ impl Cell for Option<String> {
     }
 }
 
+impl Cell for Option<&'static str> {
+    const KIND: Kind = Kind::Text;
+
+    fn column<'r>(values: impl Iterator<Item = &'r Self>) -> ArrayRef {
+        Arc::new(values.copied().collect::<StringArray>())
+    }
+}
+
 impl Cell for &str {
     const KIND: Kind = Kind::Text;
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use toml::Value;
+use weft_traffic::schedule_files;
 use weft_units::{Mistake, read_regular_file};
 
 use super::decode::decode;
@@ -135,17 +136,28 @@ fn check_tables(document: &Document<'_>) -> Result<(), SpecError> {
 }
 
 /// The keys that name files. A workload is one if its name ends in ".csv".
-const FILE_KEYS: [[&str; 2]; 4] =
-    [["traffic", "workload"], ["traffic", "trace"], ["fabric", "file"], ["balancer", "file"]];
+const FILE_KEYS: [&[&str]; 5] = [
+    &["traffic", "workload"],
+    &["traffic", "trace"],
+    &["traffic", "schedule", "file"],
+    &["fabric", "file"],
+    &["balancer", "file"],
+];
+
+/// The text at a key that names a file.
+fn named<'v>(value: &'v mut Value, key: &[&str]) -> Option<&'v mut String> {
+    match key.iter().try_fold(value, |value, key| value.get_mut(key))? {
+        Value::String(name) => Some(name),
+        _ => None,
+    }
+}
 
 /// Makes the files that a spec names absolute, and lists them.
 fn rebase(value: &mut Value, base_dir: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    for [table, key] in FILE_KEYS {
-        let Some(Value::String(name)) = value.get_mut(table).and_then(|table| table.get_mut(key)) else {
-            continue;
-        };
-        if key == "workload" && Path::new(&*name).extension().is_none_or(|extension| extension != "csv") {
+    for key in FILE_KEYS {
+        let Some(name) = named(value, key) else { continue };
+        if key[1] == "workload" && Path::new(&*name).extension().is_none_or(|extension| extension != "csv") {
             continue;
         }
         let path = base_dir.join(&*name);
@@ -159,12 +171,17 @@ fn rebase(value: &mut Value, base_dir: &Path) -> Vec<PathBuf> {
 /// The hash of a spec in which each file stands for its content, and of what of this machine decides its results.
 fn hash(value: &Value, files: &[PathBuf], of_machine: &[String]) -> String {
     let mut portable = value.clone();
-    for [table, key] in FILE_KEYS {
-        if let Some(Value::String(name)) = portable.get_mut(table).and_then(|table| table.get_mut(key))
+    for key in FILE_KEYS {
+        // A schedule may be several files.
+        if let Some(name) = named(&mut portable, key)
             && files.iter().any(|file| file.as_os_str() == name.as_str())
-            && let Ok(content) = read_regular_file(Path::new(&*name))
+            && let Ok(contents) = schedule_files(Path::new(&*name))
+                .iter()
+                .map(|file| read_regular_file(file))
+                .collect::<std::io::Result<Vec<String>>>()
+            && !contents.is_empty()
         {
-            *name = hex(&Sha256::digest(content));
+            *name = hex(&Sha256::digest(contents.concat()));
         }
     }
     let all = [&[portable.to_string()], of_machine].concat().join("\n");

@@ -40,10 +40,13 @@ pub enum EventKind {
     Deadlock = 14,
     /// The cable of a host's RDMA card can take a packet, or a queue pair's time has come.
     Card = 15,
+    /// A flow that waited for others starts, or a computation is done. Behind all others of its instant: what they bring may be what
+    /// was waited for.
+    Ready = 16,
 }
 
 impl EventKind {
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 17] = [
         Self::Arrival,
         Self::Fault,
         Self::Reroute,
@@ -60,6 +63,7 @@ impl EventKind {
         Self::Pause,
         Self::Deadlock,
         Self::Card,
+        Self::Ready,
     ];
 }
 

@@ -217,8 +217,8 @@ impl GuestFlow {
         if receiver.complete.is_none() && !traffic.background && arrivals.flow.expected >= traffic.size_bytes
         {
             let stall = arrivals.stats().stalls.by_reordering_until(now);
-            let parts = receiver.followed.complete(Some(packet), now, stall);
-            receiver.complete = Some(Completion { at: now, by_timer: false, parts });
+            let (parts, since) = receiver.followed.complete(Some(packet), now, stall);
+            receiver.complete = Some(Completion { at: now, by_timer: false, parts, since });
             at.here.common.delivered += 1;
         }
     }

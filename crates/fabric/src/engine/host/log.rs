@@ -15,6 +15,8 @@ use crate::engine::spent::Parts;
 pub struct HostLog {
     /// Its sending ends that are over, in the order in which they ended; in the end, those that are not, too.
     pub sent: Vec<SenderRecord>,
+    /// Its flows that waited for others, and when they started.
+    pub started: Vec<(FlowId, Time)>,
     /// Its receiving ends in the same way. A flow may have several rows: their numbers add up.
     pub received: Vec<ReceiverRecord>,
     /// Each retransmission timer of its flows that expired, by time.
@@ -92,6 +94,8 @@ pub struct Completion {
     pub by_timer: bool,
     /// Where the time until then went, as far as this end knows.
     pub parts: Parts,
+    /// From when on this end knows: the flow's start, or, if that is known at its source alone, when its first packet was sent.
+    pub since: Time,
 }
 
 /// A retransmission timer expired.

@@ -23,6 +23,7 @@ mod outbox;
 mod plan;
 mod rnic;
 mod starting;
+mod waiting;
 mod writer;
 
 use std::collections::VecDeque;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 use weft_balance::{EdgeHooks, EdgeScheme};
 use weft_packet::{FlowId, HostId, Kind, Kinds, Packet};
 use weft_topology::Topology;
+use weft_traffic::Point;
 use weft_transport::{
     Delivery, Multipath, Protocol, ReceiverOf, SenderOf, SenderState, Transports, WindowState,
 };
@@ -45,6 +47,7 @@ pub use log::{HostLog, ReceiverRecord, Resent, SenderRecord, TimedOut};
 pub use nic::Nic;
 pub use plan::{Directory, Plan};
 pub use rnic::Gate;
+pub use waiting::Waiting;
 pub use writer::Writer;
 
 use crate::engine::fetch::fetch;
@@ -106,6 +109,8 @@ struct Rest {
     rnic: Rnic,
     /// What it measured.
     log: HostLog,
+    /// What its flows and computations wait for, if any do.
+    waiting: Option<Waiting>,
 }
 
 /// A transport's way out at one end of a flow.
@@ -117,10 +122,17 @@ macro_rules! outbox {
 
 impl<T: Transports> Host<T> {
     /// A host of this number at the beginning.
-    pub fn new(host: HostId, directory: &Directory, edge: Edge, stream: Stream, log: HostLog) -> Self {
+    pub fn new(
+        host: HostId,
+        directory: &Directory,
+        edge: Edge,
+        stream: Stream,
+        log: HostLog,
+        waiting: Option<Waiting>,
+    ) -> Self {
         let (sent, received) = directory.counts[host.index()];
         let (senders, receivers) = (Ends::new(sent), Ends::new(received));
-        let rest = Rest { edge, stream, lingering: VecDeque::new(), rnic: Rnic::default(), log };
+        let rest = Rest { edge, stream, lingering: VecDeque::new(), rnic: Rnic::default(), log, waiting };
         Self { senders, receivers, rest: Box::new(rest) }
     }
 
@@ -151,10 +163,10 @@ impl<T: Transports> Host<T> {
                 }
                 return false;
             }
-            Kind::Data => self.receiver(plan, packet.flow, here.nic.now()).end.note_option(&packet, option),
+            Kind::Data => self.receiver(plan, &packet, here.nic.now()).end.note_option(&packet, option),
             Kind::CreditRequest => {
                 if let Some(entropies) = here.nic.contents_of(&packet) {
-                    self.receiver(plan, packet.flow, here.nic.now()).end.set_entropies(&entropies);
+                    self.receiver(plan, &packet, here.nic.now()).end.set_entropies(&entropies);
                 }
             }
             _ => {}
@@ -164,7 +176,7 @@ impl<T: Transports> Host<T> {
         }
         let side = Side::of(&packet);
         if side == Side::Receiver {
-            self.receiver(plan, packet.flow, here.nic.now());
+            self.receiver(plan, &packet, here.nic.now());
         }
         let number = plan.directory.number(side, packet.flow);
         let Some(end) = end_of(side, &mut self.senders, &mut self.receivers, number) else {
@@ -273,7 +285,7 @@ impl<T: Transports> Host<T> {
         let number = plan.directory.number(Side::Receiver, packet.flow);
         let place = match self.receivers.place(number) {
             Some(place) => place,
-            None => self.open_receiver(plan, (number, packet.flow), now),
+            None => self.open_receiver(plan, (number, packet), now),
         };
         let receiver = self.receivers.at(place);
         if packet.kind == Kind::Data {
@@ -285,7 +297,7 @@ impl<T: Transports> Host<T> {
         let delivery = protocol.receiver_receives(&mut receiver.state, arrived, &mut out);
         if delivery == Delivery::Complete {
             here.common.delivered += 1;
-            self.complete(plan, number, Some(packet), now);
+            self.complete(plan, number, Some(packet), here);
         }
     }
 
@@ -327,7 +339,7 @@ impl<T: Transports> Host<T> {
         let mut out = outbox!(self, receiver, here);
         if protocol.receiver_wakes(&mut receiver.state, &mut out) == Delivery::Complete {
             here.common.delivered += 1;
-            self.complete(plan, number, None, here.nic.now());
+            self.complete(plan, number, None, here);
         }
     }
 
@@ -349,21 +361,21 @@ impl<T: Transports> Host<T> {
         self.deliver_all(plan, delivered, here)
     }
 
-    /// The receiving end of a flow: opened if it is not open.
-    fn receiver(&mut self, plan: &Plan<'_, T>, flow: FlowId, now: Time) -> &mut Receiver<ReceiverOf<T>> {
-        let number = plan.directory.number(Side::Receiver, flow);
+    /// The receiving end of the flow of a packet: opened if it is not open.
+    fn receiver(&mut self, plan: &Plan<'_, T>, packet: &Packet, now: Time) -> &mut Receiver<ReceiverOf<T>> {
+        let number = plan.directory.number(Side::Receiver, packet.flow);
         let place = self.receivers.place(number);
-        let place = place.unwrap_or_else(|| self.open_receiver(plan, (number, flow), now));
+        let place = place.unwrap_or_else(|| self.open_receiver(plan, (number, packet), now));
         self.receivers.at(place)
     }
 
-    /// Opens the receiving end of a flow, by its number at its host. Returns its place.
+    /// Opens the receiving end of the flow of a packet, by its number at its host. Returns its place.
     #[cold]
     #[inline(never)]
-    fn open_receiver(&mut self, plan: &Plan<'_, T>, (number, flow): (u32, FlowId), now: Time) -> usize {
+    fn open_receiver(&mut self, plan: &Plan<'_, T>, (number, packet): (u32, &Packet), now: Time) -> usize {
         let (lingering, scheme) = (&mut self.rest.lingering, &self.rest.edge.scheme);
         self.receivers.open(number, |before| {
-            let flow = FlowId(flow.0 % plan.flows.len() as u32);
+            let flow = plan.whole(packet.flow);
             let (end, size) = (plan.end(flow, Side::Receiver, scheme), plan.size(flow));
             let protocol = plan.of(&end);
             // Only an end of which nothing needs to be kept was closed.
@@ -372,23 +384,35 @@ impl<T: Transports> Host<T> {
                 lingering.push_back((now + LINGER, number));
             }
             let state = again.unwrap_or_else(|| protocol.receiver(size));
-            Receiver::new(end, state, plan.flows[flow.index()].start)
+            // When a flow started that waited for others is known at its source alone; what a packet says of itself is not later.
+            let start = plan.flows[flow.index()].start;
+            let start = if plan.waits(flow) { start.max(packet.sent) } else { start };
+            Receiver::new(end, state, start)
         })
     }
 
     /// The receiver has the last byte: with `last`, or because a timer let go what was held.
     #[cold]
-    fn complete(&mut self, plan: &Plan<'_, T>, number: u32, last: Option<&Packet>, now: Time) {
+    fn complete(
+        &mut self,
+        plan: &Plan<'_, T>,
+        number: u32,
+        last: Option<&Packet>,
+        here: &mut Here<'_, '_, '_>,
+    ) {
+        let now = here.nic.now();
         let Some(receiver) = self.receivers.get(number) else { return };
         let protocol = plan.of(&receiver.end);
         let stall = protocol.receiver_stats(&receiver.state).stalls.by_reordering_until(now);
-        let parts = receiver.followed.complete(last, now, stall);
-        receiver.complete = Some(Completion { at: now, by_timer: last.is_none(), parts });
-        let size = plan.size(receiver.end.flow());
+        let (parts, since) = receiver.followed.complete(last, now, stall);
+        receiver.complete = Some(Completion { at: now, by_timer: last.is_none(), parts, since });
+        let flow = receiver.end.flow();
+        let size = plan.size(flow);
         if protocol.finished_receiver(size).is_some() {
             self.rest.lingering.push_back((now + LINGER, number));
         }
         self.forget_finished(plan, now);
+        self.reach(plan, flow, Point::Received, here);
     }
 
     /// Closes the receiving ends that have had everything for long enough.
@@ -414,6 +438,7 @@ impl<T: Transports> Host<T> {
             }
         }
         self.rest.log.note_sender(plan, &sender, Some(here.nic.now()));
+        self.reach(plan, sender.end.flow(), Point::Acknowledged, here);
         true
     }
 

@@ -2,7 +2,7 @@
 
 use weft_balance::EdgeScheme;
 use weft_packet::{FlowId, HostId, Packet, PacketFlags};
-use weft_traffic::{Application, Flow};
+use weft_traffic::{Application, Dependencies, Flow};
 use weft_transport::{FiveTuples, FlowSize, Multipath, Protocol, Transports};
 use weft_units::mix64;
 
@@ -87,6 +87,8 @@ pub struct Plan<'a, T> {
     pub flows: &'a [Flow],
     /// How the applications of flows write, if not all at once.
     pub application: Option<Application>,
+    /// What flows wait for, if any do.
+    pub dependencies: Option<&'a Dependencies>,
     /// The hosts' numbers for it.
     pub directory: Directory,
     /// What makes five-tuples of flows.
@@ -96,6 +98,11 @@ pub struct Plan<'a, T> {
 }
 
 impl<T: Transports> Plan<'_, T> {
+    /// Whether a flow waits for others.
+    pub fn waits(&self, flow: FlowId) -> bool {
+        self.dependencies.is_some_and(|dependencies| dependencies.waits(flow.0))
+    }
+
     /// The transport that carries a flow.
     #[inline]
     pub fn transport(&self, flow: &Flow) -> &T::Protocol {

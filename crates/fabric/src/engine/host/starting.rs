@@ -1,7 +1,10 @@
 //! The beginning of a flow at its sender, and what its application writes.
 
 use weft_packet::FlowId;
+use weft_traffic::Point;
 use weft_transport::{Multipath, Protocol, Transports, Written};
+
+use crate::engine::event_set::EventKind;
 
 use super::{Here, Host, HostOutbox, Plan, Sender, Side};
 
@@ -36,6 +39,22 @@ impl<T: Transports> Host<T> {
         if protocol.is_pulled() {
             self.take_turn(plan, number, here);
         }
+        if let Some(dependencies) = plan.dependencies {
+            if dependencies.waits(flow.0) {
+                self.rest.log.started.push((flow, here.nic.now()));
+            }
+            self.reach(plan, flow, Point::Started, here);
+        }
+    }
+
+    /// A point of one of its flows or computations is there: what waited for nothing else begins.
+    #[cold]
+    pub fn reach(&mut self, plan: &Plan<'_, T>, node: FlowId, point: Point, here: &mut Here<'_, '_, '_>) {
+        let (Some(dependencies), Some(waiting)) = (plan.dependencies, &mut self.rest.waiting) else { return };
+        let now = here.nic.now();
+        waiting.reach(dependencies, (node, point), now, |due, next| {
+            here.nic.set_flow_timer(due, EventKind::Ready, next);
+        });
     }
 
     /// The application of one of its flows has written so much by now.

@@ -51,6 +51,7 @@ fn read_number(bytes: &mut &[u8]) -> Option<u64> {
 fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
     // By name, so that a field more is not forgotten here.
     let FlowRecord {
+        started,
         delivered,
         acknowledged,
         ideal,
@@ -95,7 +96,7 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
                 window,
             },
     } = record;
-    for time in [delivered, acknowledged] {
+    for time in [started, delivered, acknowledged] {
         // No run lasts to the end of time.
         *time = number(time.map_or(0, |time| time.as_ps() + 1)).checked_sub(1).map(Time::from_ps);
     }

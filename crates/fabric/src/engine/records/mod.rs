@@ -101,6 +101,9 @@ impl Records {
     ) {
         let mut logs: Vec<&mut HostLog> = logs.collect();
         for log in &mut logs {
+            for (flow, at) in log.started.drain(..) {
+                self.change(plan, flow, |record| record.note_start(at));
+            }
             for timeout in log.timeouts.drain(..) {
                 self.change(plan, timeout.flow, |record| record.note_timeout(timeout));
             }

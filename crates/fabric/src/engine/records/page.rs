@@ -2,7 +2,7 @@
 
 use weft_traffic::Flow;
 use weft_transport::ReceiverStats;
-use weft_units::Span;
+use weft_units::{Span, Time};
 
 use super::coded;
 use crate::engine::host::{ReceiverRecord, SenderRecord, TimedOut};
@@ -107,6 +107,11 @@ impl OpenRecord {
         Self { record: FlowRecord { ideal, ..FlowRecord::default() }, ..Self::default() }
     }
 
+    /// The flow waited for others, and started.
+    pub const fn note_start(&mut self, at: Time) {
+        self.record.started = Some(at);
+    }
+
     /// A retransmission timer of the flow expired.
     pub fn note_timeout(&mut self, timeout: TimedOut) {
         self.timeouts.push(timeout);
@@ -130,7 +135,9 @@ impl OpenRecord {
             };
             let timed_out = self.timeouts.iter().take_while(before).last();
             let timed_out = timed_out.map_or(Span::ZERO, |timeout| timeout.sum);
-            record.spent = complete.parts.spent(complete.at.since(flow.start), timed_out, record.ideal);
+            let start = record.start(flow);
+            let parts = complete.parts.after(complete.since.since(start));
+            record.spent = parts.spent(complete.at.since(start), timed_out, record.ideal);
         }
         self.has_arrived = true;
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use weft_balance::{EdgeScheme, SwitchInfo, SwitchScheme};
 use weft_packet::{HostId, Kind, Kinds};
 use weft_topology::{FaultEvent, Ideal, Parts, Routes, Topology};
-use weft_traffic::{Application, Flow};
+use weft_traffic::{Application, Dependencies, Flow};
 use weft_transport::{FiveTuples, Multipath, Protocol, Transports};
 use weft_units::{Purpose, Rate, Span, Stream, Time};
 
@@ -17,7 +17,8 @@ use crate::engine::event_set::{EventKey, EventKind};
 use crate::engine::group::{Group, Starts};
 use crate::engine::guests::{GuestHosts, Guests};
 use crate::engine::host::{
-    Common, Deeds, Directory, Edge, Facts, Host, HostLog, PacketSizes, Plan, edge_schemes, route_counts,
+    Common, Deeds, Directory, Edge, Facts, Host, HostLog, PacketSizes, Plan, Waiting, edge_schemes,
+    route_counts,
 };
 use crate::engine::machine::{HostMachine, Machines};
 use crate::engine::mail::Mailbox;
@@ -44,7 +45,7 @@ const DAYS_IN_WHEEL: u64 = 16;
 /// What all hosts know before the run begins.
 fn plan<'a, T: Transports>(
     transports: T,
-    (flows, application): (&'a [Flow], Option<Application>),
+    (flows, application, dependencies): (&'a [Flow], Option<Application>, Option<&'a Dependencies>),
     topology: &Topology,
     subflows: u8,
     seed: u64,
@@ -52,7 +53,7 @@ fn plan<'a, T: Transports>(
 ) -> Plan<'a, T> {
     let directory = Directory::new(topology.hosts, flows, usize::from(subflows));
     let hash_key = Stream::new(seed, Purpose::FlowHash, 0).next_u64();
-    Plan { transports, flows, application, directory, hash_key, switches }
+    Plan { transports, flows, application, dependencies, directory, hash_key, switches }
 }
 
 /// Gives the first group the hosts that are not simulated.
@@ -116,9 +117,9 @@ impl<'a, T: Transports> Engine<'a, T> {
             deeds: Deeds::default(),
             delivered: 0,
         };
-        let plan = plan(transports, (flows, input.application), topology, subflows, seed, switches);
+        let traffic = (flows, input.application, input.dependencies);
+        let plan = plan(transports, traffic, topology, subflows, seed, switches);
         let schemes = edge_schemes(&facts, balancer, edge_hooks, &routes, seed, input.memory)?;
-        let looks_ahead = topology.links.len() >= input.look_ahead_from;
         let finite = flows.iter().filter(|flow| !flow.background).count();
         let mut maker = Maker {
             plan: &plan,
@@ -131,7 +132,7 @@ impl<'a, T: Transports> Engine<'a, T> {
                 has_oracle,
                 hooks,
                 phases: input.phases,
-                looks_ahead,
+                looks_ahead: topology.links.len() >= input.look_ahead_from,
             },
             tables,
             parts: parts.as_ref().map(|parts| (Arc::new(Addresses::new(topology, parts)), parts.lookahead)),
@@ -144,6 +145,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             trace_flows: input.trace_flows,
             machine,
             last: if finite > 0 || waits_for_guests { finite } else { usize::MAX },
+            waiting: waiting(input.dependencies, flows, topology.hosts).into_iter(),
         };
         let sites = sites(topology, parts.as_ref());
         let places = places(topology, &sites);
@@ -291,13 +293,23 @@ struct Maker<'m, 'a, T: Transports> {
     machine: Option<HostMachine>,
     /// With so many flows ended the run is over, where there is one group.
     last: usize,
+    /// What flows of the hosts wait for that have not been made yet; nothing if none does.
+    waiting: std::vec::IntoIter<Waiting>,
+}
+
+/// By host: what its flows and computations wait for; nothing if none does.
+fn waiting(dependencies: Option<&Dependencies>, flows: &[Flow], hosts: usize) -> Vec<Waiting> {
+    let source = |flow: u32| flows[flow as usize].src;
+    dependencies.map(|dependencies| Waiting::at_hosts(dependencies, source, hosts)).unwrap_or_default()
 }
 
 impl<'a, T: Transports> Maker<'_, 'a, T> {
     fn group(&mut self, number: u32, site: Site<'a>) -> Group<'a, T> {
         let flows = self.plan.flows;
         let hosts = site.hosts();
-        let starts = if self.parts.is_none() { Starts::All } else { Starts::of_hosts(flows, &hosts) };
+        let dependencies = self.plan.dependencies;
+        let is_all = self.parts.is_none() && dependencies.is_none();
+        let starts = if is_all { Starts::All } else { Starts::of_hosts(flows, dependencies, &hosts) };
         let hosts = hosts.map(|host| self.host(host)).collect();
         let last = if self.parts.is_none() { self.last } else { usize::MAX };
         let mailbox = self.parts.as_ref().map(|&(_, day)| Mailbox::new(day));
@@ -309,7 +321,9 @@ impl<'a, T: Transports> Maker<'_, 'a, T> {
         let scheme = self.edge_schemes.next().unwrap_or(EdgeScheme::None);
         let edge = Edge { scheme, stream: stream(Purpose::EdgeBalancer) };
         let log = HostLog { paths: self.paths.clone(), ..HostLog::default() };
-        Host::new(HostId(number as u16), &self.plan.directory, edge, stream(Purpose::Transport), log)
+        let waiting = self.waiting.next();
+        let (host, transport) = (HostId(number as u16), stream(Purpose::Transport));
+        Host::new(host, &self.plan.directory, edge, transport, log, waiting)
     }
 
     fn network(&mut self, number: u32, site: Site<'a>) -> Network<'a> {

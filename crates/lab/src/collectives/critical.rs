@@ -1,0 +1,205 @@
+//! The critical path of a collective: from what ended last back to what it waited for, one flow after the other.
+
+use weft_topology::{Tier, Topology};
+use weft_traffic::{Collective, Flow, Place, Point, Schedule};
+use weft_units::{Span, Time};
+
+use super::figures::Ends;
+use super::timeline::Timeline;
+use crate::results::collective_rows::CriticalRow;
+
+/// What of a flow the next one waited for.
+#[derive(Debug, Clone, Copy)]
+struct Reached {
+    node: u32,
+    point: Point,
+}
+
+/// A link of the chain, as it is found: the last comes first.
+struct Link {
+    flow: Option<u32>,
+    host: u16,
+    ready: Time,
+    waiting: Span,
+    compute: Span,
+    start: Time,
+    until: Point,
+    end: Time,
+}
+
+/// The paths of all collectives that came to an end: `ends` are theirs.
+pub(crate) fn critical_paths(
+    schedule: &Schedule,
+    timeline: &Timeline<'_>,
+    ends: &[Ends],
+    (flows, topology): (&[Flow], &Topology),
+) -> Vec<CriticalRow> {
+    let places = LatePlaces::new(topology);
+    let mut rows = Vec::new();
+    for (number, (collective, ends)) in schedule.collectives.iter().zip(ends).enumerate() {
+        let Some(last) = ends.last else { continue };
+        let mut links = chain(collective, timeline, last, flows);
+        links.reverse();
+        let row = |(place, link): (u32, &Link)| {
+            let collective = number as u32;
+            row(collective, place, link, timeline, (flows, &places))
+        };
+        rows.extend((0..).zip(&links).map(row));
+    }
+    rows
+}
+
+/// Back from what was there last.
+fn chain(collective: &Collective, timeline: &Timeline<'_>, last: (u32, Point), flows: &[Flow]) -> Vec<Link> {
+    let dependencies = timeline.dependencies;
+    let is_entry = |node: u32| collective.entries.contains(&Place::Computation(node));
+    let mut links: Vec<Link> = Vec::new();
+    let mut at = Some(Reached { node: last.0, point: last.1 });
+    while let Some(Reached { node, point }) = at.take() {
+        if is_entry(node) {
+            break;
+        }
+        let Some(end) = timeline.at(node, point) else { break };
+        let is_flow = dependencies.is_flow(node);
+        let host = dependencies.host(node).map_or_else(|| flows[node as usize].src.0, |host| host.0);
+        // Computations one after the other, back to the flow that they waited for, are one link.
+        let (mut waiting, mut compute) = (Span::ZERO, Span::ZERO);
+        let mut from = node;
+        let ready = loop {
+            let decided = timeline.decided(from);
+            let there = decided.map(|decided| decided.at);
+            let begin = there.unwrap_or_else(|| dependencies.not_before(from));
+            let (waits, takes) = timeline.took(from, begin);
+            compute += takes;
+            waiting += waits;
+            let ready = if decided.is_some() { begin } else { begin_of(timeline, from) };
+            let Some(decided) = decided.filter(|decided| waits.is_zero() && !is_entry(decided.by)) else {
+                break ready;
+            };
+            if dependencies.is_flow(decided.by) {
+                at = Some(Reached { node: decided.by, point: decided.point });
+                break ready;
+            }
+            from = decided.by;
+        };
+        let start = if is_flow { timeline.at(node, Point::Started) } else { Some(end) };
+        links.push(Link {
+            flow: is_flow.then_some(node),
+            host,
+            ready,
+            waiting,
+            compute,
+            start: start.unwrap_or(end),
+            until: point,
+            end,
+        });
+    }
+    // A join takes no time: it is no link.
+    links.retain(|link| link.flow.is_some() || link.end > link.ready);
+    links
+}
+
+/// When something that waits for nothing may begin: a flow is there when it starts, so what is computed before comes off.
+fn begin_of(timeline: &Timeline<'_>, node: u32) -> Time {
+    let takes = timeline.dependencies.takes(node);
+    timeline
+        .at(node, Point::Started)
+        .map_or(Time::ZERO, |at| Time::from_ps(at.since(Time::ZERO).as_ps().saturating_sub(takes.as_ps())))
+}
+
+fn row(
+    collective: u32,
+    place: u32,
+    link: &Link,
+    timeline: &Timeline<'_>,
+    (flows, places): (&[Flow], &LatePlaces<'_>),
+) -> CriticalRow {
+    let flow = link.flow.map(|flow| &flows[flow as usize]);
+    let known = link.flow.map(|flow| timeline.flow(flow)).filter(|_| link.until != Point::Started);
+    let us = Span::as_us;
+    let spent = known.map(|known| known.spent).unwrap_or_default();
+    let acknowledgement = known
+        .filter(|_| link.until == Point::Acknowledged)
+        .map_or(Span::ZERO, |known| link.end.since(known.delivered.unwrap_or(link.end)));
+    let waits = |tier: Tier| spent.waits[tier as usize];
+    let parts = [
+        ("computation", link.compute),
+        ("waiting", link.waiting),
+        ("host queue", waits(Tier::Host)),
+        ("leaf queue", waits(Tier::Leaf)),
+        ("spine queue", waits(Tier::Spine)),
+        ("last queue", waits(Tier::Last)),
+        ("reordering", spent.reordering),
+        ("timeouts", spent.timeouts),
+        ("window", spent.window),
+        ("acknowledgement", acknowledgement),
+    ];
+    // Of equal ones, the first.
+    let (late_by, most) =
+        parts.into_iter().rev().max_by_key(|(_, span)| *span).unwrap_or(("nothing", Span::ZERO));
+    let late_by = if most.is_zero() { "nothing" } else { late_by };
+    CriticalRow {
+        collective,
+        link: place,
+        flow: link.flow,
+        src: link.host,
+        dst: flow.map(|flow| flow.dst.0),
+        ready_us: link.ready.as_us(),
+        waiting_us: us(link.waiting),
+        compute_us: us(link.compute),
+        start_us: link.start.as_us(),
+        transmission_us: us(spent.transmission),
+        host_us: us(waits(Tier::Host)),
+        leaf_us: us(waits(Tier::Leaf)),
+        spine_us: us(waits(Tier::Spine)),
+        last_us: us(waits(Tier::Last)),
+        reordering_us: us(spent.reordering),
+        timeouts_us: us(spent.timeouts),
+        window_us: us(spent.window),
+        acknowledgement_us: us(acknowledgement),
+        end_us: link.end.as_us(),
+        late_by,
+        late_at: places.of(late_by, link.host, flow),
+    }
+}
+
+/// Names of places.
+struct LatePlaces<'t> {
+    topology: &'t Topology,
+    /// By host: the link from it, and the link to it.
+    cables: Vec<(Option<u32>, Option<u32>)>,
+}
+
+impl<'t> LatePlaces<'t> {
+    fn new(topology: &'t Topology) -> Self {
+        let mut cables = vec![(None, None); topology.hosts];
+        for (number, link) in (0..).zip(&topology.links) {
+            if let Some(cable) = cables.get_mut(link.from.0 as usize) {
+                cable.0 = Some(number);
+            }
+            if let Some(cable) = cables.get_mut(link.to.0 as usize) {
+                cable.1 = Some(number);
+            }
+        }
+        Self { topology, cables }
+    }
+
+    /// Where something is that made a flow late: the queue of a host or the last one are links that are known; of the others it is known
+    /// at which switch they begin.
+    fn of(&self, late_by: &str, host: u16, flow: Option<&Flow>) -> Option<String> {
+        let name = |link: Option<u32>| link.map(|link| self.topology.link_name(link));
+        let node = |node: usize| self.topology.names.get(node).cloned();
+        let dst = flow.map(|flow| usize::from(flow.dst.0));
+        match late_by {
+            "computation" | "waiting" | "window" | "timeouts" => node(usize::from(host)),
+            "host queue" => name(self.cables[usize::from(host)].0),
+            "last queue" => name(dst.and_then(|dst| self.cables[dst].1)),
+            "leaf queue" => {
+                let cable = self.cables[usize::from(host)].0?;
+                node(self.topology.links[cable as usize].to.0 as usize)
+            }
+            "reordering" => dst.and_then(node),
+            _ => None,
+        }
+    }
+}

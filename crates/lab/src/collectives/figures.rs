@@ -1,0 +1,309 @@
+//! The rows of collectives, and what a summary says of them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use weft_traffic::{Collective, CollectiveKind, Flow, Place, Point, Schedule};
+use weft_units::Time;
+
+use super::timeline::Timeline;
+use crate::results::collective_rows::{CollectiveRow, CriticalRow};
+use crate::results::stats::Statistics;
+
+/// When the ranks of a collective began and ended.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ends {
+    first_entry: Option<Time>,
+    last_entry: Option<Time>,
+    /// When the first rank was done, if all are.
+    first_end: Option<Time>,
+    /// When the last was, and which.
+    last_end: Option<(Time, u16)>,
+    /// What was there last, and which point of it.
+    pub last: Option<(u32, Point)>,
+    flows: u64,
+    flow_bytes: u64,
+    unfinished: u64,
+}
+
+/// By rank of a collective, while its flows come by.
+#[derive(Debug, Clone, Copy, Default)]
+struct RankEnd {
+    /// The flow that it got last.
+    received: Option<(Time, u32)>,
+    /// The flow of its own that was acknowledged last.
+    acknowledged: Option<(Time, u32)>,
+}
+
+/// A row a collective, and when each was done.
+pub(crate) fn collective_rows(
+    schedule: &Schedule,
+    timeline: &Timeline<'_>,
+    flows: &[Flow],
+) -> (Vec<CollectiveRow>, Vec<Ends>) {
+    let mut ranks: Vec<BTreeMap<u16, RankEnd>> = vec![BTreeMap::new(); schedule.collectives.len()];
+    let mut ends: Vec<Ends> = vec![Ends::default(); schedule.collectives.len()];
+    for (number, (flow, role)) in (0..).zip(flows.iter().zip(&schedule.roles)) {
+        let Some(collective) = role.collective.map(|collective| collective as usize) else { continue };
+        let known = timeline.flow(number);
+        let later = |before: Option<(Time, u32)>, at: Option<Time>| before.max(at.map(|at| (at, number)));
+        let to = ranks[collective].entry(flow.dst.0).or_default();
+        to.received = later(to.received, known.delivered);
+        let from = ranks[collective].entry(flow.src.0).or_default();
+        from.acknowledged = later(from.acknowledged, known.acknowledged);
+        let step = schedule.collectives[collective].step.map(|step| step as usize);
+        for place in [Some(collective), step].into_iter().flatten() {
+            ends[place].flows += 1;
+            ends[place].flow_bytes += flow.size_bytes;
+            ends[place].unfinished += u64::from(known.delivered.is_none());
+        }
+    }
+    let mut rows = Vec::with_capacity(ends.len());
+    for (number, (collective, (ranks, ends))) in
+        (0..).zip(schedule.collectives.iter().zip(ranks.iter().zip(&mut ends)))
+    {
+        ends.note_entries(collective, timeline);
+        let computes =
+            matches!(collective.kind, CollectiveKind::Step | CollectiveKind::File | CollectiveKind::Pipeline);
+        if computes {
+            ends.note_exits(collective, timeline);
+        } else {
+            ends.note_ranks(collective, ranks, timeline);
+        }
+        rows.push(ends.row(number, collective));
+    }
+    (rows, ends)
+}
+
+impl Ends {
+    fn note_entries(&mut self, collective: &Collective, timeline: &Timeline<'_>) {
+        let entries: Vec<Option<Time>> =
+            collective.entries.iter().map(|&entry| timeline.there(entry)).collect();
+        self.first_entry = entries.iter().flatten().min().copied();
+        self.last_entry =
+            entries.iter().copied().collect::<Option<Vec<Time>>>().and_then(|all| all.into_iter().max());
+    }
+
+    /// Ranks are done when they have computed everything.
+    fn note_exits(&mut self, collective: &Collective, timeline: &Timeline<'_>) {
+        let exit = |(&place, host): (&Place, &weft_packet::HostId)| {
+            let node = match place {
+                Place::Flow(node) | Place::Computation(node) => Some((node, Point::Done)),
+                Place::At(_) => None,
+            };
+            timeline.there(place).map(|at| (at, host.0, node))
+        };
+        self.end_with(collective.exits.iter().zip(collective.hosts.iter()).map(exit));
+    }
+
+    /// Ranks are done when they have what they are to have; one that gets nothing, when all that it sent is acknowledged.
+    fn note_ranks(
+        &mut self,
+        collective: &Collective,
+        ranks: &BTreeMap<u16, RankEnd>,
+        timeline: &Timeline<'_>,
+    ) {
+        if self.unfinished > 0 {
+            return;
+        }
+        let end = |(host, &entry): (&weft_packet::HostId, &Place)| {
+            let rank = ranks.get(&host.0).copied().unwrap_or_default();
+            let received = rank.received.map(|(at, flow)| (at, host.0, Some((flow, Point::Received))));
+            let sent = || rank.acknowledged.map(|(at, flow)| (at, host.0, Some((flow, Point::Acknowledged))));
+            received.or_else(sent).or_else(|| timeline.there(entry).map(|at| (at, host.0, None)))
+        };
+        self.end_with(collective.hosts.iter().zip(&collective.entries).map(end));
+    }
+
+    fn end_with(&mut self, ranks: impl Iterator<Item = Option<(Time, u16, Option<(u32, Point)>)>>) {
+        let Some(ranks) = ranks.collect::<Option<Vec<_>>>() else { return };
+        self.first_end = ranks.iter().map(|rank| rank.0).min();
+        // Of several that are done at one instant, the one with the lowest number.
+        let last = ranks.into_iter().max_by_key(|&(at, host, _)| (at, std::cmp::Reverse(host)));
+        self.last_end = last.map(|(at, host, _)| (at, host));
+        self.last = last.and_then(|(_, _, node)| node);
+    }
+
+    fn row(&self, number: u32, collective: &Collective) -> CollectiveRow {
+        let end = self.last_end.map(|(at, _)| at);
+        let took = self.first_entry.zip(end).map(|(start, end)| end.since(start));
+        let completion_us = took.map(weft_units::Span::as_us);
+        let bus = |us: f64| {
+            let bytes = collective.size_bytes? as f64 * collective.bus_factor?;
+            // Bits a microsecond are megabits a second.
+            (us > 0.0).then(|| bytes * 8.0 / us)
+        };
+        CollectiveRow {
+            collective: number,
+            label: collective.label.clone(),
+            kind: collective.kind.name(),
+            algorithm: Some(collective.algorithm).filter(|name| !name.is_empty()),
+            iteration: collective.iteration,
+            step: collective.step,
+            ranks: collective.hosts.len() as u32,
+            size_bytes: collective.size_bytes,
+            flows: self.flows,
+            flow_bytes: self.flow_bytes,
+            unfinished: self.unfinished,
+            start_us: self.first_entry.map(Time::as_us),
+            entry_spread_us: self
+                .first_entry
+                .zip(self.last_entry)
+                .map(|(first, last)| last.since(first).as_us()),
+            end_us: end.map(Time::as_us),
+            completion_us,
+            bus_bandwidth_mbps: completion_us.and_then(bus),
+            slowest_host: self.last_end.map(|(_, host)| host),
+            straggler_us: self.first_end.zip(end).map(|(first, last)| last.since(first).as_us()),
+        }
+    }
+}
+
+/// The collectives of one table of the spec and one kind, over all iterations.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CollectiveSummary {
+    /// What the spec calls it.
+    pub label: String,
+    /// What it is, as in `collectives.parquet`.
+    pub kind: &'static str,
+    /// How it goes; null if there is no choice.
+    pub algorithm: Option<&'static str>,
+    /// How many there are.
+    pub count: u64,
+    /// How many of them did not finish.
+    pub unfinished: u64,
+    /// Their completion times.
+    pub completion_us: Statistics,
+    /// The longest of them.
+    pub longest_us: Option<f64>,
+    /// Their bandwidth on the bus, on average; null without a convention for it.
+    pub bus_bandwidth_mbps: Option<f64>,
+    /// From when the first rank was done until the last was, on average.
+    pub straggler_us: Option<f64>,
+    /// Where the time went on their critical paths; left out if none finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub critical_path: Option<CriticalSummary>,
+}
+
+/// The time on critical paths, on average over the collectives that finished, in microseconds.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct CriticalSummary {
+    /// Flows on a path.
+    pub flows: f64,
+    /// What hosts computed.
+    pub compute_us: f64,
+    /// Until flows could begin, whatever was there.
+    pub waiting_us: f64,
+    /// Serialisation, propagation and the fixed delays of nodes.
+    pub transmission_us: f64,
+    /// In queues of hosts.
+    pub host_us: f64,
+    /// In queues of edge switches, on the way up.
+    pub leaf_us: f64,
+    /// In queues of all other switches.
+    pub spine_us: f64,
+    /// In queues of the links to receivers.
+    pub last_us: f64,
+    /// In reordering buffers, and for last segments that were late.
+    pub reordering_us: f64,
+    /// Until retransmission timers expired.
+    pub timeouts_us: f64,
+    /// Until senders were allowed to send.
+    pub window_us: f64,
+    /// Until senders knew that everything had arrived.
+    pub acknowledgement_us: f64,
+    /// The flow that lost the most time, beyond transmission and computation.
+    pub worst_flow: Option<u32>,
+    /// Its source and destination.
+    pub worst_hosts: Option<(u16, u16)>,
+    /// How much it lost.
+    pub worst_us: f64,
+    /// By what, and where: as `late_by` and `late_at` in `critical_path.parquet`.
+    pub worst_late_by: Option<&'static str>,
+    /// Where that was.
+    pub worst_late_at: Option<String>,
+}
+
+/// Its label, its kind and its algorithm.
+type Called<'r> = (&'r str, &'static str, Option<&'static str>);
+
+/// What a summary says of collectives, in the order of their first ones.
+pub(crate) fn told(rows: &[CollectiveRow], critical: &[CriticalRow]) -> Vec<CollectiveSummary> {
+    let mut groups: Vec<(Called<'_>, Vec<&CollectiveRow>)> = Vec::new();
+    let mut places: BTreeMap<(&str, &'static str), usize> = BTreeMap::new();
+    for row in rows {
+        let place = *places.entry((&row.label, row.kind)).or_insert_with(|| {
+            groups.push(((&row.label, row.kind, row.algorithm), Vec::new()));
+            groups.len() - 1
+        });
+        groups[place].1.push(row);
+    }
+    let mut paths: BTreeMap<u32, Vec<&CriticalRow>> = BTreeMap::new();
+    for row in critical {
+        paths.entry(row.collective).or_default().push(row);
+    }
+    let mean = |values: Vec<f64>| Statistics::of(values).mean;
+    let summary = |((label, kind, algorithm), rows): (
+        (&str, &'static str, Option<&'static str>),
+        Vec<&CollectiveRow>,
+    )| {
+        let known = |column: fn(&CollectiveRow) -> Option<f64>| -> Vec<f64> {
+            rows.iter().filter_map(|row| column(row)).collect()
+        };
+        let own: Vec<&Vec<&CriticalRow>> = rows.iter().filter_map(|row| paths.get(&row.collective)).collect();
+        CollectiveSummary {
+            label: label.to_owned(),
+            kind,
+            algorithm,
+            count: rows.len() as u64,
+            unfinished: rows.iter().filter(|row| row.completion_us.is_none()).count() as u64,
+            completion_us: Statistics::of(known(|row| row.completion_us)),
+            longest_us: known(|row| row.completion_us).into_iter().max_by(f64::total_cmp),
+            bus_bandwidth_mbps: mean(known(|row| row.bus_bandwidth_mbps)),
+            straggler_us: mean(known(|row| row.straggler_us)),
+            critical_path: (!own.is_empty()).then(|| CriticalSummary::of(&own)),
+        }
+    };
+    groups.into_iter().map(summary).collect()
+}
+
+impl CriticalSummary {
+    fn of(paths: &[&Vec<&CriticalRow>]) -> Self {
+        let count = paths.len() as f64;
+        let rows = || paths.iter().flat_map(|path| path.iter());
+        let mean = |column: fn(&CriticalRow) -> f64| rows().map(|row| column(row)).sum::<f64>() / count;
+        let lost = |row: &CriticalRow| {
+            row.host_us
+                + row.leaf_us
+                + row.spine_us
+                + row.last_us
+                + row.reordering_us
+                + row.timeouts_us
+                + row.window_us
+        };
+        let flows = rows().filter(|row| row.flow.is_some());
+        let worst = flows
+            .clone()
+            .max_by(|one, other| lost(one).total_cmp(&lost(other)).then(other.flow.cmp(&one.flow)));
+        let worst = worst.filter(|row| lost(row) > 0.0);
+        Self {
+            flows: flows.count() as f64 / count,
+            compute_us: mean(|row| row.compute_us),
+            waiting_us: mean(|row| row.waiting_us),
+            transmission_us: mean(|row| row.transmission_us),
+            host_us: mean(|row| row.host_us),
+            leaf_us: mean(|row| row.leaf_us),
+            spine_us: mean(|row| row.spine_us),
+            last_us: mean(|row| row.last_us),
+            reordering_us: mean(|row| row.reordering_us),
+            timeouts_us: mean(|row| row.timeouts_us),
+            window_us: mean(|row| row.window_us),
+            acknowledgement_us: mean(|row| row.acknowledgement_us),
+            worst_flow: worst.and_then(|row| row.flow),
+            worst_hosts: worst.and_then(|row| Some((row.src, row.dst?))),
+            worst_us: worst.map_or(0.0, |row| lost(row)),
+            worst_late_by: worst.map(|row| row.late_by),
+            worst_late_at: worst.and_then(|row| row.late_at.clone()),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What flows wait for, as hosts know it: which flows and computations, at which of their points.
+//!
+//! Everything here is local to a host. A flow waits for what its source can know: a flow that ended there, one that began there,
+//! or a computation there. Nothing else can be written: see [`super::order`].
+
+use weft_packet::HostId;
+use weft_units::{Span, Time};
+
+use super::draft::Point;
+
+/// Bits of a dependent's number; the rest say which point it waits for.
+const NODE_BITS: u32 = 30;
+
+/// More flows and computations than that do not fit.
+pub(crate) const MAX_NODES: u64 = 1 << NODE_BITS;
+
+/// What flows and computations wait for. They are numbered together: flows as in the traffic, and computations behind them.
+///
+/// Of each there is what it waits for as a count, and what waits for it as a list: a host counts down, and looks at nothing else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dependencies {
+    flows: u32,
+    /// By node: how many of those that it waits for have to be there before it begins; 0 if it waits for none.
+    needs: Vec<u32>,
+    /// By node: it does not begin before this, and then takes so long.
+    times: Vec<(Time, Span)>,
+    /// By node, and one more: where its dependents begin.
+    first: Vec<u32>,
+    /// Dependents, node after node: the point in the upper bits.
+    dependents: Vec<u32>,
+    /// By node: its number among those of its host.
+    numbers: Vec<u32>,
+    /// The hosts of the computations.
+    hosts: Vec<HostId>,
+    /// How many nodes are at each host.
+    counts: Vec<u32>,
+}
+
+/// A node as [`Dependencies::new`] takes it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waiting {
+    pub host: HostId,
+    pub needs: u32,
+    pub not_before: Time,
+    pub takes: Span,
+}
+
+impl Dependencies {
+    /// Of these nodes, the first of which are flows; `edges` say who waits for what: (node, its point, the one that waits).
+    pub(crate) fn new(flows: usize, nodes: &[Waiting], edges: &[(u32, Point, u32)]) -> Self {
+        let mut counts = vec![0u32; nodes.iter().map(|node| node.host.index() + 1).max().unwrap_or(0)];
+        let mut number = |node: &Waiting| {
+            let count = &mut counts[node.host.index()];
+            *count += 1;
+            *count - 1
+        };
+        let numbers = nodes.iter().map(&mut number).collect();
+        let mut first = vec![0u32; nodes.len() + 1];
+        for (from, ..) in edges {
+            first[*from as usize + 1] += 1;
+        }
+        for place in 1..first.len() {
+            first[place] += first[place - 1];
+        }
+        let mut next = first.clone();
+        let mut dependents = vec![0; edges.len()];
+        for &(from, point, to) in edges {
+            let place = &mut next[from as usize];
+            dependents[*place as usize] = (point as u32) << NODE_BITS | to;
+            *place += 1;
+        }
+        Self {
+            flows: flows as u32,
+            needs: nodes.iter().map(|node| node.needs).collect(),
+            times: nodes.iter().map(|node| (node.not_before, node.takes)).collect(),
+            first,
+            dependents,
+            numbers,
+            hosts: nodes[flows..].iter().map(|node| node.host).collect(),
+            counts,
+        }
+    }
+
+    /// Flows and computations.
+    pub fn nodes(&self) -> u32 {
+        self.needs.len() as u32
+    }
+
+    /// How many of them are flows: those come first.
+    pub const fn flows(&self) -> u32 {
+        self.flows
+    }
+
+    /// Whether this is a flow.
+    pub const fn is_flow(&self, node: u32) -> bool {
+        node < self.flows
+    }
+
+    /// How many of those that it waits for have to be there before it begins; 0 if it begins by itself.
+    pub fn needs(&self, node: u32) -> u32 {
+        self.needs[node as usize]
+    }
+
+    /// Whether it waits for anything.
+    pub fn waits(&self, node: u32) -> bool {
+        self.needs[node as usize] > 0
+    }
+
+    /// How long it takes: a computation until it is done, a flow until it starts.
+    pub fn takes(&self, node: u32) -> Span {
+        self.times[node as usize].1
+    }
+
+    /// When it begins at the earliest, whatever it waits for.
+    pub fn not_before(&self, node: u32) -> Time {
+        self.times[node as usize].0
+    }
+
+    /// When a computation is done, or a flow starts, if what it waited for was there at `ready`.
+    pub fn due(&self, node: u32, ready: Time) -> Time {
+        let (not_before, takes) = self.times[node as usize];
+        ready.max(not_before).saturating_add(takes)
+    }
+
+    /// Its number among those of its host.
+    pub fn number(&self, node: u32) -> u32 {
+        self.numbers[node as usize]
+    }
+
+    /// How many there are at a host.
+    pub fn count(&self, host: HostId) -> usize {
+        self.counts.get(host.index()).map_or(0, |&count| count as usize)
+    }
+
+    /// The host of a computation; none of a flow.
+    pub fn host(&self, node: u32) -> Option<HostId> {
+        self.hosts.get((node.checked_sub(self.flows)?) as usize).copied()
+    }
+
+    /// What waits for this point of a node.
+    pub fn dependents(&self, node: u32, point: Point) -> impl Iterator<Item = u32> {
+        self.all_dependents(node).filter(move |(at, _)| *at == point).map(|(_, node)| node)
+    }
+
+    /// What waits for a node, and for which point of it.
+    pub fn all_dependents(&self, node: u32) -> impl Iterator<Item = (Point, u32)> {
+        let range = self.first[node as usize] as usize..self.first[node as usize + 1] as usize;
+        let one =
+            |&packed: &u32| (Point::ALL[(packed >> NODE_BITS) as usize], packed & ((1 << NODE_BITS) - 1));
+        self.dependents[range].iter().map(one)
+    }
+}

@@ -1,0 +1,313 @@
+//! Execution traces of `MLCommons` Chakra as JSON, one for each rank: what is sent, and after what. `schema/protobuf/et_def.proto`.
+//!
+//! Of a node there is `id`, `type`, `ctrl_deps` and `data_deps`, `duration_micros`, and among its `attr` `comm_type`, `comm_size`, `comm_src`,
+//! `comm_dst`, `comm_tag` and `pg_name`, in the names of the protocol or those of its JSON form. Computations go on side by side unless
+//! they depend on each other.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use weft_packet::HostId;
+use weft_units::Span;
+
+use super::chakra_json::{CollType, Node, NodeType, nodes};
+use super::lines::Mistake;
+use super::{Carried, Graph};
+use crate::collective::CollectiveKind;
+use crate::collective::draft::{Op, Point};
+use crate::collective::exchange::Name;
+use crate::collective::known::{AllReduce, Half};
+use crate::collective::spec::GatherAlgorithm;
+use crate::{MAX_FLOW_BYTES, TrafficError};
+
+/// What stands for the number of a rank in the name of a file.
+pub(crate) const RANK: &str = "{rank}";
+
+/// Ranks at most.
+const MAX_RANKS: usize = 1 << 16;
+
+/// A node of a rank.
+type At = (usize, usize);
+
+/// A collective: of each rank that takes part, its node, in the order of ranks.
+#[derive(Debug, Default)]
+struct Together {
+    parts: Vec<At>,
+}
+
+/// The traces of all ranks.
+struct Traces {
+    file: String,
+    ranks: Vec<Vec<Node>>,
+}
+
+/// The files of the ranks, if the name has a place for them: those that there are, from 0 on.
+pub(crate) fn files_of_ranks(file: &str) -> impl Iterator<Item = String> {
+    (0..MAX_RANKS).map(move |rank| file.replace(RANK, &rank.to_string()))
+}
+
+/// Reads traces into a graph.
+pub(crate) fn read(
+    file: &str,
+    base_dir: &Path,
+    text: &impl Fn(&str) -> Result<String, TrafficError>,
+    graph: &mut Graph<'_, '_, '_>,
+) -> Result<(), TrafficError> {
+    if !file.contains(RANK) {
+        let allowed = format!("a name with {RANK} in it: there is a trace for each rank");
+        return Err(TrafficError::bad_value("traffic.schedule.file", format!("{file:?}"), allowed));
+    }
+    let mut ranks = Vec::new();
+    for (rank, name) in files_of_ranks(file).enumerate() {
+        if rank >= 2 && !base_dir.join(&name).exists() {
+            break;
+        }
+        ranks.push(nodes(&name, &text(&name)?)?);
+    }
+    graph.set_ranks(ranks.len(), file)?;
+    Traces { file: file.to_owned(), ranks }.put(graph)
+}
+
+impl Traces {
+    fn bad(&self, (rank, place): At, (found, allowed): Mistake) -> TrafficError {
+        let node = &self.ranks[rank][place];
+        TrafficError::BadLine {
+            file: self.file.replace(RANK, &rank.to_string()),
+            line: node.line,
+            found: format!("node {}: {found}", node.id),
+            allowed,
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (At, &Node)> {
+        let of = |(rank, nodes): (usize, &'_ Vec<Node>)| (0..nodes.len()).map(move |place| (rank, place));
+        let all = self.ranks.iter().enumerate().flat_map(of);
+        all.map(|at| (at, &self.ranks[at.0][at.1]))
+    }
+
+    fn put(&self, graph: &mut Graph<'_, '_, '_>) -> Result<(), TrafficError> {
+        let sends = self.sends()?;
+        let mut flows: BTreeMap<At, Op> = BTreeMap::new();
+        for &(send, (from, to), bytes) in &sends.all {
+            let line = self.ranks[send.0][send.1].line;
+            let carried = Carried { ends: (from, to), bytes, not_before: weft_units::Time::ZERO, line };
+            flows.insert(send, graph.flow(carried, Span::ZERO));
+        }
+        // Of each node: what waits for others, and what others wait for.
+        let mut begins: BTreeMap<At, Op> = BTreeMap::new();
+        let mut ends: BTreeMap<At, (Op, Point)> = BTreeMap::new();
+        for (at, node) in self.all() {
+            let host = graph.host(at.0);
+            let begin = match flows.get(&at) {
+                Some(&flow) => flow,
+                None => graph.computation(host, node.takes(), node.line),
+            };
+            graph.after(begin, graph.begin(at.0), Point::Done);
+            begins.insert(at, begin);
+            let end = match (flows.get(&at), sends.of_recv.get(&at)) {
+                (Some(&flow), _) => (flow, Point::Acknowledged),
+                (None, Some(send)) => {
+                    let done = graph.computation(host, Span::ZERO, node.line);
+                    graph.after(done, begin, Point::Done);
+                    graph.after(done, flows[send], Point::Received);
+                    (done, Point::Done)
+                }
+                (None, None) => (begin, Point::Done),
+            };
+            ends.insert(at, end);
+        }
+        for together in self.collectives()?.into_values() {
+            self.put_collective(graph, &together, &begins, &mut ends)?;
+        }
+        for (at, node) in self.all() {
+            for dependency in &node.waits_for {
+                let Some(place) = self.ranks[at.0].iter().position(|other| other.id == *dependency) else {
+                    let found = format!("it depends on node {dependency}, which is nowhere");
+                    return Err(self.bad(at, (found, "a node of the same rank".to_owned())));
+                };
+                let (op, point) = ends[&(at.0, place)];
+                graph.after(begins[&at], op, point);
+            }
+            if let (op, Point::Done) = ends[&at] {
+                graph.end_with(at.0, op);
+            }
+        }
+        Ok(())
+    }
+
+    /// A collective begins at a rank with its node there, and is the end of it.
+    fn put_collective(
+        &self,
+        graph: &mut Graph<'_, '_, '_>,
+        together: &Together,
+        begins: &BTreeMap<At, Op>,
+        ends: &mut BTreeMap<At, (Op, Point)>,
+    ) -> Result<(), TrafficError> {
+        let first = together.parts[0];
+        let Some((kind, bytes)) = self.ranks[first.0][first.1].collective else { return Ok(()) };
+        for &part in &together.parts {
+            let other = &self.ranks[part.0][part.1];
+            if other.collective != Some((kind, bytes)) {
+                let found = format!("another collective than rank {} has in its place", first.0);
+                return Err(self.bad(part, (found, format!("{kind:?} of {bytes} B at all of its ranks"))));
+            }
+        }
+        let ranks = together.parts.len();
+        if ranks < 2 {
+            return Err(
+                self.bad(first, ("a collective of one rank".to_owned(), "at least 2 ranks".to_owned()))
+            );
+        }
+        // A byte for every message is the least.
+        let bytes = bytes.max(2 * ranks as u64);
+        let hosts: Arc<[HostId]> = together.parts.iter().map(|part| graph.host(part.0)).collect();
+        let entries: Vec<Op> = together.parts.iter().map(|part| begins[part]).collect();
+        let exits =
+            graph.known(kind, bytes, (&hosts, &entries)).map_err(|mistake| self.bad(first, mistake))?;
+        for (&part, exit) in together.parts.iter().zip(exits) {
+            ends.insert(part, (exit, Point::Done));
+        }
+        Ok(())
+    }
+
+    /// The collectives, by the name of their group and their place in it: at each rank the n-th of a group is the same one.
+    fn collectives(&self) -> Result<BTreeMap<(&str, usize), Together>, TrafficError> {
+        let mut counts: BTreeMap<(usize, &str), usize> = BTreeMap::new();
+        let mut all: BTreeMap<(&str, usize), Together> = BTreeMap::new();
+        for (at, node) in self.all() {
+            if node.kind != NodeType::Collective {
+                continue;
+            }
+            let count = counts.entry((at.0, &node.group)).or_insert(0);
+            all.entry((&node.group, *count)).or_default().parts.push(at);
+            *count += 1;
+        }
+        let most: BTreeMap<&str, usize> =
+            all.iter().rev().map(|((group, _), together)| (*group, together.parts.len())).collect();
+        for ((group, number), together) in &all {
+            if together.parts.len() < most[group] {
+                let found = format!(
+                    "collective {number} of group {group:?} at {} of {} ranks",
+                    together.parts.len(),
+                    most[group]
+                );
+                return Err(self.bad(together.parts[0], (found, "as many of them at each rank".to_owned())));
+            }
+        }
+        Ok(all)
+    }
+
+    /// What is sent, and for which receiving node: the n-th send to a rank with a tag is for the n-th there from this rank with this tag.
+    fn sends(&self) -> Result<Sends, TrafficError> {
+        let ranks = self.ranks.len() as u64;
+        let mut sends = Sends::default();
+        let mut open: BTreeMap<(u64, u64, u64), Vec<At>> = BTreeMap::new();
+        for (at, node) in self.all() {
+            let peer = |peer: Option<u64>, name: &str| {
+                let allowed = || format!("{name}, another rank, 0 to {}", ranks - 1);
+                let peer = peer.ok_or_else(|| self.bad(at, (format!("no {name}"), allowed())))?;
+                if peer < ranks && peer != at.0 as u64 {
+                    return Ok(peer);
+                }
+                Err(self.bad(at, (format!("{name} {peer}"), allowed())))
+            };
+            if node.kind == NodeType::Send {
+                let to = peer(node.to, "comm_dst")?;
+                let Some(bytes) = node.bytes.filter(|bytes| *bytes <= MAX_FLOW_BYTES) else {
+                    let allowed = format!("comm_size, 0 to {MAX_FLOW_BYTES}");
+                    return Err(self.bad(at, ("no size that can be".to_owned(), allowed)));
+                };
+                open.entry((at.0 as u64, to, node.tag)).or_default().push(at);
+                sends.all.push((at, (at.0, to as usize), bytes.max(1)));
+            }
+        }
+        let mut taken: BTreeMap<(u64, u64, u64), usize> = BTreeMap::new();
+        for (at, node) in self.all() {
+            if node.kind != NodeType::Recv {
+                continue;
+            }
+            let allowed = "a COMM_SEND_NODE at that rank to this one with the same tag";
+            let from = node.from.filter(|&from| from < ranks);
+            let key = from.map(|from| (from, at.0 as u64, node.tag));
+            let place = key.map(|key| {
+                let taken = taken.entry(key).or_insert(0);
+                *taken += 1;
+                (key, *taken - 1)
+            });
+            let send = place.and_then(|(key, place)| open.get(&key)?.get(place).copied());
+            let Some(send) = send else {
+                let found = format!(
+                    "it receives from rank {:?} what nothing is sent for",
+                    node.from.unwrap_or_default()
+                );
+                return Err(self.bad(at, (found, allowed.to_owned())));
+            };
+            sends.of_recv.insert(at, send);
+        }
+        let is_taken = |(key, sent): (&(u64, u64, u64), &Vec<At>)| {
+            let count = taken.get(key).copied().unwrap_or(0);
+            sent.get(count).copied()
+        };
+        match open.iter().find_map(is_taken) {
+            None => Ok(sends),
+            Some(send) => {
+                let allowed = "a COMM_RECV_NODE at that rank from this one with the same tag";
+                Err(self.bad(send, ("it sends what nothing receives".to_owned(), allowed.to_owned())))
+            }
+        }
+    }
+}
+
+/// What is sent.
+#[derive(Default)]
+struct Sends {
+    /// The node, the two ranks, and how many bytes.
+    all: Vec<(At, (usize, usize), u64)>,
+    /// By receiving node: the sending one.
+    of_recv: BTreeMap<At, At>,
+}
+
+impl Graph<'_, '_, '_> {
+    /// Puts in a collective that libraries have.
+    fn known(
+        &mut self,
+        kind: CollType,
+        bytes: u64,
+        ranks: (&Arc<[HostId]>, &[Op]),
+    ) -> Result<Vec<Op>, Mistake> {
+        let algorithm = self.spec.algorithm;
+        let (carriage, row) = (self.carriage, self.number);
+        let name = |kind: CollectiveKind, algorithm| Name {
+            label: kind.name().to_owned(),
+            kind,
+            algorithm,
+            iteration: 0,
+            step: Some(row),
+        };
+        let half = |adds| {
+            let algorithm = GatherAlgorithm::Ring;
+            Half { bytes, algorithm, chunks: 1, adds, reduction_rate: None }
+        };
+        let builder = &mut *self.builder;
+        Ok(match kind {
+            CollType::AllReduce => {
+                let what = AllReduce { bytes, algorithm, chunks: 1, reduction_rate: None };
+                if !what.fits(ranks.0.len()) {
+                    let found = format!("an all-reduce of {} ranks by halving and doubling", ranks.0.len());
+                    return Err((found, "a power of two, or another traffic.schedule.algorithm".to_owned()));
+                }
+                builder.all_reduce(name(CollectiveKind::AllReduce, what.name()), what, carriage, ranks)
+            }
+            CollType::AllGather => {
+                builder.half(name(CollectiveKind::AllGather, "ring"), half(false), carriage, ranks)
+            }
+            CollType::ReduceScatter => {
+                builder.half(name(CollectiveKind::ReduceScatter, "ring"), half(true), carriage, ranks)
+            }
+            CollType::AllToAll => {
+                builder.all_to_all(name(CollectiveKind::AllToAll, ""), bytes, None, carriage, ranks)
+            }
+        })
+    }
+}

@@ -1,0 +1,298 @@
+//! htsim's connection matrices (`.cm`), as its `connection_matrix.cpp` and `trigger.h` have them.
+//!
+//! A line is a connection, `src->dst id N start PS size BYTES` or, in place of `start`, `trigger T`, with `send_done_trigger T` and
+//! `recv_done_trigger T`; or a trigger, `trigger id T oneshot | multishot | barrier count N`. Times are picoseconds. A trigger that a
+//! source knows of starts what waits for it: all of it (`oneshot`, `barrier`), or with each activation the next (`multishot`).
+
+use std::collections::BTreeMap;
+
+use weft_packet::HostId;
+use weft_units::{Span, Time};
+
+use super::lines::{Line, Mistake, number};
+use super::{Carried, Graph};
+use crate::collective::draft::{Op, Point};
+use crate::{MAX_FLOW_BYTES, TrafficError};
+
+const CONNECTION: &str =
+    "id, start, size, trigger, send_done_trigger, recv_done_trigger or prio, each with a number";
+const LINES: &str = "\"Nodes N\", \"Connections N\", \"Triggers N\", \"src->dst ...\", \"trigger id N ...\", or a comment that begins with #";
+
+/// A connection, and the triggers that it waits for or activates.
+#[derive(Debug, Default)]
+struct Connection {
+    line: usize,
+    id: u64,
+    src: usize,
+    dst: usize,
+    size: u64,
+    start: Option<Time>,
+    trigger: Option<u64>,
+    send_done: Option<u64>,
+    recv_done: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    OneShot,
+    MultiShot,
+    Barrier(u64),
+}
+
+#[derive(Debug)]
+struct Trigger {
+    line: usize,
+    kind: Kind,
+}
+
+/// What a file says.
+#[derive(Debug, Default)]
+struct Matrix {
+    nodes: Option<usize>,
+    connections: Vec<Connection>,
+    triggers: BTreeMap<u64, Trigger>,
+    counts: Vec<(&'static str, usize, usize)>,
+}
+
+/// Reads a matrix into a graph.
+pub(crate) fn read(file: &str, text: &str, graph: &mut Graph<'_, '_, '_>) -> Result<(), TrafficError> {
+    let bad = |line: usize, (found, allowed): Mistake| TrafficError::BadLine {
+        file: file.to_owned(),
+        line,
+        found,
+        allowed,
+    };
+    let mut matrix = Matrix::default();
+    for line in Line::all(text, "#") {
+        matrix.take(&line).map_err(|mistake| bad(line.number, mistake))?;
+    }
+    matrix.check_counts().map_err(|(line, mistake)| bad(line, mistake))?;
+    if matrix.connections.is_empty() {
+        return Err(TrafficError::BadFile {
+            file: file.to_owned(),
+            found: "no connection".to_owned(),
+            allowed: "at least one line \"src->dst ...\"".to_owned(),
+        });
+    }
+    graph.set_ranks(matrix.nodes.unwrap_or(0), file)?;
+    matrix.put(graph).map_err(|(line, mistake)| bad(line, mistake))
+}
+
+impl Matrix {
+    fn take(&mut self, line: &Line<'_>) -> Result<(), Mistake> {
+        let first = line.words[0];
+        let header = |name: &'static str| -> Result<usize, Mistake> {
+            match line.words[1..] {
+                [count] => Ok(number(name, count, 0, u64::from(u32::MAX))? as usize),
+                _ => Err((line.text(), format!("\"{name} N\""))),
+            }
+        };
+        match first {
+            "Nodes" => self.nodes = Some(header("Nodes")?),
+            "Connections" => self.counts.push(("Connections", header("Connections")?, line.number)),
+            "Triggers" => self.counts.push(("Triggers", header("Triggers")?, line.number)),
+            "Failures" if header("Failures")? == 0 => {}
+            "Failures" | "failure" => {
+                let allowed = "no failures here: [[fabric.fault]] has them";
+                return Err((line.text(), allowed.to_owned()));
+            }
+            "trigger" => self.take_trigger(line)?,
+            _ if first.contains("->") => self.take_connection(line)?,
+            _ => return Err((format!("{first:?}"), LINES.to_owned())),
+        }
+        Ok(())
+    }
+
+    fn take_trigger(&mut self, line: &Line<'_>) -> Result<(), Mistake> {
+        let (mut id, mut name, mut count) = (None, None, None);
+        let mut words = line.words[1..].iter().copied();
+        while let Some(word) = words.next() {
+            let mut value = |least| {
+                let value = words
+                    .next()
+                    .ok_or_else(|| (format!("{word} without a number"), "a number".to_owned()))?;
+                number(word, value, least, u64::from(u32::MAX))
+            };
+            match word {
+                "id" => id = Some(value(1)?),
+                "count" => count = Some(value(1)?),
+                "oneshot" | "multishot" | "barrier" => name = Some(word),
+                _ => {
+                    let allowed = "id N, oneshot, multishot, or barrier with count N";
+                    return Err((format!("{word:?}"), allowed.to_owned()));
+                }
+            }
+        }
+        let kind = match (name, count) {
+            (Some("oneshot"), _) => Kind::OneShot,
+            (Some("multishot"), _) => Kind::MultiShot,
+            (Some("barrier"), Some(count)) => Kind::Barrier(count),
+            (Some(_), _) => {
+                return Err(("a barrier without a count".to_owned(), "barrier count N".to_owned()));
+            }
+            (None, _) => {
+                return Err((
+                    "a trigger without a type".to_owned(),
+                    "oneshot, multishot or barrier".to_owned(),
+                ));
+            }
+        };
+        let Some(id) = id else {
+            return Err(("a trigger without an id".to_owned(), "id N".to_owned()));
+        };
+        if self.triggers.insert(id, Trigger { line: line.number, kind }).is_some() {
+            return Err((format!("trigger {id} again"), "each trigger once".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn take_connection(&mut self, line: &Line<'_>) -> Result<(), Mistake> {
+        let Some(nodes) = self.nodes else {
+            return Err(("a connection before \"Nodes N\"".to_owned(), "\"Nodes N\" first".to_owned()));
+        };
+        let mut connection = Connection { line: line.number, ..Connection::default() };
+        let most = (nodes as u64).saturating_sub(1);
+        let (src, dst) = line.words[0].split_once("->").unwrap_or_default();
+        connection.src = number("the source", src, 0, most)? as usize;
+        connection.dst = number("the destination", dst, 0, most)? as usize;
+        if connection.src == connection.dst {
+            return Err((format!("{:?}", line.words[0]), "two different nodes".to_owned()));
+        }
+        let mut words = line.words[1..].iter().copied();
+        while let Some(word) = words.next() {
+            let mut value = |least, most| {
+                let value = words
+                    .next()
+                    .ok_or_else(|| (format!("{word} without a number"), "a number".to_owned()))?;
+                // A time may have a fraction, which is below what there is.
+                let value = if word == "start" {
+                    value.split_once('.').map_or(value, |(whole, _)| whole)
+                } else {
+                    value
+                };
+                number(word, value, least, most)
+            };
+            let any = u64::from(u32::MAX);
+            match word {
+                "id" => connection.id = value(1, any)?,
+                "start" => connection.start = Some(Time::from_ps(value(0, u64::MAX / 4)?)),
+                "size" => connection.size = value(1, MAX_FLOW_BYTES)?,
+                "trigger" => connection.trigger = Some(value(1, any)?),
+                "send_done_trigger" => connection.send_done = Some(value(1, any)?),
+                "recv_done_trigger" => connection.recv_done = Some(value(1, any)?),
+                // The class of all flows is the spec's.
+                "prio" => drop(value(0, u64::MAX)?),
+                _ => return Err((format!("{word:?}"), CONNECTION.to_owned())),
+            }
+        }
+        let found = match (connection.start, connection.trigger, connection.size) {
+            (Some(_), Some(_), _) => "both start and trigger",
+            (None, None, _) => "neither start nor trigger",
+            (_, _, 0) => "no size",
+            _ => {
+                self.connections.push(connection);
+                return Ok(());
+            }
+        };
+        Err((found.to_owned(), "size N with either start N or trigger N".to_owned()))
+    }
+
+    /// What the header counts is there.
+    fn check_counts(&self) -> Result<(), (usize, Mistake)> {
+        for &(name, count, line) in &self.counts {
+            let there = if name == "Connections" { self.connections.len() } else { self.triggers.len() };
+            if there != count {
+                return Err((
+                    line,
+                    (format!("{name} {count}"), format!("{name} {there}, as many as there are")),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts everything into the graph.
+    fn put(&self, graph: &mut Graph<'_, '_, '_>) -> Result<(), (usize, Mistake)> {
+        // By trigger: what activates it.
+        let mut activators: BTreeMap<u64, Vec<(usize, Point)>> = BTreeMap::new();
+        for (place, connection) in self.connections.iter().enumerate() {
+            let known =
+                [(connection.send_done, Point::Acknowledged), (connection.recv_done, Point::Received)];
+            for (trigger, point) in known {
+                if let Some(trigger) = trigger {
+                    self.trigger(trigger, connection.line)?;
+                    activators.entry(trigger).or_default().push((place, point));
+                }
+            }
+        }
+        let put = |connection: &Connection| {
+            let carried = Carried {
+                ends: (connection.src, connection.dst),
+                bytes: connection.size,
+                not_before: connection.start.unwrap_or(Time::ZERO),
+                line: connection.line,
+            };
+            graph.flow(carried, Span::ZERO)
+        };
+        let ops: Vec<Op> = self.connections.iter().map(put).collect();
+        // A trigger that many wait for is counted once at each source.
+        let mut joins: BTreeMap<(u64, HostId), Op> = BTreeMap::new();
+        let mut shots: BTreeMap<u64, u64> = BTreeMap::new();
+        for (connection, &op) in self.connections.iter().zip(&ops) {
+            let Some(id) = connection.trigger else { continue };
+            let trigger = self.trigger(id, connection.line)?;
+            let known = activators.get(&id).map_or(&[][..], Vec::as_slice);
+            let needs = match trigger.kind {
+                Kind::OneShot if known.len() > 1 => {
+                    let found = format!("trigger {id}, a oneshot that {} connections activate", known.len());
+                    let allowed = "one connection, or a multishot or barrier".to_owned();
+                    return Err((trigger.line, (found, allowed)));
+                }
+                Kind::OneShot => 1,
+                Kind::Barrier(count) => count,
+                Kind::MultiShot => {
+                    let shot = shots.entry(id).or_insert(0);
+                    *shot += 1;
+                    *shot
+                }
+            };
+            if needs > known.len() as u64 {
+                let found =
+                    format!("trigger {id} after {needs} activations, of which there are {}", known.len());
+                return Err((connection.line, (found, "as many connections that activate it".to_owned())));
+            }
+            let host = graph.host(connection.src);
+            let join = *joins.entry((id, host)).or_insert_with(|| {
+                let join = if trigger.kind == Kind::MultiShot {
+                    op
+                } else {
+                    graph.computation(host, Span::ZERO, trigger.line)
+                };
+                for &(place, point) in known {
+                    graph.after(join, ops[place], point);
+                }
+                graph.needs(join, needs as u32);
+                join
+            });
+            if trigger.kind == Kind::MultiShot {
+                joins.remove(&(id, host));
+            } else {
+                graph.after(op, join, Point::Done);
+            }
+        }
+        Ok(())
+    }
+
+    fn trigger(&self, id: u64, line: usize) -> Result<&Trigger, (usize, Mistake)> {
+        let missing = || {
+            (
+                line,
+                (
+                    format!("trigger {id}, which is nowhere"),
+                    "a trigger with a line \"trigger id N ...\"".to_owned(),
+                ),
+            )
+        };
+        self.triggers.get(&id).ok_or_else(missing)
+    }
+}

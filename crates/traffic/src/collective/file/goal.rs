@@ -1,0 +1,314 @@
+//! Schedules in GOAL's text form, as `LogGOPSim` and ATLAHS read them: Hoefler, Siebert and Lumsdaine, Group Operation Assembly
+//! Language, ICPP 2009; the grammar is that of `txt2bin.re`.
+//!
+//! `num_ranks N`, and for each rank `rank R { ... }` with `L: send Bb to R tag T`, `L: recv Bb from R tag T`, `L: calc N` (nanoseconds)
+//! and `L requires M`, `L irequires M`. A send that is required has to be acknowledged, a recv to have come, a calc to be done; with
+//! `irequires` it has to have begun. The n-th send to a rank with a tag is for the n-th recv there from this rank with this tag. `cpu`
+//! and `nic` are read and mean nothing: calcs that do not require each other go on side by side.
+
+use std::collections::BTreeMap;
+
+use weft_units::{Span, Time};
+
+use super::lines::{Line, Mistake, number};
+use super::{Carried, Graph};
+use crate::collective::draft::{Op, Point};
+use crate::{MAX_FLOW_BYTES, TrafficError};
+
+const LINES: &str = "num_ranks N, rank N {, }, [label:] send Bb to R, [label:] recv Bb from R, [label:] calc N, label requires label, or label irequires label";
+
+/// An operation of a rank.
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Send { bytes: u64, to: usize, tag: u64 },
+    Recv { bytes: u64, from: usize, tag: u64 },
+    Calc { ns: u64 },
+}
+
+#[derive(Debug)]
+struct Operation {
+    line: usize,
+    rank: usize,
+    what: What,
+}
+
+/// The second has to be there, or to have begun, before the first begins; by number.
+#[derive(Debug)]
+struct Requirement {
+    what: usize,
+    requires: usize,
+    begun: bool,
+}
+
+#[derive(Debug, Default)]
+struct Goal<'t> {
+    ranks: Option<usize>,
+    /// The rank whose block is open, and the labels in it.
+    open: Option<(usize, BTreeMap<&'t str, usize>)>,
+    operations: Vec<Operation>,
+    requirements: Vec<Requirement>,
+}
+
+/// What an operation is in the graph.
+#[derive(Debug, Clone, Copy)]
+struct Placed {
+    /// What waits for what the operation requires.
+    begins: Op,
+    /// What is there when it has begun.
+    begun: (Op, Point),
+    /// And when it is done.
+    done: (Op, Point),
+}
+
+/// Reads a schedule into a graph.
+pub(crate) fn read(file: &str, text: &str, graph: &mut Graph<'_, '_, '_>) -> Result<(), TrafficError> {
+    let bad = |(line, (found, allowed)): (usize, Mistake)| TrafficError::BadLine {
+        file: file.to_owned(),
+        line,
+        found,
+        allowed,
+    };
+    let text = without_comments(text);
+    let mut goal = Goal::default();
+    let mut last = 1;
+    for line in Line::all(&text, "//") {
+        last = line.number;
+        goal.take(&line).map_err(|mistake| bad((line.number, mistake)))?;
+    }
+    if let Some((rank, _)) = goal.open {
+        return Err(bad((last, (format!("the end of the file in rank {rank}"), "}".to_owned()))));
+    }
+    if goal.operations.is_empty() {
+        return Err(TrafficError::BadFile {
+            file: file.to_owned(),
+            found: "no operation".to_owned(),
+            allowed: LINES.to_owned(),
+        });
+    }
+    graph.set_ranks(goal.ranks.unwrap_or(0), file)?;
+    goal.put(graph).map_err(bad)
+}
+
+/// The text with blanks in place of what stands between `/*` and `*/`, line by line.
+fn without_comments(text: &str) -> String {
+    let mut is_comment = false;
+    let mut clean = String::with_capacity(text.len());
+    let mut left = text;
+    while !left.is_empty() {
+        let end = if is_comment { "*/" } else { "/*" };
+        let (part, rest, found) = match left.find(end) {
+            Some(at) => (&left[..at], &left[at + 2..], true),
+            None => (left, "", false),
+        };
+        if is_comment {
+            clean.extend(part.chars().filter(|&character| character == '\n'));
+        } else {
+            clean.push_str(part);
+        }
+        if found {
+            clean.push(' ');
+            is_comment = !is_comment;
+        }
+        left = rest;
+    }
+    clean
+}
+
+impl<'t> Goal<'t> {
+    fn take(&mut self, line: &Line<'t>) -> Result<(), Mistake> {
+        let words = line.words.as_slice();
+        match (words, &self.open) {
+            (["num_ranks", count], None) => {
+                self.ranks = Some(number("num_ranks", count, 1, u64::from(u16::MAX) + 1)? as usize);
+            }
+            (["rank", rank, "{"], None) => self.begin(rank)?,
+            (["rank", rank], None) if rank.ends_with('{') => self.begin(&rank[..rank.len() - 1])?,
+            (["}"], Some(_)) => self.open = None,
+            ([what, word @ ("requires" | "irequires"), other], Some((_, labels))) => {
+                let of = |label: &str| {
+                    let allowed = || "a label of this rank that stands before".to_owned();
+                    labels.get(label).copied().ok_or_else(|| (format!("{label:?}"), allowed()))
+                };
+                let requirement =
+                    Requirement { what: of(what)?, requires: of(other)?, begun: *word == "irequires" };
+                self.requirements.push(requirement);
+            }
+            (_, Some(_)) => self.operation(line)?,
+            _ => return Err((line.text(), LINES.to_owned())),
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, rank: &str) -> Result<(), Mistake> {
+        let Some(ranks) = self.ranks else {
+            return Err(("a rank before num_ranks".to_owned(), "num_ranks N first".to_owned()));
+        };
+        let rank = number("rank", rank, 0, ranks as u64 - 1)? as usize;
+        self.open = Some((rank, BTreeMap::new()));
+        Ok(())
+    }
+
+    fn operation(&mut self, line: &Line<'t>) -> Result<(), Mistake> {
+        let ranks = self.ranks.unwrap_or(0);
+        let bad = || (line.text(), LINES.to_owned());
+        let Some((rank, labels)) = &mut self.open else { return Err(bad()) };
+        let (label, words) = match line.words.as_slice() {
+            [label, rest @ ..] if label.ends_with(':') => (Some(&label[..label.len() - 1]), rest),
+            [label, ":", rest @ ..] => (Some(*label), rest),
+            all => (None, all),
+        };
+        let size = |text: &str| {
+            let bytes = text
+                .strip_suffix('b')
+                .ok_or_else(|| (format!("{text:?}"), "bytes, as in 8192b".to_owned()))?;
+            number("the size", bytes, 0, MAX_FLOW_BYTES)
+        };
+        let peer = |text: &str| {
+            let peer = number("the rank", text, 0, ranks as u64 - 1)? as usize;
+            if peer == *rank {
+                Err((format!("rank {peer}"), "another rank than its own".to_owned()))
+            } else {
+                Ok(peer)
+            }
+        };
+        // "10 b" is two words.
+        let joined: Vec<String>;
+        let words: Vec<&str> = match words {
+            [what, bytes, "b", rest @ ..] => {
+                joined = vec![format!("{bytes}b")];
+                [*what, joined[0].as_str()].into_iter().chain(rest.iter().copied()).collect()
+            }
+            all => all.to_vec(),
+        };
+        let (what, rest) = match words.as_slice() {
+            ["send", bytes, "to", to, rest @ ..] => {
+                (What::Send { bytes: size(bytes)?, to: peer(to)?, tag: tag(rest)? }, rest)
+            }
+            ["recv", _, "from", "-1", ..] => {
+                return Err((
+                    "recv from any rank".to_owned(),
+                    "a rank: who sends has to be known".to_owned(),
+                ));
+            }
+            ["recv", bytes, "from", from, rest @ ..] => {
+                (What::Recv { bytes: size(bytes)?, from: peer(from)?, tag: tag(rest)? }, rest)
+            }
+            ["calc", ns, rest @ ..] => {
+                (What::Calc { ns: number("calc", ns, 0, u64::MAX / 1_000_000)? }, rest)
+            }
+            _ => return Err(bad()),
+        };
+        if !rest.len().is_multiple_of(2)
+            || rest.iter().step_by(2).any(|word| !["tag", "cpu", "nic"].contains(word))
+        {
+            return Err((format!("{:?}", rest.join(" ")), "tag N, cpu N or nic N".to_owned()));
+        }
+        let place = self.operations.len();
+        self.operations.push(Operation { line: line.number, rank: *rank, what });
+        if let Some(label) = label
+            && labels.insert(label, place).is_some()
+        {
+            return Err((format!("label {label:?} again"), "each label once in a rank".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Puts everything into the graph.
+    fn put(&self, graph: &mut Graph<'_, '_, '_>) -> Result<(), (usize, Mistake)> {
+        let matched = self.matched()?;
+        let mut flows: Vec<Option<Op>> = vec![None; self.operations.len()];
+        for (place, operation) in self.operations.iter().enumerate() {
+            if let What::Send { bytes, to, .. } = operation.what {
+                let carried = Carried {
+                    ends: (operation.rank, to),
+                    // A message without payload is a byte: something has to arrive.
+                    bytes: bytes.max(1),
+                    not_before: Time::ZERO,
+                    line: operation.line,
+                };
+                flows[place] = Some(graph.flow(carried, Span::ZERO));
+            }
+        }
+        let mut placed = Vec::with_capacity(self.operations.len());
+        for (place, operation) in self.operations.iter().enumerate() {
+            let host = graph.host(operation.rank);
+            let one = match (operation.what, flows[place]) {
+                (What::Calc { ns }, _) => {
+                    let begun = graph.computation(host, Span::ZERO, operation.line);
+                    let done = graph.computation(host, Span::from_ns(ns), operation.line);
+                    graph.after(done, begun, Point::Done);
+                    Placed { begins: begun, begun: (begun, Point::Done), done: (done, Point::Done) }
+                }
+                (_, Some(flow)) => {
+                    Placed { begins: flow, begun: (flow, Point::Started), done: (flow, Point::Acknowledged) }
+                }
+                _ => {
+                    let begun = graph.computation(host, Span::ZERO, operation.line);
+                    let done = graph.computation(host, Span::ZERO, operation.line);
+                    graph.after(done, begun, Point::Done);
+                    if let Some(flow) = matched[place].and_then(|send| flows[send]) {
+                        graph.after(done, flow, Point::Received);
+                    }
+                    Placed { begins: begun, begun: (begun, Point::Done), done: (done, Point::Done) }
+                }
+            };
+            graph.after(one.begins, graph.begin(operation.rank), Point::Done);
+            if !matches!(operation.what, What::Send { .. }) {
+                graph.end_with(operation.rank, one.done.0);
+            }
+            placed.push(one);
+        }
+        for requirement in &self.requirements {
+            let (what, requires) = (placed[requirement.what], placed[requirement.requires]);
+            let (op, point) = if requirement.begun { requires.begun } else { requires.done };
+            graph.after(what.begins, op, point);
+        }
+        Ok(())
+    }
+
+    /// By recv: its send. Every send has its recv.
+    fn matched(&self) -> Result<Vec<Option<usize>>, (usize, Mistake)> {
+        let mut sends: BTreeMap<(usize, usize, u64), std::collections::VecDeque<usize>> = BTreeMap::new();
+        for (place, operation) in self.operations.iter().enumerate() {
+            if let What::Send { to, tag, .. } = operation.what {
+                sends.entry((operation.rank, to, tag)).or_default().push_back(place);
+            }
+        }
+        let mut matched = vec![None; self.operations.len()];
+        for (place, operation) in self.operations.iter().enumerate() {
+            let What::Recv { bytes, from, tag } = operation.what else { continue };
+            let send =
+                sends.get_mut(&(from, operation.rank, tag)).and_then(std::collections::VecDeque::pop_front);
+            let Some(send) = send else {
+                let found = format!("recv from rank {from} with tag {tag}, which nothing is sent for");
+                let allowed = format!("a send in rank {from} to rank {} with tag {tag}", operation.rank);
+                return Err((operation.line, (found, allowed)));
+            };
+            if let What::Send { bytes: sent, .. } = self.operations[send].what
+                && sent > bytes
+            {
+                let found =
+                    format!("recv of {bytes} B for a send of {sent} B (line {})", self.operations[send].line);
+                return Err((operation.line, (found, format!("at least {sent} B"))));
+            }
+            matched[place] = Some(send);
+        }
+        match sends.into_iter().find_map(|(key, left)| left.front().map(|&send| (key, send))) {
+            None => Ok(matched),
+            Some(((from, to, tag), send)) => {
+                let found = format!("send to rank {to} with tag {tag}, which nothing receives");
+                let allowed = format!("a recv in rank {to} from rank {from} with tag {tag}");
+                Err((self.operations[send].line, (found, allowed)))
+            }
+        }
+    }
+}
+
+/// The tag among what stands behind a send or a recv; 0 if there is none.
+fn tag(rest: &[&str]) -> Result<u64, Mistake> {
+    match rest.iter().position(|&word| word == "tag").map(|at| rest.get(at + 1)) {
+        None => Ok(0),
+        Some(Some(&"-1")) => Err(("any tag".to_owned(), "a tag: what comes has to be known".to_owned())),
+        Some(tag) => number("tag", tag.copied().unwrap_or_default(), 0, u64::from(u32::MAX)),
+    }
+}

@@ -1,0 +1,239 @@
+//! What files mean, and what is said of lines that cannot be read.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use weft_units::{Span, Time};
+
+use crate::fixtures::{leaf_spine, spec};
+use crate::{Traffic, TrafficError};
+
+/// The traffic of a file of this name and text, on four racks of four hosts.
+fn traffic_of(name: &str, text: &str) -> Result<Traffic, TrafficError> {
+    traffic_of_all(name, &[(name, text)])
+}
+
+fn traffic_of_all(name: &str, files: &[(&str, &str)]) -> Result<Traffic, TrafficError> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    spec(&format!("[schedule]\nfile = '{name}'")).generate(&leaf_spine(), 1, folder.path())
+}
+
+fn said(name: &str, text: &str) -> String {
+    traffic_of(name, text).map(|traffic| traffic.flows.len()).unwrap_err().to_string()
+}
+
+/// How many flows each flow waits for, in the order of the traffic.
+fn needs(traffic: &Traffic) -> Vec<u32> {
+    let dependencies = &traffic.schedule.as_ref().unwrap().dependencies;
+    (0..traffic.flows.len() as u32).map(|flow| dependencies.needs(flow)).collect()
+}
+
+const CHAIN: &str = "# three in a row\nNodes 4\nConnections 3\nTriggers 2\n\
+    0->1 id 1 start 5000 size 1000 recv_done_trigger 1\n\
+    1->2 id 2 trigger 1 size 2000 send_done_trigger 2\n\
+    1->3 id 3 trigger 2 size 3000\n\
+    trigger id 1 oneshot\n\
+    trigger id 2 barrier count 1\n";
+
+#[test]
+fn a_matrix_starts_flows_at_their_picoseconds_and_by_their_triggers() {
+    let traffic = traffic_of("x.cm", CHAIN).unwrap();
+    let ends: Vec<_> = traffic.flows.iter().map(|flow| (flow.src.0, flow.dst.0, flow.size_bytes)).collect();
+    assert_eq!(ends, [(0, 1, 1_000), (1, 2, 2_000), (1, 3, 3_000)]);
+    assert_eq!(traffic.flows[0].start, Time::from_ps(5_000));
+    assert_eq!(needs(&traffic), [0, 1, 1]);
+}
+
+#[test]
+fn a_multishot_trigger_starts_the_next_with_each_activation() {
+    let text = "Nodes 4\nConnections 4\nTriggers 1\n\
+        0->1 id 1 start 0 size 10 send_done_trigger 1\n0->2 id 2 start 0 size 10 send_done_trigger 1\n\
+        0->3 id 3 trigger 1 size 10\n0->1 id 4 trigger 1 size 10\ntrigger id 1 multishot\n";
+    let traffic = traffic_of("x.cm", text).unwrap();
+    assert_eq!(needs(&traffic), [0, 0, 1, 2], "of two that lead to both");
+}
+
+#[test]
+fn each_line_of_a_matrix_that_cannot_be_read_is_told() {
+    let head = "Nodes 4\n";
+    let cases = [
+        ("0->1 id 1 start 0 size 0", "x.cm:2: found size \"0\": allowed is a whole number, 1 to"),
+        (
+            "0->4 id 1 start 0 size 9",
+            "x.cm:2: found the destination \"4\": allowed is a whole number, 0 to 3",
+        ),
+        ("2->2 id 1 start 0 size 9", "x.cm:2: found \"2->2\": allowed is two different nodes"),
+        ("0->1 id 1 size 9", "x.cm:2: found neither start nor trigger: allowed is size N with either"),
+        ("0->1 id 1 start 0 trigger 1 size 9", "x.cm:2: found both start and trigger"),
+        ("0->1 id 1 start 0 size 9 speed 3", "x.cm:2: found \"speed\": allowed is id, start, size"),
+        ("0->1 id 1 start", "x.cm:2: found start without a number"),
+        ("hello", "x.cm:2: found \"hello\": allowed is \"Nodes N\""),
+        ("trigger id 1", "x.cm:2: found a trigger without a type: allowed is oneshot, multishot or barrier"),
+        ("trigger id 1 barrier", "x.cm:2: found a barrier without a count"),
+        ("trigger id 1 oneshot\ntrigger id 1 oneshot", "x.cm:3: found trigger 1 again"),
+        ("Connections 2\n0->1 id 1 start 0 size 9", "x.cm:2: found Connections 2: allowed is Connections 1"),
+        ("0->1 id 1 trigger 7 size 9", "x.cm:2: found trigger 7, which is nowhere"),
+        ("failure switch_type TOR switch_id 1", "allowed is no failures here: [[fabric.fault]] has them"),
+        (
+            "0->1 id 1 trigger 1 size 9\ntrigger id 1 oneshot",
+            "x.cm:2: found trigger 1 after 1 activations, of which there are 0",
+        ),
+    ];
+    for (lines, expected) in cases {
+        let found = said("x.cm", &format!("{head}{lines}\n"));
+        assert!(found.contains(expected), "{lines:?}: {found}");
+    }
+    assert!(said("x.cm", "0->1 id 1 start 0 size 9").contains("a connection before \"Nodes N\""));
+    assert!(
+        said("x.cm", "Nodes 17\n0->1 id 1 start 0 size 9").contains("found 17 ranks: allowed is 2 to 16")
+    );
+    assert!(said("x.cm", "Nodes 4").contains("no connection"));
+}
+
+#[test]
+fn what_no_host_can_know_is_refused_by_name_and_so_is_a_cycle() {
+    let stranger = "Nodes 4\n0->1 id 1 start 0 size 9 recv_done_trigger 1\n2->3 id 2 trigger 1 size 9\ntrigger id 1 oneshot\n";
+    let found = said("x.cm", stranger);
+    assert!(found.contains("waits for the flow 0->1 (line 2), of which host 2 knows nothing"), "{found}");
+    let cycle = "Nodes 4\n0->1 id 1 trigger 2 size 9 recv_done_trigger 1\n1->0 id 2 trigger 1 size 9 recv_done_trigger 2\n\
+        trigger id 1 oneshot\ntrigger id 2 oneshot\n";
+    let found = said("x.cm", cycle);
+    assert!(found.contains("a cycle, in which each waits for the next: the flow 0->1 (line 2)"), "{found}");
+    assert!(found.contains("the flow 1->0 (line 3)"), "{found}");
+}
+
+const GOAL: &str = "num_ranks 3 // so many\nrank 0 {\n  a: send 100b to 1 tag 4 cpu 0\n}\n\
+    rank 1 {\n  r: recv 100b from 0 tag 4\n  /* what it\n takes */ c: calc 2000\n  s: send 50b to 2\n  \
+    c requires r\n  s requires c\n}\nrank 2 {\n  recv 50b from 1\n}\n";
+
+#[test]
+fn a_goal_schedule_sends_what_was_computed_of_what_came() {
+    let traffic = traffic_of("x.goal", GOAL).unwrap();
+    let ends: Vec<_> = traffic.flows.iter().map(|flow| (flow.src.0, flow.dst.0, flow.size_bytes)).collect();
+    assert_eq!(ends, [(0, 1, 100), (1, 2, 50)]);
+    assert_eq!((needs(&traffic), traffic.flows[1].start), (vec![0, 1], Time::ZERO + Span::from_us(2)));
+}
+
+#[test]
+fn each_line_of_a_goal_schedule_that_cannot_be_read_is_told() {
+    let cases = [
+        ("send 9b to 0", "x.goal:3: found rank 0: allowed is another rank than its own"),
+        ("send 9b to 3", "x.goal:3: found the rank \"3\": allowed is a whole number, 0 to 2"),
+        ("send 9 to 1", "x.goal:3: found \"9\": allowed is bytes, as in 8192b"),
+        ("send 9b from 1", "x.goal:3: found \"send 9b from 1\": allowed is num_ranks N"),
+        (
+            "recv 9b from -1",
+            "x.goal:3: found recv from any rank: allowed is a rank: who sends has to be known",
+        ),
+        ("send 9b to 1 colour 3", "x.goal:3: found \"colour 3\": allowed is tag N, cpu N or nic N"),
+        ("a requires b", "x.goal:3: found \"a\": allowed is a label of this rank that stands before"),
+        ("a: calc 1\na: calc 1", "x.goal:4: found label \"a\" again"),
+        ("send 9b to 1 tag 2", "x.goal:3: found send to rank 1 with tag 2, which nothing receives"),
+        ("recv 9b from 1", "x.goal:3: found recv from rank 1 with tag 0, which nothing is sent for"),
+        ("a: calc 1\nb: calc 1\na requires b\nb requires a", "a cycle, in which each waits for the next"),
+    ];
+    for (lines, expected) in cases {
+        let found = said("x.goal", &format!("num_ranks 3\nrank 0 {{\n{lines}\n}}\n"));
+        assert!(found.contains(expected), "{lines:?}: {found}");
+    }
+    assert!(said("x.goal", "rank 0 {\n}").contains("a rank before num_ranks"));
+    assert!(said("x.goal", "num_ranks 2\nrank 0 {\ncalc 1").contains("the end of the file in rank 0"));
+}
+
+/// A computation, what is sent after it, and an all-reduce after that.
+fn chakra(rank: u32) -> String {
+    let other = 1 - rank;
+    let (kind, peer) =
+        if rank == 0 { ("COMM_SEND_NODE", "comm_dst") } else { ("COMM_RECV_NODE", "comm_src") };
+    format!(
+        r#"{{"version": "0.0.4"}}
+{{"id": "1", "name": "gemm", "type": "COMP_NODE", "durationMicros": "7"}}
+{{"id": "2", "type": "{kind}", "dataDeps": ["1"], "attr": [
+  {{"name": "comm_size", "int64Val": "4096"}}, {{"name": "{peer}", "int32Val": {other}}}]}}
+{{"id": "3", "type": "COMM_COLL_NODE", "ctrlDeps": ["2"], "attr": [
+  {{"name": "comm_type", "int64Val": "0"}}, {{"name": "comm_size", "int64Val": "1048576"}}]}}
+"#
+    )
+}
+
+#[test]
+fn chakras_traces_send_after_what_they_depend_on() {
+    let (zero, one) = (chakra(0), chakra(1));
+    let files = [("t.0.json", zero.as_str()), ("t.1.json", one.as_str())];
+    let traffic = traffic_of_all("t.{rank}.json", &files).unwrap();
+    // The send, and two steps of a ring of two.
+    assert_eq!(traffic.flows.len(), 1 + 4);
+    let first = &traffic.flows[0];
+    assert_eq!((first.src.0, first.dst.0, first.size_bytes), (0, 1, 4_096));
+    assert_eq!(first.start, Time::ZERO + Span::from_us(7));
+    let schedule = traffic.schedule.as_ref().unwrap();
+    let kinds: Vec<_> = schedule.collectives.iter().map(|one| (one.kind.name(), one.step)).collect();
+    assert_eq!(kinds, [("file", None), ("all-reduce", Some(0))]);
+}
+
+#[test]
+fn nodes_of_chakra_that_cannot_be_read_are_told() {
+    let good = chakra(1);
+    let all = |zero: &str| {
+        let files = [("t.0.json", zero), ("t.1.json", good.as_str())];
+        traffic_of_all("t.{rank}.json", &files).unwrap_err().to_string()
+    };
+    let node = |rest: &str| all(&format!("{{}}\n{{\"id\": 1, {rest}}}"));
+    let cases = [
+        (node("\"type\": \"X\""), "t.0.json:2: found type \"X\": allowed is METADATA_NODE"),
+        (
+            node("\"type\": 7, \"comm_size\": 5, \"comm_type\": 5"),
+            "found node 1: comm_type 5: allowed is ALL_REDUCE (0)",
+        ),
+        (node("\"type\": 7, \"comm_type\": 0"), "node 1 without a size that can be"),
+        (
+            node("\"type\": 5, \"comm_size\": 5"),
+            "t.0.json:2: found node 1: no comm_dst: allowed is comm_dst, another rank, 0 to 1",
+        ),
+        (node("\"type\": 5, \"comm_size\": 5, \"comm_dst\": 0"), "found node 1: comm_dst 0"),
+        (node("\"type\": 4, \"data_deps\": [9]"), "nothing is sent for"),
+        (all("{\"id\": 1, \"type\""), "allowed is JSON"),
+        (all("{}"), "no node"),
+    ];
+    for (found, expected) in cases {
+        assert!(found.contains(expected), "{expected}: {found}");
+    }
+    assert!(said("t.json", "{}").contains("a name with {rank} in it"));
+    assert!(
+        said("t.txt", "")
+            .contains("traffic.schedule.file = \"t.txt\": allowed is a file whose name ends in .cm")
+    );
+}
+
+#[test]
+fn the_examples_are_one_collective_in_two_languages() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let of = |name: &str| {
+        let traffic =
+            spec(&format!("[schedule]\nfile = '{name}'")).generate(&leaf_spine(), 1, &folder).unwrap();
+        let mut flows: Vec<_> =
+            traffic.flows.iter().map(|flow| (flow.src.0, flow.dst.0, flow.size_bytes)).collect();
+        flows.sort_unstable();
+        (flows, needs(&traffic).into_iter().filter(|&needs| needs > 0).count())
+    };
+    assert_eq!(of("ring.cm"), of("ring.goal"));
+    assert_eq!(of("ring.cm").1, 8);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn no_text_makes_a_reader_panic(
+        text in any::<String>(),
+        words in "(Nodes 4\n|0->1|1->0| id 1| start 0| size 9| trigger 1|\n|trigger id 1 oneshot|rank 0 \\{|\\}|a: calc 1|a requires a|num_ranks 2){0,30}",
+    ) {
+        for name in ["x.cm", "x.goal"] {
+            let _ = traffic_of(name, &text);
+            let _ = traffic_of(name, &words);
+        }
+        let _ = traffic_of_all("t.{rank}.json", &[("t.0.json", &text), ("t.1.json", &words)]);
+    }
+}

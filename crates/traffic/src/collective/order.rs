@@ -1,0 +1,247 @@
+//! From a draft to traffic: everything gets its number and its earliest time, or is refused.
+//!
+//! Earliest times are those of a network that takes no time: what has to be computed first is all that they count. They order
+//! flows, and found on the way is what nobody can satisfy.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use weft_packet::HostId;
+use weft_units::Time;
+
+use super::Place;
+use super::dependencies::{Dependencies, MAX_NODES, Waiting};
+use super::draft::{After, Draft, Kind, Op, Point, Role};
+use crate::{Flow, TrafficError};
+
+/// Flows with names in a message at most.
+const NAMED: usize = 8;
+
+/// A draft in order.
+#[derive(Debug)]
+pub(crate) struct Ordered {
+    /// All flows, by start: those that were there before come first among those of one instant.
+    pub flows: Vec<Flow>,
+    /// By flow.
+    pub roles: Vec<Role>,
+    /// What they wait for.
+    pub dependencies: Dependencies,
+    /// Where each of the draft's is.
+    pub places: Vec<Place>,
+}
+
+/// What is known of each node of a draft.
+struct Earliest {
+    /// When it starts or is done at the earliest; none if it never can.
+    at: Vec<Option<Time>>,
+    /// Whether that is when it is, since it waits for nothing that is not known beforehand.
+    is_known: Vec<bool>,
+}
+
+impl Draft {
+    /// Puts these flows and those of `others` in order. `file` is where they are from, for messages.
+    pub(crate) fn ordered(self, others: Vec<Flow>, file: &str) -> Result<Ordered, TrafficError> {
+        if self.nodes.len() as u64 + others.len() as u64 >= MAX_NODES {
+            return Err(TrafficError::too_many_flows("traffic", self.nodes.len() as f64));
+        }
+        self.check_local(file)?;
+        let waits_for = self.waits_for();
+        let earliest = self.earliest(&waits_for);
+        if let Some(stuck) = earliest.at.iter().position(Option::is_none) {
+            return Err(self.refuse(Op(stuck as u32), &waits_for, &earliest.at, file));
+        }
+        Ok(self.numbered(others, &earliest))
+    }
+
+    /// Refuses what a flow's source cannot know.
+    fn check_local(&self, file: &str) -> Result<(), TrafficError> {
+        let stranger = |edge: &&(Op, After)| self.knows(edge.1) != self.host(edge.0);
+        let Some(&(op, after)) = self.edges.iter().find(stranger) else { return Ok(()) };
+        let host = self.host(op).0;
+        let found = format!(
+            "{} waits for {}, of which host {host} knows nothing",
+            self.name(op),
+            self.name(after.op)
+        );
+        let allowed = format!("to wait for flows that end at host {host}, or that it sends");
+        Err(TrafficError::BadFile { file: file.to_owned(), found, allowed })
+    }
+
+    /// By node: what it waits for.
+    fn waits_for(&self) -> Vec<Vec<Op>> {
+        let mut waits_for = vec![Vec::new(); self.nodes.len()];
+        for &(op, after) in &self.edges {
+            waits_for[op.index()].push(after.op);
+        }
+        waits_for
+    }
+
+    fn needs(&self, op: Op, waits_for: &[Vec<Op>]) -> u32 {
+        self.nodes[op.index()].needs.unwrap_or(waits_for[op.index()].len() as u32)
+    }
+
+    /// Earliest times, by time: what waits for several is there with the last that it needs.
+    fn earliest(&self, waits_for: &[Vec<Op>]) -> Earliest {
+        let count = self.nodes.len();
+        let mut left: Vec<u32> = (0..count).map(|op| self.needs(Op(op as u32), waits_for)).collect();
+        let mut dependents = vec![Vec::new(); count];
+        for &(op, after) in &self.edges {
+            dependents[after.op.index()].push(op);
+        }
+        let due = |op: usize, ready: Time| {
+            let node = &self.nodes[op];
+            ready.max(node.not_before).saturating_add(node.takes)
+        };
+        let begin = (0..count).filter(|&op| left[op] == 0).map(|op| Reverse((due(op, Time::ZERO), op)));
+        let mut pending: BinaryHeap<Reverse<(Time, usize)>> = begin.collect();
+        let mut at = vec![None; count];
+        while let Some(Reverse((time, op))) = pending.pop() {
+            at[op] = Some(time);
+            for &next in &dependents[op] {
+                let left = &mut left[next.index()];
+                // What is there beyond what is needed changes nothing.
+                if *left == 1 {
+                    pending.push(Reverse((due(next.index(), time), next.index())));
+                }
+                *left = left.saturating_sub(1);
+            }
+        }
+        Earliest { is_known: self.known(waits_for, &at), at }
+    }
+
+    /// Computations that wait for nothing but such computations: nothing that happens moves them. Those that are needed stand before
+    /// those that need them, if they were put in so; others count as not known, which changes no result.
+    fn known(&self, waits_for: &[Vec<Op>], at: &[Option<Time>]) -> Vec<bool> {
+        let mut known = vec![false; self.nodes.len()];
+        for (op, node) in self.nodes.iter().enumerate() {
+            let all = waits_for[op].len() as u32 == self.needs(Op(op as u32), waits_for);
+            known[op] = at[op].is_some()
+                && all
+                && matches!(node.kind, Kind::Computation(_))
+                && waits_for[op].iter().all(|op| known[op.index()]);
+        }
+        known
+    }
+
+    /// Why this never begins.
+    fn refuse(&self, stuck: Op, waits_for: &[Vec<Op>], at: &[Option<Time>], file: &str) -> TrafficError {
+        let mut chain = vec![stuck];
+        loop {
+            let op = chain[chain.len() - 1];
+            let waits = &waits_for[op.index()];
+            let Some(&next) = waits.iter().find(|next| at[next.index()].is_none()) else {
+                let found = format!(
+                    "{} waits for {} flows, and {} are said to lead to it",
+                    self.name(op),
+                    self.needs(op, waits_for),
+                    waits.len()
+                );
+                let allowed = "a count of no more flows than those that lead to it".to_owned();
+                return TrafficError::BadFile { file: file.to_owned(), found, allowed };
+            };
+            if let Some(first) = chain.iter().position(|&before| before == next) {
+                return self.refuse_cycle(&chain[first..], file);
+            }
+            chain.push(next);
+        }
+    }
+
+    fn refuse_cycle(&self, cycle: &[Op], file: &str) -> TrafficError {
+        let mut names: Vec<String> = cycle.iter().take(NAMED).map(|&op| self.name(op)).collect();
+        if cycle.len() > NAMED {
+            names.push(format!("{} more", cycle.len() - NAMED));
+        }
+        names.push(self.name(cycle[0]));
+        let found = format!("a cycle, in which each waits for the next: {}", names.join(", "));
+        let allowed = "dependencies without a cycle".to_owned();
+        TrafficError::BadFile { file: file.to_owned(), found, allowed }
+    }
+
+    /// Everything with its final number.
+    fn numbered(self, others: Vec<Flow>, earliest: &Earliest) -> Ordered {
+        let start = |op: usize| earliest.at[op].unwrap_or(Time::NEVER);
+        let mut flows: Vec<(Flow, Option<usize>)> = others.into_iter().map(|flow| (flow, None)).collect();
+        for (op, node) in self.nodes.iter().enumerate() {
+            if let Kind::Flow(draft) = node.kind {
+                let flow = Flow {
+                    start: start(op),
+                    size_bytes: draft.size_bytes,
+                    src: draft.src,
+                    dst: draft.dst,
+                    class: draft.class,
+                    background: false,
+                    transport: draft.transport,
+                };
+                flows.push((flow, Some(op)));
+            }
+        }
+        flows.sort_by_key(|(flow, _)| flow.start);
+        let mut places = vec![Place::At(Time::ZERO); self.nodes.len()];
+        for (number, (_, op)) in (0..).zip(&flows) {
+            if let Some(op) = *op {
+                places[op] = Place::Flow(number);
+            }
+        }
+        let mut next = flows.len() as u32;
+        for (op, node) in self.nodes.iter().enumerate() {
+            if matches!(node.kind, Kind::Computation(_)) {
+                if earliest.is_known[op] {
+                    places[op] = Place::At(start(op));
+                } else {
+                    places[op] = Place::Computation(next);
+                    next += 1;
+                }
+            }
+        }
+        let dependencies = self.dependencies(&flows, &places, next as usize);
+        let role = |(_, op): &(Flow, Option<usize>)| match op.map(|op| self.nodes[op].kind) {
+            Some(Kind::Flow(flow)) => flow.role,
+            _ => Role::NONE,
+        };
+        Ordered {
+            roles: flows.iter().map(role).collect(),
+            flows: flows.into_iter().map(|(flow, _)| flow).collect(),
+            dependencies,
+            places,
+        }
+    }
+
+    fn dependencies(&self, flows: &[(Flow, Option<usize>)], places: &[Place], count: usize) -> Dependencies {
+        let blank =
+            Waiting { host: HostId(0), needs: 0, not_before: Time::ZERO, takes: weft_units::Span::ZERO };
+        let mut nodes = vec![blank; count];
+        for (node, (flow, _)) in nodes.iter_mut().zip(flows) {
+            *node = Waiting { host: flow.src, not_before: flow.start, ..blank };
+        }
+        let number = |op: Op| match places[op.index()] {
+            Place::Flow(number) | Place::Computation(number) => Some(number),
+            Place::At(_) => None,
+        };
+        for (op, node) in (0..).map(Op).zip(&self.nodes) {
+            if let Some(number) = number(op) {
+                let waiting =
+                    Waiting { host: self.host(op), needs: 0, not_before: node.not_before, takes: node.takes };
+                nodes[number as usize] = waiting;
+            }
+        }
+        let mut edges: Vec<(u32, Point, u32)> = Vec::with_capacity(self.edges.len());
+        for &(op, after) in &self.edges {
+            let Some(to) = number(op) else { continue };
+            let node = &mut nodes[to as usize];
+            match places[after.op.index()] {
+                // It is known beforehand when that is.
+                Place::At(time) => node.not_before = node.not_before.max(time),
+                Place::Flow(from) | Place::Computation(from) => {
+                    node.needs += 1;
+                    edges.push((from, after.point, to));
+                }
+            }
+        }
+        for (op, node) in (0..).map(Op).zip(&self.nodes) {
+            if let (Some(number), Some(needs)) = (number(op), node.needs) {
+                nodes[number as usize].needs = needs;
+            }
+        }
+        Dependencies::new(flows.len(), &nodes, &edges)
+    }
+}
