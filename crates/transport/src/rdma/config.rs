@@ -200,7 +200,7 @@ impl RoceConfig {
     pub fn build(&self) -> Result<Roce, ParamError> {
         let shared = Shared::from(self);
         let wire = shared.wire()?;
-        positive("timeout", self.timeout)?;
+        timer("timeout", self.timeout)?;
         let window = match self.window {
             None => u32::MAX,
             Some(bytes) => {
@@ -238,7 +238,7 @@ impl IrnConfig {
     pub fn build(&self) -> Result<Irn, ParamError> {
         let shared = Shared::from(self);
         let wire = shared.wire()?;
-        positive("rto_low", self.rto_low)?;
+        timer("rto_low", self.rto_low)?;
         let allowed = format!("rto_low, {}, or more", self.rto_low);
         ParamError::unless(self.rto_high >= self.rto_low, "rto_high", self.rto_high, allowed)?;
         if let Some(bytes) = self.bdp_cap {
@@ -266,6 +266,11 @@ pub(crate) fn packets(bytes: Bytes, size: u16) -> u32 {
 /// A time that is not zero.
 pub(crate) fn positive(key: &'static str, span: Span) -> Result<(), ParamError> {
     ParamError::unless(!span.is_zero(), key, span, "more than 0s")
+}
+
+/// A timer that runs again and again: of less than a microsecond, a run would do little else.
+pub(crate) fn timer(key: &'static str, span: Span) -> Result<(), ParamError> {
+    ParamError::unless(span >= Span::from_us(1), key, span, "1us or more")
 }
 
 /// A size in bytes between two bounds.
@@ -302,7 +307,10 @@ impl Shared {
     fn rules(&self, dcqcn: bool) -> Result<Option<Rules>, ParamError> {
         ParamError::unless(self.g > 0.0 && self.g <= 1.0, "g", self.g, "above 0, at most 1")?;
         positive("alpha_timer", self.alpha_timer)?;
-        positive("rate_timer", self.rate_timer)?;
+        timer("rate_timer", self.rate_timer)?;
+        let counter = self.byte_counter.as_u64();
+        let allowed = "0B, or 1KB or more";
+        ParamError::unless(counter == 0 || counter >= 1_000, "byte_counter", self.byte_counter, allowed)?;
         positive("decrease_interval", self.decrease_interval)?;
         ParamError::unless(!self.min_rate.is_zero(), "min_rate", self.min_rate, "more than 0bps")?;
         let reaction = match self.reaction {

@@ -7,7 +7,7 @@ use weft_units::{Bytes, Span};
 use super::SwiftTransport;
 use crate::ParamError;
 use crate::congestion::swift::{Rules, Scaling};
-use crate::rdma::config::{positive, within};
+use crate::rdma::config::{positive, timer, within};
 use crate::rdma::wire::Wire;
 
 crate::keys::define! {
@@ -85,7 +85,7 @@ impl SwiftConfig {
             |key, value: f64| ParamError::unless(value > 0.0 && value.is_finite(), key, value, "more than 0");
         positive("base_target", self.base_target)?;
         positive("endpoint_target", self.endpoint_target)?;
-        positive("rto", self.rto)?;
+        timer("rto", self.rto)?;
         above_zero("scaling_least", self.scaling_least)?;
         let allowed = format!("more than scaling_least, {}", self.scaling_least);
         let is_above = self.scaling_most > self.scaling_least && self.scaling_most.is_finite();
@@ -94,7 +94,7 @@ impl SwiftConfig {
         above_zero("beta", self.beta)?;
         let is_share = self.max_mdf > 0.0 && self.max_mdf < 1.0;
         ParamError::unless(is_share, "max_mdf", self.max_mdf, "above 0, below 1")?;
-        above_zero("min_window", self.min_window)?;
+        ParamError::unless(self.min_window >= 1e-6, "min_window", self.min_window, "0.000001 or more")?;
         let allowed = format!("min_window, {}, or more, and at least 1", self.min_window);
         let is_above = self.max_window >= self.min_window.max(1.0) && self.max_window.is_finite();
         ParamError::unless(is_above, "max_window", self.max_window, allowed)?;

@@ -7,7 +7,7 @@ use weft_units::{Bytes, Span};
 use super::Uec;
 use crate::ParamError;
 use crate::congestion::nscc::Params;
-use crate::rdma::config::{positive, within};
+use crate::rdma::config::{positive, timer, within};
 use crate::rdma::wire::Wire;
 
 /// Whose defaults. Keys that a spec names are as it says.
@@ -114,11 +114,9 @@ impl UecConfig {
     /// If a parameter makes no sense.
     pub fn build(&self) -> Result<Uec, ParamError> {
         let wire = Shared::from(self).wire()?;
-        for (key, span) in
-            [("base_rtt", self.base_rtt), ("target_delay", self.target_delay), ("rto", self.rto)]
-        {
-            span.map_or(Ok(()), |span| positive(key, span))?;
-        }
+        self.base_rtt.map_or(Ok(()), |span| positive("base_rtt", span))?;
+        self.target_delay.map_or(Ok(()), |span| positive("target_delay", span))?;
+        self.rto.map_or(Ok(()), |span| timer("rto", span))?;
         let not_negative =
             |key, value: f64| ParamError::unless(value >= 0.0 && value.is_finite(), key, value, "0 or more");
         not_negative("proportional", self.proportional)?;

@@ -173,5 +173,5 @@ fn what_makes_no_sense_is_refused_by_key() {
     assert_eq!(refused(|config| config.g = 2.0), "g is 2; allowed: above 0, at most 1");
     assert_eq!(refused(|config| config.ack_every = 0), "ack_every is 0; allowed: 1 packet or more");
     assert_eq!(refused(|config| config.window = Some(Bytes::new(0))), "window is 0B; allowed: more than 0B");
-    assert_eq!(refused(|config| config.timeout = Span::ZERO), "timeout is 0ps; allowed: more than 0s");
+    assert_eq!(refused(|config| config.timeout = Span::ZERO), "timeout is 0ps; allowed: 1us or more");
 }

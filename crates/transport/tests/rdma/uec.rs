@@ -126,7 +126,7 @@ fn what_makes_no_sense_is_refused_by_key() {
     };
     assert_eq!(refused(|config| config.gamma = 0.0), "gamma is 0; allowed: above 0, at most 1");
     assert_eq!(refused(|config| config.mtu = Bytes::new(40_000)), "mtu is 40KB; allowed: 1B to 32767B");
-    assert_eq!(refused(|config| config.rto = Some(Span::ZERO)), "rto is 0ps; allowed: more than 0s");
+    assert_eq!(refused(|config| config.rto = Some(Span::ZERO)), "rto is 0ps; allowed: 1us or more");
     assert_eq!(refused(|config| config.max_window = 0.0), "max_window is 0; allowed: above 0, at most 1000");
 }
 
