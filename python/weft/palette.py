@@ -74,7 +74,7 @@ _HOMES: Mapping[str, _Home] = {
     "hermes": (3, "^"), "rps": (3, "p"), "hula": (3, "<"), "dctcp": (3, "v"),
     "drill": (4, "v"), "wcmp": (4, "s"), "tcp": (4, "o"),
     "clove": (5, "P"), "presto": (5, "s"), "flowbender": (5, "D"), "qall-flowlet": (5, "h"),
-    "reps": (2, "s"), "ofan": (2, "<"), "ar": (3, "D"),
+    "reps": (2, "s"), "ofan": (2, "<"), "ar": (3, "D"), "conweave": (4, "P"), "flowcut": (4, "^"),
     "oblivious": (5, "p"), "bitmap": (5, "^"),
 }  # fmt: skip
 """The colour of each scheme, by its place in `_COLOURS`, and its marker. Orange-red is a paper's own scheme; no two

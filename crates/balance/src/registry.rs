@@ -63,6 +63,8 @@ registry! {
         conga: Conga, "CONGA: every flowlet takes the uplink whose path the far leaf reports least congested.", "Alizadeh et al., SIGCOMM 2014";
         hula: Hula, "HULA: every flowlet takes, at each switch, the next hop that probes found least used.", "Katta et al., SOSR 2016";
         ar: Ar, "Adaptive routing: every packet, or flowlet, takes a port whose queue is of the least grade.", "NVIDIA, Broadcom, Cisco; uet-htsim";
+        conweave: ConWeave, "ConWeave: a connection leaves a path that answers late; the far leaf puts its packets in order again.", "Song et al., SIGCOMM 2023";
+        flowcut: Flowcut, "Flowcut: a flow moves when nothing of it is under way, and waits for that on a congested path.", "Bonato et al., IEEE ToN 2026";
         ofan: Ofan, "Ofan: packets to one destination take all ways in turn (destination-based rotation).", "McClure et al., arXiv 2507.21372";
     }
     edge {

@@ -9,8 +9,8 @@
     ecmp: ["#595959", "#B8B8B8"], oracle: ["#111111", "#F5F5F5"],
     meet: RED, tr: RED, qall: RED, lbt: RED, conga: BLUE, drb: BLUE, "qall-poly": BLUE, plb: BLUE,
     letflow: GREEN, hedera: GREEN, hermes: PINK, rps: PINK, hula: PINK, drill: SKY, wcmp: SKY,
-    clove: YELLOW, presto: YELLOW, flowbender: YELLOW, reps: GREEN, ofan: GREEN, ar: PINK,
-    oblivious: YELLOW, bitmap: YELLOW,
+    clove: YELLOW, presto: YELLOW, flowbender: YELLOW, reps: GREEN, ofan: GREEN, ar: PINK, conweave: SKY,
+    flowcut: SKY, oblivious: YELLOW, bitmap: YELLOW,
   };
   // Where packets wait.
   const TIERS = { host: "#999999", leaf: "#0072B2", spine: "#E69F00", last: "#56B4E9" };

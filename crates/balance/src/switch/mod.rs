@@ -2,8 +2,11 @@
 
 pub mod ar;
 pub mod conga;
+mod connections;
+pub mod conweave;
 pub mod drill;
 pub mod ecmp;
+pub mod flowcut;
 pub mod flowlets;
 pub mod hula;
 pub mod lbt;

@@ -64,6 +64,14 @@ const BALANCERS: Variants = &[
     ("conga", &["gap = '5us'"]),
     ("hula", &["gap = '5us'\ninterval = '10us'\ntau = '20us'\nt_fail = '30us'"]),
     ("ar", &["", "grades = 0", "mode = 'flowlet'\ngap = '5us'\nrebalance = 1\nentries = 16\nfull = '20KB'"]),
+    (
+        "conweave",
+        &[
+            "reply_extra = '0us'\nresume_default = '20us'\nresume_extra = '2us'\ninactive = '30us'\nqueues = 2",
+            "reply_extra = '0us'\npath_busy = '1us'\nabove = 2\nwhen_full = 'refuse'\nqueues = 1\nentries = 4",
+        ],
+    ),
+    ("flowcut", &["", "ratio = 1.1\nleast = '0B'\nalpha = 1.0\nforget = '60us'"]),
     ("ofan", &["", "small = '0B'\nmerge = 'rack'"]),
     ("drb", &[""]),
     ("oblivious", &["", "entropies = 16\norder = 'permutation'"]),
