@@ -154,6 +154,16 @@ pub enum MemoryError {
     },
 }
 
+impl MemoryError {
+    /// The key that is wrong; its message begins with it.
+    pub const fn key(&self) -> &'static str {
+        match self {
+            Self::Headroom { .. } => "fabric.pause.headroom",
+            Self::Size { .. } => "fabric.memory.size",
+        }
+    }
+}
+
 /// Refuses memories that cannot do what they are to do, with packets of up to `max_wire_bytes`.
 ///
 /// # Errors

@@ -172,11 +172,9 @@ impl From<InputError> for Mistake {
         match error {
             InputError::Transport(error) => Self::from(error),
             InputError::Balancer(error) => Self::from(error).within("balancer"),
-            InputError::SwitchMemory(error @ MemoryError::Headroom { .. }) => {
-                Self::at("fabric.pause.headroom", error.to_string())
-            }
-            InputError::SwitchMemory(error @ MemoryError::Size { .. }) => {
-                Self::at("fabric.memory.size", error.to_string())
+            InputError::SwitchMemory(error) => {
+                let said = error.to_string();
+                Self::at(error.key(), said.strip_prefix(error.key()).unwrap_or(&said))
             }
             InputError::Memory { .. } => Self::at("balancer.name", format!(": {error}")),
         }

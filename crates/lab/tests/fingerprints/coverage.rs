@@ -9,7 +9,7 @@ use weft_balance::balancers;
 use weft_lab::Resolved;
 use weft_lab::spec::RunSpec;
 use weft_topology::fabrics;
-use weft_topology::spec::{FaultTable, SoftwareSwitchTable};
+use weft_topology::spec::{ClassTable, FaultTable, MemoryTable, PauseTable, SoftwareSwitchTable};
 use weft_transport::TransportSpec;
 
 use crate::pins::{OBSERVATIONS, Pins, tables};
@@ -107,6 +107,23 @@ fn every_key_of_a_fault_has_a_pin() {
 fn every_key_of_a_software_switch_has_a_pin() {
     check_keys("keys of a software switch", &schema_for!(SoftwareSwitchTable).to_value(), |spec| {
         spec.pointer("/fabric/software_switch").into_iter().cloned().collect()
+    });
+}
+
+#[test]
+fn every_key_of_shared_memory_and_of_pauses_has_a_pin() {
+    for (what, schema, place) in [
+        ("keys of shared memory", schema_for!(MemoryTable), "/fabric/memory"),
+        ("keys of pauses", schema_for!(PauseTable), "/fabric/pause"),
+    ] {
+        check_keys(what, &schema.to_value(), |spec| spec.pointer(place).into_iter().cloned().collect());
+    }
+}
+
+#[test]
+fn every_key_of_a_class_of_a_port_has_a_pin() {
+    check_keys("keys of a class", &schema_for!(ClassTable).to_value(), |spec| {
+        spec.pointer("/fabric/switch_queue/class").and_then(Value::as_array).cloned().unwrap_or_default()
     });
 }
 

@@ -1,0 +1,198 @@
+//! Lossless fabrics, from a spec to its results: RDMA that loses nothing beside TCP that does, and specs that cannot be meant.
+
+mod common;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt64Type};
+use common::run;
+use weft_lab::{Outcome, Prepared, SpecSource};
+
+/// RoCE in a lossless class, TCP in another one, and an incast of RoCE of more than the memory holds.
+const SHARED: &str = "
+[fabric]
+kind = \"leaf-spine\"
+leaves = 2
+spines = 2
+hosts_per_leaf = 9
+
+[fabric.memory]
+size = \"600KB\"
+
+[fabric.switch_queue]
+scheduler = \"weighted\"
+
+[[fabric.switch_queue.class]]
+holds = [\"long\", \"unknown\", \"acks\", \"notifications\"]
+lossless = true
+mark = \"never\"
+
+[[fabric.switch_queue.class]]
+holds = [\"short\", \"best-effort\"]
+mark = \"never\"
+alpha = 0.1
+
+[[transport]]
+name = \"roce\"
+dcqcn = false
+
+[[transport]]
+name = \"tcp\"
+ecn = \"off\"
+
+[traffic]
+size = \"40KB\"
+load = 0.6
+flows = 300
+
+[traffic.classes]
+short_below = \"100KB\"
+transport = { short = \"tcp\", long = \"roce\", unknown = \"roce\" }
+
+[[traffic.incast]]
+senders = 16
+size = \"200KB\"
+transport = \"roce\"
+";
+
+fn outcome(toml: &str) -> Outcome {
+    run(&SpecSource::from_text(toml))
+}
+
+fn sum(outcome: &Outcome, table: &str, column: &str, of: impl Fn(usize) -> bool) -> u64 {
+    let table = outcome.table(table).expect("a table");
+    let values = table.column_by_name(column).expect("a column").as_primitive::<UInt64Type>().clone();
+    (0..table.num_rows()).filter(|&row| of(row)).map(|row| values.value(row)).sum()
+}
+
+#[test]
+fn rdma_loses_nothing_beside_tcp_that_does_and_classes_add_up_to_links() {
+    let outcome = outcome(SHARED);
+    let flows = outcome.flows.read().expect("flows");
+    let transport = flows.column_by_name("transport").expect("several").as_string::<i32>().clone();
+    let resent = flows.column_by_name("retransmissions").expect("a column");
+    let resent = resent.as_primitive::<arrow_array::types::UInt32Type>();
+    let of = |name: &str| -> u32 {
+        (0..flows.num_rows()).filter(|&row| transport.value(row) == name).map(|row| resent.value(row)).sum()
+    };
+    assert_eq!(of("roce"), 0);
+    assert!(of("tcp") > 0);
+    let classes = outcome.table("classes").expect("classes");
+    let class = classes.column_by_name("class").expect("a column");
+    let class = class.as_primitive::<arrow_array::types::UInt16Type>().clone();
+    assert_eq!(sum(&outcome, "classes", "dropped", |row| class.value(row) == 0), 0);
+    let dropped = sum(&outcome, "classes", "dropped", |_| true);
+    assert!(dropped > 0);
+    assert_eq!(dropped, outcome.summary.totals.dropped_packets);
+    let lossless = outcome.summary.lossless.as_ref().expect("memory");
+    let frames = 2 * lossless.pauses;
+    let links = sum(&outcome, "links", "packets", |_| true);
+    let in_classes = sum(&outcome, "classes", "packets", |_| true);
+    // Some pauses may not have been taken back, or obeyed, when the run ended.
+    assert!(
+        (frames.saturating_sub(64)..=frames).contains(&(links - in_classes)),
+        "{links} {in_classes} {frames}"
+    );
+}
+
+#[test]
+fn an_incast_is_the_root_of_all_pauses_and_flows_know_how_long_they_were_kept() {
+    let outcome = outcome(SHARED);
+    let lossless = outcome.summary.lossless.as_ref().expect("memory");
+    assert!(lossless.root.as_ref().is_some_and(|root| root.contains(">host")), "{:?}", lossless.root);
+    assert!(lossless.pauses > 0 && lossless.paused_links > 8 && lossless.largest_memory_bytes <= 600_000);
+    let flows = outcome.flows.read().expect("flows");
+    let column =
+        |name: &str| flows.column_by_name(name).expect("a column").as_primitive::<Float64Type>().clone();
+    let (blocked, innocent) = (column("blocked_us"), column("blocked_innocently_us"));
+    assert!((0..flows.num_rows()).all(|row| innocent.value(row) <= blocked.value(row)));
+    assert!(blocked.values().iter().any(|us| *us > 0.0));
+    let total: f64 = innocent.values().iter().sum();
+    assert!((total - lossless.innocent_us).abs() < 1e-6);
+}
+
+#[test]
+fn ultra_ethernet_over_queues_that_cut_packets_drops_nothing_and_ends() {
+    let outcome = outcome(
+        "
+[fabric]
+kind = \"leaf-spine\"
+leaves = 2
+spines = 4
+hosts_per_leaf = 8
+host_rate = \"100Gbps\"
+fabric_rate = \"100Gbps\"
+
+[fabric.switch_queue]
+scheduler = \"strict\"
+
+[[fabric.switch_queue.class]]
+holds = [\"trimmed\", \"acks\", \"schemes\"]
+buffer = \"1MB\"
+
+[[fabric.switch_queue.class]]
+holds = [\"unknown\", \"short\", \"long\", \"best-effort\"]
+buffer = \"60KB\"
+trim = \"64B\"
+mark = \"20KB\"
+
+[transport]
+name = \"uec\"
+
+[balancer]
+name = \"reps\"
+
+[traffic]
+flows = 0
+
+[[traffic.incast]]
+senders = 12
+size = \"500KB\"
+",
+    );
+    assert_eq!((outcome.summary.all.unfinished, outcome.summary.totals.dropped_packets), (0, 0));
+    let trimmed = sum(&outcome, "classes", "trimmed", |_| true);
+    assert!(trimmed > 100, "{trimmed}");
+    assert!(outcome.summary.retransmissions >= trimmed, "each payload that was cut is sent again");
+}
+
+fn refused(toml: &str) -> String {
+    Prepared::new(&SpecSource::from_text(toml)).err().expect("a mistake").to_string()
+}
+
+#[test]
+fn what_cannot_be_lossless_is_refused_with_the_key_and_what_is_needed() {
+    let queue = "[fabric]\nkind = \"leaf-spine\"\n[fabric.switch_queue]\n";
+    for (text, said) in [
+        (
+            "lossless = true\n[fabric.pause]\nheadroom = \"1KB\"",
+            "fabric.pause.headroom = 1KB: a lossless class needs at least",
+        ),
+        (
+            "lossless = true\n[fabric.memory]\nsize = \"40KB\"",
+            "fabric.memory.size = 40KB: headroom and reserves of leaf0",
+        ),
+        ("buffer = \"1MB\"\n[fabric.pause]\nalpha = 1.0", "fabric.switch_queue.lossless is missing"),
+        (
+            "lossless = true\n[fabric.pause]\nalpha = 1.0\nxoff = \"9KB\"",
+            "fabric.pause.xoff and fabric.pause.alpha exclude",
+        ),
+        ("lossless = true\n[fabric.pause]\nalpha = 0.0", "fabric.pause.alpha = 0: allowed is"),
+        ("lossless = true\n[fabric.host_queue]\nlossless = true", "fabric.host_queue.lossless and"),
+        ("trim = \"64B\"", "fabric.switch_queue.trim needs a class that holds"),
+        (
+            "lossless = true\n[fabric.software_switch]\nport_rate = \"1Mpps\"",
+            "fabric.memory and fabric.software_switch",
+        ),
+        (
+            "scheduler = \"strict\"\n[[fabric.switch_queue.class]]\nholds = [\"short\"]\nlossless = true",
+            "no class holds the packets of \"unknown\" flows",
+        ),
+        (
+            "scheduler = \"strict\"\n[[fabric.switch_queue.class]]\nholds = [\"short\", \"long\", \"unknown\", \"best-effort\"]\nalpha = 2.0",
+            "fabric.memory is missing: fabric.switch_queue.class[0] has a share of it",
+        ),
+    ] {
+        let error = refused(&format!("{queue}{text}\n"));
+        assert!(error.contains(said), "{text}\n{error}");
+    }
+}
