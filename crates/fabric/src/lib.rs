@@ -7,9 +7,9 @@ mod engine;
 
 pub use engine::{
     Around, CaptureOf, Captured, Cause, Choice, Cooperation, Data, Decision, Delivery, Ending, FlowNow,
-    FlowRecord, FlowRecords, FlowTrace, Frame, GuestError, GuestHosts, GuestPacket, HEAD_BYTES, HostMachine,
-    InputError, LOOK_AHEAD_FROM, LinkDrops, LinkNow, LinkSample, LinkTotals, Loss, MOST_ROWS, MemoryUse,
-    Observation, PacketCounts, PacketNow, PathTotal, Place, Progress, Results, Retransmissions, SHARE_FROM,
-    Samples, SchemeCounter, Sharing, Simulation, SimulationInput, Snapshot, Spent, Spool, Status, Undivided,
-    WindowSample, check_parameters, cost_of_a_window,
+    FlowRecord, FlowRecords, FlowTrace, Frame, Given, GuestError, GuestHosts, GuestPacket, HEAD_BYTES,
+    HostMachine, InputError, LOOK_AHEAD_FROM, LinkDrops, LinkNow, LinkSample, LinkTotals, Loss, MOST_ROWS,
+    MemoryUse, Observation, PacketCounts, PacketNow, PathTotal, Place, Progress, Results, Retransmissions,
+    SHARE_FROM, Samples, SchemeCounter, Sharing, Simulation, SimulationInput, Slowed, Snapshot, Spent, Spool,
+    Status, Undivided, WindowSample, check_parameters, cost_of_a_window,
 };

@@ -10,6 +10,7 @@ use super::network::PacketCounts;
 use super::observer::Observation;
 use super::paths::PathTotal;
 use super::sampler::Samples;
+use super::slowed::Slowed;
 use super::spent::Spent;
 use super::tracer::FlowTrace;
 use super::windows::WindowSample;
@@ -154,6 +155,8 @@ pub struct Results {
     pub traces: Vec<FlowTrace>,
     /// Where packets were lost, by phase, place and cause; empty unless asked for.
     pub losses: Vec<Loss>,
+    /// What became of links that faults slowed in mid-run; empty unless asked for.
+    pub slowed: Vec<Slowed>,
     /// The largest packet on the wire, in bytes.
     pub largest_packet_bytes: u16,
     /// What the scheme counted, what became of credits (`credits_sent`, `credits_dropped`, `credits_wasted`) if the

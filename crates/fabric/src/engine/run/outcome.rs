@@ -9,6 +9,7 @@ use weft_transport::{Multipath, ReceiverOf, SenderOf, Transports};
 use weft_units::Time;
 
 use super::balance::Balance;
+use super::crew::locked;
 use super::{Engine, inner};
 use crate::engine::capture::Capture;
 use crate::engine::group::Group;
@@ -21,6 +22,7 @@ use crate::engine::paths::{PathMeter, PathTotal};
 use crate::engine::records::{FlowRecords, Spool, Sums};
 use crate::engine::results::{Cooperation, LinkTotals, MemoryUse, Results, SchemeCounter};
 use crate::engine::sampler::Samples;
+use crate::engine::slowed::Slowed;
 use crate::engine::tracer::Tracer;
 
 impl<T: Transports> Engine<'_, T> {
@@ -49,6 +51,7 @@ impl<T: Transports> Engine<'_, T> {
         }
         let end = self.now();
         let samples = self.last_samples(end);
+        let slowed = self.last_of_slowed(end);
         let cooperation = self.cooperation();
         let Self { topology, groups, plan, places, timers, windows, mut records, .. } = self;
         let groups: Vec<Group<'_, T>> = groups
@@ -100,6 +103,7 @@ impl<T: Transports> Engine<'_, T> {
             paths,
             traces: Tracer::into_traces(tracers),
             losses: Losses::together(losses.into_iter()),
+            slowed,
             largest_packet_bytes,
             scheme: counters.0,
             packets,
@@ -120,6 +124,16 @@ impl<T: Transports> Engine<'_, T> {
             windows: days.windows,
             crossings: days.outboxes.iter().map(Outbox::sent).sum(),
             sharing: days.balance.as_ref().map(Balance::sharing),
+        })
+    }
+
+    fn last_of_slowed(&mut self, end: Time) -> Vec<Slowed> {
+        let Some(watch) = self.slowed.take() else { return Vec::new() };
+        self.groups_mut().for_each(|group| group.network.now = end);
+        let (groups, places) = (&self.groups, &self.places);
+        watch.finish(end, &mut |link| {
+            let (group, link) = places[link as usize];
+            locked(&groups[group as usize]).network.given_and_waiting(link as usize)
         })
     }
 
