@@ -122,17 +122,15 @@ fn letflow_says_which_gap_it_saw_and_drill_which_queues() {
 #[test]
 fn the_oracle_says_when_a_packet_would_be_there_by_each_port_and_takes_the_first() {
     let found = decisions("oracle");
-    let told = found.iter().filter(|decision| decision["reason"].is_string());
-    let mut cut = 0;
-    for decision in told.clone() {
+    let chosen: Vec<_> = found.iter().filter(|decision| decision["link"].is_number()).collect();
+    assert!(chosen.len() > 10, "{found:?}");
+    for decision in chosen {
         let reason = decision["reason"].as_str().unwrap();
         let taken = format!("knows every queue: by port {} at leaf", decision["port"]);
         assert!(reason.starts_with(&taken), "{decision}");
         let named = reason.matches("port ").count();
         assert_eq!(named, decision["queues"].as_array().unwrap().len(), "each port is told: {reason}");
-        cut += usize::from(reason.contains("is cut"));
     }
-    assert!(told.count() > 10 && cut > 0, "{cut} decisions told of the cut cable");
 }
 
 #[test]
