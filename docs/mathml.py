@@ -22,7 +22,7 @@ def on_page_content(page_html: str, **_: Any) -> str:
 def _mathml(found: re.Match[str]) -> str:
     block = found["block"]
     source = html.unescape(block if block is not None else found["inline"]).strip()
-    if block is None:
-        return convert(source, display="inline")
+    # The names of settings stand in \text with \_, which latex2mathml leaves as it is.
+    formula = convert(source, display="inline" if block is None else "block").replace("\\_", "_")
     # In a box of its own, which scrolls where a page is narrow.
-    return f'<div class="arithmatex">{convert(source, display="block")}</div>'
+    return formula if block is None else f'<div class="arithmatex">{formula}</div>'

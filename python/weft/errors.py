@@ -28,14 +28,18 @@ def unreadable() -> tuple[type[BaseException], ...]:
     return (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
-def retold(error: SpecError, *, origin: str | None, where: str = "") -> SpecError:
-    """Return the same mistake as one of another origin, with `where` behind its message."""
+def retold(error: SpecError, *, origin: str | None, where: str = "", short: str = "") -> SpecError:
+    """Return the same mistake as one of another origin, with `where` behind its message.
+
+    `short` is the begin of the key that the message can do without.
+    """
     place = "" if origin is None else f"{origin}: "
     # What the core puts before its sentence is made of these two.
     line = "" if error.line is None else f":{error.line}"
     before = "" if error.origin is None else f"{error.origin}{line}: "
     kept = place if origin != error.origin else before
-    found = SpecError(f"{kept}{str(error).removeprefix(before)}{where}")
+    sentence = str(error).removeprefix(before).removeprefix(short)
+    found = SpecError(f"{kept}{sentence}{where}")
     for part in ("path", "found", "allowed", "nearest"):
         setattr(found, part, getattr(error, part))
     found.origin, found.line = origin, error.line if origin == error.origin else None

@@ -4,21 +4,23 @@
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 
-from weft.errors import SpecError
+from weft.errors import SpecError, retold
 from weft.quantity import percent, spaced
 from weft.spec import SpecText, parse_document, to_toml_value
 
-__all__ = ["Fault", "faults_of", "parse_fault", "with_faults"]
+__all__ = ["Fault", "faults_of", "parse_fault", "telling_faults", "with_faults"]
 
 _FORM = '"leaf0-spine1 down 2ms..4ms" or "25% leaf-spine rate=1Gbps"'
 _EFFECTS = ("down", "up", "rate", "delay", "loss", "blackhole")
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)%")
+_PLACE = re.compile(r"fabric\.fault\[(\d+)\]\.?")
 _TIME = re.compile(r"\d+(?:\.\d+)?(?:ps|ns|us|µs|ms|s)")
 
 
@@ -114,9 +116,29 @@ def with_faults(spec: SpecText, texts: Sequence[str]) -> list[tuple[str, str]]:
     """Return the override that adds faults, as the command line writes them, to those of a spec."""
     if not texts:
         return []
+    faults = [*_faults_before(spec), *map(parse_fault, texts)]
+    return [("fabric.fault", to_toml_value(faults, "--fault"))]
+
+
+@contextmanager
+def telling_faults(spec: SpecText, texts: Sequence[str]) -> Iterator[None]:
+    """Tell a mistake in a fault that the command line added as one of `--fault`, in its own words."""
+    try:
+        yield
+    except SpecError as error:
+        # The core is given them as it is given the values of --set.
+        place = _PLACE.match(error.path or "")
+        number = int(place[1]) - len(_faults_before(spec)) if place is not None and error.origin == "--set" else -1
+        if place is None or not 0 <= number < len(texts):
+            raise
+        found = retold(error, origin=f'--fault "{texts[number]}"', short=place[0])
+        raise found from None
+
+
+def _faults_before(spec: SpecText) -> Sequence[Any]:
     fabric = parse_document(spec).get("fabric", {})
     before = fabric.get("fault", []) if isinstance(fabric, dict) else []
-    return [("fabric.fault", to_toml_value([*before, *map(parse_fault, texts)], "--fault"))]
+    return before if isinstance(before, list) else []
 
 
 def _when(text: str, word: str) -> dict[str, str]:

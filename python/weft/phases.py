@@ -6,8 +6,8 @@ from math import fsum
 
 from weft.faults import Fault
 from weft.metrics import Metric, Unit
-from weft.quantity import number, time_us
-from weft.summary import FaultFacts, PhaseFacts, PhaseName, Summary
+from weft.quantity import number, percent, time_us
+from weft.summary import FaultFacts, PhaseFacts, PhaseName, SlowedFacts, Summary
 
 __all__ = ["Reaction", "phase_metrics", "phases_of", "reaction_sentences", "reactions"]
 
@@ -53,23 +53,37 @@ def _read(phase: PhaseName, read: Callable[[PhaseFacts], float | None]) -> Calla
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """Of the bytes that slowed links and those in their place were given, the part of the slowed ones."""
+
+    before: float
+    during: float
+
+
+@dataclass(frozen=True, slots=True)
 class Reaction:
-    """What one scheme lost into a fault, and when it had moved away."""
+    """What one scheme lost into a fault, and when it had moved away.
+
+    Of a fault that loses nothing, when its queue was no longer the longest of those that packets could choose from.
+    """
 
     lost_packets: float
     """Lost at its links, or on the way to nowhere, while it lasted: the mean over the seeds."""
     moved_away_us: float | None
-    """From its begin until the last of these was lost, the longest over the seeds; None if none was lost."""
+    """From its begin until the last of these was lost, or the queue was last the longest; the longest over the seeds.
+    None if none was lost, or it never was."""
     to_the_end: bool
-    """Whether packets were lost into it until it ended: then nothing had moved away."""
+    """Whether that went on until it ended: then nothing had moved away."""
+    share: Share | None = None
+    """Of links that are slowed: the mean over the seeds."""
 
 
 def reactions(groups: Groups) -> list[dict[str, Reaction]]:
-    """Return, for each fault of the spec, what each scheme lost into it; nothing for one that loses no packets."""
+    """Return, for each fault of the spec, what became of it under each scheme; nothing of one that takes nothing."""
     first = next(iter(groups.values()))[0]
     return [
         {label: _reaction([(run.faults[place], run.simulated_us) for run in runs]) for label, runs in groups.items()}
-        if _loses(fault)
+        if _loses(fault) or fault.slowed is not None
         else {}
         for place, fault in enumerate(first.faults)
     ]
@@ -83,20 +97,30 @@ def _reaction(found: Sequence[tuple[FaultFacts, float]]) -> Reaction:
     lost = [float(one.lost_packets + one.unroutable_packets) for one, _ in found]
     took, late = [], False
     for one, end_us in found:
-        lasts = [last for last in (one.last_lost_us, one.last_unroutable_us) if last is not None]
+        told = (one.last_lost_us, one.last_unroutable_us) if one.slowed is None else (one.slowed.crowded_until_us,)
+        lasts = [last for last in told if last is not None]
         if lasts:
             until = end_us if one.until_us is None else min(one.until_us, end_us)
             took.append(max(lasts) - one.from_us)
             late |= took[-1] >= _TO_THE_END * (until - one.from_us)
-    return Reaction(fsum(lost) / len(lost), max(took, default=None), late)
+    return Reaction(fsum(lost) / len(lost), max(took, default=None), late, _share([one.slowed for one, _ in found]))
+
+
+def _share(found: Sequence[SlowedFacts | None]) -> Share | None:
+    """Return the mean over the seeds in which the links were given anything, before and during."""
+    before = [one.share_before for one in found if one is not None and one.share_before is not None]
+    during = [one.share_during for one in found if one is not None and one.share_during is not None]
+    if not before or not during:
+        return None
+    return Share(fsum(before) / len(before), fsum(during) / len(during))
 
 
 def reaction_sentences(faults: Sequence[Fault], groups: Groups) -> list[str]:
-    """Say of each fault that loses packets when each scheme had moved away; `faults` are those of the spec."""
+    """Say of each fault that loses packets or slows links when each scheme had moved away; `faults` are the spec's."""
     told = [
         f"Moved away from {fault.where} ({fault.effect}): {_schemes(found)}."
         for fault, found in zip(faults, reactions(groups), strict=False)
-        if found and any(one.lost_packets for one in found.values())
+        if any(one.lost_packets or one.share is not None for one in found.values())
     ]
     more = len(told) - _MOST_FAULTS
     return told if more <= 0 else [*told[:_MOST_FAULTS], f"And likewise for {more} more faults, in compare.json."]
@@ -107,6 +131,11 @@ def _schemes(found: Mapping[str, Reaction]) -> str:
 
 
 def _words(one: Reaction) -> str:
+    if one.share is not None:
+        given = f"{percent(one.share.before)} of the bytes before, {percent(one.share.during)} during it"
+        if one.moved_away_us is None:
+            return f"at once ({given})"
+        return f"{'not before it ended' if one.to_the_end else f'after {time_us(one.moved_away_us)}'} ({given})"
     if one.moved_away_us is None:
         return "with nothing lost"
     lost = f"{number(one.lost_packets)} packet{'s' * (one.lost_packets != 1)} lost"

@@ -220,6 +220,16 @@ class Waits(Part, frozen=True):
     last: float | None
 
 
+class SlowedFacts(Part, frozen=True):
+    """What became of links that a fault slowed in mid-run."""
+
+    crowded_until_us: float | None
+    """When the queue of one of them was last the longest of those that could be taken, by more than two packets."""
+    share_before: float | None
+    """Their share of the bytes of all links that could be taken, before the fault."""
+    share_during: float | None
+
+
 class FaultFacts(Part, frozen=True, omit_defaults=True):
     """A fault of the fabric, and what was lost into it. What it leaves as it was is None."""
 
@@ -238,6 +248,8 @@ class FaultFacts(Part, frozen=True, omit_defaults=True):
     delay_us: float | None = None
     loss: float | None = None
     blackhole: float | None = None
+    slowed: SlowedFacts | None = None
+    """Of one that slows links in mid-run and loses nothing."""
 
 
 class Lost(Part, frozen=True):

@@ -140,6 +140,10 @@ def test_the_report_marks_the_cable_and_tells_where_packets_were_lost(outage: Co
     for run, one in zip(outage.runs, data["schemes"], strict=True):
         rows = np.frombuffer(base64.b64decode(one["drops"]), "<u2").reshape(-1, 3)
         assert rows[:, 2].sum() == run.links.get_column("dropped_packets").sum()
+        names = [node[0] for node in data["nodes"]]
+        at_nodes = {(names[node], why): packets for node, packets, _, _, why in one["lost"]}
+        assert at_nodes == {("spine1", "no way to go"): run.summary.unroutable_packets}
+        assert all(5e3 <= first <= last <= 5.31e3 for _, _, first, last, _ in one["lost"])
 
 
 def test_a_fault_that_lasts_all_the_time_divides_nothing() -> None:
@@ -186,6 +190,43 @@ def test_the_command_line_shows_it(weft_command: Weft, small_options: list[str])
     assert "; leaf1-spine1 down from 5 ms to 9 ms; " in text
     assert "before, during and after the faults: of the flows, " in text
     assert "Moved away from leaf1-spine1 (down from 5 ms to 9 ms): ecmp after " in text
+
+
+def test_a_refused_fault_is_told_as_it_was_written(weft_command: Weft, tmp_path: Path) -> None:
+    spec = tmp_path / "one.toml"
+    spec.write_text("[[fabric.fault]]\nlink = 'leaf0-spine0'\nrate = '5Gbps'\n", encoding="utf-8")
     for command in (["run"], ["sweep", "--schemes", "ecmp"], ["compare", "--schemes", "ecmp"]):
         refused = weft_command(*command, "--fault", "leaf0-spine1 dwon")
         assert refused.code == 2 and "did you mean 'down'" in refused.stderr
+        given = ["--fault", "leaf0-spine1 down 1ms..", "--fault", "leaf0-spin1 down"]
+        refused = weft_command(*command, str(spec), *given)
+        told = " ".join(refused.stderr.split())
+        assert refused.code == 2, told
+        assert '--fault "leaf0-spin1 down": link names "spin1"' in told and 'did you mean "spine1"' in told
+        assert "--set" not in told and "fabric.fault" not in told
+    spoiled = weft_command("run", str(spec), "--fault", "leaf0-spine1 down", "--set", "fabric.leaves=0")
+    assert "--set: fabric.leaves" in " ".join(spoiled.stderr.split()), "what is no fault's stays another's"
+
+
+def test_of_a_link_that_only_slows_it_is_known_when_each_scheme_had_moved_away() -> None:
+    slow = {"link": "leaf0-spine1", "rate": "500Mbps", "at": "2ms", "until": "6ms"}
+    shape = {
+        "fabric.leaves": 3, "fabric.spines": 3, "fabric.hosts_per_leaf": 4, "fabric.fault": [slow],
+        "traffic.workload": "web-search", "traffic.load": 0.5, "traffic.flows": 150,
+    }  # fmt: skip
+    found = compare(["ecmp", "oracle"], set=shape)
+    (reactions,) = found.reactions
+    stays, leaves = reactions["ecmp"], reactions["oracle"]
+    assert stays.to_the_end and stays.moved_away_us is not None and stays.moved_away_us > 3_900.0
+    assert not leaves.to_the_end and (leaves.moved_away_us or 0.0) < 1_000.0
+    assert stays.share is not None and leaves.share is not None
+    # A twentieth of the rate of each of the two others is 2.4 % of all.
+    assert leaves.share.before > 0.1 and leaves.share.during < 0.04
+    (sentence,) = reaction_sentences(found.faults, found.summaries)
+    assert sentence.startswith(
+        "Moved away from leaf0-spine1 (at 500 Mbit/s from 2 ms to 6 ms): ecmp not before it ended ("
+    )
+    assert " % of the bytes before, " in sentence
+    document = json.loads(json.dumps(found.to_dict()))
+    assert document["faults"][0]["reactions"]["ecmp"]["share"]["during"] == stays.share.during
+    assert document["faults"][0]["slowed"]["share_before"] > 0.0

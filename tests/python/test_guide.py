@@ -11,6 +11,7 @@ from weft.cli.app import app
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 _SPEC = importlib.util.spec_from_file_location("generate_tables", DOCS / "generate_tables.py")
+_FORMULAS = importlib.util.spec_from_file_location("mathml", DOCS / "mathml.py")
 assert _SPEC is not None and _SPEC.loader is not None
 generate_tables = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(generate_tables)
@@ -65,3 +66,13 @@ def test_every_picture_of_the_gallery_is_on_its_page() -> None:
     pictures = sorted(path.name for path in (DOCS / "images" / "gallery").iterdir())
     assert [name for name in pictures if f"](images/gallery/{name})" not in page] == []
     assert len(pictures) >= 12
+
+
+def test_no_formula_shows_a_backslash() -> None:
+    pytest.importorskip("latex2mathml", reason="the guide's requirements are not installed")
+    assert _FORMULAS is not None and _FORMULAS.loader is not None
+    mathml = importlib.util.module_from_spec(_FORMULAS)
+    _FORMULAS.loader.exec_module(mathml)
+    page = '<div class="arithmatex">\\[T = \\min(\\alpha E, \\text{hold\\_max})\\]</div>'
+    shown = mathml.on_page_content(page)
+    assert "hold_max" in shown and "\\" not in shown and "<math" in shown

@@ -228,7 +228,13 @@ def test_a_link_that_fails_is_marked_where_the_fabric_and_time_are_drawn(browser
 
     page.fill("#instant", "0")
     assert red() == 0 and "down" not in label()
-    page.fill("#instant", "6")  # from 6 to 7 ms
+    page.fill("#instant", "6")  # from 6 to 7 ms: all have learned of it
+    assert "spine1 lost" not in label()
+    without = red()
+    page.fill("#instant", "5")
+    assert "spine1 lost " in label() and "no way to go" in label()
+    assert red() > without + 20, "a cross stands on the switch that knew no way"
+    page.fill("#instant", "6")
     assert red() > 200 and "leaf1-spine1 down from 5 ms to 9 ms" in label()
     strip = page.locator("#outages i.cut")
     slider = page.locator("#instant").bounding_box()
@@ -279,6 +285,9 @@ def test_two_schemes_stand_beside_each_other(opened: Opened) -> None:
     assert opened.page.is_hidden("#stage-1")
     opened.choose("beside", "drill")
     assert opened.page.is_visible("#stage-1")
+    for stage in (0, 1):
+        ratio = "(one) => one.width / one.clientWidth / (window.devicePixelRatio || 1)"
+        assert opened.page.eval_on_selector(f"#stage-{stage}", ratio) == pytest.approx(1.0, abs=0.01), "not squeezed"
     opened.choose("replayed", "ecmp")
     assert opened.pixels(0) != opened.pixels(1)
     label = opened.page.get_attribute("#stage-1", "aria-label")

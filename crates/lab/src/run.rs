@@ -336,6 +336,7 @@ impl Prepared {
             around: None,
             memory: of_machine(),
             phases: (!self.fabric.spans.is_empty()).then_some(&self.divided_at),
+            spans: &self.fabric.spans,
             paths_of: spec.run.paths_of.map(Bytes::as_u64),
             trace_flows: spec.run.trace_flows.map(usize::from).zip(spec.run.sample_every),
         }
@@ -426,7 +427,7 @@ impl Prepared {
         let (seed, hash) = (spec.run.seed, &self.resolved.hash);
         let mut summary = Summary::new(scheme, seed, hash, &figures, totals);
         summary.paths = Spread::of(&paths);
-        let of_faults = phases.told(&self.fabric.topology, &results.losses, results.end)?;
+        let of_faults = phases.told(&self.fabric.topology, results)?;
         (summary.faults, summary.phases) = (of_faults.of_faults, of_faults.of_phases);
         summary.collectives = told(&collectives, &critical);
         summary.lossless = Lossless::of(&self.fabric.topology, &names, results);

@@ -1,11 +1,10 @@
 //! Lossless fabrics, from a spec to its results: RDMA that loses nothing beside TCP that does, and specs that cannot be meant.
 
-mod common;
+use std::ops::ControlFlow;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
-use common::run;
-use weft_lab::{Outcome, Prepared, SpecSource};
+use weft_lab::{Cores, Outcome, Prepared, SpecSource};
 
 /// RoCE in a lossless class, TCP in another one, and an incast of RoCE of more than the memory holds.
 const SHARED: &str = "
@@ -55,7 +54,9 @@ transport = \"roce\"
 ";
 
 fn outcome(toml: &str) -> Outcome {
-    run(&SpecSource::from_text(toml))
+    let prepared = Prepared::new(&SpecSource::from_text(toml)).unwrap_or_else(|error| panic!("{error}"));
+    let outcome = prepared.run(&mut |_| ControlFlow::Continue(()), None, Cores::All);
+    outcome.unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn sum(outcome: &Outcome, table: &str, column: &str, of: impl Fn(usize) -> bool) -> u64 {

@@ -292,6 +292,22 @@ fn what_phases_say_adds_up_to_what_the_run_says() {
 }
 
 #[test]
+fn a_fault_that_slows_a_link_says_what_became_of_it_and_no_other_one_does() {
+    let faults = "[{ link = 'leaf0-spine0', at = '1ms', until = '3ms', rate = '1Gbps' }, \
+                  { link = 'leaf0-spine1', at = '2ms', until = '4ms', loss = 0.01 }]";
+    let changes = [("fabric.fault", faults), ("traffic.workload", "web-search"), ("traffic.load", "0.6")];
+    let outcome = run(&small(&changes));
+    let [slow, lossy] = &outcome.summary.faults[..] else { panic!("two faults") };
+    let seen = slow.slowed.unwrap();
+    let (before, during) = (seen.share_before.unwrap(), seen.share_during.unwrap());
+    assert!((0.0..=1.0).contains(&before) && (0.0..=1.0).contains(&during), "{before} {during}");
+    assert!(during > 0.0 && seen.crowded_until_us.is_none_or(|until| (1_000.0..=3_000.0).contains(&until)));
+    assert_eq!(lossy.slowed, None, "losses tell of that one");
+    let summary = outcome.summary.to_json().unwrap();
+    assert_eq!(summary.matches("\"slowed\"").count(), 1);
+}
+
+#[test]
 fn a_run_without_faults_says_nothing_of_them() {
     let outcome = run(&small(&[("fabric.switch_queue.buffer", "15KB")]));
     assert!(outcome.packets.dropped > 0);

@@ -95,15 +95,19 @@ fn what_is_seen_adds_up() {
     );
 }
 
+/// What was decided about flow 3, to the end of the run.
+fn decisions(scheme: &str) -> Vec<serde_json::Value> {
+    let mut session = Session::begin(SPEC, scheme).unwrap();
+    session.follow(Some(3));
+    while session.advance(u64::MAX >> 12, 1 << 20) < 2 {}
+    session.decisions().as_array().unwrap().clone()
+}
+
 #[test]
 fn letflow_says_which_gap_it_saw_and_drill_which_queues() {
     let reasons = |scheme: &str| -> Vec<String> {
-        let mut session = Session::begin(SPEC, scheme).unwrap();
-        session.follow(Some(3));
-        while session.advance(u64::MAX >> 12, 1 << 20) < 2 {}
-        let decisions = session.decisions();
         let text = |decision: &serde_json::Value| decision["reason"].as_str().unwrap_or_default().to_owned();
-        decisions.as_array().unwrap().iter().map(text).collect()
+        decisions(scheme).iter().map(text).collect()
     };
     let letflow = reasons("letflow:gap=20us");
     assert!(letflow[0].starts_with("no flowlet yet, draws one of "), "{}", letflow[0]);
@@ -113,6 +117,20 @@ fn letflow_says_which_gap_it_saw_and_drill_which_queues() {
             .any(|reason| reason.contains("<= 20") && reason.ends_with("the flowlet stays on its port"))
     );
     assert!(reasons("drill").iter().any(|reason| reason.contains("and remembered port ")));
+}
+
+#[test]
+fn the_oracle_says_when_a_packet_would_be_there_by_each_port_and_takes_the_first() {
+    let found = decisions("oracle");
+    let chosen: Vec<_> = found.iter().filter(|decision| decision["link"].is_number()).collect();
+    assert!(chosen.len() > 10, "{found:?}");
+    for decision in chosen {
+        let reason = decision["reason"].as_str().unwrap();
+        let taken = format!("knows every queue: by port {} at leaf", decision["port"]);
+        assert!(reason.starts_with(&taken), "{decision}");
+        let named = reason.matches("port ").count();
+        assert_eq!(named, decision["queues"].as_array().unwrap().len(), "each port is told: {reason}");
+    }
 }
 
 #[test]

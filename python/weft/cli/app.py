@@ -27,6 +27,7 @@ from weft.cli import (
     sweep,
     validate,
 )
+from weft.cli.completion import complete_at_once
 from weft.cli.console import EXIT_BAD_INPUT, Sayings, fail, stopped
 from weft.cli.process import abandon_output, check_arguments, ready_streams, stop_on_signals
 from weft.errors import SpecError
@@ -105,6 +106,7 @@ def main() -> None:
     """Run the command line; whatever happens, the user sees no traceback."""
     ready_streams()
     stop_on_signals()
+    complete_at_once()
     logging.getLogger("weft").addHandler(Sayings())
     try:
         check_arguments(sys.argv[1:])

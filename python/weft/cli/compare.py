@@ -101,7 +101,7 @@ def compare(
     - `weft compare --schemes ecmp,conga --sample-every 100us --trace-flows 20 --out out/over-time`
     """
     from weft import comparison
-    from weft.faults import with_faults
+    from weft.faults import telling_faults, with_faults
     from weft.metrics import METRICS, chosen
     from weft.spec import load_spec, parse_assignments
 
@@ -123,7 +123,7 @@ def compare(
     wanted = parse_seeds(seeds) if seeds is not None else None
     if out is None and sample_every is not None and not load_sharing:
         options.tell_of_lost_samples()
-    with show_progress(len(names) * len(wanted or (0,))) as show:
+    with telling_faults(text, fault or []), show_progress(len(names) * len(wanted or (0,))) as show:
         result = comparison.compare(
             names,
             spec=text,

@@ -8,11 +8,30 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 import typer
+from typer import _completion_classes, _completion_shared
 
-__all__ = ["contenders", "entries_of", "figures_of", "files", "keys", "papers"]
+__all__ = ["complete_at_once", "contenders", "entries_of", "figures_of", "files", "keys", "papers"]
 
 Completions: TypeAlias = list[tuple[str, str]]
 """Each with what it is; shells that can show it."""
+
+_AT_ONCE = """
+# zsh reads this file when the Tab key is first pressed: then it has to complete, too.
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+  %(complete_func)s "$@"
+fi
+"""
+
+
+def complete_at_once() -> None:
+    """Let zsh complete at the first Tab key: Typer's script only defines then what completes at the second."""
+    scripts = _completion_shared._completion_scripts
+    scripts["zsh"] = _at_once(scripts["zsh"])
+    _completion_classes.ZshComplete.source_template = _at_once(_completion_classes.ZshComplete.source_template)
+
+
+def _at_once(script: str) -> str:
+    return script if script.endswith(_AT_ONCE) else script + _AT_ONCE
 
 
 def files(_incomplete: str) -> Completions:

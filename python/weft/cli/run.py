@@ -47,7 +47,7 @@ def run(
     - `weft run my.toml --json | jq .fct_us.mean`
     """
     from weft._core import Progress
-    from weft.faults import with_faults
+    from weft.faults import telling_faults, with_faults
     from weft.output import check_target
     from weft.runs.progress import RunProgress
     from weft.simulation import run_text
@@ -63,7 +63,7 @@ def run(
     elif sample_every is not None and not load_sharing:
         options.tell_of_lost_samples()
     start = time.monotonic()
-    with show_progress(1) as show:
+    with telling_faults(text, fault or []), show_progress(1) as show:
 
         def tell(state: Progress, done: bool = False) -> None:
             show(

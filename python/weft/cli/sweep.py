@@ -96,7 +96,7 @@ def sweep(
     - `weft sweep my.toml --scheduler tcp://head:8786`
     - `weft sweep my.toml --slurm --workers 20 --batch cores=8 --batch memory=16GB --batch queue=short`
     """
-    from weft.faults import with_faults
+    from weft.faults import telling_faults, with_faults
     from weft.metrics import METRICS, chosen
     from weft.spec import load_spec, parse_assignments
     from weft.sweeps import sweep as run_sweep
@@ -107,7 +107,7 @@ def sweep(
     text = load_spec(text)
     cluster = chosen_cluster(scheduler, slurm=slurm, pbs=pbs, workers=workers, batch=batch)
     target = out if out is not None else Path("out") / (spec.stem if spec is not None else preset or "sweep")
-    with show_sweep() as show:
+    with telling_faults(text, fault or []), show_sweep() as show:
         result = run_sweep(
             text,
             target,

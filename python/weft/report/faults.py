@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from weft.statistics import Estimate
     from weft.summary import FaultFacts
 
-__all__ = ["FaultsTold", "drops_table", "marks", "payload", "view"]
+__all__ = ["CAUSES", "FaultsTold", "drops_table", "marks", "payload", "view"]
 
 _MOST_PLACES = 40
 """Rows of the table of drops: the places where most was lost."""
-_CAUSES: Mapping[str, str] = {
+CAUSES: Mapping[str, str] = {
     "queue": "the queue was full",
     "down": "the link was down",
     "loss": "the wire lost them",
@@ -32,6 +32,7 @@ _CAUSES: Mapping[str, str] = {
     "memory": "the switch's memory was full",
     "headroom": "the headroom behind a pause was full",
 }
+"""Why packets were lost, as the table of drops names it and as people do."""
 
 
 def mark_of(facts: "FaultFacts") -> "Mark":
@@ -129,4 +130,4 @@ def _row(row: Mapping[str, Any]) -> Row:
     if not row["cause"]:
         return Row((row["place"],), row["scheme"], [packets])
     last = Cell(repr(row["last_us"]), time_us(row["last_us"]), "")
-    return Row((row["place"], _CAUSES[row["cause"]]), row["scheme"], [packets, last])
+    return Row((row["place"], CAUSES[row["cause"]]), row["scheme"], [packets, last])

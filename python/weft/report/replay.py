@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from weft.over_time import shown
 from weft.report.cells import short
 from weft.report.fabric_drawing import place_nodes
+from weft.report.faults import CAUSES
 from weft.summary import SPENT
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def payload(comparison: "Comparison") -> dict[str, Any] | None:
         # The names that faults know links by.
         "names": names,
         "schemes": [
-            _contender(found[0], runs[label].coarser(interval_us), number) if label in runs else None
+            _contender(found[0], runs[label].coarser(interval_us), number, place) if label in runs else None
             for label, found in comparison.groups.items()
         ],
     }
@@ -71,7 +72,7 @@ def _interval(runs: Sequence["Series"], links: int) -> float:
     return own * max(1, math.ceil(longest / (own * frames)))
 
 
-def _contender(result: "Result", run: "Series", number: Mapping[str, int]) -> dict[str, Any]:
+def _contender(result: "Result", run: "Series", number: Mapping[str, int], place: Mapping[str, int]) -> dict[str, Any]:
     frames = run.links()
     shape = (run.intervals.height, len(number))
     used = (frames.get_column("utilisation").to_numpy() * _FULL).round().clip(0, 255).astype(np.uint8)
@@ -84,6 +85,7 @@ def _contender(result: "Result", run: "Series", number: Mapping[str, int]) -> di
         "used": _text(used),
         "queues": _text(queues),
         "drops": _text(_drops(frames, shape)),
+        "lost": _lost_at_nodes(result, place),
         "flows": _flows(result, run.interval_us, shape[0], number),
     }
 
@@ -95,6 +97,18 @@ def _drops(frames: pl.DataFrame, shape: tuple[int, int]) -> NDArray[np.uint16]:
     rows = np.stack([frame, link, lost[frame, link]], axis=1)
     rows = rows[np.argsort(-rows[:, 2], kind="stable")][:_MOST_DROP_ROWS]
     return rows.clip(0, 65_535).astype("<u2")
+
+
+def _lost_at_nodes(result: "Result", place: Mapping[str, int]) -> list[list[Any]]:
+    """Node, packets, first and last time in us, why: what switches and hosts lost themselves, as for want of a way.
+
+    Samples are of links alone; the table has where, how many, and between when.
+    """
+    rows = result.drops.filter(pl.col("place").is_in(list(place)))
+    return [
+        [place[row["place"]], row["packets"], short(row["first_us"]), short(row["last_us"]), CAUSES[row["cause"]]]
+        for row in rows.iter_rows(named=True)
+    ]
 
 
 def _queue_numbers(held: NDArray[np.float64]) -> NDArray[np.uint8]:

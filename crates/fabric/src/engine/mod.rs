@@ -38,6 +38,7 @@ mod scheduled_port;
 mod scheduler;
 mod simulation;
 mod site;
+mod slowed;
 mod software;
 mod special;
 mod spent;
@@ -69,6 +70,7 @@ pub use simulation::{
     Around, Ending, InputError, LOOK_AHEAD_FROM, Progress, SHARE_FROM, Simulation, SimulationInput, Status,
     Undivided, check_parameters,
 };
+pub use slowed::{Given, Slowed};
 pub use spent::Spent;
 pub use tracer::FlowTrace;
 pub use windows::WindowSample;

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 
 use weft_packet::{Packet, PortId, Route};
 use weft_topology::{RouteEntry, Routes};
+use weft_units::Span;
 
 use super::admission::Verdict;
 use super::link::FarEnd;
@@ -130,7 +131,8 @@ impl Oracle {
         }
     }
 
-    /// Finds the path from switch `from` by which the packet is first at the switch `to`, the one of this rack. False if there is none.
+    /// Finds the path by which the packet, at the switch `from` at `begin_ps`, is first at the switch `to`, the one of this rack. Says when
+    /// that is; none if there is none.
     ///
     /// Queues are first come, first served, so to be somewhere earlier is never to be later behind it: of each switch on the way only the
     /// first arrival counts, and the switches are looked at hop by hop.
@@ -139,15 +141,14 @@ impl Oracle {
         all: &Everything<'_>,
         first_port: impl Fn(u32) -> u32,
         packet: &Packet,
-        from: u32,
+        (from, begin_ps): (u32, u64),
         (to, rack): (u32, u16),
-    ) -> bool {
+    ) -> Option<u64> {
         self.search += 1;
         let mut wave = std::mem::take(&mut self.wave);
         wave.clear();
         wave.push(from);
-        self.reached[from as usize] =
-            Reached { search: self.search, at_ps: all.now_ps, step: Step::default() };
+        self.reached[from as usize] = Reached { search: self.search, at_ps: begin_ps, step: Step::default() };
         let mut next = 0;
         while let Some(&switch) = wave.get(next) {
             next += 1;
@@ -174,7 +175,7 @@ impl Oracle {
             }
         }
         self.wave = wave;
-        self.reached[to as usize].search == self.search
+        Some(self.reached[to as usize]).filter(|last| last.search == self.search).map(|last| last.at_ps)
     }
 
     /// Notes the path that was found, and that the packet comes to the queues on it but for the first one.
@@ -216,6 +217,23 @@ impl Oracle {
     }
 }
 
+/// The arrivals at the last switch, by port, in words; none if no port leads there.
+fn told(ports: &[PortId], arrivals: &[Option<u64>], now_ps: u64, last: &str) -> Option<String> {
+    let takes = |at_ps: u64| Span::from_ps(at_ps - now_ps);
+    let by_port = || ports.iter().zip(arrivals);
+    let (first, soonest) =
+        by_port().filter_map(|(port, at_ps)| Some((port, (*at_ps)?))).min_by_key(|&(_, at_ps)| at_ps)?;
+    let others: Vec<String> = by_port()
+        .filter(|&(port, _)| port != first)
+        .map(|(port, at_ps)| match at_ps {
+            Some(at_ps) => format!("port {} {}", port.0, takes(*at_ps)),
+            None => format!("port {} has no room or is cut", port.0),
+        })
+        .collect();
+    let by = format!("knows every queue: by port {} at {last} in {}", first.0, takes(soonest));
+    Some(if others.is_empty() { by } else { format!("{by}; {}", others.join(", ")) })
+}
+
 impl Network<'_> {
     /// Lets the oracle choose from now on. Only a network that is all of a fabric has one: it looks at every queue.
     pub fn ask_oracle(&mut self) {
@@ -230,7 +248,8 @@ impl Network<'_> {
         let (from, to) = (at.switch, self.topology.switch_of_rack[rack as usize]);
         let first_port = |switch: u32| self.site.ports(switch as usize).start as u32;
         let packet = &self.pool[index];
-        let choice = oracle.find(&all, first_port, packet, from, (to, rack)).then(|| {
+        let found = oracle.find(&all, first_port, packet, (from, all.now_ps), (to, rack));
+        let choice = found.map(|_| {
             oracle.take(&all, packet, from, to);
             oracle.path[0].place
         });
@@ -239,5 +258,53 @@ impl Network<'_> {
         }
         self.oracle = Some(oracle);
         choice
+    }
+
+    /// Why the oracle will choose as it does for this packet: when it would be at its last switch by each port. None if there is no
+    /// oracle, or it sees no way. It changes nothing.
+    pub(super) fn explain_oracle(&mut self, at: FarEnd, rack: u16, index: PacketIndex) -> Option<String> {
+        let mut oracle = self.oracle.take()?;
+        let all = Everything { now_ps: self.now.as_ps(), state: &self.state, routes: &self.routes };
+        let to = self.topology.switch_of_rack[rack as usize];
+        let first_port = |switch: u32| self.site.ports(switch as usize).start as u32;
+        let packet = &self.pool[index];
+        let ports = all.next_hops(at.switch, rack);
+        let mut arrivals: Vec<Option<u64>> = Vec::new();
+        for port in ports.as_slice() {
+            let link = at.first_link + u32::from(port.0);
+            let there = all.arrival_ps(link, packet, all.now_ps, &oracle.coming[link as usize]);
+            let far = all.state.links[link as usize].far_end().switch;
+            // A port to a host leads to no other switch.
+            let there = there.filter(|_| (far as usize) < oracle.reached.len());
+            let last =
+                there.and_then(|at_ps| oracle.find(&all, first_port, packet, (far, at_ps), (to, rack)));
+            arrivals.push(last);
+        }
+        self.oracle = Some(oracle);
+        let name = &self.topology.names[self.site.node_of(to) as usize];
+        told(ports.as_slice(), &arrivals, all.now_ps, name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_are_told_by_port_the_first_one_first() {
+        let ports = [PortId(4), PortId(5), PortId(7)];
+        let at = |us: u64| Some(us * 1_000_000);
+        assert_eq!(
+            told(&ports, &[at(20), at(13), None], 10_000_000, "leaf3").as_deref(),
+            Some("knows every queue: by port 5 at leaf3 in 3us; port 4 10us, port 7 has no room or is cut")
+        );
+        assert_eq!(
+            told(&ports[..1], &[at(11)], 10_000_000, "leaf3").as_deref(),
+            Some("knows every queue: by port 4 at leaf3 in 1us")
+        );
+        // Of two that are there at the same time it takes the one that it looked at first.
+        let same = told(&ports, &[None, at(12), at(12)], 10_000_000, "leaf3").unwrap_or_default();
+        assert!(same.starts_with("knows every queue: by port 5 "), "{same}");
+        assert_eq!(told(&ports, &[None, None, None], 0, "leaf3"), None);
     }
 }

@@ -14,6 +14,7 @@ use super::paths::PathTotal;
 use super::pause::Blocked;
 use super::sampler::Samples;
 use super::scheduled_port::{ClassTotals, PauseTotals};
+use super::slowed::Slowed;
 use super::spent::Spent;
 use super::tracer::FlowTrace;
 use super::windows::WindowSample;
@@ -211,6 +212,8 @@ pub struct Results {
     /// The links on which nothing would ever have moved again, each because of the next one and the last because of the first; empty
     /// unless the run ended by that.
     pub deadlock: Vec<PausedLink>,
+    /// What became of links that faults slowed in mid-run; empty unless asked for.
+    pub slowed: Vec<Slowed>,
     /// The largest packet on the wire, in bytes.
     pub largest_packet_bytes: u16,
     /// What the scheme counted, what became of credits (`credits_sent`, `credits_dropped`, `credits_wasted`) if the

@@ -32,6 +32,7 @@ use super::memory::Memory;
 use super::records::Records;
 use super::sampler::{Rest, Sampler};
 use super::simulation::{Around, Ending, Progress, Status};
+use super::slowed::Watch;
 use super::tables::Knowledge;
 use super::windows::Windows;
 pub use balance::cost_of_a_window;
@@ -64,6 +65,7 @@ pub struct Engine<'a, T: Transports> {
     timers: u64,
     sampler: Option<Sampler<'a>>,
     windows: Option<Windows<'a>>,
+    slowed: Option<Watch>,
     /// By link of the fabric: its group, and its number there.
     places: Vec<(u32, u32)>,
     /// Measures what further threads take.
@@ -74,6 +76,9 @@ pub struct Engine<'a, T: Transports> {
     /// Flows that end between two times at which records are taken in.
     take_in_every: usize,
 }
+
+/// The look at links that faults slowed, behind all others of its instant.
+const SLOWED: EventKey = EventKey::new(EventKind::Sample, u32::MAX);
 
 /// What a lock holds that nobody else can reach.
 fn inner<V>(lock: &mut Mutex<V>) -> &mut V {
@@ -201,10 +206,13 @@ impl<'a, T: Transports> Engine<'a, T> {
     /// Something that concerns the whole fabric is due.
     #[cold]
     fn see_to(&mut self, at: Time, key: EventKey) {
-        self.timers += 1;
         if self.days.is_some() {
             self.take_in_mail();
         }
+        if key == SLOWED {
+            return self.look_at_slowed(at);
+        }
+        self.timers += 1;
         self.groups_mut().for_each(|group| group.network.now = at);
         let number = key.entity();
         match key.kind() {
@@ -273,6 +281,21 @@ impl<'a, T: Transports> Engine<'a, T> {
         for (switch, (held, largest)) in found {
             sampler.note_memory(at, switch, held, largest);
         }
+    }
+
+    /// Looks at links that faults slowed: no event of the run, and none that keeps it from its end.
+    fn look_at_slowed(&mut self, at: Time) {
+        if self.rests() {
+            return;
+        }
+        self.groups_mut().for_each(|group| group.network.now = at);
+        let Some(watch) = &mut self.slowed else { return };
+        let (groups, places) = (&self.groups, &self.places);
+        let again = watch.look(at, &mut |link| {
+            let (group, link) = places[link as usize];
+            locked(&groups[group as usize]).network.given_and_waiting(link as usize)
+        });
+        self.agenda.extend(again.map(|again| Reverse((again, SLOWED))));
     }
 
     /// Looks at the window of the flow at this place of those that were asked for.

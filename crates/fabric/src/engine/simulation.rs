@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use thiserror::Error;
 use weft_balance::{BalancerSpec, ParameterError, SwitchHooks, SwitchInfo, SwitchScheme};
-use weft_topology::{Cut, FaultEvent, Parts, Topology, Whole};
+use weft_topology::{Cut, FaultEvent, FaultSpan, Parts, Topology, Whole};
 use weft_traffic::{Application, Dependencies, Flow};
 use weft_transport::{Transports, TransportsError, TransportsSpec, Visitor};
 use weft_units::{Mistake, Span, Time};
@@ -81,6 +81,8 @@ pub struct SimulationInput<'a> {
     pub paths_of: Option<u64>,
     /// Count where packets are lost and why, by the phases into which these instants divide the run; in order.
     pub phases: Option<&'a [Time]>,
+    /// Faults to be watched, if they slow links in mid-run.
+    pub spans: &'a [FaultSpan],
     /// Note which links the so many largest flows take, by intervals of this length; not zero.
     pub trace_flows: Option<(usize, Span)>,
 }

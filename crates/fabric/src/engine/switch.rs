@@ -279,7 +279,7 @@ impl Network<'_> {
         if !self.follows(index) {
             return self.choose_unseen(at, group, rack, index);
         }
-        let reason = self.explain(at, group, rack, index);
+        let reason = self.explain_oracle(at, rack, index).or_else(|| self.explain(at, group, rack, index));
         let choice = self.choose_unseen(at, group, rack, index);
         self.note_choice(at, group, index, choice, reason);
         choice

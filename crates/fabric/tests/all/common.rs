@@ -159,6 +159,7 @@ impl<'a> Run<'a> {
             observe_every: self.observe_every,
             paths_of: self.paths_of,
             phases: Some(&[]),
+            spans: &self.fabric.spans,
             trace_flows: self.trace_flows,
         }
     }

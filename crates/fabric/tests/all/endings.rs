@@ -42,6 +42,7 @@ fn a_run_that_is_over_stays_over_and_its_clock_stands() {
         observe_every: None,
         paths_of: None,
         phases: None,
+        spans: &[],
         trace_flows: None,
     })
     .unwrap();

@@ -1,8 +1,9 @@
 //! Links that fail, return, slow down, lose packets or swallow flows.
 
-use crate::common::{Run, fabric, fct, flow, link_named};
+use crate::common::{Run, balancer, done_as, fabric, fct, flow, link_named, transports};
+use weft_fabric::{Results, Simulation, SimulationInput, Status};
 use weft_traffic::Flow;
-use weft_units::Span;
+use weft_units::{Span, Time};
 
 const DCTCP: &str = r#"name = "dctcp""#;
 const ECMP: &str = r#"name = "ecmp""#;
@@ -146,4 +147,54 @@ fn wcmp_follows_a_rate_that_all_have_learned() {
     let packets = results.links[link_named(&fabric, "leaf0>spine1")].packets;
     // Half of the 200 flows before it is known, an eleventh of the 800 after.
     assert!((130..=215).contains(&packets), "{packets} packets, 173 expected");
+}
+
+/// An uplink at a twentieth of its rate for two milliseconds, and flows between racks all the time.
+fn with_a_slow_uplink(scheme: &str, groups: usize, is_watched: bool) -> Results {
+    let fabric = fabric(
+        "kind = 'leaf-spine'\nleaves = 3\nspines = 3\nhosts_per_leaf = 4\n\
+         [[fault]]\nlink = 'leaf0>spine1'\nat = '1ms'\nuntil = '3ms'\nrate = '500Mbps'",
+    );
+    let flows: Vec<Flow> = (0..120)
+        .map(|number| flow(number * 40, (number % 4) as u16, 4 + (number % 8) as u16, 60_000))
+        .collect();
+    let (transport, balancer) = (transports(DCTCP), balancer(scheme));
+    let run = Run { groups, ..Run::new(&fabric, DCTCP, scheme) };
+    let input = run.input(&flows, &transport, &balancer);
+    let spans = if is_watched { input.spans } else { &[] };
+    let mut simulation = Simulation::new(SimulationInput { spans, ..input }).unwrap();
+    while simulation.advance(1 << 20) == Status::Running {}
+    simulation.into_results()
+}
+
+#[test]
+fn it_is_known_until_when_a_slow_link_had_the_longest_queue_and_what_share_it_got() {
+    let seen = |scheme| {
+        let results = with_a_slow_uplink(scheme, 1, true);
+        let [seen] = results.slowed[..] else { panic!("one fault: {:?}", results.slowed) };
+        let share = |given: weft_fabric::Given| given.slowed.as_u64() as f64 / given.all.as_u64() as f64;
+        (seen.crowded_until.unwrap_or(Time::ZERO), share(seen.before), share(seen.during))
+    };
+    let at = |us| Time::ZERO + Span::from_us(us);
+    let (crowded, before, during) = seen(ECMP);
+    assert!(crowded > at(2_900) && crowded <= at(3_000), "a hash stays: {crowded:?}");
+    assert!((0.15..0.5).contains(&before) && during > 0.02, "{before} {during}");
+    let (left, before, during) = seen("name = 'oracle'");
+    assert!(left < at(1_200), "who knows every queue leaves at once: {left:?}");
+    // A twentieth of the rate of each of the two others is 2.4 % of all.
+    assert!(before > 0.1 && during < 0.04, "{before} {during}");
+}
+
+#[test]
+fn looking_at_slow_links_moves_no_result() {
+    for scheme in [ECMP, "name = 'conga'", "name = 'hermes'"] {
+        let plain = with_a_slow_uplink(scheme, 1, false);
+        assert!(plain.slowed.is_empty());
+        for groups in [1, 3] {
+            let seen = with_a_slow_uplink(scheme, groups, true);
+            assert_eq!(seen.slowed.len(), 1);
+            let without = Results { slowed: Vec::new(), ..seen };
+            assert!(done_as(without, &plain) == plain, "{scheme} in {groups} groups");
+        }
+    }
 }

@@ -204,6 +204,7 @@ fn verdict(fabric: &Fabric, parameters: &str) -> (Option<String>, bool) {
         observe_every: None,
         paths_of: None,
         phases: None,
+        spans: &[],
         trace_flows: None,
     };
     let error = input.check().err().map(|error| error.to_string());

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use serde::Serialize;
-use weft_fabric::{Cause, Loss, Place};
+use weft_fabric::{Cause, Given, Loss, Place, Results, Slowed};
 use weft_topology::{FaultSpan, Topology};
 use weft_units::{Rate, Span, Time};
 
@@ -48,6 +48,35 @@ pub struct FaultSummary {
     pub unroutable_packets: u64,
     /// When the last of them was dropped; null if none was.
     pub last_unroutable_us: Option<f64>,
+    /// Of a fault that slows links in mid-run and loses nothing: what became of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slowed: Option<SlowedSummary>,
+}
+
+/// What became of links that a fault slowed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SlowedSummary {
+    /// When the queue of one of them was last longer, by more than two full packets, than those of all links that could have been taken in
+    /// its place; null if it never was.
+    pub crowded_until_us: Option<f64>,
+    /// Their share of the bytes that they and those links were given before the fault; null if there were none.
+    pub share_before: Option<f64>,
+    /// And while it lasted.
+    pub share_during: Option<f64>,
+}
+
+impl SlowedSummary {
+    fn of(seen: &Slowed) -> Self {
+        let share = |given: Given| {
+            let all = given.all.as_u64();
+            (all > 0).then(|| given.slowed.as_u64() as f64 / all as f64)
+        };
+        Self {
+            crowded_until_us: seen.crowded_until.map(Time::as_us),
+            share_before: share(seen.before),
+            share_during: share(seen.during),
+        }
+    }
 }
 
 /// Flows that start before, during or after faults, and packets lost then.
@@ -175,11 +204,13 @@ impl<'a> Phases<'a> {
         }
     }
 
-    /// What became of the run: `losses` are by stretch.
+    /// What became of the run: its losses are by stretch.
     ///
     /// # Errors
     /// A table that could not be made; a defect of Weft.
-    pub fn told(self, topology: &Topology, losses: &[Loss], end: Time) -> Result<Told, ArrowError> {
+    pub fn told(self, topology: &Topology, results: &Results) -> Result<Told, ArrowError> {
+        let Results { losses, slowed, end, .. } = results;
+        let (losses, end) = (losses.as_slice(), *end);
         let stretches = self.stretches(end);
         let lost = |phase: usize| losses.iter().filter(move |loss| loss.phase as usize == phase);
         let drops: Vec<DropRow> = losses.iter().map(|loss| drop_row(topology, loss)).collect();
@@ -208,7 +239,13 @@ impl<'a> Phases<'a> {
             faults: FaultRow::table(&faults)?,
             phases: PhaseRow::table(&phases)?,
             drops: DropRow::table(&drops)?,
-            of_faults: self.spans.iter().map(|span| self.fault_summary(span, losses)).collect(),
+            of_faults: (0..)
+                .zip(self.spans)
+                .map(|(number, span)| FaultSummary {
+                    slowed: slowed.iter().find(|seen| seen.fault == number).map(SlowedSummary::of),
+                    ..self.fault_summary(span, losses)
+                })
+                .collect(),
             of_phases: ["before", "during", "after"].into_iter().filter_map(summary).collect(),
         })
     }
@@ -284,6 +321,7 @@ impl<'a> Phases<'a> {
             last_lost_us,
             unroutable_packets,
             last_unroutable_us,
+            slowed: None,
         }
     }
 }

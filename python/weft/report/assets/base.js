@@ -75,7 +75,7 @@ const base = () => ({
   animation: false,
   aria: { enabled: true },
   textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
-  grid: { left: 64, right: 18, top: 16, bottom: 52 },
+  grid: { left: 64, right: 26, top: 16, bottom: 52 },
 });
 const empty = (text) => ({
   title: { text, left: "center", top: "middle", textStyle: { color: css("--soft"), fontSize: 15 } },

@@ -111,6 +111,17 @@ function drawDrops(pen, layout, one, frame) {
   }
 }
 
+// A cross on each switch or host that lost packets itself: it knew no way on.
+function drawLost(pen, layout, one, frame) {
+  for (const { node, packets } of fabric.lostAt(one, frame)) {
+    const [x, y] = layout.at[node];
+    pen.strokeStyle = css("--paper");
+    cross(pen, x, y, dropSize(packets) + 3, 6);
+    pen.strokeStyle = css("--cut");
+    cross(pen, x, y, dropSize(packets) + 2, 3);
+  }
+}
+
 function drawQueues(pen, layout, one, frame) {
   pen.fillStyle = QUEUE_COLOUR[shade()];
   pen.globalAlpha = 0.85;
@@ -190,6 +201,7 @@ function drawFabric(canvas, one, frame, flow, phase) {
   drawDrops(pen, layout, one, frame);
   if (flow) drawTrace(pen, layout, flow, frame, phase);
   drawNodes(pen, layout, flow);
+  drawLost(pen, layout, one, frame);
   return layout;
 }
 

@@ -70,8 +70,14 @@ const fabric = data.replay && (() => {
     return one.dropsByFrame.get(frame) || new Map();
   }
 
+  // What nodes lost themselves, between the first packet and the last.
+  function lostAt(one, frame) {
+    const begins = frame * one.interval, ends = begins + one.interval;
+    return one.lost.filter(([, , first, last]) => first < ends && last >= begins).map(([node, packets, first, last, why]) => ({ node, packets, first, last, why }));
+  }
+
   const used = (one, frame, link) => one.used[frame * links.length + link] / data.replay.full;
   const queue = (one, frame, link) => bytesOf(one.queues[frame * links.length + link]);
   const most = Math.max(...rates);
-  return { nodes, links, rates, most, levels, name, run, used, queue, pathOf, faultsAt, markAt, dropsAt, hit: [...hits.keys()], hosts: nodes.filter(([, level]) => level === 0).length };
+  return { nodes, links, rates, most, levels, name, run, used, queue, pathOf, faultsAt, markAt, dropsAt, lostAt, hit: [...hits.keys()], hosts: nodes.filter(([, level]) => level === 0).length };
 })();

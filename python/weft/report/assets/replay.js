@@ -34,7 +34,8 @@ function makeReplay() {
     const mean = fabric.links.reduce((sum, _, link) => sum + fabric.used(one, frame, link), 0) / fabric.links.length;
     const text = `${data.schemes[stage.scheme].label} at ${time((frame + 1) * intervalUs)}: links are used to ${digits(100 * mean)} % on average`;
     const hit = [...new Set(fabric.hit.flatMap((link) => fabric.faultsAt(one, frame, link)).map((fault) => fault.text))];
-    stage.canvas.setAttribute("aria-label", [text, ...hit].join("; "));
+    const lost = fabric.lostAt(one, frame).map(lostText);
+    stage.canvas.setAttribute("aria-label", [text, ...hit, ...lost].join("; "));
     stage.figure.querySelector("figcaption").textContent = data.schemes[stage.scheme].label;
   }
 
@@ -50,8 +51,11 @@ function makeReplay() {
   const linkText = (one, frame, link) => {
     const hit = fabric.faultsAt(one, frame, link).map((fault) => `; ${fault.text}`).join("");
     const lost = fabric.dropsAt(one, frame).get(link);
-    return `${linkUse(one, frame, link)}${lost ? `, ${lost} packets dropped` : ""}${hit}`;
+    const beside = fabric.lostAt(one, frame).filter(({ node }) => fabric.links[link].includes(node)).map((found) => `; ${lostText(found)}`).join("");
+    return `${linkUse(one, frame, link)}${lost ? `, ${lost} packets dropped` : ""}${hit}${beside}`;
   };
+  const lostText = ({ node, packets, first, last, why }) =>
+    `${fabric.nodes[node][0]} lost ${packets} packets, ${first === last ? `at ${time(first)}` : `from ${time(first)} to ${time(last)}`}: ${why}`;
   const linkUse = (one, frame, link) =>
     `${fabric.name(link)}: ${digits(100 * fabric.used(one, frame, link))} % of ${digits(fabric.rates[link])} Gbit/s, queue up to ${bytes(fabric.queue(one, frame, link))}`;
 
@@ -78,11 +82,14 @@ function makeReplay() {
     const text = time((frame + 1) * intervalUs);
     clock.textContent = text;
     instant.setAttribute("aria-valuetext", text);
+    // How wide a picture is hangs on whether there is another beside it.
     stages.forEach((stage, index) => {
       stage.scheme = scheme(index);
-      const one = stage.scheme === null ? null : fabric.run(stage.scheme);
-      stage.figure.hidden = !one;
-      if (!one) return;
+      stage.figure.hidden = stage.scheme === null || !fabric.run(stage.scheme);
+    });
+    stages.forEach((stage, index) => {
+      if (stage.figure.hidden) return;
+      const one = fabric.run(stage.scheme);
       const own = Math.min(frame, one.frames - 1);
       stage.layout = drawFabric(stage.canvas, one, own, flowOf(one), now % 1);
       describe(stage, one, own);
@@ -162,7 +169,7 @@ function makeReplay() {
     const key = (mark, text) => `<span><s class="${mark}"></s>${text}</span>`;
     const marks = new Set(data.faults.map((fault) => fault.mark));
     const faults = [["cut", "cut cable"], ["degraded", "degraded cable"]].filter(([mark]) => marks.has(mark)).map(([mark, text]) => key(mark, text)).join("");
-    part("legend").innerHTML = `<span>idle ${stops} full</span><span>queue ${sizes}</span><span><em>×</em> packets dropped</span>${faults}`;
+    part("legend").innerHTML = `<span>idle ${stops} full</span><span>queue ${sizes}</span><span><em>×</em> packets dropped: at a cable, or at a switch that knew no way</span>${faults}`;
   }
 
   options.replay = () => { makeLegend(); listFlows(); render(); };

@@ -6,6 +6,7 @@ use weft_units::{Bytes, PicosPerByte, Rate, Time};
 use super::{LinkDrops, Network};
 use crate::engine::link::Link;
 use crate::engine::scheduled_port::ScheduledPort;
+use crate::engine::slowed::Found;
 
 /// What samples want to know of a link.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +55,11 @@ impl Network<'_> {
             rate: self.rate(link),
             backlogs: self.take_backlogs(link),
         }
+    }
+
+    /// What a link was given to send so far, and what waits there now.
+    pub fn given_and_waiting(&self, link: usize) -> Found {
+        Found { bytes: self.state.links[link].bytes, backlog_bytes: self.backlog_at(link, self.now) }
     }
 
     /// The backlogs of a link: bytes that are queued now, with what is left of the packet in service, and the

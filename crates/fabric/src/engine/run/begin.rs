@@ -11,7 +11,7 @@ use weft_transport::{FiveTuples, Multipath, Protocol, Transports};
 use weft_units::{Purpose, Rate, Span, Stream, Time};
 
 use super::days::Days;
-use super::{Engine, inner, last_start};
+use super::{Engine, SLOWED, inner, last_start};
 use crate::engine::capture::CaptureOf;
 use crate::engine::event_set::{EventKey, EventKind};
 use crate::engine::group::{Group, Starts};
@@ -30,6 +30,7 @@ use crate::engine::records::Records;
 use crate::engine::sampler::Sampler;
 use crate::engine::simulation::{InputError, SimulationInput};
 use crate::engine::site::Site;
+use crate::engine::slowed::Watch;
 use crate::engine::special::Peaks;
 use crate::engine::switch::switch_schemes;
 use crate::engine::tables::{Knowledge, Tables};
@@ -174,6 +175,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             timers: 0,
             sampler: input.sample_every.map(|every| Sampler::new(every, topology, flows)),
             windows: input.windows_of.map(|(flows, every)| Windows::new(flows, every)),
+            slowed: Watch::of(input.spans, topology, sizes.full_bytes),
             places,
             around: input.around,
             records: Records::new(flows.len(), ideal(input.ideal_of, topology, faults)),
@@ -200,6 +202,8 @@ impl<'a, T: Transports> Engine<'a, T> {
                 self.agenda.push(Reverse((first, EventKey::new(EventKind::Sample, number))));
             }
         }
+        let first = self.slowed.as_ref().and_then(Watch::first);
+        self.agenda.extend(first.map(|first| Reverse((first, SLOWED))));
         self.sample(Time::ZERO);
         self.look_for_deadlock_from(Time::ZERO);
     }

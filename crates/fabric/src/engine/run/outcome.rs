@@ -11,6 +11,7 @@ use weft_transport::{Multipath, Protocol, ReceiverOf, SenderOf, Transports};
 use weft_units::Time;
 
 use super::balance::Balance;
+use super::crew::locked;
 use super::{Engine, inner};
 use crate::engine::capture::Capture;
 use crate::engine::group::Group;
@@ -26,6 +27,7 @@ use crate::engine::results::{
     ClassOfLink, Cooperation, LinkTotals, MemoryUse, PauseOfLink, Results, SchemeCounter, SwitchMemoryUse,
 };
 use crate::engine::sampler::Samples;
+use crate::engine::slowed::Slowed;
 use crate::engine::tracer::Tracer;
 
 impl<T: Transports> Engine<'_, T> {
@@ -54,6 +56,7 @@ impl<T: Transports> Engine<'_, T> {
         }
         let end = self.now();
         let samples = self.last_samples(end);
+        let slowed = self.last_of_slowed(end);
         let cooperation = self.cooperation();
         let pauses = self.pauses(end);
         let (memories, blocked) = (self.memories(), self.blocked());
@@ -116,6 +119,7 @@ impl<T: Transports> Engine<'_, T> {
             blocked,
             memories,
             deadlock,
+            slowed,
             largest_packet_bytes,
             scheme: counters.0,
             packets,
@@ -182,6 +186,16 @@ impl<T: Transports> Engine<'_, T> {
         }
         found.sort_unstable_by_key(|memory| memory.switch);
         found
+    }
+
+    fn last_of_slowed(&mut self, end: Time) -> Vec<Slowed> {
+        let Some(watch) = self.slowed.take() else { return Vec::new() };
+        self.groups_mut().for_each(|group| group.network.now = end);
+        let (groups, places) = (&self.groups, &self.places);
+        watch.finish(end, &mut |link| {
+            let (group, link) = places[link as usize];
+            locked(&groups[group as usize]).network.given_and_waiting(link as usize)
+        })
     }
 
     fn last_samples(&mut self, end: Time) -> Option<Samples> {
