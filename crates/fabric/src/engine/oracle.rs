@@ -219,7 +219,7 @@ impl Oracle {
 
 /// The arrivals at the last switch, by port, in words; none if no port leads there.
 fn told(ports: &[PortId], arrivals: &[Option<u64>], now_ps: u64, last: &str) -> Option<String> {
-    let takes = |at_ps: u64| Span::from_ps(at_ps - now_ps);
+    let takes = |at_ps: u64| format!("{:.2} us", Span::from_ps(at_ps - now_ps).as_us());
     let by_port = || ports.iter().zip(arrivals);
     let (first, soonest) =
         by_port().filter_map(|(port, at_ps)| Some((port, (*at_ps)?))).min_by_key(|&(_, at_ps)| at_ps)?;
@@ -296,11 +296,13 @@ mod tests {
         let at = |us: u64| Some(us * 1_000_000);
         assert_eq!(
             told(&ports, &[at(20), at(13), None], 10_000_000, "leaf3").as_deref(),
-            Some("knows every queue: by port 5 at leaf3 in 3us; port 4 10us, port 7 has no room or is cut")
+            Some(
+                "knows every queue: by port 5 at leaf3 in 3.00 us; port 4 10.00 us, port 7 has no room or is cut"
+            )
         );
         assert_eq!(
             told(&ports[..1], &[at(11)], 10_000_000, "leaf3").as_deref(),
-            Some("knows every queue: by port 4 at leaf3 in 1us")
+            Some("knows every queue: by port 4 at leaf3 in 1.00 us")
         );
         // Of two that are there at the same time it takes the one that it looked at first.
         let same = told(&ports, &[None, at(12), at(12)], 10_000_000, "leaf3").unwrap_or_default();
