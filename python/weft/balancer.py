@@ -65,8 +65,7 @@ class PacketView(Protocol):
 
     @property
     def kind(self) -> str:
-        """What it is: data, ack, syn, syn-ack, credit, credit-request, credit-stop, control, message, nack, cnp or
-        trimmed."""
+        """One of data, ack, syn, syn-ack, credit, credit-request, credit-stop, control, message, nack, cnp, trimmed."""
 
     @property
     def traffic_class(self) -> str:
