@@ -184,6 +184,13 @@ class LabelledBin(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     """The largest size in it; None if there is none."""
 
 
+class ClassBin(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
+    """The flows of a class."""
+
+    class_name: str = msgspec.field(name="class")
+    """`unknown`, `short`, `long` or `best-effort`."""
+
+
 class PathSpread(Part, frozen=True):
     """How evenly flows are spread over the paths between racks."""
 
@@ -339,6 +346,8 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     large: SizeBin
     size_bins: tuple[LabelledBin, ...] = msgspec.field(name="bins", default=())
     """The ranges of sizes that the spec asked for with `run.bins`, in its order."""
+    classes: tuple[ClassBin, ...] = ()
+    """The flows of each class, if there are several."""
     paths: PathSpread | None = None
     """Throughput by path, if the spec has `run.paths_of`."""
     background: Background | None = None

@@ -11,8 +11,9 @@ use weft_topology::{Tier, Topology};
 
 use crate::cores::Cores;
 use crate::memory::peak_resident;
-use crate::run::{Observer, Prepared, RunError, Watch, memory_bytes, scheme_counter};
+use crate::run::{Observer, Prepared, RunError, Watch};
 use crate::spec::{SpecError, SpecSource};
+use crate::totals::{memory_bytes, scheme_counter};
 
 pub use memory::{Memory, memory};
 

@@ -27,6 +27,7 @@ mod rows;
 pub mod run;
 pub mod spec;
 mod steady;
+mod totals;
 mod warnings;
 mod watched;
 mod window;

@@ -39,7 +39,7 @@ use crate::results::rows::{
 };
 use crate::results::spread::Spread;
 use crate::results::stored::{Stored, Writing, spool};
-use crate::results::summary::{Summary, Totals};
+use crate::results::summary::Summary;
 use crate::results::table::{Row, with_columns};
 use crate::results::tally::Figures;
 use crate::rows::{
@@ -47,6 +47,7 @@ use crate::rows::{
 };
 use crate::spec::{Resolved, Spec, SpecError, SpecSource};
 use crate::steady::Trend;
+use crate::totals::totals;
 use crate::warnings::{paths_alike, transport_warnings};
 use crate::window::{Window, ending};
 
@@ -376,7 +377,9 @@ impl Prepared {
                 seen.take(schedule, flows, &records, end);
             }
             let mut rows = flow_rows(&self.traffic, window, &labels, kernel, first, &records, end);
-            rows.iter_mut().for_each(|row| blocked.fill(row));
+            for row in &mut rows {
+                blocked.fill(row);
+            }
             for ((flow, record), row) in flows.iter().zip(&records).zip(&rows) {
                 phases.add(record.start(flow), row);
                 figures.add(row);
@@ -502,36 +505,4 @@ fn coarser_samples(asked: Option<Span>, every: Option<Span>) -> Option<String> {
             asked.as_us()
         )
     })
-}
-
-fn totals(results: &Results, flows: usize, elapsed: Elapsed) -> Totals {
-    let Elapsed { cpu_s, wall_s } = elapsed;
-    Totals {
-        packet_hops: results.packets.hops,
-        dropped_packets: results.packets.dropped - results.packets.credits_dropped,
-        unroutable_packets: results.packets.unroutable,
-        input_dropped_packets: results.packets.input_dropped,
-        events: results.events,
-        simulated_us: results.end.as_us(),
-        sample_interval_us: results.samples.every.map(Span::as_us),
-        cpu_s,
-        wall_s,
-        packet_hops_per_cpu_s: (cpu_s > 0.0).then(|| results.packets.hops as f64 / cpu_s),
-        link_bytes: results.links.iter().map(|link| link.bytes).sum(),
-        overhead_bytes: results.packets.control_bytes,
-        memory_bytes: memory_bytes(results, flows),
-        state_bytes_per_switch: scheme_counter(results, "state_bytes_per_switch"),
-        state_bytes_per_host: scheme_counter(results, "state_bytes_per_host"),
-    }
-}
-
-/// What the scheme counted under this name; 0 if it did not.
-pub(crate) fn scheme_counter(results: &Results, name: &str) -> u64 {
-    results.scheme.iter().find(|counter| counter.name == name).map_or(0, |counter| counter.value)
-}
-
-/// Bytes that the simulation held at its peak.
-pub(crate) fn memory_bytes(results: &Results, flows: usize) -> u64 {
-    let memory = &results.memory;
-    (memory.fabric + memory.per_active_flow * memory.peak_active_flows + memory.per_flow * flows) as u64
 }

@@ -157,7 +157,10 @@ size = \"500KB\"
 }
 
 fn refused(toml: &str) -> String {
-    Prepared::new(&SpecSource::from_text(toml)).err().expect("a mistake").to_string()
+    match Prepared::new(&SpecSource::from_text(toml)) {
+        Ok(_) => panic!("{toml}: taken"),
+        Err(error) => error.to_string(),
+    }
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! A part of the fabric and the hosts in it, while a run goes on: all that one window of one part needs.
 
+mod starts;
+
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use weft_packet::{FlowId, HostId, Kind, Packet};
-use weft_traffic::{Dependencies, Flow, Point};
+use weft_traffic::Point;
 use weft_transport::{Protocol, Transports, WindowState, Written};
 use weft_units::{Span, Time};
 
@@ -14,31 +15,7 @@ use super::host::{Common, Here, Host, Nic, Plan, Side, Writer};
 use super::mail::{Bag, Beside, Mailbox, Outbox, Posted};
 use super::network::{Arrived, Network};
 use super::pool::PacketIndex;
-
-/// The flows that start at the hosts of a group at a time that is known, in their order.
-pub enum Starts {
-    /// All flows of the traffic.
-    All,
-    /// These.
-    Some(Vec<u32>),
-}
-
-impl Starts {
-    /// Those that start at these hosts, and do not wait for others.
-    pub fn of_hosts(flows: &[Flow], dependencies: Option<&Dependencies>, hosts: &Range<u32>) -> Self {
-        let starts_here = |flow: &Flow| hosts.contains(&u32::from(flow.src.0));
-        let waits = |number| dependencies.is_some_and(|dependencies| dependencies.waits(number));
-        let here = (0u32..).zip(flows).filter(|&(number, flow)| starts_here(flow) && !waits(number));
-        Self::Some(here.map(|(number, _)| number).collect())
-    }
-
-    fn get(&self, place: usize, flows: usize) -> Option<u32> {
-        match self {
-            Self::All => (place < flows).then_some(place as u32),
-            Self::Some(starts) => starts.get(place).copied(),
-        }
-    }
-}
+pub use starts::Starts;
 
 /// A part of the fabric, with its hosts.
 pub struct Group<'a, T: Transports> {

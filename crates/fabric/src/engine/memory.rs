@@ -322,7 +322,8 @@ mod tests {
         // Choudhury and Hahne, eq. 3: each of n queues gets alpha B / (1 + alpha n).
         let mut memory = Memory::new(&rules(90_000, None), &[class(false)], &[0; 4]);
         let mut fill = |port: u16| -> u64 {
-            (0..).take_while(|_| memory.admit(at(3, port, 0), 100) == Admitted::Taken).count() as u64 * 100
+            (0..1_000).take_while(|_| memory.admit(at(3, port, 0), 100) == Admitted::Taken).count() as u64
+                * 100
         };
         assert_eq!(fill(0), 45_000);
         assert_eq!(fill(1), 22_500, "half of what is left");

@@ -63,9 +63,8 @@ pub struct ScheduledPort {
     ahead_class: usize,
     /// Where its own classes begin: before them are those of pauses and of credits.
     first_own: usize,
-    /// Whether each of its own classes counts what comes to it.
-    counts: bool,
-    /// By own class, the bytes that are left of a data packet that finds no room; 0 if it is dropped.
+    /// By own class, the bytes that are left of a data packet that finds no room; 0 if it is dropped. Empty where the topology gives it no
+    /// classes: then what comes to the one that it has is not counted by class.
     trims: Box<[u16]>,
     /// What the node behind the link told it; none if nobody pauses.
     pausing: Option<Box<Pausing>>,
@@ -91,6 +90,7 @@ impl ScheduledPort {
             ClassQueue::new(Admission::own(class.queue, profile.drain, seed, number << 32 | u64::from(link)))
         });
         let of_credits = credits.map(|rules| ClassQueue::of_credits(rules, profile));
+        let trim_bytes = |class: &ClassSpec| class.trim_bytes.unwrap_or(0);
         let of_pauses = has_pauses.then(|| ClassQueue::new(Admission::Waiting(u32::MAX)));
         let classes: Box<[ClassQueue]> = of_pauses.into_iter().chain(of_credits).chain(own).collect();
         let scheduler = match scheduling {
@@ -117,8 +117,11 @@ impl ScheduledPort {
             ahead: Planned::new(),
             ahead_class: 0,
             first_own: usize::from(has_pauses) + usize::from(credits.is_some()),
-            counts: spec.classes.is_some(),
-            trims: specs.iter().map(|class| class.trim_bytes.unwrap_or(0)).collect(),
+            trims: if spec.classes.is_some() {
+                specs.iter().map(trim_bytes).collect()
+            } else {
+                Box::default()
+            },
             pausing: has_pauses.then(|| Box::new(Pausing::new(specs.len()))),
         }
     }
@@ -141,11 +144,18 @@ impl ScheduledPort {
         true
     }
 
+    /// Whether each of its own classes counts what comes to it.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    const fn counts(&self) -> bool {
+        !self.trims.is_empty()
+    }
+
     /// Counts a packet that a class took, behind so many bytes, if it counts.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn note(&mut self, class: usize, wire_bytes: u16, found_bytes: u64) {
-        if self.counts
+        if self.counts()
             && let Some(queue) = self.classes.get_mut(class)
         {
             queue.totals.note(wire_bytes, found_bytes);
@@ -392,7 +402,7 @@ impl Network<'_> {
 
     /// What came to each own class of a port, if it counts that.
     pub(super) fn class_totals(&self, link: usize) -> impl Iterator<Item = (u8, ClassTotals)> + use<'_> {
-        let port = self.state.scheduled.get(link).and_then(Option::as_deref).filter(|port| port.counts);
+        let port = self.state.scheduled.get(link).and_then(Option::as_deref).filter(|port| port.counts());
         let own = port.map_or(&[][..], |port| &port.classes[port.first_own..]);
         (0..).zip(own.iter().map(|queue| queue.totals))
     }

@@ -88,7 +88,7 @@ impl Watch {
                 Vec::new()
             };
             let (before, during) = (Given::default(), Given::default());
-            (!places.is_empty()).then(|| Watched {
+            (!places.is_empty()).then_some(Watched {
                 from: span.from,
                 until: span.until,
                 places,
@@ -252,12 +252,12 @@ mod tests {
             watch("link = 'leaf0>spine1'\nrate = '1Gbps'\nat = '100us'\nuntil = '200us'").unwrap();
         let slow = watch.faults[0].places[0].slowed[0];
         let found = |now: u64| {
-            move |link: u32| match link == slow {
-                true => Found {
-                    bytes: 100 * now.min(140),
-                    backlog_bytes: if now <= 140 { 12_000 } else { 10_000 },
-                },
-                false => Found { bytes: 300 * now, backlog_bytes: 7_000 },
+            move |link: u32| {
+                if link != slow {
+                    return Found { bytes: 300 * now, backlog_bytes: 7_000 };
+                }
+                let backlog_bytes = if now <= 140 { 12_000 } else { 10_000 };
+                Found { bytes: 100 * now.min(140), backlog_bytes }
             }
         };
         assert_eq!(watch.first(), Some(at(100)));

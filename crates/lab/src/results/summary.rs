@@ -34,6 +34,9 @@ pub struct Summary {
     /// The ranges of sizes that the spec asks for, in its order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bins: Vec<LabelledBin>,
+    /// Flows by class, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassBin>,
     /// How evenly flows are spread over the paths, if the spec asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paths: Option<Spread>,
@@ -97,6 +100,16 @@ pub struct LabelledBin {
     pub from_bytes: u64,
     /// The largest size in it; null if there is none.
     pub up_to_bytes: Option<u64>,
+    /// Its flows.
+    #[serde(flatten)]
+    pub bin: Bin,
+}
+
+/// A class, and its flows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassBin {
+    /// As in `flows.parquet`.
+    pub class: &'static str,
     /// Its flows.
     #[serde(flatten)]
     pub bin: Bin,
@@ -185,6 +198,7 @@ impl Summary {
             medium,
             large,
             bins: figures.labelled(),
+            classes: figures.classes(),
             paths: None,
             background: figures.background(),
             unmeasured: figures.unmeasured(),

@@ -5,7 +5,7 @@
 use super::bin::{Bin, Deadlines, DuplicateAcks, Goodput, Resent, SpentTime};
 use super::rows::FlowRow;
 use super::stats::{Statistics, percentile};
-use super::summary::{Background, LabelledBin, Unmeasured, Waits};
+use super::summary::{Background, ClassBin, LabelledBin, Unmeasured, Waits};
 use crate::bins::{SizeRange, groups};
 
 /// All that a summary says of flows.
@@ -17,6 +17,8 @@ pub struct Figures {
     groups: [(SizeRange, Tally); 3],
     /// By the ranges of sizes that the spec asks for.
     ranges: Vec<(SizeRange, Tally)>,
+    /// By class, those that have come up, in the order in which they did.
+    classes: Vec<(&'static str, Tally)>,
     background: BackgroundTally,
     unmeasured: Option<Unmeasured>,
     waits_us: [f64; 4],
@@ -55,6 +57,8 @@ pub struct Tally {
 #[derive(Debug, Clone)]
 struct Values {
     size_bytes: Vec<u64>,
+    /// The place among the classes.
+    class: Vec<u8>,
     fct_us: Vec<f64>,
     slowdown: Vec<f64>,
     goodput_mbps: Vec<f64>,
@@ -76,6 +80,7 @@ impl Figures {
             all: Tally::default(),
             groups: groups().map(|(_, range)| empty(range)),
             ranges: ranges.iter().cloned().map(empty).collect(),
+            classes: Vec::new(),
             background: BackgroundTally::default(),
             unmeasured: None,
             waits_us: [0.0; 4],
@@ -111,6 +116,13 @@ impl Figures {
         for (_, tally) in ranges.filter(|(range, _)| range.contains(row.size_bytes)) {
             tally.add(row);
         }
+        let known = self.classes.iter().position(|(class, _)| *class == row.class);
+        let place = known.unwrap_or_else(|| {
+            self.classes.push((row.class, Tally::default()));
+            self.classes.len() - 1
+        });
+        self.classes[place].1.add(row);
+        self.values.class.push(place as u8);
         let waits = [row.wait_host_us, row.wait_leaf_us, row.wait_spine_us, row.wait_last_us];
         for (sum, wait) in self.waits_us.iter_mut().zip(waits) {
             *sum += wait;
@@ -129,7 +141,20 @@ impl Figures {
 
     /// Small, medium and large ones.
     pub fn groups(&self) -> [Bin; 3] {
-        self.groups.each_ref().map(|(range, tally)| tally.bin(&self.values, |size| range.contains(size)))
+        self.groups.each_ref().map(|(range, tally)| self.bin_of(range, tally))
+    }
+
+    fn bin_of(&self, range: &SizeRange, tally: &Tally) -> Bin {
+        tally.bin(&self.values, |flow| range.contains(self.values.size_bytes[flow]))
+    }
+
+    /// Those of each class; none if all are of one.
+    pub fn classes(&self) -> Vec<ClassBin> {
+        let of = |(place, (class, tally)): (u8, &(&'static str, Tally))| ClassBin {
+            class,
+            bin: tally.bin(&self.values, |flow| self.values.class[flow] == place),
+        };
+        if self.classes.len() < 2 { Vec::new() } else { (0..).zip(&self.classes).map(of).collect() }
     }
 
     /// Those of the ranges that the spec asks for.
@@ -138,7 +163,7 @@ impl Figures {
             label: range.label.clone(),
             from_bytes: range.from,
             up_to_bytes: (range.up_to < u64::MAX).then_some(range.up_to),
-            bin: tally.bin(&self.values, |size| range.contains(size)),
+            bin: self.bin_of(range, tally),
         };
         self.ranges.iter().map(labelled).collect()
     }
@@ -177,6 +202,7 @@ impl Values {
     fn new(flows: usize) -> Self {
         Self {
             size_bytes: Vec::with_capacity(flows),
+            class: Vec::with_capacity(flows),
             fct_us: Vec::with_capacity(flows),
             slowdown: Vec::with_capacity(flows),
             goodput_mbps: Vec::with_capacity(flows),
@@ -190,20 +216,19 @@ impl Values {
         self.goodput_mbps.push(row.goodput_mbps.unwrap_or(f64::NAN));
     }
 
-    /// What is known in this column of the flows whose size belongs; there are `flows` of them.
-    fn known(&self, column: &[f64], flows: u64, belongs: impl Fn(u64) -> bool) -> Vec<f64> {
+    /// What is known in this column of the flows that belong, by their places; there are `flows` of them.
+    fn known(column: &[f64], flows: u64, belongs: impl Fn(usize) -> bool) -> Vec<f64> {
         let mut known = Vec::with_capacity(flows as usize);
-        let mine = self.size_bytes.iter().zip(column).filter(|(size, _)| belongs(**size));
+        let mine = column.iter().enumerate().filter(|(flow, _)| belongs(*flow));
         known.extend(mine.map(|(_, value)| *value).filter(|value| !value.is_nan()));
         known
     }
 
-    /// What the flows whose size belongs, and that finished, would have taken in an empty fabric; there are `flows` of them.
-    fn ideals(&self, flows: u64, belongs: impl Fn(u64) -> bool) -> Vec<f64> {
+    /// What the flows that belong, and that finished, would have taken in an empty fabric; there are `flows` of them.
+    fn ideals(&self, flows: u64, belongs: impl Fn(usize) -> bool) -> Vec<f64> {
         let mut known = Vec::with_capacity(flows as usize);
-        let every = self.size_bytes.iter().zip(&self.fct_us).zip(&self.slowdown);
-        let mine = every.filter(|((size, _), _)| belongs(**size));
-        known.extend(mine.map(|((_, fct), slowdown)| fct / slowdown).filter(|ideal| !ideal.is_nan()));
+        let mine = self.fct_us.iter().zip(&self.slowdown).enumerate().filter(|(flow, _)| belongs(*flow));
+        known.extend(mine.map(|(_, (fct, slowdown))| fct / slowdown).filter(|ideal| !ideal.is_nan()));
         known
     }
 }
@@ -253,8 +278,8 @@ impl Tally {
     }
 
     /// The figures of the flows, whose sizes are those that belong.
-    fn bin(&self, values: &Values, belongs: impl Fn(u64) -> bool) -> Bin {
-        let known = |column| values.known(column, self.flows, &belongs);
+    fn bin(&self, values: &Values, belongs: impl Fn(usize) -> bool) -> Bin {
+        let known = |column: &[f64]| Values::known(column, self.flows, &belongs);
         Bin {
             flows: self.flows,
             unfinished: self.unfinished,

@@ -54,7 +54,7 @@ pub struct PauseTable {
     /// and `response`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
-    /// How often the run looks whether paused ports wait for each other in a circle, which ends it. Default: 1ms. Source: a choice.
+    /// How often the run looks whether paused ports wait for each other in a circle, which ends it; at least 1us. Default: 1ms. Source: a choice.
     pub look_every: Span,
 }
 
@@ -70,6 +70,9 @@ impl Default for PauseTable {
         }
     }
 }
+
+/// What looks at all pauses more often takes longer than the run.
+const LEAST_LOOK: Span = Span::from_us(1);
 
 /// Refuses a share of the free memory that cannot be meant.
 pub(super) fn check_alpha(key: &str, alpha: f64) -> Result<(), FabricError> {
@@ -119,8 +122,9 @@ impl PauseTable {
         if let Some(response) = self.response {
             check_delay("fabric.pause.response", response)?;
         }
-        if self.look_every.is_zero() {
-            return Err(FabricError::bad("fabric.pause.look_every", &self.look_every, "a time above 0s"));
+        if self.look_every < LEAST_LOOK {
+            let allowed = format!("at least {LEAST_LOOK}");
+            return Err(FabricError::bad("fabric.pause.look_every", &self.look_every, allowed));
         }
         Ok(PauseRules {
             xoff,
@@ -158,7 +162,7 @@ impl Common<'_> {
     /// The queues of a host's port: where classes are paused, those of a switch's port unless it says otherwise.
     pub(super) fn host_table(&self, switch: &QueueTable) -> Result<QueueTable, FabricError> {
         let mut table = self.host_queue.clone();
-        self.check_host_keys(&table)?;
+        Self::check_host_keys(&table)?;
         if self.is_lossless() && table.class.is_empty() && table.scheduler.is_none() {
             let own = |class: &ClassTable| ClassTable {
                 holds: class.holds.clone(),
@@ -172,7 +176,7 @@ impl Common<'_> {
     }
 
     /// What only a switch has.
-    fn check_host_keys(&self, table: &QueueTable) -> Result<(), FabricError> {
+    fn check_host_keys(table: &QueueTable) -> Result<(), FabricError> {
         let refuse = |key: String, reason: &str| {
             let (other, reason) = ("fabric.switch_queue".to_owned(), reason.to_owned());
             Err(FabricError::Conflict { key, other, reason })

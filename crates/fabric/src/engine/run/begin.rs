@@ -69,9 +69,20 @@ fn lodge<'a, T: Transports>(
     }
 }
 
-/// The numbers of all switches.
-fn all_switches(topology: &Topology) -> Vec<u32> {
-    (0..topology.switches as u32).collect()
+/// How switches are configured, if hosts know it: by schemes that no packet meets.
+fn known_switches(
+    is_known: bool,
+    topology: &Topology,
+    seed: u64,
+    max_wire_bytes: u16,
+    base_rtts: &[Span],
+    make: &mut dyn FnMut(&SwitchInfo<'_>) -> SwitchScheme,
+) -> SwitchConfigs {
+    if !is_known {
+        return SwitchConfigs::default();
+    }
+    let all: Vec<u32> = (0..topology.switches as u32).collect();
+    SwitchConfigs::new(switch_schemes(topology, &all, seed, max_wire_bytes, base_rtts, make))
 }
 
 impl<'a, T: Transports> Engine<'a, T> {
@@ -88,16 +99,14 @@ impl<'a, T: Transports> Engine<'a, T> {
         let own_hooks = (balancer.switch_hooks(), balancer.edge_hooks());
         let hooks @ (_, edge_hooks) = if is_external { Default::default() } else { own_hooks };
         let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
-        let sizes = PacketSizes::of_all(&transports);
-        let (facts, max_wire_bytes) = (Facts { topology, faults, sizes }, sizes.full_bytes);
+        let sizes @ PacketSizes { full_bytes: max_wire_bytes, .. } = PacketSizes::of_all(&transports);
+        let facts = Facts { topology, faults, sizes };
         let base_rtts = &facts.base_rtts_if(is_external || balancer.asks_for_base_rtts());
         tell_base_rtt(&mut transports, &facts);
         let (subflows, apart) = five_tuples(&transports);
         // What a scheme from outside does is not known beforehand.
-        let known = (apart > 1 && !is_external).then(|| {
-            switch_schemes(topology, &all_switches(topology), seed, max_wire_bytes, base_rtts, &mut own)
-        });
-        let switches = known.map_or_else(SwitchConfigs::default, SwitchConfigs::new);
+        let is_known = apart > 1 && !is_external;
+        let switches = known_switches(is_known, topology, seed, max_wire_bytes, base_rtts, &mut own);
         let parts = input.parts().ok();
         let scheme = input.external.unwrap_or(&mut own);
         let peaks = input.sample_every.map_or(Peaks::NotKept, |_| Peaks::Kept);
@@ -150,17 +159,16 @@ impl<'a, T: Transports> Engine<'a, T> {
         };
         let sites = sites(topology, parts.as_ref());
         let places = places(topology, &sites);
-        let mut groups: Vec<Mutex<Group<'a, T>>> =
-            (0..).zip(sites).map(|(number, site)| Mutex::new(maker.group(number, site))).collect();
+        let mut groups = maker.groups(sites);
         let lockstep = edge_hooks.sending || edge_hooks.receiving;
         lodge(input.guests, &mut groups, flows.len(), lockstep);
         let threads = input.threads.clamp(1, groups.len());
-        let days = parts.map(|parts| Days::new(parts.lookahead, groups.len(), threads, input.share_from));
-        let days = days.map(|days| days.balanced_over(input.balance_of));
+        let lookahead = parts.map(|parts| parts.lookahead);
+        let days = lookahead.map(|day| Days::new(day, groups.len(), threads, input.share_from));
         let mut engine = Self {
             topology,
             groups,
-            days,
+            days: days.map(|days| days.balanced_over(input.balance_of)),
             plan,
             agenda: std::collections::BinaryHeap::new(),
             knowledge,
@@ -308,6 +316,11 @@ fn waiting(dependencies: Option<&Dependencies>, flows: &[Flow], hosts: usize) ->
 }
 
 impl<'a, T: Transports> Maker<'_, 'a, T> {
+    /// One for each part.
+    fn groups(&mut self, sites: Vec<Site<'a>>) -> Vec<Mutex<Group<'a, T>>> {
+        (0..).zip(sites).map(|(number, site)| Mutex::new(self.group(number, site))).collect()
+    }
+
     fn group(&mut self, number: u32, site: Site<'a>) -> Group<'a, T> {
         let flows = self.plan.flows;
         let hosts = site.hosts();

@@ -45,6 +45,7 @@ impl Outlet<'_> {
         if ahead > 0 && class != port.ahead_class {
             return Waits::BeforeOthers;
         }
+        let is_counted = port.counts();
         let Some(queue) = port.classes.get_mut(class) else { return Waits::Behind };
         if port.serves_at != u64::MAX || (port.free_at <= now && queue.bucket.is_none()) {
             return Waits::Behind;
@@ -61,7 +62,7 @@ impl Outlet<'_> {
             Verdict::Take => {}
         }
         count(self.state, packet, counts);
-        if port.counts {
+        if is_counted {
             queue.totals.note(wire_bytes, self.profile.bytes_in(backlog_ps));
         }
         let free_at = port.free_at;
@@ -124,6 +125,7 @@ impl Network<'_> {
         let Some(mut outlet) = outlet!(self, link) else { return };
         let (port, packet) = (&mut *outlet.port, &mut outlet.packets[index as usize]);
         let (rest_ps, is_free, ahead) = (port.rest_ps(now), port.is_free(now), port.ahead.count(now));
+        let is_counted = port.counts();
         let Some(queue) = port.classes.get_mut(class) else { return };
         let waiting = (queue.len() + ahead) as u32;
         let backlog_ps = rest_ps + queue.waiting_ps;
@@ -143,7 +145,7 @@ impl Network<'_> {
         count(outlet.state, packet, &mut self.counts);
         packet.arrive = self.now;
         let wire_bytes = packet.wire_bytes;
-        if port.counts {
+        if is_counted {
             queue.totals.note(wire_bytes, bytes());
         }
         let came_by = OWN;
@@ -249,7 +251,11 @@ impl Network<'_> {
     fn refuse_by_class(&mut self, link: u32, index: PacketIndex, class: usize, is_up: bool, cause: Cause) {
         let Some(Outlet { port, packets, .. }) = outlet!(self, link) else { return };
         let packet = &mut packets[index as usize];
-        let trim_bytes = class.checked_sub(port.first_own).map_or(0, |own| port.trims[own]);
+        let trim_bytes = class
+            .checked_sub(port.first_own)
+            .and_then(|own| port.trims.get(own))
+            .copied()
+            .unwrap_or_default();
         let is_cut = is_up && packet.kind == Kind::Data && trim_bytes > 0;
         let totals = &mut port.classes[class].totals;
         if !is_cut {
