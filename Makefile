@@ -57,8 +57,9 @@ test-rust:
 test-python: $(VENV)/.extension $(VENV)/.dev-requirements
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-fidelity: $(VENV)/.extension ## the flows of a reference run in ns-3, compared
+fidelity: $(VENV)/.extension ## the flows of reference runs in ns-3, uet-htsim and conweave-ns3, compared
 	$(BIN)/python tests/fidelity/reference.py
+	$(BIN)/python tests/fidelity/uec.py
 
 lint: $(VENV)/.dev-requirements ## formatting, clippy, ruff, mypy
 	cargo fmt --all --check

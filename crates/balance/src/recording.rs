@@ -224,6 +224,12 @@ impl SwitchContext for Seen<'_> {
         bytes
     }
 
+    fn waiting_bytes_for(&self, port: PortId, packet: &Packet) -> u64 {
+        let bytes = self.world.waiting_bytes_for(port, packet);
+        self.look(port, bytes, self.world.drain_time_for(port, packet));
+        bytes
+    }
+
     fn rate(&self, port: PortId) -> Rate {
         self.world.rate(port)
     }

@@ -81,6 +81,12 @@ pub trait SwitchContext {
         self.backlog_bytes(port)
     }
 
+    /// The same without what is left of the packet in service: what waits, in bytes. On a port with one queue the packet in
+    /// service counts, as in [`Self::backlog_bytes`]: such a queue does not tell the two apart.
+    fn waiting_bytes_for(&self, port: PortId, packet: &Packet) -> u64 {
+        self.backlog_bytes_for(port, packet)
+    }
+
     /// The port's rate now.
     fn rate(&self, port: PortId) -> Rate;
 

@@ -234,6 +234,10 @@ fn queues(all: &[QueueSpec]) -> QueueSpec {
             let count = all.len() as u64;
             Marking::Red { min: min.saturating_mul(count), max: max.saturating_mul(count), probability }
         }
+        (Marking::Leaving { min, max, probability }, _) => {
+            let count = all.len() as u64;
+            Marking::Leaving { min: min.saturating_mul(count), max: max.saturating_mul(count), probability }
+        }
         (_, Some(mark)) => Marking::Step(mark),
         _ => Marking::Never,
     };

@@ -59,6 +59,15 @@ pub enum Marking {
         /// At `max`, 0 to 1.
         probability: f64,
     },
+    /// The same when a packet leaves the queue, on what waits behind it then; at ports with classes. Nothing is dropped.
+    Leaving {
+        /// Bytes.
+        min: u64,
+        /// Bytes, no less than `min`.
+        max: u64,
+        /// At `max`, 0 to 1.
+        probability: f64,
+    },
 }
 
 /// An output queue.

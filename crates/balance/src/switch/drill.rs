@@ -34,9 +34,13 @@ pub struct Params {
     pub d: u8,
     /// Least loaded ports remembered from one packet to the next: 0 to 8. Source: DRILL(2, 1) as cited by TR and LBT.
     pub m: u8,
-    /// Who shares a memory: `switch`, one for all packets of a switch; `rack`, one for each destination rack. Source:
-    /// MEET and TR speak of one recorded port at a switch; a public port keeps one for each destination.
+    /// Who shares a memory: `switch`, one for all packets of a switch; `rack`, one for each destination rack; `host`, one for
+    /// each destination host. Source: MEET and TR speak of one recorded port at a switch; public ports to ns-3 keep one for each
+    /// destination address.
     pub memory: Memory,
+    /// What a queue's length is: `all`, with what is left of the packet in service; `waiting`, without it, where ports have
+    /// classes. Source: a choice; public ports to ns-3 have what waits above the device, where the packet in service is no more.
+    pub length: Length,
     /// How old the queue lengths are that decisions go by (time): 0 for what they are now, at most 100ms. Source: 0 as in
     /// DRILL, whose switch sees its queues; 621 us on `BMv2` in QALL, Table II.
     pub age: Span,
@@ -51,6 +55,19 @@ pub enum Memory {
     Switch,
     /// All packets of a switch to one rack.
     Rack,
+    /// All packets of a switch to one host.
+    Host,
+}
+
+/// What a queue's length is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Length {
+    /// All that is queued, with what is left of the packet in service.
+    #[default]
+    All,
+    /// What waits.
+    Waiting,
 }
 
 const MAX_SAMPLES: usize = 16;
@@ -58,7 +75,7 @@ const MAX_REMEMBERED: usize = 8;
 
 impl Default for Params {
     fn default() -> Self {
-        Self { d: 2, m: 1, memory: Memory::Switch, age: Span::ZERO }
+        Self { d: 2, m: 1, memory: Memory::Switch, length: Length::All, age: Span::ZERO }
     }
 }
 
@@ -156,9 +173,10 @@ fn draw_two(random: &mut Stream, bound: u32) -> [usize; 2] {
 pub struct Drill {
     samples: usize,
     remembered: usize,
-    per_rack: bool,
-    /// `remembered` ports for each memory; [`Drill::NOTHING`] where there is none.
-    memory: Box<[u16]>,
+    shared_by: Memory,
+    only_waiting: bool,
+    /// `remembered` ports for each memory; [`Drill::NOTHING`] where there is none. Those of hosts are added as packets come for them.
+    memory: Vec<u16>,
     /// What queues were, if that is what decisions go by.
     past: Option<Box<Past<Queue>>>,
 }
@@ -166,6 +184,17 @@ pub struct Drill {
 impl Drill {
     /// Not a port: fabrics have fewer.
     const NOTHING: u16 = u16::MAX;
+
+    /// Where the memory of a packet begins.
+    #[inline]
+    fn first_of(&self, packet: &Packet, hops: &NextHops<'_>) -> usize {
+        let memory = match self.shared_by {
+            Memory::Switch => return 0,
+            Memory::Rack => usize::from(hops.rack),
+            Memory::Host => packet.dst.index(),
+        };
+        memory * self.remembered
+    }
 }
 
 /// The index of the shortest queue of `samples` next hops and a remembered one. `load` says how long a port's queue is.
@@ -268,13 +297,14 @@ impl SwitchBalancer for Drill {
     }
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
-        let (remembered, per_rack) = (usize::from(params.m), params.memory == Memory::Rack);
-        let memories = if per_rack { usize::from(info.racks) } else { 1 };
+        let remembered = usize::from(params.m);
+        let memories = if params.memory == Memory::Rack { usize::from(info.racks) } else { 1 };
         Self {
             samples: usize::from(params.d),
             remembered,
-            per_rack,
-            memory: vec![Self::NOTHING; memories * remembered].into_boxed_slice(),
+            shared_by: params.memory,
+            only_waiting: params.length == Length::Waiting,
+            memory: vec![Self::NOTHING; memories * remembered],
             past: Past::new(params.age, info.port_rates.len()),
         }
     }
@@ -286,10 +316,16 @@ impl SwitchBalancer for Drill {
         packet: &mut Packet,
         hops: &NextHops<'_>,
     ) -> usize {
-        let first = if self.per_rack { usize::from(hops.rack) * self.remembered } else { 0 };
+        let first = self.first_of(packet, hops);
+        if self.shared_by == Memory::Host && first + self.remembered > self.memory.len() {
+            self.memory.resize(first + self.remembered, Self::NOTHING);
+        }
         let memory = &mut self.memory[first..first + self.remembered];
         if let Some(past) = &mut self.past {
             return decide_late(cx, hops, self.samples, memory, past);
+        }
+        if self.only_waiting {
+            return decide(cx, hops, self.samples, memory, |cx, port| cx.waiting_bytes_for(port, packet));
         }
         decide(cx, hops, self.samples, memory, |cx, port| cx.backlog_bytes_for(port, packet))
     }
@@ -307,8 +343,8 @@ impl SwitchBalancer for Drill {
     }
 
     fn explain(&self, cx: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
-        let first = if self.per_rack { usize::from(hops.rack) * self.remembered } else { 0 };
-        let remembered = &self.memory[first..first + self.remembered];
+        let first = self.first_of(packet, hops);
+        let remembered = self.memory.get(first..first + self.remembered).unwrap_or_default();
         let known: Vec<String> = (remembered.iter().map(|&port| PortId(port)))
             .filter(|&port| hops.index_of(port).is_some())
             .map(|port| format!("port {} with {} B", port.0, cx.backlog_bytes_for(port, packet)))
@@ -325,7 +361,9 @@ impl SwitchBalancer for Drill {
     fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         set("samples", 0, self.samples as u64);
         set("remembered", 0, self.remembered as u64);
-        set("is_per_rack", 0, u64::from(self.per_rack));
+        set("is_per_rack", 0, u64::from(self.shared_by == Memory::Rack));
+        set("is_per_host", 0, u64::from(self.shared_by == Memory::Host));
+        set("only_waiting", 0, u64::from(self.only_waiting));
         set("is_late", 0, u64::from(self.past.is_some()));
     }
 

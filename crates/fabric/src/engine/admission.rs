@@ -78,7 +78,7 @@ pub struct Rules {
 
 /// Random early detection.
 #[derive(Debug)]
-struct Red {
+pub struct Red {
     min_bytes: f64,
     max_bytes: f64,
     probability: f64,
@@ -98,12 +98,9 @@ impl Rules {
                 _ => u32::MAX,
             },
             red: match queue.marking {
-                Marking::Red { min, max, probability } => Some(Box::new(Red {
-                    min_bytes: min as f64,
-                    max_bytes: max as f64,
-                    probability,
-                    stream: Stream::new(seed, Purpose::Red, entity),
-                })),
+                Marking::Red { min, max, probability } => {
+                    Some(Box::new(Red::new((min, max, probability), seed, entity)))
+                }
                 _ => None,
             },
         }
@@ -135,9 +132,24 @@ impl Rules {
 }
 
 impl Red {
-    /// Whether it picks a packet that finds this backlog.
+    fn new((min, max, probability): (u64, u64, f64), seed: u64, entity: u64) -> Self {
+        let stream = Stream::new(seed, Purpose::Red, entity);
+        Self { min_bytes: min as f64, max_bytes: max as f64, probability, stream }
+    }
+
+    /// That of a queue which marks what leaves it; none if it does not. `entity` is that of [`Rules::new`].
+    pub fn of_leaving(queue: &QueueSpec, seed: u64, entity: u64) -> Option<Box<Self>> {
+        match queue.marking {
+            Marking::Leaving { min, max, probability } => {
+                Some(Box::new(Self::new((min, max, probability), seed, entity)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it picks a packet that finds this backlog, or leaves it behind.
     #[inline(never)]
-    fn hits(&mut self, backlog_bytes: u64) -> bool {
+    pub fn hits(&mut self, backlog_bytes: u64) -> bool {
         let backlog = backlog_bytes as f64;
         if backlog < self.min_bytes {
             return false;

@@ -63,7 +63,9 @@ impl Network<'_> {
         if let Some(observer) = &mut self.observer {
             observer.note(link, &queued, self.pool[index].wire_bytes);
         }
-        if is_among(self.state.links[link as usize].tier, self.hooks.queued) {
+        // What a scheme would write into a pause would make another pause of it.
+        let is_pause = self.pool[index].kind == Kind::Pause;
+        if is_among(self.state.links[link as usize].tier, self.hooks.queued) && !is_pause {
             self.tell_scheme(switch, index, queued);
         }
     }

@@ -4,6 +4,7 @@ use weft_packet::Kind;
 use weft_topology::Tier;
 
 use super::link::FarEnd;
+use super::memory::OWN;
 use super::network::Network;
 use super::pool::{NO_PACKET, PacketIndex};
 
@@ -70,8 +71,10 @@ impl Network<'_> {
         self.held.switches[at.switch as usize].bytes += bytes;
     }
 
-    /// The packets of these queues go on, each queue's in the order in which they came.
+    /// The packets of these queues go on, each queue's in the order in which they came. They are on the account of no port: by which one
+    /// they came is forgotten, and who is behind it has long sent on.
     pub(super) fn let_go(&mut self, switch: usize, queues: Vec<u32>) {
+        let came_by = self.comes_by(OWN);
         for queue in queues {
             let Some(Queue { head, at, .. }) = self.held.queue(switch as u32, queue).take() else { continue };
             let mut next = head;
@@ -81,6 +84,7 @@ impl Network<'_> {
                 self.go_on(at, index);
             }
         }
+        self.comes_by(came_by);
     }
 
     /// A packet that was held back goes on. It waited as if at the port by which it leaves.

@@ -9,7 +9,7 @@ use weft_topology::{ClassSorting, ClassSpec, LinkSpec, Scheduling};
 use weft_transport::CreditPorts;
 use weft_units::{Span, Time};
 
-use super::admission::Admission;
+use super::admission::{Admission, Red};
 use super::departures::is_among;
 use super::host::Gate;
 use super::link::{NO_SPECIAL, PortKind, Profile};
@@ -87,7 +87,9 @@ impl ScheduledPort {
             None => (one.as_slice(), Scheduling::Strict, ClassSorting::default()),
         };
         let own = specs.iter().zip(0u64..).map(|(class, number)| {
-            ClassQueue::new(Admission::own(class.queue, profile.drain, seed, number << 32 | u64::from(link)))
+            let entity = number << 32 | u64::from(link);
+            let admission = Admission::own(class.queue, profile.drain, seed, entity);
+            ClassQueue::new(admission).marking_leaving(Red::of_leaving(&class.queue, seed, entity))
         });
         let of_credits = credits.map(|rules| ClassQueue::of_credits(rules, profile));
         let trim_bytes = |class: &ClassSpec| class.trim_bytes.unwrap_or(0);
@@ -299,6 +301,11 @@ impl ScheduledPort {
         self.rest_ps(now).saturating_add(self.scheduler.ahead_of(own, waiting))
     }
 
+    /// The same without what is left of the packet in service.
+    pub fn waiting_before_ps(&self, packet: &Packet, now: u64) -> u64 {
+        self.ahead_of_ps(packet, now).saturating_sub(self.rest_ps(now))
+    }
+
     /// How long it is until a packet that comes now would be sent, in ps, if nothing else comes.
     pub fn wait_of_ps(&self, packet: &Packet, now: u64, profile: &Profile) -> u64 {
         let queue = &self.classes[self.sorting.class_of(packet)];
@@ -359,7 +366,9 @@ impl Network<'_> {
         let has_memories = self.memories.is_some();
         for (at, (link, port)) in self.state.links.iter().zip(&mut self.state.scheduled).enumerate() {
             if let Some(port) = port {
-                let is_watched = link.special != NO_SPECIAL || is_among(link.tier, self.seen);
+                let marks_leaving = port.classes.iter().any(|queue| queue.leaving.is_some());
+                let is_watched =
+                    link.special != NO_SPECIAL || is_among(link.tier, self.seen) || marks_leaving;
                 // What waits at a switch with shared memory gives it back at the instant.
                 port.is_plain = !is_watched && stays(at) && (at < first_port || !has_memories);
                 port.is_quick = port.is_plain && port.pausing.is_none() && port.scheduler.is_strict();
@@ -386,7 +395,11 @@ impl Network<'_> {
         }
         // It waits for the transmitter, or for what holds its class back.
         let at = Time::from_ps(port.free_at.max(queue.ready_at));
-        Some(if at > self.now && at != Time::NEVER { Gate::Until(at) } else { Gate::Shut })
+        if at == Time::NEVER {
+            return Some(Gate::Shut);
+        }
+        // What goes into service at this very instant does so behind all else that happens then: nobody would ask again.
+        Some(Gate::Until(at.max(self.now + Span::from_ps(1))))
     }
 
     /// Whether credits have queues of their own.

@@ -154,6 +154,16 @@ impl<const CLASSES: bool> SwitchContext for SwitchView<'_, CLASSES> {
     }
 
     #[inline]
+    fn waiting_bytes_for(&self, port: PortId, packet: &Packet) -> u64 {
+        match self.scheduled(port) {
+            Some(scheduled) => {
+                self.profile(port).bytes_in(scheduled.waiting_before_ps(packet, self.now.as_ps()))
+            }
+            None => self.backlog_bytes(port),
+        }
+    }
+
+    #[inline]
     fn rate(&self, port: PortId) -> Rate {
         self.profile(port).rate
     }

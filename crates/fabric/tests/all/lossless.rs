@@ -44,6 +44,25 @@ fn an_incast_of_eight_times_the_memory_loses_not_one_packet_where_ports_are_paus
     assert!(without.losses.iter().all(|loss| loss.cause == Cause::Memory));
 }
 
+/// Schemes that write into headers what they see leave a queue leave pauses alone: to four racks' hosts, from all others, nothing is
+/// lost.
+#[test]
+fn schemes_that_write_into_packets_leave_pauses_as_they_are() {
+    let fabric = fabric(&format!(
+        "kind = 'leaf-spine'\nleaves = 4\nspines = 2\nhosts_per_leaf = 8\nhost_rate = '40Gbps'\nfabric_rate = '40Gbps'\n\
+         [memory]\nsize = '2MB'\n{LOSSLESS}"
+    ));
+    let flows: Vec<Flow> = (0..32u16)
+        .flat_map(|src| (1..4u16).map(move |by| flow(0, src, (src + by * 8) % 32, 400_000)))
+        .collect();
+    for scheme in ["ecmp", "conga", "conweave"] {
+        let results = Run::new(&fabric, "name = 'roce'", &format!("name = '{scheme}'")).flows(&flows);
+        assert_eq!(dropped(&results), 0, "{scheme}");
+        assert!(!results.pauses.is_empty(), "{scheme}");
+        assert!(results.flows.iter().all(|flow| flow.acknowledged.is_some()), "{scheme}");
+    }
+}
+
 #[test]
 fn pauses_are_blamed_on_what_the_incast_waits_for() {
     let fabric = incast_fabric(LOSSLESS);

@@ -216,3 +216,50 @@ fn classes_of_the_host_port_say_who_goes_first() {
     assert!(took(&results, &both, 0) > beside, "TCP has what is left");
     assert!(results.flows.iter().all(|record| record.acknowledged.is_some()));
 }
+
+/// Where the host's port has several classes, a queue pair may be asked at the very instant at which the packet before it goes into
+/// service: it is asked again, and no flow is forgotten. Flows go both ways, so that answers come between data, below a cap, so that
+/// each waits for answers.
+#[test]
+fn no_queue_pair_is_forgotten_at_a_port_with_classes() {
+    let classes = |port: &str| {
+        format!(
+            "[{port}]\nscheduler = 'strict'\nbuffer = '4MB'\n[[{port}.class]]\nholds = ['acks']\n\
+             [[{port}.class]]\nholds = ['unknown', 'short', 'long', 'best-effort']\n"
+        )
+    };
+    let leaf = "kind = 'leaf-spine'\nleaves = 1\nspines = 1\nhosts_per_leaf = 8\nhost_rate = '100Gbps'\nhost_delay = '1us'\n";
+    let fabric = fabric(&format!("{leaf}{}{}", classes("switch_queue"), classes("host_queue")));
+    let flows: Vec<Flow> = (0..56u16)
+        .map(|number| (number % 8, (number % 8 + 1 + number / 8) % 8, number))
+        .map(|(from, to, number)| flow(u64::from(number), from, to, 400_000 + u64::from(number) * 997))
+        .collect();
+    let irn = "name = 'irn'\nprofile = 'conweave-ns3'\ndcqcn = false\nbdp_cap = '20KB'\nrto_low = '100ms'\nrto_high = '100ms'";
+    let results = Run::new(&fabric, irn, ECMP).flows(&flows);
+    let unfinished = results.flows.iter().filter(|record| record.acknowledged.is_none()).count();
+    assert_eq!(unfinished, 0);
+    assert!(results.flows.iter().all(|record| record.sender.timeouts == 0));
+}
+
+/// Two senders at the rate of the one cable that they share, for as long as it takes to queue a hundred packets. A packet that is
+/// marked by what it finds behind itself when it leaves is one of those at the front: half a queue before the one that came then.
+#[test]
+fn marks_at_departure_tell_of_a_queue_when_it_grows() {
+    let first_mark = |at: &str| {
+        let text = format!(
+            "kind = 'leaf-spine'\nleaves = 1\nspines = 1\nhosts_per_leaf = 3\nhost_rate = '40Gbps'\nhost_delay = '1us'\n\
+             [switch_queue]\nscheduler = 'strict'\nbuffer = '4MB'\nmark = '54300B'\nmark_at = '{at}'\n\
+             [[switch_queue.class]]\nholds = ['unknown', 'short', 'long', 'best-effort']\n"
+        );
+        let fabric = fabric(&text);
+        let flows = [flow(0, 0, 2, 102_400), flow(0, 1, 2, 102_400)];
+        let results = Run::new(&fabric, "name = 'roce'\ndcqcn = false", ECMP).flows(&flows);
+        results.flows.iter().map(|record| u64::from(record.sender.marked_acks)).sum::<u64>()
+    };
+    // 200 packets of 1,086 B come in pairs, and one of each leaves meanwhile: the queue grows to 100 packets and falls again. At
+    // arrival those are marked that find more than 50 before themselves: the second half. At departure those that leave more than 50
+    // behind: from the 51st that leaves to the 150th, all but a few at the edges.
+    let [arrival, departure] = ["arrival", "departure"].map(first_mark);
+    assert!((96..=102).contains(&arrival), "{arrival}");
+    assert!((92..=102).contains(&departure), "{departure}");
+}

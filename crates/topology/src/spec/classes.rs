@@ -9,7 +9,7 @@ use weft_units::Bytes;
 use super::amount::Mark;
 use super::error::FabricError;
 use super::memory::check_alpha;
-use super::queue::{QueueTable, RedTable};
+use super::queue::{MarkAt, QueueTable, RedTable};
 use crate::plan::PortQueues;
 use crate::{ClassSorting, ClassSpec, ClassesSpec, Limit, Scheduling};
 
@@ -96,6 +96,9 @@ pub struct ClassTable {
     /// As `red` of the port, for this class alone. Default: that of the port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub red: Option<RedTable>,
+    /// As `mark_at` of the port, for this class alone. Default: that of the port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark_at: Option<MarkAt>,
     /// As `alpha` of `fabric.memory`, for this class alone. Default: that of the memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
@@ -124,6 +127,7 @@ impl ClassTable {
             buffer: self.buffer.or(port.buffer),
             mark: if marks { self.mark } else { port.mark },
             red: if marks { self.red } else { port.red },
+            mark_at: self.mark_at.or(port.mark_at),
             alpha: self.alpha,
             reserve: self.reserve,
             lossless: self.lossless.or(port.lossless),
@@ -144,7 +148,7 @@ impl ClassTable {
         if let Some(alpha) = self.alpha {
             check_alpha(&format!("{key}.alpha"), alpha)?;
         }
-        let queue = QueueTable::of_class(self.buffer, self.mark, self.red);
+        let queue = QueueTable::of_class(self.buffer, self.mark, self.red, self.mark_at);
         let lossless = self.lossless.unwrap_or(false);
         let trim_bytes = self.trim.map(|bytes| trim(&format!("{key}.trim"), bytes)).transpose()?;
         if lossless && trim_bytes.is_some() {
@@ -184,7 +188,14 @@ pub(super) fn port(table: &QueueTable, key: &str, overhead_bytes: u64) -> Result
     let queue = table.queue(key, overhead_bytes)?;
     let scheduling = match table.scheduler {
         None | Some(SchedulerName::Fifo) if table.class.is_empty() => {
-            return Ok(PortQueues { queue, classes: one_class(table, key, overhead_bytes)? });
+            let classes = one_class(table, key, overhead_bytes)?;
+            if classes.is_none() && table.mark_at == Some(MarkAt::Departure) {
+                return Err(FabricError::Missing {
+                    key: format!("{key}.class"),
+                    reason: format!("{key}.mark_at = \"departure\" needs classes, or fabric.memory"),
+                });
+            }
+            return Ok(PortQueues { queue, classes });
         }
         None | Some(SchedulerName::Fifo) => {
             return Err(FabricError::Conflict {

@@ -26,7 +26,7 @@ pub use fault::FaultTable;
 pub use kinds::{FatTreeSpec, GraphSpec, LeafSpineSpec};
 pub use memory::{MemoryTable, PauseTable};
 pub(crate) use names::unknown_name;
-pub use queue::{QueueTable, RedTable};
+pub use queue::{MarkAt, QueueTable, RedTable};
 pub use software::SoftwareSwitchTable;
 
 use crate::plan::{Plan, Shared, check_delay};

@@ -36,6 +36,11 @@ pub struct QueueTable {
     /// Random early detection, instead of `mark`. Default: absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub red: Option<RedTable>,
+    /// When a packet is marked: on `arrival`, by what it finds; or at `departure`, by what waits behind it when its transmission begins, which
+    /// tells of a queue that grows as long as that queue is earlier. Needs classes or `fabric.memory`. Default: arrival. Source: DCTCP §3.1;
+    /// switches that mark at their egress, as in the simulators of HPCC, ConWeave and Ultra Ethernet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark_at: Option<MarkAt>,
     /// What sends next: `fifo` (one queue), `strict` or `weighted`, which need `class`. Default: fifo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerName>,
@@ -56,6 +61,16 @@ pub struct QueueTable {
     pub class: Vec<ClassTable>,
 }
 
+/// When a packet is marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MarkAt {
+    /// When it comes, by what it finds.
+    Arrival,
+    /// When its transmission begins, by what waits behind it.
+    Departure,
+}
+
 /// Random early detection on the instantaneous backlog (Floyd and Jacobson, 1993, with a queue weight of 1).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -71,7 +86,17 @@ pub struct RedTable {
 impl QueueTable {
     /// One queue with this buffer and these marks, and nothing else.
     const fn one(buffer: Option<Limit>, mark: Option<Mark>, red: Option<RedTable>, in_memory: bool) -> Self {
-        Self { buffer, mark, red, scheduler: None, lossless: None, trim: None, in_memory, class: Vec::new() }
+        Self {
+            buffer,
+            mark,
+            red,
+            mark_at: None,
+            scheduler: None,
+            lossless: None,
+            trim: None,
+            in_memory,
+            class: Vec::new(),
+        }
     }
 
     /// The default at a switch.
@@ -85,8 +110,13 @@ impl QueueTable {
     pub(crate) const HOST: Self = Self::one(Some(Limit::Unlimited), Some(DCTCP_MARK), None, false);
 
     /// The queue of a class, whose port says the rest.
-    pub(super) const fn of_class(buffer: Option<Limit>, mark: Option<Mark>, red: Option<RedTable>) -> Self {
-        Self::one(buffer, mark, red, false)
+    pub(super) fn of_class(
+        buffer: Option<Limit>,
+        mark: Option<Mark>,
+        red: Option<RedTable>,
+        mark_at: Option<MarkAt>,
+    ) -> Self {
+        Self { mark_at, ..Self::one(buffer, mark, red, false) }
     }
 
     /// The defaults filled in.
@@ -96,6 +126,7 @@ impl QueueTable {
             buffer: self.buffer.or(defaults.buffer),
             mark,
             red: self.red,
+            mark_at: self.mark_at,
             scheduler: self.scheduler,
             lossless: self.lossless,
             trim: self.trim,
@@ -118,7 +149,7 @@ impl QueueTable {
             let allowed = format!("room for at least one packet of {least} bytes");
             return Err(FabricError::bad(format!("{key}.buffer"), &limit, allowed));
         }
-        Ok(QueueSpec { limit, marking: self.marking(key)? })
+        Ok(QueueSpec { limit, marking: self.marking_at(key)? })
     }
 
     fn marking(&self, key: &str) -> Result<Marking, FabricError> {
@@ -131,6 +162,26 @@ impl QueueTable {
             (None | Some(Mark::Never), None) => Ok(Marking::Never),
             (Some(Mark::Above(threshold)), None) => Ok(Marking::Step(threshold)),
             (None, Some(red)) => red.marking(key),
+        }
+    }
+
+    /// The same for packets that leave, if they are marked then.
+    fn marking_at(&self, key: &str) -> Result<Marking, FabricError> {
+        let marking = self.marking(key)?;
+        if self.mark_at != Some(MarkAt::Departure) {
+            return Ok(marking);
+        }
+        match marking {
+            Marking::Step(Threshold::Packets(packets)) => {
+                let allowed = format!("bytes, where {key}.mark_at is \"departure\"");
+                Err(FabricError::bad(format!("{key}.mark"), &Threshold::Packets(packets), allowed))
+            }
+            Marking::Step(Threshold::Bytes(bytes)) => {
+                let above = bytes.saturating_add(1);
+                Ok(Marking::Leaving { min: above, max: above, probability: 1.0 })
+            }
+            Marking::Red { min, max, probability } => Ok(Marking::Leaving { min, max, probability }),
+            other => Ok(other),
         }
     }
 }

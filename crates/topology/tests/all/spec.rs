@@ -196,6 +196,31 @@ fn a_class_has_the_buffer_and_marks_of_its_port_unless_it_says_otherwise() {
 }
 
 #[test]
+fn marks_at_departure_need_classes_and_bytes() {
+    let classes = "scheduler = 'strict'\nmark_at = 'departure'\n[[switch_queue.class]]\nholds = ['acks']\nmark_at = 'arrival'\n\
+                   [[switch_queue.class]]\nholds = ['short', 'long', 'unknown', 'best-effort']\n";
+    let all = |keys: &str| format!("kind = 'leaf-spine'\n[switch_queue]\n{keys}{classes}");
+    let built = |keys: &str| {
+        let spec: FabricSpec = toml::from_str(&all(keys)).unwrap();
+        let topology = spec.build(1, Path::new(".")).unwrap().topology;
+        let classes = topology.links.last().unwrap().classes.clone().unwrap();
+        [classes.classes[0].queue.marking, classes.classes[1].queue.marking]
+    };
+    let above = Marking::Leaving { min: 9_001, max: 9_001, probability: 1.0 };
+    assert_eq!(built("mark = '9000B'\n"), [Marking::Step(Threshold::Bytes(9_000)), above]);
+    let red = Marking::Leaving { min: 1_000, max: 2_000, probability: 0.5 };
+    assert_eq!(built("red = { min = '1KB', max = '2KB', probability = 0.5 }\n")[1], red);
+    assert_eq!(
+        message(&all("mark = '9packets'\n")),
+        "switch_queue.class[1].mark = 9packets: bytes, where switch_queue.class[1].mark_at is \"departure\""
+    );
+    assert_eq!(
+        message("kind = 'leaf-spine'\nswitch_queue.mark_at = 'departure'"),
+        "switch_queue.class is missing: switch_queue.mark_at = \"departure\" needs classes, or fabric.memory"
+    );
+}
+
+#[test]
 fn what_cannot_be_read_is_refused_with_what_is_allowed() {
     for (spec, expected) in [
         ("leaves = 8", "missing field `kind`"),

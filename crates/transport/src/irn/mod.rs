@@ -45,6 +45,8 @@ pub struct Irn {
     pub(crate) rto_low: Span,
     pub(crate) rto_high: Span,
     pub(crate) few_packets: u32,
+    /// Whether what came early counts as a mark.
+    pub(crate) nack_notifies: bool,
 }
 
 /// How many packets of this size on the wire fill a path, at least one.

@@ -74,7 +74,7 @@ impl Receiver {
     fn tell_of(&mut self, irn: &Irn, packet: &Packet, out: &mut impl Outbox) {
         self.pending = 0;
         self.nacks += 1;
-        let is_marked = std::mem::take(&mut self.is_marked);
+        let is_marked = std::mem::take(&mut self.is_marked) || irn.nack_notifies;
         let mut answer = irn.wire.answer(Kind::Nack, self.intake.expected, packet, is_marked);
         // The cap keeps it near.
         if let Ok(first) = u16::try_from(packet.seq - self.intake.expected) {

@@ -139,6 +139,9 @@ with_shared_keys! {
         rto_high: Span = Span::from_us(320),
         /// Up to how many packets in flight are few (N). Source: IRN §4.1; it uses `RTO_low` if fewer than N = 3 are.
         few_packets: u32 = 2,
+        /// Whether complaints count as notifications of congestion, where those are bits of answers. Source: the simulator
+        /// of ConWeave; DCQCN tells of marks alone.
+        nack_notifies: bool = false,
     }
 }
 
@@ -227,7 +230,7 @@ impl IrnConfig {
         of_profile!(
             Self,
             profile,
-            conweave { dcqcn: true, bdp_cap: Some(Bytes::new(104_000)), few_packets: 3 }
+            conweave { dcqcn: true, bdp_cap: Some(Bytes::new(104_000)), few_packets: 3, nack_notifies: true }
         )
     }
 
@@ -254,6 +257,7 @@ impl IrnConfig {
             rto_low: self.rto_low,
             rto_high: self.rto_high,
             few_packets: self.few_packets,
+            nack_notifies: self.nack_notifies,
         })
     }
 }

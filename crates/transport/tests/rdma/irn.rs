@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use weft_packet::{Kind, Packet};
 use weft_transport::irn::IrnConfig;
-use weft_transport::{Irn, Protocol};
+use weft_transport::{Irn, Protocol, RdmaProfile};
 use weft_units::{Bytes, Rate, Span, Time};
 
 use crate::world::{Fate, LATENCY, World, full, losing, passing};
@@ -133,4 +133,16 @@ fn an_idle_path_is_filled_without_a_pause_if_the_cap_holds_it() {
     irn.learn_base_rtt(LATENCY + LATENCY + PACKET.saturating_mul(2), Rate::from_gbps(100).ps_per_byte());
     let world = World::new(&irn, full(1_000), passing).run(20_000);
     assert_eq!(world.completed, [Time::ZERO + PACKET.saturating_mul(1_000) + LATENCY]);
+}
+
+/// In the simulator of ConWeave a complaint slows its sender, marked or not.
+#[test]
+fn complaints_count_as_notifications_where_that_is_asked_for() {
+    let with = |nack_notifies| {
+        irn(|config| *config = IrnConfig { nack_notifies, ..IrnConfig::of(RdmaProfile::ConweaveNs3) })
+    };
+    let cnps =
+        |irn: &Irn| irn.sender_stats(&World::new(irn, full(100), losing(&[20])).run(10_000).sender).cnps;
+    assert_eq!(cnps(&with(false)), 0);
+    assert!(cnps(&with(true)) > 0);
 }

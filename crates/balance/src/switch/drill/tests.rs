@@ -7,7 +7,7 @@ use crate::testing::{CHI_SQUARE_7, FakeSwitch, Group, RACKS, chi_square, packet,
 use super::*;
 
 fn drill(d: u8, m: u8, memory: Memory) -> Drill {
-    Drill::new(&Params { d, m, memory, age: Span::ZERO }, &FakeSwitch::new(8, 1).info(0, 0, 1))
+    Drill::new(&Params { d, m, memory, ..Params::default() }, &FakeSwitch::new(8, 1).info(0, 0, 1))
 }
 
 fn choose(scheme: &mut Drill, switch: &mut FakeSwitch, group: &Group) -> u16 {

@@ -6,7 +6,7 @@ use weft_packet::{Kind, Packet};
 use weft_topology::ClassSorting;
 use weft_transport::CreditPorts;
 
-use crate::engine::admission::Admission;
+use crate::engine::admission::{Admission, Red};
 use crate::engine::link::Profile;
 use crate::engine::pool::PacketIndex;
 use crate::engine::scheduler::{TokenBucket, Tokens};
@@ -51,6 +51,8 @@ pub(super) struct ClassQueue {
     pub bucket: Option<TokenBucket>,
     /// Whether the node behind the link told it to pause.
     is_paused: bool,
+    /// What marks packets that leave.
+    pub leaving: Option<Box<Red>>,
     /// What came to it.
     pub totals: ClassTotals,
 }
@@ -79,8 +81,24 @@ impl ClassQueue {
         let totals =
             ClassTotals { packets: 0, bytes: 0, dropped: 0, marked: 0, trimmed: 0, largest_backlog_bytes: 0 };
         let ready_at = u64::MAX;
-        let (bucket, is_paused) = (None, false);
-        Self { waiting, waiting_ps: 0, ready_at, admission, idle_takes_ps, bucket, is_paused, totals }
+        let (bucket, is_paused, leaving) = (None, false, None);
+        Self {
+            waiting,
+            waiting_ps: 0,
+            ready_at,
+            admission,
+            idle_takes_ps,
+            bucket,
+            is_paused,
+            leaving,
+            totals,
+        }
+    }
+
+    /// The same, with what marks packets that leave.
+    pub fn marking_leaving(mut self, red: Option<Box<Red>>) -> Self {
+        self.leaving = red;
+        self
     }
 
     /// The class of credits: few wait, none is marked, and no more leave than their share of the link.

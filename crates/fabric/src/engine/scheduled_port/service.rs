@@ -18,7 +18,7 @@ use super::planned::Ahead;
 use super::{ScheduledPort, Waiting};
 use crate::engine::event_set::{EventKey, EventKind, EventSet};
 use crate::engine::link::{Link, PortKind, Profile};
-use crate::engine::network::{Network, PacketCounts};
+use crate::engine::network::{Network, PacketCounts, mark};
 use crate::engine::pool::{NO_PACKET, PacketIndex, note_blocked};
 use crate::engine::scheduler::TokenBucket;
 
@@ -254,6 +254,13 @@ impl Network<'_> {
         }
         let packet = &mut outlet.packets[taken.index as usize];
         note_wait(outlet.state, packet, packet.arrive, now);
+        let queue = &mut outlet.port.classes[class];
+        if let Some(red) = &mut queue.leaving
+            && red.hits(outlet.profile.bytes_in(queue.waiting_ps))
+            && mark(packet, &mut self.drops[link as usize])
+        {
+            queue.totals.marked += 1;
+        }
         self.release(link, class, taken.came_by, taken.wire_bytes);
         self.send_off_watched(link, taken, sent_before, false);
     }
