@@ -376,7 +376,8 @@ impl Network<'_> {
         }
         // It waits for the transmitter, or for what holds its class back.
         let at = Time::from_ps(port.free_at.max(queue.ready_at));
-        Some(if at > self.now && at != Time::NEVER { Gate::Until(at) } else { Gate::Shut })
+        // The transmitter may be free at this instant and the port's own event yet to come in it: then it is gone right after.
+        Some(if at == Time::NEVER { Gate::Shut } else { Gate::Until(at.max(self.now + Span::from_ps(1))) })
     }
 
     /// Whether credits have queues of their own.
