@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from weft.over_time import shown
+from weft.report import lossless
 from weft.report.cells import short
 from weft.report.fabric_drawing import place_nodes
 from weft.summary import SPENT
@@ -85,6 +86,9 @@ def _contender(result: "Result", run: "Series", number: Mapping[str, int]) -> di
         "queues": _text(queues),
         "drops": _text(_drops(frames, shape)),
         "flows": _flows(result, run.interval_us, shape[0], number),
+        "pauses": lossless.pauses(result, number),
+        "deadlock": lossless.deadlock(result, number),
+        "critical": lossless.critical(result),
     }
 
 
