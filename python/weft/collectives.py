@@ -1,101 +1,221 @@
-"""What came of collectives: how long they took, on what bandwidth, and what made the last flow late."""
+"""What came of collectives: how long they took, on what bandwidth, and what made the last flow late.
 
-from collections.abc import Iterator, Mapping, Sequence
+A flow of a collective waits for others, so its own completion time says little. What a training cluster waits for is
+the collective, and of a job the step: these are its outermost collectives.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import fsum
 
-from weft.quantity import plain, time_us
-from weft.summary import CollectiveFacts, CriticalFacts, Summary
+from weft.metrics import Metric, Unit
+from weft.quantity import percent, time_us
+from weft.summary import CollectiveFacts, CriticalFacts, LosslessFacts, Summary
 
-__all__ = ["COLLECTIVE_TITLES", "collective_rows", "collective_sentences"]
-
-COLLECTIVE_TITLES = (
-    "collective",
-    "scheme",
-    "count",
-    "unfinished",
-    "mean (us)",
-    "p99 (us)",
-    "longest (us)",
-    "bus bandwidth (Gbit/s)",
-    "stragglers (us)",
-)
-"""Columns of the table of collectives."""
-
-_PARTS: Mapping[str, str] = {
-    "compute_us": "computation",
-    "waiting_us": "waiting for its time",
-    "transmission_us": "transmission",
-    "host_us": "queues of hosts",
-    "leaf_us": "queues of leaves",
-    "spine_us": "queues of spines",
-    "last_us": "queues of the last links",
-    "reordering_us": "reordering",
-    "timeouts_us": "timeouts",
-    "window_us": "windows",
-    "acknowledgement_us": "acknowledgements",
-}
-_NAMED = 3
-"""Parts of a critical path that get a word."""
+__all__ = [
+    "COMPLETION",
+    "CRITICAL_PARTS",
+    "Named",
+    "collective_metrics",
+    "collective_sentences",
+    "collectives_of",
+    "completion_of",
+    "critical_parts",
+    "fabric_metrics",
+    "has_collectives",
+    "ideal_us",
+    "outermost",
+    "unfinished_collectives",
+]
 
 Groups = Mapping[str, Sequence[Summary]]
 
+CRITICAL_PARTS: Mapping[str, str] = {
+    "compute": "computation",
+    "waiting": "waiting for its time",
+    "transmission": "transmission and propagation",
+    "host": "queues of hosts",
+    "leaf": "queues of leaves",
+    "spine": "queues of spines",
+    "last": "queues of last links",
+    "reordering": "reordering",
+    "timeouts": "timeouts",
+    "window": "window and recovery",
+    "acknowledgement": "acknowledgements",
+}
+"""Where the time on a critical path goes, by the keys of `CriticalFacts`; together they are the completion time."""
+_NAMED = 3
+"""Parts of a critical path that get a word."""
 
-def collective_rows(groups: Groups) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each collective and scheme, the collectives in the order of the spec; means over the seeds."""
-    names = dict.fromkeys((one.label, one.kind) for runs in groups.values() for run in runs for one in run.collectives)
-    for label, kind in names:
-        for scheme, runs in groups.items():
-            found = [one for run in runs if (one := run.collective(label, kind)) is not None]
-            if not found:
-                continue
-            title = kind if found[0].algorithm is None else f"{kind}, {found[0].algorithm}"
-            bus = _mean([one.bus_bandwidth_mbps for one in found])
-            yield (
-                f"{label} ({title})",
-                scheme,
-                f"{sum(one.count for one in found):,}",
-                f"{sum(one.unfinished for one in found):,}",
-                _cell(_mean([one.completion_us.mean for one in found])),
-                _cell(_mean([one.completion_us.p99 for one in found])),
-                _cell(_mean([one.longest_us for one in found])),
-                _cell(None if bus is None else bus / 1000.0),
-                _cell(_mean([one.straggler_us for one in found])),
-            )
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The collectives of one label and kind."""
+
+    label: str
+    kind: str
+    algorithm: str | None
+
+    @property
+    def title(self) -> str:
+        """What it is called in tables: `gradients (all-reduce, ring)`."""
+        return f"{self.label} ({self.kind if self.algorithm is None else f'{self.kind}, {self.algorithm}'})"
+
+    def of(self, run: Summary) -> CollectiveFacts | None:
+        """What came of them in a run."""
+        return run.collective(self.label, self.kind)
+
+
+def has_collectives(groups: Groups) -> bool:
+    """Whether every run has collectives: then their completion is what contenders are judged by."""
+    return bool(groups) and all(run.collectives for runs in groups.values() for run in runs)
+
+
+def collectives_of(groups: Groups) -> list[Named]:
+    """Return the collectives of all runs, in the order of the spec."""
+    found = (
+        Named(one.label, one.kind, one.algorithm) for runs in groups.values() for run in runs for one in run.collectives
+    )
+    return list(dict.fromkeys(found))
+
+
+def outermost(run: Summary) -> list[CollectiveFacts]:
+    """Return the steps of jobs, and the collectives that are part of none."""
+    # What a job's steps are made of has the job's label and a point before its own.
+    jobs = tuple(f"{one.label}." for one in run.collectives if one.kind == "step")
+    return [one for one in run.collectives if one.kind == "step" or not one.label.startswith(jobs)]
+
+
+def completion_of(run: Summary) -> float | None:
+    """Mean completion time of the outermost collectives, in microseconds; None if of some none finished."""
+    found = outermost(run)
+    means = [one.completion_us.mean for one in found]
+    return None if None in means or not found else _weighted(found, [mean for mean in means if mean is not None])
+
+
+def unfinished_collectives(run: Summary) -> int:
+    """How many of the outermost collectives did not finish."""
+    return sum(one.unfinished for one in outermost(run))
+
+
+COMPLETION = Metric("collective_us", "completion time of collectives", "us", completion_of)
+"""What contenders are judged by where flows wait for each other."""
+
+
+def collective_metrics(named: Named, line_rate_mbps: float | None = None) -> list[Metric]:
+    """Return the columns of one kind of collective; bus bandwidth is held against the rate of a host's cable."""
+
+    def metric(
+        key: str, title: str, unit: Unit, read: Callable[[CollectiveFacts], float | None], *, more: bool = False
+    ) -> Metric:
+        def reading(run: Summary) -> float | None:
+            one = named.of(run)
+            return None if one is None else read(one)
+
+        return Metric(key, title, unit, reading, more)
+
+    def of_line(one: CollectiveFacts) -> float | None:
+        if one.bus_bandwidth_mbps is None or not line_rate_mbps:
+            return None
+        return one.bus_bandwidth_mbps / line_rate_mbps
+
+    return [
+        metric("completion_us", "completion time", "us", lambda one: one.completion_us.mean),
+        metric("longest_us", "longest", "us", lambda one: one.longest_us),
+        metric("bus_bandwidth", "bus bandwidth", "GB/s", lambda one: _gigabytes(one.bus_bandwidth_mbps), more=True),
+        metric("bus_share", "of line rate", "share", of_line, more=True),
+        metric("straggler_us", "stragglers", "us", lambda one: one.straggler_us),
+        metric("unfinished", "unfinished", "count", lambda one: float(one.unfinished)),
+    ]
+
+
+def fabric_metrics() -> list[Metric]:
+    """Return what became of packets meanwhile: columns of a whole run, not of one collective."""
+
+    def lossless(read: Callable[[LosslessFacts], float]) -> Callable[[Summary], float | None]:
+        return lambda run: None if run.lossless is None else read(run.lossless)
+
+    return [
+        Metric("pauses", "pauses", "count", lossless(lambda one: float(one.pauses))),
+        Metric("dropped_packets", "dropped", "count", lambda run: float(run.dropped_packets)),
+        Metric("trimmed_packets", "trimmed", "count", lossless(lambda one: float(one.trimmed_packets))),
+        Metric("retransmissions", "resent", "count", lambda run: float(run.retransmissions)),
+        Metric("out_of_order_share", "out of order", "share", lambda run: run.out_of_order_share),
+    ]
+
+
+def critical_parts(runs: Sequence[Summary]) -> dict[str, float]:
+    """Return the time on critical paths by the keys of `CRITICAL_PARTS`, in microseconds.
+
+    Means over the outermost collectives that finished, of all runs; empty if none did.
+    """
+    found = [
+        (one, path)
+        for run in runs
+        for one in outermost(run)
+        if (path := one.critical_path) is not None and _finished(one)
+    ]
+    if not found:
+        return {}
+    weights = [one for one, _ in found]
+    return {key: _weighted(weights, [getattr(path, f"{key}_us") for _, path in found]) for key in CRITICAL_PARTS}
+
+
+def ideal_us(runs: Sequence[Summary], line_rate_mbps: float | None) -> float | None:
+    """Return how long the outermost collectives would take if bus bandwidth were the rate of a host's cable.
+
+    Completion time times bus bandwidth is the same for every scheme. None if any of them has no such bandwidth.
+    """
+    for run in runs:
+        found = [one for one in outermost(run) if one.completion_us.mean is not None]
+        times = [
+            one.completion_us.mean * one.bus_bandwidth_mbps / line_rate_mbps
+            for one in found
+            if one.completion_us.mean is not None and one.bus_bandwidth_mbps is not None and line_rate_mbps
+        ]
+        if found and len(times) == len(found):
+            return _weighted(found, times)
+    return None
 
 
 def collective_sentences(groups: Groups) -> Iterator[str]:
-    """Yield, for each scheme, where the time on the critical path of its slowest kind of collective went."""
+    """Yield, for each contender, where the time on its critical paths went, and the flow that lost the most."""
     several = len(groups) > 1
-    for scheme, runs in groups.items():
-        found = [one for run in runs for one in run.collectives if one.critical_path is not None]
-        slowest = max(found, key=lambda one: one.completion_us.mean or 0.0, default=None)
-        if slowest is None or slowest.critical_path is None:
-            continue
-        whose = f"{scheme}: " if several else ""
-        yield f"{whose}critical path of {slowest.label}: {_where(slowest, slowest.critical_path)}"
+    for label, runs in groups.items():
+        parts = critical_parts(runs)
+        paths = [path for run in runs for one in outermost(run) if (path := one.critical_path) is not None]
+        if parts and paths:
+            yield f"{f'{label}: ' if several else ''}critical path of {_where(parts, paths, runs)}"
 
 
-def _where(one: CollectiveFacts, path: CriticalFacts) -> str:
+def _where(parts: Mapping[str, float], paths: Sequence[CriticalFacts], runs: Sequence[Summary]) -> str:
     """Say where the time went, and which flow lost the most."""
-    parts = {name: getattr(path, key) for key, name in _PARTS.items()}
     total = fsum(parts.values())
     largest = sorted((item for item in parts.items() if item[1] > 0.0), key=lambda item: -item[1])[:_NAMED]
-    shares = ", ".join(f"{100.0 * value / total:.0f} % {name}" for name, value in largest)
-    flows = f"{path.flows:.4g} flows {'one after the other' if one.count == 1 else 'on average'}"
-    if path.worst_flow is None or path.worst_hosts is None:
-        return f"{flows}; {shares}; no flow lost time."
-    source, destination = path.worst_hosts
-    where = "" if path.worst_late_at is None else f" at {path.worst_late_at}"
+    shares = ", ".join(f"{percent(value / total)} {CRITICAL_PARTS[key]}" for key, value in largest)
+    worst = max(paths, key=lambda path: path.worst_us)
+    flows = f"{fsum(path.flows for path in paths) / len(paths):.3g} flows: {shares}."
+    if worst.worst_flow is None or worst.worst_hosts is None:
+        return flows
+    source, destination = worst.worst_hosts
+    where = "" if worst.worst_late_at is None else f" at {worst.worst_late_at}"
+    seed = next(run.seed for run in runs for one in outermost(run) if one.critical_path is worst)
+    when = f" (seed {seed})" if len(runs) > 1 else ""
     return (
-        f"{flows}; {shares}. Flow {path.worst_flow} from host {source} to {destination} lost the most, "
-        f"{time_us(path.worst_us)}, by {path.worst_late_by}{where}."
+        f"{flows} Flow {worst.worst_flow}{when} from host {source} to {destination} lost the most, "
+        f"{time_us(worst.worst_us)}, by {worst.worst_late_by}{where}."
     )
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fsum(known) / len(known) if known else None
+def _finished(one: CollectiveFacts) -> int:
+    return one.count - one.unfinished
 
 
-def _cell(value: float | None) -> str:
-    return "-" if value is None else plain(value)
+def _weighted(found: Sequence[CollectiveFacts], values: Sequence[float]) -> float:
+    """Mean over all collectives that finished, of which there may be more of one kind than of another."""
+    weights = [_finished(one) for one in found]
+    return fsum(weight * value for weight, value in zip(weights, values, strict=True)) / sum(weights)
+
+
+def _gigabytes(mbps: float | None) -> float | None:
+    return None if mbps is None else mbps / 8_000.0

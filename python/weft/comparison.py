@@ -13,6 +13,7 @@ import msgspec
 
 from weft import _core
 from weft.catalog import bounds
+from weft.collectives import has_collectives
 from weft.decoding import read_json
 from weft.drawing.asked import Asked, Fields, read_asked
 from weft.errors import OutputError, SpecError
@@ -121,13 +122,23 @@ class Comparison:
         return {label: shares for label, shares in kept.items() if shares}
 
     @cached_property
+    def has_collectives(self) -> bool:
+        """Whether every run has flows that wait for each other: then it is collectives that are compared."""
+        return has_collectives(self.summaries)
+
+    @cached_property
+    def line_rate_mbps(self) -> float | None:
+        """What the slowest host can send at, in Mbit/s: what bus bandwidth is held against."""
+        return self.runs[0].line_rate_mbps
+
+    @cached_property
     def set_up(self) -> str:
         """What was run, in one sentence: fabric, faults, traffic, load, transport, seeds."""
         return set_up_of(self.groups)
 
     @cached_property
     def verdict(self) -> Verdict | None:
-        """Who wins on mean FCT; None when no flow finished."""
+        """Who wins on mean FCT, or on completion of collectives if there are any; None if nothing finished."""
         return judge(self.summaries)
 
     @cached_property
@@ -199,6 +210,7 @@ class Comparison:
             "verdict": None
             if verdict is None
             else {
+                "metric": verdict.metric.key,
                 "winner": verdict.winner,
                 "leader": verdict.leader,
                 "against": verdict.other,
@@ -260,6 +272,12 @@ class Comparison:
 
         return figures.link_load_cdf(self.groups)
 
+    def plot_collectives(self) -> "Figure | None":
+        """Draw how long collectives took, and where the time on their critical paths went; None without any."""
+        from weft.figures_collectives import collectives
+
+        return collectives(self.summaries, self.line_rate_mbps)
+
     def plot_over_time(self) -> "Mapping[str, Figure]":
         """Draw uplinks, queues and throughput over time, by name of figure; nothing unless runs were sampled."""
         from weft.figures_over_time import figures_over_time
@@ -312,6 +330,8 @@ class Comparison:
             "link-load-cdf": self.plot_link_load(),
             **self.plot_over_time(),
         }
+        if (critical := self.plot_collectives()) is not None:
+            drawn["collectives"] = critical
         for name, figure in drawn.items():
             for suffix in ("png", "pdf"):
                 figures.save(figure, place / f"{name}.{suffix}")

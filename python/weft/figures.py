@@ -250,9 +250,9 @@ def _plain_ticks(axes: "Axes", which: str) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def legend_above(figure: Figure, entries: int) -> None:
-    """Put the legend of the first axes above all axes, so that it covers no data and no label is cut off."""
-    handles, labels = figure.axes[0].get_legend_handles_labels()
+def legend_above(figure: Figure, entries: int, of: "Axes | None" = None) -> None:
+    """Put the legend of the first axes, or of those, above all axes: it covers no data and no label is cut off."""
+    handles, labels = (figure.axes[0] if of is None else of).get_legend_handles_labels()
     letters = max((len(label) for label in labels), default=0)
     fitting = int(figure.get_figwidth() * _LETTERS_AN_INCH) // (letters + _LETTERS_OF_A_KEY)
     columns = max(1, min(entries, 6, fitting))

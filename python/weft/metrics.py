@@ -21,7 +21,7 @@ __all__ = [
     "estimates",
 ]
 
-Unit: TypeAlias = Literal["us", "mbps", "ratio", "count", "share"]
+Unit: TypeAlias = Literal["us", "mbps", "ratio", "count", "share", "GB/s"]
 
 Reading: TypeAlias = Callable[[Summary], float | None]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
 
-__all__ = ["FAULT_COLOUR", "SPENT_COLOURS", "TIER_COLOURS", "Look", "free_home", "home", "looks"]
+__all__ = ["CRITICAL_COLOURS", "FAULT_COLOUR", "SPENT_COLOURS", "TIER_COLOURS", "Look", "free_home", "home", "looks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,14 @@ SPENT_COLOURS: Mapping[str, str] = {
     "window": "#CC79A7",
 }
 """The colours of the parts of a completion time."""
+
+CRITICAL_COLOURS: Mapping[str, str] = {
+    "compute": "#44AA99",
+    "waiting": "#DDCC77",
+    **SPENT_COLOURS,
+    "acknowledgement": "#332288",
+}
+"""The colours of the parts of a critical path: the same, and what comes between flows."""
 
 
 _Home: TypeAlias = tuple[int, str]

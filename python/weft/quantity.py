@@ -53,7 +53,7 @@ def unit_and_scale(unit: Unit, values: Iterable[float]) -> tuple[str, float]:
         return time_scale(values)
     if unit == "mbps":
         return rate_scale(values)
-    return ("%" if unit == "share" else ""), 1.0
+    return {"share": "%", "GB/s": "GB/s"}.get(unit, ""), 1.0
 
 
 def time_us(value_us: float) -> str:
@@ -93,7 +93,7 @@ def estimate_text(value: Estimate | None, unit: Unit, scale: float = 1.0) -> str
         return "-"
     if unit == "count" and value.half_width is None:
         return number(value.mean)
-    factor = {"us": 1.0 / scale, "mbps": 1.0 / scale, "ratio": 1.0, "count": 1.0, "share": 100.0}[unit]
+    factor = {"us": 1.0 / scale, "mbps": 1.0 / scale, "ratio": 1.0, "count": 1.0, "share": 100.0, "GB/s": 1.0}[unit]
     text = plain(value.mean * factor)
     if value.half_width is None:
         return text

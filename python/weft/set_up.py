@@ -87,6 +87,8 @@ def _fabric(fabric: Mapping[str, Any]) -> str:
     match fabric.get("kind"):
         case "leaf-spine":
             size = _leaf_spine(fabric)
+        case "rail":
+            size = _rail(fabric)
         case "fat-tree":
             size = _fat_tree(fabric)
         case "graph":
@@ -101,6 +103,16 @@ def _leaf_spine(fabric: Mapping[str, Any]) -> str:
     cables = fabric["links_per_pair"]
     several = f" with {cables} cables a pair" if cables > 1 else ""
     return f"{fabric['leaves']} leaves and {fabric['spines']} spines{several}, {hosts} hosts"
+
+
+def _rail(fabric: Mapping[str, Any]) -> str:
+    servers, gpus = fabric["servers"], fabric["gpus"]
+    groups = servers // fabric.get("servers_per_group", servers)
+    parts = f" in {groups} groups" if groups > 1 else ""
+    cables = fabric["links_per_pair"]
+    several = f" with {cables} cables a pair" if cables > 1 else ""
+    hosts = f"{number(servers * gpus)} hosts in {number(servers)} servers"
+    return f"{gpus} rails{parts} and {fabric['spines']} spines{several}, {hosts}"
 
 
 def _fat_tree(fabric: Mapping[str, Any]) -> str:
@@ -135,11 +147,33 @@ def _traffic(traffic: Mapping[str, Any]) -> str:
     if "trace" in traffic:
         found.append(f"the flows of {PurePath(traffic['trace']).name}")
     found += [_incast(one) for one in traffic.get("incast", ())]
+    found += _collectives(traffic)
     if lasting := sum(one.get("count", 1) for one in traffic.get("long_lived", ())):
         found.append(f"{lasting} long-lived flow{'s' * (lasting > 1)}")
     if programs := len(traffic.get("program", ())):
         found.append(f"{programs} program{'s' * (programs > 1)}")
     return listed(found) if found else ""
+
+
+def _collectives(traffic: Mapping[str, Any]) -> list[str]:
+    """Name the collectives, those that are alike together, the jobs and the files."""
+    alike: dict[str, int] = {}
+    for one in traffic.get("collective", ()):
+        # Resolved or not, a list of hosts names them one by one or by ranges.
+        ranks = one.get("count") or sum(map(_hosts, one["hosts"])) if one.get("count") or "hosts" in one else None
+        size = f" of {spaced(one['size'])}" if "size" in one else ""
+        words = f"{one['kind']}{size}{f' between {ranks} hosts' if ranks else ''}"
+        alike[words] = alike.get(words, 0) + one.get("iterations", 1)
+    found = [f"{words}, {count} times" if count > 1 else words for words, count in alike.items()]
+    if jobs := len(traffic.get("job", ())):
+        found.append(f"{jobs} training job{'s' * (jobs > 1)}")
+    return found + [f"the schedule of {PurePath(one['file']).name}" for one in traffic.get("schedule", ())]
+
+
+def _hosts(given: int | str) -> int:
+    """How many hosts `3` or `"8-15"` names."""
+    first, dash, last = str(given).partition("-")
+    return int(last) - int(first) + 1 if dash else 1
 
 
 def _random_flows(traffic: Mapping[str, Any]) -> str:

@@ -77,6 +77,18 @@ class Result:
         return self._frame("samples")
 
     @cached_property
+    def line_rate_mbps(self) -> float | None:
+        """What the slowest host can send at over all of its cables, in Mbit/s; None if the tables lack rates."""
+        import polars as pl
+
+        links = self.links
+        if "rate_bps" not in links.columns:
+            return None
+        hosts = links.filter(pl.col("tier") == "host").group_by("from").agg(pl.col("rate_bps").cast(pl.Float64).sum())
+        slowest = hosts.get_column("rate_bps").min()
+        return None if slowest is None else float(slowest) / 1e6  # type: ignore[arg-type]
+
+    @cached_property
     def load_sharing(self) -> LoadSharing | None:
         """How evenly leaves' uplinks shared the load, slot by slot; None without samples."""
         return load_sharing(self.samples, self.links)
@@ -147,6 +159,11 @@ class Result:
     def critical_path(self) -> "pl.DataFrame":
         """A row per flow on the critical path of a collective: what it waited for, and where it was late."""
         return self._frame("critical_path")
+
+    @property
+    def pauses(self) -> "pl.DataFrame":
+        """A row per paused link, class and link to blame: how often and how long; empty where nobody pauses."""
+        return self._frame("pauses")
 
     def write(self, directory: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write a result directory; raises `OutputError` if it exists (unless `force`) or cannot be written."""

@@ -13,20 +13,31 @@ from weft.quantity import plain, time_scale
 from weft.statistics import Estimate, paired_difference
 from weft.summary import Summary
 
-__all__ = ["MEAN_FCT", "Rival", "Standing", "by_seed", "difference", "difference_words", "listed", "paired", "stand"]
+__all__ = [
+    "MEAN_FCT",
+    "Rival",
+    "Standing",
+    "by_seed",
+    "difference",
+    "difference_words",
+    "listed",
+    "mean_of",
+    "paired",
+    "stand",
+]
 
 MEAN_FCT = next(metric for metric in METRICS if metric.key == "mean_fct_us")
-"""What verdicts judge by."""
+"""What verdicts judge by, unless flows wait for each other: then by `weft.collectives.COMPLETION`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A contender beside the one with the lowest mean FCT."""
+    """A contender beside the one with the lowest mean."""
 
     name: str
     mean_us: float
     difference_us: Estimate | None
-    """The lowest one's mean FCT minus this one's, paired by seed; None without a seed that both have."""
+    """The lowest one's mean minus this one's, paired by seed; None without a seed that both have."""
 
     @property
     def behind(self) -> bool:
@@ -41,10 +52,12 @@ class Standing:
     labels: Mapping[str, str]
     """The value of each swept field but the contender and the seed."""
     best: str
-    """The one with the lowest mean FCT; the first of several."""
+    """The one with the lowest mean; the first of several."""
     mean_us: float
     rivals: tuple[Rival, ...]
     """All others that have a mean, the lowest first."""
+    metric: Metric = MEAN_FCT
+    """What the means are of."""
 
     @property
     def leader(self) -> str | None:
@@ -64,15 +77,17 @@ class Standing:
         )
 
 
-def stand(labels: Mapping[str, str], groups: Mapping[str, Sequence[Summary]]) -> Standing | None:
-    """Say how contenders stand at a point, from the runs of each; None if no flow of any finished."""
-    means = {name: mean for name, runs in groups.items() if (mean := _mean(runs)) is not None}
+def stand(
+    labels: Mapping[str, str], groups: Mapping[str, Sequence[Summary]], metric: Metric = MEAN_FCT
+) -> Standing | None:
+    """Say how contenders stand at a point, from the runs of each; None if none has a value of the metric."""
+    means = {name: mean for name, runs in groups.items() if (mean := mean_of(metric, runs)) is not None}
     if not means:
         return None
     best = min(means, key=lambda name: means[name])
     rest = sorted((name for name in means if name != best), key=lambda name: means[name])
-    rivals = (Rival(name, means[name], difference(MEAN_FCT, groups[best], groups[name])) for name in rest)
-    return Standing(labels, best, means[best], tuple(rivals))
+    rivals = (Rival(name, means[name], difference(metric, groups[best], groups[name])) for name in rest)
+    return Standing(labels, best, means[best], tuple(rivals), metric)
 
 
 def difference(metric: Metric, mine: Sequence[Summary], yours: Sequence[Summary]) -> Estimate | None:
@@ -107,6 +122,7 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
-def _mean(runs: Sequence[Summary]) -> float | None:
-    values = list(by_seed(MEAN_FCT, runs).values())
+def mean_of(metric: Metric, runs: Sequence[Summary]) -> float | None:
+    """Mean of a metric over the runs that have a value; None if none has."""
+    values = list(by_seed(metric, runs).values())
     return fsum(values) / len(values) if values else None

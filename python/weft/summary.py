@@ -27,6 +27,7 @@ __all__ = [
     "FaultFacts",
     "Goodput",
     "LabelledBin",
+    "LosslessFacts",
     "Lost",
     "PathSpread",
     "PhaseFacts",
@@ -330,6 +331,28 @@ class CollectiveFacts(Part, frozen=True, omit_defaults=True):
     critical_path: CriticalFacts | None = None
 
 
+class LosslessFacts(Part, frozen=True, omit_defaults=True):
+    """What ports paused, and how full the memories of switches were."""
+
+    pauses: int
+    """How often a class of a link was paused."""
+    paused_us: float
+    """How long, all links and classes together."""
+    paused_links: int
+    """Links that were paused in any class."""
+    root: str | None
+    """The link to which most of the paused time goes back; None if nobody paused."""
+    root_share: float | None
+    """The share of the paused time that goes back to it."""
+    innocent_flows: int
+    """Flows that a pause held up though their packets then went another way than the one because of which it was."""
+    innocent_us: float
+    trimmed_packets: int
+    largest_memory_bytes: int
+    deadlock: tuple[str, ...] = ()
+    """Links on which nothing would ever have moved again: each waits for the next one, the last one for the first."""
+
+
 class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     """What one run came to: all its flows, some groups of them, and the whole fabric.
 
@@ -360,6 +383,8 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     """Before, during and after faults, those that there are."""
     collectives: tuple[CollectiveFacts, ...] = ()
     """Collectives, and steps of jobs, if the traffic has any."""
+    lossless: LosslessFacts | None = None
+    """Pauses and memories, if the ports of switches share memory."""
     retransmissions: int
     timeouts: int
     out_of_order_packets: int

@@ -1,9 +1,11 @@
 """What is said of one run: a table of its flows by size, and lines below it."""
 
-from weft.quantity import percent, plain, rate_scale, time_scale, time_us
-from weft.summary import BINS, PhaseFacts, SizeBin, Summary
+from collections.abc import Sequence
 
-__all__ = ["summary_lines", "summary_table"]
+from weft.quantity import percent, plain, rate_scale, time_scale, time_us
+from weft.summary import BINS, LosslessFacts, PhaseFacts, SizeBin, Summary
+
+__all__ = ["deadlock_words", "pause_words", "summary_lines", "summary_table"]
 
 
 def summary_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
@@ -27,7 +29,36 @@ def summary_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
 
 def summary_lines(summary: Summary) -> list[str]:
     """Return what became of the packets, and what else there is to say."""
-    return [_packets(summary), *_faults(summary), *_more(summary)]
+    return [_packets(summary), *_pauses(summary), *_faults(summary), *_more(summary)]
+
+
+def deadlock_words(links: Sequence[str]) -> str:
+    """Say on which links nothing would ever have moved again, and that each waits for the next."""
+    return (
+        f"deadlock: {', which waits for '.join([*links, links[0]])}; nothing on these links would ever have moved again"
+    )
+
+
+def pause_words(found: LosslessFacts, simulated_us: float) -> str:
+    """Say how much was paused, because of which link mostly, and how many flows that held up innocently."""
+    if not found.pauses:
+        return f"none; at most {_kilobytes(found.largest_memory_bytes)} waited in the memory of a switch"
+    share = found.paused_us / (found.paused_links * simulated_us) if simulated_us else 0.0
+    links = f"{found.paused_links:,} links" if found.paused_links > 1 else "1 link"
+    said = f"{found.pauses:,} pauses on {links}, {percent(share)} of the time of each on average"
+    if found.root is not None and found.root_share is not None:
+        said += f"; {percent(found.root_share)} of it goes back to {found.root}"
+    if found.innocent_flows:
+        said += f"; {found.innocent_flows:,} innocent flows were held up"
+    return said
+
+
+def _kilobytes(size: int) -> str:
+    return f"{plain(size / 1e3)} KB"
+
+
+def _pauses(summary: Summary) -> list[str]:
+    return [] if summary.lossless is None else [f"pauses: {pause_words(summary.lossless, summary.simulated_us)}"]
 
 
 def _packets(summary: Summary) -> str:

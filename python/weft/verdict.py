@@ -5,8 +5,16 @@ from dataclasses import dataclass
 from math import fsum
 
 from weft.catalog import bounds
+from weft.collectives import (
+    COMPLETION,
+    CRITICAL_PARTS,
+    critical_parts,
+    has_collectives,
+    unfinished_collectives,
+)
+from weft.metrics import Metric
 from weft.quantity import number, percent, plain, time_scale, time_us
-from weft.standing import Standing, difference_words, listed, stand
+from weft.standing import MEAN_FCT, Standing, difference_words, listed, mean_of, stand
 from weft.statistics import Estimate
 from weft.summary import TIERS, Summary
 
@@ -22,10 +30,13 @@ _MOST_NAMED = 4
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome on mean FCT. `difference_us` is winner minus other, paired by seed."""
+    """The outcome on mean FCT or on the completion time of collectives.
+
+    `difference_us` is winner minus other, paired by seed.
+    """
 
     winner: str
-    """Who has the lowest mean FCT, be it by luck or not."""
+    """Who has the lowest mean, be it by luck or not."""
     leader: str | None
     """The same if every other one is behind by an interval that excludes zero; None otherwise: nobody leads."""
     other: str | None
@@ -33,6 +44,8 @@ class Verdict:
     other_mean_us: float | None
     difference_us: Estimate | None
     sentences: tuple[str, ...]
+    metric: Metric = MEAN_FCT
+    """What it was judged by."""
 
     @property
     def relative(self) -> float | None:
@@ -45,36 +58,34 @@ class Verdict:
 def judge(groups: Groups) -> Verdict | None:
     """Compare the lowest mean FCT with ECMP (or the first scheme; or, if that one wins, with the next best).
 
-    A bound, such as the oracle, is no scheme: it neither wins nor loses, and what it says comes last. None when no
-    flow of a scheme finished anywhere.
+    Where flows wait for each other, nobody waits for a flow by itself: then it is the completion time of collectives,
+    and of jobs that of steps. A bound, such as the oracle, is no scheme: it neither wins nor loses, and what it says
+    comes last. None when no flow of a scheme finished anywhere.
     """
     everything, groups = groups, {label: runs for label, runs in groups.items() if runs[0].scheme not in bounds()}
-    standing = stand({}, groups)
+    standing = stand({}, groups, COMPLETION) if has_collectives(groups) else None
+    standing = standing or stand({}, groups)
     if standing is None:
         return None
+    metric = standing.metric
     winner = standing.best
     other = _opponent(groups, standing)
     if other is None:
-        alone = f"{winner}: mean FCT {time_us(standing.mean_us)}."
-        said = (alone, *_overhead(groups), *_left(everything, winner), *caveats(everything))
-        return Verdict(winner, None, None, standing.mean_us, None, None, said)
+        alone = f"{winner}: {metric.title} {time_us(standing.mean_us)}."
+        said = (alone, *_overhead(groups), *_left(everything, winner, metric), *caveats(everything))
+        return Verdict(winner, None, None, standing.mean_us, None, None, said, metric)
     rival = next(one for one in standing.rivals if one.name == other)
     sentences = [
         *_who(standing, other, rival.mean_us),
         _how_sure(rival.difference_us),
-        *_why(winner, other, groups, sure=not standing.sure or rival.behind),
+        *_why(winner, other, groups, metric, sure=not standing.sure or rival.behind),
     ]
-    said = (*sentences, *_overhead(groups), *_left(everything, winner), *caveats(everything))
-    return Verdict(winner, standing.leader, other, standing.mean_us, rival.mean_us, rival.difference_us, said)
+    said = (*sentences, *_overhead(groups), *_left(everything, winner, metric), *caveats(everything))
+    return Verdict(winner, standing.leader, other, standing.mean_us, rival.mean_us, rival.difference_us, said, metric)
 
 
 def _mean(values: Sequence[float]) -> float:
     return fsum(values) / len(values)
-
-
-def _mean_fct(runs: Sequence[Summary]) -> float | None:
-    values = [mean for run in runs if (mean := run.fct_us.mean) is not None]
-    return _mean(values) if values else None
 
 
 def _opponent(groups: Groups, standing: Standing) -> str | None:
@@ -90,12 +101,12 @@ def _opponent(groups: Groups, standing: Standing) -> str | None:
 def _who(standing: Standing, other: str, yours: float) -> list[str]:
     winner, mine = standing.best, standing.mean_us
     if mine == yours:
-        return [f"{winner} and {other} have the same mean FCT: {time_us(mine)}."]
+        return [f"{winner} and {other} have the same {standing.metric.title}: {time_us(mine)}."]
     less = percent(1.0 - mine / yours) if yours else "0 %"
     by_how_much = f"{time_us(mine)}, {less} less than {other} ({time_us(yours)})."
     if standing.leader is None and standing.sure:
-        return [_nobody(standing), f"The lowest mean FCT is that of {winner}: {by_how_much}"]
-    return [f"{winner} has the lowest mean FCT: {by_how_much}"]
+        return [_nobody(standing), f"The lowest {standing.metric.title} is that of {winner}: {by_how_much}"]
+    return [f"{winner} has the lowest {standing.metric.title}: {by_how_much}"]
 
 
 def _nobody(standing: Standing) -> str:
@@ -106,7 +117,7 @@ def _nobody(standing: Standing) -> str:
     nearest = standing.not_apart[0]
     rest = "; all others are behind" if len(standing.not_apart) < len(standing.rivals) else ""
     apart = f"{standing.best} and {nearest.name}: {difference_words(nearest.difference_us)}"
-    return f"Nobody leads: {listed(names)} cannot be told apart by mean FCT ({apart}){rest}."
+    return f"Nobody leads: {listed(names)} cannot be told apart by {standing.metric.title} ({apart}){rest}."
 
 
 def _how_sure(difference: Estimate | None) -> str:
@@ -120,8 +131,10 @@ def _how_sure(difference: Estimate | None) -> str:
     )
 
 
-def _why(winner: str, other: str, groups: Groups, *, sure: bool) -> list[str]:
+def _why(winner: str, other: str, groups: Groups, metric: Metric, *, sure: bool) -> list[str]:
     """Say where packets waited, and what else it took. What may be luck is not called a reason."""
+    if metric is COMPLETION:
+        return [*_critical(winner, other, groups, sure=sure), _packets(winner, other, groups)]
     mine, yours = _waits(groups[winner]), _waits(groups[other])
     shared = [tier for tier in TIERS if tier in mine and tier in yours]
     if not shared:
@@ -143,6 +156,25 @@ def _why(winner: str, other: str, groups: Groups, *, sure: bool) -> list[str]:
         f"under {winner}, {plain(yours[main])} µs under {other}" + (f" ({rest})." if rest else ".")
     )
     return [sentence, _packets(winner, other, groups)]
+
+
+def _critical(winner: str, other: str, groups: Groups, *, sure: bool) -> list[str]:
+    """Say which part of the critical path sets the two apart most, and the next one."""
+    mine, yours = critical_parts(groups[winner]), critical_parts(groups[other])
+    if not mine or not yours:
+        return []
+    apart = sorted(CRITICAL_PARTS, key=lambda key: mine[key] - yours[key])
+    better = [key for key in apart if mine[key] < yours[key]]
+    if not better:
+        return []
+    main, *others = better
+    named = ", ".join(
+        f"{CRITICAL_PARTS[key]} {time_us(mine[key])} against {time_us(yours[key])}"
+        for key in (*others[:1], *(key for key in reversed(apart) if mine[key] > yours[key]))
+    )
+    begin = "Why" if sure else "Critical paths"
+    took = f"{time_us(mine[main])} of the critical path under {winner}, {time_us(yours[main])} under {other}"
+    return [f"{begin}: {CRITICAL_PARTS[main]} took {took}" + (f" ({named})." if named else ".")]
 
 
 def _packets(winner: str, other: str, groups: Groups) -> str:
@@ -169,18 +201,18 @@ def _overhead(groups: Groups) -> list[str]:
     )
 
 
-def _left(groups: Groups, winner: str) -> list[str]:
+def _left(groups: Groups, winner: str, metric: Metric) -> list[str]:
     """Say how far the winner is from each bound."""
-    best = _mean_fct(groups[winner])
+    best = mean_of(metric, groups[winner])
     found = []
     for label, runs in groups.items():
-        mean = _mean_fct(runs)
+        mean = mean_of(metric, runs)
         if runs[0].scheme not in bounds() or mean is None or not best:
             continue
         apart = f"{percent(abs(1.0 - mean / best))} {'less' if mean <= best else 'more'} than {winner}"
         found.append(
-            f"{label} is no scheme, but knows what no switch knows: its mean FCT is {time_us(mean)}, {apart}, which is "
-            "about what is left to win by choosing paths."
+            f"{label} is no scheme, but knows what no switch knows: its {metric.title} is {time_us(mean)}, {apart}, "
+            "which is about what is left to win by choosing paths."
         )
     return found
 
@@ -202,6 +234,10 @@ def caveats(groups: Groups) -> list[str]:
         label for label, runs in groups.items() if any(_UNSTEADY in one for run in runs for one in run.warnings)
     ]
     found = []
+    late = {label: sum(unfinished_collectives(run) for run in runs) for label, runs in groups.items()}
+    if any(late.values()):
+        listed_late = ", ".join(f"{label} {number}" for label, number in late.items() if number)
+        found.append(f"Collectives that had not finished are in no mean: {listed_late}.")
     if named:
         found.append(f"Flows that had not finished are in no mean, which flatters the schemes that left some: {named}.")
     if unsteady:

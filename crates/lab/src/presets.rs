@@ -1,11 +1,12 @@
-//! Presets: specs that stand for the set-ups of papers, with the schemes that the paper compares as far as there are any.
+//! Presets: specs that stand for the set-ups of papers and of clusters, with the schemes to compare there.
 
 use serde::Deserialize;
 
 use crate::spec::SpecError;
 
 /// The files, by name.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 12] = [
+    ("ai-allreduce", include_str!("../../../data/presets/ai-allreduce.toml")),
     ("lbt", include_str!("../../../data/presets/lbt.toml")),
     ("maxpass-large", include_str!("../../../data/presets/maxpass-large.toml")),
     ("maxpass-medium", include_str!("../../../data/presets/maxpass-medium.toml")),
@@ -98,7 +99,9 @@ mod tests {
         let transports = weft_transport::TransportSpec::list().into_iter().map(|info| info.name);
         let contenders: Vec<_> = balancers.chain(transports).collect();
         for preset in presets().unwrap() {
-            let source = SpecSource::from_text(&preset.spec).with("traffic.flows", "50");
+            let source = SpecSource::from_text(&preset.spec);
+            let waits = preset.spec.contains("[[traffic.job]]");
+            let source = if waits { source } else { source.with("traffic.flows", "50") };
             Prepared::new(&source).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
             assert!(
                 preset.schemes.iter().all(|name| contenders.contains(&name.as_str())),

@@ -12,6 +12,7 @@ mod leaf_spine;
 mod parts;
 mod plan;
 mod pooled;
+mod rail;
 mod routes;
 pub mod spec;
 mod topology;

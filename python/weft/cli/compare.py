@@ -102,7 +102,7 @@ def compare(
     """
     from weft import comparison
     from weft.faults import telling_faults, with_faults
-    from weft.metrics import METRICS, chosen
+    from weft.metrics import chosen
     from weft.spec import load_spec, parse_assignments
 
     shortcuts = {
@@ -115,7 +115,7 @@ def compare(
         "run.sample_every": sample_every,
         "run.trace_flows": None if trace_flows is None else str(trace_flows),
     }
-    metrics = METRICS if columns is None else chosen(split_schemes(columns))
+    metrics = None if columns is None else chosen(split_schemes(columns))
     overrides = [(key, value) for key, value in shortcuts.items() if value is not None]
     text, names = _subject(spec, preset, schemes)
     text = load_spec(text)

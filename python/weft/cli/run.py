@@ -86,7 +86,7 @@ def run(
     if json:
         print_json(result.summary.raw)
     else:
-        print_summary(data(), result.summary)
+        print_summary(data(), result.summary, result.line_rate_mbps)
         if load_sharing and result.load_sharing is not None:
             print_load_sharing(data(), result.load_sharing)
         if not result.programs.is_empty():

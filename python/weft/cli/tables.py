@@ -1,6 +1,6 @@
 """Tables on the terminal."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
@@ -10,7 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from weft.cli.console import one_line
-from weft.collectives import COLLECTIVE_TITLES, collective_rows, collective_sentences
+from weft.collectives import (
+    collective_metrics,
+    collective_sentences,
+    collectives_of,
+    fabric_metrics,
+    has_collectives,
+)
 from weft.comparison import Comparison
 from weft.load_sharing import LoadSharing
 from weft.metrics import METRICS, Metric, best_labels, bin_metrics
@@ -18,7 +24,7 @@ from weft.phases import phase_metrics, reaction_sentences
 from weft.quantity import estimate_text, percent, plain, unit_and_scale
 from weft.statistics import estimate
 from weft.summary import BINS, Summary
-from weft.summary_words import summary_lines, summary_table
+from weft.summary_words import deadlock_words, summary_lines, summary_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,6 +40,10 @@ __all__ = [
 ]
 
 
+_ONLY_IF_ANY = frozenset({"unfinished", "trimmed_packets", "dropped_packets", "retransmissions"})
+"""Columns that say something if there is anything in them."""
+
+
 def new_table(*titles: str, left: Sequence[str] = (), title: str | None = None) -> Table:
     """Make an empty table; columns are right-aligned unless their title is in `left`."""
     table = Table(
@@ -46,10 +56,38 @@ def new_table(*titles: str, left: Sequence[str] = (), title: str | None = None) 
 
 
 def print_comparison(
-    console: Console, comparison: Comparison, metrics: Sequence[Metric] = METRICS, *, load_sharing: bool = False
+    console: Console, comparison: Comparison, metrics: Sequence[Metric] | None = None, *, load_sharing: bool = False
 ) -> None:
-    """Print what was run, the table, in parts if it is too wide, one for each range of sizes, and the verdict."""
+    """Print what was run, the tables, in parts if they are too wide, one for each range of sizes, and the verdict.
+
+    Where flows wait for each other, their own completion times are printed if columns are asked for alone.
+    """
     console.print(comparison.set_up)
+    seeds = max(len(runs) for runs in comparison.groups.values())
+    interval = f"± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
+    if comparison.has_collectives:
+        _print_collectives(console, comparison)
+    if metrics is not None or not comparison.has_collectives:
+        _print_flows(console, comparison, METRICS if metrics is None else metrics, interval)
+    else:
+        note = "* best in its column; flows wait for each other, so their own times say little: --columns shows them"
+        console.print("; ".join(filter(None, (note, interval))), style="dim")
+    _print_phases(console, comparison)
+    if load_sharing and comparison.load_sharing:
+        console.print(_load_sharing_table(comparison))
+    if comparison.verdict is not None:
+        console.print()
+        for sentence in comparison.verdict.sentences:
+            console.print(sentence)
+        for sentence in collective_sentences(comparison.summaries):
+            console.print(sentence)
+    for label, runs in comparison.groups.items():
+        for run in runs:
+            _print_deadlock(console, run.summary, f"{label}, seed {run.summary.seed}: ")
+
+
+def _print_flows(console: Console, comparison: Comparison, metrics: Sequence[Metric], interval: str) -> None:
+    """Print the completion times of flows, all of them and those of each range of sizes."""
     for part in _parts(console, comparison, metrics):
         console.print(part)
     for place, sizes in enumerate(comparison.size_bins):
@@ -57,37 +95,25 @@ def print_comparison(
         console.print(Text(f"flows of {sizes} ({flows:,})", style="bold"))
         for part in _parts(console, comparison, _telling(comparison, bin_metrics(place))):
             console.print(part)
-    seeds = max(len(runs) for runs in comparison.groups.values())
-    interval = f"; ± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
     sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
-    console.print(f"* best in its column; {sizes}{interval}", style="dim")
-    _print_phases(console, comparison)
-    _print_collectives(console, comparison.summaries)
-    if load_sharing and comparison.load_sharing:
-        console.print(_load_sharing_table(comparison))
-    if comparison.verdict is not None:
-        console.print()
-        for sentence in comparison.verdict.sentences:
-            console.print(sentence)
+    console.print("; ".join(filter(None, ("* best in its column", sizes, interval))), style="dim")
 
 
-def _print_collectives(console: Console, groups: Mapping[str, Sequence[Summary]]) -> None:
-    """Print a row for each collective and scheme, and where the time on critical paths went; nothing without any."""
-    rows = list(collective_rows(groups))
-    if not rows:
-        return
-    table = new_table(*(stacked(*_with_unit(title)) for title in COLLECTIVE_TITLES), left=("collective ", "scheme "))
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console.print(table)
-    for sentence in collective_sentences(groups):
-        console.print(sentence)
+def _print_collectives(console: Console, comparison: Comparison) -> None:
+    """Print a table for each kind of collective; the first one also says what became of packets."""
+    for place, named in enumerate(collectives_of(comparison.summaries)):
+        counts = [one.count for run in comparison.runs if (one := named.of(run.summary)) is not None]
+        console.print(Text(f"{named.title}: {max(counts):,} in each run", style="bold"))
+        columns = _telling(comparison, collective_metrics(named, comparison.line_rate_mbps))
+        columns += _telling(comparison, fabric_metrics()) if place == 0 else []
+        for part in _parts(console, comparison, columns):
+            console.print(part)
 
 
-def _with_unit(title: str) -> tuple[str, str]:
-    """Cut a title into its words and the unit behind them."""
-    words, _, unit = title.partition(" (")
-    return words, unit.removesuffix(")")
+def _print_deadlock(console: Console, summary: Summary, whose: str = "") -> None:
+    """Print one red line if a run ended by a deadlock."""
+    if summary.lossless is not None and summary.lossless.deadlock:
+        console.print(Text(f"{whose}{deadlock_words(summary.lossless.deadlock)}", style="red"))
 
 
 def _print_phases(console: Console, comparison: Comparison) -> None:
@@ -111,7 +137,7 @@ def _telling(comparison: Comparison, metrics: Sequence[Metric]) -> list[Metric]:
 
     def tells(metric: Metric) -> bool:
         values = [value.mean for row in rows if (value := row[metric.key]) is not None]
-        may_be_zero = metric.key != "unfinished" and not metric.key.endswith("_lost_packets")
+        may_be_zero = metric.key not in _ONLY_IF_ANY and not metric.key.endswith("_lost_packets")
         return metric.key != "flows" and bool(values) and (may_be_zero or any(values))
 
     return [metric for metric in metrics if tells(metric)]
@@ -163,8 +189,8 @@ def stacked(title: str, unit: str) -> str:
     return f"{words}\n({unit}) " if unit else f"{words} "
 
 
-def print_summary(console: Console, summary: Summary) -> None:
-    """Print the statistics of one run."""
+def print_summary(console: Console, summary: Summary, line_rate_mbps: float | None = None) -> None:
+    """Print the statistics of one run; bus bandwidth is held against the rate of a host's cables, if that is given."""
     titles, rows = summary_table(summary)
     table = new_table(*titles, left=titles[:1])
     for row in rows:
@@ -172,10 +198,42 @@ def print_summary(console: Console, summary: Summary) -> None:
     console.print(table)
     for line in summary_lines(summary):
         console.print(line)
-    _print_collectives(console, {summary.label: [summary]})
+    _print_own_collectives(console, summary, line_rate_mbps)
+    _print_deadlock(console, summary)
     for warning in summary.warnings:
-        console.print(f"warning: {warning}")
+        # A deadlock has its own line.
+        if summary.lossless is None or not summary.lossless.deadlock or not warning.startswith("deadlock"):
+            console.print(f"warning: {warning}")
     console.print(_speed_line(summary), style="dim")
+
+
+def _print_own_collectives(console: Console, summary: Summary, line_rate_mbps: float | None) -> None:
+    """Print a row for each kind of collective of a run, and where the time on critical paths went, if it has any."""
+    groups = {summary.label: [summary]}
+    if not has_collectives(groups):
+        return
+    kinds = collectives_of(groups)
+    columns = [collective_metrics(named, line_rate_mbps) for named in kinds]
+    shown = [place for place, metric in enumerate(columns[0]) if any(_read(row[place], summary) for row in columns)]
+    units = [unit_and_scale(columns[0][place].unit, [_read(row[place], summary) for row in columns]) for place in shown]
+    titles = [stacked(columns[0][place].title, unit) for place, (unit, _) in zip(shown, units, strict=True)]
+    table = new_table("collective", stacked("number", ""), *titles, left=("collective",))
+    for named, row in zip(kinds, columns, strict=True):
+        one = named.of(summary)
+        cells = [
+            estimate_text(
+                None if (value := row[place].read(summary)) is None else estimate([value]), row[place].unit, scale
+            )
+            for place, (_, scale) in zip(shown, units, strict=True)
+        ]
+        table.add_row(Text(named.title), f"{one.count if one else 0:,}", *map(Text, cells))
+    console.print(table)
+    for sentence in collective_sentences(groups):
+        console.print(sentence)
+
+
+def _read(metric: Metric, summary: Summary) -> float:
+    return metric.read(summary) or 0.0
 
 
 def _load_sharing_table(comparison: Comparison) -> Table:

@@ -25,7 +25,7 @@ __all__ = [
     "unit_scale",
 ]
 
-DrawnUnit: TypeAlias = Literal["us", "mbps", "bytes", "ratio", "count", "share"]
+DrawnUnit: TypeAlias = Literal["us", "mbps", "bytes", "ratio", "count", "share", "GB/s"]
 """The units that values come in; what is drawn is scaled from them."""
 
 POOLED = -1
@@ -151,4 +151,4 @@ def unit_scale(unit: DrawnUnit, largest: float) -> tuple[str, float]:
         return rate_scale([largest])
     if unit == "bytes":
         return next(((name, scale) for name, scale in _BYTES if largest >= scale), _BYTES[-1])
-    return ("%", 0.01) if unit == "share" else ("", 1.0)
+    return {"share": ("%", 0.01), "GB/s": ("GB/s", 1.0)}.get(unit, ("", 1.0))

@@ -7,7 +7,7 @@ import polars as pl
 from weft.flows import counted
 from weft.metrics import METRICS, MORE_METRICS, bin_metrics
 from weft.quantity import plain
-from weft.report import faults, over_time, replay
+from weft.report import collectives, faults, over_time, replay
 from weft.report.cells import FLOW_COLUMNS, cell, size_steps
 from weft.report.page import ResultsPage
 from weft.report.payload import curve_points, payload
@@ -36,7 +36,10 @@ def render(comparison: "Comparison") -> str:
         heading=" · ".join(labels),
         subtitle=_subtitle(comparison),
         data=data,
-        more_scripts=("over-time", *replay.SCRIPTS) if data["time"] else (),
+        more_scripts=(
+            *(collectives.SCRIPTS if data["critical"] else ()),
+            *(("over-time", *replay.SCRIPTS) if data["time"] else ()),
+        ),
     )
     return page.render(
         "comparison.html",
@@ -44,6 +47,9 @@ def render(comparison: "Comparison") -> str:
         picture=picture(first.links, faults.marks(comparison.faults, first.summary.faults)),
         faults=faults.view(comparison),
         drops=faults.drops_table(comparison),
+        collectives=collectives.view(comparison),
+        pausing=any(run.summary.lossless is not None and run.summary.lossless.pauses for run in comparison.runs),
+        waiting=comparison.has_collectives,
         verdict=verdict.sentences if verdict is not None else (),
         summary=_table(comparison, METRICS),
         tables=_more_tables(comparison),
@@ -70,6 +76,7 @@ def _payload(comparison: "Comparison") -> "dict[str, Any]":
         sizes,
         [{"at": [], "cells": cells}],
         faults=faults.payload(comparison),
+        critical=collectives.payload(comparison),
         time=over_time.curves(comparison),
         replay=replay.payload(comparison),
     )

@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from weft.over_time import shown
+from weft.report import lossless
 from weft.report.cells import short
 from weft.report.fabric_drawing import place_nodes
 from weft.report.faults import CAUSES
@@ -87,6 +88,9 @@ def _contender(result: "Result", run: "Series", number: Mapping[str, int], place
         "drops": _text(_drops(frames, shape)),
         "lost": _lost_at_nodes(result, place),
         "flows": _flows(result, run.interval_us, shape[0], number),
+        "pauses": lossless.pauses(result, number),
+        "deadlock": lossless.deadlock(result, number),
+        "critical": lossless.critical(result),
     }
 
 

@@ -170,6 +170,42 @@ kind! {
 }
 
 kind! {
+    /// Two layers for servers with several cards, one for each GPU: card i of every server of a group is at the leaf of rail i, so that
+    /// GPUs of one number reach each other by one switch. A host is a card; what GPUs of a server tell each other goes over NVLink, and is
+    /// not simulated: flows between them take the fabric, by way of a spine.
+    RailSpec {
+        /// Number of servers. Default: 16.
+        #[serde(default = "sixteen")]
+        servers: u32,
+        /// Cards of each server, one a GPU, and so rails. Hosts are numbered server by server. Default: 8. Source: NVIDIA's DGX H100.
+        #[serde(default = "eight")]
+        gpus: u32,
+        /// Servers whose cards share a leaf a rail; each such group has `gpus` leaves. Default: all servers. Source: 32 in NVIDIA's
+        /// DGX SuperPOD.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        servers_per_group: Option<u32>,
+        /// Number of spines. Default: 8.
+        #[serde(default = "eight")]
+        spines: u32,
+        /// Parallel cables between each leaf and each spine. Default: 1.
+        #[serde(default = "one")]
+        links_per_pair: u32,
+        /// Rate of a card's cable. Default: 400Gbps.
+        #[serde(default = "four_hundred_gbps")]
+        host_rate: Rate,
+        /// Rate of a cable between leaf and spine. Default: 400Gbps.
+        #[serde(default = "four_hundred_gbps")]
+        fabric_rate: Rate,
+        /// Propagation between host and leaf, each way. Default: 1us.
+        #[serde(default = "one_us")]
+        host_delay: Span,
+        /// Propagation between leaf and spine, each way. Default: 1us.
+        #[serde(default = "one_us")]
+        fabric_delay: Span,
+    }
+}
+
+kind! {
     /// Any hosts, switches and links, listed in a file. Packets take all paths of fewest hops.
     GraphSpec {
         /// The TOML file that lists them, relative to the spec. Its keys are `hosts` and `switches`, lists of names
@@ -194,6 +230,10 @@ const fn sixteen() -> u32 {
 
 const fn ten_gbps() -> Rate {
     Rate::from_gbps(10)
+}
+
+const fn four_hundred_gbps() -> Rate {
+    Rate::from_gbps(400)
 }
 
 const fn one_us() -> Span {

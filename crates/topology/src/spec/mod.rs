@@ -23,14 +23,14 @@ pub use classes::{ClassTable, Held, SchedulerName};
 pub use error::FabricError;
 pub use fabric::Fabric;
 pub use fault::FaultTable;
-pub use kinds::{FatTreeSpec, GraphSpec, LeafSpineSpec};
+pub use kinds::{FatTreeSpec, GraphSpec, LeafSpineSpec, RailSpec};
 pub use memory::{MemoryTable, PauseTable};
 pub(crate) use names::unknown_name;
 pub use queue::{MarkAt, QueueTable, RedTable};
 pub use software::SoftwareSwitchTable;
 
 use crate::plan::{Plan, Shared, check_delay};
-use crate::{Topology, fat_tree, graph, leaf_spine};
+use crate::{Topology, fat_tree, graph, leaf_spine, rail};
 
 /// The fabric: hosts, switches, cables, queues and faults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +40,8 @@ pub enum FabricSpec {
     LeafSpine(LeafSpineSpec),
     /// Three layers of k-port switches in k pods.
     FatTree(FatTreeSpec),
+    /// Two layers for servers with several cards: card i of every server is at the leaf of rail i.
+    Rail(RailSpec),
     /// Any hosts, switches and links, listed in a file.
     Graph(GraphSpec),
 }
@@ -73,6 +75,12 @@ pub fn fabrics() -> Vec<FabricInfo> {
             parameters: schemars::schema_for!(FatTreeSpec).to_value(),
         },
         FabricInfo {
+            name: "rail",
+            title: "Two layers for servers with several cards: card i of every server is at the leaf of rail i.",
+            source: "NVIDIA, DGX SuperPOD reference architecture",
+            parameters: schemars::schema_for!(RailSpec).to_value(),
+        },
+        FabricInfo {
             name: "graph",
             title: "Any hosts, switches and links, listed in a file.",
             source: "your own",
@@ -101,6 +109,7 @@ impl FabricSpec {
         let plan = match self {
             Self::LeafSpine(spec) => leaf_spine::plan(spec),
             Self::FatTree(spec) => fat_tree::plan(spec),
+            Self::Rail(spec) => rail::plan(spec),
             Self::Graph(spec) => graph::plan(spec, base_dir),
         }?;
         let software = common.software_switch.map(SoftwareSwitchTable::rules).transpose()?;
@@ -119,6 +128,10 @@ impl FabricSpec {
         match &mut spec {
             Self::LeafSpine(spec) => spec.resolve_queues(),
             Self::Graph(spec) => spec.resolve_queues(),
+            Self::Rail(spec) => {
+                spec.resolve_queues();
+                spec.servers_per_group = spec.servers_per_group.or(Some(spec.servers));
+            }
             Self::FatTree(spec) => {
                 spec.resolve_queues();
                 spec.hosts_per_edge = spec.hosts_per_edge.or(Some(spec.k / 2));
@@ -133,6 +146,7 @@ impl FabricSpec {
         match self {
             Self::LeafSpine(spec) => spec.common(),
             Self::FatTree(spec) => spec.common(),
+            Self::Rail(spec) => spec.common(),
             Self::Graph(spec) => spec.common(),
         }
     }

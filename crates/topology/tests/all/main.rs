@@ -8,4 +8,5 @@ mod ideal;
 mod leaf_spine;
 mod parts;
 mod pooled;
+mod rail;
 mod spec;

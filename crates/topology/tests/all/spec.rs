@@ -226,7 +226,7 @@ fn what_cannot_be_read_is_refused_with_what_is_allowed() {
         ("leaves = 8", "missing field `kind`"),
         (
             "kind = 'leafspine'",
-            "unknown variant `leafspine`, expected one of `leaf-spine`, `fat-tree`, `graph`",
+            "unknown variant `leafspine`, expected one of `leaf-spine`, `fat-tree`, `rail`, `graph`",
         ),
         ("kind = 'fat-tree'\nhosts_per_egde = 3", "unknown field `hosts_per_egde`, expected one of `k`"),
         ("kind = 'leaf-spine'\nleaves = -1", "invalid value: integer `-1`, expected u32"),

@@ -122,6 +122,52 @@ function drawLost(pen, layout, one, frame) {
   }
 }
 
+// Links that are paused off and on: dashes beside the link's own colour, the longer the more of the time.
+const PAUSE_COLOUR = { light: "#7A2FB5", dark: "#c79bff" };
+function drawPauses(pen, layout, one, frame) {
+  if (!one.pauses.length) return;
+  pen.strokeStyle = PAUSE_COLOUR[shade()];
+  pen.lineWidth = 2.8;
+  fabric.links.forEach((_, link) => {
+    const found = fabric.pausesAt(one, frame, link);
+    if (!found.length) return;
+    pen.setLineDash([2 + 8 * fabric.pausedShare(found), 6]);
+    strokeLine(pen, layout.lines[link]);
+  });
+  pen.setLineDash([]);
+}
+
+// The circle of a deadlock: at the end, when nothing moves any more.
+function drawDeadlock(pen, layout, one, frame) {
+  if (!one.deadlock || frame < one.frames - 1) return;
+  pen.strokeStyle = css("--cut");
+  pen.lineWidth = 4.5;
+  for (const link of one.deadlock.links) {
+    strokeLine(pen, layout.lines[link]);
+    const [x, y] = pointOn(layout.lines[link], 0.5);
+    cross(pen, x, y, 6, 3);
+    pen.lineWidth = 4.5;
+  }
+}
+
+// The flow for which all waited that came after it: its ends, and the links that it took as far as they are known.
+const CRITICAL_COLOUR = { light: "#00796B", dark: "#4fe3c8" };
+function drawCritical(pen, layout, one, frame) {
+  const found = fabric.criticalAt(one, frame);
+  if (!found) return;
+  pen.strokeStyle = CRITICAL_COLOUR[shade()];
+  pen.fillStyle = CRITICAL_COLOUR[shade()];
+  pen.lineWidth = 3.4;
+  for (const link of fabric.criticalLinks(one, found)) strokeLine(pen, layout.lines[link]);
+  for (const name of [found.src, found.dst]) {
+    const node = fabric.nodes.findIndex(([called]) => called === name);
+    if (node < 0) continue;
+    pen.beginPath();
+    pen.arc(...layout.at[node], 6.5, 0, 2 * Math.PI);
+    pen.fill();
+  }
+}
+
 function drawQueues(pen, layout, one, frame) {
   pen.fillStyle = QUEUE_COLOUR[shade()];
   pen.globalAlpha = 0.85;
@@ -197,8 +243,11 @@ function drawFabric(canvas, one, frame, flow, phase) {
   pen.clearRect(0, 0, width, height);
   drawLinks(pen, layout, one, frame, Boolean(flow));
   drawFaults(pen, layout, one, frame);
+  drawPauses(pen, layout, one, frame);
+  drawDeadlock(pen, layout, one, frame);
   drawQueues(pen, layout, one, frame);
   drawDrops(pen, layout, one, frame);
+  drawCritical(pen, layout, one, frame);
   if (flow) drawTrace(pen, layout, flow, frame, phase);
   drawNodes(pen, layout, flow);
   drawLost(pen, layout, one, frame);

@@ -76,8 +76,39 @@ const fabric = data.replay && (() => {
     return one.lost.filter(([, , first, last]) => first < ends && last >= begins).map(([node, packets, first, last, why]) => ({ node, packets, first, last, why }));
   }
 
+  // Pauses of a link: because of which other, how often, and in which stretch they all were.
+  function pausesAt(one, frame, link) {
+    if (!one.pausesByLink) {
+      one.pausesByLink = new Map();
+      for (const [paused, cause, from, until, us, times] of one.pauses) {
+        if (!one.pausesByLink.has(paused)) one.pausesByLink.set(paused, []);
+        one.pausesByLink.get(paused).push({ cause, from, until, us, times });
+      }
+    }
+    const begins = frame * one.interval, ends = begins + one.interval;
+    return (one.pausesByLink.get(link) || []).filter((pause) => pause.from < ends && pause.until > begins);
+  }
+  // Of the stretches in which a link was paused off and on, the share that it was paused.
+  const pausedShare = (found) => Math.min(found.reduce((sum, { us, from, until }) => sum + us / Math.max(until - from, us), 0), 1);
+  // The flow of the critical path at the end of a frame: the next ones waited for it.
+  function criticalAt(one, frame) {
+    const at = (frame + 1) * one.interval;
+    return one.critical ? one.critical.links.find(({ from, until }) => from <= at && at < until) || null : null;
+  }
+  const cables = new Map();
+  links.forEach(([from, to], link) => {
+    if (nodes[from][1] === 0) cables.set(nodes[from][0], { ...cables.get(nodes[from][0]), up: link });
+    if (nodes[to][1] === 0) cables.set(nodes[to][0], { ...cables.get(nodes[to][0]), down: link });
+  });
+  // The links that such a flow took for sure: those of its hosts, the one where it was late, and all of them if it is traced.
+  function criticalLinks(one, found) {
+    const traced = one.flows.find((flow) => flow.id === found.flow);
+    const own = [cables.get(found.src)?.up, found.dst && cables.get(found.dst)?.down, place.get(found.at)];
+    return new Set([...own.filter((link) => link !== undefined && link !== null), ...(traced ? pathOf(traced).total.keys() : [])]);
+  }
+
   const used = (one, frame, link) => one.used[frame * links.length + link] / data.replay.full;
   const queue = (one, frame, link) => bytesOf(one.queues[frame * links.length + link]);
   const most = Math.max(...rates);
-  return { nodes, links, rates, most, levels, name, run, used, queue, pathOf, faultsAt, markAt, dropsAt, lostAt, hit: [...hits.keys()], hosts: nodes.filter(([, level]) => level === 0).length };
+  return { nodes, links, rates, most, levels, name, run, used, queue, pathOf, faultsAt, markAt, dropsAt, lostAt, pausesAt, pausedShare, criticalAt, criticalLinks, hit: [...hits.keys()], hosts: nodes.filter(([, level]) => level === 0).length };
 })();

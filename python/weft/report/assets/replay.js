@@ -52,7 +52,9 @@ function makeReplay() {
     const hit = fabric.faultsAt(one, frame, link).map((fault) => `; ${fault.text}`).join("");
     const lost = fabric.dropsAt(one, frame).get(link);
     const beside = fabric.lostAt(one, frame).filter(({ node }) => fabric.links[link].includes(node)).map((found) => `; ${lostText(found)}`).join("");
-    return `${linkUse(one, frame, link)}${lost ? `, ${lost} packets dropped` : ""}${hit}${beside}`;
+    const held = fabric.pausesAt(one, frame, link).slice(0, 2).map(({ cause, from, until, us, times }) =>
+      `; paused ${times} times from ${time(from)} to ${time(until)}, ${time(us)} in all, because of ${fabric.name(cause)}`).join("");
+    return `${linkUse(one, frame, link)}${lost ? `, ${lost} packets dropped` : ""}${held}${hit}${beside}`;
   };
   const lostText = ({ node, packets, first, last, why }) =>
     `${fabric.nodes[node][0]} lost ${packets} packets, ${first === last ? `at ${time(first)}` : `from ${time(first)} to ${time(last)}`}: ${why}`;
@@ -76,6 +78,26 @@ function makeReplay() {
     part("flow-note").textContent = found.join("\n");
   }
 
+  // Which flow all that came later waited for at this time, and what it lost its time by.
+  function criticalText(one, frame) {
+    const found = fabric.criticalAt(one, frame);
+    if (!found) return "";
+    const ends = found.dst ? `from ${found.src} to ${found.dst}` : `at ${found.src}`;
+    const what = found.flow === null ? "what is computed" : `flow ${found.flow}`;
+    const late = found.by === "nothing" ? "not late" : `late most of all by ${found.by}${found.at ? ` at ${found.at}` : ""}`;
+    return `critical path of ${one.critical.title}, ended at ${time(one.critical.end)}: ${what} ${ends}, ${late}`;
+  }
+  function showWaits() {
+    const said = stages.filter((stage) => stage.scheme !== null && fabric.run(stage.scheme)).flatMap((stage) => {
+      const one = fabric.run(stage.scheme);
+      const frame = Math.min(Math.floor(now), one.frames - 1);
+      const stuck = one.deadlock && frame >= one.frames - 1 ? one.deadlock.text : "";
+      return [stuck, criticalText(one, frame)].filter(Boolean).map((text) => `${data.schemes[stage.scheme].label}: ${text}`);
+    });
+    part("waits-note").textContent = said.join("\n");
+    part("waits-note").classList.toggle("stuck", said.some((text) => text.includes("deadlock")));
+  }
+
   function render() {
     const frame = Math.min(Math.floor(now), intervals - 1);
     instant.value = String(frame);
@@ -96,6 +118,7 @@ function makeReplay() {
       if (index === 0) showBusy(one, own);
     });
     showFlow();
+    showWaits();
     const at = pointed && fabric.run(stages[pointed.stage].scheme);
     part("pointed").textContent = at ? linkText(at, Math.min(frame, at.frames - 1), pointed.link) : "";
   }
@@ -169,7 +192,10 @@ function makeReplay() {
     const key = (mark, text) => `<span><s class="${mark}"></s>${text}</span>`;
     const marks = new Set(data.faults.map((fault) => fault.mark));
     const faults = [["cut", "cut cable"], ["degraded", "degraded cable"]].filter(([mark]) => marks.has(mark)).map(([mark, text]) => key(mark, text)).join("");
-    part("legend").innerHTML = `<span>idle ${stops} full</span><span>queue ${sizes}</span><span><em>×</em> packets dropped: at a cable, or at a switch that knew no way</span>${faults}`;
+    const some = (key) => data.replay.schemes.some((one) => one && (Array.isArray(one[key]) ? one[key].length : one[key]));
+    const waits = [["pauses", "paused", "paused off and on"], ["critical", "critical", "critical path"], ["deadlock", "stuck", "deadlock"]]
+      .filter(([of]) => some(of)).map(([, mark, text]) => key(mark, text)).join("");
+    part("legend").innerHTML = `<span>idle ${stops} full</span><span>queue ${sizes}</span><span><em>×</em> packets dropped: at a cable, or at a switch that knew no way</span>${faults}${waits}`;
   }
 
   options.replay = () => { makeLegend(); listFlows(); render(); };

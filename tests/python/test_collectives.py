@@ -1,0 +1,153 @@
+"""Collectives from the command line to the report: what they are judged by, what is printed, drawn and replayed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft
+from conftest import Weft
+from weft.collectives import COMPLETION, CRITICAL_PARTS, collectives_of, completion_of, critical_parts, ideal_us
+from weft.comparison import Comparison
+from weft.report import lossless, render, replay
+
+FABRIC: dict[str, Any] = {
+    "fabric.leaves": 2,
+    "fabric.spines": 2,
+    "fabric.hosts_per_leaf": 4,
+    "fabric.host_rate": "400Gbps",
+    "fabric.fabric_rate": "400Gbps",
+    "fabric.host_delay": "500ns",
+    "fabric.fabric_delay": "500ns",
+}
+LOSSLESS: dict[str, Any] = {
+    "fabric.switch_queue.scheduler": "strict",
+    "fabric.switch_queue.class": [
+        {"holds": ["acks"]},
+        {
+            "holds": ["unknown", "short", "long", "best-effort"],
+            "lossless": True,
+            "red": {"min": "60KB", "max": "240KB", "probability": 1.0},
+        },
+    ],
+    "fabric.memory.size": "64MB",
+}
+RING: dict[str, Any] = {"traffic.collective": [{"kind": "all-reduce", "size": "1MB", "placement": "random"}]}
+SMALL = {**FABRIC, **LOSSLESS, **RING, "transport.name": "uec"}
+
+
+@pytest.fixture(scope="module")
+def compared() -> Comparison:
+    return weft.compare(["ecmp", "oblivious"], seeds=2, set=SMALL | {"run.sample_every": "10us"}, progress=False)
+
+
+def test_collectives_and_not_flows_decide(compared: Comparison) -> None:
+    verdict = compared.verdict
+    assert verdict is not None and verdict.metric is COMPLETION
+    means = {label: [completion_of(run) for run in runs] for label, runs in compared.summaries.items()}
+    best = min(means, key=lambda label: sum(value or 0.0 for value in means[label]))
+    assert verdict.winner == best
+    assert "completion time of collectives" in " ".join(verdict.sentences)
+    assert "mean FCT" not in " ".join(verdict.sentences)
+
+
+def test_runs_without_collectives_are_judged_by_flows_as_ever(small: dict[str, int]) -> None:
+    flows = weft.compare(["ecmp", "rps"], set=small, progress=False)
+    assert not flows.has_collectives and flows.verdict is not None
+    assert flows.verdict.metric.key == "mean_fct_us" and flows.plot_collectives() is None
+
+
+def test_a_step_counts_and_not_the_all_reduces_in_it() -> None:
+    job = {"traffic.job": [{"gradient": "100KB", "steps": 2, "forward": "50us", "backward": "50us"}]}
+    run = weft.run("", set=FABRIC | job).summary
+    assert {one.kind for one in run.collectives} == {"step", "all-reduce"}
+    step = next(one for one in run.collectives if one.kind == "step")
+    assert completion_of(run) == step.completion_us.mean
+
+
+def test_the_parts_of_critical_paths_are_the_completion_time(compared: Comparison) -> None:
+    for runs in compared.summaries.values():
+        parts = critical_parts(runs)
+        means = [completion_of(run) for run in runs]
+        assert set(parts) == set(CRITICAL_PARTS)
+        assert sum(parts.values()) == pytest.approx(sum(mean or 0.0 for mean in means) / len(means), rel=1e-6)
+
+
+def test_bus_bandwidth_is_held_against_the_cable_of_a_host(compared: Comparison) -> None:
+    assert compared.line_rate_mbps == 400_000.0
+    # A ring of 8: 7/4 of the bytes by 50 GB/s.
+    ideal = ideal_us([run.summary for run in compared.runs], compared.line_rate_mbps)
+    assert ideal is not None and ideal == pytest.approx(1e6 * 7 / 4 / 50e3)
+    assert all((completion_of(run.summary) or 0.0) > ideal for run in compared.runs)
+
+
+def test_no_sender_of_a_lossless_class_is_forgotten_at_its_card() -> None:
+    """A card that asks at the instant at which its cable becomes free asks again: else nobody calls it."""
+    ring = {"traffic.collective": [{"kind": "all-reduce", "size": "4MB", "placement": "random"}]}
+    run = weft.run("", seed=2, set={**SMALL, **ring, "fabric.spines": 1}).summary
+    assert (run.unfinished, run.collectives[0].unfinished) == (0, 0)
+
+
+def test_the_command_prints_collectives_first_and_flows_if_asked(weft_command: Weft, tmp_path: Path) -> None:
+    spec = tmp_path / "ring.toml"
+    spec.write_text(weft.run("", set=SMALL).spec)
+    said = weft_command("compare", str(spec), "--schemes", "ecmp,oblivious").stdout
+    words = " ".join(said.split())
+    assert "collective[0] (all-reduce, ring): 1 in each run" in words
+    assert "bus bandwidth" in words or "bandwidth" in words
+    assert "FCT" not in words and "critical path of" in words
+    asked = weft_command("compare", str(spec), "--schemes", "ecmp", "--columns", "mean_fct_us").stdout
+    assert "FCT" in asked
+
+
+def test_a_run_says_what_was_paused(weft_command: Weft, tmp_path: Path) -> None:
+    incast = {"traffic.incast": [{"senders": 6, "size": "1MB"}]}
+    spec = tmp_path / "incast.toml"
+    pausing = {"fabric.pause.xoff": "50KB", "transport.name": "roce", "transport.dcqcn": False}
+    run = weft.run("", set=FABRIC | LOSSLESS | pausing | incast)
+    assert run.summary.lossless is not None and run.summary.lossless.pauses > 0 and run.pauses.height > 0
+    spec.write_text(run.spec)
+    said = " ".join(weft_command("run", str(spec)).stdout.split())
+    assert "pauses: " in said and "of it goes back to leaf" in said
+    assert run.summary.raw["lossless"]["pauses"] == run.summary.lossless.pauses
+
+
+def test_the_figure_has_a_bar_a_scheme_and_the_line_rate(compared: Comparison) -> None:
+    figure = compared.plot_collectives()
+    assert figure is not None
+    left, right = figure.axes
+    assert [text.get_text() for text in left.get_yticklabels()] == ["ecmp", "oblivious"]
+    assert any(text.get_text() == "line rate" for text in left.texts)
+    assert "transmission and propagation" in right.get_legend_handles_labels()[1]
+
+
+def test_the_report_has_tables_chart_and_the_critical_path_in_the_replay(compared: Comparison) -> None:
+    page = render(compared)
+    assert 'id="critical"' in page and 'data-downloads="critical"' in page and "Bus bandwidth as in NCCL" in page
+    data = replay.payload(compared)
+    assert data is not None
+    for shown, runs in zip(data["schemes"], compared.groups.values(), strict=True):
+        path = shown["critical"]
+        # From the beginning to the end without a gap.
+        assert path["links"][-1]["until"] == path["end"]
+        assert all(one["until"] == two["from"] for one, two in zip(path["links"], path["links"][1:], strict=False))
+        assert len(path["links"]) == runs[0].critical_path.height
+
+
+def test_a_replay_knows_the_links_that_were_paused_and_because_of_which() -> None:
+    incast = {"traffic.incast": [{"senders": 6, "size": "1MB"}]}
+    pausing = {"fabric.pause.xoff": "50KB", "transport.name": "roce", "transport.dcqcn": False}
+    run = weft.run("", set=FABRIC | LOSSLESS | pausing | incast)
+    names = run.links.get_column("link").to_list()
+    rows = lossless.pauses(run, {name: at for at, name in enumerate(names)})
+    assert len(rows) == run.pauses.height
+    paused, cause, first, last, us, times = rows[0]
+    own = run.pauses.sort("paused_us", descending=True).row(0, named=True)
+    assert (names[int(paused)], names[int(cause)], times) == (own["link"], own["because_of"], own["pauses"])
+    assert first < last and us <= (last - first) * 1.0001
+    assert lossless.deadlock(run, {}) is None and lossless.critical(run) is None
+
+
+def test_the_collectives_of_runs_are_named_once(compared: Comparison) -> None:
+    (named,) = collectives_of(compared.summaries)
+    assert named.title == "collective[0] (all-reduce, ring)"
