@@ -194,7 +194,8 @@ def _where(parts: Mapping[str, float], paths: Sequence[CriticalFacts], runs: Seq
     largest = sorted((item for item in parts.items() if item[1] > 0.0), key=lambda item: -item[1])[:_NAMED]
     shares = ", ".join(f"{percent(value / total)} {CRITICAL_PARTS[key]}" for key, value in largest)
     worst = max(paths, key=lambda path: path.worst_us)
-    flows = f"{fsum(path.flows for path in paths) / len(paths):.3g} flows: {shares}."
+    mean = fsum(path.flows for path in paths) / len(paths)
+    flows = f"{mean:.3g} flow{'' if mean == 1.0 else 's'}: {shares}."
     if worst.worst_flow is None or worst.worst_hosts is None:
         return flows
     source, destination = worst.worst_hosts

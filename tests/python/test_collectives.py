@@ -11,6 +11,8 @@ from weft.collectives import COMPLETION, CRITICAL_PARTS, collectives_of, complet
 from weft.comparison import Comparison
 from weft.report import lossless, render, replay
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
 FABRIC: dict[str, Any] = {
     "fabric.leaves": 2,
     "fabric.spines": 2,
@@ -151,3 +153,22 @@ def test_a_replay_knows_the_links_that_were_paused_and_because_of_which() -> Non
 def test_the_collectives_of_runs_are_named_once(compared: Comparison) -> None:
     (named,) = collectives_of(compared.summaries)
     assert named.title == "collective[0] (all-reduce, ring)"
+
+
+def test_a_deadlock_is_one_sentence_of_the_run_the_comparison_and_the_replay(weft_command: Weft) -> None:
+    spec = str(EXAMPLES / "deadlock.toml")
+    said = " ".join(weft_command("run", spec).stdout.split())
+    sentence = "deadlock: ring0>ring1, which waits for ring1>ring2"
+    assert said.count(sentence) == 1 and "warning: deadlock" not in said
+    found = weft.compare(["ecmp"], spec=spec, progress=False)
+    data = replay.payload(found)
+    assert data is not None
+    circle = data["schemes"][0]["deadlock"]
+    assert [data["names"][link] for link in circle["links"]] == [f"ring{at}>ring{(at + 1) % 5}" for at in range(5)]
+    assert sentence in circle["text"] and sentence.replace(">", "&gt;") in render(found)
+
+
+def test_a_rail_fabric_is_named_by_its_rails() -> None:
+    rail = {"fabric.kind": "rail", "fabric.servers": 4, "fabric.gpus": 2, "fabric.servers_per_group": 2}
+    found = weft.compare(["ecmp"], set=rail | {"traffic.flows": 5, "traffic.load": 0.1}, progress=False)
+    assert "A rail of 2 rails in 2 groups and 8 spines, 8 hosts in 4 servers, 400 Gbit/s" in found.set_up

@@ -100,7 +100,7 @@ mod tests {
         let contenders: Vec<_> = balancers.chain(transports).collect();
         for preset in presets().unwrap() {
             let source = SpecSource::from_text(&preset.spec);
-            let waits = preset.spec.contains("[[traffic.job]]");
+            let waits = preset.spec.contains("[[traffic.collective]]");
             let source = if waits { source } else { source.with("traffic.flows", "50") };
             Prepared::new(&source).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
             assert!(

@@ -122,16 +122,21 @@ function drawLost(pen, layout, one, frame) {
   }
 }
 
-// Links that are paused off and on: dashes beside the link's own colour, the longer the more of the time.
+// Links that are paused off and on: dashes in place of the link's own colour, the longer the more of the time.
 const PAUSE_COLOUR = { light: "#7A2FB5", dark: "#c79bff" };
 function drawPauses(pen, layout, one, frame) {
   if (!one.pauses.length) return;
-  pen.strokeStyle = PAUSE_COLOUR[shade()];
-  pen.lineWidth = 2.8;
   fabric.links.forEach((_, link) => {
     const found = fabric.pausesAt(one, frame, link);
     if (!found.length) return;
+    // On paper, so that they are seen on a link of any colour.
+    pen.setLineDash([]);
+    pen.strokeStyle = css("--paper");
+    pen.lineWidth = 4.6;
+    strokeLine(pen, layout.lines[link]);
     pen.setLineDash([2 + 8 * fabric.pausedShare(found), 6]);
+    pen.strokeStyle = PAUSE_COLOUR[shade()];
+    pen.lineWidth = 3;
     strokeLine(pen, layout.lines[link]);
   });
   pen.setLineDash([]);
