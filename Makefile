@@ -60,6 +60,7 @@ test-python: $(VENV)/.extension $(VENV)/.dev-requirements
 fidelity: $(VENV)/.extension ## the flows of reference runs in ns-3, uet-htsim and conweave-ns3, compared
 	$(BIN)/python tests/fidelity/reference.py
 	$(BIN)/python tests/fidelity/uec.py
+	$(BIN)/python tests/fidelity/rdma.py
 
 lint: $(VENV)/.dev-requirements ## formatting, clippy, ruff, mypy
 	cargo fmt --all --check

@@ -212,11 +212,11 @@ fn marks_at_departure_need_classes_and_bytes() {
     assert_eq!(built("red = { min = '1KB', max = '2KB', probability = 0.5 }\n")[1], red);
     assert_eq!(
         message(&all("mark = '9packets'\n")),
-        "switch_queue.class[1].mark = 9packets: bytes, where switch_queue.class[1].mark_at is \"departure\""
+        "fabric.switch_queue.mark = 9packets: allowed is bytes, where fabric.switch_queue.mark_at is \"departure\""
     );
     assert_eq!(
         message("kind = 'leaf-spine'\nswitch_queue.mark_at = 'departure'"),
-        "switch_queue.class is missing: switch_queue.mark_at = \"departure\" needs classes, or fabric.memory"
+        "fabric.switch_queue.class is missing: fabric.switch_queue.mark_at = \"departure\" needs classes, or fabric.memory"
     );
 }
 

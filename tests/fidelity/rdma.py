@@ -1,0 +1,148 @@
+"""A flow list that conweave-ns3 ran, run again: DCQCN on lossless fabrics (PFC), and IRN without; slowdowns compared.
+
+Run it with `make fidelity`. rdma.md beside this file has the set-up.
+"""
+
+import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+
+import weft
+
+HERE = Path(__file__).parent
+SEEDS = range(1, 4)
+BOUND = 0.15
+
+MODES = ("pfc", "irn")
+BALANCERS: dict[str, dict[str, object]] = {
+    "ecmp": {},
+    "letflow": {"gap": "100us"},
+    "conga": {"t_dre": "50us", "alpha": 0.2, "gap": "100us", "detection": "timer", "aging": "500us"},
+    "drill": {"memory": "rack", "length": "waiting"},
+    "conweave": {"path_busy": "16us", "resume_extra": "16us", "queues": 1023},
+}
+"""The parameters of each load balancer that make it conweave-ns3's; rdma.md says why."""
+
+STATISTICS = ("mean_slowdown", "p99_slowdown")
+
+OUTSIDE = {("pfc", "drill", "mean_slowdown"), ("pfc", "drill", "p99_slowdown")}
+"""Modes, load balancers and statistics that are out of their bound. Why stands in docs/fidelity.md, as far as known."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One figure of Weft beside the same figure of conweave-ns3, which ran once."""
+
+    mode: str
+    balancer: str
+    statistic: str
+    weft: tuple[float, ...]
+    """One for each seed."""
+    ns3: float
+
+    @property
+    def relative(self) -> float:
+        """By how much the mean of Weft's runs is above ns-3's."""
+        return average(self.weft) / self.ns3 - 1
+
+    @property
+    def within(self) -> bool:
+        return abs(self.relative) <= BOUND
+
+    @property
+    def expected(self) -> bool:
+        """Whether it is within its bound, or known not to be."""
+        return self.within != ((self.mode, self.balancer, self.statistic) in OUTSIDE)
+
+
+def average(values: tuple[float, ...]) -> float:
+    return sum(values) / len(values)
+
+
+@cache
+def reference() -> pl.DataFrame:
+    """Slowdowns of conweave-ns3 by mode and load balancer."""
+    return pl.read_csv(HERE / "rdma-runs.csv")
+
+
+def spec(mode: str, balancer: str) -> dict[str, object]:
+    """The whole spec."""
+    spec = tomllib.loads((HERE / "rdma.toml").read_text())
+    spec["traffic"]["trace"] = str(HERE / spec["traffic"]["trace"])
+    spec["balancer"] = {"name": balancer} | BALANCERS[balancer]
+    if mode == "pfc":
+        _, data = spec["fabric"]["switch_queue"]["class"]
+        data["lossless"] = True
+        spec["fabric"]["pause"] = {"alpha": 1 / 16, "hysteresis": "1B", "response": "0ns"}
+    else:
+        spec["transport"] = {"name": "irn", "profile": "conweave-ns3", "bdp_cap": "108992B"}
+    return spec
+
+
+def slowdowns(flows: pl.DataFrame) -> pl.DataFrame:
+    """By conweave-ns3's own rule: until the last acknowledgement, by round trip and bytes at line rate, at least 1."""
+    is_inside = pl.col("src") // 16 == pl.col("dst") // 16
+    round_trip_us = pl.when(is_inside).then(4.16).otherwise(8.32)
+    bytes_on_wire = pl.col("size_bytes") + 48 * (pl.col("size_bytes") / 1_000).ceil()
+    ideal_us = round_trip_us + bytes_on_wire * 8 / 100_000
+    return flows.select("size_bytes", slowdown=(pl.col("sender_fct_us") / ideal_us).clip(lower_bound=1))
+
+
+def run(mode: str, balancer: str, seed: int) -> dict[str, float]:
+    """Slowdowns of one run."""
+    result = weft.run(spec(mode, balancer), seed=seed, jobs=1, progress=False)
+    assert result.summary.unfinished == 0
+    found = slowdowns(result.flows)["slowdown"]
+    row = found.to_frame().select(
+        mean_slowdown=pl.col("slowdown").mean(), p99_slowdown=pl.col("slowdown").quantile(0.99, "linear")
+    )
+    return row.row(0, named=True)
+
+
+def differences(mode: str, balancer: str) -> list[Difference]:
+    """One for each statistic."""
+    there = reference().row(by_predicate=(pl.col("mode") == mode) & (pl.col("balancer") == balancer), named=True)
+    with ThreadPoolExecutor() as pool:
+        here = list(pool.map(partial(run, mode, balancer), SEEDS))
+    return [Difference(mode, balancer, name, tuple(found[name] for found in here), there[name]) for name in STATISTICS]
+
+
+def shown(values: tuple[float, ...]) -> str:
+    """The mean of some runs and how far the least and the greatest are from it."""
+    middle = average(values)
+    return f"{middle:.2f} {min(values) / middle - 1:+.0%} {max(values) / middle - 1:+.0%}"
+
+
+def order(mode: str, statistic: str, found: list[Difference]) -> str:
+    """The load balancers from the least figure to the greatest, here and there."""
+    rows = [row for row in found if row.mode == mode and row.statistic == statistic]
+    here = ", ".join(row.balancer for row in sorted(rows, key=lambda row: average(row.weft)))
+    there = ", ".join(row.balancer for row in sorted(rows, key=lambda row: row.ns3))
+    return f"{mode}, {statistic.replace('_', ' ')}: {here} here; {there} in conweave-ns3"
+
+
+def main() -> int:
+    """Print the table and the orders; 1 if figures other than `OUTSIDE` says are out of their bound."""
+    rows = Table("mode", "balancer", "slowdown", "Weft", "ns-3", "difference", title="Weft beside conweave-ns3")
+    found = [row for mode in MODES for balancer in BALANCERS for row in differences(mode, balancer)]
+    for row in found:
+        relative = f"{row.relative:+.1%}" if row.within else f"[bold red]{row.relative:+.1%}[/]"
+        name = row.statistic.removesuffix("_slowdown")
+        rows.add_row(row.mode, row.balancer, name, shown(row.weft), f"{row.ns3:.2f}", relative)
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    console.print(rows)
+    for mode in MODES:
+        for statistic in STATISTICS:
+            console.print(order(mode, statistic, found), highlight=False, soft_wrap=True)
+    return 0 if all(row.expected for row in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
