@@ -92,6 +92,8 @@ SCHEMES: Mapping[str, Program] = {
             "samples": (2, "the program samples two ports: d = 2"),
             "remembered": (1, "the program remembers one port: m = 1"),
             "is_late": (0, "the program sees its queues as they are: age = 0"),
+            "is_per_host": (0, 'the program remembers by switch or by rack: memory = "switch" or "rack"'),
+            "only_waiting": (0, 'the program counts the packet in service: length = "all"'),
         },
     ),
     "lbt": Program(

@@ -160,8 +160,8 @@ fn classes_that_cannot_be_meant_are_refused_with_what_is_missing_or_double() {
         ),
         (
             format!("[switch_queue]\nscheduler = 'strict'\n{short}{rest}{}", class("[]")),
-            "fabric.switch_queue.class[2].holds = []: allowed is at least one of unknown, short, long, best-effort and \
-             schemes",
+            "fabric.switch_queue.class[2].holds = []: allowed is at least one of unknown, short, long, best-effort, schemes, \
+             acks, notifications, trimmed",
         ),
     ] {
         assert_eq!(message(&format!("kind = 'leaf-spine'\n{keys}")), expected);
