@@ -142,9 +142,6 @@ name = \"uec\"
 [balancer]
 name = \"reps\"
 
-[traffic]
-flows = 0
-
 [[traffic.incast]]
 senders = 12
 size = \"500KB\"
