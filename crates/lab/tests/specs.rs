@@ -106,7 +106,7 @@ fn an_unknown_key_is_told_where_it_stands_or_whose_it_is() {
         (
             "buffer",
             "1KB",
-            "did you mean \"fabric.switch_queue.buffer\" or \"fabric.host_queue.buffer\"?",
+            "did you mean \"fabric.switch_queue.buffer\" or \"fabric.host_queue.buffer\" or \"balancer.buffer\"?",
             Some("fabric.switch_queue.buffer"),
         ),
         ("traffic.seed", "1", "did you mean \"run.seed\"?", Some("run.seed")),

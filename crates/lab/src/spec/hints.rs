@@ -82,7 +82,8 @@ mod tests {
     fn a_key_without_its_table_is_offered_with_it() {
         assert_eq!(places("load", false), ["traffic.load"]);
         assert_eq!(places("seed", true), ["run.seed"]);
-        assert_eq!(places("buffer", false), ["fabric.switch_queue.buffer", "fabric.host_queue.buffer"]);
+        let buffers = ["fabric.switch_queue.buffer", "fabric.host_queue.buffer", "balancer.buffer"];
+        assert_eq!(places("buffer", false), buffers);
         assert_eq!(places("hostrate", false), ["fabric.host_rate"]);
         assert_eq!(places("loads", false), ["traffic.load"]);
         assert!(places("loads", true).is_empty(), "what is near in its own table is meant");
