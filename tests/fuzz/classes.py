@@ -22,7 +22,8 @@ def classes_of_ports(space: Space, fabric: Mapping[str, Any], random: Random) ->
         return
     queues = random.choice((("switch_queue",), ("switch_queue",), ("host_queue",), ("switch_queue", "host_queue")))
     for queue in queues:
-        yield ("fabric", queue), _queue(space, space.node(fabric["properties"][queue]), random)
+        drawn = _queue(space, space.node(fabric["properties"][queue]), random)
+        yield ("fabric", queue), _cutting(drawn) if queue == "switch_queue" else drawn
     yield ("traffic", "classes", "short_below"), f"{random.choice((2, 10, 40))}KB"
     yield ("traffic", "classes", "best_effort"), random.choice((0.0, 0.2, 0.5))
 
@@ -51,6 +52,19 @@ def _queue(space: Space, node: Mapping[str, Any], random: Random) -> dict[str, A
         classes.append(_fitting(drawn, random))
     rest = {**node, "properties": {key: value for key, value in node["properties"].items() if key != "class"}}
     return _fitting(space.table(rest, random, share=0.3), random) | {"scheduler": scheduler, "class": classes}
+
+
+def _cutting(queue: dict[str, Any]) -> dict[str, Any]:
+    """Let one class of some ports cut packets, and one hold the headers. Drawn from what is there: it moves no other draw."""
+    random = Random(repr(queue))
+    if random.random() >= 0.6:
+        return queue
+    cuts, holds = random.choice(queue["class"]), random.choice(queue["class"])
+    cuts["trim"] = f"{random.randint(64, 512)}B"
+    for one in (queue, cuts):
+        one.pop("lossless", None)
+    holds["holds"] = [*holds["holds"], "trimmed"]
+    return queue
 
 
 def _fitting(queue: dict[str, Any], random: Random) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def test_every_parameter_of_every_scheme_and_transport_is_drawn(tmp_path: Path) 
     schema = json.loads(_core.schema())
     maker = Maker(tmp_path)
     drawn: dict[str, set[str]] = {}
-    for number in range(1_500):  # as many as `.ci/run` draws
+    for number in range(2_000):  # as many as `.ci/run` draws
         document = maker.case(number).document
         transport = document["transport"]
         for table in (document["balancer"], *(transport if isinstance(transport, list) else [transport])):

@@ -250,7 +250,7 @@ impl Limited {
         self.raise_at = now + rules.rate_timer;
     }
 
-    /// A timer expired or a counter is full (DCQCN Fig. 7, Eq. 3 and 4).
+    /// A timer expired or a counter is full (DCQCN fig. 7).
     fn raise(&mut self, rules: &Rules) {
         let (most, least) = match rules.byte_counter {
             0 => (self.timers, self.timers),
