@@ -55,7 +55,7 @@ def _queue(space: Space, node: Mapping[str, Any], random: Random) -> dict[str, A
 
 
 def _cutting(queue: dict[str, Any]) -> dict[str, Any]:
-    """Let one class of some ports cut packets, and one hold the headers. Drawn from what is there: it moves no other draw."""
+    """Let one class of some ports cut packets, and one hold the headers. It moves no other draw."""
     random = Random(repr(queue))
     if random.random() >= 0.6:
         return queue
