@@ -152,6 +152,15 @@ fn of_kind(kind: &str) -> BoxedStrategy<String> {
         "fat-tree" => (1u32..3, 1u32..3)
             .prop_map(|(half, hosts)| format!("k = {}\nhosts_per_edge = {hosts}\n", 2 * half))
             .boxed(),
+        "rail" => (1u32..3, 1u32..3, 1u32..4, 1u32..3)
+            .prop_filter("two hosts at least", |(groups, per_group, gpus, _)| groups * per_group * gpus >= 2)
+            .prop_map(|(groups, per_group, gpus, spines)| {
+                let servers = groups * per_group;
+                format!(
+                    "servers = {servers}\nservers_per_group = {per_group}\ngpus = {gpus}\nspines = {spines}\n"
+                )
+            })
+            .boxed(),
         "graph" => Just("file = '../../data/fabrics/mixed-speeds.toml'\n".to_owned()).boxed(),
         other => panic!("{other} is registered: say here what its parameters may be"),
     }
@@ -180,6 +189,8 @@ fn any_classes() -> impl Strategy<Value = &'static str> {
          [[switch_queue.class]]\nholds = ['short', 'long', 'best-effort', 'schemes']\nmark = 'never'\n\
          [host_queue]\nscheduler = 'strict'\n[[host_queue.class]]\nholds = ['short', 'long', 'best-effort']\n\
          [[host_queue.class]]\nholds = ['unknown']\n",
+        "scheduler = 'strict'\n[[switch_queue.class]]\nholds = ['acks', 'notifications', 'trimmed', 'schemes']\nmark = 'never'\n\
+         [[switch_queue.class]]\nholds = ['unknown', 'short', 'long', 'best-effort']\ntrim = '64B'\nmark_at = 'departure'\n",
     ])
 }
 
