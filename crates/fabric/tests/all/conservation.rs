@@ -157,7 +157,8 @@ fn of_kind(kind: &str) -> BoxedStrategy<String> {
             .prop_map(|(groups, per_group, gpus, spines)| {
                 let servers = groups * per_group;
                 format!(
-                    "servers = {servers}\nservers_per_group = {per_group}\ngpus = {gpus}\nspines = {spines}\n"
+                    "servers = {servers}\nservers_per_group = {per_group}\ngpus = {gpus}\nspines = {spines}\n\
+                     host_rate = '10Gbps'\nfabric_rate = '10Gbps'\n"
                 )
             })
             .boxed(),

@@ -235,3 +235,20 @@ fn packets_that_a_failing_link_loses_in_its_queue_are_never_heard_of() {
     // one on the wire of a microsecond: those had left the queue.
     assert!(cloned <= left + 4 && left <= cloned + 8, "{found}");
 }
+
+/// Packets of a switch that is a program wait for the program, not for the cable: intervals that were stretched to a hundredth of the
+/// rate would begin before the run when the rate comes back.
+#[test]
+fn a_cable_that_slows_at_a_software_switch_leaves_every_interval_after_the_change() {
+    let fabric = fabric(
+        "kind = 'graph'\nfile = '../../data/fabrics/mixed-speeds.toml'\n\
+         [software_switch]\nforwarding_rate = '3Mpps'\nforwarding_per_byte = '500ps'\nport_rate = '700Kpps'\n\
+         [switch_queue]\nbuffer = '8KB'\nmark = '5KB'\n\
+         [[fault]]\nshare = 0.5\nat = '20us'\nuntil = '90us'\nrate = '100Mbps'\ndelay = '7us'",
+    );
+    let hosts = fabric.topology.hosts as u16;
+    let flows = [flow(6, 22736 % hosts, (22736 % hosts + 1 + 1338 % (hosts - 1)) % hosts, 13_141)];
+    let balancer = "name = 'qall-poly'\nform = 'poly3'\ngranularity = 'flowlet'\ngap = '5us'\nupdate = '1ns'";
+    let results = Run::new(&fabric, TCP, balancer).flows(&flows);
+    assert!(results.flows[0].delivered.is_some());
+}

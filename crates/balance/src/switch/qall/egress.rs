@@ -203,9 +203,11 @@ impl Port {
             }
             let (leaves, ahead_leaves) = (changed.leaves(clone.sent_before), clone.measured - clone.interval);
             clone.interval = if still_queued(ahead_leaves) {
-                // How long the packet ahead will be in service: all of it at the new rate.
+                // How long the packet ahead will be in service: all of it at the new rate. It leaves after now, also where a
+                // switch's program and not the rate is what it waits for.
                 let stretched = u128::from(clone.interval) * u128::from(self.rate.as_bps());
-                (stretched / u128::from(changed.rate.as_bps().max(1))) as u64
+                let stretched = (stretched / u128::from(changed.rate.as_bps().max(1))) as u64;
+                stretched.min(leaves.saturating_sub(changed.now))
             } else {
                 leaves - ahead_leaves
             };
