@@ -112,7 +112,9 @@ def _rail(fabric: Mapping[str, Any]) -> str:
     cables = fabric["links_per_pair"]
     several = f" with {cables} cables a pair" if cables > 1 else ""
     hosts = f"{number(servers * gpus)} hosts in {number(servers)} servers"
-    return f"{gpus} rails{parts} and {fabric['spines']} spines{several}, {hosts}"
+    planes = fabric.get("planes", 1)
+    each = f" in each of {planes} planes" if planes > 1 else ""
+    return f"{gpus} rails{parts} and {fabric['spines']} spines{several}{each}, {hosts}"
 
 
 def _fat_tree(fabric: Mapping[str, Any]) -> str:

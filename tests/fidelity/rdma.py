@@ -25,7 +25,7 @@ BALANCERS: dict[str, dict[str, object]] = {
     "ecmp": {},
     "letflow": {"gap": "100us"},
     "conga": {"t_dre": "50us", "alpha": 0.2, "gap": "100us", "detection": "timer", "aging": "500us"},
-    "drill": {"memory": "rack", "length": "waiting"},
+    "drill": {"memory": "host", "length": "waiting"},
     "conweave": {"path_busy": "16us", "resume_extra": "16us", "queues": 1023},
 }
 """The parameters of each load balancer that make it conweave-ns3's; rdma.md says why."""

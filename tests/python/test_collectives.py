@@ -172,3 +172,14 @@ def test_a_rail_fabric_is_named_by_its_rails() -> None:
     rail = {"fabric.kind": "rail", "fabric.servers": 4, "fabric.gpus": 2, "fabric.servers_per_group": 2}
     found = weft.compare(["ecmp"], set=rail | {"traffic.flows": 5, "traffic.load": 0.1}, progress=False)
     assert "A rail of 2 rails in 2 groups and 8 spines, 8 hosts in 4 servers, 400 Gbit/s" in found.set_up
+
+
+def test_packets_that_are_sprayed_fill_every_plane_and_a_flow_only_one(tmp_path: Path) -> None:
+    trace = tmp_path / "one.csv"
+    trace.write_text("start_us,src,dst,size_bytes\n0,0,1,40000000\n", encoding="utf-8")
+    rail = {"fabric.kind": "rail", "fabric.servers": 2, "fabric.gpus": 1, "fabric.planes": 4, "fabric.spines": 1}
+    flow = {"traffic.trace": str(trace), "transport.name": "uec"}
+    found = weft.compare(["ecmp", "rps"], set=rail | flow, progress=False)
+    assert "1 rails and 1 spines in each of 4 planes, 2 hosts in 2 servers" in found.set_up
+    fct = {row["scheme"]: row["mean_fct_us"] for row in found.table.iter_rows(named=True)}
+    assert 3.5 < fct["ecmp"] / fct["rps"] <= 4

@@ -54,7 +54,7 @@ impl Ideal {
     /// Ideal times in this fabric, in the conditions that `topology` gives each link.
     pub fn new(topology: Topology) -> Self {
         let routes = Routes::at_start(&topology);
-        let marks = Marks::new(topology.switches);
+        let marks = Marks::new(&topology);
         Self {
             topology,
             routes,

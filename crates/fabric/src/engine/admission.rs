@@ -72,7 +72,8 @@ impl Thresholds {
 #[derive(Debug)]
 pub struct Rules {
     packet_limit: u32,
-    packet_mark: u32,
+    /// With RED, the bytes below which it picks nothing, and need not be looked up; else the packets beyond which the queue marks.
+    mark_from: u32,
     red: Option<Box<Red>>,
 }
 
@@ -93,8 +94,9 @@ impl Rules {
                 Limit::AtMost(Threshold::Packets(packets)) => packets,
                 _ => u32::MAX,
             },
-            packet_mark: match queue.marking {
+            mark_from: match queue.marking {
                 Marking::Step(Threshold::Packets(packets)) => packets,
+                Marking::Red { min, .. } => u32::try_from(min).unwrap_or(u32::MAX),
                 _ => u32::MAX,
             },
             red: match queue.marking {
@@ -108,7 +110,7 @@ impl Rules {
 
     /// Whether they count packets.
     pub const fn count_packets(&self) -> bool {
-        self.packet_limit != u32::MAX || self.packet_mark != u32::MAX
+        self.packet_limit != u32::MAX || (self.red.is_none() && self.mark_from != u32::MAX)
     }
 
     /// Whether they ask for nothing.
@@ -123,11 +125,14 @@ impl Rules {
         if packets >= self.packet_limit {
             return Verdict::Drop;
         }
-        let is_hit = self.red.as_mut().is_some_and(|red| red.hits(backlog_bytes()));
-        if is_hit && !packet.flags.has(PacketFlags::ECT) {
-            return Verdict::Drop;
+        let Some(red) = &mut self.red else {
+            return if packets > self.mark_from { Verdict::Mark } else { Verdict::Take };
+        };
+        let backlog_bytes = backlog_bytes();
+        if backlog_bytes < u64::from(self.mark_from) || !red.hits(backlog_bytes) {
+            return Verdict::Take;
         }
-        if is_hit || packets > self.packet_mark { Verdict::Mark } else { Verdict::Take }
+        if packet.flags.has(PacketFlags::ECT) { Verdict::Mark } else { Verdict::Drop }
     }
 }
 
@@ -192,8 +197,12 @@ impl Admission {
     /// A packet that takes no longer than this to send, in ps, is taken, and not marked, where nothing is queued.
     pub const fn idle_takes_ps(&self) -> u64 {
         match self {
-            // RED may draw a number even then.
-            Self::Own { rules, .. } if rules.red.is_some() || rules.packet_limit == 0 => 0,
+            // RED that begins with nothing at all may draw a number even then.
+            Self::Own { rules, .. }
+                if rules.packet_limit == 0 || rules.mark_from == 0 && rules.red.is_some() =>
+            {
+                0
+            }
             Self::Own { thresholds, .. } => thresholds.limit_ps,
             Self::Waiting(0) => 0,
             Self::Waiting(_) => u64::MAX,

@@ -4,6 +4,8 @@
 //! (`service.rs`): at once, or late, where nobody looks. A class may be held back by a token bucket: so are the credits of a
 //! transport that has any. They go first once the bucket has enough for one, and all else takes the rest of the link.
 
+use std::sync::Arc;
+
 use weft_packet::Packet;
 use weft_topology::{ClassSorting, ClassSpec, LinkSpec, Scheduling};
 use weft_transport::CreditPorts;
@@ -26,7 +28,7 @@ mod planned;
 mod service;
 
 pub use class::ClassTotals;
-use class::{ClassQueue, Sorting, Waiting};
+use class::{ClassQueue, Sorting, Sortings, Waiting};
 use pausing::Pausing;
 pub use pausing::{PauseFrame, PauseTotals};
 use planned::{Ahead, Planned};
@@ -36,7 +38,8 @@ use planned::{Ahead, Planned};
 pub struct ScheduledPort {
     classes: Box<[ClassQueue]>,
     scheduler: Scheduler,
-    sorting: Sorting,
+    /// One for all ports whose classes hold the same.
+    sorting: Arc<Sorting>,
     /// When the transmitter is free, in ps.
     free_at: u64,
     /// When something that waits goes into service next, if nothing else comes, in ps; `u64::MAX` if nothing waits.
@@ -79,6 +82,7 @@ impl ScheduledPort {
         credits: Option<&CreditPorts>,
         largest: u64,
         run: (u64, u32, &Profile),
+        sortings: &mut Sortings,
     ) -> Self {
         let (seed, link, profile) = run;
         let one = [ClassSpec::plain(spec.queue, 1)];
@@ -105,7 +109,7 @@ impl ScheduledPort {
         Self {
             classes,
             scheduler,
-            sorting: Sorting::new(has_pauses, credits.is_some(), sorting),
+            sorting: sortings.of(has_pauses, credits.is_some(), sorting),
             free_at: 0,
             serves_at: u64::MAX,
             wakes_at: u64::MAX,
@@ -342,11 +346,13 @@ impl Network<'_> {
             return;
         }
         let largest = u64::from(self.max_wire_bytes) + u64::from(topology.overhead_bytes);
+        let mut sortings = Sortings::default();
         let port = |(spec, link): (&LinkSpec, u32)| {
             let profile = &self.state.profiles[self.state.links[link as usize].profile];
             let run = (self.seed, self.site.number(link), profile);
             let has_several = credits.is_some() || has_pauses || spec.classes.is_some();
-            has_several.then(|| Box::new(ScheduledPort::new(spec, has_pauses, credits, largest, run)))
+            has_several
+                .then(|| Box::new(ScheduledPort::new(spec, has_pauses, credits, largest, run, &mut sortings)))
         };
         self.state.scheduled = self.site.specs().zip(0u32..).map(port).collect();
         self.state.chooses_apart = self.state.are_looked_at;

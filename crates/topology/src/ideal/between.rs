@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use weft_units::Rate;
 
 use super::Hop;
-use crate::{Routes, Topology};
+use crate::{LinkSpec, Routes, Topology};
 
 /// All equal-cost paths from one edge switch to another, hop by hop; no hops within a rack.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,8 +39,7 @@ impl Between {
         let levels = levels(topology, routes, src_rack, dst_rack, marks)?;
         // The destination is of kind 0. From there back to the source, a hop at a time.
         marks.kind[topology.switch_of_rack[dst_rack] as usize] = 0;
-        let mut stages: Vec<Stage> =
-            levels.iter().rev().map(|level| folded(topology, level, marks)).collect();
+        let mut stages: Vec<Stage> = levels.iter().rev().map(|level| folded(level, marks)).collect();
         stages.reverse();
         let ordered_hops: Vec<Hop> =
             stages.iter().take_while(|stage| stage.links == 1).map(|stage| stage.kinds[0][0].0).collect();
@@ -71,9 +70,14 @@ impl Between {
     }
 }
 
-/// A note on each switch, kept from search to search to spare the allocations.
+/// A note on each switch, kept from search to search to spare the allocations, and what a search asks of links, in little room:
+/// in a fabric of thousands of racks it asks of millions.
 #[derive(Debug, Clone)]
 pub(super) struct Marks {
+    /// By link, the switch behind it, of no meaning for links to hosts, and what kind of hop it is.
+    ends: Vec<(u32, u32)>,
+    /// The kinds of hops, in order.
+    hops: Vec<Hop>,
     /// The search that saw it last.
     seen: Vec<u64>,
     /// The search under way.
@@ -83,8 +87,16 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    pub(super) fn new(switches: usize) -> Self {
-        Self { seen: vec![0; switches], search: 0, kind: vec![0; switches] }
+    pub(super) fn new(topology: &Topology) -> Self {
+        let mut hops: Vec<Hop> = topology.links.iter().map(Hop::of).collect();
+        hops.sort_unstable();
+        hops.dedup();
+        let end = |link: &LinkSpec| {
+            let hop = hops.partition_point(|hop| *hop < Hop::of(link));
+            (link.to.0.wrapping_sub(topology.hosts as u32), hop as u32)
+        };
+        let ends = topology.links.iter().map(end).collect();
+        Self { ends, hops, seen: vec![0; topology.switches], search: 0, kind: vec![0; topology.switches] }
     }
 
     /// Whether this search sees the switch for the first time.
@@ -119,8 +131,12 @@ fn levels(
             let before = level.links.len();
             level.links.extend(routes.next_links(topology, switch as usize, dst_rack));
             level.switches.push((switch, (level.links.len() - before) as u32));
-            let ends = level.links[before..].iter().map(|&link| far_end(topology, link));
-            next.extend(ends.filter(|&end| marks.first_seen(end)));
+            for &link in &level.links[before..] {
+                let (end, _) = marks.ends[link as usize];
+                if marks.first_seen(end) {
+                    next.push(end);
+                }
+            }
         }
         if next.is_empty() {
             return None;
@@ -131,33 +147,32 @@ fn levels(
     Some(levels)
 }
 
-fn far_end(topology: &Topology, link: u32) -> u32 {
-    topology.links[link as usize].to.0 - topology.hosts as u32
-}
-
 /// One hop, given the kinds of the switches behind it; notes the kinds of the switches before it.
-fn folded(topology: &Topology, level: &Level, marks: &mut Marks) -> Stage {
+fn folded(level: &Level, marks: &mut Marks) -> Stage {
     let mut stage = Stage { links: level.links.len() as u64, fastest: Rate::default(), kinds: Vec::new() };
-    let mut numbers: BTreeMap<Vec<(Hop, u32)>, u32> = BTreeMap::new();
-    let mut signature: Vec<(Hop, u32)> = Vec::new();
+    // Hops by their number, which is their order.
+    let mut numbers: BTreeMap<Vec<(u32, u32)>, u32> = BTreeMap::new();
+    let mut signature: Vec<(u32, u32)> = Vec::new();
     let mut links = level.links.iter();
     for &(switch, count) in &level.switches {
         signature.clear();
         for &link in links.by_ref().take(count as usize) {
-            let kind = marks.kind[far_end(topology, link) as usize];
-            let way = (Hop::of(&topology.links[link as usize]), kind);
+            let (end, hop) = marks.ends[link as usize];
+            let way = (hop, marks.kind[end as usize]);
             if signature.last() != Some(&way) {
                 signature.push(way);
             }
         }
         signature.sort_unstable();
         signature.dedup();
-        stage.fastest = signature.iter().map(|(hop, _)| hop.rate).fold(stage.fastest, Rate::max);
         let known = numbers.get(signature.as_slice()).copied();
         marks.kind[switch as usize] = known.unwrap_or_else(|| {
             let number = stage.kinds.len() as u32;
             numbers.insert(signature.clone(), number);
-            stage.kinds.push(signature.clone());
+            let ways: Vec<_> =
+                signature.iter().map(|&(hop, kind)| (marks.hops[hop as usize], kind)).collect();
+            stage.fastest = ways.iter().map(|(hop, _)| hop.rate).fold(stage.fastest, Rate::max);
+            stage.kinds.push(ways);
             number
         });
     }

@@ -171,7 +171,7 @@ kind! {
 
 kind! {
     /// Two layers for servers with several cards, one for each GPU: card i of every server of a group is at the leaf of rail i, so that
-    /// GPUs of one number reach each other by one switch. A host is a card; what GPUs of a server tell each other goes over NVLink, and is
+    /// GPUs of one number reach each other by one leaf. A host is a card; what GPUs of a server tell each other goes over NVLink, and is
     /// not simulated: flows between them take the fabric, by way of a spine.
     RailSpec {
         /// Number of servers. Default: 16.
@@ -184,13 +184,18 @@ kind! {
         /// DGX SuperPOD.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         servers_per_group: Option<u32>,
-        /// Number of spines. Default: 8.
+        /// Fabrics side by side that share nothing, each with its own leaves and spines. A card has a port to each, of its rate divided by
+        /// so many; which of them a packet takes is the load balancer's choice, at a switch `nic` for each card. Default: 1, and no such
+        /// switch. Source: two planes of 200 Gbit/s a card in Alibaba's HPN (SIGCOMM 2024).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        planes: Option<u32>,
+        /// Number of spines of each plane. Default: 8.
         #[serde(default = "eight")]
         spines: u32,
         /// Parallel cables between each leaf and each spine. Default: 1.
         #[serde(default = "one")]
         links_per_pair: u32,
-        /// Rate of a card's cable. Default: 400Gbps.
+        /// Rate of a card: of its cable, or of its ports to all planes together. Default: 400Gbps.
         #[serde(default = "four_hundred_gbps")]
         host_rate: Rate,
         /// Rate of a cable between leaf and spine. Default: 400Gbps.

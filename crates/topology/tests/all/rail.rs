@@ -71,3 +71,43 @@ fn what_cannot_be_is_refused_with_its_key() {
     }
     assert!(refusal("servers = 6\nservers_per_group = 4").contains("a divisor of fabric.servers = 6"));
 }
+
+#[test]
+fn in_two_planes_a_card_has_a_port_of_half_its_rate_to_a_leaf_of_each_and_no_way_from_one_to_the_other() {
+    let topology = topology(&format!("{SMALL}\nplanes = 2\nhost_rate = '800Gbps'"));
+    // A rack is a card: the first switch chooses the plane.
+    assert_eq!((topology.hosts, topology.racks(), topology.switches), (12, 12, 12 + 2 * (6 + 2)));
+    let names = [12, 23, 24, 30, 36, 38].map(|node: usize| topology.names[node].as_str());
+    assert_eq!(names, ["nic0", "nic11", "leaf0", "leaf6", "spine0", "spine2"]);
+    let links = |node: usize| {
+        &topology.links[topology.first_link[node] as usize..topology.first_link[node + 1] as usize]
+    };
+    // nic4 is card 1 of server 1: rail 1 of the first group, leaf 1 of the first plane and of the second, which is leaf 7.
+    let [host, first, second] = links(16) else { panic!("{:?}", links(16)) };
+    assert_eq!([host, first, second].map(|link| link.to.0), [4, 24 + 1, 24 + 7]);
+    assert_eq!(
+        [host, first, second].map(|link| link.condition.rate.as_bps() / 1_000_000_000),
+        [800, 400, 400]
+    );
+    let planes = |node: usize| -> Vec<u32> { links(node).iter().map(|link| link.to.0).collect() };
+    assert_eq!(planes(24 + 1), [12 + 1, 12 + 4, 36, 37], "leaf 1 of the first plane");
+    assert_eq!(planes(24 + 7), [12 + 1, 12 + 4, 38, 39], "leaf 1 of the second");
+    let routes = Routes::at_start(&topology);
+    assert_eq!(routes.routes_to(&topology, 4, 1), 2, "over the rail's leaf, in each plane");
+    assert_eq!(routes.routes_to(&topology, 4, 0), 4, "over two spines in each plane");
+}
+
+#[test]
+fn one_plane_is_the_fabric_without_planes() {
+    let [with, without] = ["planes = 1", ""].map(|key| topology(&format!("{SMALL}\n{key}")));
+    assert_eq!((with.names, with.links.len()), (without.names, without.links.len()));
+}
+
+#[test]
+fn planes_that_do_not_divide_a_card_are_refused() {
+    assert_eq!(refusal("planes = 0"), "fabric.planes = 0: allowed is at least 1");
+    assert_eq!(
+        refusal("planes = 7\nhost_rate = '400Gbps'"),
+        "fabric.planes = 7: allowed is a divisor of fabric.host_rate = 400Gbps, in bit/s"
+    );
+}

@@ -1,6 +1,7 @@
 //! One class of a port: what waits in it, what it admits, and what holds it back.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use weft_packet::{Kind, Packet};
 use weft_topology::ClassSorting;
@@ -231,6 +232,25 @@ impl ClassQueue {
     }
 }
 
+/// The [`Sorting`]s of a network's ports: few, for nearly all ports have the same classes.
+#[derive(Default)]
+pub(super) struct Sortings {
+    known: Vec<((bool, bool, ClassSorting), Arc<Sorting>)>,
+}
+
+impl Sortings {
+    /// See [`Sorting::new`].
+    pub fn of(&mut self, has_pauses: bool, has_credits: bool, sorting: ClassSorting) -> Arc<Sorting> {
+        let key = (has_pauses, has_credits, sorting);
+        if let Some((_, known)) = self.known.iter().find(|(known, _)| *known == key) {
+            return Arc::clone(known);
+        }
+        let new = Arc::new(Sorting::new(has_pauses, has_credits, sorting));
+        self.known.push((key, Arc::clone(&new)));
+        new
+    }
+}
+
 /// Which class a packet belongs to.
 #[derive(Debug)]
 pub(super) struct Sorting {
@@ -242,7 +262,7 @@ impl Sorting {
     const PLACES: usize = 64;
 
     /// Where there are pauses or credits, they are the first classes; the port's own ones follow.
-    pub fn new(has_pauses: bool, has_credits: bool, sorting: ClassSorting) -> Self {
+    fn new(has_pauses: bool, has_credits: bool, sorting: ClassSorting) -> Self {
         let before = u8::from(has_pauses) + u8::from(has_credits);
         let mut classes = [0; Self::PLACES];
         for kind in Kind::ALL {
