@@ -32,7 +32,7 @@ BALANCERS: dict[str, dict[str, object]] = {
 
 STATISTICS = ("mean_slowdown", "p99_slowdown")
 
-OUTSIDE = {("pfc", "drill", "mean_slowdown"), ("pfc", "drill", "p99_slowdown")}
+OUTSIDE = {("pfc", "drill", "mean_slowdown")}
 """Modes, load balancers and statistics that are out of their bound. Why stands in docs/fidelity.md, as far as known."""
 
 
