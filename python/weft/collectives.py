@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from weft.metrics import Metric, Unit
+from weft.metrics import COMPLETION, Metric, Unit
+from weft.outermost import completion_of, finished, outermost, unfinished_collectives, weighted
 from weft.quantity import percent, time_us
+from weft.standing import Standing, stand
 from weft.summary import CollectiveFacts, CriticalFacts, LosslessFacts, Summary
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "has_collectives",
     "ideal_us",
     "outermost",
+    "stand_fairly",
     "unfinished_collectives",
 ]
 
@@ -71,35 +74,22 @@ def has_collectives(groups: Groups) -> bool:
     return bool(groups) and all(run.collectives for runs in groups.values() for run in runs)
 
 
+def stand_fairly(labels: Mapping[str, str], groups: Groups) -> Standing | None:
+    """Say how contenders stand by what is waited for: collectives, and of jobs steps, or else flows.
+
+    Where flows wait for each other, nobody waits for a flow by itself. Where of some collective none finished, flows
+    have to do. None if no flow of any contender finished.
+    """
+    found = stand(labels, groups, COMPLETION) if has_collectives(groups) else None
+    return found or stand(labels, groups)
+
+
 def collectives_of(groups: Groups) -> list[Named]:
     """Return the collectives of all runs, in the order of the spec."""
     found = (
         Named(one.label, one.kind, one.algorithm) for runs in groups.values() for run in runs for one in run.collectives
     )
     return list(dict.fromkeys(found))
-
-
-def outermost(run: Summary) -> list[CollectiveFacts]:
-    """Return the steps of jobs, and the collectives that are part of none."""
-    # What a job's steps are made of has the job's label and a point before its own.
-    jobs = tuple(f"{one.label}." for one in run.collectives if one.kind == "step")
-    return [one for one in run.collectives if one.kind == "step" or not one.label.startswith(jobs)]
-
-
-def completion_of(run: Summary) -> float | None:
-    """Mean completion time of the outermost collectives, in microseconds; None if of some none finished."""
-    found = outermost(run)
-    means = [one.completion_us.mean for one in found]
-    return None if None in means or not found else _weighted(found, [mean for mean in means if mean is not None])
-
-
-def unfinished_collectives(run: Summary) -> int:
-    """How many of the outermost collectives did not finish."""
-    return sum(one.unfinished for one in outermost(run))
-
-
-COMPLETION = Metric("collective_us", "completion time of collectives", "us", completion_of)
-"""What contenders are judged by where flows wait for each other."""
 
 
 def collective_metrics(named: Named, line_rate_mbps: float | None = None) -> list[Metric]:
@@ -153,12 +143,12 @@ def critical_parts(runs: Sequence[Summary]) -> dict[str, float]:
         (one, path)
         for run in runs
         for one in outermost(run)
-        if (path := one.critical_path) is not None and _finished(one)
+        if (path := one.critical_path) is not None and finished(one)
     ]
     if not found:
         return {}
     weights = [one for one, _ in found]
-    return {key: _weighted(weights, [getattr(path, f"{key}_us") for _, path in found]) for key in CRITICAL_PARTS}
+    return {key: weighted(weights, [getattr(path, f"{key}_us") for _, path in found]) for key in CRITICAL_PARTS}
 
 
 def ideal_us(runs: Sequence[Summary], line_rate_mbps: float | None) -> float | None:
@@ -174,7 +164,7 @@ def ideal_us(runs: Sequence[Summary], line_rate_mbps: float | None) -> float | N
             if one.completion_us.mean is not None and one.bus_bandwidth_mbps is not None and line_rate_mbps
         ]
         if found and len(times) == len(found):
-            return _weighted(found, times)
+            return weighted(found, times)
     return None
 
 
@@ -206,16 +196,6 @@ def _where(parts: Mapping[str, float], paths: Sequence[CriticalFacts], runs: Seq
         f"{flows} Flow {worst.worst_flow}{when} from host {source} to {destination} lost the most, "
         f"{time_us(worst.worst_us)}, by {worst.worst_late_by}{where}."
     )
-
-
-def _finished(one: CollectiveFacts) -> int:
-    return one.count - one.unfinished
-
-
-def _weighted(found: Sequence[CollectiveFacts], values: Sequence[float]) -> float:
-    """Mean over all collectives that finished, of which there may be more of one kind than of another."""
-    weights = [_finished(one) for one in found]
-    return fsum(weight * value for weight, value in zip(weights, values, strict=True)) / sum(weights)
 
 
 def _gigabytes(mbps: float | None) -> float | None:

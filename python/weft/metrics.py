@@ -6,19 +6,23 @@ from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
 from weft.errors import SpecError
+from weft.outermost import completion_of, longest_of, unfinished_collectives
 from weft.statistics import Estimate, estimate
 from weft.summary import BinName, SizeBin, Summary
 
 __all__ = [
     "ALL_METRICS",
+    "COMPLETION",
     "METRICS",
     "MORE_METRICS",
+    "OF_COLLECTIVES",
     "Metric",
     "Unit",
     "best_labels",
     "bin_metrics",
     "chosen",
     "estimates",
+    "waiting_metrics",
 ]
 
 Unit: TypeAlias = Literal["us", "mbps", "ratio", "count", "share", "GB/s"]
@@ -72,6 +76,21 @@ METRICS: Sequence[Metric] = (
     Metric("unfinished", "unfinished flows", "count", lambda summary: float(summary.unfinished)),
 )
 """The columns that are shown unasked. Small, medium and large are the groups `BINS`."""
+
+COMPLETION = Metric("collective_us", "completion time of collectives", "us", completion_of)
+"""What contenders are judged by where flows wait for each other."""
+
+OF_COLLECTIVES: Sequence[Metric] = (
+    COMPLETION,
+    Metric("longest_collective_us", "longest collective", "us", longest_of),
+    Metric(
+        "unfinished_collectives",
+        "unfinished collectives",
+        "count",
+        lambda summary: float(unfinished_collectives(summary)) if summary.collectives else None,
+    ),
+)
+"""Columns of runs whose flows wait for each other; none of them is told of others."""
 
 MORE_METRICS: Sequence[Metric] = (
     Metric("small_p99_fct_us", "small p99 FCT", "us", _named("small", lambda one: one.fct_us.p99)),
@@ -140,10 +159,17 @@ MORE_METRICS: Sequence[Metric] = (
     Metric(
         "state_bytes_per_host", "state bytes per host", "count", lambda summary: _number(summary.state_bytes_per_host)
     ),
+    *OF_COLLECTIVES,
 )
 """The columns that are shown if `--columns` names them, and that every table on disk has."""
 
 ALL_METRICS: Sequence[Metric] = (*METRICS, *MORE_METRICS)
+
+
+def waiting_metrics() -> Sequence[Metric]:
+    """Give the columns that are shown unasked of runs whose flows wait for each other."""
+    packets = ("retransmissions", "out_of_order_share", "dropped_packets")
+    return (*OF_COLLECTIVES, *(metric for metric in ALL_METRICS if metric.key in packets))
 
 
 def bin_metrics(place: int) -> Sequence[Metric]:

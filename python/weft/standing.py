@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 MEAN_FCT = next(metric for metric in METRICS if metric.key == "mean_fct_us")
-"""What verdicts judge by, unless flows wait for each other: then by `weft.collectives.COMPLETION`."""
+"""What verdicts judge by, unless flows wait for each other: then by `weft.metrics.COMPLETION`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ from weft.collectives import (
     CRITICAL_PARTS,
     critical_parts,
     has_collectives,
+    stand_fairly,
     unfinished_collectives,
 )
 from weft.metrics import Metric
 from weft.quantity import number, percent, plain, time_scale, time_us
-from weft.standing import MEAN_FCT, Standing, difference_words, listed, mean_of, stand
+from weft.standing import MEAN_FCT, Standing, difference_words, listed, mean_of
 from weft.statistics import Estimate
 from weft.summary import TIERS, Summary
 
@@ -63,8 +64,7 @@ def judge(groups: Groups) -> Verdict | None:
     comes last. None when no flow of a scheme finished anywhere.
     """
     everything, groups = groups, {label: runs for label, runs in groups.items() if runs[0].scheme not in bounds()}
-    standing = stand({}, groups, COMPLETION) if has_collectives(groups) else None
-    standing = standing or stand({}, groups)
+    standing = stand_fairly({}, groups)
     if standing is None:
         return None
     metric = standing.metric
@@ -240,7 +240,8 @@ def caveats(groups: Groups) -> list[str]:
         found.append(f"Collectives that had not finished are in no mean: {listed_late}.")
     if named:
         found.append(f"Flows that had not finished are in no mean, which flatters the schemes that left some: {named}.")
-    if unsteady:
+    # Collectives begin and end: they are in no steady state, and their means do not need one.
+    if unsteady and not has_collectives(groups):
         found.append(
             f"Not in a steady state, so that means depend on how many flows there are: {', '.join(unsteady)}. More "
             "flows and a warm-up (run.warmup) help; summary.json says more."

@@ -1,5 +1,6 @@
 """Collectives from the command line to the report: what they are judged by, what is printed, drawn and replayed."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import weft
 from conftest import Weft
 from weft.collectives import COMPLETION, CRITICAL_PARTS, collectives_of, completion_of, critical_parts, ideal_us
 from weft.comparison import Comparison
-from weft.report import lossless, render, replay
+from weft.report import lossless, render, render_sweep, replay
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -99,6 +100,75 @@ def test_the_command_prints_collectives_first_and_flows_if_asked(weft_command: W
     assert "bus bandwidth" in words or "bandwidth" in words
     assert "FCT" not in words and "critical path of" in words
     asked = weft_command("compare", str(spec), "--schemes", "ecmp", "--columns", "mean_fct_us").stdout
+    assert "FCT" in asked
+
+
+def varint(number: int) -> bytes:
+    low, rest = number & 0x7F, number >> 7
+    return bytes([low | 0x80]) + varint(rest) if rest else bytes([low])
+
+
+def whole(field: int, number: int) -> bytes:
+    return varint(field << 3) + varint(number)
+
+
+def part(field: int, content: bytes) -> bytes:
+    return varint(field << 3 | 2) + varint(len(content)) + content
+
+
+def chakra(micros: int) -> bytes:
+    """A trace of MLCommons Chakra: `GlobalMetadata`, a computation, and an all-reduce of 1 MB after it."""
+    computation = whole(1, 1) + whole(3, 4) + whole(7, micros)
+    attributes = [
+        part(10, part(1, name) + whole(9, value)) for name, value in ((b"comm_type", 0), (b"comm_size", 10**6))
+    ]
+    collective = whole(1, 2) + whole(3, 7) + whole(5, 1) + b"".join(attributes)
+    messages = (part(1, b"0.0.4"), computation, collective)
+    return b"".join(varint(len(one)) + one for one in messages)
+
+
+def test_traces_of_chakra_run_are_hashed_by_their_bytes_and_refused_by_message(
+    weft_command: Weft, tmp_path: Path
+) -> None:
+    spec = tmp_path / "step.toml"
+    spec.write_text("[traffic.schedule]\nfile = 'step.{rank}.et'\n")
+
+    def run(micros: int) -> dict[str, Any]:
+        for rank in range(4):
+            (tmp_path / f"step.{rank}.et").write_bytes(chakra(micros))
+        return weft.run(spec, set=FABRIC).summary.raw
+
+    short, long = run(10), run(200)
+    kinds = {one["kind"]: one["completion_us"]["mean"] for one in short["collectives"]}
+    slower = {one["kind"]: one["completion_us"]["mean"] for one in long["collectives"]}
+    assert set(kinds) == {"file", "all-reduce"} and kinds["all-reduce"] == pytest.approx(slower["all-reduce"])
+    assert slower["file"] - kinds["file"] == pytest.approx(190.0)
+    assert short["spec_hash"] != long["spec_hash"]
+    (tmp_path / "step.2.et").write_bytes(chakra(10)[:-1])
+    refused = weft_command("run", str(spec))
+    assert refused.code == 2 and "step.2.et: message 3 at byte 15: found a message of " in refused.stderr
+
+
+def test_a_sweep_judges_prints_and_draws_collectives(weft_command: Weft, tmp_path: Path) -> None:
+    spec = tmp_path / "ring.toml"
+    spec.write_text(weft.run("", set=SMALL).spec)
+    out = tmp_path / "out"
+    sweep = ("sweep", str(spec), "--vary", "fabric.spines=1,2", "--schemes", "ecmp,oblivious", "--out", str(out))
+    said = " ".join(weft_command(*sweep, "--seeds", "2").stdout.split())
+    assert "flows wait for each other" in said and "FCT" not in said and "longest" in said
+    names = {file.stem for file in (out / "figures").iterdir()}
+    assert names == {
+        f"{what}-over-spines-by-scheme" for what in ("completion-time-of-collectives", "longest-collective")
+    }
+    loaded = weft.load_sweep(out)
+    assert loaded.verdict is not None and loaded.verdict.metric is COMPLETION
+    assert all("FCT" not in sentence for sentence in loaded.verdict.sentences)
+    mean = loaded.points[0].estimates["collective_us"]
+    assert mean is not None and loaded.table.item(0, "collective_us") == mean.mean
+    assert json.loads((out / "verdict.json").read_text())["metric"] == "collective_us"
+    page = render_sweep(loaded)
+    assert "completion time of collectives" in page and "Flows" in page
+    asked = weft_command(*sweep, "--seeds", "2", "--columns", "mean_fct_us").stdout
     assert "FCT" in asked
 
 

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
-from factory import summary
+from factory import collective, summary
 from sweeping import made
 from weft.metrics import ALL_METRICS
 from weft.standing import difference, stand
 from weft.statistics import paired_difference
 from weft.sweeps.verdict import SweepVerdict
+from weft.verdict import judge
 
 LOADS = ("0.2", "0.4", "0.8")
 SEEDS = (1, 2, 3)
@@ -179,6 +180,74 @@ def test_flows_that_did_not_finish_are_spoken_of() -> None:
     worse = type(first)(first.labels, summary("ecmp", 1, 10.0, unfinished=4), None)
     found = verdict_of(weft.Sweep(whole.path, whole.swept, [worse, *whole.runs[1:]]))
     assert found.sentences[-1].endswith("flatters the schemes that left some: ecmp 4.")
+
+
+def waiting(values: Mapping[str, Mapping[str, tuple[float | None, float]]]) -> weft.Sweep:
+    """A sweep over load by what collectives and flows took, by scheme and load: a microsecond more a seed."""
+    plain = table({scheme: dict.fromkeys(own, (1.0, 2.0, 3.0)) for scheme, own in values.items()})
+    runs = []
+    for one in plain.runs:
+        assert one.summary is not None
+        seed, scheme = one.summary.seed, one.labels["balancer"]
+        took, fct = values[scheme][one.labels["traffic.load"]]
+        found = [] if took is None else [collective(took + seed)]
+        runs.append(type(one)(one.labels, summary(scheme, seed, fct + seed, collectives=found), None))
+    return weft.Sweep(plain.path, plain.swept, runs)
+
+
+def test_where_flows_wait_for_each_other_collectives_decide_as_in_a_comparison() -> None:
+    # By flows it would be ecmp, at each load.
+    sweep = waiting(
+        {
+            "ecmp": {"0.2": (100.0, 1.0), "0.4": (100.0, 1.0), "0.8": (300.0, 1.0)},
+            "drill": {"0.2": (90.0, 5.0), "0.4": (100.0, 5.0), "0.8": (200.0, 5.0)},
+        }
+    )
+    found = verdict_of(sweep)
+    assert sweep.has_collectives and found.metric is not None and found.metric.key == "collective_us"
+    assert [one.leader for one in found.standings] == ["drill", None, "drill"]
+    assert found.sentences == (
+        "drill leads at load 0.2 and 0.8: its completion time of collectives is 9.80 % below ecmp at 0.2 "
+        "(-10.0 ± 0 µs over 3 seeds) and 33.1 % below ecmp at 0.8 (-100 ± 0 µs over 3 seeds).",
+        "Nobody leads at load 0.4: drill and ecmp cannot be told apart by completion time of collectives (ecmp and "
+        "drill: 0 ± 0 µs over 3 seeds).",
+    )
+    told = found.to_dict()
+    assert told["metric"] == "collective_us" and {one["metric"] for one in told["points"]} == {"collective_us"}
+    for place, load in enumerate(LOADS):
+        groups = {
+            point.labels["balancer"]: point.runs for point in sweep.points if point.labels["traffic.load"] == load
+        }
+        compared = judge(groups)
+        assert compared is not None and compared.metric is found.metric
+        assert (compared.winner, compared.leader) == (found.standings[place].best, found.standings[place].leader)
+        assert compared.winner_mean_us == found.standings[place].mean_us
+
+
+def test_points_with_and_without_collectives_are_each_judged_by_their_own() -> None:
+    found = verdict_of(
+        waiting(
+            {
+                "ecmp": {"0.2": (None, 1.0), "0.4": (50.0, 1.0)},
+                "drill": {"0.2": (None, 5.0), "0.4": (40.0, 5.0)},
+            }
+        )
+    )
+    assert found.metric is None and found.to_dict()["metric"] is None
+    assert [one["metric"] for one in found.to_dict()["points"]] == ["mean_fct_us", "collective_us"]
+    assert found.sentences == (
+        "ecmp leads at load 0.2: its mean FCT is 57.1 % below drill (-4.00 ± 0 µs over 3 seeds).",
+        "drill leads at load 0.4: its completion time of collectives is 19.2 % below ecmp (-10.0 ± 0 µs over 3 seeds).",
+        "The lead passes from ecmp to drill between load 0.2 and 0.4.",
+    )
+
+
+def test_collectives_that_did_not_finish_are_spoken_of() -> None:
+    whole = waiting({"ecmp": {"0.2": (10.0, 1.0)}, "drill": {"0.2": (20.0, 1.0)}})
+    first = whole.runs[0]
+    worse = type(first)(first.labels, summary("ecmp", 1, 1.0, collectives=[collective(10.0, unfinished=1)]), None)
+    found = verdict_of(weft.Sweep(whole.path, whole.swept, [worse, *whole.runs[1:]]))
+    assert found.sentences[-1] == "Collectives that had not finished are in no mean: ecmp 1."
 
 
 def test_the_verdict_is_json() -> None:

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from factory import summary
+from factory import collective, summary
 from weft.metrics import ALL_METRICS, METRICS, best_labels, estimates
 from weft.verdict import judge
 
@@ -190,5 +190,9 @@ def test_contenders_that_are_in_no_steady_state_are_named() -> None:
     verdict = judge({"ecmp": [steady], "rps": [growing]})
     assert verdict is not None
     assert any("Not in a steady state" in said and ": rps." in said for said in verdict.sentences)
+    # Collectives begin and end, and are judged all the same.
+    waiting = msgspec.structs.replace(growing, collectives=summary(collectives=[collective(50.0)]).collectives)
+    told = judge({"rps": [waiting]})
+    assert told is not None and not any("steady" in said for said in told.sentences)
     quiet = judge({"ecmp": [steady]})
     assert quiet is not None and not any("steady" in said for said in quiet.sentences)

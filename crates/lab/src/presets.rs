@@ -5,8 +5,9 @@ use serde::Deserialize;
 use crate::spec::SpecError;
 
 /// The files, by name.
-const FILES: [(&str, &str); 12] = [
+const FILES: [(&str, &str); 13] = [
     ("ai-allreduce", include_str!("../../../data/presets/ai-allreduce.toml")),
+    ("ai-moe", include_str!("../../../data/presets/ai-moe.toml")),
     ("lbt", include_str!("../../../data/presets/lbt.toml")),
     ("maxpass-large", include_str!("../../../data/presets/maxpass-large.toml")),
     ("maxpass-medium", include_str!("../../../data/presets/maxpass-medium.toml")),

@@ -94,6 +94,20 @@ pub enum TrafficError {
         /// What is allowed there.
         allowed: String,
     },
+    /// A message of a binary file that is not as it should be.
+    #[error("{file}: message {message} at byte {offset}: found {found}: allowed is {allowed}")]
+    BadMessage {
+        /// The file.
+        file: String,
+        /// Which message, from 1.
+        message: usize,
+        /// The byte at which it begins, with its length, from 0.
+        offset: usize,
+        /// What is there.
+        found: String,
+        /// What is allowed there.
+        allowed: String,
+    },
     /// A file that lacks something as a whole.
     #[error("{file}: found {found}: allowed is {allowed}")]
     BadFile {
@@ -157,7 +171,9 @@ impl From<TrafficError> for Mistake {
                 at(key).found(load.to_string()).allowed(format!("at most {max_load}"))
             }
             TrafficError::Unreadable { key, path, .. } => at(key).found(path),
-            TrafficError::BadLine { found, allowed, .. } | TrafficError::BadFile { found, allowed, .. } => {
+            TrafficError::BadLine { found, allowed, .. }
+            | TrafficError::BadMessage { found, allowed, .. }
+            | TrafficError::BadFile { found, allowed, .. } => {
                 Self::new(&sentence).found(found).allowed(allowed)
             }
             TrafficError::NoFlows { .. } | TrafficError::Shape { .. } => Self::new(&sentence),

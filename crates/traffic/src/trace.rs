@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use weft_packet::{Class, HostId};
-use weft_units::{Span, Time, read_regular_file};
+use weft_units::{Span, Time, read_regular_bytes, read_regular_file};
 
 use crate::carriers::Carriers;
 use crate::classes::ClassPicker;
@@ -20,8 +20,26 @@ const CLASSES: [Class; 4] = [Class::Unknown, Class::Short, Class::Long, Class::B
 
 /// The text of the file that `key` names.
 pub(crate) fn read_file(key: &'static str, path: &str, base_dir: &Path) -> Result<String, TrafficError> {
+    read_by(read_regular_file, key, path, base_dir)
+}
+
+/// The same of a file that is no text.
+pub(crate) fn read_file_bytes(
+    key: &'static str,
+    path: &str,
+    base_dir: &Path,
+) -> Result<Vec<u8>, TrafficError> {
+    read_by(read_regular_bytes, key, path, base_dir)
+}
+
+fn read_by<T>(
+    read: impl Fn(&Path) -> std::io::Result<T>,
+    key: &'static str,
+    path: &str,
+    base_dir: &Path,
+) -> Result<T, TrafficError> {
     let full = base_dir.join(path);
-    read_regular_file(&full).map_err(|error| TrafficError::Unreadable {
+    read(&full).map_err(|error| TrafficError::Unreadable {
         key,
         path: full.display().to_string(),
         reason: error.to_string(),

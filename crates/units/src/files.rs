@@ -31,8 +31,25 @@ pub fn read_regular_file(path: &Path) -> Result<String> {
     if let Some(text) = given(path) {
         return Ok(text);
     }
+    check_regular(path)?;
+    fs::read_to_string(path)
+}
+
+/// The bytes of a regular file, or of one that was [given](give_file).
+///
+/// # Errors
+/// What the operating system says, or something that is no regular file.
+pub fn read_regular_bytes(path: &Path) -> Result<Vec<u8>> {
+    if let Some(text) = given(path) {
+        return Ok(text.into_bytes());
+    }
+    check_regular(path)?;
+    fs::read(path)
+}
+
+fn check_regular(path: &Path) -> Result<()> {
     if fs::metadata(path)?.is_file() {
-        return fs::read_to_string(path);
+        return Ok(());
     }
     Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file"))
 }
@@ -53,6 +70,7 @@ mod tests {
         let endless = read_regular_file(Path::new("/dev/zero")).unwrap_err();
         assert_eq!(endless.to_string(), "it is not a regular file");
         assert!(read_regular_file(Path::new("/")).is_err());
+        assert!(read_regular_bytes(Path::new("/dev/zero")).is_err());
         assert!(read_regular_file(&Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).is_ok());
     }
 }

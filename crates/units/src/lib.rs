@@ -14,7 +14,7 @@ mod rate;
 mod size;
 mod time;
 
-pub use files::{give_file, read_regular_file};
+pub use files::{give_file, read_regular_bytes, read_regular_file};
 pub use mistake::{Mistake, OneLine};
 pub use quantity::QuantityError;
 pub use random::{Purpose, Stream, mix64};

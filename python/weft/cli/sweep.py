@@ -86,7 +86,8 @@ def sweep(
     on, and the exit code is 3.
 
     At the end come a verdict, which says who leads where and where the lead changes, and figures: mean FCT, 99th
-    percentile and slowdown over the swept field that is a number, or those that `--figure` asks for.
+    percentile and slowdown over the swept field that is a number, or those that `--figure` asks for. Where flows wait
+    for each other, it is the completion time of collectives, and of jobs that of steps, as in `weft compare`.
 
     **Examples**
 
@@ -97,12 +98,12 @@ def sweep(
     - `weft sweep my.toml --slurm --workers 20 --batch cores=8 --batch memory=16GB --batch queue=short`
     """
     from weft.faults import telling_faults, with_faults
-    from weft.metrics import METRICS, chosen
+    from weft.metrics import chosen
     from weft.spec import load_spec, parse_assignments
     from weft.sweeps import sweep as run_sweep
     from weft.sweeps.grid import parse_vary
 
-    metrics = METRICS if columns is None else chosen(split_schemes(columns))
+    metrics = None if columns is None else chosen(split_schemes(columns))
     text, names = _subject(spec, preset, schemes)
     text = load_spec(text)
     cluster = chosen_cluster(scheduler, slurm=slurm, pbs=pbs, workers=workers, batch=batch)

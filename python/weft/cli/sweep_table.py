@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from weft.cli.tables import in_parts, new_table, stacked
-from weft.metrics import METRICS, Metric
+from weft.metrics import METRICS, Metric, waiting_metrics
 from weft.quantity import estimate_text, unit_and_scale
 from weft.summary import BINS
 from weft.sweeps import Sweep
@@ -20,15 +20,21 @@ _SENTENCES = 24
 """Most sentences of the verdict that are printed."""
 
 
-def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] = METRICS) -> None:
-    """Print a row per point, means over the seeds, in parts if it is too wide, and the verdict."""
+def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] | None = None) -> None:
+    """Print a row per point, means over the seeds, in parts if it is too wide, and the verdict.
+
+    Unasked, it has what contenders are judged by: columns of collectives if all runs have some, and else of flows.
+    """
+    waiting = metrics is None and sweep.has_collectives
+    metrics = metrics or (waiting_metrics() if waiting else METRICS)
     telling = [metric for metric in metrics if any(point.estimates[metric.key] for point in sweep.points)]
     for part in in_parts(console, telling, lambda columns: _table(sweep, columns)):
         console.print(part)
     seeds = len(sweep.swept.get(SEED, ()))
     interval = f"; ± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
     sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
-    console.print(f"{sizes}{interval}", style="dim")
+    note = "flows wait for each other, so their own times say little: --columns shows them" if waiting else sizes
+    console.print(f"{note}{interval}", style="dim")
     if sweep.verdict is not None:
         said = sweep.verdict.sentences
         console.print()

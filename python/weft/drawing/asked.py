@@ -38,6 +38,8 @@ _ALIASES: Mapping[str, str] = {
 }
 _COLUMN_ALIASES: Mapping[str, str] = {"fct": "fct_us", "size": "size_bytes", "goodput": "goodput_mbps"}
 _USUAL = ("mean_fct_us", "p99_fct_us", "mean_slowdown")
+_USUAL_WAITING = ("collective_us", "longest_collective_us")
+"""The same where flows wait for each other."""
 _MOST_PANELS = 24
 _MOST_LINES = 8
 """Most values of a field that is drawn as lines where there are no contenders."""
@@ -113,15 +115,21 @@ class Asked:
         return re.sub(r"[^a-z0-9]+", "-", self.text.lower()).strip("-")[:80]
 
 
-def usual(fields: Fields) -> list[Asked]:
-    """Return what is drawn unasked: mean FCT, 99th percentile and slowdown; nothing where panels would be too many."""
+def usual(fields: Fields, *, collectives: bool = False) -> list[Asked]:
+    """Return what is drawn unasked: mean FCT, 99th percentile and slowdown; nothing where panels would be too many.
+
+    Of runs with collectives it is the mean of their completion times, and the longest.
+    """
     by, over = fields.contender, fields.axis
     if by is None:
         by = next((key for key in fields.beside(over) if len(fields.values[key]) <= _MOST_LINES), None)
     names = {**field_names(fields.values), **({} if fields.contender is None else {fields.contender: "scheme"})}
     place = (f" over {names[over]}" if over else "") + (f" by {names[by]}" if by else "")
     known = {metric.key: metric for metric in ALL_METRICS}
-    found = [Asked(f"{known[key].title}{place}", known[key], None, over, by) for key in _USUAL]
+    found = [
+        Asked(f"{known[key].title}{place}", known[key], None, over, by)
+        for key in (_USUAL_WAITING if collectives else _USUAL)
+    ]
     return found if _panels(fields, over, by) <= _MOST_PANELS else []
 
 

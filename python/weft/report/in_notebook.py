@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weft.metrics import METRICS
+from weft.metrics import METRICS, waiting_metrics
 from weft.papers.scorecard import SIGNS
 from weft.papers.verdicts import Verdict, in_worlds
 from weft.report.page import render_template
@@ -73,8 +73,9 @@ def sweep_html(sweep: "Sweep") -> str:
     failed = [f"{_many(len(sweep.failed), 'run')} failed: {sweep.failed[0].error}"] if sweep.failed else []
     title = f"{' × '.join(fields)}: {_many(len(sweep.runs), 'run')}"
     note = f"{sizes_note()}{_interval(len(sweep.swept.get(SEED, ())))}"
+    metrics = waiting_metrics() if sweep.has_collectives else METRICS
     return _html(
-        _Part(title, metric_table(rows, METRICS, fields, best=False), note=note, lines=[*failed, *_first(said)])
+        _Part(title, metric_table(rows, metrics, fields, best=False), note=note, lines=[*failed, *_first(said)])
     )
 
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from weft.faults import faults_of
 from weft.flows import counted
-from weft.metrics import METRICS, MORE_METRICS
+from weft.metrics import METRICS, MORE_METRICS, waiting_metrics
 from weft.report.cells import FLOW_COLUMNS, cell, size_steps
 from weft.report.faults import marks
 from weft.report.page import ResultsPage
@@ -50,11 +50,18 @@ def render_sweep(sweep: "Sweep") -> str:
         failed=sweep.failed,
         most_failures=_MOST_FAILURES,
         against=against,
-        summary=_table(sweep, METRICS),
-        tables={"Reordering, duplicates, throughput, deadlines, state": _table(sweep, MORE_METRICS)},
+        summary=_table(sweep, waiting_metrics() if sweep.has_collectives else METRICS),
+        tables=_more_tables(sweep),
         sizes_note=sizes_note(),
         swept=sweep.swept,
     )
+
+
+def _more_tables(sweep: "Sweep") -> "dict[str, Table]":
+    """What the first table leaves out: also flows, if they wait for each other."""
+    flows = {"Flows": METRICS} if sweep.has_collectives else {}
+    found = {**flows, "Reordering, duplicates, throughput, deadlines, state": MORE_METRICS}
+    return {title: _table(sweep, metrics) for title, metrics in found.items()}
 
 
 def _picture(sweep: "Sweep") -> Picture | None:

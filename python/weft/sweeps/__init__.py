@@ -48,8 +48,9 @@ def sweep(
     the directory). A run that fails is recorded and does not stop the rest: see `Sweep.failed`. `jobs` is how many
     cores of this machine to use in all, as for `compare`; `cluster` is the address of a Dask scheduler, or a `Batch`,
     to run them elsewhere. `figures` are drawn into the directory at the end, in words as for `Sweep.plot`; "usual"
-    stands for mean FCT, 99th percentile and slowdown over what is swept, as `weft sweep` draws them. `progress` is told
-    how far the sweep is; without it there is a bar in a notebook and on a terminal, unless it is False.
+    stands for mean FCT, 99th percentile and slowdown over what is swept, or the completion time of collectives if all
+    runs have some, as `weft sweep` draws them. `progress` is told how far the sweep is; without it there is a bar in a
+    notebook and on a terminal, unless it is False.
 
     Raises `SpecError` for a mistake at any point before anything is run, `OutputError` if the directory is no
     earlier sweep of the same fields (`force` begins anew), is in use, or cannot be written, and `ClusterError`.
@@ -84,6 +85,9 @@ def sweep(
         view.write(files)
         if VERDICT not in files:
             view.take_away(VERDICT)
+        if figures == "usual":
+            # Whether there are collectives is known from the runs.
+            asked = usual(fields, collectives=found.has_collectives)
         if asked:
             drawn = dict(figure_files(found, asked))
             view.write(drawn)

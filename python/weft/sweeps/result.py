@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import _core
+from weft.collectives import has_collectives
 from weft.decoding import decode
 from weft.drawing.asked import Asked, Fields
 from weft.errors import OutputError, unreadable
@@ -84,6 +85,12 @@ class Sweep:
         return [run for run in self.runs if run.error is not None]
 
     @cached_property
+    def has_collectives(self) -> bool:
+        """Whether every run has flows that wait for each other: then it is collectives that are compared."""
+        found = [run.summary for run in self.runs if run.summary is not None]
+        return bool(found) and has_collectives({"": found})
+
+    @cached_property
     def points(self) -> Sequence[Point]:
         """The points of the grid without the seed."""
         groups: dict[tuple[str, ...], list[SweepRun]] = {}
@@ -130,7 +137,10 @@ class Sweep:
 
     @cached_property
     def verdict(self) -> SweepVerdict | None:
-        """Who leads on mean FCT at which point; None where there are not two contenders with finished flows."""
+        """Who leads at which point, on mean FCT or on completion of collectives if there are any.
+
+        None where there are not two contenders with finished flows.
+        """
         return judge_sweep(self, self.to_draw().fields)
 
     def plot(self, figure: str) -> "Figure":

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weft.catalog import bounds
+from weft.collectives import stand_fairly
 from weft.drawing.asked import Fields
 from weft.drawing.names import number_of
-from weft.standing import MEAN_FCT, Standing, stand
+from weft.metrics import Metric
+from weft.standing import Standing
 from weft.summary import Summary
 from weft.sweeps.differences import points_by_place
 from weft.sweeps.words import sentences
@@ -36,7 +38,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SweepVerdict:
-    """What a sweep says of its contenders' mean FCT."""
+    """What a sweep says of its contenders' mean FCT, or completion time of collectives where there are any."""
 
     contender: str
     """The field that has the contenders."""
@@ -47,10 +49,16 @@ class SweepVerdict:
     changes: tuple[Change, ...]
     sentences: tuple[str, ...]
 
+    @property
+    def metric(self) -> Metric | None:
+        """What it was judged by; None if some points have collectives and others do not."""
+        found = {one.metric.key: one.metric for one in self.standings}
+        return next(iter(found.values())) if len(found) == 1 else None
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         return {
-            "metric": MEAN_FCT.key,
+            "metric": None if self.metric is None else self.metric.key,
             "contender": self.contender,
             "axis": self.axis,
             "points": [_point(one) for one in self.standings],
@@ -72,6 +80,8 @@ class SweepVerdict:
 def judge_sweep(sweep: "Sweep", fields: Fields) -> SweepVerdict | None:
     """Judge; None where there are not two contenders that had flows finish at one point.
 
+    Each point is judged as a comparison is: by collectives where there are any.
+
     A bound, such as the oracle, is no contender.
     """
     contender = fields.contender
@@ -85,7 +95,7 @@ def judge_sweep(sweep: "Sweep", fields: Fields) -> SweepVerdict | None:
         groups = {name: runs for name, runs in groups.items() if runs[0].scheme not in bounds()}
         for name, runs in groups.items():
             everyone.setdefault(name, []).extend(runs)
-        if (found := stand(dict(zip(others, place, strict=True)), groups)) is not None:
+        if (found := stand_fairly(dict(zip(others, place, strict=True)), groups)) is not None:
             standings.append(found)
     if not any(one.rivals for one in standings):
         return None
@@ -133,6 +143,7 @@ def _changes(standings: Sequence[Standing], axis: str) -> Iterator[Change]:
 def _point(one: Standing) -> dict[str, Any]:
     return {
         "at": dict(one.labels),
+        "metric": one.metric.key,
         "leader": one.leader,
         "lowest": one.best,
         "mean_us": one.mean_us,

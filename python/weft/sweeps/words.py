@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from weft.drawing.asked import Fields
 from weft.drawing.names import field_names, value_words
 from weft.quantity import percent
-from weft.standing import difference_words, listed
+from weft.standing import MEAN_FCT, difference_words, listed
 from weft.summary import Summary
 from weft.verdict import caveats
 
@@ -30,16 +30,19 @@ def sentences(
     """Say who leads where, and where that changes; for each combination of the fields beside the axis."""
     names = field_names(fields.values)
     beside = fields.beside(axis, fields.contender)
-    rows: dict[tuple[str, ...], list[Standing]] = {}
+    rows: dict[tuple[str, ...], dict[str, list[Standing]]] = {}
     for one in standings:
         if one.rivals:
-            rows.setdefault(tuple(one.labels[key] for key in beside), []).append(one)
+            place = tuple(one.labels[key] for key in beside)
+            # Flows and collectives are not spoken of in one sentence.
+            rows.setdefault(place, {}).setdefault(one.metric.key, []).append(one)
     told: list[str] = []
-    for place, row in rows.items():
+    for place, by_metric in rows.items():
         before = ", ".join(f"{names[key]} = {value_words(label)}" for key, label in zip(beside, place, strict=True))
         own = [one for one in changes if tuple(one.labels[key] for key in beside) == place]
         called = axis if axis is None else names[axis]
-        said = [*_row(row, axis, called), *(_passes(one, called or "") for one in own)]
+        of_rows = [sentence for row in by_metric.values() for sentence in _row(row, axis, called)]
+        said = [*of_rows, *(_passes(one, called or "") for one in own)]
         told += [f"With {before}: {_within(sentence)}" if before else sentence for sentence in said]
     if not any(one.sure for one in standings):
         told.append(
@@ -59,7 +62,7 @@ def _row(row: Sequence["Standing"], axis: str | None, called: str | None) -> Ite
         lowest = dict.fromkeys(one.best for one in row)
         for name in lowest:
             own = [one for one in row if one.best == name]
-            yield f"{name} has the lowest mean FCT{_at(own, row, axis, called)}."
+            yield f"{name} has the lowest {row[0].metric.title}{_at(own, row, axis, called)}."
         return
     for leader in dict.fromkeys(one.leader for one in row if one.leader is not None):
         own = [one for one in row if one.leader == leader]
@@ -95,7 +98,8 @@ def _leads(own: Sequence["Standing"], axis: str | None) -> str:
         one, rival = own[place], own[place].rivals[0]
         where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
         parts.append(f"{percent(shares[place])} below {rival.name}{where} ({difference_words(rival.difference_us)})")
-    return f"its mean FCT is {' and '.join(parts)}" if len(own) <= 2 else f"its mean FCT is from {' to '.join(parts)}"
+    title = own[0].metric.title
+    return f"its {title} is {' and '.join(parts)}" if len(own) <= 2 else f"its {title} is from {' to '.join(parts)}"
 
 
 def _apart(own: Sequence["Standing"], names: Sequence[str], axis: str | None) -> str:
@@ -107,7 +111,9 @@ def _apart(own: Sequence["Standing"], names: Sequence[str], axis: str | None) ->
         where = f" at {value_words(one.labels[axis])}" if axis is not None and len(own) > 1 else ""
         parts.append(f"{one.best} and {rival.name}{where}: {difference_words(rival.difference_us)}")
     rest = "; all others are behind" if any(len(one.rivals) + 1 > len(names) for one in own) else ""
-    return f"{listed(shown)} cannot be told apart ({'; '.join(parts)}){rest}"
+    metric = own[0].metric
+    by = "" if metric is MEAN_FCT else f" by {metric.title}"
+    return f"{listed(shown)} cannot be told apart{by} ({'; '.join(parts)}){rest}"
 
 
 def _passes(change: "Change", called: str) -> str:

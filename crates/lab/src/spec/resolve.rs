@@ -7,7 +7,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use toml::Value;
 use weft_traffic::schedule_files;
-use weft_units::{Mistake, read_regular_file};
+use weft_units::{Mistake, read_regular_bytes};
 
 use super::decode::decode;
 use super::defaults::complete;
@@ -177,8 +177,8 @@ fn hash(value: &Value, files: &[PathBuf], of_machine: &[String]) -> String {
             && files.iter().any(|file| file.as_os_str() == name.as_str())
             && let Ok(contents) = schedule_files(Path::new(&*name))
                 .iter()
-                .map(|file| read_regular_file(file))
-                .collect::<std::io::Result<Vec<String>>>()
+                .map(|file| read_regular_bytes(file))
+                .collect::<std::io::Result<Vec<Vec<u8>>>>()
             && !contents.is_empty()
         {
             *name = hex(&Sha256::digest(contents.concat()));

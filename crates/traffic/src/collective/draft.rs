@@ -79,8 +79,16 @@ pub(crate) struct Node {
     pub takes: Span,
     /// It begins when so many of those that it waits for are there: all, unless it says fewer.
     pub needs: Option<u32>,
-    /// The line of a file that it stands in; 0 if it stands in none.
+    /// The line of a file that it stands in, or the message that it is; 0 if it stands in none.
     pub line: u32,
+}
+
+/// What the parts of a file are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum WrittenIn {
+    #[default]
+    Lines,
+    Messages,
 }
 
 /// A graph under way. What is put in is numbered in that order.
@@ -89,6 +97,8 @@ pub(crate) struct Draft {
     pub nodes: Vec<Node>,
     /// Who waits for what.
     pub edges: Vec<(Op, After)>,
+    /// What the numbers of lines count.
+    pub written_in: WrittenIn,
 }
 
 impl Draft {
@@ -151,7 +161,11 @@ impl Draft {
     /// How a message names it.
     pub fn name(&self, op: Op) -> String {
         let node = &self.nodes[op.index()];
-        let line = if node.line > 0 { format!(" (line {})", node.line) } else { String::new() };
+        let part = match self.written_in {
+            WrittenIn::Lines => "line",
+            WrittenIn::Messages => "message",
+        };
+        let line = if node.line > 0 { format!(" ({part} {})", node.line) } else { String::new() };
         match node.kind {
             Kind::Computation(host) => format!("the computation at host {}{line}", host.0),
             Kind::Flow(flow) => format!("the flow {}->{}{line}", flow.src.0, flow.dst.0),

@@ -1,7 +1,8 @@
-//! Execution traces of `MLCommons` Chakra as JSON, one for each rank: what is sent, and after what. `schema/protobuf/et_def.proto`.
+//! Execution traces of `MLCommons` Chakra, one for each rank, as protobuf or as JSON: what is sent, and after what.
+//! `schema/protobuf/et_def.proto`.
 //!
 //! Of a node there is `id`, `type`, `ctrl_deps` and `data_deps`, `duration_micros`, and among its `attr` `comm_type`, `comm_size`, `comm_src`,
-//! `comm_dst`, `comm_tag` and `pg_name`, in the names of the protocol or those of its JSON form. Computations go on side by side unless
+//! `comm_dst`, `comm_tag`, `pg_name` and `involved_dim`, in the names of the protocol or those of its JSON form. Computations go on side by side unless
 //! they depend on each other.
 
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use weft_packet::HostId;
 use weft_units::Span;
 
-use super::chakra_json::{CollType, Node, NodeType, nodes};
+use super::chakra_node::{CollType, Node, NodeType};
 use super::lines::Mistake;
 use super::{Carried, Graph};
 use crate::collective::CollectiveKind;
@@ -40,6 +41,8 @@ struct Together {
 struct Traces {
     file: String,
     ranks: Vec<Vec<Node>>,
+    /// By rank: which node has an id.
+    by_id: Vec<BTreeMap<u64, usize>>,
 }
 
 /// The files of the ranks, if the name has a place for them: those that there are, from 0 on.
@@ -47,11 +50,11 @@ pub(crate) fn files_of_ranks(file: &str) -> impl Iterator<Item = String> {
     (0..MAX_RANKS).map(move |rank| file.replace(RANK, &rank.to_string()))
 }
 
-/// Reads traces into a graph.
+/// Reads traces into a graph; `nodes` reads the file of a rank.
 pub(crate) fn read(
     file: &str,
     base_dir: &Path,
-    text: &impl Fn(&str) -> Result<String, TrafficError>,
+    nodes: &impl Fn(&str) -> Result<Vec<Node>, TrafficError>,
     graph: &mut Graph<'_, '_, '_>,
 ) -> Result<(), TrafficError> {
     if !file.contains(RANK) {
@@ -63,21 +66,36 @@ pub(crate) fn read(
         if rank >= 2 && !base_dir.join(&name).exists() {
             break;
         }
-        ranks.push(nodes(&name, &text(&name)?)?);
+        ranks.push(nodes(&name)?);
     }
     graph.set_ranks(ranks.len(), file)?;
-    Traces { file: file.to_owned(), ranks }.put(graph)
+    Traces::new(file, ranks)?.put(graph)
 }
 
 impl Traces {
+    fn new(file: &str, ranks: Vec<Vec<Node>>) -> Result<Self, TrafficError> {
+        let by_id = vec![BTreeMap::new(); ranks.len()];
+        let mut traces = Self { file: file.to_owned(), ranks, by_id };
+        for rank in 0..traces.ranks.len() {
+            for place in 0..traces.ranks[rank].len() {
+                let id = traces.ranks[rank][place].id;
+                if traces.by_id[rank].insert(id, place).is_some() {
+                    // Protocol buffers do not write a 0.
+                    let of_none = if id == 0 { ", which is what a node without an id has" } else { "" };
+                    let found = format!("the id {id} again{of_none}");
+                    return Err(
+                        traces.bad((rank, place), (found, "an id of its own for each node".to_owned()))
+                    );
+                }
+            }
+        }
+        Ok(traces)
+    }
+
     fn bad(&self, (rank, place): At, (found, allowed): Mistake) -> TrafficError {
         let node = &self.ranks[rank][place];
-        TrafficError::BadLine {
-            file: self.file.replace(RANK, &rank.to_string()),
-            line: node.line,
-            found: format!("node {}: {found}", node.id),
-            allowed,
-        }
+        let found = format!("node {}: {found}", node.id);
+        node.stands.bad(&self.file.replace(RANK, &rank.to_string()), (found, allowed))
     }
 
     fn all(&self) -> impl Iterator<Item = (At, &Node)> {
@@ -90,7 +108,7 @@ impl Traces {
         let sends = self.sends()?;
         let mut flows: BTreeMap<At, Op> = BTreeMap::new();
         for &(send, (from, to), bytes) in &sends.all {
-            let line = self.ranks[send.0][send.1].line;
+            let line = self.ranks[send.0][send.1].stands.number();
             let carried = Carried { ends: (from, to), bytes, not_before: weft_units::Time::ZERO, line };
             flows.insert(send, graph.flow(carried, Span::ZERO));
         }
@@ -101,14 +119,14 @@ impl Traces {
             let host = graph.host(at.0);
             let begin = match flows.get(&at) {
                 Some(&flow) => flow,
-                None => graph.computation(host, node.takes(), node.line),
+                None => graph.computation(host, node.takes(), node.stands.number()),
             };
             graph.after(begin, graph.begin(at.0), Point::Done);
             begins.insert(at, begin);
             let end = match (flows.get(&at), sends.of_recv.get(&at)) {
                 (Some(&flow), _) => (flow, Point::Acknowledged),
                 (None, Some(send)) => {
-                    let done = graph.computation(host, Span::ZERO, node.line);
+                    let done = graph.computation(host, Span::ZERO, node.stands.number());
                     graph.after(done, begin, Point::Done);
                     graph.after(done, flows[send], Point::Received);
                     (done, Point::Done)
@@ -122,7 +140,7 @@ impl Traces {
         }
         for (at, node) in self.all() {
             for dependency in &node.waits_for {
-                let Some(place) = self.ranks[at.0].iter().position(|other| other.id == *dependency) else {
+                let Some(&place) = self.by_id[at.0].get(dependency) else {
                     let found = format!("it depends on node {dependency}, which is nowhere");
                     return Err(self.bad(at, (found, "a node of the same rank".to_owned())));
                 };

@@ -2,6 +2,8 @@
 
 mod chakra;
 mod chakra_json;
+mod chakra_node;
+mod chakra_protobuf;
 mod cm;
 mod goal;
 mod lines;
@@ -16,13 +18,13 @@ use serde::{Deserialize, Serialize};
 use weft_packet::HostId;
 use weft_units::{Span, Time};
 
-use super::draft::{Kind, Op, Point, Role};
+use super::draft::{Kind, Op, Point, Role, WrittenIn};
 use super::exchange::{Builder, Carriage, CollectiveDraft, Name};
 use super::make::World;
 use super::ranks::{Asked, ranks};
 use super::spec::{AllReduceAlgorithm, Placement};
 use super::{CollectiveKind, draft::FlowDraft};
-use crate::trace::read_file;
+use crate::trace::{read_file, read_file_bytes};
 use crate::{ClassName, HostRange, TrafficError};
 
 /// Flows that wait for each other, from a file.
@@ -30,8 +32,8 @@ use crate::{ClassName, HostRange, TrafficError};
 #[serde(deny_unknown_fields)]
 pub struct ScheduleSpec {
     /// The file (relative to the spec): a connection matrix of htsim (its name ends in `.cm`), a schedule in the text form of GOAL
-    /// (`.goal`), or the execution traces of Chakra (`MLCommons`) as JSON, of which there is one for each rank: `{rank}` in the name stands
-    /// for 0, 1, and so on, as in `"step.{rank}.json"`.
+    /// (`.goal`), or the execution traces of Chakra (`MLCommons`), as protobuf (`.et`) or JSON (`.json`), of which there is one for each rank:
+    /// `{rank}` in the name stands for 0, 1, and so on, as in `"step.{rank}.et"`.
     pub file: String,
     /// The hosts that ranks are placed on, as in `[0, "8-15"]`. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,9 +145,19 @@ impl Builder<'_, '_> {
         match extension.to_ascii_lowercase().as_str() {
             "cm" => cm::read(&spec.file, &text(&spec.file)?, &mut graph)?,
             "goal" => goal::read(&spec.file, &text(&spec.file)?, &mut graph)?,
-            "json" => chakra::read(&spec.file, base_dir, &text, &mut graph)?,
+            "json" => {
+                let nodes = |name: &str| chakra_json::nodes(name, &text(name)?);
+                chakra::read(&spec.file, base_dir, &nodes, &mut graph)?;
+            }
+            "et" => {
+                graph.builder.draft.written_in = WrittenIn::Messages;
+                let bytes = |name: &str| read_file_bytes("traffic.schedule.file", name, base_dir);
+                let nodes = |name: &str| chakra_protobuf::nodes(name, &bytes(name)?);
+                chakra::read(&spec.file, base_dir, &nodes, &mut graph)?;
+            }
             _ => {
-                let allowed = "a file whose name ends in .cm (htsim), .goal (GOAL as text) or .json (Chakra)";
+                let allowed =
+                    "a file whose name ends in .cm (htsim), .goal (GOAL as text), or .et or .json (Chakra)";
                 return Err(TrafficError::bad_value(key("file"), format!("{:?}", spec.file), allowed));
             }
         }

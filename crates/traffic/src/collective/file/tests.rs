@@ -13,10 +13,13 @@ fn traffic_of(name: &str, text: &str) -> Result<Traffic, TrafficError> {
     traffic_of_all(name, &[(name, text)])
 }
 
-fn traffic_of_all(name: &str, files: &[(&str, &str)]) -> Result<Traffic, TrafficError> {
+pub(super) fn traffic_of_all<T: AsRef<[u8]>>(
+    name: &str,
+    files: &[(&str, T)],
+) -> Result<Traffic, TrafficError> {
     let folder = tempfile::tempdir().unwrap();
-    for (name, text) in files {
-        std::fs::write(folder.path().join(name), text).unwrap();
+    for (name, contents) in files {
+        std::fs::write(folder.path().join(name), contents).unwrap();
     }
     spec(&format!("[schedule]\nfile = '{name}'")).generate(&leaf_spine(), 1, folder.path())
 }
@@ -26,7 +29,7 @@ fn said(name: &str, text: &str) -> String {
 }
 
 /// How many flows each flow waits for, in the order of the traffic.
-fn needs(traffic: &Traffic) -> Vec<u32> {
+pub(super) fn needs(traffic: &Traffic) -> Vec<u32> {
     let dependencies = &traffic.schedule.as_ref().unwrap().dependencies;
     (0..traffic.flows.len() as u32).map(|flow| dependencies.needs(flow)).collect()
 }
@@ -144,7 +147,7 @@ fn each_line_of_a_goal_schedule_that_cannot_be_read_is_told() {
 }
 
 /// A computation, what is sent after it, and an all-reduce after that.
-fn chakra(rank: u32) -> String {
+pub(super) fn chakra(rank: u32) -> String {
     let other = 1 - rank;
     let (kind, peer) =
         if rank == 0 { ("COMM_SEND_NODE", "comm_dst") } else { ("COMM_RECV_NODE", "comm_src") };
@@ -195,6 +198,17 @@ fn nodes_of_chakra_that_cannot_be_read_are_told() {
         ),
         (node("\"type\": 5, \"comm_size\": 5, \"comm_dst\": 0"), "found node 1: comm_dst 0"),
         (node("\"type\": 4, \"data_deps\": [9]"), "nothing is sent for"),
+        (
+            node("\"type\": 4}\n{\"id\": 1, \"type\": 4"),
+            "t.0.json:3: found node 1: the id 1 again: allowed is an id",
+        ),
+        (
+            node(
+                "\"type\": 7, \"comm_size\": 5, \"comm_type\": 0, \
+                 \"attr\": [{\"name\": \"involved_dim\", \"boolList\": {\"values\": [true, false]}}]",
+            ),
+            "node 1: an involved_dim that leaves a dimension out, without pg_name: allowed is pg_name",
+        ),
         (all("{\"id\": 1, \"type\""), "allowed is JSON"),
         (all("{}"), "no node"),
     ];
@@ -235,5 +249,10 @@ proptest! {
             let _ = traffic_of(name, &words);
         }
         let _ = traffic_of_all("t.{rank}.json", &[("t.0.json", &text), ("t.1.json", &words)]);
+    }
+
+    #[test]
+    fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = traffic_of_all("t.{rank}.et", &[("t.0.et", &bytes), ("t.1.et", &bytes)]);
     }
 }

@@ -1,0 +1,221 @@
+//! A node of one of Chakra's traces.
+//!
+//! Both readers hand it over as the JSON form has it, so that one conversion decides what is taken and what is refused.
+
+use serde_json::Value;
+use weft_units::Span;
+
+use super::lines::Mistake;
+use crate::{MAX_FLOW_BYTES, TrafficError};
+
+/// What a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NodeType {
+    /// It takes its duration, whatever it does: computing, or loading from memory.
+    Computation,
+    Send,
+    Recv,
+    Collective,
+}
+
+/// The collectives that traces have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CollType {
+    AllReduce,
+    AllGather,
+    ReduceScatter,
+    AllToAll,
+}
+
+/// Where in its file a node stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stands {
+    /// In this line, from 1.
+    Line(usize),
+    /// It is this message, from 1, and begins at this byte, from 0.
+    Message {
+        /// Which one.
+        number: usize,
+        /// Where it begins.
+        offset: usize,
+    },
+}
+
+impl Stands {
+    /// The line, or the number of the message.
+    pub const fn number(self) -> usize {
+        match self {
+            Self::Line(number) | Self::Message { number, .. } => number,
+        }
+    }
+
+    /// The error about what stands here in `file`.
+    pub fn bad(self, file: &str, (found, allowed): Mistake) -> TrafficError {
+        let file = file.to_owned();
+        match self {
+            Self::Line(line) => TrafficError::BadLine { file, line, found, allowed },
+            Self::Message { number, offset } => {
+                TrafficError::BadMessage { file, message: number, offset, found, allowed }
+            }
+        }
+    }
+}
+
+/// A node of a trace.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    pub stands: Stands,
+    pub id: u64,
+    pub kind: NodeType,
+    pub waits_for: Vec<u64>,
+    micros: f64,
+    /// What it is and how many bytes, if it is a collective.
+    pub collective: Option<(CollType, u64)>,
+    pub bytes: Option<u64>,
+    pub from: Option<u64>,
+    pub to: Option<u64>,
+    pub tag: u64,
+    pub group: String,
+}
+
+impl Node {
+    /// What it takes by itself: nothing, if it communicates.
+    pub fn takes(&self) -> Span {
+        if self.kind == NodeType::Computation { Span::from_s_f64(self.micros / 1e6) } else { Span::ZERO }
+    }
+}
+
+/// A node out of its JSON form, if it is one: what has no type is none, nor is metadata.
+pub(crate) fn node(value: &Value, stands: Stands) -> Result<Option<Node>, Mistake> {
+    let Some(kind) = field(value, &["type", "NodeType"]) else { return Ok(None) };
+    let kind = node_type(kind)?;
+    let Some(kind) = kind else { return Ok(None) };
+    let id = field(value, &["id", "Id"]).map_or(Some(0), whole);
+    let id = id.ok_or_else(|| ("an id that is no whole number".to_owned(), "a whole number".to_owned()))?;
+    let list = |names: &[&str]| -> Result<Vec<u64>, Mistake> {
+        let Some(list) = field(value, names) else { return Ok(Vec::new()) };
+        let ids = list.as_array().and_then(|list| list.iter().map(whole).collect());
+        ids.ok_or_else(|| (format!("node {id}: {} = {list}", names[0]), "a list of ids".to_owned()))
+    };
+    let mut waits_for = list(&["ctrl_deps", "ctrlDeps"])?;
+    waits_for.extend(list(&["data_deps", "dataDeps"])?);
+    let number = |name: &str| -> Result<Option<u64>, Mistake> {
+        let Some(found) = attribute(value, name) else { return Ok(None) };
+        let number = whole(found);
+        number
+            .map(Some)
+            .ok_or_else(|| (format!("node {id}: {name} = {found}"), "a whole number from 0".to_owned()))
+    };
+    let micros = field(value, &["duration_micros", "durationMicros", "runtime"]);
+    let micros = micros.or_else(|| attribute(value, "runtime"));
+    let micros = micros.map_or(Some(0.0), decimal).filter(|micros| (0.0..=1e12).contains(micros));
+    let micros = micros
+        .ok_or_else(|| (format!("node {id}: a duration that cannot be"), "microseconds from 0".to_owned()))?;
+    let bytes = number("comm_size")?;
+    let collective = if kind == NodeType::Collective {
+        let found = attribute(value, "comm_type");
+        let coll = coll_type(found).map_err(|(found, allowed)| (format!("node {id}: {found}"), allowed))?;
+        let Some(bytes) = bytes.filter(|bytes| *bytes <= MAX_FLOW_BYTES) else {
+            return Err((
+                format!("node {id} without a size that can be"),
+                format!("comm_size, 0 to {MAX_FLOW_BYTES}"),
+            ));
+        };
+        Some((coll, bytes))
+    } else {
+        None
+    };
+    let group =
+        attribute(value, "pg_name").map(|name| name.as_str().map_or_else(|| name.to_string(), str::to_owned));
+    // Which ranks those dimensions have is known to the simulator that the trace was made for. To take all would be another collective.
+    if kind == NodeType::Collective && group.is_none() && !involves_all(value) {
+        let found = format!("node {id}: an involved_dim that leaves a dimension out, without pg_name");
+        return Err((found, "pg_name, the group that takes part".to_owned()));
+    }
+    Ok(Some(Node {
+        stands,
+        id,
+        kind,
+        waits_for,
+        micros,
+        collective,
+        bytes,
+        from: number("comm_src")?,
+        to: number("comm_dst")?,
+        tag: number("comm_tag")?.unwrap_or(0),
+        group: group.unwrap_or_default(),
+    }))
+}
+
+/// The field with the first of these names that there is.
+fn field<'v>(value: &'v Value, names: &[&str]) -> Option<&'v Value> {
+    names.iter().find_map(|name| value.get(name))
+}
+
+/// The attribute of this name.
+fn listed<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    let list = value.get("attr").and_then(Value::as_array)?;
+    list.iter().find(|attribute| attribute.get("name").and_then(Value::as_str) == Some(name))
+}
+
+/// Whether a collective is of all dimensions of the fabric that a trace was made for: unless it says otherwise.
+fn involves_all(value: &Value) -> bool {
+    let list = listed(value, "involved_dim").and_then(|held| field(held, &["boolList", "bool_list"]));
+    let values = list.and_then(|list| list.get("values")).and_then(Value::as_array);
+    values.is_none_or(|values| values.iter().all(|value| value != &Value::Bool(false)))
+}
+
+/// What an attribute holds: the value beside its name, whatever its type; or the field of this name.
+fn attribute<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    let is_value =
+        |(key, _): &(&String, &Value)| key.ends_with("Val") || key.ends_with("_val") || *key == "value";
+    let held = listed(value, name).and_then(Value::as_object).and_then(|held| held.iter().find(is_value));
+    held.map(|(_, value)| value).or_else(|| value.get(name))
+}
+
+/// A whole number, as such or as a text: JSON has those of 64 bits as texts.
+fn whole(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+fn decimal(value: &Value) -> Option<f64> {
+    value.as_f64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// What a node is; none if it is metadata.
+fn node_type(found: &Value) -> Result<Option<NodeType>, Mistake> {
+    const NAMES: [&str; 8] = [
+        "INVALID_NODE",
+        "METADATA_NODE",
+        "MEM_LOAD_NODE",
+        "MEM_STORE_NODE",
+        "COMP_NODE",
+        "COMM_SEND_NODE",
+        "COMM_RECV_NODE",
+        "COMM_COLL_NODE",
+    ];
+    let number = found.as_str().and_then(|name| NAMES.iter().position(|known| *known == name));
+    match number.or_else(|| whole(found).map(|number| number as usize)) {
+        Some(1) => Ok(None),
+        Some(2..=4) => Ok(Some(NodeType::Computation)),
+        Some(5) => Ok(Some(NodeType::Send)),
+        Some(6) => Ok(Some(NodeType::Recv)),
+        Some(7) => Ok(Some(NodeType::Collective)),
+        _ => Err((format!("type {found}"), NAMES[1..].join(", "))),
+    }
+}
+
+fn coll_type(found: Option<&Value>) -> Result<CollType, Mistake> {
+    const KNOWN: [(u64, &str, CollType); 4] = [
+        (0, "ALL_REDUCE", CollType::AllReduce),
+        (2, "ALL_GATHER", CollType::AllGather),
+        (6, "ALL_TO_ALL", CollType::AllToAll),
+        (7, "REDUCE_SCATTER", CollType::ReduceScatter),
+    ];
+    let is = |(number, name, _): &&(u64, &str, CollType)| {
+        found.is_some_and(|found| whole(found) == Some(*number) || found.as_str() == Some(*name))
+    };
+    let kind = KNOWN.iter().find(is).map(|known| known.2);
+    let said = found.map_or_else(|| "no comm_type".to_owned(), |found| format!("comm_type {found}"));
+    kind.ok_or_else(|| (said, KNOWN.map(|(number, name, _)| format!("{name} ({number})")).join(", ")))
+}
