@@ -15,17 +15,14 @@ function whyRows() {
   return { parts, schemes, read, sum, packet };
 }
 
-options.why = () => {
-  const { parts, schemes, read, sum, packet } = whyRows();
-  if (!schemes.length) return { ...base(), ...empty("No such flows finished") };
-  const share = chosen.why === "share";
+// What such a chart is: `read` gives a scheme's parts, `title` names the axis, given the unit of time.
+function stackedBars({ schemes, parts, read, sum, share, top, title, stack, decal }) {
   const [unit, scale] = timeUnit(Math.max(...schemes.map(sum)));
   const value = (scheme, part) => (share ? (100 * (read(scheme)[part] || 0)) / (sum(scheme) || 1) : (read(scheme)[part] || 0) / scale);
   const text = share ? (number) => `${digits(number)} %` : (number) => `${digits(number)} ${unit}`;
-  const title = packet ? `mean wait per data packet (${unit})` : share ? "share of the mean completion time" : `mean completion time (${unit})`;
   return {
     ...base(),
-    grid: { left: 12, right: 28, top: narrow() ? 150 : 52, bottom: 44, containLabel: true },
+    grid: { left: 12, right: 28, top: narrow() ? 150 : top, bottom: 44, containLabel: true },
     legend: legendAbove(),
     tooltip: tooltip({
       trigger: "axis",
@@ -36,11 +33,23 @@ options.why = () => {
         return `<b>${safe(scheme.label)}</b><br>${lines(rows)}<br>together <b>${safe(time(sum(scheme)))}</b>`;
       },
     }),
-    xAxis: axis({ type: "value", max: share ? 100 : undefined, name: title, nameGap: 28 }),
+    xAxis: axis({ type: "value", max: share ? 100 : undefined, name: title(unit), nameGap: 28 }),
     yAxis: names({ data: schemes.map((scheme) => scheme.label) }),
     series: parts.map((part, index) => ({
-      type: "bar", stack: "why", name: part.title, barMaxWidth: 30, data: schemes.map((scheme) => value(scheme, index)),
-      itemStyle: { color: part.colour, decal: packet ? undefined : DECALS[index] || undefined, borderColor: css("--paper"), borderWidth: 0.5 },
+      type: "bar", stack, name: part.title, barMaxWidth: 30, data: schemes.map((scheme) => value(scheme, index)),
+      itemStyle: { color: part.colour, decal: decal(index), borderColor: css("--paper"), borderWidth: 0.5 },
     })),
   };
+}
+
+options.why = () => {
+  const { parts, schemes, read, sum, packet } = whyRows();
+  if (!schemes.length) return { ...base(), ...empty("No such flows finished") };
+  const share = chosen.why === "share";
+  const completion = share ? () => "share of the mean completion time" : (unit) => `mean completion time (${unit})`;
+  return stackedBars({
+    schemes, parts, read, sum, share, top: 52, stack: "why",
+    title: packet ? (unit) => `mean wait per data packet (${unit})` : completion,
+    decal: (index) => (packet ? undefined : DECALS[index] || undefined),
+  });
 };
