@@ -6,6 +6,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 
 use weft_fabric::{LOOK_AHEAD_FROM, SHARE_FROM, SimulationInput, Undivided};
+use weft_transport::TransportSpec;
 use weft_units::Span;
 
 use crate::spec::Threads;
@@ -20,6 +21,10 @@ pub const GROUPS_PER_THREAD: usize = 4;
 /// So many hosts a group has at least, if there are enough groups for all threads: one with fewer has little to do between two
 /// looks at its mail.
 pub const HOSTS_IN_A_GROUP: usize = 64;
+/// On one thread, too, a fabric is cut into groups of nodes from so many hosts on, if the cards of its hosts pull what they send: these
+/// send at line rate from the first packet on, so a window has so much to do that what a group takes to come into the caches
+/// is worth it. `benches/rdma.py` has what that gives; windows of TCP at a usual load have a tenth to do, and lose by it.
+pub const HOSTS_FOR_GROUPS: usize = 1_024;
 
 /// What a run may work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +103,8 @@ struct Offer {
     /// Into how many groups it can be cut.
     pieces: usize,
     lookahead: Span,
+    /// Whether cards pull what hosts send.
+    is_pulled: bool,
 }
 
 /// Decides for a run whose spec asks for these threads. What the input says of groups and threads does not matter.
@@ -106,7 +113,9 @@ pub fn decide(asked: Threads, cores: Cores, input: &SimulationInput<'_>) -> Deci
     match input.most_parts() {
         Err(reason) => whole(reason),
         Ok(parts) => {
-            Offer { hosts, pieces: parts.parts.len(), lookahead: parts.lookahead }.decide(asked, cores)
+            let is_pulled = input.transport.all().any(TransportSpec::is_pulled);
+            let (pieces, lookahead) = (parts.parts.len(), parts.lookahead);
+            Offer { hosts, pieces, lookahead, is_pulled }.decide(asked, cores)
         }
     }
 }
@@ -161,14 +170,24 @@ impl Offer {
     /// So many threads, or as many as there are pieces.
     fn on(self, threads: usize, why: &str) -> Decision {
         let threads = threads.clamp(1, self.pieces);
-        let alone = |more: &str| format!("{why}, {more}");
-        if threads > 1 {
-            let wanted = (self.hosts / HOSTS_IN_A_GROUP).clamp(threads, GROUPS_PER_THREAD * threads);
-            let groups = wanted.min(self.pieces);
-            let reason = alone(&format!("and groups need nothing of each other for {}", self.lookahead));
-            return Decision { threads, groups, reason };
-        }
-        Decision { threads, groups: 1, reason: why.to_owned() }
+        let of_size = self.hosts / HOSTS_IN_A_GROUP;
+        let (groups, reason) = if self.gains_by_groups() {
+            (
+                of_size.clamp(threads, self.pieces),
+                "hosts send at line rate, and groups fit in caches".to_owned(),
+            )
+        } else if threads > 1 {
+            let groups = of_size.clamp(threads, GROUPS_PER_THREAD * threads).min(self.pieces);
+            (groups, format!("and groups need nothing of each other for {}", self.lookahead))
+        } else {
+            return Decision { threads, groups: 1, reason: why.to_owned() };
+        };
+        Decision { threads, groups, reason: format!("{why}, {reason}") }
+    }
+
+    /// Whether groups are worth their mail without a second thread: see [`HOSTS_FOR_GROUPS`].
+    fn gains_by_groups(self) -> bool {
+        self.is_pulled && self.hosts >= HOSTS_FOR_GROUPS && self.lookahead >= LOOKAHEAD_FOR_THREADS
     }
 }
 
@@ -187,7 +206,7 @@ mod tests {
     use crate::{Prepared, SpecSource};
 
     const fn offer(hosts: usize, pieces: usize) -> Offer {
-        Offer { hosts, pieces, lookahead: Span::from_us(1) }
+        Offer { hosts, pieces, lookahead: Span::from_us(1), is_pulled: false }
     }
 
     fn cores(count: usize) -> Cores {
@@ -220,6 +239,22 @@ mod tests {
             let decision = offer(hosts, pieces).decide(Threads::fixed(threads).unwrap(), Cores::All);
             assert_eq!(threads_and_groups(&decision), expected, "{decision}");
         }
+    }
+
+    #[test]
+    fn large_fabrics_of_rdma_are_cut_on_one_thread_too() {
+        for (hosts, pieces, threads, expected) in [
+            (1_023, 16, 1, (1, 1)),
+            (1_024, 16, 1, (1, 16)),
+            (8_192, 32, 1, (1, 32)),
+            (8_192, 32, 2, (2, 32)),
+        ] {
+            let offer = Offer { is_pulled: true, ..offer(hosts, pieces) };
+            let decision = offer.decide(Threads::fixed(threads).unwrap(), Cores::All);
+            assert_eq!(threads_and_groups(&decision), expected, "{decision}");
+        }
+        let short = Offer { is_pulled: true, lookahead: Span::from_ns(49), ..offer(8_192, 32) };
+        assert_eq!(threads_and_groups(&short.decide(Threads::fixed(1).unwrap(), Cores::All)), (1, 1));
     }
 
     #[test]

@@ -49,6 +49,21 @@ impl<'a, T: Transports> Group<'a, T> {
         arriving().for_each(|(host, packet, number)| host.fetch_end(packet, number));
     }
 
+    /// Asks for all ports with classes, of which a busy window needs nearly all, one after the other: a packet that comes to one would
+    /// wait for four places in memory, each of which says where the next is.
+    #[inline(never)]
+    pub(super) fn look_at_ports(&self) {
+        let state = &self.network.state;
+        let ports = || state.scheduled.iter().flatten();
+        if state.scheduled.is_empty() {
+            return;
+        }
+        state.links.iter().for_each(fetch);
+        ports().for_each(|port| port.fetch());
+        ports().for_each(|port| port.fetch_classes());
+        ports().for_each(|port| port.fetch_waiting());
+    }
+
     #[inline]
     fn host_of(&self, packet: &Packet) -> Option<&Host<T>> {
         self.hosts.get(self.network.site.cable(packet.dst) as usize)

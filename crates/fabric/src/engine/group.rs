@@ -38,6 +38,8 @@ pub struct Group<'a, T: Transports> {
     pub guests: Option<Box<Guests<'a>>>,
     /// Room for the mail of a day.
     mail: Vec<Posted>,
+    /// Whether the last window had an event for every other link, or more.
+    is_busy: bool,
 }
 
 /// One host and what a call there can reach.
@@ -74,6 +76,7 @@ impl<'a, T: Transports> Group<'a, T> {
             mailbox,
             guests: None,
             mail: Vec::new(),
+            is_busy: false,
         }
     }
 
@@ -181,7 +184,12 @@ impl<'a, T: Transports> Group<'a, T> {
         outbox: &mut Outbox,
     ) -> u64 {
         self.network.events.set_limit(limit.0, limit.1);
-        self.with_outbox(Some(outbox), |group| group.advance(plan, budget))
+        if self.is_busy && self.network.events.looks_ahead() {
+            self.look_at_ports();
+        }
+        let done = self.with_outbox(Some(outbox), |group| group.advance(plan, budget));
+        self.is_busy = done > self.network.state.links.len() as u64 / 2;
+        done
     }
 
     /// Does something; what leaves the group by it goes into this outbox.

@@ -13,6 +13,7 @@ use weft_units::{Span, Time};
 
 use super::admission::{Admission, Red};
 use super::departures::is_among;
+use super::fetch::fetch_first;
 use super::host::Gate;
 use super::link::{NO_SPECIAL, PortKind, Profile};
 use super::losses::Cause;
@@ -130,6 +131,27 @@ impl ScheduledPort {
             },
             pausing: has_pauses.then(|| Box::new(Pausing::new(specs.len()))),
         }
+    }
+
+    /// Asks for the port itself: see [`crate::engine::ahead`].
+    #[inline]
+    pub fn fetch(&self) {
+        fetch_first(self, size_of::<Self>());
+    }
+
+    /// Asks for its own classes.
+    #[inline]
+    pub fn fetch_classes(&self) {
+        if let Some(own) = self.classes.get(self.first_own..) {
+            own.iter().for_each(|class| fetch_first(class, size_of::<ClassQueue>()));
+        }
+    }
+
+    /// Asks for what waits there.
+    #[inline]
+    pub fn fetch_waiting(&self) {
+        self.classes.iter().for_each(ClassQueue::fetch_waiting);
+        self.ahead.fetch();
     }
 
     /// Sends a packet of this class and size that comes now at once, if that is how it is at a port that nobody watches: the port is

@@ -8,6 +8,7 @@ use weft_topology::ClassSorting;
 use weft_transport::CreditPorts;
 
 use crate::engine::admission::{Admission, Red};
+use crate::engine::fetch::fetch_first;
 use crate::engine::link::Profile;
 use crate::engine::pool::PacketIndex;
 use crate::engine::scheduler::{TokenBucket, Tokens};
@@ -106,6 +107,14 @@ impl ClassQueue {
     pub fn of_credits(rules: &CreditPorts, profile: &Profile) -> Self {
         let bucket = Some(TokenBucket::new(*rules, profile));
         Self { bucket, ..Self::new(Admission::Waiting(rules.queue)) }
+    }
+
+    /// Asks for the first of what waits.
+    #[inline]
+    pub fn fetch_waiting(&self) {
+        if let Some(first) = self.waiting.front() {
+            fetch_first(first, 2 * size_of::<Waiting>());
+        }
     }
 
     /// How many packets wait.

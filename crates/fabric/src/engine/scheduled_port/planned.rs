@@ -2,6 +2,7 @@
 
 use weft_units::Time;
 
+use crate::engine::fetch::fetch_first;
 use crate::engine::pool::PacketIndex;
 use crate::engine::scheduler::Tokens;
 
@@ -35,6 +36,14 @@ impl Planned {
     /// None.
     pub const fn new() -> Self {
         Self { packets: Vec::new(), first: 0 }
+    }
+
+    /// Asks for the first ones.
+    #[inline]
+    pub fn fetch(&self) {
+        if let Some(first) = self.first() {
+            fetch_first(first, 2 * size_of::<Ahead>());
+        }
     }
 
     /// How many there are whose time has not come by now, in ps. The others are forgotten.
