@@ -142,8 +142,8 @@ impl ScheduledPort {
     /// Asks for its own classes.
     #[inline]
     pub fn fetch_classes(&self) {
-        if let Some(own) = self.classes.get(self.first_own..) {
-            own.iter().for_each(|class| fetch_first(class, size_of::<ClassQueue>()));
+        for class in self.classes.iter().skip(self.first_own) {
+            fetch_first(class, size_of::<ClassQueue>());
         }
     }
 
