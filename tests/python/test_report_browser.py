@@ -17,6 +17,7 @@ import pytest
 import weft
 from conftest import SMALL
 from factory import comparison, summary
+from test_collectives import SMALL as COLLECTIVES
 from weft.report import render, render_sweep
 from weft.summary import BINS
 
@@ -376,6 +377,29 @@ def test_a_sweep_is_drawn_against_each_of_its_fields(opened_sweep: Opened) -> No
         opened_sweep.choose(choice, text)
         assert opened_sweep.drawn("against") != before, choice
     assert page.locator("#points-section tbody tr").count() >= 8
+
+
+def test_a_sweep_of_collectives_is_drawn_by_what_these_took(browser: "Browser", tmp_path: Path) -> None:
+    vary = {"fabric.spines": [1, 2]}
+    shape = {key: value for key, value in COLLECTIVES.items() if key != "fabric.spines"}
+    sweep = weft.sweep("", tmp_path / "out", set=shape, vary=vary, schemes=["ecmp", "oblivious"], seeds=2, jobs=1)
+    path = tmp_path / "report.html"
+    path.write_text(render_sweep(sweep), encoding="utf-8")
+    found = Opened(browser, path)
+    assert "completion time of collectives" in found.drawn("waiting").lower()
+    for choice, text in (("collective", "longest collective"), ("scale", "logarithmic")):
+        before = found.drawn("waiting")
+        found.choose(choice, text)
+        assert found.drawn("waiting") != before, choice
+    rows = csv.DictReader(_downloaded(found.page, "waiting", "csv", tmp_path).decode().splitlines())
+    drawn = {(row["scheme"], row["fabric.spines"]): float(row["longest collective (us)"]) for row in rows}
+    for point in sweep.points:
+        longest = point.estimates["longest_collective_us"]
+        assert longest is not None
+        place = (point.labels["balancer"], point.labels["fabric.spines"])
+        assert drawn[place] == pytest.approx(longest.mean, rel=1e-4), place
+    found.context.close()
+    assert found.complaints == []
 
 
 def test_the_value_of_a_swept_field_changes_the_charts(opened_sweep: Opened) -> None:

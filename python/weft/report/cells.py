@@ -8,12 +8,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from weft.curves import cumulative
+from weft.metrics import Metric
 from weft.percentiles import percentile
 from weft.report.sizes import Sizes
 from weft.statistics import estimate
 from weft.summary import SPENT, TIERS, Distribution, Summary
 
-__all__ = ["FLOW_COLUMNS", "STATISTICS", "cell", "short", "size_steps"]
+__all__ = ["FLOW_COLUMNS", "STATISTICS", "cell", "short", "size_steps", "waited"]
 
 STATISTICS: Mapping[str, str] = {"mean": "mean", "p50": "median", "p99": "99th percentile"}
 """What of a distribution can be chosen."""
@@ -40,6 +41,11 @@ def cell(
         },
         "outOfOrder": _interval([summary.out_of_order_share for summary in summaries], 100.0),
     }
+
+
+def waited(summaries: Sequence[Summary], metrics: Iterable[Metric]) -> dict[str, list[float] | None]:
+    """Return what came out by these metrics, by key: mean and interval, or none where no run has it."""
+    return {metric.key: _interval([metric.read(summary) for summary in summaries]) for metric in metrics}
 
 
 def size_steps(flows: Iterable[pl.DataFrame]) -> list[float]:

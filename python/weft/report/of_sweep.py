@@ -7,8 +7,8 @@ import polars as pl
 
 from weft.faults import faults_of
 from weft.flows import counted
-from weft.metrics import METRICS, MORE_METRICS, waiting_metrics
-from weft.report.cells import FLOW_COLUMNS, cell, size_steps
+from weft.metrics import METRICS, MORE_METRICS, OF_COLLECTIVES, waiting_metrics
+from weft.report.cells import FLOW_COLUMNS, cell, size_steps, waited
 from weft.report.faults import marks
 from weft.report.page import ResultsPage
 from weft.report.payload import curve_points, payload
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["render_sweep"]
 
+_WAITED = [metric for metric in OF_COLLECTIVES if metric.unit == "us"]
+"""What is drawn of collectives."""
 _ONE = "all runs"
 _MOST_FAILURES = 50
 
@@ -50,6 +52,7 @@ def render_sweep(sweep: "Sweep") -> str:
         failed=sweep.failed,
         most_failures=_MOST_FAILURES,
         against=against,
+        collectives=data["collectives"],
         summary=_table(sweep, waiting_metrics() if sweep.has_collectives else METRICS),
         tables=_more_tables(sweep),
         sizes_note=sizes_note(),
@@ -91,9 +94,11 @@ def _payload(sweep: "Sweep") -> dict[str, Any]:
         cells = points.setdefault(at, [None] * len(labels))
         if point.runs:
             place = labels.index(point.labels.get(contender, _ONE))
-            cells[place] = cell(point.runs, flows[id(point)], sizes, steps, count)
+            collectives = waited(point.runs, _WAITED) if sweep.has_collectives else {}
+            cells[place] = {**cell(point.runs, flows[id(point)], sizes, steps, count), "collectives": collectives}
     found = [{"at": list(at), "cells": cells} for at, cells in points.items()]
-    return payload(labels, sizes, found, fields, time=None, replay=None)
+    titles = {metric.key: metric.title for metric in _WAITED} if sweep.has_collectives else {}
+    return payload(labels, sizes, found, fields, time=None, replay=None, collectives=titles)
 
 
 def _contender(sweep: "Sweep") -> str:

@@ -1,24 +1,37 @@
-// A statistic against a swept field, with intervals.
-function againstValues() {
+// What flows took, or collectives, against a swept field, with intervals.
+const ofFlows = {
+  read: (cell) => cell[chosen.quantity][chosen.statistic][chosen.size],
+  name: () => `${data.statistics[chosen.statistic]} ${QUANTITIES[chosen.quantity].axis}`,
+  text: (value) => QUANTITIES[chosen.quantity].text(value),
+  none: "No such flows",
+};
+const ofCollectives = {
+  read: (cell) => cell.collectives[chosen.collective],
+  name: () => data.collectives[chosen.collective],
+  text: time,
+  none: "No such collectives",
+};
+
+function againstValues({ read }) {
   const fields = data.fields.map((field, index) => ({ ...field, index })).filter((field) => field.values.length > 1);
   const field = fields.find((one) => String(one.index) === chosen.x) || fields[0];
   const schemes = data.schemes.map((scheme, index) => ({ ...scheme, index })).filter((scheme) => shown.has(scheme.index));
   const found = schemes.map((scheme) => field.values.map((_, at) => {
     const place = chosen.at.map((value, index) => (index === field.index ? at : value));
     const cell = ((pointAt(place) || { cells: [] }).cells[scheme.index]) || null;
-    return cell && cell[chosen.quantity][chosen.statistic][chosen.size];
+    return cell && read(cell);
   }));
   return { field, schemes, found };
 }
 
-options.against = () => {
-  const { field, schemes, found } = againstValues();
-  const { axis: quantity, text } = QUANTITIES[chosen.quantity];
-  const name = `${data.statistics[chosen.statistic]} ${quantity}`;
+function against(of) {
+  const { field, schemes, found } = againstValues(of);
+  const { text } = of;
+  const name = of.name();
   const numbers = field.numbers;
   const x = (at) => (numbers ? numbers[at] : at);
   const values = found.flat().filter(Boolean);
-  if (!values.length) return { ...base(), ...empty("No such flows") };
+  if (!values.length) return { ...base(), ...empty(of.none) };
   const log = chosen.scale === "log";
   const order = field.values.map((_, at) => at).sort((a, b) => x(a) - x(b));
   const span = numbers ? Math.max(...numbers) - Math.min(...numbers) : 0;
@@ -52,4 +65,7 @@ options.against = () => {
       : axis({ type: "value", name, nameGap: 56, min: 0, axisLabel: { formatter: text } }),
     series,
   };
-};
+}
+
+options.against = () => against(ofFlows);
+options.waiting = () => against(ofCollectives);

@@ -4,6 +4,7 @@ const shown = new Set(data.schemes.map((_, index) => index));
 const chosen = {
   size: 0, at: data.fields.map(() => 0), quantity: "fct", statistic: "mean", curveOf: "fct", curve: "cdf", bySize: "p99",
   why: "time", scale: "linear", x: "0", measure: "utilisation", uplinks: "0",
+  collective: Object.keys(data.collectives || {})[0],
 };
 // Charts by the identity of their element: how to draw each, and what is chosen that it depends on.
 const options = {};

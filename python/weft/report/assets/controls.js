@@ -1,7 +1,7 @@
 // Schemes, sizes, values of swept fields, choices of a section, light and dark.
 const drawnBy = {
   statistic: ["fct", "against"], quantity: ["fct", "against"], curve: ["curves"], curveOf: ["curves"], bySize: ["bysize"],
-  why: ["why"], scale: ["against"], x: ["against"], measure: ["series"], uplinks: ["uplinks"],
+  why: ["why"], scale: ["against", "waiting"], x: ["against", "waiting"], collective: ["waiting"], measure: ["series"], uplinks: ["uplinks"],
 };
 
 function makeChips() {

@@ -12,14 +12,8 @@ const tables = {
       return value ? [[scheme.label, title, ...value]] : [];
     })),
   }),
-  against: () => {
-    const { field, schemes, found } = againstValues();
-    return {
-      heads: ["scheme", field.title, `${data.statistics[chosen.statistic]} ${unitOf(chosen.quantity)}`, "low", "high"],
-      rows: schemes.flatMap((scheme, index) => field.values.flatMap((label, at) => (
-        found[index][at] ? [[scheme.label, label, ...found[index][at]]] : []))),
-    };
-  },
+  against: () => againstTable(ofFlows, `${data.statistics[chosen.statistic]} ${unitOf(chosen.quantity)}`),
+  waiting: () => againstTable(ofCollectives, `${data.collectives[chosen.collective]} (us)`),
   curves: () => ({
     heads: ["scheme", unitOf(chosen.curveOf), chosen.curve === "tail" ? "share of flows above" : "share of flows"],
     rows: visible().flatMap((scheme) => {
@@ -46,6 +40,14 @@ const tables = {
   uplinks: () => timeTable("uplink", "utilisation", uplinkCurves()),
 };
 
+function againstTable(of, measure) {
+  const { field, schemes, found } = againstValues(of);
+  return {
+    heads: ["scheme", field.title, measure, "low", "high"],
+    rows: schemes.flatMap((scheme, index) => field.values.flatMap((label, at) => (
+      found[index][at] ? [[scheme.label, label, ...found[index][at]]] : []))),
+  };
+}
 const unitOf = (quantity) => (quantity === "fct" ? "completion time (us)" : "slowdown");
 const timeTable = (of, measure, curves) => ({
   heads: [of, "until (us)", measure],
