@@ -11,6 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import polars as pl
+from beside import Beside, average, shown
 from rich.console import Console
 from rich.table import Table
 
@@ -36,34 +37,13 @@ OUTSIDE = {("pfc", "drill", "mean_slowdown")}
 """Modes, load balancers and statistics that are out of their bound. Why stands in docs/fidelity.md, as far as known."""
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One figure of Weft beside the same figure of conweave-ns3, which ran once."""
+@dataclass(frozen=True, kw_only=True)
+class Difference(Beside):
+    """A slowdown beside that in conweave-ns3, which ran once."""
 
     mode: str
     balancer: str
     statistic: str
-    weft: tuple[float, ...]
-    """One for each seed."""
-    ns3: float
-
-    @property
-    def relative(self) -> float:
-        """By how much the mean of Weft's runs is above ns-3's."""
-        return average(self.weft) / self.ns3 - 1
-
-    @property
-    def within(self) -> bool:
-        return abs(self.relative) <= BOUND
-
-    @property
-    def expected(self) -> bool:
-        """Whether it is within its bound, or known not to be."""
-        return self.within != ((self.mode, self.balancer, self.statistic) in OUTSIDE)
-
-
-def average(values: tuple[float, ...]) -> float:
-    return sum(values) / len(values)
 
 
 @cache
@@ -111,20 +91,25 @@ def differences(mode: str, balancer: str) -> list[Difference]:
     there = reference().row(by_predicate=(pl.col("mode") == mode) & (pl.col("balancer") == balancer), named=True)
     with ThreadPoolExecutor() as pool:
         here = list(pool.map(partial(run, mode, balancer), SEEDS))
-    return [Difference(mode, balancer, name, tuple(found[name] for found in here), there[name]) for name in STATISTICS]
-
-
-def shown(values: tuple[float, ...]) -> str:
-    """The mean of some runs and how far the least and the greatest are from it."""
-    middle = average(values)
-    return f"{middle:.2f} {min(values) / middle - 1:+.0%} {max(values) / middle - 1:+.0%}"
+    return [
+        Difference(
+            mode=mode,
+            balancer=balancer,
+            statistic=name,
+            weft=tuple(found[name] for found in here),
+            other=(there[name],),
+            bound=BOUND,
+            is_known=(mode, balancer, name) in OUTSIDE,
+        )
+        for name in STATISTICS
+    ]
 
 
 def order(mode: str, statistic: str, found: list[Difference]) -> str:
     """The load balancers from the least figure to the greatest, here and there."""
     rows = [row for row in found if row.mode == mode and row.statistic == statistic]
     here = ", ".join(row.balancer for row in sorted(rows, key=lambda row: average(row.weft)))
-    there = ", ".join(row.balancer for row in sorted(rows, key=lambda row: row.ns3))
+    there = ", ".join(row.balancer for row in sorted(rows, key=lambda row: average(row.other)))
     return f"{mode}, {statistic.replace('_', ' ')}: {here} here; {there} in conweave-ns3"
 
 
@@ -133,9 +118,8 @@ def main() -> int:
     rows = Table("mode", "balancer", "slowdown", "Weft", "ns-3", "difference", title="Weft beside conweave-ns3")
     found = [row for mode in MODES for balancer in BALANCERS for row in differences(mode, balancer)]
     for row in found:
-        relative = f"{row.relative:+.1%}" if row.within else f"[bold red]{row.relative:+.1%}[/]"
         name = row.statistic.removesuffix("_slowdown")
-        rows.add_row(row.mode, row.balancer, name, shown(row.weft), f"{row.ns3:.2f}", relative)
+        rows.add_row(row.mode, row.balancer, name, shown(row.weft, 2), shown(row.other, 2), row.told)
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(rows)
     for mode in MODES:

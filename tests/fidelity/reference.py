@@ -4,6 +4,7 @@ Run it with `make fidelity`. README.md beside this file has the set-up, scheme b
 """
 
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import polars as pl
+from beside import Beside, shown
 from rich.console import Console
 from rich.table import Table
 
@@ -81,36 +83,13 @@ OUTSIDE: dict[tuple[Fabric, str], set[str]] = {
 """Figures that are out of their bounds. Why, as far as it is known, stands in docs/fidelity.md."""
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One figure of Weft beside the same figure of ns-3, in microseconds."""
+@dataclass(frozen=True, kw_only=True)
+class Difference(Beside):
+    """A completion time beside that in ns-3, in microseconds."""
 
     fabric: Fabric
     scheme: str
     statistic: str
-    weft_us: tuple[float, ...]
-    """One for each seed."""
-    ns3_us: tuple[float, ...]
-    """One for each run there is: their random draws differ, their flows do not."""
-    bound: float
-
-    @property
-    def relative(self) -> float:
-        """By how much the mean of Weft's runs is above that of ns-3's."""
-        return average(self.weft_us) / average(self.ns3_us) - 1
-
-    @property
-    def within(self) -> bool:
-        return abs(self.relative) <= self.bound
-
-    @property
-    def expected(self) -> bool:
-        """Whether it is within its bound, or known not to be."""
-        return self.within != (self.statistic in OUTSIDE.get((self.fabric, self.scheme), ()))
-
-
-def average(values: tuple[float, ...]) -> float:
-    return sum(values) / len(values)
 
 
 @cache
@@ -161,13 +140,23 @@ def differences(fabric: Fabric, scheme: str) -> list[Difference]:
     ns3, here = ns3_runs(fabric, scheme), weft_runs(fabric, scheme)
     complete = pl.all_horizontal(pl.col(ns3.columns).is_not_null())
     flows = pl.concat([reference(fabric).select("size_bytes"), ns3, here], how="horizontal").filter(complete)
-    found = []
-    for name, title in BINS.items():
-        of_size = flows.filter(group(name))
-        weft_us, ns3_us = mean(of_size.select(here.columns)), mean(of_size.select(ns3.columns))
-        found.append(Difference(fabric, scheme, f"mean, {title}", weft_us, ns3_us, MEAN_BOUND))
-    weft_us, ns3_us = p99(flows.select(here.columns)), p99(flows.select(ns3.columns))
-    return [*found, Difference(fabric, scheme, "p99, all flows", weft_us, ns3_us, P99_BOUND)]
+    outside = OUTSIDE.get((fabric, scheme), set())
+
+    def row(
+        statistic: str, of: Callable[[pl.DataFrame], tuple[float, ...]], chosen: pl.DataFrame, bound: float
+    ) -> Difference:
+        return Difference(
+            fabric=fabric,
+            scheme=scheme,
+            statistic=statistic,
+            weft=of(chosen.select(here.columns)),
+            other=of(chosen.select(ns3.columns)),
+            bound=bound,
+            is_known=statistic in outside,
+        )
+
+    means = [row(f"mean, {title}", mean, flows.filter(group(name)), MEAN_BOUND) for name, title in BINS.items()]
+    return [*means, row("p99, all flows", p99, flows, P99_BOUND)]
 
 
 def group(name: BinName) -> pl.Expr:
@@ -207,22 +196,13 @@ def queued(seed: int) -> pl.DataFrame:
     return flows.select("id", "fct_us", queued_us=pl.sum_horizontal("wait_leaf_us", "wait_spine_us", "wait_last_us"))
 
 
-def shown(values: tuple[float, ...]) -> str:
-    """The mean of some runs and how far the least and the greatest are from it."""
-    middle = average(values)
-    if len(values) == 1:
-        return f"{middle:,.1f}"
-    return f"{middle:,.1f} {min(values) / middle - 1:+.0%} {max(values) / middle - 1:+.0%}"
-
-
 def table(fabric: Fabric, found: list[Difference]) -> Table:
     """The differences of one fabric."""
     rows = Table(
         "scheme", "statistic", "Weft us", "ns-3 us", "difference", "bound", title=f"Weft beside ns-3, {fabric}"
     )
     for row in found:
-        relative = f"{row.relative:+.1%}" if row.within else f"[bold red]{row.relative:+.1%}[/]"
-        rows.add_row(row.scheme, row.statistic, shown(row.weft_us), shown(row.ns3_us), relative, f"{row.bound:.0%}")
+        rows.add_row(row.scheme, row.statistic, shown(row.weft), shown(row.other), row.told, f"{row.bound:.0%}")
     return rows
 
 

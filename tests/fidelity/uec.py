@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import polars as pl
+from beside import Beside, shown
 from rich.console import Console
 from rich.table import Table
 
@@ -107,35 +108,13 @@ OUTSIDE: set[tuple[str, str]] = set()
 """Cases and load balancers that are out of their bound. Why, as far as it is known, stands in docs/fidelity.md."""
 
 
-@dataclass(frozen=True)
-class Difference:
-    """When the last flow of a case was done, in microseconds, in each run here and there."""
+@dataclass(frozen=True, kw_only=True)
+class Difference(Beside):
+    """When the last flow of a case was done, in microseconds, with as many seeds here and there."""
 
-    case: str
     balancer: str
-    weft_us: tuple[float, ...]
-    htsim_us: tuple[float, ...]
-    """With as many seeds."""
     resent: tuple[float, float]
     """Packets that were sent again, the mean over the runs: here and there."""
-
-    @property
-    def relative(self) -> float:
-        """By how much the mean of Weft's runs is above that of uet-htsim's."""
-        return average(self.weft_us) / average(self.htsim_us) - 1
-
-    @property
-    def within(self) -> bool:
-        return abs(self.relative) <= BOUND
-
-    @property
-    def expected(self) -> bool:
-        """Whether it is within its bound, or known not to be."""
-        return self.within != ((self.case, self.balancer) in OUTSIDE)
-
-
-def average(values: tuple[float, ...]) -> float:
-    return sum(values) / len(values)
 
 
 @cache
@@ -184,13 +163,14 @@ def differences(name: str, folder: Path) -> Iterator[Difference]:
         with ThreadPoolExecutor() as pool:
             here = list(pool.map(partial(run, case, balancer, file), range(1, there.height + 1)))
         resent = sum(packets for _, packets in here) / len(here), there.select(pl.col("packets_resent").mean()).item()
-        yield Difference(name, balancer, tuple(us for us, _ in here), tuple(there["last_us"]), resent)
-
-
-def shown(values: tuple[float, ...]) -> str:
-    """The mean of some runs and how far the least and the greatest are from it."""
-    middle = average(values)
-    return f"{middle:,.1f} {min(values) / middle - 1:+.0%} {max(values) / middle - 1:+.0%}"
+        yield Difference(
+            balancer=balancer,
+            weft=tuple(us for us, _ in here),
+            other=tuple(there["last_us"]),
+            bound=BOUND,
+            is_known=(name, balancer) in OUTSIDE,
+            resent=resent,
+        )
 
 
 def main(names: list[str]) -> int:
@@ -202,9 +182,8 @@ def main(names: list[str]) -> int:
         for name in names or CASES:
             for row in differences(name, Path(folder)):
                 is_well &= row.expected
-                relative = f"{row.relative:+.1%}" if row.within else f"[bold red]{row.relative:+.1%}[/]"
                 resent = (f"{packets:,.0f}" for packets in row.resent)
-                rows.add_row(name, row.balancer, shown(row.weft_us), shown(row.htsim_us), relative, *resent)
+                rows.add_row(name, row.balancer, shown(row.weft), shown(row.other), row.told, *resent)
     Console(width=None if sys.stdout.isatty() else 120).print(rows)
     return 0 if is_well else 1
 
