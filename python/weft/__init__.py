@@ -17,7 +17,8 @@ from weft.balancer import (
     SwitchView,
 )
 from weft.catalog import fabrics, presets, schemes, transports, workloads
-from weft.comparison import Comparison, compare, load_comparison
+from weft.comparing import compare
+from weft.comparison import Comparison, load_comparison
 from weft.errors import ClusterError, OutputError, SchemeError, SpecError
 from weft.papers import reproduce
 from weft.scheme import Rate, Scheme, Size, Time

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from weft.comparison import Comparison, compare
+from weft.comparing import compare
+from weft.comparison import Comparison
 from weft.errors import SpecError
 from weft.flows import counted
 from weft.in_flight import INTERVALS, in_flight, side_by_side

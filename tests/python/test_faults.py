@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from conftest import Weft
-from weft.comparison import Comparison, compare, load_comparison
+from weft.comparing import compare
+from weft.comparison import Comparison, load_comparison
 from weft.errors import SpecError
 from weft.faults import parse_fault, with_faults
 from weft.figures_over_time import figures_over_time

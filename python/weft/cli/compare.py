@@ -100,7 +100,7 @@ def compare(
     - `weft compare --schemes ecmp,drill --fault "leaf0-spine1 down 20ms..40ms" --sample-every 200us --out out/outage`
     - `weft compare --schemes ecmp,conga --sample-every 100us --trace-flows 20 --out out/over-time`
     """
-    from weft import comparison
+    from weft import comparing
     from weft.faults import telling_faults, with_faults
     from weft.metrics import chosen
     from weft.spec import load_spec, parse_assignments
@@ -124,7 +124,7 @@ def compare(
     if out is None and sample_every is not None and not load_sharing:
         options.tell_of_lost_samples()
     with telling_faults(text, fault or []), show_progress(len(names) * len(wanted or (0,))) as show:
-        result = comparison.compare(
+        result = comparing.compare(
             names,
             spec=text,
             set=[*overrides, *with_faults(text, fault or []), *parse_assignments(set_ or [])],
