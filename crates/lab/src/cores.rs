@@ -23,7 +23,7 @@ pub const GROUPS_PER_THREAD: usize = 4;
 pub const HOSTS_IN_A_GROUP: usize = 64;
 /// On one thread, too, a fabric is cut into groups of nodes from so many hosts on, if the cards of its hosts pull what they send: these
 /// send at line rate from the first packet on, so a window has so much to do that what a group takes to come into the caches
-/// is worth it. `benches/rdma.py` has what that gives; windows of TCP at a usual load have a tenth to do, and lose by it.
+/// is worth it. `benches/rdma.py` measures such a run; windows of TCP at a usual load have a tenth to do, and lose by it.
 pub const HOSTS_FOR_GROUPS: usize = 1_024;
 
 /// What a run may work on.
