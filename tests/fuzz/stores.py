@@ -82,10 +82,15 @@ def _end(folder: Path, random: Random, number: signal.Signals) -> None:
     """End the sweep at any moment from its first file to its last."""
     process = subprocess.Popen(_SWEEP, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     files = random.randint(0, 40)
-    while process.poll() is None and sum(1 for _ in folder.rglob("out/**/*")) < files:
+    while process.poll() is None and _written(folder / "out") < files:
         time.sleep(0.005)
     process.send_signal(number)
     process.wait(timeout=60)
+
+
+def _written(folder: Path) -> int:
+    """How much is in a folder that somebody is at work in: what goes while it is looked at is not counted."""
+    return sum(len(folders) + len(files) for _, folders, files in os.walk(folder))
 
 
 def _fill_the_disk(folder: Path, random: Random) -> None:
@@ -109,7 +114,7 @@ def _flip_a_bit(folder: Path, random: Random) -> None:
 
 def _any_file(folder: Path, random: Random) -> Path | None:
     """A file of the sweep's directory, or of the store that it is a view of."""
-    own = sorted(folder.rglob("out/**/run.parquet"))
+    own = sorted((folder / "out").rglob("run.parquet"))
     shared = [file for file in sorted(folder.glob(".weft/??/*/*")) if file.stat().st_size]
     places = [files for files in (own, shared) if files]
     return random.choice(random.choice(places)) if places else None
