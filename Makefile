@@ -45,9 +45,10 @@ linux-hosts: ## the kernel of the Linux hosts, once, in ~/.cache/weft
 
 FUZZ_SPECS ?=
 FUZZ_STORES ?= 0
-fuzz: $(VENV)/.extension $(VENV)/.dev-requirements ## random specs until stopped; FUZZ_SPECS=N, FUZZ_STORES=N
+FUZZ_SECONDS ?= 10
+fuzz: $(VENV)/.extension $(VENV)/.dev-requirements ## random specs until stopped; FUZZ_SPECS=N, FUZZ_STORES=N, FUZZ_SECONDS=N a run
 	@if (( $(FUZZ_STORES) )); then $(BIN)/python tests/fuzz --stores $(FUZZ_STORES); fi
-	$(BIN)/python tests/fuzz $(if $(FUZZ_SPECS),--specs $(FUZZ_SPECS))
+	$(BIN)/python tests/fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SPECS),--specs $(FUZZ_SPECS))
 
 test: test-rust test-python ## all tests
 

@@ -26,10 +26,11 @@ trap 'rm -rf "$scratch"' EXIT
 
 # Prints "instructions hops" of a run with $1 flows, and a scheme and keys of the spec as the other arguments say.
 count() {
-  local hops instructions
-  hops=$(valgrind --tool=callgrind --callgrind-out-file="$scratch/out" "$binary" "$@" 2>"$scratch/log") ||
-    { cat "$scratch/log" >&2; return 1; }
-  instructions=$(sed -n 's/^summary: \([0-9]*\).*/\1/p; s/^totals: \([0-9]*\).*/\1/p' "$scratch/out" | tail -n 1)
+  local hops instructions own
+  own=$(mktemp -d -p "$scratch")
+  hops=$(valgrind --tool=callgrind --callgrind-out-file="$own/out" "$binary" "$@" 2>"$own/log") ||
+    { cat "$own/log" >&2; return 1; }
+  instructions=$(sed -n 's/^summary: \([0-9]*\).*/\1/p; s/^totals: \([0-9]*\).*/\1/p' "$own/out" | tail -n 1)
   echo "$instructions $hops"
 }
 
@@ -45,11 +46,27 @@ measure() {
   }'
 }
 
+# Measures all of these, as many at a time as there are cores. Prints "name figure" of each, in their order.
+measure_all() {
+  local name running=0
+  for name in "$@"; do
+    if ((running == $(nproc))); then
+      wait -n
+      running=$((running - 1))
+    fi
+    measure "$name" >"$scratch/$name" &
+    running=$((running + 1))
+  done
+  while ((running > 0)); do
+    wait -n
+    running=$((running - 1))
+  done
+  for name in "$@"; do echo "$name $(<"$scratch/$name")"; done
+}
+
 if [[ "${1:-}" == --schemes ]]; then
-  "$binary" --schemes | while read -r scheme; do
-    found=$(measure "$scheme")
-    echo "$scheme $found"
-  done >"$scratch/found"
+  mapfile -t all < <("$binary" --schemes)
+  measure_all "${all[@]}" >"$scratch/found"
   awk '$1 == "ecmp" { ecmp = $2 } { found[$1] = $2 } END {
     for (scheme in found) printf "| %s | %.0f | %.2f |\n", scheme, found[scheme], found[scheme] / ecmp
   }' "$scratch/found" | sort -t '|' -k 3n >"$scratch/rows"
@@ -63,10 +80,7 @@ if [[ "${1:-}" == --write ]]; then
     echo "# Instructions per packet-hop: 128 hosts, web search at load 0.6; schemes with DCTCP, transports with symmetric ECMP."
     echo "# Written by benches/instructions.sh --write."
   } >"$scratch/figures"
-  for name in "${schemes[@]}" "${transports[@]}"; do
-    found=$(measure "$name")
-    echo "$name = $found" >>"$scratch/figures"
-  done
+  measure_all "${schemes[@]}" "${transports[@]}" | sed 's/ / = /' >>"$scratch/figures"
   mv "$scratch/figures" "$figures"
   cat "$figures"
   exit 0
@@ -74,10 +88,10 @@ fi
 
 [[ -f "$figures" ]] || { echo "$figures is missing: run $0 --write" >&2; exit 2; }
 failed=0
-for name in "${schemes[@]}" "${transports[@]}"; do
+measure_all "${schemes[@]}" "${transports[@]}" >"$scratch/found"
+while read -r name found; do
   committed=$(sed -n "s/^$name = \([0-9.]*\)$/\1/p" "$figures")
   [[ -n "$committed" ]] || { echo "$figures has no figure for $name" >&2; exit 2; }
-  found=$(measure "$name")
   if awk -v found="$found" -v committed="$committed" -v tolerance="$tolerance_percent" \
     'BEGIN { exit !(found > committed * (1 + tolerance / 100)) }'; then
     echo "$name: $found instructions a packet-hop, over $committed by more than $tolerance_percent %"
@@ -85,5 +99,5 @@ for name in "${schemes[@]}" "${transports[@]}"; do
   else
     echo "$name: $found instructions a packet-hop (committed: $committed)"
   fi
-done
+done <"$scratch/found"
 exit "$failed"
