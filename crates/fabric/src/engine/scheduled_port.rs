@@ -394,9 +394,7 @@ impl Network<'_> {
         let has_memories = self.memories.is_some();
         for (at, (link, port)) in self.state.links.iter().zip(&mut self.state.scheduled).enumerate() {
             if let Some(port) = port {
-                let marks_leaving = port.classes.iter().any(|queue| queue.leaving.is_some());
-                let is_watched =
-                    link.special != NO_SPECIAL || is_among(link.tier, self.seen) || marks_leaving;
+                let is_watched = link.special != NO_SPECIAL || is_among(link.tier, self.seen);
                 // What waits at a switch with shared memory gives it back at the instant.
                 port.is_plain = !is_watched && stays(at) && (at < first_port || !has_memories);
                 port.is_quick = port.is_plain && port.pausing.is_none() && port.scheduler.is_strict();

@@ -55,6 +55,7 @@ impl<T: Transports> Engine<'_, T> {
             group.close_guests(&self.plan);
         }
         let end = self.now();
+        self.groups_mut().for_each(|group| group.network.catch_up(end, true));
         let samples = self.last_samples(end);
         let slowed = self.last_of_slowed(end);
         let cooperation = self.cooperation();

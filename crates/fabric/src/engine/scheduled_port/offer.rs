@@ -1,6 +1,6 @@
 //! A packet comes to a port with several classes: into service, into the queue of its class, or dropped.
 
-use weft_packet::{Kind, Packet};
+use weft_packet::Kind;
 use weft_units::Time;
 
 use super::Waiting;
@@ -36,7 +36,6 @@ impl Outlet<'_> {
         index: PacketIndex,
         (class, (wire_bytes, service_ps)): (usize, (u16, u64)),
         since: Time,
-        mark: impl FnOnce(&mut Packet) -> bool,
         counts: &mut PacketCounts,
     ) -> Waits {
         let now = since.as_ps();
@@ -47,7 +46,9 @@ impl Outlet<'_> {
         }
         let is_counted = port.counts();
         let Some(queue) = port.classes.get_mut(class) else { return Waits::Behind };
-        if port.serves_at != u64::MAX || (port.free_at <= now && queue.bucket.is_none()) {
+        // What a packet that is marked when it leaves will leave behind, nobody knows yet.
+        let is_marked_later = queue.leaving.is_some();
+        if port.serves_at != u64::MAX || is_marked_later || (port.free_at <= now && queue.bucket.is_none()) {
             return Waits::Behind;
         }
         // What is ahead and not held back follows at once on what is in service.
@@ -58,7 +59,9 @@ impl Outlet<'_> {
         let packet = &mut self.packets[index as usize];
         match queue.admission.judge(packet, service_ps, found, || self.profile.bytes_in(backlog_ps)) {
             Verdict::Drop => return Waits::Nowhere,
-            Verdict::Mark => queue.totals.marked += u64::from(mark(packet)),
+            Verdict::Mark => {
+                queue.totals.marked += u64::from(mark(packet, &mut self.drops[self.link as usize]));
+            }
             Verdict::Take => {}
         }
         count(self.state, packet, counts);
@@ -95,9 +98,8 @@ impl Network<'_> {
             outlet.state.busy_until = outlet.port.free_at;
             outlet.put_on_link(index);
         } else if outlet.port.is_late {
-            let mark = |packet: &mut Packet| mark(packet, &mut self.drops[link as usize]);
             let size = (wire_bytes, service_ps);
-            match outlet.queue_late(index, (class, size), since, mark, &mut self.counts) {
+            match outlet.queue_late(index, (class, size), since, &mut self.counts) {
                 Waits::OnLink => {}
                 Waits::BeforeOthers => self.offer_before_others(link, index),
                 Waits::Behind => self.queue_behind(link, index, (class, service_ps)),
@@ -138,7 +140,7 @@ impl Network<'_> {
                 return self.refuse_by_class(link, index, class, true, Cause::Queue);
             }
             Verdict::Mark => {
-                queue.totals.marked += u64::from(mark(packet, &mut self.drops[link as usize]));
+                queue.totals.marked += u64::from(mark(packet, &mut outlet.drops[link as usize]));
             }
             Verdict::Take => {}
         }
@@ -199,9 +201,9 @@ impl Network<'_> {
             Err(cause) => return self.refuse_by_class(link, index, class, is_up, cause),
         };
         let Some(mut outlet) = outlet!(self, link) else { return };
-        let Outlet { state, port, profile, packets, blocked, .. } = &mut outlet;
+        let Outlet { state, port, profile, packets, blocked, drops, .. } = &mut outlet;
         let packet = &mut packets[index as usize];
-        if verdict == Verdict::Mark && mark(packet, &mut self.drops[link as usize]) {
+        if verdict == Verdict::Mark && mark(packet, &mut drops[link as usize]) {
             port.classes[class].totals.marked += 1;
         }
         port.note(class, wire_bytes, profile.bytes_in(backlog_ps));

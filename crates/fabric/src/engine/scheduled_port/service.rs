@@ -18,7 +18,7 @@ use super::planned::Ahead;
 use super::{ScheduledPort, Waiting};
 use crate::engine::event_set::{EventKey, EventKind, EventSet};
 use crate::engine::link::{Link, PortKind, Profile};
-use crate::engine::network::{Network, PacketCounts, mark};
+use crate::engine::network::{LinkDrops, Network, PacketCounts, mark};
 use crate::engine::pool::{NO_PACKET, PacketIndex, note_blocked};
 use crate::engine::scheduler::TokenBucket;
 
@@ -32,6 +32,8 @@ pub(super) struct Outlet<'n> {
     pub packets: &'n mut [Packet],
     pub blocked: &'n mut Vec<u32>,
     pub events: &'n mut EventSet,
+    /// What became of packets, by link.
+    pub drops: &'n mut [LinkDrops],
     /// What a packet takes on the wire beside its own bytes.
     pub overhead_bytes: u64,
 }
@@ -52,6 +54,7 @@ macro_rules! outlet {
                 packets,
                 blocked,
                 events: &mut $network.events,
+                drops: &mut $network.drops,
                 overhead_bytes: u64::from($network.topology.overhead_bytes),
             }),
             _ => None,
@@ -74,8 +77,22 @@ impl Outlet<'_> {
             }
             let packet = &mut self.packets[taken.index as usize];
             note_wait(self.state, packet, packet.arrive, start);
+            self.mark_leaving(class, taken.index);
             self.put_on_link(taken.index);
             self.port.serves_at = self.port.next_service();
+        }
+    }
+
+    /// A packet that waited in this class has just gone into service: it may get a mark by what it left behind.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn mark_leaving(&mut self, class: usize, index: PacketIndex) {
+        let queue = &mut self.port.classes[class];
+        if let Some(red) = &mut queue.leaving
+            && red.hits(self.profile.bytes_in(queue.waiting_ps))
+            && mark(&mut self.packets[index as usize], &mut self.drops[self.link as usize])
+        {
+            queue.totals.marked += 1;
         }
     }
 
@@ -209,6 +226,19 @@ impl Network<'_> {
         }
     }
 
+    /// Works out what ports that are late have sent by now, this instant included or not: whoever reads what they marked asks for it.
+    pub(in crate::engine) fn catch_up(&mut self, now: Time, inclusive: bool) {
+        let until = now.as_ps() + u64::from(inclusive);
+        for link in 0..self.state.scheduled.len() as u32 {
+            if let Some(mut outlet) = outlet!(self, link)
+                && outlet.port.is_late
+            {
+                outlet.send_before(until);
+                outlet.arm_late();
+            }
+        }
+    }
+
     /// The event of a port is due.
     #[inline(never)]
     pub fn wake_port(&mut self, link: u32) {
@@ -254,13 +284,7 @@ impl Network<'_> {
         }
         let packet = &mut outlet.packets[taken.index as usize];
         note_wait(outlet.state, packet, packet.arrive, now);
-        let queue = &mut outlet.port.classes[class];
-        if let Some(red) = &mut queue.leaving
-            && red.hits(outlet.profile.bytes_in(queue.waiting_ps))
-            && mark(packet, &mut self.drops[link as usize])
-        {
-            queue.totals.marked += 1;
-        }
+        outlet.mark_leaving(class, taken.index);
         self.release(link, class, taken.came_by, taken.wire_bytes);
         self.send_off_watched(link, taken, sent_before, false);
     }

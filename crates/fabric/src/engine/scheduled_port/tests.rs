@@ -373,7 +373,9 @@ fn departures_at_random(fabric: &Fabric, peaks: Peaks, credits: [u16; 2]) -> AtR
         are_credits ^= random.below(3) == 0;
         let credit = credits[random.below(2) as usize];
         let (kind, wire_bytes) = if are_credits { (Kind::Credit, credit) } else { (Kind::Data, 1_538) };
-        network.send(packet(kind, wire_bytes, number));
+        let mut packet = packet(kind, wire_bytes, number);
+        packet.flags.set(PacketFlags::ECT);
+        network.send(packet);
         free_at.push(network.free_at(0));
     }
     network.events.set_limit(Time::NEVER, EventKey::FIRST);
@@ -396,12 +398,24 @@ fn a_port_that_is_idle_now_and_then_sends_the_same_watched_or_not() {
         "holds = ['short']\nbuffer = '2packets'",
         "holds = ['long', 'unknown', 'best-effort']\nbuffer = '7690B'\nmark = '3076B'",
     ];
-    for fabric in [fabric(RACK), rack_with_classes("strict", &classes)] {
+    // What it leaves behind marks a packet: here with a number that is drawn, there with none.
+    let leaving =
+        ["{ min = '1KB', max = '6KB', probability = 0.5 }", "{ min = '0B', max = '6KB', probability = 0.5 }"]
+            .map(|red| {
+                format!(
+                    "holds = ['short', 'long', 'unknown', 'best-effort']\nred = {red}\nmark_at = 'departure'"
+                )
+            });
+    let leaving = leaving.each_ref().map(|class| rack_with_classes("strict", &[class.as_str()]));
+    let [drawn, from_zero] = leaving;
+    for fabric in [fabric(RACK), rack_with_classes("strict", &classes), drawn, from_zero] {
         for credits in [[84, 84], [76, 92]] {
             let run = |peaks| departures_at_random(&fabric, peaks, credits);
             let (watched, plain) = (run(Peaks::Kept), run(Peaks::NotKept));
             assert_eq!(watched, plain);
             assert!(watched.drops.credits > 0, "and some credits find eight queued");
+            let marks = fabric.topology.links[0].classes.is_some();
+            assert_eq!(watched.drops.marked > 0, marks, "and some packets leave others behind");
         }
     }
 }
