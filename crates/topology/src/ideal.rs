@@ -4,7 +4,7 @@ mod between;
 
 use std::collections::BTreeMap;
 
-use between::{Between, Marks};
+use between::Finder;
 use weft_packet::HostId;
 use weft_units::{Bytes, Rate, Span};
 
@@ -43,26 +43,17 @@ pub struct FlowPackets {
 pub struct Ideal {
     topology: Topology,
     routes: Routes,
-    /// What lies between the edge switches of two racks: an index into `kinds`, for each pair asked for so far.
+    /// What lies between the edge switches of two racks: a kind of paths, for each pair asked for so far.
     of_pair: BTreeMap<(u16, u16), Option<u32>>,
-    kinds: Vec<Between>,
-    numbers: BTreeMap<Between, u32>,
-    marks: Marks,
+    finder: Finder,
 }
 
 impl Ideal {
     /// Ideal times in this fabric, in the conditions that `topology` gives each link.
     pub fn new(topology: Topology) -> Self {
         let routes = Routes::at_start(&topology);
-        let marks = Marks::new(&topology);
-        Self {
-            topology,
-            routes,
-            of_pair: BTreeMap::new(),
-            kinds: Vec::new(),
-            numbers: BTreeMap::new(),
-            marks,
-        }
+        let finder = Finder::new(&topology);
+        Self { topology, routes, of_pair: BTreeMap::new(), finder }
     }
 
     /// The time from the flow's start until its receiver has every byte. With a `handshake`, the bytes on the wire of
@@ -92,7 +83,7 @@ impl Ideal {
         }
         let racks = [src, dst].map(|host| self.topology.rack_of_host[host.index()]);
         let between = match self.between(racks[0], racks[1]) {
-            Some(kind) => &self.kinds[kind as usize],
+            Some(kind) => self.finder.kind(kind),
             None => return None,
         };
         // A host has one port, and hosts come first: the link from a host has the host's number.
@@ -128,16 +119,7 @@ impl Ideal {
         if let Some(&known) = self.of_pair.get(&(src_rack, dst_rack)) {
             return known;
         }
-        let found =
-            Between::find(&self.topology, &self.routes, src_rack.into(), dst_rack.into(), &mut self.marks);
-        let kind = found.map(|between| {
-            let next = self.kinds.len() as u32;
-            let number = *self.numbers.entry(between.clone()).or_insert(next);
-            if number == next {
-                self.kinds.push(between);
-            }
-            number
-        });
+        let kind = self.finder.find(&self.topology, &self.routes, src_rack.into(), dst_rack.into());
         self.of_pair.insert((src_rack, dst_rack), kind);
         kind
     }

@@ -8,7 +8,7 @@ use weft_units::Rate;
 use super::Topology;
 
 /// What a switch's table says for a rack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RouteEntry {
     /// No way leads there.
     None,

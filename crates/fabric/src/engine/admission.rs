@@ -169,8 +169,8 @@ impl Red {
 pub enum Admission {
     /// By a buffer of its own.
     Own {
-        /// What it holds, and when it marks.
-        queue: QueueSpec,
+        /// What it holds, and when it marks: asked for where the rate changes.
+        queue: Box<QueueSpec>,
         /// Its limits in bytes, at the link's rate of now.
         thresholds: Thresholds,
         /// The others.
@@ -184,7 +184,7 @@ impl Admission {
     /// By a buffer of its own, as [`Rules::new`] has it.
     pub fn own(queue: QueueSpec, rate: Rate, seed: u64, entity: u64) -> Self {
         let (thresholds, rules) = (Thresholds::new(&queue, rate), Rules::new(&queue, seed, entity));
-        Self::Own { queue, thresholds, rules }
+        Self::Own { queue: Box::new(queue), thresholds, rules }
     }
 
     /// The link has this rate from now on.

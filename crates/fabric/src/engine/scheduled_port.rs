@@ -34,44 +34,47 @@ use pausing::Pausing;
 pub use pausing::{PauseFrame, PauseTotals};
 use planned::{Ahead, Planned};
 
-/// One port, apart from its [`Link`], whose list holds what is in service or on the wire.
+/// One port, apart from its [`Link`], whose list holds what is in service or on the wire. As of a [`ClassQueue`], what nearly every
+/// packet needs comes first.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct ScheduledPort {
     classes: Box<[ClassQueue]>,
-    scheduler: Scheduler,
     /// One for all ports whose classes hold the same.
     sorting: Arc<Sorting>,
     /// When the transmitter is free, in ps.
     free_at: u64,
     /// When something that waits goes into service next, if nothing else comes, in ps; `u64::MAX` if nothing waits.
     serves_at: u64,
-    /// The earliest event that is pending for this port, in ps; `u64::MAX` if there is none.
-    wakes_at: u64,
-    /// Whether nobody watches it, and what it sends arrives, in this part.
-    is_plain: bool,
-    /// Whether, with strict priority too, a packet may pass it by without waiting.
-    is_quick: bool,
-    /// Whether, moreover, it may say late what it sends: see `service.rs`.
-    is_late: bool,
     /// How long that takes to send, in ps, that waits and is not held back.
     drains_ps: u64,
     /// Bytes that wait, in all classes.
     waiting_bytes: u64,
     /// The size of the packet that went into service last.
     serving_bytes: u16,
-    /// The most bytes that were queued since somebody last asked.
-    peak_bytes: u64,
+    /// Whether nobody watches it, and what it sends arrives, in this part.
+    is_plain: bool,
+    /// Whether, with strict priority too, a packet may pass it by without waiting.
+    is_quick: bool,
+    /// Whether, moreover, it may say late what it sends: see `service.rs`.
+    is_late: bool,
+    /// Where its own classes begin: before them are those of pauses and of credits.
+    first_own: u8,
+    /// Of which class all that is that was put on the link before its time.
+    ahead_class: u8,
     /// What was put on the link before its time, by a port that is late: all of one class, in order. Of some of it the time may
     /// have come since.
     ahead: Planned,
-    ahead_class: usize,
-    /// Where its own classes begin: before them are those of pauses and of credits.
-    first_own: usize,
+    scheduler: Scheduler,
     /// By own class, the bytes that are left of a data packet that finds no room; 0 if it is dropped. Empty where the topology gives it no
     /// classes: then what comes to the one that it has is not counted by class.
     trims: Box<[u16]>,
     /// What the node behind the link told it; none if nobody pauses.
     pausing: Option<Box<Pausing>>,
+    /// The earliest event that is pending for this port, in ps; `u64::MAX` if there is none.
+    wakes_at: u64,
+    /// The most bytes that were queued since somebody last asked.
+    peak_bytes: u64,
 }
 
 impl ScheduledPort {
@@ -97,7 +100,8 @@ impl ScheduledPort {
             ClassQueue::new(admission).marking_leaving(Red::of_leaving(&class.queue, seed, entity))
         });
         let of_credits = credits.map(|rules| ClassQueue::of_credits(rules, profile));
-        let trim_bytes = |class: &ClassSpec| class.trim_bytes.unwrap_or(0);
+        let own_specs = if spec.classes.is_some() { specs } else { &[] };
+        let trims = own_specs.iter().map(|class| class.trim_bytes.unwrap_or(0)).collect();
         let of_pauses = has_pauses.then(|| ClassQueue::new(Admission::Waiting(u32::MAX)));
         let classes: Box<[ClassQueue]> = of_pauses.into_iter().chain(of_credits).chain(own).collect();
         let scheduler = match scheduling {
@@ -109,27 +113,23 @@ impl ScheduledPort {
         };
         Self {
             classes,
-            scheduler,
             sorting: sortings.of(has_pauses, credits.is_some(), sorting),
             free_at: 0,
             serves_at: u64::MAX,
-            wakes_at: u64::MAX,
-            is_plain: false,
-            is_quick: false,
-            is_late: false,
             drains_ps: 0,
             waiting_bytes: 0,
             serving_bytes: 0,
-            peak_bytes: 0,
-            ahead: Planned::new(),
+            is_plain: false,
+            is_quick: false,
+            is_late: false,
+            first_own: u8::from(has_pauses) + u8::from(credits.is_some()),
             ahead_class: 0,
-            first_own: usize::from(has_pauses) + usize::from(credits.is_some()),
-            trims: if spec.classes.is_some() {
-                specs.iter().map(trim_bytes).collect()
-            } else {
-                Box::default()
-            },
+            ahead: Planned::new(),
+            scheduler,
+            trims,
             pausing: has_pauses.then(|| Box::new(Pausing::new(specs.len()))),
+            wakes_at: u64::MAX,
+            peak_bytes: 0,
         }
     }
 
@@ -142,7 +142,7 @@ impl ScheduledPort {
     /// Asks for its own classes.
     #[inline]
     pub fn fetch_classes(&self) {
-        for class in self.classes.iter().skip(self.first_own) {
+        for class in self.classes.iter().skip(self.first_own()) {
             fetch_first(class, size_of::<ClassQueue>());
         }
     }
@@ -170,6 +170,12 @@ impl ScheduledPort {
         self.begin_service(now, wire_bytes, service_ps);
         self.serves_at = self.serves_at.max(self.free_at);
         true
+    }
+
+    /// Where its own classes begin.
+    #[inline]
+    const fn first_own(&self) -> usize {
+        self.first_own as usize
     }
 
     /// Whether each of its own classes counts what comes to it.
@@ -224,7 +230,7 @@ impl ScheduledPort {
     /// A packet that was on the link before its time waits again, before all others of its class.
     fn put_back(&mut self, ahead: &Ahead) {
         let Ahead { wire_bytes, service_ps, free_at, .. } = *ahead;
-        let queue = &mut self.classes[self.ahead_class];
+        let queue = &mut self.classes[usize::from(self.ahead_class)];
         // Nobody asks what it found: the port is late.
         queue.put_back(
             Waiting {
@@ -296,7 +302,7 @@ impl ScheduledPort {
 
     /// Which of the port's own classes holds a packet; none if it is one of pauses or credits.
     pub fn own_class_of(&self, packet: &Packet) -> Option<u8> {
-        self.sorting.class_of(packet).checked_sub(self.first_own).map(|own| own as u8)
+        self.sorting.class_of(packet).checked_sub(self.first_own()).map(|own| own as u8)
     }
 
     /// Bytes that are queued now in all classes, with what is left of the packet in service.
@@ -436,13 +442,13 @@ impl Network<'_> {
     /// Which of a port's own classes this is; none if it is one of pauses or credits.
     pub(super) fn own_class(&self, link: u32, class: usize) -> Option<u8> {
         let port = self.state.scheduled.get(link as usize).and_then(Option::as_deref)?;
-        class.checked_sub(port.first_own).map(|own| own as u8)
+        class.checked_sub(port.first_own()).map(|own| own as u8)
     }
 
     /// What came to each own class of a port, if it counts that.
     pub(super) fn class_totals(&self, link: usize) -> impl Iterator<Item = (u8, ClassTotals)> + use<'_> {
         let port = self.state.scheduled.get(link).and_then(Option::as_deref).filter(|port| port.counts());
-        let own = port.map_or(&[][..], |port| &port.classes[port.first_own..]);
+        let own = port.map_or(&[][..], |port| &port.classes[port.first_own()..]);
         (0..).zip(own.iter().map(|queue| queue.totals))
     }
 

@@ -11,7 +11,7 @@ pub struct Scheduler {
     /// Classes that always go first, in order.
     ahead: usize,
     /// The turns of the others; none for strict priority.
-    rounds: Option<Rounds>,
+    rounds: Option<Box<Rounds>>,
 }
 
 /// Deficit round robin (Shreedhar and Varghese, IEEE/ACM Transactions on Networking, 1996): in its turn a class may send its quantum and what it
@@ -52,8 +52,8 @@ impl Scheduler {
     }
 
     /// Turns, behind as many classes as always go first.
-    pub const fn weighted(ahead: usize, rounds: Rounds) -> Self {
-        Self { ahead, rounds: Some(rounds) }
+    pub fn weighted(ahead: usize, rounds: Rounds) -> Self {
+        Self { ahead, rounds: Some(Box::new(rounds)) }
     }
 
     /// The class that sends next. `ready` gives the bytes on the wire of a class's first packet, if it may leave now.

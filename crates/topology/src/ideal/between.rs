@@ -1,15 +1,19 @@
 //! The equal-cost paths between two edge switches, folded: switches from which the rest of the way looks the same
 //! count as one. A fabric of equal cables folds to one switch a hop, however wide it is.
+//!
+//! A fabric of thousands of racks has millions of pairs of them, and few that look different. So what pairs have in common is found
+//! once: the switches before a hop, the hop that they take to all racks for which their tables say the same, and what that
+//! folds to.
 
 use std::collections::BTreeMap;
 
 use weft_units::Rate;
 
 use super::Hop;
-use crate::{LinkSpec, Routes, Topology};
+use crate::{LinkSpec, RouteEntry, Routes, Topology};
 
 /// All equal-cost paths from one edge switch to another, hop by hop; no hops within a rack.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Between {
     stages: Vec<Stage>,
     /// The hops of the stages before the first one with a choice.
@@ -28,22 +32,10 @@ pub(super) struct Stage {
 }
 
 impl Between {
-    /// The paths between two racks; `None` if there are none. Takes time in proportion to the links on them.
-    pub(super) fn find(
-        topology: &Topology,
-        routes: &Routes,
-        src_rack: usize,
-        dst_rack: usize,
-        marks: &mut Marks,
-    ) -> Option<Self> {
-        let levels = levels(topology, routes, src_rack, dst_rack, marks)?;
-        // The destination is of kind 0. From there back to the source, a hop at a time.
-        marks.kind[topology.switch_of_rack[dst_rack] as usize] = 0;
-        let mut stages: Vec<Stage> = levels.iter().rev().map(|level| folded(level, marks)).collect();
-        stages.reverse();
-        let ordered_hops: Vec<Hop> =
+    fn new(stages: Vec<Stage>) -> Self {
+        let ordered_hops =
             stages.iter().take_while(|stage| stage.links == 1).map(|stage| stage.kinds[0][0].0).collect();
-        Some(Self { stages, ordered_hops })
+        Self { stages, ordered_hops }
     }
 
     /// The hops before the first one with a choice.
@@ -70,23 +62,71 @@ impl Between {
     }
 }
 
-/// A note on each switch, kept from search to search to spare the allocations, and what a search asks of links, in little room:
-/// in a fabric of thousands of racks it asks of millions.
+/// Values by number: equal ones have one.
 #[derive(Debug, Clone)]
-pub(super) struct Marks {
+struct Numbered<T> {
+    values: Vec<T>,
+    numbers: BTreeMap<T, u32>,
+}
+
+impl<T: Ord + Clone> Numbered<T> {
+    const fn new() -> Self {
+        Self { values: Vec::new(), numbers: BTreeMap::new() }
+    }
+
+    fn number(&mut self, value: T) -> u32 {
+        let next = self.values.len() as u32;
+        let number = *self.numbers.entry(value.clone()).or_insert(next);
+        if number == next {
+            self.values.push(value);
+        }
+        number
+    }
+}
+
+/// The switches before a hop.
+#[derive(Debug, Clone, Default)]
+struct Place {
+    /// In order.
+    switches: Vec<u32>,
+    /// By what their tables say, the step that they take.
+    steps: BTreeMap<Vec<RouteEntry>, Option<u32>>,
+    /// How often somebody asked for it.
+    asked: usize,
+    /// By rack, the step to it, once that was asked for often; else empty.
+    by_rack: Vec<Option<u32>>,
+}
+
+/// The links that the switches of a place take, and where these lead.
+#[derive(Debug, Clone)]
+struct Step {
+    /// Of each switch in turn, its links: the kind of hop, and the place of the switch behind it among those of `next`.
+    links: Vec<Vec<(u32, u32)>>,
+    /// The place that follows.
+    next: u32,
+}
+
+/// Finds the paths between racks.
+#[derive(Debug, Clone)]
+pub(super) struct Finder {
     /// By link, the switch behind it, of no meaning for links to hosts, and what kind of hop it is.
     ends: Vec<(u32, u32)>,
     /// The kinds of hops, in order.
     hops: Vec<Hop>,
-    /// The search that saw it last.
-    seen: Vec<u64>,
-    /// The search under way.
-    search: u64,
-    /// Its kind, once the hop behind it is folded.
-    kind: Vec<u32>,
+    places: Vec<Place>,
+    place_numbers: BTreeMap<Vec<u32>, u32>,
+    steps: Vec<Step>,
+    /// The kinds of a place's switches, by what is behind them.
+    labels: Numbered<Vec<u32>>,
+    stages: Numbered<Stage>,
+    /// By step and by the label of what it leads to: the stage, and the label of the place before it.
+    folds: BTreeMap<(u32, u32), (u32, u32)>,
+    /// What is found, by its stages.
+    found: BTreeMap<Vec<u32>, u32>,
+    kinds: Vec<Between>,
 }
 
-impl Marks {
+impl Finder {
     pub(super) fn new(topology: &Topology) -> Self {
         let mut hops: Vec<Hop> = topology.links.iter().map(Hop::of).collect();
         hops.sort_unstable();
@@ -96,85 +136,152 @@ impl Marks {
             (link.to.0.wrapping_sub(topology.hosts as u32), hop as u32)
         };
         let ends = topology.links.iter().map(end).collect();
-        Self { ends, hops, seen: vec![0; topology.switches], search: 0, kind: vec![0; topology.switches] }
+        Self {
+            ends,
+            hops,
+            places: Vec::new(),
+            place_numbers: BTreeMap::new(),
+            steps: Vec::new(),
+            labels: Numbered::new(),
+            stages: Numbered::new(),
+            folds: BTreeMap::new(),
+            found: BTreeMap::new(),
+            kinds: Vec::new(),
+        }
     }
 
-    /// Whether this search sees the switch for the first time.
-    fn first_seen(&mut self, switch: u32) -> bool {
-        std::mem::replace(&mut self.seen[switch as usize], self.search) != self.search
+    /// The paths of this kind.
+    pub(super) fn kind(&self, number: u32) -> &Between {
+        &self.kinds[number as usize]
     }
-}
 
-/// The switches before one hop, and the links that they may send on.
-struct Level {
-    /// Each switch and how many of `links` are its own.
-    switches: Vec<(u32, u32)>,
-    links: Vec<u32>,
-}
-
-/// The switches before each hop. Each hop leads nearer to the destination, so no switch is in two levels.
-fn levels(
-    topology: &Topology,
-    routes: &Routes,
-    src_rack: usize,
-    dst_rack: usize,
-    marks: &mut Marks,
-) -> Option<Vec<Level>> {
-    let [start, end] = [src_rack, dst_rack].map(|rack| topology.switch_of_rack[rack]);
-    marks.search += 1;
-    let mut levels = Vec::new();
-    let mut switches = vec![start];
-    while switches != [end] {
-        let mut level = Level { switches: Vec::with_capacity(switches.len()), links: Vec::new() };
-        let mut next = Vec::new();
-        for &switch in &switches {
-            let before = level.links.len();
-            level.links.extend(routes.next_links(topology, switch as usize, dst_rack));
-            level.switches.push((switch, (level.links.len() - before) as u32));
-            for &link in &level.links[before..] {
-                let (end, _) = marks.ends[link as usize];
-                if marks.first_seen(end) {
-                    next.push(end);
-                }
-            }
+    /// What kind of paths lead from one rack to another; `None` if there are none.
+    pub(super) fn find(
+        &mut self,
+        topology: &Topology,
+        routes: &Routes,
+        src_rack: usize,
+        dst_rack: usize,
+    ) -> Option<u32> {
+        let [start, end] = [src_rack, dst_rack].map(|rack| topology.switch_of_rack[rack]);
+        let mut place = self.place(vec![start]);
+        let mut way = Vec::new();
+        // Each hop leads nearer to the destination, so no switch is in two places.
+        while self.places[place as usize].switches != [end] {
+            let step = self.step(topology, routes, place, dst_rack)?;
+            way.push(step);
+            place = self.steps[step as usize].next;
         }
-        if next.is_empty() {
-            return None;
+        // The destination is of kind 0. From there back to the source, a hop at a time.
+        let mut label = self.labels.number(vec![0]);
+        let mut stages = Vec::with_capacity(way.len());
+        for &step in way.iter().rev() {
+            let (stage, before) = self.fold(step, label);
+            stages.push(stage);
+            label = before;
         }
-        levels.push(level);
-        switches = next;
-    }
-    Some(levels)
-}
-
-/// One hop, given the kinds of the switches behind it; notes the kinds of the switches before it.
-fn folded(level: &Level, marks: &mut Marks) -> Stage {
-    let mut stage = Stage { links: level.links.len() as u64, fastest: Rate::default(), kinds: Vec::new() };
-    // Hops by their number, which is their order.
-    let mut numbers: BTreeMap<Vec<(u32, u32)>, u32> = BTreeMap::new();
-    let mut signature: Vec<(u32, u32)> = Vec::new();
-    let mut links = level.links.iter();
-    for &(switch, count) in &level.switches {
-        signature.clear();
-        for &link in links.by_ref().take(count as usize) {
-            let (end, hop) = marks.ends[link as usize];
-            let way = (hop, marks.kind[end as usize]);
-            if signature.last() != Some(&way) {
-                signature.push(way);
-            }
-        }
-        signature.sort_unstable();
-        signature.dedup();
-        let known = numbers.get(signature.as_slice()).copied();
-        marks.kind[switch as usize] = known.unwrap_or_else(|| {
-            let number = stage.kinds.len() as u32;
-            numbers.insert(signature.clone(), number);
-            let ways: Vec<_> =
-                signature.iter().map(|&(hop, kind)| (marks.hops[hop as usize], kind)).collect();
-            stage.fastest = ways.iter().map(|(hop, _)| hop.rate).fold(stage.fastest, Rate::max);
-            stage.kinds.push(ways);
-            number
+        stages.reverse();
+        let next = self.kinds.len() as u32;
+        let number = *self.found.entry(stages).or_insert_with_key(|stages| {
+            let whole = stages.iter().map(|&stage| self.stages.values[stage as usize].clone()).collect();
+            self.kinds.push(Between::new(whole));
+            next
         });
+        Some(number)
     }
-    stage
+
+    fn place(&mut self, switches: Vec<u32>) -> u32 {
+        if let Some(&known) = self.place_numbers.get(&switches) {
+            return known;
+        }
+        let next = self.places.len() as u32;
+        self.place_numbers.insert(switches.clone(), next);
+        self.places.push(Place { switches, ..Place::default() });
+        next
+    }
+
+    /// The step from a place on the way to a rack; none if no way leads there.
+    fn step(&mut self, topology: &Topology, routes: &Routes, place: u32, rack: usize) -> Option<u32> {
+        let own = &mut self.places[place as usize];
+        if let Some(&step) = own.by_rack.get(rack) {
+            return step;
+        }
+        own.asked += 1;
+        // A table takes as long as to ask for each rack once: where that is done anyway.
+        let racks = topology.switch_of_rack.len();
+        if own.asked > 1 && own.asked * 4 > racks {
+            let by_rack = (0..racks).map(|rack| self.step_by_tables(topology, routes, place, rack)).collect();
+            self.places[place as usize].by_rack = by_rack;
+            return self.step(topology, routes, place, rack);
+        }
+        self.step_by_tables(topology, routes, place, rack)
+    }
+
+    fn step_by_tables(
+        &mut self,
+        topology: &Topology,
+        routes: &Routes,
+        place: u32,
+        rack: usize,
+    ) -> Option<u32> {
+        let own = &self.places[place as usize];
+        let says: Vec<RouteEntry> =
+            own.switches.iter().map(|&switch| routes.entry(switch as usize, rack)).collect();
+        if let Some(&known) = own.steps.get(&says) {
+            return known;
+        }
+        let links = |&switch: &u32| -> Vec<(u32, u32)> {
+            // Where they lead, and what kind of hop they are.
+            routes.next_links(topology, switch as usize, rack).map(|link| self.ends[link as usize]).collect()
+        };
+        let mut links: Vec<Vec<(u32, u32)>> = own.switches.iter().map(links).collect();
+        let mut behind: Vec<u32> = links.iter().flatten().map(|&(end, _)| end).collect();
+        behind.sort_unstable();
+        behind.dedup();
+        let step = (!behind.is_empty()).then(|| {
+            for (end, hop) in links.iter_mut().flatten() {
+                let at = behind.partition_point(|switch| switch < end) as u32;
+                (*end, *hop) = (*hop, at);
+            }
+            let next = self.place(behind);
+            self.steps.push(Step { links, next });
+            self.steps.len() as u32 - 1
+        });
+        self.places[place as usize].steps.insert(says, step);
+        step
+    }
+
+    /// A step, given the label of the place behind it: the stage, and the label of the place before it.
+    fn fold(&mut self, step: u32, behind: u32) -> (u32, u32) {
+        if let Some(&known) = self.folds.get(&(step, behind)) {
+            return known;
+        }
+        let (links, kinds) = (&self.steps[step as usize].links, &self.labels.values[behind as usize]);
+        let mut stage = Stage {
+            links: links.iter().map(Vec::len).sum::<usize>() as u64,
+            fastest: Rate::default(),
+            kinds: Vec::new(),
+        };
+        // Hops by their number, which is their order.
+        let mut numbers: BTreeMap<Vec<(u32, u32)>, u32> = BTreeMap::new();
+        let mut label = Vec::with_capacity(links.len());
+        for own in links {
+            let mut signature: Vec<(u32, u32)> =
+                own.iter().map(|&(hop, at)| (hop, kinds[at as usize])).collect();
+            signature.sort_unstable();
+            signature.dedup();
+            let next = stage.kinds.len() as u32;
+            let number = *numbers.entry(signature).or_insert_with_key(|signature| {
+                let ways: Vec<_> =
+                    signature.iter().map(|&(hop, kind)| (self.hops[hop as usize], kind)).collect();
+                stage.fastest = ways.iter().map(|(hop, _)| hop.rate).fold(stage.fastest, Rate::max);
+                stage.kinds.push(ways);
+                next
+            });
+            label.push(number);
+        }
+        let found = (self.stages.number(stage), self.labels.number(label));
+        self.folds.insert((step, behind), found);
+        found
+    }
 }

@@ -38,23 +38,24 @@ impl ClassTotals {
     }
 }
 
-/// One class.
+/// One class: what nearly every packet needs comes first, what few do is elsewhere. In a large fabric each cache line counts.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct ClassQueue {
     waiting: VecDeque<Waiting>,
     /// How long they take to send, in ps.
     pub waiting_ps: u64,
     /// When the first of them may leave, in ps; `u64::MAX` if none waits.
     pub ready_at: u64,
+    /// What holds it back.
+    pub bucket: Option<Box<TokenBucket>>,
+    /// What marks packets that leave.
+    pub leaving: Option<Box<Red>>,
     pub admission: Admission,
     /// A packet that takes no longer than this to send, in ps, is taken and not marked where nothing is queued.
     idle_takes_ps: u64,
-    /// What holds it back.
-    pub bucket: Option<TokenBucket>,
     /// Whether the node behind the link told it to pause.
     is_paused: bool,
-    /// What marks packets that leave.
-    pub leaving: Option<Box<Red>>,
     /// What came to it.
     pub totals: ClassTotals,
 }
@@ -88,11 +89,11 @@ impl ClassQueue {
             waiting,
             waiting_ps: 0,
             ready_at,
+            bucket,
+            leaving,
             admission,
             idle_takes_ps,
-            bucket,
             is_paused,
-            leaving,
             totals,
         }
     }
@@ -105,7 +106,7 @@ impl ClassQueue {
 
     /// The class of credits: few wait, none is marked, and no more leave than their share of the link.
     pub fn of_credits(rules: &CreditPorts, profile: &Profile) -> Self {
-        let bucket = Some(TokenBucket::new(*rules, profile));
+        let bucket = Some(Box::new(TokenBucket::new(*rules, profile)));
         Self { bucket, ..Self::new(Admission::Waiting(rules.queue)) }
     }
 

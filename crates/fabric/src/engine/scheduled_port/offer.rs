@@ -41,7 +41,7 @@ impl Outlet<'_> {
         let now = since.as_ps();
         let port = &mut *self.port;
         let ahead = port.ahead.count(now);
-        if ahead > 0 && class != port.ahead_class {
+        if ahead > 0 && class != usize::from(port.ahead_class) {
             return Waits::BeforeOthers;
         }
         let is_counted = port.counts();
@@ -71,7 +71,7 @@ impl Outlet<'_> {
         let free_at = port.free_at;
         let (begins_at, tokens) = queue.leave(free_at, wire_bytes);
         debug_assert!(begins_at > now, "what may go now does");
-        port.ahead_class = class;
+        port.ahead_class = class as u8;
         let behind = self.state.tail;
         self.put_ahead(Ahead { begins_at, since, service_ps, free_at, tokens, index, behind, wire_bytes });
         Waits::OnLink
@@ -208,7 +208,7 @@ impl Network<'_> {
         }
         port.note(class, wire_bytes, profile.bytes_in(backlog_ps));
         count(state, packet, &mut self.counts);
-        let own = class.checked_sub(port.first_own);
+        let own = class.checked_sub(port.first_own());
         let paused_before_ps =
             port.pausing.as_ref().zip(own).map_or(0, |(pausing, own)| pausing.paused_ps(own, now));
         let entering =
@@ -254,7 +254,7 @@ impl Network<'_> {
         let Some(Outlet { port, packets, .. }) = outlet!(self, link) else { return };
         let packet = &mut packets[index as usize];
         let trim_bytes = class
-            .checked_sub(port.first_own)
+            .checked_sub(port.first_own())
             .and_then(|own| port.trims.get(own))
             .copied()
             .unwrap_or_default();

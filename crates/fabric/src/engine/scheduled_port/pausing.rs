@@ -136,9 +136,10 @@ impl Network<'_> {
         let now = self.now;
         let Some(mut outlet) = outlet!(self, link) else { return };
         let port = &mut *outlet.port;
+        let first_own = port.first_own();
         let Some(pausing) = &mut port.pausing else { return };
         while let Some(frame) = pausing.next(now.as_ps()) {
-            if let Some(queue) = port.classes.get_mut(port.first_own + usize::from(frame.class)) {
+            if let Some(queue) = port.classes.get_mut(first_own + usize::from(frame.class)) {
                 queue.set_paused(frame.pauses);
                 pausing.note(frame, now);
             }

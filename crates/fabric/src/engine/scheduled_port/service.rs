@@ -72,7 +72,7 @@ impl Outlet<'_> {
             let start = self.port.serves_at;
             let Some(class) = self.port.next_class(start, self.overhead_bytes) else { break };
             let Some(taken) = self.port.take(class, start) else { break };
-            if self.port.pausing.is_some() {
+            if !self.port.is_quick && self.port.pausing.is_some() {
                 self.note_blocked(class, &taken, start);
             }
             let packet = &mut self.packets[taken.index as usize];
@@ -99,7 +99,8 @@ impl Outlet<'_> {
     /// Notes how long pauses kept a packet from leaving that goes into service at this time, in ps.
     #[cold]
     pub fn note_blocked(&mut self, class: usize, taken: &Waiting, now: u64) {
-        let (Some(pausing), Some(own)) = (&self.port.pausing, class.checked_sub(self.port.first_own)) else {
+        let (Some(pausing), Some(own)) = (&self.port.pausing, class.checked_sub(self.port.first_own()))
+        else {
             return;
         };
         let units = (pausing.paused_ps(own, now) - taken.paused_before_ps) >> 8;
@@ -164,7 +165,7 @@ impl Outlet<'_> {
             let Some(queue) = port.classes.first().filter(|queue| queue.ready_at <= begins_at) else {
                 return;
             };
-            let Some(tokens) = queue.bucket.as_ref().map(TokenBucket::tokens) else { return };
+            let Some(tokens) = queue.bucket.as_deref().map(TokenBucket::tokens) else { return };
             let Some(Waiting { index, wire_bytes, service_ps, .. }) = port.take(0, begins_at) else { return };
             port.serves_at = port.next_service();
             let (since, behind) = (self.packets[index as usize].arrive, self.state.tail);
