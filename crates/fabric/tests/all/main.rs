@@ -10,6 +10,7 @@ mod common;
 mod conga;
 mod conservation;
 mod conweave;
+mod dcqcn;
 mod endings;
 mod expresspass;
 mod faults;

@@ -70,14 +70,30 @@ fn answers_go_before_data_that_waits_at_the_card() {
     assert!(back <= most, "{} us", back.as_us());
 }
 
-fn jain(shares: &[f64]) -> f64 {
+pub fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     sum * sum / (shares.len() as f64 * shares.iter().map(|share| share * share).sum::<f64>())
 }
 
+/// What flows of one cable did between two times.
+pub struct Shared {
+    /// Payload that each of them got, in bytes.
+    pub got: Vec<f64>,
+    /// The mean queue at that cable, in bytes.
+    pub queue: f64,
+    /// The share of packets that came marked.
+    pub marked: f64,
+}
+
 /// How many bytes each flow got between two times, and the mean queue at the last cable then.
 fn shares(senders: u16, transport: &str, from: u64, until: u64) -> (Vec<f64>, f64) {
-    let fabric = fabric(&leaf(u32::from(senders) + 1));
+    let shared = share(&leaf(u32::from(senders) + 1), senders, transport, from, until);
+    (shared.got, shared.queue)
+}
+
+/// So many hosts of a leaf send to the one after them, for ever: what they do from one microsecond to another.
+pub fn share(leaf: &str, senders: u16, transport: &str, from: u64, until: u64) -> Shared {
+    let fabric = fabric(leaf);
     let flows: Vec<Flow> = (0..senders)
         .map(|host| Flow { background: true, ..flow(u64::from(host), host, senders, 1) })
         .collect();
@@ -91,7 +107,12 @@ fn shares(senders: u16, transport: &str, from: u64, until: u64) -> (Vec<f64>, f6
     };
     let (before, after) = (got(from), got(until));
     let bytes = |results: &Results, flow: usize| results.flows[flow].delivered_bytes as f64;
-    let shares = (0..flows.len()).map(|flow| bytes(&after, flow) - bytes(&before, flow)).collect();
+    let got = (0..flows.len()).map(|flow| bytes(&after, flow) - bytes(&before, flow)).collect();
+    let receivers = |results: &Results, count: fn(&weft_transport::ReceiverStats) -> u64| -> f64 {
+        results.flows.iter().map(|record| count(&record.receiver) as f64).sum()
+    };
+    let between = |count| receivers(&after, count) - receivers(&before, count);
+    let marked = between(|stats| u64::from(stats.marked)) / between(|stats| stats.segments_received);
     let last = fabric.topology.link_to_host[usize::from(senders)];
     let begin = Time::ZERO + Span::from_us(from);
     let queues: Vec<f64> = after
@@ -101,7 +122,7 @@ fn shares(senders: u16, transport: &str, from: u64, until: u64) -> (Vec<f64>, f6
         .filter(|sample| sample.link == last && sample.at >= begin)
         .map(|sample| sample.backlog_bytes as f64)
         .collect();
-    (shares, queues.iter().sum::<f64>() / queues.len() as f64)
+    Shared { got, queue: queues.iter().sum::<f64>() / queues.len() as f64, marked }
 }
 
 /// Flows share a cable fairly at the parameters of DCQCN §5, and the queue stands between the two thresholds of its marks.

@@ -10,6 +10,7 @@ use weft_units::{Bytes, Rate, Span, Time};
 use super::exchange::{Builder, Carriage};
 use super::known::AllReduce;
 use super::make::World;
+use super::popularity::Popularity;
 use super::ranks::{Asked, ranks};
 use super::spec::{AllReduceAlgorithm, PipelineSchedule, Placement};
 use super::step::Step;
@@ -78,6 +79,14 @@ pub struct JobSpec {
     /// backward. Default: there are no experts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expert_size: Option<Bytes>,
+    /// How many experts a layer has, 1 to 65536; expert e is at data-parallel rank e modulo the number of these. Default: one a rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experts: Option<u32>,
+    /// How uneven experts are: the n-th most popular one gets a share of `expert_size` in proportion to n to the power of minus this
+    /// (Zipf), 0 to 10. Which is the n-th is drawn anew for each stage and microbatch. Default 0, even. Source: that of a collective
+    /// of kind `moe`, without its tokens: shares are exact.
+    #[serde(default)]
+    pub skew: f64,
     /// Gradients of every rank that data-parallel ranks add up in a step: needed if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradient: Option<Bytes>,
@@ -110,6 +119,11 @@ pub(crate) struct Job<'s> {
     pub carriage: Carriage,
     /// Ranks that are parallel by data.
     pub data: usize,
+    /// How popular experts are; none if all ranks are alike.
+    pub popularity: Option<Popularity>,
+    /// Its place among jobs, and the seed of the run: experts are drawn by them.
+    pub index: usize,
+    pub seed: u64,
 }
 
 impl Builder<'_, '_> {
@@ -133,7 +147,8 @@ impl Builder<'_, '_> {
         }
         let carriage = self.carriage(spec.class, spec.transport.as_deref(), &key)?;
         let label = spec.label.clone().unwrap_or_else(|| format!("job[{index}]"));
-        let job = Job { spec, label, hosts, carriage, data };
+        let popularity = Some(spec.popularity(data)).filter(|popularity| !popularity.is_even(data));
+        let job = Job { spec, label, hosts, carriage, data, popularity, index, seed: world.seed };
         let begin = Time::ZERO.saturating_add(spec.start);
         let mut entries = job.hosts.iter().map(|&host| self.draft.at(host, begin)).collect();
         for step in 0..spec.steps {
@@ -152,6 +167,11 @@ impl JobSpec {
             chunks: self.chunks as usize,
             reduction_rate: self.reduction_rate,
         }
+    }
+
+    /// How popular experts are, of which each of so many ranks has one by default.
+    fn popularity(&self, data: usize) -> Popularity {
+        Popularity { experts: self.experts.map_or(data, |experts| experts as usize), skew: self.skew }
     }
 
     /// How many of so many ranks are parallel by data.
@@ -219,6 +239,7 @@ impl JobSpec {
                 _ => {}
             }
         }
+        self.check_experts(data, key)?;
         for ranks in [tensor, data].into_iter().filter(|ranks| *ranks > 1) {
             if !all_reduce.fits(ranks) {
                 let allowed = format!(
@@ -226,6 +247,21 @@ impl JobSpec {
                 );
                 return Err(TrafficError::bad_value(key("algorithm"), "\"halving-doubling\"", allowed));
             }
+        }
+        Ok(())
+    }
+
+    fn check_experts(&self, data: usize, key: &impl Fn(&str) -> String) -> Result<(), TrafficError> {
+        self.popularity(data).check(key)?;
+        if self.expert_size.is_some() {
+            return Ok(());
+        }
+        let nothing = "nothing: there are no experts without expert_size";
+        if let Some(experts) = self.experts {
+            return Err(TrafficError::bad_value(key("experts"), experts, nothing));
+        }
+        if self.skew > 0.0 {
+            return Err(TrafficError::bad_value(key("skew"), self.skew, nothing));
         }
         Ok(())
     }

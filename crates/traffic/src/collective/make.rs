@@ -10,6 +10,7 @@ use super::exchange::{Builder, Carriage, Name};
 use super::known::{AllReduce, Half};
 use super::moe::Experts;
 use super::pipeline::Pipeline;
+use super::popularity::Popularity;
 use super::ranks::{Asked, ranks};
 use super::spec::{AllReduceSpec, CollectiveSpec, Common, GatherAlgorithm, MoeSpec, PipelineSpec};
 use super::{CollectiveKind, Schedule};
@@ -19,9 +20,6 @@ use crate::{ClassName, ClassSpec, FabricShape, Flow, MAX_FLOWS, TrafficError};
 
 /// Pieces of a message at most.
 const MAX_CHUNKS: u32 = 1_024;
-
-/// Experts at most.
-const MAX_EXPERTS: usize = 65_536;
 
 /// Choices of an expert for a token at most: some seconds.
 const MAX_DRAWS: f64 = 1e8;
@@ -196,15 +194,11 @@ impl Table<'_> {
             return bad("token", spec.token.to_string(), format!("at most size, which is {}", spec.size));
         }
         let experts = self.experts(spec);
-        if !(1..=MAX_EXPERTS).contains(&experts.count) {
-            return bad("experts", experts.count.to_string(), format!("1 to {MAX_EXPERTS}"));
-        }
-        if !(1..=experts.count).contains(&experts.top_k) {
-            let allowed = format!("1 to {}, the number of experts", experts.count);
+        experts.popularity.check(key)?;
+        let count = experts.popularity.experts;
+        if !(1..=count).contains(&experts.top_k) {
+            let allowed = format!("1 to {count}, the number of experts");
             return bad("top_k", spec.top_k.to_string(), allowed);
-        }
-        if !(0.0..=10.0).contains(&spec.skew) {
-            return bad("skew", spec.skew.to_string(), "0 to 10".to_owned());
         }
         let draws = experts.tokens() as f64 * self.hosts.len() as f64 * experts.top_k as f64;
         if draws * f64::from(self.common.iterations) > MAX_DRAWS {
@@ -252,9 +246,11 @@ impl Table<'_> {
         Experts {
             bytes: spec.size.as_u64(),
             token_bytes: spec.token.as_u64(),
-            count: spec.experts.map_or(self.hosts.len(), |experts| experts as usize),
+            popularity: Popularity {
+                experts: spec.experts.map_or(self.hosts.len(), |experts| experts as usize),
+                skew: spec.skew,
+            },
             top_k: spec.top_k as usize,
-            skew: spec.skew,
             compute: spec.expert_compute,
             parallel: spec.parallel.map(|parallel| parallel as usize),
         }

@@ -16,6 +16,7 @@ mod make;
 mod moe;
 mod order;
 mod pipeline;
+mod popularity;
 mod ranks;
 mod ring;
 mod spec;

@@ -5,6 +5,7 @@ use weft_units::{Purpose, Span, Stream};
 use super::all_to_all::AllToAll;
 use super::draft::{Op, Point};
 use super::exchange::Exchange;
+use super::popularity::Popularity;
 
 /// A layer of experts.
 #[derive(Debug, Clone, Copy)]
@@ -12,11 +13,9 @@ pub(crate) struct Experts {
     /// Tokens of every rank, at least one; the last may be shorter.
     pub bytes: u64,
     pub token_bytes: u64,
-    pub count: usize,
+    pub popularity: Popularity,
     /// How many experts a token goes to, at most as many as there are.
     pub top_k: usize,
-    /// The exponent of Zipf's law.
-    pub skew: f64,
     /// What an expert computes for a token.
     pub compute: Span,
     pub parallel: Option<usize>,
@@ -30,12 +29,7 @@ impl Experts {
 
     /// Tokens that go from each rank to each, drawn token by token: its experts differ, and are drawn by their popularity.
     fn routed(&self, ranks: usize, random: &mut Stream) -> Vec<Vec<u64>> {
-        let mut by_popularity: Vec<usize> = (0..self.count).collect();
-        random.shuffle(&mut by_popularity);
-        let mut weights = vec![0.0; self.count];
-        for (place, expert) in by_popularity.into_iter().enumerate() {
-            weights[expert] = ((place + 1) as f64).powf(-self.skew);
-        }
+        let weights = self.popularity.weights(random);
         let sums = Sums::new(&weights);
         let mut routed = vec![vec![0; ranks]; ranks];
         let mut chosen = Vec::with_capacity(self.top_k);

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use weft_packet::HostId;
-use weft_units::Span;
+use weft_units::{Purpose, Span, Stream};
 
 use super::CollectiveKind;
+use super::all_to_all::AllToAll;
 use super::draft::{FlowDraft, Op, Point, Role};
 use super::exchange::{Builder, CollectiveDraft, Name, part};
 use super::job::Job;
@@ -148,7 +149,7 @@ impl<'j, 's> Step<'j, 's> {
             }
         }
         self.put_tensors(builder, stage);
-        self.put_experts(builder, stage);
+        self.put_experts(builder, stage, task);
         if let Some(goes) = goes {
             for (lane, &flow) in goes.iter().enumerate() {
                 builder.draft.after(flow, self.at[self.rank(stage, lane)], Point::Done);
@@ -186,17 +187,50 @@ impl<'j, 's> Step<'j, 's> {
     }
 
     /// Tokens go to experts, and come back.
-    fn put_experts(&mut self, builder: &mut Builder<'_, '_>, stage: usize) {
-        let Some(bytes) = self.job.spec.expert_size else { return };
+    fn put_experts(&mut self, builder: &mut Builder<'_, '_>, stage: usize, task: Task) {
+        let Some(bytes) = self.job.spec.expert_size.map(weft_units::Bytes::as_u64) else { return };
+        let carriage = self.job.carriage;
+        let parts = self.uneven_parts(bytes, stage, task);
         for ranks in self.data_groups(stage) {
             for what in ["dispatch", "combine"] {
                 let (hosts, entries) = self.group(&ranks);
                 let name = self.name(what, CollectiveKind::AllToAll, "");
-                let exits =
-                    builder.all_to_all(name, bytes.as_u64(), None, self.job.carriage, (&hosts, &entries));
+                let exits = match &parts {
+                    None => builder.all_to_all(name, bytes, None, carriage, (&hosts, &entries)),
+                    Some(parts) => {
+                        // What comes back from a rank is what went there.
+                        let there = |_: usize, to: usize| parts[to];
+                        let back = |from: usize, _: usize| parts[from];
+                        let bytes_of: &dyn Fn(usize, usize) -> u64 =
+                            if what == "dispatch" { &there } else { &back };
+                        let all = AllToAll { bytes: bytes_of, parallel: None, first: None, step: 0 };
+                        builder.exchange(
+                            name,
+                            (Some(bytes), None),
+                            carriage,
+                            (&hosts, &entries),
+                            |exchange| {
+                                all.put(exchange);
+                            },
+                        )
+                    }
+                };
                 ranks.iter().zip(exits).for_each(|(&rank, exit)| self.at[rank] = exit);
             }
         }
+    }
+
+    /// What each of the data-parallel ranks gets from each, if that is not even. A microbatch goes to the same experts forward and
+    /// backward, and so do all of a tensor group.
+    fn uneven_parts(&self, bytes: u64, stage: usize, task: Task) -> Option<Vec<u64>> {
+        let popularity = self.job.popularity?;
+        let (Task::Forward(microbatch) | Task::Backward(microbatch)) = task;
+        let layer = self.number as usize * self.stages() + stage;
+        let layer = (layer * self.job.spec.microbatches as usize + microbatch) as u64;
+        // The upper half begins with a one: those of collectives begin with a zero.
+        let entity = 1 << 63 | (self.job.index as u64) << 32 | layer;
+        let mut random = Stream::new(self.job.seed, Purpose::Experts, entity);
+        Some(popularity.parts(bytes, self.job.data, &mut random))
     }
 
     /// Data-parallel ranks add up a bucket of gradients, once they have computed it and are through with the one before.

@@ -241,6 +241,85 @@ fn jobs_share_no_host_and_their_steps_hold_their_collectives() {
     assert!(played(&traffic, |_| US).iter().all(Option::is_some));
 }
 
+/// Eight data-parallel ranks with experts, two microbatches.
+fn with_experts(keys: &str) -> Traffic {
+    let job = "[[job]]\ncount = 8\nmicrobatches = 2\nexpert_size = '80003B'\ngradient = '8KB'\n";
+    generate(&format!("{job}{keys}")).unwrap()
+}
+
+/// By dispatch, or combine, what goes from each rank to each other one.
+fn by_pair(traffic: &Traffic, what: &str) -> Vec<BTreeMap<(u16, u16), u64>> {
+    let collectives = &schedule(traffic).collectives;
+    let is_it = |&(_, collective): &(usize, &crate::Collective)| collective.label == format!("job[0].{what}");
+    let of = |(number, _)| {
+        let flows = traffic.flows.iter().zip(&schedule(traffic).roles);
+        let own = flows.filter(|(_, role)| role.collective == Some(number as u32));
+        own.map(|(flow, _)| ((flow.src.0, flow.dst.0), flow.size_bytes)).collect()
+    };
+    collectives.iter().enumerate().filter(is_it).map(of).collect()
+}
+
+#[test]
+fn experts_of_a_job_without_skew_get_the_same_bytes_as_ever() {
+    let traffic = with_experts("");
+    assert_eq!(traffic.flows, with_experts("skew = 0.0\nexperts = 8").flows);
+    assert_eq!(traffic.flows, with_experts("skew = 0.0\nexperts = 64").flows);
+    for what in ["dispatch", "combine"] {
+        for pairs in by_pair(&traffic, what) {
+            assert_eq!(pairs.len(), 8 * 7);
+            // 80,003 = 8 x 10,000 + 3.
+            assert!(pairs.iter().all(|(&(_, to), &bytes)| bytes == 10_000 + u64::from(to < 3)));
+        }
+    }
+}
+
+#[test]
+fn with_skew_the_hot_expert_of_a_job_gets_zipfs_share_and_nothing_is_lost() {
+    for skew in [0.2, 1.0, 2.5] {
+        let traffic = with_experts(&format!("skew = {skew}"));
+        let sum: f64 = (1..=8).map(|place| f64::from(place).powf(-skew)).sum();
+        let (out, back) = (by_pair(&traffic, "dispatch"), by_pair(&traffic, "combine"));
+        // Two microbatches, forward and backward.
+        assert_eq!((out.len(), back.len()), (4, 4));
+        for (out, back) in out.iter().zip(&back) {
+            let returned: BTreeMap<_, _> =
+                back.iter().map(|(&(from, to), &bytes)| ((to, from), bytes)).collect();
+            assert_eq!(*out, returned, "what goes out comes back");
+            // Of any two ranks one sends to each: what a rank keeps is what others send there.
+            let part = |rank: u16| out.get(&((rank + 1) % 8, rank)).copied().unwrap_or(0);
+            assert!(out.iter().all(|(&(_, to), &bytes)| bytes == part(to)));
+            assert_eq!((0..8).map(part).sum::<u64>(), 80_003, "nothing is lost");
+            let mut parts: Vec<u64> = (0..8).map(part).collect();
+            parts.sort_unstable_by(|one, other| other.cmp(one));
+            for (place, &part) in (1..).zip(&parts) {
+                let expected = 80_003.0 * f64::from(place).powf(-skew) / sum;
+                assert!((part as f64 - expected).abs() < 1.01, "{place}: {part} and {expected}");
+            }
+        }
+        assert!(out[0] != out[1] || out[0] != out[2], "which expert is hot is drawn for each microbatch");
+        assert!(played(&traffic, |_| US).iter().all(Option::is_some));
+    }
+}
+
+#[test]
+fn a_microbatch_goes_to_the_same_experts_forward_and_backward_and_in_all_of_a_tensor_group() {
+    let traffic = generate(
+        "[[job]]\ntensor = 2\nmicrobatches = 2\nschedule = 'gpipe'\nskew = 1.0\nexpert_size = '80KB'\ntensor_size = '1KB'\n\
+         gradient = '8KB'",
+    )
+    .unwrap();
+    // Two tensor groups' places in turn; both microbatches forward, then both backward. The host of a data-parallel rank is twice that.
+    let part = |pairs: &BTreeMap<(u16, u16), u64>| -> Vec<u64> {
+        let place = pairs.keys().next().unwrap().0 % 2;
+        (0..8).map(|rank| pairs[&((2 * rank + 2) % 16 + place, 2 * rank + place)]).collect()
+    };
+    let parts: Vec<Vec<u64>> = by_pair(&traffic, "dispatch").iter().map(part).collect();
+    assert_eq!(parts.len(), 8);
+    assert_eq!(parts[0], parts[1], "a tensor group");
+    assert_eq!((&parts[0], &parts[2]), (&parts[4], &parts[6]), "backward");
+    assert_ne!(parts[0], parts[2], "another microbatch");
+}
+
 #[test]
 fn mistakes_name_their_key_and_what_is_allowed() {
     let cases = [
@@ -298,6 +377,26 @@ fn mistakes_name_their_key_and_what_is_allowed() {
             "traffic.job[0].gradient = 1KB: allowed is nothing",
         ),
         ("pipeline = 16", "traffic.job[0].activation is missing"),
+        (
+            "gradient = '1KB'\nexpert_size = '1KB'\nskew = -0.1",
+            "traffic.job[0].skew = -0.1: allowed is 0 to 10",
+        ),
+        (
+            "gradient = '1KB'\nexpert_size = '1KB'\nskew = nan",
+            "traffic.job[0].skew = NaN: allowed is 0 to 10",
+        ),
+        (
+            "gradient = '1KB'\nexpert_size = '1KB'\nexperts = 0",
+            "traffic.job[0].experts = 0: allowed is 1 to 65536",
+        ),
+        (
+            "gradient = '1KB'\nskew = 0.5",
+            "traffic.job[0].skew = 0.5: allowed is nothing: there are no experts",
+        ),
+        (
+            "gradient = '1KB'\nexperts = 8",
+            "traffic.job[0].experts = 8: allowed is nothing: there are no experts",
+        ),
         ("gradient = '1KB'\n[[job]]\ngradient = '1KB'", "traffic.job[1].count = 0: allowed is fewer hosts"),
     ];
     for (keys, expected) in jobs {

@@ -18,7 +18,7 @@ pub enum RdmaProfile {
     /// Those that each key names as its own: of the papers.
     #[default]
     Paper,
-    /// Those of ConnectX cards as NVIDIA's documentation has them (DCQCN parameters, `MLNX_OFED` and DOCA).
+    /// Those of ConnectX cards, as NVIDIA's documentation has them (DOCA 3.4, DCQCN CC Parameters) and `mlxconfig` lists them.
     Nvidia,
     /// Those of the public simulator of ConWeave (conweave-ns3, commit 236a801), at 100 Gbit/s.
     ConweaveNs3,
@@ -67,7 +67,8 @@ macro_rules! with_shared_keys {
             /// How a receiver tells of marks: `packet` or `ack`. Source: DCQCN §3.1 sends CNPs; the simulator of ConWeave has a
             /// bit in acknowledgements.
             cnp_by: CnpBy = CnpBy::Packet,
-            /// The least time between two CNPs of a flow (N). Source: DCQCN §3.1 and §5; `min_time_between_cnps` of ConnectX is 4us.
+            /// The least time between two CNPs of a flow (N). Source: DCQCN §3.1 and §5; `min_time_between_cnps` of ConnectX is 4us,
+            /// of some firmware 0 or 2us.
             cnp_interval: Span = Span::from_us(50),
             /// Whether the sender acts upon notifications at once (`at-once`) or by periods (`periodic`). Source: DCQCN Fig. 7;
             /// cards of NVIDIA and the simulators of HPCC and ConWeave have periods.

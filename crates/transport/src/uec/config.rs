@@ -28,31 +28,34 @@ crate::keys::define! {
         /// Whose defaults the other keys have: `spec` or `uet-htsim`. Source: Ultra Ethernet 1.0, by a choice.
         profile: UecProfile = UecProfile::Spec,
         /// Bytes on the wire that one acknowledgement answers, at most; what was marked, what its sender asks for and what came before
-        /// is answered at once. Source: uet-htsim, 16KiB.
+        /// is answered at once. Source: Ultra Ethernet 1.0 §3.5, `ACK_Gen_Trigger`, 16KiB; uet-htsim has the same.
         ack_bytes: Bytes = Bytes::new(16_384),
         /// The round trip of the idle fabric that windows are reckoned by. Default: the longest that there is. Source: Ultra Ethernet 1.0
-        /// §3.6.13, `configured_base_rtt`; uet-htsim works out the same.
+        /// §3.6.13, `config_base_rtt`; uet-htsim works out the same.
         base_rtt: Option<Span> = None,
         /// The delay beyond the base round trip up to which windows grow. Default: three quarters of the base round trip. Source: Ultra
-        /// Ethernet 1.0 §3.6.13; uet-htsim with trimming.
+        /// Ethernet 1.0 §3.6.13.3, for switches that trim, as in uet-htsim; without trimming both have the whole base round trip.
         target_delay: Option<Span> = None,
-        /// Proportional increase, in full payloads. Source: uet-htsim, alpha.
+        /// Proportional increase, in full payloads. Source: Ultra Ethernet 1.0 §3.6.13.3, alpha; uet-htsim.
         proportional: f64 = 4.0,
-        /// Fair increase, in full payloads. Source: uet-htsim, fi.
+        /// Fair increase, in full payloads. Source: Ultra Ethernet 1.0.3 Table 3-82, fi; uet-htsim.
         fair: f64 = 5.0,
-        /// What is added each base round trip in any case, in full payloads. Source: uet-htsim, eta.
+        /// What is added each base round trip in any case, in full payloads. Source: Ultra Ethernet 1.0.3 Table 3-82, eta; uet-htsim.
         eta: f64 = 0.15,
-        /// Fast increase, as a share of what is acknowledged. Source: uet-htsim, `fi_scale`.
+        /// Fast increase, as a share of what is acknowledged. Source: Ultra Ethernet 1.0.3 Table 3-82, `fi_scale`; uet-htsim.
         fast: f64 = 0.25,
-        /// The delay below which nothing is taken to wait. Source: uet-htsim.
+        /// The delay below which nothing is taken to wait. Source: uet-htsim; Ultra Ethernet 1.0 gives no number.
         fast_below: Span = Span::from_us(1),
-        /// How strongly a window shrinks with a delay above the target; never by more than half. Source: uet-htsim, gamma.
+        /// How strongly a window shrinks with a delay above the target; never by more than half. Source: Ultra Ethernet 1.0.3
+        /// Table 3-82, gamma and `max_md_jump`; uet-htsim.
         gamma: f64 = 0.8,
-        /// Gain of the mean delay that decreases go by. Source: uet-htsim, 0.0125.
+        /// Gain of the mean delay that decreases go by. Source: uet-htsim, 0.0125; Ultra Ethernet 1.0 has the mean of the last base round
+        /// trip, and leaves open how that is taken.
         delay_gain: f64 = 0.0125,
-        /// Quick adapt needs less than 2^-n of the largest window to have got through in its period. Source: uet-htsim, `qa_gate`.
+        /// Quick adapt needs less than 2^-n of the largest window to have got through in its period. Source: Ultra Ethernet 1.0.3 Table
+        /// 3-82, `qa_gate`; uet-htsim.
         quick_adapt_gate: u32 = 3,
-        /// The largest window, in bandwidth-delay products. Source: Ultra Ethernet 1.0 §3.6.13; uet-htsim.
+        /// The largest window, in bandwidth-delay products. Source: Ultra Ethernet 1.0.3 Table 3-82, `MaxWnd`; uet-htsim.
         max_window: f64 = 1.5,
         /// The first window, in bandwidth-delay products of the base round trip. Default: the largest window. Source: uet-htsim.
         initial_window: Option<f64> = None,
@@ -60,10 +63,11 @@ crate::keys::define! {
         /// the time that six full queues of one bandwidth-delay product take.
         rto: Option<Span> = None,
     } {
-        /// Payload bytes of a full packet. Source: Ultra Ethernet 1.0 §3.5, PDS payload of up to 4096B; uet-htsim has 4086B.
+        /// Payload bytes of a full packet. Source: a choice among those of Ultra Ethernet 1.0, which are 1024B, 2048B, 4096B and 8192B;
+        /// uet-htsim has 4086B.
         mtu: Bytes = Bytes::new(4_096),
-        /// Header bytes of a data packet: Ethernet with FCS 18, IPv4 20, UDP 8, PDS request 12, SES standard header 44. Source: Ultra
-        /// Ethernet 1.0 §3.4 and §3.5; uet-htsim has 64B.
+        /// Header bytes of a data packet: Ethernet with FCS 18, IPv4 20, UDP 8, PDS request 12, SES standard header 44. A CRC of 4 behind
+        /// the payload is not in it. Source: Ultra Ethernet 1.0 §3.4 and §3.5; uet-htsim has 64B.
         header: Bytes = Bytes::new(102),
         /// Size of an acknowledgement: Ethernet with FCS 18, IPv4 20, UDP 8, PDS `ACK_CC` 32, SES response 12. Source: Ultra Ethernet 1.0
         /// §3.4 and §3.5; uet-htsim has 64B.
