@@ -212,6 +212,9 @@ def test_a_scheme_without_a_program_and_a_parameter_that_it_lacks_are_refused() 
     tools = Tools(compiler="none", switch="none")
     with pytest.raises(SpecError, match="d = 2"):
         list(check(recorded("drill:d=3", 10), tools, PROGRAMS))
+    for scheme in ("drill", "letflow"):
+        with pytest.raises(SpecError, match='acknowledgements = "balanced"'):
+            list(check(recorded(f"{scheme}:acknowledgements=ecmp", 10), tools, PROGRAMS))
     with pytest.raises(SpecError, match=r'counted = "last".*last_uplink = "always".*slack = 0s'):
         list(check(recorded("tr:slack=step", 10), tools, PROGRAMS))
 

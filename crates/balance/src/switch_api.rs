@@ -186,7 +186,8 @@ pub enum Arrival {
     /// It goes on to its destination, also if a scheme sent it: the scheme of the edge switch there must consume it.
     Pass,
     /// It waits in the switch's memory, in the queue with this number, for [`SwitchContext::release`]. A scheme numbers its queues from 0, and
-    /// uses a number again. Not for packets that a scheme sent.
+    /// uses a number again. Not for packets that a scheme sent. Where ports share memory, it may find no room there: then it is lost, and
+    /// the scheme is not told.
     Hold(u32),
 }
 

@@ -76,6 +76,7 @@ def _full_queue(switch: Switch) -> Mapping[str, str]:
 
 _FLOWLETS = {"HASH_SEED": "hash_seed", "ENTRIES": "entries", "PAUSE_LIMIT": "pause_limit"}
 _SEED = frozenset({"HASH_SEED"})
+_BALANCED = {"acknowledges_by_ecmp": (0, 'the program chooses for every packet: acknowledgements = "balanced"')}
 
 SCHEMES: Mapping[str, Program] = {
     "ecmp": Program(
@@ -84,7 +85,7 @@ SCHEMES: Mapping[str, Program] = {
         wide=_SEED,
         needs={"is_symmetric": (0, 'the program has no symmetric hash: hash is "per-switch" or "shared"')},
     ),
-    "letflow": Program("letflow.p4", macros=_FLOWLETS, wide=_SEED),
+    "letflow": Program("letflow.p4", macros=_FLOWLETS, wide=_SEED, needs=_BALANCED),
     "drill": Program(
         "drill.p4",
         macros={"IS_PER_RACK": "is_per_rack"},
@@ -94,6 +95,7 @@ SCHEMES: Mapping[str, Program] = {
             "is_late": (0, "the program sees its queues as they are: age = 0"),
             "is_per_host": (0, 'the program remembers by switch or by rack: memory = "switch" or "rack"'),
             "only_waiting": (0, 'the program counts the packet in service: length = "all"'),
+            **_BALANCED,
         },
     ),
     "lbt": Program(

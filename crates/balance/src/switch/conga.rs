@@ -15,6 +15,7 @@ use weft_units::Span;
 
 use self::header::Header;
 use self::metrics::{Dre, FromLeaf, Register, ToLeaf};
+use super::acknowledgements::{Acknowledgements, Aside};
 use super::ecmp::Ecmp;
 use super::flowlets::{self, Flowlets};
 use super::past::{self, Past};
@@ -57,6 +58,10 @@ pub struct Params {
     /// brings, in QALL, Table II. The 19.8 ms and more that it has for CONGA are the wait for reports, which come by packets here,
     /// too.
     pub age: Span,
+    /// Which way acknowledgements, NACKs and CNPs take: `balanced`, as the scheme chooses for every packet; `ecmp`, by the hash of their
+    /// five-tuple. Source: a choice; the authors' ns-3 code of ConWeave has all its load balancers steer data only, and
+    /// hashes the rest.
+    pub acknowledgements: Acknowledgements,
 }
 
 impl Default for Params {
@@ -70,6 +75,7 @@ impl Default for Params {
             entries: 1 << 16,
             aging: Span::from_ms(10),
             age: Span::ZERO,
+            acknowledgements: Acknowledgements::Balanced,
         }
     }
 }
@@ -107,6 +113,7 @@ impl Parameters for Params {
 /// CONGA at one switch.
 #[derive(Debug, Clone)]
 pub struct Conga {
+    aside: Aside,
     ecmp: Ecmp,
     dre: Dre,
     /// What registers were, if that is what decisions go by.
@@ -206,6 +213,7 @@ impl SwitchBalancer for Conga {
         };
         let tags = info.port_peers.iter().map(tag).collect();
         Self {
+            aside: Aside::new(params.acknowledgements, info),
             ecmp: Ecmp::new(&super::ecmp::Params::default(), info),
             dre: Dre::new(params.t_dre, params.alpha, params.metric_bits, info.port_rates.len()),
             past: Past::new(params.age, info.port_rates.len()),
@@ -221,6 +229,9 @@ impl SwitchBalancer for Conga {
         packet: &mut Packet,
         hops: &NextHops<'_>,
     ) -> usize {
+        if let Some(hop) = self.aside.hop(packet, hops) {
+            return hop;
+        }
         let source = cx.rack_of(packet.src);
         let Some(leaf) = self.leaf.as_mut().filter(|leaf| leaf.rack == source) else {
             return self.ecmp.choose(cx, packet, hops);
@@ -241,6 +252,9 @@ impl SwitchBalancer for Conga {
     }
 
     fn explain(&self, cx: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
+        if let Some(reason) = self.aside.explain(cx, packet, hops) {
+            return Some(reason);
+        }
         let Some(leaf) = self.leaf.as_ref().filter(|leaf| leaf.rack == cx.rack_of(packet.src)) else {
             return self.ecmp.explain(cx, packet, hops);
         };

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
 use weft_units::{Span, Stream};
 
+use super::acknowledgements::{Acknowledgements, Aside};
 use super::past::{self, Past, Queue};
 use crate::registry::Parameters;
 use crate::{
@@ -44,6 +45,10 @@ pub struct Params {
     /// How old the queue lengths are that decisions go by (time): 0 for what they are now, at most 100ms. Source: 0 as in
     /// DRILL, whose switch sees its queues; 621 us on `BMv2` in QALL, Table II.
     pub age: Span,
+    /// Which way acknowledgements, NACKs and CNPs take: `balanced`, as the scheme chooses for every packet; `ecmp`, by the hash of their
+    /// five-tuple. Source: a choice; the authors' ns-3 code of ConWeave has all its load balancers steer data only, and
+    /// hashes the rest.
+    pub acknowledgements: Acknowledgements,
 }
 
 /// Who shares a memory.
@@ -75,7 +80,14 @@ const MAX_REMEMBERED: usize = 8;
 
 impl Default for Params {
     fn default() -> Self {
-        Self { d: 2, m: 1, memory: Memory::Switch, length: Length::All, age: Span::ZERO }
+        Self {
+            d: 2,
+            m: 1,
+            memory: Memory::Switch,
+            length: Length::All,
+            age: Span::ZERO,
+            acknowledgements: Acknowledgements::Balanced,
+        }
     }
 }
 
@@ -171,6 +183,7 @@ fn draw_two(random: &mut Stream, bound: u32) -> [usize; 2] {
 /// DRILL at one switch.
 #[derive(Debug, Clone)]
 pub struct Drill {
+    aside: Aside,
     samples: usize,
     remembered: usize,
     shared_by: Memory,
@@ -300,6 +313,7 @@ impl SwitchBalancer for Drill {
         let remembered = usize::from(params.m);
         let memories = if params.memory == Memory::Rack { usize::from(info.racks) } else { 1 };
         Self {
+            aside: Aside::new(params.acknowledgements, info),
             samples: usize::from(params.d),
             remembered,
             shared_by: params.memory,
@@ -316,6 +330,9 @@ impl SwitchBalancer for Drill {
         packet: &mut Packet,
         hops: &NextHops<'_>,
     ) -> usize {
+        if let Some(hop) = self.aside.hop(packet, hops) {
+            return hop;
+        }
         let first = self.first_of(packet, hops);
         if self.shared_by == Memory::Host && first + self.remembered > self.memory.len() {
             self.memory.resize(first + self.remembered, Self::NOTHING);
@@ -343,6 +360,9 @@ impl SwitchBalancer for Drill {
     }
 
     fn explain(&self, cx: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
+        if let Some(reason) = self.aside.explain(cx, packet, hops) {
+            return Some(reason);
+        }
         let first = self.first_of(packet, hops);
         let remembered = self.memory.get(first..first + self.remembered).unwrap_or_default();
         let known: Vec<String> = (remembered.iter().map(|&port| PortId(port)))
@@ -365,6 +385,7 @@ impl SwitchBalancer for Drill {
         set("is_per_host", 0, u64::from(self.shared_by == Memory::Host));
         set("only_waiting", 0, u64::from(self.only_waiting));
         set("is_late", 0, u64::from(self.past.is_some()));
+        self.aside.settings(set);
     }
 
     /// Two bytes a remembered port; four a port for the length that was brought from its queue, if that is needed.

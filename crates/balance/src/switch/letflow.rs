@@ -7,13 +7,14 @@
 //! As in hardware, a switch keeps a table of fixed size, indexed by a hash of the five-tuple and without the tuple
 //! itself. Flows that meet in an entry share it: each keeps the other's flowlet alive, and they follow one port as
 //! long as it leads to both their destinations. A port that is no next hop (it failed, or another flow left it in the
-//! entry) ends the flowlet. Acknowledgements and every other packet count alike.
+//! entry) ends the flowlet. Acknowledgements and every other packet count alike, unless they go by ECMP.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
 use weft_units::Span;
 
+use super::acknowledgements::{Acknowledgements, Aside};
 use super::flowlets::{self, Flowlets};
 use crate::flowlet::Timer;
 use crate::registry::Parameters;
@@ -29,11 +30,15 @@ pub struct Params {
     /// Entries of a switch's flowlet table: a power of two, 1 to 16,777,216. Source: 64K entries in
     /// CONGA's leaf switches (recalled, not checked against the paper); a public ns-3 port has no limit.
     pub entries: u32,
+    /// Which way acknowledgements, NACKs and CNPs take: `balanced`, as the scheme chooses for every packet; `ecmp`, by the hash of their
+    /// five-tuple. Source: a choice; the authors' ns-3 code of ConWeave has all its load balancers steer data only, and
+    /// hashes the rest.
+    pub acknowledgements: Acknowledgements,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { gap: Span::from_us(500), entries: 1 << 16 }
+        Self { gap: Span::from_us(500), entries: 1 << 16, acknowledgements: Acknowledgements::Balanced }
     }
 }
 
@@ -46,6 +51,7 @@ impl Parameters for Params {
 /// LetFlow at one switch.
 #[derive(Debug, Clone)]
 pub struct LetFlow {
+    aside: Aside,
     flowlets: Flowlets,
     decisions: u64,
 }
@@ -56,7 +62,11 @@ impl SwitchBalancer for LetFlow {
     const LOOKS_AT_QUEUES: bool = false;
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
-        Self { flowlets: Flowlets::new(params.entries, Timer::new(params.gap), info), decisions: 0 }
+        Self {
+            aside: Aside::new(params.acknowledgements, info),
+            flowlets: Flowlets::new(params.entries, Timer::new(params.gap), info),
+            decisions: 0,
+        }
     }
 
     #[inline(never)]
@@ -66,6 +76,9 @@ impl SwitchBalancer for LetFlow {
         packet: &mut Packet,
         hops: &NextHops<'_>,
     ) -> usize {
+        if let Some(hop) = self.aside.hop(packet, hops) {
+            return hop;
+        }
         let slot = self.flowlets.find(cx.now(), packet);
         let index = slot.current().and_then(|port| hops.index_of(port)).unwrap_or_else(|| {
             self.decisions += 1;
@@ -76,11 +89,13 @@ impl SwitchBalancer for LetFlow {
     }
 
     fn explain(&self, cx: &dyn SwitchContext, packet: &Packet, hops: &NextHops<'_>) -> Option<String> {
-        Some(self.flowlets.explain(cx.now(), packet, hops, "draws one of"))
+        let aside = self.aside.explain(cx, packet, hops);
+        aside.or_else(|| Some(self.flowlets.explain(cx.now(), packet, hops, "draws one of")))
     }
 
     fn settings(&self, set: &mut dyn FnMut(&'static str, u32, u64)) {
         self.flowlets.settings(set);
+        self.aside.settings(set);
     }
 
     fn state_bytes(&self) -> u64 {
@@ -103,7 +118,7 @@ mod tests {
     const GAP: Span = Span::from_us(500);
 
     fn letflow(entries: u32) -> LetFlow {
-        LetFlow::new(&Params { gap: GAP, entries }, &FakeSwitch::new(8, 1).info(0, 0, 1))
+        LetFlow::new(&Params { gap: GAP, entries, ..Params::default() }, &FakeSwitch::new(8, 1).info(0, 0, 1))
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Schemes that live in switches.
 
+pub mod acknowledgements;
 pub mod ar;
 pub mod conga;
 mod connections;

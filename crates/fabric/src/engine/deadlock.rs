@@ -107,7 +107,7 @@ mod tests {
         for (memory, [on, host]) in memories.iter_mut().zip(waiting) {
             for (port, count) in [(0, on), (2, host)] {
                 for _ in 0..count {
-                    memory.admit(At { came_by: 1, port, class: 0 }, 1_000);
+                    memory.admit(At { came_by: 1, port, class: 0, held_in: None }, 1_000);
                 }
             }
         }

@@ -1,11 +1,15 @@
 //! Packets that the scheme of a switch holds back in the switch's memory, until it lets them go.
+//!
+//! Where the ports of a switch share its memory, these packets take of it, too, and are on the account of the port by which they came: so
+//! there may be no room for one, and a pause because of it. What a packet takes it takes along to the queue of a port.
 
-use weft_packet::Kind;
+use weft_packet::{Kind, PortId};
 use weft_topology::Tier;
 
 use super::link::FarEnd;
-use super::memory::OWN;
-use super::network::Network;
+use super::memory::At;
+use super::network::{Network, Way};
+use super::pause::Origin;
 use super::pool::{NO_PACKET, PacketIndex};
 
 /// What switches hold back.
@@ -13,6 +17,8 @@ use super::pool::{NO_PACKET, PacketIndex};
 pub struct Held {
     /// By switch, as far as any holds something.
     switches: Vec<AtSwitch>,
+    /// By packet, as far as any was held in shared memory: where it is on the books.
+    places: Vec<Option<At>>,
 }
 
 /// What one switch holds back.
@@ -49,13 +55,18 @@ impl Held {
     /// Bytes of memory that the queues take, packets aside.
     pub fn memory_bytes(&self) -> usize {
         let queues: usize = self.switches.iter().map(|own| own.queues.capacity()).sum();
-        queues * size_of::<Option<Queue>>() + self.switches.capacity() * size_of::<AtSwitch>()
+        queues * size_of::<Option<Queue>>()
+            + self.switches.capacity() * size_of::<AtSwitch>()
+            + self.places.capacity() * size_of::<Option<At>>()
     }
 }
 
 impl Network<'_> {
     /// A packet that is at a switch waits in a queue of the switch's scheme.
     pub(super) fn hold(&mut self, at: FarEnd, queue: u32, index: PacketIndex) {
+        if self.memories.is_some() && !self.finds_room(at, queue, index) {
+            return;
+        }
         let packet = &mut self.pool[index];
         packet.next = NO_PACKET;
         // Nothing asks when it came any more: since when it waits.
@@ -71,10 +82,35 @@ impl Network<'_> {
         self.held.switches[at.switch as usize].bytes += bytes;
     }
 
-    /// The packets of these queues go on, each queue's in the order in which they came. They are on the account of no port: by which one
-    /// they came is forgotten, and who is behind it has long sent on.
+    /// Whether the memory that the ports of a switch share takes a packet that is to be held back. If not, it is no more.
+    #[cold]
+    fn finds_room(&mut self, at: FarEnd, queue: u32, index: PacketIndex) -> bool {
+        let packet = &self.pool[index];
+        let (link, is_open) = match self.way(at, self.topology.rack_of_host[packet.dst.index()], packet) {
+            Way::Only(link) => (link, false),
+            Way::Several(group) => (at.first_link + u32::from(self.routes.group(group).0[0].0), true),
+            // Where it will leave is for its route to say, and it may be nowhere.
+            Way::Pinned | Way::None => return true,
+        };
+        self.book_blocked(link, index);
+        let Some((switch, place, bytes)) = self.to_be_held(link, queue, index, is_open) else { return true };
+        let port = PortId((link - at.first_link) as u16);
+        if let Err(cause) = self.admit_at(switch, place, bytes, port.0) {
+            if is_open {
+                // If its header is left, that goes by the first way.
+                self.pool[index].note_choice(port, self.trail_base);
+            }
+            self.refuse_to_hold(link, index, place.class, cause);
+            return false;
+        }
+        let places = &mut self.held.places;
+        places.resize(places.len().max(index as usize + 1), None);
+        places[index as usize] = Some(place);
+        true
+    }
+
+    /// The packets of these queues go on, each queue's in the order in which they came.
     pub(super) fn let_go(&mut self, switch: usize, queues: Vec<u32>) {
-        let came_by = self.comes_by(OWN);
         for queue in queues {
             let Some(Queue { head, at, .. }) = self.held.queue(switch as u32, queue).take() else { continue };
             let mut next = head;
@@ -84,7 +120,6 @@ impl Network<'_> {
                 self.go_on(at, index);
             }
         }
-        self.comes_by(came_by);
     }
 
     /// A packet that was held back goes on. It waited as if at the port by which it leaves.
@@ -102,7 +137,12 @@ impl Network<'_> {
         }
         let bytes = u64::from(packet.wire_bytes);
         self.held.switches[at.switch as usize].bytes -= bytes;
+        let place = self.held.places.get_mut(index as usize).and_then(Option::take);
+        let origin = place.map_or(Origin::HERE, |place| Origin::held(place, bytes as u16));
+        let before = self.comes_from(origin);
+        self.forget_blocked();
         self.forward_apart(at, index);
+        self.has_gone_on(at.switch as usize, before);
     }
 
     /// [`Self::forward`] as a call, for packets that have waited.

@@ -22,10 +22,9 @@ use super::held::Held;
 use super::link::{FarEnd, Link, PortKind, Profile, Profiles};
 use super::losses::Losses;
 use super::machine::Machines;
-use super::memory::OWN;
 use super::observer::Observer;
 use super::oracle::Oracle;
-use super::pause::Memories;
+use super::pause::{Memories, Origin};
 use super::pool::{NO_PACKET, PacketIndex, Pool};
 use super::post::PostOffice;
 use super::scheduled_port::ScheduledPort;
@@ -328,9 +327,9 @@ impl Network<'_> {
     pub(super) fn send_control(&mut self, link: u32, packet: Packet) {
         self.counts.sent += 1;
         let index = self.pool.insert(packet);
-        let came_by = self.comes_by(OWN);
+        let before = self.comes_from(Origin::HERE);
         self.enqueue::<false>(link, index);
-        self.comes_by(came_by);
+        self.comes_from(before);
     }
 
     /// Queues a packet on a link, or drops it. `SHOWN` says whether it is one that switches show around: see

@@ -11,7 +11,7 @@ use weft_units::{Bytes, Span};
 
 use super::link::FarEnd;
 use super::losses::Cause;
-use super::memory::{Admitted, At, Memory, OWN};
+use super::memory::{Admitted, At, Memory, OPEN, OWN};
 use super::network::Network;
 use super::pool::PacketIndex;
 use super::scheduled_port::PauseFrame;
@@ -22,14 +22,33 @@ use super::site::Site;
 pub struct Memories {
     /// By switch.
     pub switches: Vec<Memory>,
-    /// The port by which the packet came that is forwarded now, or [`OWN`].
-    came_by: u16,
+    /// Where the packet is from that is forwarded now.
+    origin: Origin,
     /// How long a pause kept that packet from leaving the port before, in units of 2^8 ps.
     blocked: u32,
     /// By switch and port and class: the port that was to blame for the last pause that was asked for there.
     blamed: BTreeMap<(u32, u16, u8), u16>,
     /// By flow: how long its data was blocked.
     pub by_flow: BTreeMap<FlowId, Blocked>,
+}
+
+/// Where a packet is from that comes to a port of a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// The port by which it came, or [`OWN`].
+    came_by: u16,
+    /// Where it was held back until now, and how many bytes of memory it takes there still.
+    held: Option<(At, u16)>,
+}
+
+impl Origin {
+    /// The switch's own scheme, or its ports.
+    pub const HERE: Self = Self { came_by: OWN, held: None };
+
+    /// A packet that was held back here.
+    pub const fn held(at: At, bytes: u16) -> Self {
+        Self { came_by: at.came_by, held: Some((at, bytes)) }
+    }
 }
 
 /// How long pauses kept data packets of a flow from leaving ports; packets that waited at one time each count.
@@ -49,7 +68,7 @@ impl Memories {
         let memory = |&switch: &u32| memory(site.fabric, &rules, switch, &longest, max_wire_bytes);
         Some(Self {
             switches: site.switches().iter().map(memory).collect(),
-            came_by: OWN,
+            origin: Origin::HERE,
             blocked: 0,
             blamed: BTreeMap::new(),
             by_flow: BTreeMap::new(),
@@ -202,9 +221,11 @@ pub fn check_memories(
 }
 
 impl Network<'_> {
-    /// The packet that is forwarded next came by this port. Returns what was said before.
-    pub(super) fn comes_by(&mut self, port: u16) -> u16 {
-        self.memories.as_mut().map_or(OWN, |memories| std::mem::replace(&mut memories.came_by, port))
+    /// The packet that is forwarded next is from there. Returns what was said before.
+    pub(super) fn comes_from(&mut self, origin: Origin) -> Origin {
+        self.memories
+            .as_mut()
+            .map_or(Origin::HERE, |memories| std::mem::replace(&mut memories.origin, origin))
     }
 
     /// A packet came to a switch whose ports share memory. False if it ends here, as a pause does.
@@ -214,7 +235,7 @@ impl Network<'_> {
             self.tell_port(at.first_link + u32::from(port.0), frame);
             return false;
         }
-        self.comes_by(port.0);
+        self.comes_from(Origin { came_by: port.0, held: None });
         let blocked = self.pool.take_blocked(index);
         if let Some(memories) = &mut self.memories {
             memories.blocked = blocked;
@@ -233,7 +254,7 @@ impl Network<'_> {
         let Some((switch, port)) = self.site.port_of(link) else { return };
         let class = self.state.scheduled[link as usize].as_deref().and_then(|port| port.own_class_of(packet));
         let Some(class) = class else { return };
-        let blamed = memories.blamed.get(&(switch as u32, memories.came_by, class));
+        let blamed = memories.blamed.get(&(switch as u32, memories.origin.came_by, class));
         let span = Span::from_ps(u64::from(units) << 8);
         let of_flow = memories.by_flow.entry(packet.flow).or_default();
         of_flow.blocked += span;
@@ -255,12 +276,13 @@ impl Network<'_> {
         PauseFrame { class: (packet.scheme >> 1) as u8, pauses: packet.scheme & 1 == 1, blamed: packet.seq }
     }
 
-    /// Sends a pause, or its end, by a port of a switch. The link to blame is for whoever studies the run: nobody acts by it.
+    /// Sends a pause, or its end, by a port of a switch. The link to blame is for whoever studies the run: nobody acts by it. It is that
+    /// of port `else_blamed` if all that came by the port is held back, and its way open.
     #[cold]
-    fn send_pause(&mut self, switch: usize, port: u16, class: u8, pauses: bool) {
+    fn send_pause(&mut self, switch: usize, (port, class): (u16, u8), pauses: bool, else_blamed: u16) {
         let first = self.ports(switch).start as u32;
         let blamed = self.memories.as_mut().map_or(0, |memories| {
-            let blamed = memories.switches[switch].blamed(port, class);
+            let blamed = memories.switches[switch].blamed(port, class).unwrap_or(else_blamed);
             if pauses {
                 memories.blamed.insert((switch as u32, port, class), blamed);
             }
@@ -277,19 +299,42 @@ impl Network<'_> {
         self.send_control(link, packet);
     }
 
-    /// Whether a packet may wait at a port in this class. Then the memory of its switch is that much fuller.
+    /// Whether a packet may wait at a port in this class. Then the memory of its switch is that much fuller, unless it was held back
+    /// there until now.
     pub(super) fn admit(&mut self, link: u32, own_class: u8, bytes: u16) -> Result<u16, Cause> {
         let Some((switch, port)) = self.site.port_of(link) else { return Ok(OWN) };
         let Some(memories) = &mut self.memories else { return Ok(OWN) };
-        let came_by = memories.came_by;
-        let at = At { came_by, port: port.0, class: own_class };
+        let Origin { came_by, held } = memories.origin;
+        let at = At { came_by, port: port.0, class: own_class, held_in: None };
+        if let Some((from, held_bytes)) = held
+            && (from.class, held_bytes) == (own_class, bytes)
+        {
+            memories.origin.held = None;
+            memories.switches[switch].moves(from, at, u64::from(bytes));
+            return Ok(came_by);
+        }
+        self.admit_at(switch, at, bytes, port.0)?;
+        Ok(came_by)
+    }
+
+    /// Whether a packet may wait there; of a switch, as the part numbers it. `else_blamed` is for [`Self::send_pause`].
+    pub(super) fn admit_at(
+        &mut self,
+        switch: usize,
+        at: At,
+        bytes: u16,
+        else_blamed: u16,
+    ) -> Result<(), Cause> {
+        let Some(memories) = &mut self.memories else { return Ok(()) };
         match memories.switches[switch].admit(at, u64::from(bytes)) {
             Admitted::Taken => {}
-            Admitted::TakenAndPaused => self.send_pause(switch, came_by, own_class, true),
+            Admitted::TakenAndPaused => {
+                self.send_pause(switch, (at.came_by, at.class), true, else_blamed);
+            }
             Admitted::NoRoom => return Err(Cause::Memory),
             Admitted::NoHeadroom => return Err(Cause::Headroom),
         }
-        Ok(came_by)
+        Ok(())
     }
 
     /// A packet of a class of a port, which came by this port of its switch, no longer waits.
@@ -299,10 +344,44 @@ impl Network<'_> {
         }
         let Some((switch, port)) = self.site.port_of(link) else { return };
         let Some(class) = self.own_class(link, class) else { return };
+        self.release_at(switch, At { came_by, port: port.0, class, held_in: None }, bytes);
+    }
+
+    /// A packet no longer waits there.
+    fn release_at(&mut self, switch: usize, at: At, bytes: u16) {
         let Some(memories) = &mut self.memories else { return };
-        let at = At { came_by, port: port.0, class };
         if memories.switches[switch].release(at, u64::from(bytes)) {
-            self.send_pause(switch, came_by, class, false);
+            self.send_pause(switch, (at.came_by, at.class), false, 0);
+        }
+    }
+
+    /// Where the packet is from that a scheme of this switch wants to hold back in a queue, if memory counts it: `link` is the one by
+    /// which it will leave, if `is_open` one of several that it may leave by.
+    pub(super) fn to_be_held(
+        &self,
+        link: u32,
+        queue: u32,
+        index: PacketIndex,
+        is_open: bool,
+    ) -> Option<(usize, At, u16)> {
+        let (switch, port) = self.site.port_of(link)?;
+        let class = self.state.scheduled[link as usize].as_deref()?.own_class_of(&self.pool[index])?;
+        let came_by = self.memories.as_ref()?.origin.came_by;
+        let port = if is_open { OPEN } else { port.0 };
+        Some((switch, At { came_by, port, class, held_in: Some(queue) }, self.pool[index].wire_bytes))
+    }
+
+    /// A packet that was held back at a switch has gone on, or is no more: what it did not take along to a port's queue is free.
+    pub(super) fn has_gone_on(&mut self, switch: usize, before: Origin) {
+        if let Origin { held: Some((at, bytes)), .. } = self.comes_from(before) {
+            self.release_at(switch, at, bytes);
+        }
+    }
+
+    /// Nothing is known of how long the packet was blocked that is forwarded next.
+    pub(super) fn forget_blocked(&mut self) {
+        if let Some(memories) = &mut self.memories {
+            memories.blocked = 0;
         }
     }
 }

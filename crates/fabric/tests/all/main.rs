@@ -17,6 +17,7 @@ mod faults;
 mod flowcut;
 mod guests;
 mod hedera;
+mod held;
 mod hermes;
 mod hooks;
 mod hula;

@@ -248,6 +248,20 @@ impl Network<'_> {
         self.own_class(link, class).map_or(Ok(OWN), |own| self.admit(link, own, wire_bytes))
     }
 
+    /// The memory of a port's switch has no room for a packet that is to be held back: it is dropped at the port, or cut.
+    #[cold]
+    pub(in crate::engine) fn refuse_to_hold(
+        &mut self,
+        link: u32,
+        index: PacketIndex,
+        own_class: u8,
+        cause: Cause,
+    ) {
+        let Some(Outlet { port, .. }) = outlet!(self, link) else { return };
+        let class = port.first_own + usize::from(own_class);
+        self.refuse_by_class(link, index, class, true, cause);
+    }
+
     /// A class does not take a packet: it is dropped, or cut to its header.
     #[cold]
     fn refuse_by_class(&mut self, link: u32, index: PacketIndex, class: usize, is_up: bool, cause: Cause) {
