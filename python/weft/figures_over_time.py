@@ -7,7 +7,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from weft.figures import Groups, legend_above, new_figure
-from weft.over_time import MEASURES, Curve, leaf_to_show, shown, uplink_curves
+from weft.over_time import MEASURES, PAUSES, Curve, any_pauses, leaf_to_show, shown, uplink_curves
 from weft.palette import FAULT_COLOUR, looks
 from weft.quantity import time_scale
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from weft.over_time import Shown
 
-__all__ = ["figures_over_time", "queues", "throughput", "uplink_spread", "uplink_utilisation"]
+__all__ = ["figures_over_time", "pauses", "queues", "throughput", "uplink_spread", "uplink_utilisation"]
 
 _KIND_TITLES = {"unknown": "flows of no class", "short": "short", "long": "long", "best-effort": "best effort"}
 
@@ -30,6 +30,8 @@ def figures_over_time(groups: Groups) -> dict[str, Figure]:
     if leaf_to_show(runs.values()) is not None:
         figures["uplink-utilisation"] = _uplink_utilisation(runs)
         figures["uplink-spread"] = _pair(runs, "utilisation", "spread")
+    if any_pauses(runs.values()):
+        figures["pauses"] = _pair(runs, *PAUSES)
     return figures
 
 
@@ -46,6 +48,11 @@ def uplink_spread(groups: Groups) -> Figure:
 def queues(groups: Groups) -> Figure:
     """Backlog of the uplinks' queues over time: the mean over queues, and the longest queue."""
     return _pair(shown(groups), "queue_mean", "queue_largest")
+
+
+def pauses(groups: Groups) -> Figure:
+    """How many links are paused at a time: those of hosts, and those between switches."""
+    return _pair(shown(groups), *PAUSES)
 
 
 def throughput(groups: Groups) -> Figure:

@@ -15,7 +15,20 @@ from weft.summary import FaultFacts
 if TYPE_CHECKING:
     from weft.simulation import Result
 
-__all__ = ["MEASURES", "POINTS", "Curve", "Measure", "Shown", "busiest_leaf", "leaf_to_show", "shown", "uplink_curves"]
+__all__ = [
+    "MEASURES",
+    "PAUSES",
+    "POINTS",
+    "Curve",
+    "Measure",
+    "Shown",
+    "any_pauses",
+    "busiest_leaf",
+    "leaf_to_show",
+    "measures",
+    "shown",
+    "uplink_curves",
+]
 
 POINTS = 150
 """Most points in time that a curve keeps."""
@@ -81,6 +94,18 @@ def _busiest_receiver(runs: Iterable[Series]) -> int | None:
     ordered = (ended if ended.height else got).group_by("host").agg(pl.col("payload_bytes").sum())
     ordered = ordered.sort("payload_bytes", "host", descending=[True, False])
     return int(ordered.item(0, "host")) if ordered.height else None
+
+
+def any_pauses(runs: Iterable[Shown]) -> bool:
+    """Whether a link was paused in any of these runs."""
+    frames = [one.run.samples for one in runs if "paused_us" in one.run.samples.columns]
+    return any((frame.get_column("paused_us") > 0.0).any() for frame in frames)
+
+
+def measures(runs: Iterable[Shown]) -> dict[str, Measure]:
+    """Return what is shown of these runs, in the order of `MEASURES`."""
+    has_pauses = any_pauses(runs)
+    return {key: measure for key, measure in MEASURES.items() if has_pauses or key not in PAUSES}
 
 
 def leaf_to_show(runs: Iterable[Shown]) -> str | None:
@@ -150,6 +175,19 @@ def _receiver(shown: Shown) -> Curve:
     return _curve(shown.curves.throughput(["host"]).filter(pl.col("host") == shown.receiver), "throughput_gbps")
 
 
+def _paused_hosts(shown: Shown) -> Curve:
+    return _paused(shown, "host")
+
+
+def _paused_switches(shown: Shown) -> Curve:
+    return _paused(shown, "leaf", "spine")
+
+
+def _paused(shown: Shown, *tiers: str) -> Curve:
+    of_tiers = shown.curves.pauses().filter(pl.col("tier").is_in(tiers))
+    return _curve(of_tiers.group_by("time_us", maintain_order=True).agg(pl.col("paused_links").sum()), "paused_links")
+
+
 def _curve(frame: pl.DataFrame, column: str) -> Curve:
     return Curve(frame.get_column("time_us").to_list(), frame.get_column(column).to_list())
 
@@ -163,6 +201,11 @@ MEASURES: Mapping[str, Measure] = {
         Measure("queue_largest", "Uplink queues, the longest", "backlog (KB)", _queue_largest),
         Measure("throughput", "Throughput, all receivers", "throughput (Gbit/s)", _throughput),
         Measure("receiver", "Throughput, busiest receiver", "throughput (Gbit/s)", _receiver),
+        Measure("paused_hosts", "Links of hosts that are paused", "links, mean", _paused_hosts),
+        Measure("paused_switches", "Links between switches that are paused", "links, mean", _paused_switches),
     )
 }
-"""What is shown, in this order."""
+"""What may be shown, in this order."""
+
+PAUSES = ("paused_hosts", "paused_switches")
+"""Of these, what is shown only if something was paused."""

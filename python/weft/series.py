@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Series"]
 
 _SUMS = ("sent_bytes", "dropped_packets", "marked_packets")
+_PAUSED = "paused_us"
+"""A column of sums that samples have only with lossless classes."""
 _KINDS = ("host", "class", "background")
 # Times in microseconds are whole numbers of picoseconds: far above rounding, far below any interval.
 _ROUNDING = 1e-9
@@ -77,7 +79,7 @@ class Series:
             .group_by("merged", "link", maintain_order=True)
             .agg(
                 pl.col("tier", "rate_bps").last(),
-                pl.col(_SUMS).sum(),
+                pl.col(self._sums).sum(),
                 # A link without a row in the last interval held nothing at its end.
                 pl.col("backlog_bytes").filter(pl.col("interval") == pl.col("final")).sum(),
                 pl.col("largest_backlog_bytes").max(),
@@ -107,7 +109,7 @@ class Series:
             wanted = wanted.filter(pl.col("tier").is_in([tier] if isinstance(tier, str) else list(tier)))
         wanted = wanted.with_row_index("order").select("order", "link", "from", "to", "tier", initial="rate_bps")
         known = self._numbered(self.samples).drop("tier", "time_us", "interval_us", "utilisation")
-        counted = (*_SUMS, "backlog_bytes", "largest_backlog_bytes")
+        counted = (*self._sums, "backlog_bytes", "largest_backlog_bytes")
         return (
             self.intervals.join(wanted, how="cross")
             .join(known, on=["interval", "link"], how="left")
@@ -136,6 +138,21 @@ class Series:
                 utilisation_min=pl.col("utilisation").min(),
                 utilisation_max=pl.col("utilisation").max(),
             )
+        )
+
+    def pauses(self) -> pl.DataFrame:
+        """Return a row a tier and interval: how long its links were paused.
+
+        `paused_us` is the time of all of them together, `paused_links` how many that is at a time. Of a link with
+        several classes each counts. All is 0 without lossless classes.
+        """
+        links = self.links()
+        if _PAUSED not in links.columns:
+            links = links.with_columns(pl.lit(0.0).alias(_PAUSED))
+        return (
+            links.group_by("time_us", "interval_us", "tier", maintain_order=True)
+            .agg(pl.col(_PAUSED).sum())
+            .with_columns(paused_links=pl.col(_PAUSED) / pl.col("interval_us"))
         )
 
     def paths(self, source: str | None = None, target: str | None = None) -> pl.DataFrame:
@@ -266,6 +283,11 @@ class Series:
             row = frame.row(0, named=True) if frame.height else dict.fromkeys(frame.columns)
             found |= {name: None if value is None or value != value else float(value) for name, value in row.items()}
         return found
+
+    @property
+    def _sums(self) -> tuple[str, ...]:
+        """The columns of samples that add up over intervals."""
+        return (*_SUMS, _PAUSED) if _PAUSED in self.samples.columns else _SUMS
 
     def _numbered(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Add the number of the interval, from 1."""

@@ -161,6 +161,11 @@ class Result:
         return self._frame("critical_path")
 
     @property
+    def classes(self) -> "pl.DataFrame":
+        """A row per link and class of its port: packets, drops, marks, packets cut; empty without classes."""
+        return self._frame("classes")
+
+    @property
     def pauses(self) -> "pl.DataFrame":
         """A row per paused link, class and link to blame: how often and how long; empty where nobody pauses."""
         return self._frame("pauses")

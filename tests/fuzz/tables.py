@@ -116,6 +116,36 @@ def samples_add_up_to_links(result: Result, spec: Mapping[str, Any]) -> Iterator
     yield from _rows(samples.filter(small).select("link", "time_us", "backlog_bytes", "largest_backlog_bytes"))
 
 
+def pauses_of_intervals_add_up_to_pauses(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
+    """What each link was paused in all intervals is what it was paused in all, and none where nobody pauses."""
+    samples = result.samples
+    if "paused_us" not in samples.columns:
+        if samples.height and result.pauses.height:
+            yield "there are pauses, and samples do not know of them"
+        return
+    sums = samples.group_by("link").agg(sampled=pl.col("paused_us").sum())
+    totals = result.pauses.group_by("link").agg(pl.col("paused_us").sum())
+    both = sums.join(totals, on="link", how="full", coalesce=True).with_columns(
+        pl.col("sampled", "paused_us").fill_null(0.0)
+    )
+    apart = (pl.col("sampled") - pl.col("paused_us")).abs() > _ROUNDING * pl.col("paused_us") + 1e-5
+    yield from _rows(both.filter(apart))
+
+
+def what_classes_cut_is_of_flows(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
+    """Packets that classes cut are segments of flows, and no more complaints come to senders than receivers send."""
+    cut = int(result.classes["trimmed"].sum() or 0)
+    flows = result.flows
+    of_flows = int(flows["trimmed_segments"].sum()) if "trimmed_segments" in flows.columns else 0
+    if cut != of_flows:
+        yield f"{cut} packets were cut in classes, {of_flows} of flows"
+    if "nacks" in flows.columns:
+        counters = dict(result.scheme.select("name", "value").iter_rows())
+        came, sent = int(flows["nacks"].sum() or 0), counters.get("nacks_sent", 0)
+        if came > sent:
+            yield f"{came} NACKs came, {sent} were sent"
+
+
 def deliveries_are_payload_of_flows(result: Result, _spec: Mapping[str, Any]) -> Iterator[str]:
     """What receivers got over time is what the flows delivered."""
     if result.samples.is_empty():
@@ -207,6 +237,8 @@ _CHECKS: tuple[Check, ...] = (
     segments_are_conserved,
     links_carry_no_more_than_they_can,
     samples_add_up_to_links,
+    pauses_of_intervals_add_up_to_pauses,
+    what_classes_cut_is_of_flows,
     deliveries_are_payload_of_flows,
     the_summary_is_that_of_the_flows,
     what_faults_did_adds_up,

@@ -13,7 +13,7 @@ from conftest import SMALL, Weft
 from weft import figures
 from weft.comparison import Comparison
 from weft.figures_over_time import figures_over_time, throughput, uplink_utilisation
-from weft.over_time import MEASURES, POINTS, busiest_leaf, shown, uplink_curves
+from weft.over_time import MEASURES, PAUSES, POINTS, busiest_leaf, shown, uplink_curves
 from weft.report import render
 
 NAMES = {"queues", "throughput", "uplink-spread", "uplink-utilisation"}
@@ -89,11 +89,46 @@ def test_without_samples_there_is_no_figure_and_no_section_over_time(plain: Comp
 def test_the_report_has_the_curves_and_the_numbers(sampled: Comparison) -> None:
     page = render(sampled)
     data = json.loads(page.partition('<script type="application/json" id="data">')[2].partition("</script>")[0])
-    assert data["time"]["measures"].keys() == data["time"]["curves"].keys() == MEASURES.keys()
+    assert data["time"]["measures"].keys() == data["time"]["curves"].keys() == MEASURES.keys() - set(PAUSES)
     assert all(len(curves) == 2 and curves[0][0] for curves in data["time"]["curves"].values())
     assert [len(uplinks) for uplinks in data["time"]["uplinks"]] == [2, 2]
     section = page.partition('id="series-title"')[2].partition("</section>")[0]
     assert section.count("<tr>") == 3 and "±" in section and "first seed" in section
+
+
+def test_pauses_are_drawn_where_something_was_paused_and_are_the_totals() -> None:
+    incast = {"traffic.incast": [{"senders": 3, "size": "1MB"}], "transport.name": "roce", "transport.dcqcn": False}
+    lossless = {"fabric.switch_queue.lossless": True, "fabric.pause.xoff": "50KB", "run.sample_every": "3us"}
+    pausing = weft.compare(["ecmp", "rps"], set={**SMALL, **incast, **lossless})
+    for runs in pausing.groups.values():
+        run = runs[0]
+        assert run.summary.lossless is not None and run.summary.lossless.pauses > 0
+        assert run.samples["paused_us"].sum() == pytest.approx(run.summary.lossless.paused_us, rel=1e-9)
+        both = run.pauses.group_by("link").agg(pl.col("paused_us").sum())
+        both = both.join(run.samples.group_by("link").agg(own=pl.col("paused_us").sum()), on="link", how="left")
+        assert both.filter((pl.col("paused_us") - pl.col("own")).abs() > 1e-6).is_empty()
+        assert run.series.pauses()["paused_us"].sum() == pytest.approx(run.summary.lossless.paused_us, rel=1e-9)
+        one = shown({"it": [run]})["it"]
+        assert one.curves.interval_us > one.run.interval_us
+        lengths = one.curves.intervals["interval_us"].to_list()
+        curves = [MEASURES[key].read(one) for key in PAUSES]
+        total = sum(value * length for curve in curves for value, length in zip(curve.values, lengths, strict=True))
+        assert total == pytest.approx(run.summary.lossless.paused_us, rel=1e-9)
+    figure = figures_over_time(pausing.groups)["pauses"]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [MEASURES[key].title for key in PAUSES]
+    page = render(pausing)
+    data = json.loads(page.partition('<script type="application/json" id="data">')[2].partition("</script>")[0])
+    assert data["time"]["measures"].keys() == MEASURES.keys()
+    assert "paused in several classes" in page
+
+
+def test_lossless_classes_without_a_pause_have_no_curves_of_pauses() -> None:
+    lossless = {"fabric.switch_queue.lossless": True, "run.sample_every": "20us"}
+    quiet = weft.compare(["ecmp"], set={**SMALL, **lossless, "traffic.load": 0.1, "traffic.flows": 5})
+    run = quiet.groups["ecmp"][0]
+    assert run.pauses.is_empty() and run.samples["paused_us"].sum() == 0.0
+    assert "pauses" not in figures_over_time(quiet.groups)
+    assert "paused in several classes" not in render(quiet)
 
 
 def test_the_command_line_samples_when_asked(weft_command: Weft, small_options: list[str], tmp_path: Path) -> None:

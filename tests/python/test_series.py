@@ -64,6 +64,18 @@ def test_a_short_last_interval_can_be_full() -> None:
     assert cut.filter(pl.col("link") == "leaf0>spine0")["utilisation"].to_list() == [0.0, 1.0]
 
 
+def test_pauses_add_up_by_tier_and_over_longer_intervals() -> None:
+    one = series((100.0, "host0>leaf0", 0, 0), (200.0, "host0>leaf0", FULL, 5), (200.0, "leaf0>spine0", 1, 0))
+    paused = Series(one.samples.with_columns(paused_us=pl.Series([100.0, 20.0, 50.0])), *list(vars(one).values())[1:5])
+    hosts = paused.pauses().filter(pl.col("tier") == "host")
+    assert hosts["paused_us"].to_list() == [100.0, 20.0, 0.0, 0.0]
+    assert hosts["paused_links"].to_list() == [1.0, 0.2, 0.0, 0.0]
+    coarse = paused.coarser(200.0).pauses()
+    assert coarse.filter(pl.col("tier") == "host")["paused_us"].to_list() == [120.0, 0.0]
+    assert coarse.filter(pl.col("tier") == "leaf")["paused_links"].to_list() == [0.25, 0.0]
+    assert one.pauses()["paused_us"].to_list() == [0.0] * 16, "a run without lossless classes has no such column"
+
+
 def test_utilisation_of_a_tier_is_bytes_over_capacity() -> None:
     tiers = series((100.0, "leaf0>spine0", FULL, 0), (100.0, "leaf0>spine1", FULL // 2, 0)).tiers()
     first = tiers.filter((pl.col("tier") == "leaf") & (pl.col("time_us") == 100.0)).row(0, named=True)

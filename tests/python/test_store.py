@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import weft
@@ -17,6 +18,7 @@ from tiny_paper import write_tiny
 from weft import _core
 from weft.errors import OutputError
 from weft.papers.reproduction import make_figures
+from weft.report import render
 from weft.runs.record import Record, read_record, record_text
 from weft.runs.run import Outcome, Run, resolved_run, simulate
 from weft.runs.store import ENVIRONMENT, RunStore, named_store, place_of_store
@@ -162,6 +164,29 @@ def test_a_build_with_other_results_is_not_taken_for_the_same(tmp_path: Path, mo
     monkeypatch.undo()
     monkeypatch.setattr(_core, "version", lambda: "9.9.9")
     assert compare(tmp_path).kept == 4, "another release with the same results"
+
+
+def test_a_run_of_a_build_that_had_fewer_columns_is_done_again_and_can_still_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lossless = {"fabric.switch_queue.lossless": True, "fabric.pause.xoff": "50KB", "run.sample_every": "20us"}
+    changes = {**SMALL, **lossless, "transport.name": "roce", "traffic.incast": [{"senders": 6, "size": "1MB"}]}
+    store = tmp_path / ".weft"
+    monkeypatch.setattr(_core, "results_version", lambda: "0123456789abcdef")
+    weft.compare(["ecmp"], set=changes, store=store)
+    (old,) = kept_in(store)
+    for table, columns in {"flows": ["nacks", "cnps"], "samples": ["paused_us"]}.items():
+        file = old / f"{table}.parquet"
+        pl.read_parquet(file).drop(columns).write_parquet(file)
+    monkeypatch.undo()
+    again = weft.compare(["ecmp"], set=changes, store=store)
+    (run,) = again.groups["ecmp"]
+    assert again.kept == 0 and len(kept_in(store)) == 2
+    assert run.samples["paused_us"].sum() > 0.0 and "nacks" in run.flows.columns
+    # What it left can be read and drawn as far as it goes.
+    page = render(weft.Comparison([weft.load(old)]))
+    assert 'id="series"' in page and "Links of hosts that are paused" not in page
+    assert weft.load(old).series.pauses()["paused_us"].sum() == 0.0
 
 
 @pytest.mark.parametrize("name", ["flows.parquet", "summary.json", "spec.toml", "provenance.json"])

@@ -115,6 +115,9 @@ fn flow_row(
         timed_out_us: record.sender.timed_out.as_us(),
         blocked_us: None,
         blocked_innocently_us: None,
+        nacks: None,
+        cnps: None,
+        trimmed_segments: None,
         transport,
         collective: None,
         collective_step: None,
@@ -178,6 +181,7 @@ pub(crate) fn sample_rows<'a>(
     names: &'a [String],
     results: &Results,
 ) -> Vec<SampleRow<'a>> {
+    let pauses = topology.memory.is_some_and(|memory| memory.pause.is_some());
     let row = |sample: &LinkSample| {
         let interval = interval(sample.at, results);
         SampleRow {
@@ -192,6 +196,7 @@ pub(crate) fn sample_rows<'a>(
             largest_backlog_bytes: sample.largest_backlog_bytes,
             dropped_packets: sample.dropped,
             marked_packets: sample.marked,
+            paused_us: pauses.then(|| sample.paused.as_us()),
         }
     };
     results.samples.links.iter().map(row).collect()

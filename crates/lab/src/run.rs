@@ -30,13 +30,14 @@ use crate::linux::{
 use crate::memory::of_machine;
 use crate::outcome::{Outcome, PacketBalance};
 use crate::results::collective_rows::{CollectiveRow, CriticalRow};
-use crate::results::lossless::{BlockedFlows, Lossless};
+use crate::results::lossless::Lossless;
 use crate::results::phases::{Phases, divided_at};
 use crate::results::port_rows::{ClassRow, MemoryRow, PauseRow, class_rows, memory_rows, pause_rows};
 use crate::results::rows::{
     ConnectionRow, CounterRow, DeliveryRow, FlowRow, LinkRow, PathRow, ProgramRow, SampleRow, SubflowRow,
     TraceRow,
 };
+use crate::results::some_runs::SomeRuns;
 use crate::results::spread::Spread;
 use crate::results::stored::{Stored, Writing, spool};
 use crate::results::summary::Summary;
@@ -352,8 +353,7 @@ impl Prepared {
     ) -> Result<(Stored, Figures, Trend, Phases<'_>, Seen), RunError> {
         let (spec, end) = (&self.resolved.spec, results.end);
         let labels = spec.transport.labels();
-        let pauses = self.fabric.topology.memory.is_some_and(|memory| memory.pause.is_some());
-        let blocked = BlockedFlows::new(pauses, &results.blocked);
+        let some_runs = SomeRuns::of(&self.fabric.topology, &spec.transport, results);
         let mut figures = Figures::new(self.traffic.flows.len(), &spec.run.size_ranges());
         let window = self.window.as_ref();
         let schedule = self.traffic.schedule.as_ref();
@@ -363,7 +363,7 @@ impl Prepared {
             collective_step: schedule.map(|_| 0),
             ..example(&labels, kernel, &spec.transport)
         };
-        blocked.fill(&mut example);
+        some_runs.fill_example(&mut example);
         let schema = FlowRow::table(&[example])?.schema();
         let mut table = Writing::new(Arc::clone(&schema))?;
         let mut trend = Trend::over(self.measured_flows());
@@ -377,10 +377,8 @@ impl Prepared {
                 seen.take(schedule, flows, &records, end);
             }
             let mut rows = flow_rows(&self.traffic, window, &labels, kernel, first, &records, end);
-            for row in &mut rows {
-                blocked.fill(row);
-            }
-            for ((flow, record), row) in flows.iter().zip(&records).zip(&rows) {
+            for ((flow, record), row) in flows.iter().zip(&records).zip(&mut rows) {
+                some_runs.fill(row, record, flow.transport.into());
                 phases.add(record.start(flow), row);
                 figures.add(row);
                 trend.add(row, end);

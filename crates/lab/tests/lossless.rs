@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt64Type};
+use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use weft_lab::{Cores, Outcome, Prepared, SpecSource};
 
 /// RoCE in a lossless class, TCP in another one, and an incast of RoCE of more than the memory holds.
@@ -151,6 +151,54 @@ size = \"500KB\"
     let trimmed = sum(&outcome, "classes", "trimmed", |_| true);
     assert!(trimmed > 100, "{trimmed}");
     assert!(outcome.summary.retransmissions >= trimmed, "each payload that was cut is sent again");
+    // Of the headers none was lost, so each came to its receiver, which complained, and the sender heard it.
+    let counter = |name: &str| {
+        let table = outcome.table("scheme").expect("a table");
+        let names = table.column_by_name("name").expect("a column").as_string::<i32>().clone();
+        let row = (0..table.num_rows()).find(|&row| names.value(row) == name).expect("a counter");
+        table.column_by_name("value").expect("a column").as_primitive::<UInt64Type>().value(row)
+    };
+    assert_eq!(of_flows(&outcome, "trimmed_segments"), trimmed);
+    assert_eq!(counter("segments_trimmed"), trimmed);
+    assert_eq!(of_flows(&outcome, "nacks"), counter("nacks_sent"));
+    assert_eq!(of_flows(&outcome, "cnps"), 0, "uec has none");
+}
+
+/// The sum of a column of flows that have a value there.
+fn of_flows(outcome: &Outcome, column: &str) -> u64 {
+    let flows = outcome.flows.read().expect("flows");
+    let values = flows.column_by_name(column).expect("a column").as_primitive::<UInt32Type>().clone();
+    values.iter().flatten().map(u64::from).sum()
+}
+
+#[test]
+fn only_flows_of_rdma_have_complaints_and_notifications_and_only_fabrics_that_trim_have_trimmed_segments() {
+    let marks = SHARED.replacen("mark = \"never\"", "mark = \"20KB\"", 1).replace("dcqcn = false", "");
+    let outcome = outcome(&marks);
+    let flows = outcome.flows.read().expect("flows");
+    let transport = flows.column_by_name("transport").expect("several").as_string::<i32>().clone();
+    for column in ["nacks", "cnps"] {
+        let values = flows.column_by_name(column).expect("a column");
+        assert!((0..flows.num_rows()).all(|row| values.is_valid(row) == (transport.value(row) == "roce")));
+    }
+    assert!(of_flows(&outcome, "cnps") > 0);
+    assert_eq!(of_flows(&outcome, "nacks"), 0, "nothing of RoCE is lost or out of order");
+    assert!(flows.column_by_name("trimmed_segments").is_none());
+}
+
+#[test]
+fn samples_say_when_links_were_paused_and_add_up_to_pauses() {
+    let sampled = outcome(&format!("{SHARED}\n[run]\nsample_every = \"20us\"\n"));
+    let samples = sampled.table("samples").expect("samples");
+    let column =
+        |name: &str| samples.column_by_name(name).expect("a column").as_primitive::<Float64Type>().clone();
+    let (paused, interval) = (column("paused_us"), column("interval_us"));
+    assert!((0..samples.num_rows()).all(|row| paused.value(row) <= interval.value(row) + 1e-9), "one class");
+    let (sum, total): (f64, f64) =
+        (paused.values().iter().sum(), sampled.summary.lossless.as_ref().expect("memory").paused_us);
+    assert!(total > 0.0 && (sum - total).abs() < 1e-6 * total, "{sum} {total}");
+    let lossy = outcome("[run]\nsample_every = \"50us\"\n[traffic]\nload = 0.5\nflows = 20\n");
+    assert!(lossy.table("samples").expect("samples").column_by_name("paused_us").is_none());
 }
 
 fn refused(toml: &str) -> String {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weft.metrics import Unit
-from weft.over_time import MEASURES, leaf_to_show, shown, uplink_curves
+from weft.over_time import PAUSES, leaf_to_show, measures, shown, uplink_curves
 from weft.report.cells import short
 from weft.report.tables import Head, Row, Table, estimate_cell
 from weft.statistics import estimate
@@ -45,11 +45,12 @@ def curves(comparison: "Comparison") -> dict[str, Any] | None:
         return None
     leaf = leaf_to_show(runs.values())
     labels = list(comparison.groups)
+    found = measures(runs.values())
     return {
-        "measures": {key: {"title": one.title, "axis": one.axis} for key, one in MEASURES.items()},
+        "measures": {key: {"title": one.title, "axis": one.axis} for key, one in found.items()},
         "curves": {
             key: [_points(measure.read(runs[label])) if label in runs else None for label in labels]
-            for key, measure in MEASURES.items()
+            for key, measure in found.items()
         },
         "leaf": leaf,
         "uplinks": [_uplinks(runs.get(label), leaf) for label in labels],
@@ -69,6 +70,8 @@ class OverTime:
     table: Table
     traced: bool
     """Whether the replay has paths of flows to show."""
+    paused: bool
+    """Whether there are curves of pauses."""
 
 
 def view(comparison: "Comparison") -> OverTime | None:
@@ -76,12 +79,14 @@ def view(comparison: "Comparison") -> OverTime | None:
     runs = shown(comparison.groups)
     if not runs:
         return None
+    titles = {key: measure.title for key, measure in measures(runs.values()).items()}
     return OverTime(
-        {key: measure.title for key, measure in MEASURES.items()},
+        titles,
         {str(place): label for place, label in enumerate(comparison.groups)},
         leaf_to_show(runs.values()),
         _table(comparison),
         any(found[0].traces.height for found in comparison.groups.values()),
+        any(key in titles for key in PAUSES),
     )
 
 

@@ -21,12 +21,20 @@ pub struct Dropped {
     copy: Copy,
     /// When.
     at: Time,
+    /// Whether its header went on.
+    pub is_trimmed: bool,
 }
 
 impl Dropped {
     /// This packet was dropped now.
     pub const fn new(packet: &Packet, now: Time) -> Self {
-        Self { flow: packet.flow, copy: Copy { segment: packet.seq, sent: packet.sent }, at: now }
+        let copy = Copy { segment: packet.seq, sent: packet.sent };
+        Self { flow: packet.flow, copy, at: now, is_trimmed: false }
+    }
+
+    /// This packet was cut to its header now: that copy of the segment does not arrive.
+    pub const fn trimmed(packet: &Packet, now: Time) -> Self {
+        Self { is_trimmed: true, ..Self::new(packet, now) }
     }
 
     /// The flow, where there are so many.

@@ -34,6 +34,8 @@ pub struct FlowRecord {
     pub delivered_bytes: u64,
     /// Its data packets that were dropped or lost anywhere, until its sender had the last acknowledgement.
     pub dropped: u32,
+    /// Its data packets that switches cut to their headers.
+    pub trimmed: u32,
     /// Why its segments were sent again.
     pub retransmissions: Retransmissions,
     /// What the sender counted.

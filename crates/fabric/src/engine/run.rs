@@ -252,11 +252,11 @@ impl<'a, T: Transports> Engine<'a, T> {
         self.note_memories(&mut sampler, at);
         sampler.deliveries.sum_up(&self.plan, self.groups.iter_mut().flat_map(|group| &inner(group).hosts));
         let groups = || self.groups.iter().map(|group| locked(group));
-        let is_empty = groups().all(|group| group.network.is_empty());
+        let rests = groups().all(|group| group.network.is_empty() && !group.network.any_pauses());
         let timers = groups().filter_map(|group| group.network.events.next_timer()).min();
         let next = timers.into_iter().chain(self.agenda.peek().map(|item| item.0.0)).min();
         let (groups, places) = (&mut self.groups, &self.places);
-        let rest = if is_empty { Rest::Until(next) } else { Rest::None };
+        let rest = if rests { Rest::Until(next) } else { Rest::None };
         let again = sampler.look(at, rest, &mut |link| {
             let (group, link) = places[link];
             inner(&mut groups[group as usize]).network.look(link as usize)

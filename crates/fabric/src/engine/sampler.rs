@@ -10,10 +10,10 @@ use weft_units::{Rate, Span, Time};
 use super::deliveries::{Deliveries, Delivery};
 use super::network::{LinkDrops, LinkLook};
 
-/// More rows than this, of links or of deliveries, are merged by two intervals. At 56 bytes a row: 112 MB.
+/// More rows than this, of links or of deliveries, are merged by two intervals. At 64 bytes a row: 128 MB.
 pub const MOST_ROWS: usize = 2_000_000;
 
-/// One link in one interval. An interval in which a link did nothing and held nothing has no sample.
+/// One link in one interval. An interval in which a link did nothing, held nothing and was not paused has no sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkSample {
     /// The end of the interval.
@@ -33,6 +33,8 @@ pub struct LinkSample {
     pub backlog_bytes: u64,
     /// The most that was queued at any instant of it, as for `backlog_bytes`.
     pub largest_backlog_bytes: u64,
+    /// How long it was paused in the interval; of classes that were at one time each counts.
+    pub paused: Span,
 }
 
 /// The memory of one switch in one interval. An interval in which nothing waited there has no sample.
@@ -78,12 +80,13 @@ pub struct Samples {
 struct Before {
     sent_bytes: u64,
     drops: LinkDrops,
+    paused_ps: u64,
 }
 
 /// Whether the fabric rests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rest {
-    /// Something is queued or under way.
+    /// Something is queued or under way, or a port is paused.
     None,
     /// Nothing is, up to the next timer, if there is one.
     Until(Option<Time>),
@@ -142,7 +145,7 @@ impl<'a> Sampler<'a> {
         }
         self.last_look = at;
         for (link, before) in self.before.iter_mut().enumerate() {
-            let LinkLook { bytes, drops, rate, backlogs } = look(link);
+            let LinkLook { bytes, drops, rate, backlogs, paused_ps } = look(link);
             let (backlog_bytes, largest_backlog_bytes) = backlogs;
             let unsent = backlog_bytes + drops.never_sent_bytes;
             let sent = bytes.saturating_sub(unsent).max(before.sent_bytes);
@@ -155,9 +158,11 @@ impl<'a> Sampler<'a> {
                 sent_bytes: sent - before.sent_bytes,
                 backlog_bytes,
                 largest_backlog_bytes,
+                paused: Span::from_ps(paused_ps - before.paused_ps),
             };
-            *before = Before { sent_bytes: sent, drops };
-            if sample.sent_bytes > 0 || sample.largest_backlog_bytes > 0 || sample.dropped > 0 {
+            *before = Before { sent_bytes: sent, drops, paused_ps };
+            let is_idle = sample.sent_bytes == 0 && sample.largest_backlog_bytes == 0 && sample.dropped == 0;
+            if !is_idle || !sample.paused.is_zero() {
                 self.links.push(sample);
             }
         }
@@ -231,6 +236,7 @@ impl Row for LinkSample {
             marked: self.marked.saturating_add(later.marked),
             sent_bytes: self.sent_bytes + later.sent_bytes,
             largest_backlog_bytes: self.largest_backlog_bytes.max(later.largest_backlog_bytes),
+            paused: self.paused + later.paused,
             ..*later
         };
     }
@@ -272,6 +278,7 @@ mod tests {
             sent_bytes,
             backlog_bytes,
             largest_backlog_bytes: backlog_bytes + 7,
+            paused: Span::from_ns(at_us),
         }
     }
 
@@ -287,5 +294,6 @@ mod tests {
         assert_eq!(brief, [(2, 2, 2, 2, 1), (2, 3, 30, 1, 2), (2, 4, 1, 0, 1), (4, 3, 6, 6, 1)]);
         assert_eq!(rows[1].largest_backlog_bytes, 12);
         assert_eq!(rows[2].largest_backlog_bytes, 16);
+        assert_eq!((rows[1].paused, rows[2].paused), (Span::from_ns(3), Span::from_ns(1)));
     }
 }

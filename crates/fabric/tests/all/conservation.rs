@@ -275,7 +275,11 @@ proptest! {
                 prop_assert!(took >= record.ideal, "{} is less than the ideal {}", took, record.ideal);
             }
             prop_assert!(record.acknowledged.is_none() || record.acknowledged >= record.delivered);
+            prop_assert!(record.sender.nacks <= record.receiver.nacks_sent);
         }
+        let cut_by_classes: u64 = results.classes.iter().map(|class| class.totals.trimmed).sum();
+        let cut_of_flows: u64 = results.flows.iter().map(|record| u64::from(record.trimmed)).sum();
+        prop_assert_eq!(cut_of_flows, cut_by_classes, "whatever a class cuts is of one flow");
         let again = Run { groups, ..run }.flows(&flows);
         prop_assert_eq!(done_as(again, &results), results);
     }

@@ -7,6 +7,7 @@ use weft_fabric::{Cause, Ending, InputError, Results, Simulation};
 use weft_packet::Class;
 use weft_topology::{Fabric, FabricSpec};
 use weft_traffic::Flow;
+use weft_units::Span;
 
 /// A sender that keeps a window as large as it can, and learns of nothing but losses.
 const GREEDY: &str = "name = 'tcp'\necn = 'off'\ninitial_window = 64";
@@ -165,6 +166,82 @@ fn groups_and_threads_move_nothing_of_pauses() {
     }
 }
 
+/// How long the classes of a link were paused, in all samples, and by the totals.
+fn paused(results: &Results, link: u32) -> (Span, Span) {
+    let sum = |spans: &mut dyn Iterator<Item = Span>| spans.fold(Span::ZERO, |sum, span| sum + span);
+    let samples = results.samples.links.iter().filter(|sample| sample.link == link);
+    let totals = results.pauses.iter().filter(|pause| pause.link == link);
+    (sum(&mut samples.map(|sample| sample.paused)), sum(&mut totals.map(|pause| pause.totals.paused)))
+}
+
+#[test]
+fn the_pauses_of_all_intervals_are_the_totals_to_the_picosecond() {
+    let fabric = incast_fabric(LOSSLESS);
+    let plain = Run::new(&fabric, GREEDY, "name = 'ecmp'").flows(&incast());
+    for (every, groups) in [(Span::from_us(7), 1), (Span::from_us(7), 2), (Span::from_ns(1_237), 1)] {
+        let run = Run { sample_every: Some(every), groups, ..Run::new(&fabric, GREEDY, "name = 'ecmp'") };
+        let results = run.flows(&incast());
+        assert_eq!((&results.flows, &results.pauses), (&plain.flows, &plain.pauses), "looks change nothing");
+        for link in 0..fabric.topology.links.len() as u32 {
+            let (in_samples, in_all) = paused(&results, link);
+            assert_eq!(in_samples, in_all, "{}", fabric.topology.link_name(link));
+        }
+        let parts = || results.samples.links.iter().map(|sample| sample.paused);
+        assert!(parts().all(|paused| paused <= every));
+        // Some went on over a whole interval, so they were split, and some did not.
+        assert!(parts().any(|paused| paused == every));
+        assert!(parts().any(|paused| !paused.is_zero() && paused < every));
+    }
+}
+
+/// Each of two classes that pause at one time counts, in samples as in totals.
+#[test]
+fn classes_that_pause_at_one_time_count_each_in_an_interval() {
+    let fabric = fabric(&format!(
+        "{SMALL}\n[memory]\nsize = '400KB'\n[pause]\nresponse = '500ns'\n[switch_queue]\nscheduler = 'weighted'\n\
+         [[switch_queue.class]]\nholds = ['unknown', 'short', 'schemes']\nlossless = true\nmark = 'never'\n\
+         [[switch_queue.class]]\nholds = ['long', 'best-effort']\nlossless = true\nmark = 'never'"
+    ));
+    let class = |of: u64| if of == 0 { Class::Unknown } else { Class::Long };
+    let flows: Vec<Flow> = (0..8)
+        .map(|number| Flow {
+            class: class(number % 2),
+            ..flow(number / 8, (number % 4 / 2) as u16, 3, 400_000)
+        })
+        .collect();
+    let every = Span::from_us(5);
+    let run = Run { sample_every: Some(every), ..Run::new(&fabric, GREEDY, "name = 'ecmp'") };
+    let results = run.flows(&flows);
+    for link in 0..fabric.topology.links.len() as u32 {
+        let (in_samples, in_all) = paused(&results, link);
+        assert_eq!(in_samples, in_all, "{}", fabric.topology.link_name(link));
+    }
+    let longest = results.samples.links.iter().map(|sample| sample.paused).max();
+    assert!(longest > Some(every) && longest <= Some(every + every), "{longest:?}");
+}
+
+/// A port that takes long to obey is still paused when nothing is left to send anywhere, and then each interval says so.
+#[test]
+fn a_pause_while_the_fabric_rests_is_split_as_any_other() {
+    let fabric = fabric(&format!(
+        "{SMALL}\n[memory]\nsize = '16MB'\n[switch_queue]\nlossless = true\nmark = 'never'\n\
+         [pause]\nxoff = '20KB'\nresponse = '300us'"
+    ));
+    // 300 KB take 240 us on the last cable: all is over when ports obey, and long before 2 ms.
+    let mut flows: Vec<Flow> = [0, 1, 3].map(|host| flow(0, host, 2, 100_000)).to_vec();
+    flows.push(flow(2_000, 1, 3, 1_000));
+    let every = Span::from_us(10);
+    let run = Run { sample_every: Some(every), ..Run::new(&fabric, GREEDY, "name = 'ecmp'") };
+    let results = run.flows(&flows);
+    let cable = link_named(&fabric, "host3>leaf1") as u32;
+    let (in_samples, in_all) = paused(&results, cable);
+    assert!(in_all > Span::from_us(50), "{in_all}");
+    assert_eq!(in_samples, in_all);
+    let idle = |sample: &&weft_fabric::LinkSample| sample.sent_bytes == 0 && sample.link == cable;
+    assert!(results.samples.links.iter().filter(idle).count() > 3, "it was paused and had nothing to send");
+    assert!(results.samples.links.iter().all(|sample| sample.paused <= every));
+}
+
 fn ring(lossless: bool) -> Fabric {
     let queue = if lossless {
         "[switch_queue]\nlossless = true\nmark = 'never'\n[pause]\nxoff = '50KB'\nlook_every = '100us'"
@@ -216,6 +293,8 @@ fn a_full_queue_cuts_packets_and_their_headers_arrive() {
     assert_eq!(dropped(&results), 0, "headers have a queue of 375 KB");
     let trimmed: u64 = results.classes.iter().map(|class| class.totals.trimmed).sum();
     assert!(trimmed > 20);
+    let of_flows: u64 = results.flows.iter().map(|flow| u64::from(flow.trimmed)).sum();
+    assert_eq!(of_flows, trimmed, "TCP does not know of it, but its flows do");
     let needed: u32 = results.flows.iter().map(|flow| flow.retransmissions.after_loss).sum();
     assert!(needed > 0, "what was cut is sent again, and was needed");
 }

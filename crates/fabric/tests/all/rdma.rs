@@ -159,6 +159,8 @@ fn what_a_short_queue_drops_is_sent_again() {
         }
         let sent: u32 = results.flows.iter().map(|record| record.receiver.nacks_sent).sum();
         assert!(sent > 0, "{transport}: nobody complained");
+        let came: u32 = results.flows.iter().map(|record| record.sender.nacks).sum();
+        assert!(came > 0 && came <= sent, "{transport}: {came} complaints of {sent} came");
     }
 }
 

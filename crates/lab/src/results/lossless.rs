@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use weft_fabric::{Blocked, Results, SwitchMemoryUse};
-use weft_packet::FlowId;
+use weft_fabric::{Results, SwitchMemoryUse};
 use weft_topology::Topology;
 use weft_units::Span;
-
-use super::rows::FlowRow;
 
 /// What ports paused, and how full the memories of switches were.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -71,30 +68,6 @@ impl Lossless {
         Some(format!(
             "deadlock: {circle}, which waits for {first}; nothing on these links would ever have moved again"
         ))
-    }
-}
-
-/// How long pauses kept data of flows from leaving ports, where anybody pauses.
-pub struct BlockedFlows<'r> {
-    pauses: bool,
-    /// By flow.
-    blocked: &'r [(FlowId, Blocked)],
-}
-
-impl<'r> BlockedFlows<'r> {
-    /// Of the flows of a run in which somebody pauses, or not.
-    pub const fn new(pauses: bool, blocked: &'r [(FlowId, Blocked)]) -> Self {
-        Self { pauses, blocked }
-    }
-
-    /// Fills in what a row has only where anybody pauses.
-    pub fn fill(&self, row: &mut FlowRow) {
-        if self.pauses {
-            let place = self.blocked.binary_search_by_key(&row.id, |(flow, _)| flow.0);
-            let blocked = place.map_or_else(|_| Blocked::default(), |place| self.blocked[place].1);
-            row.blocked_us = Some(blocked.blocked.as_us());
-            row.blocked_innocently_us = Some(blocked.innocently.as_us());
-        }
     }
 }
 

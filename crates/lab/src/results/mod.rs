@@ -10,6 +10,7 @@ pub mod parquet;
 pub mod phases;
 pub mod port_rows;
 pub mod rows;
+pub mod some_runs;
 pub mod spread;
 pub mod stats;
 pub mod stored;

@@ -132,6 +132,12 @@ table! {
     blocked_us: Option<f64>, "µs", only "with [lossless classes](lossless.md)";
     /// of this, packets that then went another way than the one because of which their class was paused: head-of-line blocking
     blocked_innocently_us: Option<f64>, "µs", only "with [lossless classes](lossless.md)";
+    /// NACKs that came to its sender until it had the last acknowledgement
+    nacks: Option<u32>, "", null "no RDMA transport carried it", only "with [RDMA transports](rdma.md)";
+    /// likewise: congestion notifications (CNPs), or acknowledgements that stand for them
+    cnps: Option<u32>, "", null "no RDMA transport carried it", only "with [RDMA transports](rdma.md)";
+    /// its data packets that switches cut to their headers; those until then are in `dropped_segments`, too
+    trimmed_segments: Option<u32>, "", only "with [classes that trim](lossless.md#trimming)";
     /// label of the transport that carried it
     transport: Option<String>, "", only "with [several transports](transport.md#several-transports-in-one-run)";
     /// the [collective](collectives.md) that it is of, as in `collectives.parquet`
@@ -204,8 +210,8 @@ table! {
 }
 
 table! {
-    /// A link in an interval in which it was not idle.
-    SampleRow<'a> is "samples", "a link and an interval in which it was not idle", asked by "run.sample_every";
+    /// A link in an interval in which it was not idle, or paused.
+    SampleRow<'a> is "samples", "a link and an interval in which it was not idle, or paused", asked by "run.sample_every";
 
     /// end of the interval
     time_us: f64, "µs";
@@ -229,6 +235,9 @@ table! {
     dropped_packets: u32, "";
     /// in the interval; as in `links.parquet`
     marked_packets: u32, "";
+    /// how long its port was told to pause in the interval, over its classes: of those that were at one time each counts, as in
+    /// `pauses.parquet`
+    paused_us: Option<f64>, "µs", only "with [lossless classes](lossless.md#pauses)";
 }
 
 table! {

@@ -19,6 +19,8 @@ pub struct LinkLook {
     pub rate: Rate,
     /// Bytes that are queued now, and the most since somebody last looked.
     pub backlogs: (u64, u64),
+    /// How long the classes of its port have been paused so far, together, in ps.
+    pub paused_ps: u64,
 }
 
 impl Network<'_> {
@@ -54,6 +56,7 @@ impl Network<'_> {
             drops: self.drops[link],
             rate: self.rate(link),
             backlogs: self.take_backlogs(link),
+            paused_ps: self.paused_ps(link),
         }
     }
 

@@ -119,7 +119,11 @@ impl Records {
             log.received.drain(..).for_each(|row| self.note_receiver(plan, &row));
         }
         for dropped in dropped {
-            if self.may_change(dropped.flow_of(plan.flows.len())) {
+            let flow = dropped.flow_of(plan.flows.len());
+            if dropped.is_trimmed && !self.change(plan, flow, OpenRecord::note_trimmed) {
+                self.late.entry(flow.index()).or_default().trimmed += 1;
+            }
+            if self.may_change(flow) {
                 self.copies.note_drop(&dropped);
             }
         }

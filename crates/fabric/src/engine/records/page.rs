@@ -112,6 +112,11 @@ impl OpenRecord {
         self.record.started = Some(at);
     }
 
+    /// A switch cut a data packet of the flow to its header.
+    pub const fn note_trimmed(&mut self) {
+        self.record.trimmed += 1;
+    }
+
     /// A retransmission timer of the flow expired.
     pub fn note_timeout(&mut self, timeout: TimedOut) {
         self.timeouts.push(timeout);
@@ -155,6 +160,8 @@ impl OpenRecord {
 /// What arrived at a receiver, in numbers that add up.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Arrivals {
+    /// Packets that were cut on the way to it, after the record of its flow was final.
+    pub trimmed: u32,
     stats: ReceiverStats,
     path_changes: u32,
     wait_ps: [u64; 4],
@@ -162,7 +169,7 @@ pub struct Arrivals {
 
 impl Arrivals {
     const fn of(row: &ReceiverRecord) -> Self {
-        Self { stats: row.stats, path_changes: row.path_changes, wait_ps: row.wait_ps }
+        Self { trimmed: 0, stats: row.stats, path_changes: row.path_changes, wait_ps: row.wait_ps }
     }
 
     /// Adds what an end of the flow counted that was opened once more.
@@ -175,6 +182,7 @@ impl Arrivals {
     /// Adds it to the record of its flow.
     pub fn add_to(&self, record: &mut FlowRecord, flow: &Flow, payload_bytes: u64) {
         add(&mut record.receiver, &self.stats);
+        record.trimmed += self.trimmed;
         record.path_changes += self.path_changes;
         add_waits(&mut record.wait_ps, &self.wait_ps);
         record.delivered_bytes = arrived(&record.receiver, flow, payload_bytes);

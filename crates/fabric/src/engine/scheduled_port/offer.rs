@@ -280,9 +280,8 @@ impl Network<'_> {
             return self.drop_at(link, if is_up { cause } else { Cause::Down }, index);
         }
         totals.trimmed += 1;
-        // That copy of the segment does not arrive.
         if packet.flow.connection().is_none() {
-            self.dropped.push(Dropped::new(packet, self.now));
+            self.dropped.push(Dropped::trimmed(packet, self.now));
         }
         packet.kind = Kind::Trimmed;
         packet.wire_bytes = packet.wire_bytes.min(trim_bytes);

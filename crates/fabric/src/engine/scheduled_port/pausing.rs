@@ -76,6 +76,11 @@ impl Pausing {
         self.paused_ps.get(class).copied().unwrap_or_default() + going_on
     }
 
+    /// How long all classes have been paused so far, together, in ps.
+    fn all_paused_ps(&self, now: u64) -> u64 {
+        (0..self.now.len()).map(|class| self.paused_ps(class, now)).sum()
+    }
+
     /// Books what a class obeys.
     fn note(&mut self, frame: PauseFrame, now: Time) {
         let Some(pause) = self.now.get_mut(usize::from(frame.class)) else { return };
@@ -114,6 +119,19 @@ impl Pausing {
 }
 
 impl Network<'_> {
+    /// How long the classes of a link's port have been paused so far, together, in ps.
+    pub(in crate::engine) fn paused_ps(&self, link: usize) -> u64 {
+        let port = self.state.scheduled.get(link).and_then(Option::as_deref);
+        let pausing = port.and_then(|port| port.pausing.as_ref());
+        pausing.map_or(0, |pausing| pausing.all_paused_ps(self.now.as_ps()))
+    }
+
+    /// Whether a class of any port pauses now.
+    pub(in crate::engine) fn any_pauses(&self) -> bool {
+        let mut pausing = self.state.scheduled.iter().flatten().filter_map(|port| port.pausing.as_ref());
+        pausing.any(|pausing| pausing.now.iter().any(Option::is_some))
+    }
+
     /// The port of a link is told to pause a class, or that the class may go on: it obeys after the time that it takes for it.
     pub(in crate::engine) fn tell_port(&mut self, link: u32, frame: PauseFrame) {
         let state = &self.state.links[link as usize];
