@@ -258,7 +258,7 @@ impl Network<'_> {
         cause: Cause,
     ) {
         let Some(Outlet { port, .. }) = outlet!(self, link) else { return };
-        let class = port.first_own + usize::from(own_class);
+        let class = port.first_own() + usize::from(own_class);
         self.refuse_by_class(link, index, class, true, cause);
     }
 
