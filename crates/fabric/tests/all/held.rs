@@ -75,7 +75,7 @@ fn what_is_held_back_is_in_memory_until_it_has_left_the_switch() {
     let results = burst(&small("[memory]\nsize = '2MB'\n[switch_queue]\nmark = 'never'"));
     assert_eq!((results.packets.dropped, results.flows[0].sender.retransmissions), (0, 0));
     let waited = at_last_leaf(&results);
-    let at = |us: f64| waited.iter().find(|(at, _)| *at == us).expect("something waited").1;
+    let at = |us: f64| waited.iter().find(|(at, _)| (*at - us).abs() < 1e-6).expect("something waited").1;
     assert_eq!(at(99.0), SEGMENTS * FULL, "all of them, and no port has a queue");
     // Let go at 100 us, one goes at once, and the others wait at the port: 1.2 us each.
     assert_eq!(at(101.0), (SEGMENTS - 1) * FULL);
