@@ -1,14 +1,12 @@
 //! Packets that a scheme holds back, in switches whose ports share memory.
 
 use crate::common::{Run, counter, done_as, fabric, flow, link_named};
-use weft_balance::{
-    Arrival, ExternalSwitch, NextHops, PortId, Ports, SwitchContext, SwitchHooks, SwitchInfo, SwitchScheme,
-};
+use crate::holder::Holder;
+use weft_balance::{Arrival, SwitchInfo};
 use weft_fabric::{Cause, Results};
-use weft_packet::{Kind, Kinds, Packet};
 use weft_topology::Fabric;
 use weft_traffic::Flow;
-use weft_units::Span;
+use weft_units::{Span, Time};
 
 /// Sends 40 segments at once, and waits 10 ms before it sends one again.
 const BURST: &str = "name = 'tcp'\necn = 'off'\ninitial_window = 64\nmin_rto = '10ms'";
@@ -20,54 +18,24 @@ fn small(memory: &str) -> Fabric {
     fabric(&format!("{}\nhost_queue = {{ buffer = 'unlimited' }}\n{memory}", crate::common::SMALL))
 }
 
-/// Holds all data back at the leaf of its receiver, and lets it go after so long.
-struct Holder {
-    after: Span,
-    rack: Option<u16>,
-}
-
-impl ExternalSwitch for Holder {
-    fn hooks(&self) -> SwitchHooks {
-        SwitchHooks {
-            arriving: Kinds::of(&[Kind::Data]),
-            arriving_by: Ports::ToSwitches,
-            timers: true,
-            ..SwitchHooks::NONE
-        }
-    }
-
-    fn choose(&mut self, _: &mut dyn SwitchContext, _: &mut Packet, _: &NextHops<'_>) -> usize {
-        0
-    }
-
-    fn start(&mut self, cx: &mut dyn SwitchContext) {
-        cx.set_timer(self.after, 0);
-    }
-
-    fn arriving(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, _: PortId) -> Arrival {
-        if self.rack == Some(cx.rack_of(packet.dst)) { Arrival::Hold(0) } else { Arrival::Forward }
-    }
-
-    fn timer(&mut self, cx: &mut dyn SwitchContext, _: u32) {
-        cx.release(0);
-        cx.set_timer(Span::from_us(20), 0);
-    }
-}
-
 /// A burst from host 0 to host 2, of which all is held back for 100 us.
 fn burst(fabric: &Fabric) -> Results {
-    let mut make = |info: &SwitchInfo<'_>| {
-        SwitchScheme::External(Box::new(Holder { after: Span::from_us(100), rack: info.rack }))
-    };
+    let lets_go = Some([Span::from_us(100), Span::from_us(20)]);
+    let holder = Holder { does: |_, _| Arrival::Hold(0), lets_go };
+    let mut make = |info: &SwitchInfo<'_>| holder.scheme(info);
     let run = Run { sample_every: Some(Span::from_us(1)), ..Run::new(fabric, BURST, "name = 'ecmp'") };
     run.with_external(&[flow(0, 0, 2, SEGMENTS * 1_460)], Some(&mut make)).0
 }
 
-/// What waited in the memory of the last leaf at the end of each interval in which anything did, with the time in us.
-fn at_last_leaf(results: &Results) -> Vec<(f64, u64)> {
+fn after(us: u64) -> Time {
+    Time::ZERO + Span::from_us(us)
+}
+
+/// What waited in the memory of the last leaf at the end of each interval in which anything did.
+fn at_last_leaf(results: &Results) -> Vec<(Time, u64)> {
     let samples = &results.samples;
     let of_leaf = samples.memories.iter().filter(|sample| sample.switch == 1);
-    of_leaf.map(|sample| (sample.at.as_us(), sample.held_bytes)).collect()
+    of_leaf.map(|sample| (sample.at, sample.held_bytes)).collect()
 }
 
 #[test]
@@ -75,11 +43,11 @@ fn what_is_held_back_is_in_memory_until_it_has_left_the_switch() {
     let results = burst(&small("[memory]\nsize = '2MB'\n[switch_queue]\nmark = 'never'"));
     assert_eq!((results.packets.dropped, results.flows[0].sender.retransmissions), (0, 0));
     let waited = at_last_leaf(&results);
-    let at = |us: f64| waited.iter().find(|(at, _)| (*at - us).abs() < 1e-6).expect("something waited").1;
-    assert_eq!(at(99.0), SEGMENTS * FULL, "all of them, and no port has a queue");
+    let at = |us| waited.iter().find(|(at, _)| *at == after(us)).expect("something waited").1;
+    assert_eq!(at(99), SEGMENTS * FULL, "all of them, and no port has a queue");
     // Let go at 100 us, one goes at once, and the others wait at the port: 1.2 us each.
-    assert_eq!(at(101.0), (SEGMENTS - 1) * FULL);
-    assert_eq!(at(112.0), (SEGMENTS - 10) * FULL);
+    assert_eq!(at(101), (SEGMENTS - 1) * FULL);
+    assert_eq!(at(112), (SEGMENTS - 10) * FULL);
     assert_eq!(waited.last().expect("some").1, 0, "and none is forgotten there");
     assert_eq!(results.memories[1].largest_bytes, SEGMENTS * FULL);
 }
@@ -116,7 +84,7 @@ fn what_is_held_back_pauses_the_port_before_and_loses_nothing() {
     // Six packets are below XOFF; the next one pauses, some 16 us after the start, until the queue is let go.
     assert!(paused.totals.longest > Span::from_us(75) && paused.totals.longest < Span::from_us(100));
     let waited = at_last_leaf(&results);
-    let most = waited.iter().filter(|(at, _)| *at < 100.0).map(|(_, bytes)| *bytes).max().expect("some");
+    let most = waited.iter().filter(|(at, _)| *at < after(100)).map(|(_, bytes)| *bytes).max().expect("some");
     assert!((7 * FULL..SEGMENTS * FULL / 2).contains(&most), "{most}: the pause holds off the rest");
     assert_eq!(waited.last().expect("some").1, 0);
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::common::{Run, SMALL, fabric, flow};
+use crate::holder::{Does, Holder};
 use weft_balance::{
     Arrival, ExternalSwitch, NextHops, PortId, Ports, Queued, SwitchContext, SwitchHooks, SwitchInfo,
     SwitchScheme,
@@ -96,51 +97,11 @@ fn a_scheme_sees_only_the_kinds_and_ports_that_it_names() {
     assert!(none.arrived.is_empty() && none.queued.is_empty());
 }
 
-/// What a scheme does with a data packet that comes from another switch to the leaf of its receiver.
-type Does = fn(&mut dyn SwitchContext, &Packet) -> Arrival;
-
-/// Takes the first way, and does this at the last leaf; every 50 us it lets go what is in queue 0, if it is told to.
-struct Holder {
-    does: Does,
-    lets_go: bool,
-    rack: Option<u16>,
-}
-
-impl ExternalSwitch for Holder {
-    fn hooks(&self) -> SwitchHooks {
-        SwitchHooks {
-            arriving: Kinds::of(&[Kind::Data]),
-            arriving_by: Ports::ToSwitches,
-            timers: true,
-            ..SwitchHooks::NONE
-        }
-    }
-
-    fn choose(&mut self, _: &mut dyn SwitchContext, _: &mut Packet, _: &NextHops<'_>) -> usize {
-        0
-    }
-
-    fn start(&mut self, cx: &mut dyn SwitchContext) {
-        self.timer(cx, 0);
-    }
-
-    fn arriving(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, _: PortId) -> Arrival {
-        if self.rack == Some(cx.rack_of(packet.dst)) { (self.does)(cx, packet) } else { Arrival::Forward }
-    }
-
-    fn timer(&mut self, cx: &mut dyn SwitchContext, _: u32) {
-        if self.lets_go {
-            cx.release(0);
-            cx.set_timer(Span::from_us(50), 0);
-        }
-    }
-}
-
 /// A flow of five segments, held at its last leaf; for 5 ms at most.
 fn held(does: Does, lets_go: bool) -> Results {
     let fabric = fabric(SMALL);
-    let mut make =
-        |info: &SwitchInfo<'_>| SwitchScheme::External(Box::new(Holder { does, lets_go, rack: info.rack }));
+    let holder = Holder { does, lets_go: lets_go.then_some([Span::from_us(50); 2]) };
+    let mut make = |info: &SwitchInfo<'_>| holder.scheme(info);
     let run = Run { time_limit: Span::from_ms(5), ..Run::new(&fabric, "name = 'dctcp'", "name = 'ecmp'") };
     run.with_external(&[flow(0, 0, 2, 5 * 1_460)], Some(&mut make)).0
 }

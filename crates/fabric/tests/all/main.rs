@@ -19,6 +19,7 @@ mod guests;
 mod hedera;
 mod held;
 mod hermes;
+mod holder;
 mod hooks;
 mod hula;
 mod latency;

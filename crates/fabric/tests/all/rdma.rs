@@ -286,3 +286,24 @@ fn marks_at_departure_tell_of_a_queue_when_it_grows() {
     assert!((96..=102).contains(&arrival), "{arrival}");
     assert!((92..=102).contains(&departure), "{departure}");
 }
+
+/// A port that marks what leaves works that out late where nobody looks: also of what has left when the time is over.
+#[test]
+fn marks_at_departure_are_the_same_watched_or_not_wherever_the_time_is_over() {
+    let text = "kind = 'leaf-spine'\nleaves = 1\nspines = 1\nhosts_per_leaf = 3\nhost_rate = '40Gbps'\nhost_delay = '1us'\n\
+                [switch_queue]\nscheduler = 'strict'\nbuffer = '4MB'\nred = { min = '2KB', max = '20KB', probability = 0.5 }\n\
+                mark_at = 'departure'\n[[switch_queue.class]]\nholds = ['unknown', 'short', 'long', 'best-effort']\n";
+    let fabric = fabric(text);
+    let flows = [flow(0, 0, 2, 1_000_000), flow(0, 1, 2, 1_000_000)];
+    let mut marked = 0;
+    for us in 20..60 {
+        let [watched, plain] = [Some(Span::from_us(1)), None].map(|sample_every| {
+            let time_limit = Span::from_us(us);
+            Run { time_limit, sample_every, ..Run::new(&fabric, "name = 'roce'", ECMP) }.flows(&flows)
+        });
+        assert_eq!(plain.links, watched.links, "at {us} us");
+        assert_eq!(plain.classes, watched.classes, "at {us} us");
+        marked = plain.links.iter().map(|link| link.marked).sum();
+    }
+    assert!(marked > 20, "{marked}");
+}
