@@ -43,7 +43,7 @@ pub use look::LinkLook;
 pub struct LinkDrops {
     /// Packets dropped: the queue was full, the link down, or the wire lost them.
     pub dropped: u64,
-    /// Packets that got a congestion mark.
+    /// Packets that got a congestion mark; a port with several classes counts them by class.
     pub marked: u64,
     /// Credits dropped, for whatever reason: not counted in `dropped`.
     pub credits: u64,
@@ -399,7 +399,7 @@ impl Network<'_> {
         match verdict {
             Verdict::Drop => return self.refuse(link, index),
             Verdict::Mark => {
-                mark(packet, &mut self.drops[link as usize]);
+                self.drops[link as usize].marked += u64::from(mark(packet));
             }
             Verdict::Take => {}
         }
@@ -446,7 +446,7 @@ pub(super) fn take(
     match profile.thresholds.judge(backlog, service) {
         Verdict::Drop => return None,
         Verdict::Mark => {
-            mark(packet, &mut drops[link as usize]);
+            drops[link as usize].marked += u64::from(mark(packet));
         }
         Verdict::Take => {}
     }
@@ -470,11 +470,10 @@ pub(super) fn book(state: &mut Link, packet: &mut Packet, counts: &mut PacketCou
 
 /// Gives a packet a congestion mark, if it can carry one and has none. Returns whether it did.
 #[cold]
-pub(super) fn mark(packet: &mut Packet, drops: &mut LinkDrops) -> bool {
+pub(super) fn mark(packet: &mut Packet) -> bool {
     let is_new = packet.flags.has(PacketFlags::ECT) && !packet.flags.has(PacketFlags::CE);
     if is_new {
         packet.flags.set(PacketFlags::CE);
-        drops.marked += 1;
     }
     is_new
 }

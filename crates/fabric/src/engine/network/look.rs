@@ -53,7 +53,7 @@ impl Network<'_> {
     pub fn look(&mut self, link: usize) -> LinkLook {
         LinkLook {
             bytes: self.state.links[link].bytes,
-            drops: self.drops[link],
+            drops: self.drops(link),
             rate: self.rate(link),
             backlogs: self.take_backlogs(link),
             paused_ps: self.paused_ps(link),
@@ -103,9 +103,11 @@ impl Network<'_> {
         self.pool.len() == 0 && self.state.links.iter().all(is_idle)
     }
 
-    /// What happened to packets on each link.
-    pub fn drops(&self) -> &[LinkDrops] {
-        &self.drops
+    /// What happened to packets on a link.
+    pub fn drops(&self, link: usize) -> LinkDrops {
+        let port = self.state.scheduled.get(link).and_then(Option::as_deref);
+        let own = self.drops[link];
+        LinkDrops { marked: own.marked + port.map_or(0, ScheduledPort::marked), ..own }
     }
 
     /// Packets that are on links, or held back at switches, now.

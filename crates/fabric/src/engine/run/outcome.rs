@@ -274,7 +274,7 @@ fn packet_counts<T: Transports>(groups: &[Group<'_, T>]) -> PacketCounts {
 fn links<T: Transports>(groups: &[Group<'_, T>], places: &[(u32, u32)]) -> Vec<LinkTotals> {
     let total = |&(group, link): &(u32, u32)| {
         let network = &groups[group as usize].network;
-        let (state, drops) = (&network.state.links[link as usize], network.drops()[link as usize]);
+        let (state, drops) = (&network.state.links[link as usize], network.drops(link as usize));
         LinkTotals {
             packets: state.packets,
             bytes: state.bytes,

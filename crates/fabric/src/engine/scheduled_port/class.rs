@@ -7,6 +7,7 @@ use weft_packet::{Kind, Packet};
 use weft_topology::ClassSorting;
 use weft_transport::CreditPorts;
 
+use super::ScheduledPort;
 use crate::engine::admission::{Admission, Red};
 use crate::engine::fetch::fetch_first;
 use crate::engine::link::Profile;
@@ -239,6 +240,13 @@ impl ClassQueue {
     #[inline]
     pub const fn drains_ps(&self) -> u64 {
         if self.bucket.is_none() { self.waiting_ps } else { 0 }
+    }
+}
+
+impl ScheduledPort {
+    /// Packets that got a congestion mark in any of its classes.
+    pub fn marked(&self) -> u64 {
+        self.classes.iter().map(|queue| queue.totals.marked).sum()
     }
 }
 

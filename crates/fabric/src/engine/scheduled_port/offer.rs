@@ -60,7 +60,7 @@ impl Outlet<'_> {
         match queue.admission.judge(packet, service_ps, found, || self.profile.bytes_in(backlog_ps)) {
             Verdict::Drop => return Waits::Nowhere,
             Verdict::Mark => {
-                queue.totals.marked += u64::from(mark(packet, &mut self.drops[self.link as usize]));
+                queue.totals.marked += u64::from(mark(packet));
             }
             Verdict::Take => {}
         }
@@ -140,7 +140,7 @@ impl Network<'_> {
                 return self.refuse_by_class(link, index, class, true, Cause::Queue);
             }
             Verdict::Mark => {
-                queue.totals.marked += u64::from(mark(packet, &mut outlet.drops[link as usize]));
+                queue.totals.marked += u64::from(mark(packet));
             }
             Verdict::Take => {}
         }
@@ -201,9 +201,9 @@ impl Network<'_> {
             Err(cause) => return self.refuse_by_class(link, index, class, is_up, cause),
         };
         let Some(mut outlet) = outlet!(self, link) else { return };
-        let Outlet { state, port, profile, packets, blocked, drops, .. } = &mut outlet;
+        let Outlet { state, port, profile, packets, blocked, .. } = &mut outlet;
         let packet = &mut packets[index as usize];
-        if verdict == Verdict::Mark && mark(packet, &mut drops[link as usize]) {
+        if verdict == Verdict::Mark && mark(packet) {
             port.classes[class].totals.marked += 1;
         }
         port.note(class, wire_bytes, profile.bytes_in(backlog_ps));

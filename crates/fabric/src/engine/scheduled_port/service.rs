@@ -18,7 +18,7 @@ use super::planned::Ahead;
 use super::{ScheduledPort, Waiting};
 use crate::engine::event_set::{EventKey, EventKind, EventSet};
 use crate::engine::link::{Link, PortKind, Profile};
-use crate::engine::network::{LinkDrops, Network, PacketCounts, mark};
+use crate::engine::network::{Network, PacketCounts, mark};
 use crate::engine::pool::{NO_PACKET, PacketIndex, note_blocked};
 use crate::engine::scheduler::TokenBucket;
 
@@ -32,8 +32,6 @@ pub(super) struct Outlet<'n> {
     pub packets: &'n mut [Packet],
     pub blocked: &'n mut Vec<u32>,
     pub events: &'n mut EventSet,
-    /// What became of packets, by link.
-    pub drops: &'n mut [LinkDrops],
     /// What a packet takes on the wire beside its own bytes.
     pub overhead_bytes: u64,
 }
@@ -54,7 +52,6 @@ macro_rules! outlet {
                 packets,
                 blocked,
                 events: &mut $network.events,
-                drops: &mut $network.drops,
                 overhead_bytes: u64::from($network.topology.overhead_bytes),
             }),
             _ => None,
@@ -90,7 +87,7 @@ impl Outlet<'_> {
         let queue = &mut self.port.classes[class];
         if let Some(red) = &mut queue.leaving
             && red.hits(self.profile.bytes_in(queue.waiting_ps))
-            && mark(&mut self.packets[index as usize], &mut self.drops[self.link as usize])
+            && mark(&mut self.packets[index as usize])
         {
             queue.totals.marked += 1;
         }

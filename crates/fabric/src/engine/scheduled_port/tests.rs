@@ -243,7 +243,7 @@ fn each_class_has_its_own_buffer_and_marks_by_its_own_backlog() {
     // With the one in service each class takes two short ones; the fourth long one finds three frames, more than two.
     (0..4).for_each(|number| network.send(ect(Class::Long, number)));
     (4..7).for_each(|number| network.send(ect(Class::Short, number)));
-    assert_eq!((network.drops[0].dropped, network.drops[0].marked), (2, 1));
+    assert_eq!((network.drops[0].dropped, network.drops(0).marked), (2, 1));
     let numbers: Vec<u32> = departures(&mut network, u64::MAX).iter().map(|&(.., number)| number).collect();
     assert_eq!(numbers, [0, 4, 1, 2, 3]);
     assert_conserved(&network);
@@ -381,7 +381,7 @@ fn departures_at_random(fabric: &Fabric, peaks: Peaks, credits: [u16; 2]) -> AtR
     network.events.set_limit(Time::NEVER, EventKey::FIRST);
     seen.extend(departures(&mut network, u64::MAX));
     assert_conserved(&network);
-    AtRandom { seen, free_at, drops: network.drops[0] }
+    AtRandom { seen, free_at, drops: network.drops(0) }
 }
 
 /// See [`departures_at_random`].
