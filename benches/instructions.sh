@@ -6,7 +6,7 @@
 #   benches/instructions.sh --write    measure and write benches/instructions.toml
 #   benches/instructions.sh --schemes  measure every scheme and write benches/schemes.md: takes some minutes
 #
-# Needs cargo and valgrind.
+# What is counted is the extension module that users have, `make build`. Needs valgrind.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -19,19 +19,21 @@ many=300
 tolerance_percent=5
 
 command -v valgrind >/dev/null || { echo "valgrind is not installed" >&2; exit 2; }
-cargo build --quiet --profile profiling -p weft-lab --bin weft-hops
-binary="${CARGO_TARGET_DIR:-target}/profiling/weft-hops"
+make --silent build
+hops=(.venv/bin/python benches/hops.py)
+# Python then hashes and collects alike in both runs.
+export PYTHONHASHSEED=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 # Prints "instructions hops" of a run with $1 flows, and a scheme and keys of the spec as the other arguments say.
 count() {
-  local hops instructions own
+  local packet_hops instructions own
   own=$(mktemp -d -p "$scratch")
-  hops=$(valgrind --tool=callgrind --callgrind-out-file="$own/out" "$binary" "$@" 2>"$own/log") ||
+  packet_hops=$(valgrind --tool=callgrind --callgrind-out-file="$own/out" "${hops[@]}" "$@" 2>"$own/log") ||
     { cat "$own/log" >&2; return 1; }
   instructions=$(sed -n 's/^summary: \([0-9]*\).*/\1/p; s/^totals: \([0-9]*\).*/\1/p' "$own/out" | tail -n 1)
-  echo "$instructions $hops"
+  echo "$instructions $packet_hops"
 }
 
 # Prints instructions per packet-hop of scheme or transport $1, with one decimal place.
@@ -65,7 +67,7 @@ measure_all() {
 }
 
 if [[ "${1:-}" == --schemes ]]; then
-  mapfile -t all < <("$binary" --schemes)
+  mapfile -t all < <("${hops[@]}" --schemes)
   measure_all "${all[@]}" >"$scratch/found"
   awk '$1 == "ecmp" { ecmp = $2 } { found[$1] = $2 } END {
     for (scheme in found) printf "| %s | %.0f | %.2f |\n", scheme, found[scheme], found[scheme] / ecmp

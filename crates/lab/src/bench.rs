@@ -127,13 +127,13 @@ impl Shape {
     }
 }
 
-/// The spec of a benchmark: web search at a load of 0.6, DCTCP, `flows` flows. By default eight a host, so that most of the
-/// run is busy, but at least 2,000 and at most 32,768.
+/// The spec of a benchmark: web search at a load of 0.6, DCTCP, eight flows a host, so that most of the run is busy, but at
+/// least 2,000 and at most 32,768.
 ///
 /// # Errors
 /// A number of hosts that no such fabric has.
-pub fn bench_spec(hosts: u32, scheme: &str, flows: Option<u32>, seed: u64) -> Result<SpecSource, SpecError> {
-    let flows = flows.unwrap_or_else(|| hosts.saturating_mul(8).clamp(2_000, 32_768));
+fn bench_spec(hosts: u32, scheme: &str, seed: u64) -> Result<SpecSource, SpecError> {
+    let flows = hosts.saturating_mul(8).clamp(2_000, 32_768);
     let traffic = format!("workload = \"web-search\"\nload = 0.6\nflows = {flows}");
     Ok(Shape::of(hosts)?.spec(&traffic).with("balancer.name", scheme).with_seed(seed))
 }
@@ -145,7 +145,7 @@ pub fn bench_spec(hosts: u32, scheme: &str, flows: Option<u32>, seed: u64) -> Re
 /// stopped it.
 pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunError> {
     let Subject { hosts, scheme, transport, seed, threads, as_if } = subject;
-    let source = bench_spec(hosts, scheme, None, seed)?.with("transport.name", transport);
+    let source = bench_spec(hosts, scheme, seed)?.with("transport.name", transport);
     let prepared = Prepared::new(&source.with("run.threads", &threads.to_string()))?;
     let cores = usize::try_from(threads)
         .ok()

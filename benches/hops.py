@@ -1,0 +1,60 @@
+"""Run the benchmark with 128 hosts for a number of flows, with any key of its spec changed, and print its packet-hops.
+
+    .venv/bin/python benches/hops.py 200 ecmp transport.name=tcp
+    .venv/bin/python benches/hops.py --schemes
+
+Small and deterministic, for counting instructions: it loads the extension module and nothing else of the package.
+"""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+SPEC = """
+[fabric]
+kind = "leaf-spine"
+leaves = 8
+spines = 8
+hosts_per_leaf = 16
+[traffic]
+workload = "web-search"
+load = 0.6
+[transport]
+name = "dctcp"
+"""
+
+
+def extension() -> ModuleType:
+    """The module that is installed in this environment, without what its package imports."""
+    package = importlib.util.find_spec("weft")
+    places = (package and package.submodule_search_locations) or []
+    files = [file for place in places for file in Path(place).glob("_core*.so")]
+    if len(files) != 1:
+        sys.exit(
+            f"the extension module is not built, or more than once: {[str(file) for file in files]}; run make build"
+        )
+    found = importlib.util.spec_from_file_location("weft._core", files[0])
+    assert found is not None and found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def main(arguments: list[str]) -> None:
+    """Run, and print."""
+    core = extension()
+    if arguments == ["--schemes"]:
+        print("\n".join(scheme["name"] for scheme in json.loads(core.catalog("schemes"))))
+        return
+    if len(arguments) < 2:
+        sys.exit(__doc__)
+    flows, scheme, *changes = arguments
+    keys = [("traffic.flows", flows), ("balancer.name", scheme), *(tuple(change.split("=", 1)) for change in changes)]
+    result = core.run(SPEC, overrides=keys, seed=1, jobs=1)
+    print(json.loads(result.summary)["packet_hops"])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
