@@ -117,11 +117,7 @@ impl Intake {
 
     /// Which of the 64 packets from `base` on have come, one bit each, the first one the lowest.
     pub fn bits(&self, base: u32) -> u64 {
-        let Some(beyond) = self.beyond.as_ref().filter(|beyond| beyond.held.len() > 0) else {
-            return below(base, self.expected);
-        };
-        let held = (0..64).filter(|&bit| beyond.held.contains(base.saturating_add(bit)));
-        held.fold(below(base, self.expected), |bits, bit| bits | 1 << bit)
+        below(base, self.expected) | self.beyond.as_ref().map_or(0, |beyond| beyond.held.window(base))
     }
 
     /// What it counted.

@@ -81,6 +81,19 @@ impl SegmentSet {
             && self.words[self.slot(segment / WORD)] >> (segment % WORD) & 1 == 1
     }
 
+    /// Which of the 64 segments from `from` on are in the set, one bit each, the first one in the lowest.
+    pub fn window(&self, from: u32) -> u64 {
+        let (word, bit) = (from / WORD, from % WORD);
+        let above = if bit == 0 { 0 } else { self.word(word + 1) << (WORD - bit) };
+        self.word(word) >> bit | above
+    }
+
+    /// A word of segments: none of those that it has no room for is in the set.
+    fn word(&self, word: u32) -> u64 {
+        let is_within = (self.base / WORD..self.end.div_ceil(WORD)).contains(&word);
+        if is_within { self.words[self.slot(word)] } else { 0 }
+    }
+
     /// The first segment at or above `from` that is not in the set.
     pub fn next_absent(&self, from: u32) -> u32 {
         let mut at = from;
@@ -174,12 +187,17 @@ mod tests {
 
     use super::*;
 
+    fn window(model: &BTreeSet<u32>, from: u32) -> u64 {
+        (0..64).filter(|bit| model.contains(&(from + bit))).fold(0, |bits, bit| bits | 1 << bit)
+    }
+
     /// Everything that the set can be asked, answered by a sorted set.
     fn agree(set: &SegmentSet, model: &BTreeSet<u32>, base: u32, probe: u32) {
         assert_eq!(set.len() as usize, model.len());
         assert_eq!(set.contains(probe), model.contains(&probe));
         let absent = (probe..probe + 100_000).find(|s| !model.contains(s)).unwrap();
         assert_eq!(set.next_absent(probe), absent);
+        assert_eq!(set.window(probe), window(model, probe));
         let to = probe + 150;
         assert_eq!(set.count(probe, to) as usize, model.range(probe..to).count());
         for n in [1, 3, 70] {
@@ -208,6 +226,8 @@ mod tests {
                 set.advance(base);
                 model = model.split_off(&base);
                 agree(&set, &model, base, base + ahead / 2);
+                let below = base.saturating_sub(ahead / 10);
+                prop_assert_eq!(set.window(below), window(&model, below));
             }
         }
     }
