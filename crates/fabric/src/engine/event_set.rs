@@ -64,6 +64,8 @@ pub struct EventSet {
     /// Events of the loaded slot, sorted; those before `next` are done.
     batch: Vec<(u64, u32)>,
     next: usize,
+    /// Room to sort them.
+    words: Vec<u64>,
     heap: BinaryHeap<Reverse<(u64, EventKey)>>,
     /// Mail that there ever was, less a multiple of 2^32.
     posted: u32,
@@ -94,6 +96,7 @@ impl EventSet {
             loaded: 0,
             batch: Vec::with_capacity(64),
             next: 0,
+            words: Vec::with_capacity(64),
             heap: BinaryHeap::new(),
             posted: 0,
             limit: (u64::MAX, EventKey::LAST),
@@ -341,16 +344,35 @@ impl EventSet {
             self.batch.push((time, number));
             number = next;
         }
-        // Most often there are two.
-        if let [one, other] = self.batch.as_mut_slice() {
-            if other < one {
-                std::mem::swap(one, other);
-            }
-        } else {
-            self.batch.sort_unstable();
-        }
+        self.sort_batch();
         if has_others && self.batch.len() > 1 {
             self.sort_instants(pool);
+        }
+    }
+
+    /// Sorts the batch: all of the loaded slot.
+    #[inline]
+    fn sort_batch(&mut self) {
+        let begin = self.loaded << self.shift;
+        match self.batch.as_mut_slice() {
+            // Most often there are two.
+            [one, other] => {
+                if other < one {
+                    std::mem::swap(one, other);
+                }
+            }
+            batch if self.shift <= u32::BITS => {
+                // A time within the slot and a number fit into one word, which is compared at once.
+                self.words.clear();
+                self.words.extend(
+                    batch.iter().map(|&(time, number)| (time - begin) << u32::BITS | u64::from(number)),
+                );
+                self.words.sort_unstable();
+                for (event, &word) in batch.iter_mut().zip(&self.words) {
+                    *event = (begin + (word >> u32::BITS), word as u32);
+                }
+            }
+            batch => batch.sort_unstable(),
         }
     }
 
@@ -432,7 +454,8 @@ impl EventSet {
 
     /// Bytes of memory that it takes.
     pub fn memory_bytes(&self) -> usize {
-        let vectors = self.batch.capacity() * 16 + self.heap.capacity() * 16 + self.near.memory_bytes();
+        let sorted = self.batch.capacity() * 16 + self.words.capacity() * 8;
+        let vectors = sorted + self.heap.capacity() * 16 + self.near.memory_bytes();
         size_of::<Self>() + SLOTS * 4 + vectors
     }
 }
