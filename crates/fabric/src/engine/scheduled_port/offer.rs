@@ -14,16 +14,18 @@ use crate::engine::network::{Network, PacketCounts, mark};
 use crate::engine::pool::{PacketIndex, note_blocked};
 use crate::engine::special::{Peaks, Special};
 
-/// Where a packet waits that may have to, at a port that is late.
-enum Waits {
-    /// On the link, ahead of its time.
+/// Where a packet goes that comes to a port.
+enum Goes {
+    /// Onto the link, ahead of its time if it has to wait.
     OnLink,
-    /// Before some that are there: these are to be taken back.
+    /// Before some that are there ahead of their time: these are to be taken back.
     BeforeOthers,
-    /// In the queue of its class.
+    /// Behind others of its class, or nowhere: it has to be judged first.
     Behind,
-    /// It is dropped.
+    /// Nowhere: it is dropped.
     Nowhere,
+    /// That is for a port to say which is not late.
+    Watched,
 }
 
 impl Outlet<'_> {
@@ -37,19 +39,19 @@ impl Outlet<'_> {
         (class, (wire_bytes, service_ps)): (usize, (u16, u64)),
         since: Time,
         counts: &mut PacketCounts,
-    ) -> Waits {
+    ) -> Goes {
         let now = since.as_ps();
         let port = &mut *self.port;
         let ahead = port.ahead.count(now);
         if ahead > 0 && class != usize::from(port.ahead_class) {
-            return Waits::BeforeOthers;
+            return Goes::BeforeOthers;
         }
         let is_counted = port.counts();
-        let Some(queue) = port.classes.get_mut(class) else { return Waits::Behind };
+        let Some(queue) = port.classes.get_mut(class) else { return Goes::Behind };
         // What a packet that is marked when it leaves will leave behind, nobody knows yet.
         let is_marked_later = queue.leaving.is_some();
         if port.serves_at != u64::MAX || is_marked_later || (port.free_at <= now && queue.bucket.is_none()) {
-            return Waits::Behind;
+            return Goes::Behind;
         }
         // What is ahead and not held back follows at once on what is in service.
         let free_at = port.ahead.first().map_or(port.free_at, |first| first.free_at);
@@ -58,7 +60,7 @@ impl Outlet<'_> {
             Found { backlog_ps, packets: ahead as u32 + u32::from(free_at > now), waiting: ahead as u32 };
         let packet = &mut self.packets[index as usize];
         match queue.admission.judge(packet, service_ps, found, || self.profile.bytes_in(backlog_ps)) {
-            Verdict::Drop => return Waits::Nowhere,
+            Verdict::Drop => return Goes::Nowhere,
             Verdict::Mark => {
                 queue.totals.marked += u64::from(mark(packet));
             }
@@ -74,78 +76,74 @@ impl Outlet<'_> {
         port.ahead_class = class as u8;
         let behind = self.state.tail;
         self.put_ahead(Ahead { begins_at, since, service_ps, free_at, tokens, index, behind, wire_bytes });
-        Waits::OnLink
+        Goes::OnLink
     }
-}
 
-impl Network<'_> {
-    /// A packet comes to a port: into service, into the queue of its class, or dropped.
+    /// A packet of this class comes to a port that has said all that it sent before: onto the link, if it may go there at once.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    pub(in crate::engine) fn offer(&mut self, link: u32, index: PacketIndex) {
-        let since = self.now;
-        let now = since.as_ps();
-        let Some(mut outlet) = outlet!(self, link) else { return };
-        if outlet.port.serves_at < now {
-            return self.offer_late(link, index);
-        }
-        let packet = &outlet.packets[index as usize];
-        let (class, wire_bytes) = (outlet.port.sorting.class_of(packet), packet.wire_bytes);
-        let service_ps = outlet.profile.service_ps(wire_bytes);
-        if outlet.port.passes(class, now, (wire_bytes, service_ps)) {
-            count(outlet.state, packet, &mut self.counts);
-            outlet.port.note(class, wire_bytes, 0);
-            outlet.state.busy_until = outlet.port.free_at;
-            outlet.put_on_link(index);
-        } else if outlet.port.is_late {
-            let size = (wire_bytes, service_ps);
-            match outlet.queue_late(index, (class, size), since, &mut self.counts) {
-                Waits::OnLink => {}
-                Waits::BeforeOthers => self.offer_before_others(link, index),
-                Waits::Behind => self.queue_behind(link, index, (class, service_ps)),
-                Waits::Nowhere => self.refuse_by_class(link, index, class, true, Cause::Queue),
-            }
+    fn take_in(
+        &mut self,
+        index: PacketIndex,
+        (class, service_ps): (usize, u64),
+        since: Time,
+        counts: &mut PacketCounts,
+    ) -> Goes {
+        let packet = &self.packets[index as usize];
+        let size = (packet.wire_bytes, service_ps);
+        if self.port.passes(class, since.as_ps(), size) {
+            count(self.state, packet, counts);
+            self.port.note(class, size.0, 0);
+            self.state.busy_until = self.port.free_at;
+            self.put_on_link(index);
+            Goes::OnLink
+        } else if self.port.is_late {
+            self.queue_late(index, (class, size), since, counts)
         } else {
-            self.queue_watched(link, index, (class, service_ps));
+            Goes::Watched
         }
     }
 
-    /// The same at a port that has not said yet what it sent before.
-    #[inline(never)]
-    fn offer_late(&mut self, link: u32, index: PacketIndex) {
-        let now = self.now.as_ps();
-        if let Some(mut outlet) = outlet!(self, link) {
-            outlet.send_before(now);
-        }
-        self.offer(link, index);
+    /// The class of a packet, and how long it takes to send, in ps.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn class_and_service(&self, index: PacketIndex) -> (usize, u64) {
+        let packet = &self.packets[index as usize];
+        (self.port.sorting.class_of(packet), self.profile.service_ps(packet.wire_bytes))
     }
 
-    /// The same for a packet that comes behind others, or has to be judged first.
-    #[inline(never)]
-    fn queue_behind(&mut self, link: u32, index: PacketIndex, (class, service_ps): (usize, u64)) {
-        let now = self.now.as_ps();
-        let Some(mut outlet) = outlet!(self, link) else { return };
-        let (port, packet) = (&mut *outlet.port, &mut outlet.packets[index as usize]);
+    /// A packet comes behind others, or has to be judged first. False if its class does not take it.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn queue_behind(
+        &mut self,
+        index: PacketIndex,
+        (class, service_ps): (usize, u64),
+        since: Time,
+        counts: &mut PacketCounts,
+    ) -> bool {
+        let now = since.as_ps();
+        let (port, packet) = (&mut *self.port, &mut self.packets[index as usize]);
         let (rest_ps, is_free, ahead) = (port.rest_ps(now), port.is_free(now), port.ahead.count(now));
         let is_counted = port.counts();
-        let Some(queue) = port.classes.get_mut(class) else { return };
+        let Some(queue) = port.classes.get_mut(class) else { return false };
         let waiting = (queue.len() + ahead) as u32;
         let backlog_ps = rest_ps + queue.waiting_ps;
         let found = Found { backlog_ps, packets: waiting + u32::from(rest_ps > 0), waiting };
-        let bytes = || outlet.profile.bytes_in(backlog_ps);
+        let bytes = || self.profile.bytes_in(backlog_ps);
         match queue.admission.judge(packet, service_ps, found, bytes) {
             Verdict::Drop => {
                 // What was taken back for it is put ahead again.
-                outlet.arm_late();
-                return self.refuse_by_class(link, index, class, true, Cause::Queue);
+                self.arm_late();
+                return false;
             }
             Verdict::Mark => {
                 queue.totals.marked += u64::from(mark(packet));
             }
             Verdict::Take => {}
         }
-        count(outlet.state, packet, &mut self.counts);
-        packet.arrive = self.now;
+        count(self.state, packet, counts);
+        packet.arrive = since;
         let wire_bytes = packet.wire_bytes;
         if is_counted {
             queue.totals.note(wire_bytes, bytes());
@@ -158,9 +156,62 @@ impl Network<'_> {
         );
         // What had to be judged first, and finds its port free, is sent now.
         if is_free && port.serves_at <= now {
-            outlet.send_before(now + 1);
+            self.send_before(now + 1);
         }
-        outlet.arm_late();
+        self.arm_late();
+        true
+    }
+}
+
+impl Network<'_> {
+    /// A packet comes to a port: into service, into the queue of its class, or dropped.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub(in crate::engine) fn offer(&mut self, link: u32, index: PacketIndex) {
+        let since = self.now;
+        let Some(mut outlet) = outlet!(self, link) else { return };
+        if outlet.port.serves_at < since.as_ps() {
+            return self.offer_late(link, index);
+        }
+        let sorted = outlet.class_and_service(index);
+        match outlet.take_in(index, sorted, since, &mut self.counts) {
+            Goes::OnLink => {}
+            Goes::BeforeOthers => self.offer_before_others(link, index),
+            Goes::Behind => self.queue_behind(link, index, sorted),
+            Goes::Nowhere => self.refuse_by_class(link, index, sorted.0, true, Cause::Queue),
+            Goes::Watched => self.queue_watched(link, index, sorted),
+        }
+    }
+
+    /// The same at a port that has not said yet what it sent before. All in one, for a busy port where packets get their marks as they
+    /// leave has nothing else to do: each call would look up again all that the caller has.
+    #[inline(never)]
+    fn offer_late(&mut self, link: u32, index: PacketIndex) {
+        let since = self.now;
+        let Some(mut outlet) = outlet!(self, link) else { return };
+        outlet.send_before(since.as_ps());
+        let sorted = outlet.class_and_service(index);
+        match outlet.take_in(index, sorted, since, &mut self.counts) {
+            Goes::OnLink => {}
+            Goes::BeforeOthers => self.offer_before_others(link, index),
+            Goes::Behind => {
+                if !outlet.queue_behind(index, sorted, since, &mut self.counts) {
+                    self.refuse_by_class(link, index, sorted.0, true, Cause::Queue);
+                }
+            }
+            Goes::Nowhere => self.refuse_by_class(link, index, sorted.0, true, Cause::Queue),
+            Goes::Watched => self.queue_watched(link, index, sorted),
+        }
+    }
+
+    /// A packet comes behind others, or has to be judged first.
+    #[inline(never)]
+    fn queue_behind(&mut self, link: u32, index: PacketIndex, sorted: (usize, u64)) {
+        let since = self.now;
+        let Some(mut outlet) = outlet!(self, link) else { return };
+        if !outlet.queue_behind(index, sorted, since, &mut self.counts) {
+            self.refuse_by_class(link, index, sorted.0, true, Cause::Queue);
+        }
     }
 
     /// A packet comes to a port that put others on the link which do not all go before it.
