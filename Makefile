@@ -56,7 +56,7 @@ test-rust:
 	cargo test --workspace --locked
 
 test-python: $(VENV)/.extension $(VENV)/.dev-requirements
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --durations 20
 
 fidelity: $(VENV)/.extension ## the flows of reference runs in ns-3, uet-htsim and conweave-ns3, compared
 	$(BIN)/python tests/fidelity/reference.py
