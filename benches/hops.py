@@ -1,9 +1,10 @@
-"""Run the benchmark with 128 hosts for a number of flows, with any key of its spec changed, and print its packet-hops.
+"""Run so many flows of a spec that says nothing else, with any of its keys changed, and print the packet-hops.
 
     .venv/bin/python benches/hops.py 200 ecmp transport.name=tcp
     .venv/bin/python benches/hops.py --schemes
 
-Small and deterministic, for counting instructions: it loads the extension module and nothing else of the package.
+By default that is web search at a load of 0.6 on 128 hosts, with DCTCP. Small and deterministic, for counting
+instructions: it loads the extension module and nothing else of the package.
 """
 
 import importlib.util
@@ -11,19 +12,6 @@ import json
 import sys
 from pathlib import Path
 from types import ModuleType
-
-SPEC = """
-[fabric]
-kind = "leaf-spine"
-leaves = 8
-spines = 8
-hosts_per_leaf = 16
-[traffic]
-workload = "web-search"
-load = 0.6
-[transport]
-name = "dctcp"
-"""
 
 
 def extension() -> ModuleType:
@@ -51,8 +39,8 @@ def main(arguments: list[str]) -> None:
     if len(arguments) < 2:
         sys.exit(__doc__)
     flows, scheme, *changes = arguments
-    keys = [("traffic.flows", flows), ("balancer.name", scheme), *(tuple(change.split("=", 1)) for change in changes)]
-    result = core.run(SPEC, overrides=keys, seed=1, jobs=1)
+    keys = [change.partition("=") for change in (f"traffic.flows={flows}", f"balancer.name={scheme}", *changes)]
+    result = core.run("", overrides=[(key, value) for key, _, value in keys], seed=1, jobs=1)
     print(json.loads(result.summary)["packet_hops"])
 
 

@@ -1,5 +1,6 @@
 """The base class of a load balancer in Python, and the types of its parameters."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -23,9 +24,9 @@ class Scheme(SwitchScheme):
         self.info = info
         """What is known of the switch before the first packet."""
 
+    @abstractmethod
     def choose(self, switch: SwitchView, packet: PacketView, ports: Sequence[PortView]) -> int:
         """Return the position in `ports` of the port that the packet shall leave by."""
-        raise NotImplementedError(f"{type(self).__name__} has no method choose")
 
     @classmethod
     def at(cls, info: SwitchInfo) -> Self:

@@ -118,7 +118,7 @@ def _class(module: types.ModuleType, file: str, name: str) -> Any:
 def _balances(found: Any) -> bool:
     """Whether this is a class that chooses, or makes what does."""
     if isinstance(found, type) and issubclass(found, Scheme):
-        return found.choose is not Scheme.choose
+        return not inspect.isabstract(found)
     return isinstance(found, type) and any(callable(getattr(found, name, None)) for name in ("choose", "at"))
 
 
