@@ -140,8 +140,10 @@ def _why(winner: str, other: str, groups: Groups, metric: Metric, *, sure: bool)
     if not shared:
         return []
     main = max(shared, key=lambda tier: yours[tier] - mine[tier])
-    if yours[main] <= mine[main]:
-        mine_all, yours_all = (plain(fsum(waits[tier] for tier in shared)) for waits in (mine, yours))
+    mine_us, yours_us = (fsum(waits[tier] for tier in shared) for waits in (mine, yours))
+    # Less at one place and more at others is no reason, nor is what reads the same.
+    if yours_us <= mine_us or plain(yours[main]) == plain(mine[main]):
+        mine_all, yours_all = plain(mine_us), plain(yours_us)
         begin = "Queues do not explain it" if sure else "Waits"
         sentence = (
             f"{begin}: a data packet waited {mine_all} µs on average in all of them under {winner}, "
