@@ -326,12 +326,9 @@ class Comparison:
         if (critical := self.plot_collectives()) is not None:
             drawn["collectives"] = critical
         for name, figure in drawn.items():
-            for suffix in ("png", "pdf"):
-                figures.save(figure, place / f"{name}.{suffix}")
+            figures.save_all(figure, place, name)
         for one in asked:
-            figure = draw_runs(self.to_draw(), one)
-            for suffix in figures.FORMATS:
-                figures.save(figure, place / f"{one.name}.{suffix}")
+            figures.save_all(draw_runs(self.to_draw(), one), place, one.name)
         self.report(directory / "report.html")
 
 

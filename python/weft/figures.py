@@ -36,6 +36,7 @@ __all__ = [
     "new_figure",
     "rendered",
     "save",
+    "save_all",
     "slowdown_cdf",
     "waits",
 ]
@@ -44,7 +45,7 @@ Groups: TypeAlias = Mapping[str, Sequence["Result"]]
 """The runs of each contender, by label."""
 
 FORMATS = ("png", "pdf", "svg")
-"""What a figure is written as that was asked for in words."""
+"""What a figure is written as that a command draws: for pages, for papers, and to be edited."""
 
 _LETTERS_AN_INCH = 13
 """How many letters of a legend fit into an inch, and how many its line and the space beside it take."""
@@ -172,12 +173,23 @@ def save(figure: Figure, path: Path) -> None:
     write_file(path, rendered(figure, path.suffix.lower().removeprefix(".")))
 
 
-def rendered(figure: Figure, kind: str) -> bytes:
-    """Return a figure as a file of this kind ("png", "pdf", "svg"). No date: the same bytes each time."""
+def save_all(figure: Figure, directory: Path, name: str) -> list[Path]:
+    """Write a figure in each of `FORMATS`; returns the files."""
+    paths = [directory / f"{name}.{kind}" for kind in FORMATS]
+    for path in paths:
+        save(figure, path)
+    return paths
+
+
+def rendered(figure: Figure, kind: str, *, whole: bool = False) -> bytes:
+    """Return a figure as a file of this kind ("png", "pdf", "svg"). No date: the same bytes each time.
+
+    `whole` makes room for what stands beyond its edges; a note below it has that anyway.
+    """
     undated: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
     content = BytesIO()
     with mpl.rc_context(_STYLE):
-        tight = "tight" if figure.texts else None
+        tight = "tight" if whole or figure.texts else None
         figure.savefig(content, format=kind, bbox_inches=tight, metadata=undated.get(kind, {}))
     return content.getvalue()
 

@@ -12,6 +12,7 @@ import pytest
 from conftest import Weft
 from weft.errors import OutputError, SpecError
 from weft.multiverse.design import Factor, chosen_design, single_changes
+from weft.multiverse.drawing import drawn
 from weft.multiverse.exploring import asked, explore
 from weft.multiverse.guide import write_worlds
 from weft.multiverse.kept import other_readings
@@ -410,3 +411,11 @@ def test_what_is_kept_names_the_command_that_does_all_of_it(folder: Path, tmp_pa
     assert one.command == "weft multiverse made 1 --claims slow,never --choices stack --seeds 1"
     assert two.command == one.command + " --budget 61"
     assert (one.runs, one.cpu_min) == (4, 0.0)
+
+
+def test_the_figure_has_the_same_bytes_each_time(folder: Path, tmp_path: Path) -> None:
+    question = asked("made", ["1"], choices=["stack"], claims=["slow"], seeds=1, folder=folder)
+    found = explore(question, out=tmp_path / "out")
+    files = drawn(question, found)
+    assert set(files) == {"figure.png", "figure.pdf", "figure.svg"}
+    assert files == drawn(question, found)

@@ -242,7 +242,7 @@ def test_the_report_holds_scorecard_figures_and_links(tmp_path: Path) -> None:
     assert (picture["src"] or "").startswith("data:image/png;base64,")
     assert "What it shows" in (picture["alt"] or "")
     links = [tag["href"] for name, tag in page.tags if name == "a"]
-    assert links == ["meet/6/data.csv", "meet/6/figure.pdf", "meet/6/verdicts.json"]
+    assert links == ["meet/6/data.csv", "meet/6/figure.pdf", "meet/6/figure.svg", "meet/6/verdicts.json"]
     assert all((place / link).is_file() for link in links if link)
     assert "Not made: it is a photograph" in page.text and "Not run." in page.text
 

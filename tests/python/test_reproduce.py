@@ -48,7 +48,7 @@ def test_every_figure_is_written_with_its_data(made: Reproduction) -> None:
     assert [one.name for one in made.not_made] == ["3"]
     for one in made.made:
         names = {path.name for path in one.files}
-        assert {"figure.png", "figure.pdf", "data.parquet", "data.csv", "verdicts.json"} <= names
+        assert {"figure.png", "figure.pdf", "figure.svg", "data.parquet", "data.csv", "verdicts.json"} <= names
         assert all(path.stat().st_size > 0 for path in one.files)
         assert one.data is not None
         assert pl.read_parquet(made.path / f"tiny/{one.figure.name}/data.parquet").equals(one.data.rows)

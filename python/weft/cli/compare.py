@@ -82,10 +82,10 @@ def compare(
     Runs are kept as they end, if there is an `--out` or a `--store`: the same command goes on where it was stopped, and
     what another command ran is not run again.
 
-    With `--out`, the directory gets every run, `compare.json`, the table as CSV and Parquet, figures as PNG and PDF
-    (more of them with `--figure`), and `report.html`, one file to open in a browser or to send to somebody. With
-    `--sample-every` there are figures of links, queues and throughput over time, too, and the report has a replay of
-    the fabric.
+    With `--out`, the directory gets every run, `compare.json`, the table as CSV and Parquet, figures as PNG, PDF
+    and SVG (more of them with `--figure`), and `report.html`, one file to open in a browser or to send to somebody.
+    With `--sample-every` there are figures of links, queues and throughput over time, too, and the report has a replay
+    of the fabric.
 
     **Examples**
 

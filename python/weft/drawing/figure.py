@@ -14,7 +14,7 @@ from weft.drawing.lines import MEASURE_DASHES, draw_lines
 from weft.drawing.over_time import draw_over_time
 from weft.drawing.table import ROW_IN, draw_table
 from weft.drawing.view import PanelView
-from weft.figures import new_figure, save
+from weft.figures import new_figure, save_all
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -85,11 +85,8 @@ def compose(panels: Sequence[PanelView], note: str, *, alike: bool = False) -> F
 
 
 def write(figure: Figure, directory: Path, name: str = "figure") -> list[Path]:
-    """Write a figure as PNG and PDF; the bytes depend on nothing but the figure."""
-    paths = [directory / f"{name}.{suffix}" for suffix in ("png", "pdf")]
-    for path in paths:
-        save(figure, path)
-    return paths
+    """Write a figure as PNG, PDF and SVG; the bytes depend on nothing but the figure."""
+    return save_all(figure, directory, name)
 
 
 def _same_limits(grid: Sequence["Axes"]) -> None:

@@ -2,14 +2,13 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from io import BytesIO
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
-from weft.figures import new_figure
+from weft.figures import FORMATS, new_figure, rendered
 from weft.multiverse.result import ClaimWorlds, Multiverse, Seen
 from weft.multiverse.words import decider_words
 from weft.papers.verdicts import Judgement, Verdict
@@ -40,13 +39,7 @@ _DEFAULT, _OTHER = "#f0f0f0", ("#0072b2", "#cc79a7", "#56b4e9", "#d55e00", "#e69
 def drawn(question: "Question", result: Multiverse) -> Mapping[str, bytes]:
     """Draw the figure; returns its files by name."""
     figure = _figure(question, result)
-    found: dict[str, bytes] = {}
-    for suffix in ("png", "pdf", "svg"):
-        stream = BytesIO()
-        metadata = {"Date": None} if suffix == "svg" else {"CreationDate": None} if suffix == "pdf" else None
-        figure.savefig(stream, format=suffix, bbox_inches="tight", metadata=metadata)
-        found[f"figure.{suffix}"] = stream.getvalue()
-    return found
+    return {f"figure.{kind}": rendered(figure, kind, whole=True) for kind in FORMATS}
 
 
 def _figure(question: "Question", result: Multiverse) -> "Figure":

@@ -19,7 +19,7 @@ from weft.report.page import render_template
 __all__ = ["is_reproduction", "render_papers", "write_paper_report"]
 
 _MANIFEST = "reproduce.json"
-_DATA_FILES = ("data.csv", "data.parquet", "curves.csv", "curves.parquet", "figure.pdf", "verdicts.json")
+_DATA_FILES = ("data.csv", "data.parquet", "curves.csv", "curves.parquet", "figure.pdf", "figure.svg", "verdicts.json")
 
 _KINDS = {
     Verdict.REPRODUCED: "reproduced",
