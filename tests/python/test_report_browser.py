@@ -18,7 +18,9 @@ import weft
 from conftest import SMALL
 from factory import comparison, summary
 from test_collectives import SMALL as COLLECTIVES
+from weft.palette import looks
 from weft.report import render, render_sweep
+from weft.report.payload import SYMBOLS
 from weft.summary import BINS
 
 if TYPE_CHECKING:
@@ -406,6 +408,22 @@ def test_the_value_of_a_swept_field_changes_the_charts(opened_sweep: Opened) -> 
     before = {key: opened_sweep.drawn(key) for key in ("fct", "curves", "bysize", "why")}
     opened_sweep.page.select_option("[data-field] >> nth=0", index=1)
     assert [key for key, drawn in before.items() if opened_sweep.drawn(key) == drawn] == []
+
+
+def test_a_scheme_has_its_marker_beside_its_name_and_on_every_curve(opened: Opened) -> None:
+    """Whoever sees no colours tells curves apart by what tells points apart."""
+    wanted = {label: SYMBOLS[look.marker] for label, look in looks(["ecmp", "rps", "drill"]).items()}
+    for label, symbol in wanted.items():
+        for place in (f"#schemes button:has-text('{label}')", f"th[data-value='{label}'] >> nth=0"):
+            drawn = opened.page.get_attribute(f"{place} >> .swatch path", "d")
+            assert drawn == symbol.removeprefix("path://"), (label, place)
+    for chart in ("curves", "series"):
+        found = opened.page.evaluate(
+            f"echarts.getInstanceByDom(document.getElementById('{chart}')).getOption().series.map((one) =>"
+            "[one.name, one.symbol, one.data.filter((point) => !point.symbol).length])"
+        )
+        assert {name: symbol for name, symbol, _ in found} == wanted, chart
+        assert all(3 <= markers <= 15 for *_, markers in found), chart
 
 
 @pytest.mark.parametrize("report", ["compared", "swept"])

@@ -57,6 +57,27 @@ const visible = () => {
 };
 const mark = (fill) => `<span class="swatch" style="background:${fill}"></span>`;
 const lines = (rows) => rows.map(([fill, name, text]) => `${mark(fill)}${safe(name)} <b>${safe(text)}</b>`).join("<br>");
+// A scheme's marker in its colour.
+const OUTLINES = { circle: "M5,0A5,5 0 1,1 5,10A5,5 0 1,1 5,0Z", rect: "M0.5,0.5H9.5V9.5H0.5Z", triangle: "M5,0.5L10,9.5H0Z" };
+function glyph(scheme) {
+  const [svg, path] = ["svg", "path"].map((tag) => document.createElementNS("http://www.w3.org/2000/svg", tag));
+  svg.setAttribute("viewBox", "0 0 10 10");
+  svg.setAttribute("aria-hidden", "true");
+  path.setAttribute("d", OUTLINES[scheme.symbol] || scheme.symbol.replace("path://", ""));
+  path.setAttribute("fill", colour(scheme));
+  svg.append(path);
+  return svg;
+}
+// How a curve of many points is drawn: the scheme's marker at a few of them, at other ones for each scheme.
+const MARKERS_A_CURVE = 7;
+function marked(points, { symbol, turn, of }) {
+  const every = Math.max(1, Math.floor(points.length / MARKERS_A_CURVE));
+  const first = Math.floor((turn * every) / of);
+  return {
+    symbol, symbolSize: 7, symbolKeepAspect: true, showAllSymbol: true,
+    data: points.map((value, at) => (at % every === first ? value : { value, symbol: "none" })),
+  };
+}
 const interval = ([low, high], text) => (low === high ? "" : ` (${text(low)} to ${text(high)})`);
 
 const axis = (extra) => ({
@@ -99,7 +120,7 @@ function draw(name) {
 function drawAll() {
   for (const swatch of document.querySelectorAll(".swatch[data-label]")) {
     const scheme = data.schemes.find((one) => one.label === swatch.dataset.label);
-    if (scheme) swatch.style.background = colour(scheme);
+    if (scheme) swatch.replaceChildren(glyph(scheme));
   }
   for (const name of Object.keys(options)) draw(name);
 }

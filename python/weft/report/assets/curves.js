@@ -16,12 +16,12 @@ options.curves = () => {
   const read = (scheme) => scheme.cell.curves[chosen.curveOf][chosen.size];
   const schemes = visible().filter((scheme) => read(scheme)[0].length);
   if (!schemes.length) return { ...base(), ...empty("No such flows") };
-  const series = schemes.map((scheme) => {
+  const series = schemes.map((scheme, turn) => {
     const [xs, shares] = read(scheme);
     const points = xs.map((x, at) => [x, tail ? 1 - shares[at] : shares[at]]);
+    const drawn = tail ? points.filter((point) => point[1] > 1e-7) : [[xs[0], 0], ...points];
     return {
-      type: "line", name: scheme.label, step: "end", symbol: "none",
-      data: tail ? points.filter((point) => point[1] > 1e-7) : [[xs[0], 0], ...points],
+      type: "line", name: scheme.label, step: "end", ...marked(drawn, { symbol: scheme.symbol, turn, of: schemes.length }),
       lineStyle: { color: colour(scheme), width: 2, type: scheme.dash }, itemStyle: { color: colour(scheme) },
     };
   });

@@ -44,9 +44,11 @@ function timeOption(curves, name, more) {
     yAxis: axis({ type: "value", min: 0, name, nameGap: 48, axisLabel: { formatter: (value) => digits(value) }, ...others }),
     series: curves.map((curve, place) => {
       const [times, values] = curve.points;
-      const points = times.map((us, place) => [us / unit[1], values[place]]);
+      const points = times.map((us, at) => [us / unit[1], values[at]]);
+      const drawn = points.length ? [[0, points[0][1]], ...points] : [];
+      const how = curve.symbol ? marked(drawn, { symbol: curve.symbol, turn: place, of: curves.length }) : { symbol: "none", data: drawn };
       return {
-        type: "line", name: curve.label, step: "end", symbol: "none", data: points.length ? [[0, points[0][1]], ...points] : [],
+        type: "line", name: curve.label, step: "end", ...how,
         markArea: place === 0 ? outages(unit[1], Math.max(...ends, 0)) : undefined,
         lineStyle: { color: curve.colour, width: 1.6, type: curve.dash }, itemStyle: { color: curve.colour },
       };
@@ -57,7 +59,7 @@ function timeOption(curves, name, more) {
 function seriesCurves() {
   const found = data.time.curves[chosen.measure];
   return visible().filter((scheme) => found[scheme.index] && found[scheme.index][0].length)
-    .map((scheme) => ({ label: scheme.label, colour: colour(scheme), dash: scheme.dash, points: found[scheme.index] }));
+    .map((scheme) => ({ label: scheme.label, colour: colour(scheme), dash: scheme.dash, symbol: scheme.symbol, points: found[scheme.index] }));
 }
 
 options.series = () => timeOption(seriesCurves(), data.time.measures[chosen.measure].axis, {});
