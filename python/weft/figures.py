@@ -4,7 +4,8 @@ Each function takes the runs of each contender by label and returns a Matplotlib
 """
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -16,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from weft.curves import link_loads, slowdown_curve
 from weft.output import write_file
-from weft.palette import TIER_COLOURS, looks
+from weft.palette import TIER_COLOURS, Look, looks
 from weft.quantity import time_scale
 from weft.statistics import Estimate, estimate
 from weft.summary import BINS, TIERS, BinName, Summary
@@ -30,10 +31,12 @@ __all__ = [
     "FORMATS",
     "Groups",
     "ShownFigure",
+    "curve_style",
     "fct_by_size",
     "legend_above",
     "link_load_cdf",
     "new_figure",
+    "note_below",
     "rendered",
     "save",
     "save_all",
@@ -47,9 +50,15 @@ Groups: TypeAlias = Mapping[str, Sequence["Result"]]
 FORMATS = ("png", "pdf", "svg")
 """What a figure is written as that a command draws: for pages, for papers, and to be edited."""
 
+_MARKERS = 7
+"""Markers on a curve: enough to tell it by, few enough to see it."""
+
 _LETTERS_AN_INCH = 13
 """How many letters of a legend fit into an inch, and how many its line and the space beside it take."""
 _LETTERS_OF_A_KEY = 6
+
+_NOTE_POINTS = 7.0
+_NOTE_CHARACTERS_PER_IN = 20
 
 _DOTS_PER_INCH = 96.0
 """Of a screen, as browsers count."""
@@ -116,9 +125,9 @@ def slowdown_cdf(groups: Groups) -> Figure:
     with new_figure(7.2, 3.3) as figure:
         panels: tuple[BinName, BinName] = ("all", "small")
         for axes, name in zip(figure.subplots(1, 2, sharey=True), panels, strict=True):
-            for label, look in looks(groups).items():
+            for turn, (label, look) in enumerate(looks(groups).items()):
                 slowdowns, shares = slowdown_curve(groups[label], name)
-                axes.step(slowdowns, shares, where="post", label=label, color=look.colour, linestyle=look.dash)
+                axes.step(slowdowns, shares, where="post", label=label, **curve_style(look, len(shares), turn, groups))
             axes.set_xscale("log")
             axes.set_xlim(left=1.0)
             _plain_ticks(axes, "x")
@@ -156,9 +165,9 @@ def link_load_cdf(groups: Groups) -> Figure:
     with new_figure(7.2, 3.3) as figure:
         panels = {"leaf": "Uplinks of leaves", "spine": "Other links between switches"}
         for axes, (tier, title) in zip(figure.subplots(1, 2, sharey=True), panels.items(), strict=True):
-            for label, look in looks(groups).items():
+            for turn, (label, look) in enumerate(looks(groups).items()):
                 loads, shares = link_loads(groups[label], tier)
-                axes.step(loads, shares, where="post", label=label, color=look.colour, linestyle=look.dash)
+                axes.step(loads, shares, where="post", label=label, **curve_style(look, len(shares), turn, groups))
             axes.set_xlim(left=0.0)
             axes.set_ylim(0.0, 1.0)
             axes.set_title(title)
@@ -166,6 +175,20 @@ def link_load_cdf(groups: Groups) -> Figure:
         figure.axes[0].set_ylabel("share of links")
         legend_above(figure, len(groups))
     return figure
+
+
+def curve_style(look: Look, points: int, turn: int, curves: Sized) -> dict[str, Any]:
+    """Return how a curve of so many points is drawn: its marker at a few of them, each curve's at other ones."""
+    every = max(points // _MARKERS, 1)
+    return {
+        "color": look.colour,
+        "linestyle": look.dash,
+        "marker": look.marker,
+        "markersize": 4.5,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.5,
+        "markevery": (turn * every // max(len(curves), 1), every),
+    }
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -260,6 +283,14 @@ def _plain_ticks(axes: "Axes", which: str) -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if narrow else (1.0,)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def note_below(figure: Figure, note: str) -> None:
+    """Write a note in small letters below all axes."""
+    wrapped = "\n".join(
+        textwrap.fill(line, int(figure.get_figwidth() * _NOTE_CHARACTERS_PER_IN)) for line in note.split("\n")
+    )
+    figure.text(0.5, -0.01, wrapped, ha="center", va="top", fontsize=_NOTE_POINTS, color="#555555")
 
 
 def legend_above(figure: Figure, entries: int, of: "Axes | None" = None) -> None:

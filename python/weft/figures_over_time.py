@@ -1,15 +1,18 @@
 """Figures of links, queues and receivers over time, of runs that were sampled."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from weft.figures import Groups, legend_above, new_figure
+from weft.faults import faults_of
+from weft.figures import Groups, curve_style, legend_above, new_figure, note_below
 from weft.over_time import MEASURES, PAUSES, Curve, any_pauses, leaf_to_show, shown, uplink_curves
 from weft.palette import FAULT_COLOUR, looks
 from weft.quantity import time_scale
+from weft.spec import SpecText, parse_document
+from weft.summary import FaultFacts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from weft.over_time import Shown
 
 __all__ = ["figures_over_time", "pauses", "queues", "throughput", "uplink_spread", "uplink_utilisation"]
+
+_MOST_FAULTS = 3
+"""Faults that a note names."""
 
 _KIND_TITLES = {"unknown": "flows of no class", "short": "short", "long": "long", "best-effort": "best effort"}
 
@@ -32,6 +38,9 @@ def figures_over_time(groups: Groups) -> dict[str, Figure]:
         figures["uplink-spread"] = _pair(runs, "utilisation", "spread")
     if any_pauses(runs.values()):
         figures["pauses"] = _pair(runs, *PAUSES)
+    if note := _of_faults(groups):
+        for figure in figures.values():
+            note_below(figure, note)
     return figures
 
 
@@ -126,12 +135,28 @@ def _uplink_utilisation(runs: Mapping[str, "Shown"]) -> Figure:
 def _panel(axes: "Axes", runs: Mapping[str, "Shown"], curves: Mapping[str, Curve]) -> None:
     """Draw one curve a scheme, against time, and shade the faults."""
     unit, scale = time_scale([max((curve.time_us[-1] for curve in curves.values() if curve.time_us), default=0.0)])
-    for label, look in looks(curves).items():
-        _steps(axes, curves[label], scale, label=label, color=look.colour, linestyle=look.dash, linewidth=1.2)
+    for turn, (label, look) in enumerate(looks(curves).items()):
+        style = curve_style(look, len(curves[label].values), turn, curves)
+        _steps(axes, curves[label], scale, label=label, linewidth=1.2, **style)
     axes.set_xlim(left=0.0)
     axes.set_ylim(bottom=0.0)
     _shade(axes, next(iter(runs.values())), scale)
     axes.set_xlabel(f"time ({unit})")
+
+
+def _of_faults(groups: Groups) -> str:
+    """Say what is shaded; nothing where nothing is."""
+    run = next(iter(groups.values()))[0]
+    faults = faults_of(parse_document(SpecText(run.spec)).get("fabric", {}))
+    words = [fault.words for fault, facts in zip(faults, run.summary.faults, strict=False) if _passes(facts)]
+    more = len(words) - _MOST_FAULTS
+    told = words if more <= 0 else [*words[:_MOST_FAULTS], f"{more} more faults"]
+    return f"Shaded: {'; '.join(told)}." if told else ""
+
+
+def _passes(fault: FaultFacts) -> bool:
+    """Whether it does not hold for the whole run."""
+    return fault.from_us > 0.0 or fault.until_us is not None
 
 
 def _shade(axes: "Axes", one: "Shown", scale: float) -> None:
@@ -140,17 +165,17 @@ def _shade(axes: "Axes", one: "Shown", scale: float) -> None:
     for fault in one.faults:
         ends = right if fault.until_us is None else min(fault.until_us / scale, right)
         begins = fault.from_us / scale
-        if begins < ends and (fault.from_us > 0.0 or fault.until_us is not None):
+        if begins < ends and _passes(fault):
             axes.axvspan(begins, ends, color=FAULT_COLOUR, alpha=0.13, linewidth=0.0, zorder=0)
     axes.set_xlim(right=right)
 
 
-def _steps(axes: "Axes", curve: Curve, scale: float, **style: object) -> None:
+def _steps(axes: "Axes", curve: Curve, scale: float, **style: Any) -> None:
     """Draw values that hold for the interval that ends at their time."""
     if not curve.values:
         return
-    edges: Sequence[float] = [0.0, *(time / scale for time in curve.time_us)]
-    axes.stairs(curve.values, edges, baseline=None, **style)  # type: ignore[arg-type]
+    times = [0.0, *(time / scale for time in curve.time_us)]
+    axes.step(times, [curve.values[0], *curve.values], where="pre", **style)
 
 
 def _kinds(one: "Shown") -> list[tuple[str, bool]]:

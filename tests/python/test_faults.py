@@ -122,6 +122,7 @@ def test_figures_over_time_shade_it_and_show_the_leaf_that_it_hits(outage: Compa
             shaded = axes.patches[-1]
             extent = shaded.get_extents().transformed(axes.transData.inverted())
             assert (round(extent.x0, 6), round(extent.x1, 6)) == (5.0, 9.0), name
+        assert [text.get_text() for text in figure.texts] == ["Shaded: leaf1-spine1 down from 5 ms to 9 ms."], name
     labels = {text.get_text() for text in drawn["uplink-utilisation"].legends[0].get_texts()}
     assert labels == {"leaf1>spine0", "leaf1>spine1 (fault)"}
 

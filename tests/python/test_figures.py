@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from factory import comparison, summary
 from weft import figures
 from weft.comparison import Comparison
+from weft.figures import curve_style
 from weft.palette import looks
 
 
@@ -64,3 +65,13 @@ def test_a_scheme_keeps_its_colour_and_no_two_look_alike() -> None:
     found = looks(labels)
     assert len({(look.colour, look.dash) for look in found.values()}) == len(labels)
     assert looks(labels[:3])["scheme1"] == found["scheme1"]
+
+
+def test_a_scheme_has_its_marker_on_every_curve_of_many_points(three: Comparison) -> None:
+    wanted = {label: look.marker for label, look in looks(["ecmp", "rps", "drb"]).items()}
+    for axes in three.plot_slowdown().axes:
+        assert {str(line.get_label()): line.get_marker() for line in axes.lines} == wanted
+    first, second = (
+        curve_style(look, 700, turn, wanted)["markevery"] for turn, look in enumerate(looks("ab").values())
+    )
+    assert (first, second) == ((0, 100), (33, 100)), "seven on each, and not at the same points"

@@ -1,19 +1,18 @@
 """Cumulative distributions, a curve a contender."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weft.drawing.axes import empty, label_sizes, set_log
 from weft.drawing.lines import MEASURE_DASHES
 from weft.drawing.view import PanelView, scaled_label
+from weft.figures import curve_style
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
 __all__ = ["draw_cdf"]
-
-_MARKS = 7
-"""Markers on a curve: enough to tell it by, few enough to see it."""
 
 
 def draw_cdf(axes: "Axes", view: PanelView) -> None:
@@ -27,18 +26,11 @@ def draw_cdf(axes: "Axes", view: PanelView) -> None:
     label, divisor = (view.x.label, 1.0) if sizes else scaled_label(view.x, values)
     for turn, (contender, dash, one) in enumerate(curves):
         look = view.looks[contender]
-        every = max(one.height // _MARKS, 1)
         axes.step(
             (one.get_column("value") / divisor).to_list(),
             one.get_column("share").to_list(),
             where="post",
-            color=look.colour,
-            linestyle=look.dash if dash is None else dash,
-            marker=look.marker,
-            markersize=4.5,
-            markeredgecolor="white",
-            markeredgewidth=0.5,
-            markevery=(turn * every // max(len(curves), 1), every),
+            **curve_style(look if dash is None else replace(look, dash=dash), one.height, turn, curves),
         )
     if view.x.log and max(values) > 0.0:
         set_log(axes, [value / divisor for value in values], "x")

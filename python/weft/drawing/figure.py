@@ -14,7 +14,7 @@ from weft.drawing.lines import MEASURE_DASHES, draw_lines
 from weft.drawing.over_time import draw_over_time
 from weft.drawing.table import ROW_IN, draw_table
 from weft.drawing.view import PanelView
-from weft.figures import new_figure, save_all
+from weft.figures import new_figure, note_below, save_all
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -36,8 +36,6 @@ _WIDE_IN = 7.2
 _ALONE_IN = 4.6
 _PANEL_IN = 2.35
 _LEGEND_ROW_IN = 0.19
-_NOTE_POINTS = 7.0
-_NOTE_CHARACTERS_PER_IN = 20
 _TITLE_CHARACTERS = 44
 _LETTER_IN = 0.075
 """Width of a letter of the legend, in inches."""
@@ -79,8 +77,7 @@ def compose(panels: Sequence[PanelView], note: str, *, alike: bool = False) -> F
                 columnspacing=1.4,
             )
         if note:
-            wrapped = "\n".join(textwrap.fill(line, int(width * _NOTE_CHARACTERS_PER_IN)) for line in note.split("\n"))
-            figure.text(0.5, -0.01, wrapped, ha="center", va="top", fontsize=_NOTE_POINTS, color="#555555")
+            note_below(figure, note)
     return figure
 
 
