@@ -200,6 +200,15 @@ class Result:
         summary = json.dumps(self.summary.raw, indent=2, ensure_ascii=False)
         write_file(directory / "summary.json", f"{summary}\n".encode())
 
+    def plot(self, figure: str) -> "Figure":
+        """Draw a figure that is asked for in words, such as `slowdown by size` or `CDF of fct_us`.
+
+        Raises `SpecError`, with the nearest right name, for what there is not.
+        """
+        from weft.comparison import Comparison
+
+        return Comparison([self]).plot(figure)
+
     def plot_fct(self) -> "Figure":
         """Draw flow completion time by size bin."""
         from weft import figures

@@ -62,6 +62,18 @@ def test_what_the_summary_says_of_packets_and_throughput_is_what_the_flows_say(s
     assert result.summary.paths.sd_mbps == pytest.approx(deviations["throughput_mbps"].mean())
 
 
+def test_a_run_is_drawn_in_words(small: dict[str, int]) -> None:
+    result = weft.run(set=small)
+    figure = result.plot("mean FCT by size")
+    assert figure.axes[0].get_ylabel().startswith("mean FCT (")
+    (bar, *_) = figure.axes[0].patches
+    unit = 1_000.0 if "(ms)" in figure.axes[0].get_ylabel() else 1.0
+    mean = result.summary.bins["small"].fct_us.mean
+    assert mean is not None and bar.get_height() * unit == pytest.approx(mean)  # type: ignore[attr-defined]
+    with pytest.raises(weft.SpecError, match="did you mean 'mean FCT'"):
+        result.plot("mean FTC by size")
+
+
 def test_written_results_are_read_back_the_same(small: dict[str, int], tmp_path: Path) -> None:
     result = weft.run("", set=small)
     result.write(tmp_path / "out")

@@ -10,6 +10,7 @@ import weft
 from conftest import Weft
 from tiny_paper import TINY, runs_done, stored_runs, tree, write_tiny
 from weft.errors import OutputError, SpecError
+from weft.figures import rendered
 from weft.papers.declared import load_paper
 from weft.papers.drawing.note import note_below, numbers_of
 from weft.papers.making import Made
@@ -29,6 +30,16 @@ SPEC = {
 def made(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     place = tmp_path_factory.mktemp("tiny")
     return make_figures("tiny", folder=write_tiny(place / "papers"), out=place / "out")
+
+
+def test_a_figure_is_drawn_again_by_its_key(made: Reproduction) -> None:
+    for one in made.made:
+        figure = made.plot(one.figure.key)
+        assert rendered(figure, "png") == (made.path / f"tiny/{one.figure.name}/figure.png").read_bytes()
+    with pytest.raises(weft.SpecError, match="there is no figure 'tiny 5'; did you mean 'tiny 4'"):
+        made.plot("tiny 5")
+    with pytest.raises(weft.SpecError, match="known: tiny 1, tiny 2, tiny 4"):
+        made.plot()
 
 
 def data_of(made: Reproduction, figure: str) -> FigureData:

@@ -51,6 +51,14 @@ class Made:
     """What it takes by itself on two cores that do nothing else: CPU time of its runs over two, and of the making."""
     error: str | None = None
     """Why it was not made."""
+    paper: Paper | None = field(default=None, repr=False)
+    """The paper as it was read: with its world, and what was added to it."""
+
+    def plot(self) -> "Figure":
+        """Draw it; raises `SpecError` if it was not made."""
+        if self.paper is None or self.data is None:
+            raise SpecError(f"{self.figure.key} was not made: {self.error}")
+        return _drawn(self.figure, self.paper, self.data)
 
 
 @dataclass(slots=True)
@@ -89,7 +97,8 @@ class Maker:
         self.store.put(f"{place}/verdicts.json", (json.dumps(verdicts, indent=1, ensure_ascii=False) + "\n").encode())
         files = (*files, self.store.path / place / "verdicts.json")
         own = clock() - began - self._simulating_s
-        return Made(figure, files, data, verdicts["claims"], (runs.cpu_s + self._cpu_s) / CORES + own)
+        seconds = (runs.cpu_s + self._cpu_s) / CORES + own
+        return Made(figure, files, data, verdicts["claims"], seconds, paper=paper)
 
     def _data(self, figure: FigureSpec, plan: Plan, runs: RunsUsed, result: Any) -> FigureData:
         if figure.special is None:
@@ -141,17 +150,18 @@ class Maker:
         if not data.curves.is_empty():
             contents |= {"curves.parquet": _parquet(data.curves), "curves.csv": data.curves.write_csv().encode()}
         with tempfile.TemporaryDirectory() as folder:
-            for path in write(self._draw(figure, paper, data), Path(folder)):
+            for path in write(_drawn(figure, paper, data), Path(folder)):
                 contents[path.name] = path.read_bytes()
         place = f"{paper.name}/{figure.name}"
         for name, content in contents.items():
             self.store.put(f"{place}/{name}", content)
         return tuple(self.store.path / place / name for name in contents)
 
-    def _draw(self, figure: FigureSpec, paper: Paper, data: FigureData) -> "Figure":
-        if figure.special is None:
-            return draw(paper, figure, data)
-        return find_special(figure.special).draw(paper, figure, data, note_below(paper, figure, data.runs))
+
+def _drawn(figure: FigureSpec, paper: Paper, data: FigureData) -> "Figure":
+    if figure.special is None:
+        return draw(paper, figure, data)
+    return find_special(figure.special).draw(paper, figure, data, note_below(paper, figure, data.runs))
 
 
 def _parquet(frame: "pl.DataFrame") -> bytes:

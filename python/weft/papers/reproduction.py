@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft import _core
 from weft.errors import SpecError
@@ -34,6 +34,9 @@ from weft.runs.execution import Executor
 from weft.runs.progress import SweepCallback, SweepProgress, Tracker
 from weft.runs.run import Outcome, Run
 from weft.runs.store import Stored, place_of_store
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["ALL", "Barred", "Planned", "Reproduction", "Watcher", "make_figures", "planned"]
 
@@ -104,6 +107,18 @@ class Reproduction:
         from weft.report.in_notebook import reproduction_html
 
         return reproduction_html(self)
+
+    def plot(self, figure: str = "") -> "Figure":
+        """Draw one of the figures that were made, by its key, such as `tr 6`; the only one needs no key.
+
+        Raises `SpecError` for what there is not.
+        """
+        found = {made.figure.key: made for made in self.made}
+        if not figure and len(found) == 1:
+            (figure,) = found
+        if figure not in found:
+            raise nearest("figure", figure, found)
+        return found[figure].plot()
 
     @property
     def ok(self) -> bool:
