@@ -9,7 +9,7 @@ from weft.metrics import Metric, Unit
 from weft.quantity import number, percent, time_us
 from weft.summary import FaultFacts, PhaseFacts, PhaseName, SlowedFacts, Summary
 
-__all__ = ["Reaction", "phase_metrics", "phases_of", "reaction_sentences", "reactions"]
+__all__ = ["Reaction", "fault_metrics", "phase_metrics", "phases_of", "reaction_sentences", "reactions"]
 
 _MOST_FAULTS = 3
 """Faults that get a sentence of their own."""
@@ -50,6 +50,17 @@ def _read(phase: PhaseName, read: Callable[[PhaseFacts], float | None]) -> Calla
         return None if found is None else read(found)
 
     return of
+
+
+def fault_metrics(phases: Sequence[PhaseName]) -> Sequence[Metric]:
+    """Give the same and, last, when the scheme had moved away from its faults: from all of them."""
+    return [*phase_metrics(phases), Metric("moved_away_us", "moved away after", "us", _moved_away)]
+
+
+def _moved_away(summary: Summary) -> float | None:
+    faults = [fault for fault in summary.faults if _loses(fault) or fault.slowed is not None]
+    took = [_reaction([(fault, summary.simulated_us)]).moved_away_us for fault in faults]
+    return max((one for one in took if one is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,13 @@ from weft.figures_over_time import figures_over_time
 from weft.output import check_target
 from weft.over_time import leaf_to_show, shown
 from weft.phases import phases_of, reaction_sentences
-from weft.report import render, replay
+from weft.report import render, render_sweep, replay
 from weft.report.faults import drops_table
 from weft.schemas import LATER_TABLES
 from weft.simulation import load
 from weft.spec import SpecText
 from weft.summary import Summary
+from weft.sweeps import load_sweep
 
 OUTAGE = "leaf1-spine1 down 5ms..9ms"
 
@@ -232,3 +233,27 @@ def test_of_a_link_that_only_slows_it_is_known_when_each_scheme_had_moved_away()
     document = json.loads(json.dumps(found.to_dict()))
     assert document["faults"][0]["reactions"]["ecmp"]["share"]["during"] == stays.share.during
     assert document["faults"][0]["slowed"]["share_before"] > 0.0
+
+
+def test_a_sweep_names_the_fault_and_has_before_during_and_after_at_each_point(
+    weft_command: Weft, small_options: list[str], tmp_path: Path
+) -> None:
+    fault = ("--fault", "leaf1-spine1 down 1ms..3ms", "--set", "fabric.reroute_after=300us")
+    command = ("sweep", "--vary", "traffic.load=0.4,0.8", "--schemes", "ecmp,rps", *small_options, "--out", "out")
+    told = weft_command(*command, *fault)
+    assert told.code == 0, told.stderr
+    assert told.stdout.startswith("A leaf-spine of ") and "leaf1-spine1 down from 1 ms to 3 ms" in told.stdout
+    sweep = load_sweep(tmp_path / "out")
+    table = sweep.phases_table
+    assert table.columns[:3] == ["traffic.load", "balancer", "seeds"] and table.height == 4
+    assert table.equals(pl.read_parquet(tmp_path / "out/phases.parquet"))
+    for row, point in zip(table.iter_rows(named=True), sweep.points, strict=True):
+        (run,) = point.runs
+        during, (facts,) = run.phase("during"), run.faults
+        assert during is not None and row["during_lost_packets"] == during.lost.total
+        lasts = [last for last in (facts.last_lost_us, facts.last_unroutable_us) if last is not None]
+        assert row["moved_away_us"] == (max(lasts) - 1_000.0 if lasts else None)
+    assert sum(table.get_column("during_lost_packets").to_list()) > 0
+    assert "Before, during and after the faults" in render_sweep(sweep)
+    assert weft_command(*command).code == 0
+    assert not (tmp_path / "out/phases.csv").exists(), "those without the fault took their place"

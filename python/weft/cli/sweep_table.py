@@ -7,8 +7,10 @@ from rich.table import Table
 from rich.text import Text
 
 from weft.cli.tables import in_parts, new_table, stacked
-from weft.metrics import METRICS, Metric, waiting_metrics
+from weft.metrics import METRICS, Metric, estimates, waiting_metrics
+from weft.phases import fault_metrics
 from weft.quantity import estimate_text, unit_and_scale
+from weft.statistics import Estimate
 from weft.summary import BINS
 from weft.sweeps import Sweep
 from weft.sweeps.grid import SEED
@@ -25,16 +27,19 @@ def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] | None
 
     Unasked, it has what contenders are judged by: columns of collectives if all runs have some, and else of flows.
     """
+    if sweep.set_up:
+        console.print(sweep.set_up)
     waiting = metrics is None and sweep.has_collectives
     metrics = metrics or (waiting_metrics() if waiting else METRICS)
-    telling = [metric for metric in metrics if any(point.estimates[metric.key] for point in sweep.points)]
-    for part in in_parts(console, telling, lambda columns: _table(sweep, columns)):
-        console.print(part)
+    _print_rows(console, sweep, metrics)
     seeds = len(sweep.swept.get(SEED, ()))
     interval = f"; ± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
     sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
     note = "flows wait for each other, so their own times say little: --columns shows them" if waiting else sizes
     console.print(f"{note}{interval}", style="dim")
+    if sweep.phases:
+        console.print("before, during and after the faults: a flow belongs to the time in which it starts")
+        _print_rows(console, sweep, fault_metrics(sweep.phases))
     if sweep.verdict is not None:
         said = sweep.verdict.sentences
         console.print()
@@ -44,12 +49,24 @@ def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] | None
             console.print(f"{len(said) - _SENTENCES:,} sentences more: {sweep.path / VERDICT}")
 
 
+def _print_rows(console: Console, sweep: Sweep, metrics: Sequence[Metric]) -> None:
+    found = [estimates(point.runs, metrics) for point in sweep.points]
+    telling = [metric for metric in metrics if any(_tells(row[metric.key], metric) for row in found)]
+    for part in in_parts(console, telling, lambda columns: _table(sweep, columns)):
+        console.print(part)
+
+
+def _tells(value: Estimate | None, metric: Metric) -> bool:
+    """Whether a value is worth a column: packets that nowhere were lost are not."""
+    return value is not None and (value.mean != 0.0 or not metric.key.endswith("_lost_packets"))
+
+
 def _table(sweep: Sweep, metrics: Sequence[Metric]) -> Table:
     fields = [key for key in sweep.swept if key != SEED]
     titles = [key.replace(".", ".\n") for key in fields]
     columns: list[list[str]] = []
     for metric in metrics:
-        values = [point.estimates[metric.key] for point in sweep.points]
+        values = [estimates(point.runs, [metric])[metric.key] for point in sweep.points]
         unit, scale = unit_and_scale(metric.unit, [value.mean for value in values if value])
         titles.append(stacked(metric.title, unit))
         columns.append([estimate_text(value, metric.unit, scale) for value in values])

@@ -74,9 +74,8 @@ def sweep_html(sweep: "Sweep") -> str:
     title = f"{' × '.join(fields)}: {_many(len(sweep.runs), 'run')}"
     note = f"{sizes_note()}{_interval(len(sweep.swept.get(SEED, ())))}"
     metrics = waiting_metrics() if sweep.has_collectives else METRICS
-    return _html(
-        _Part(title, metric_table(rows, metrics, fields, best=False), note=note, lines=[*failed, *_first(said)])
-    )
+    table = metric_table(rows, metrics, fields, best=False)
+    return _html(_Part(title, table, sweep.set_up, note, lines=[*failed, *_first(said)]))
 
 
 def reproduction_html(reproduction: "Reproduction") -> str:

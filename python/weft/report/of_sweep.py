@@ -7,7 +7,8 @@ import polars as pl
 
 from weft.faults import faults_of
 from weft.flows import counted
-from weft.metrics import METRICS, MORE_METRICS, OF_COLLECTIVES, waiting_metrics
+from weft.metrics import METRICS, MORE_METRICS, OF_COLLECTIVES, estimates, waiting_metrics
+from weft.phases import fault_metrics
 from weft.report.cells import FLOW_COLUMNS, cell, size_steps, waited
 from weft.report.faults import marks
 from weft.report.page import ResultsPage
@@ -62,8 +63,9 @@ def render_sweep(sweep: "Sweep") -> str:
 
 def _more_tables(sweep: "Sweep") -> "dict[str, Table]":
     """What the first table leaves out: also flows, if they wait for each other."""
+    faults = {"Before, during and after the faults": fault_metrics(sweep.phases)} if sweep.phases else {}
     flows = {"Flows": METRICS} if sweep.has_collectives else {}
-    found = {**flows, "Reordering, duplicates, throughput, deadlines, state": MORE_METRICS}
+    found = {**faults, **flows, "Reordering, duplicates, throughput, deadlines, state": MORE_METRICS}
     return {title: _table(sweep, metrics) for title, metrics in found.items()}
 
 
@@ -147,7 +149,7 @@ def _table(sweep: "Sweep", metrics: "Sequence[Metric]") -> "Table":
     contender = _contender(sweep)
     heads = [key for key in sweep.swept if key not in (contender, SEED)]
     rows = {
-        (*(point.labels[key] for key in heads), point.labels.get(contender, _ONE)): point.estimates
+        (*(point.labels[key] for key in heads), point.labels.get(contender, _ONE)): estimates(point.runs, metrics)
         for point in sweep.points
     }
     return metric_table(rows, metrics, (*heads, "scheme"), best=False)

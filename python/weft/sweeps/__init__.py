@@ -18,7 +18,7 @@ from weft.spec import SpecLike, load_spec
 from weft.sweeps.grid import Vary, read_grid
 from weft.sweeps.planning import plan
 from weft.sweeps.result import Point, Sweep, SweepRun, fields_of, figure_files, load_sweep, table_files
-from weft.sweeps.store import FIGURES, VERDICT, Store
+from weft.sweeps.store import FIGURES, OPTIONAL, Store
 
 __all__ = ["Batch", "Point", "Sweep", "SweepCallback", "SweepProgress", "SweepRun", "load_sweep", "sweep"]
 
@@ -83,8 +83,8 @@ def sweep(
         found = load_sweep(view.path)
         files = table_files(found)
         view.write(files)
-        if VERDICT not in files:
-            view.take_away(VERDICT)
+        for name in OPTIONAL - files.keys():
+            view.take_away(name)
         if figures == "usual":
             # Whether there are collectives is known from the runs.
             asked = usual(fields, collectives=found.has_collectives)

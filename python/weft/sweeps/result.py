@@ -5,7 +5,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -16,14 +16,15 @@ from weft.collectives import has_collectives
 from weft.decoding import decode
 from weft.drawing.asked import Asked, Fields
 from weft.errors import OutputError, unreadable
-from weft.metrics import ALL_METRICS, estimates
+from weft.metrics import ALL_METRICS, Metric, estimates
+from weft.phases import fault_metrics, phases_of
 from weft.set_up import set_up_words
 from weft.statistics import Estimate
-from weft.summary import Summary
+from weft.summary import PhaseName, Summary
 from weft.sweeps.differences import differences_table
 from weft.sweeps.grid import SEED
 from weft.sweeps.provenance import PROVENANCE, Row, read_provenance
-from weft.sweeps.store import DATA, DIFFERENCES, FIGURES, RUNS, TABLE, VERDICT, read_manifest
+from weft.sweeps.store import DATA, DIFFERENCES, FIGURES, PHASES, RUNS, TABLE, VERDICT, read_manifest
 from weft.sweeps.verdict import SweepVerdict, judge_sweep
 
 if TYPE_CHECKING:
@@ -109,12 +110,15 @@ class Sweep:
     @cached_property
     def table(self) -> "pl.DataFrame":
         """A row per point: the swept fields, each metric and, as `<metric>_ci95`, half its 95 % interval over seeds."""
+        return self._table(self.points, ALL_METRICS)
+
+    def _table(self, points: Sequence[Point], metrics: Sequence[Metric]) -> "pl.DataFrame":
         import polars as pl
 
         fields = {key: _typed(labels) for key, labels in self.swept.items() if key != SEED}
-        rows = [self._row(point, fields) for point in self.points]
+        rows = [self._row(point, fields) for point in points]
         schema: dict[str, Any] = {key: _dtype(kind) for key, kind in fields.items()} | {"seeds": pl.Int64}
-        names = [f"{metric.key}{end}" for metric in ALL_METRICS for end in ("", "_ci95")]
+        names = [f"{metric.key}{end}" for metric in metrics for end in ("", "_ci95")]
         return pl.DataFrame(rows, schema=schema | dict.fromkeys(names, pl.Float64))
 
     @staticmethod
@@ -125,6 +129,21 @@ class Sweep:
             row[key] = value.mean if value else None
             row[f"{key}_ci95"] = value.half_width if value else None
         return row
+
+    @cached_property
+    def phases(self) -> Sequence[PhaseName]:
+        """Which of before, during and after their faults the runs have; none if the whole run is one of them."""
+        return phases_of({"": [run.summary for run in self.runs if run.summary is not None]})
+
+    @cached_property
+    def phases_table(self) -> "pl.DataFrame":
+        """A row per point: FCT, slowdown and losses before, during and after faults, and when it had moved away.
+
+        As in `table`, `<metric>_ci95` is half the 95 % interval over seeds. No rows without such phases.
+        """
+        metrics = fault_metrics(self.phases)
+        points = [replace(point, estimates=estimates(point.runs, metrics)) for point in self.points]
+        return self._table(points if self.phases else (), metrics)
 
     @cached_property
     def differences(self) -> "pl.DataFrame":
@@ -230,7 +249,9 @@ class Sweep:
             "swept": {key: list(labels) for key, labels in self.swept.items()},
             "runs": len(self.runs),
             "kept": self.kept,
+            "set_up": self.set_up,
             "points": self.table.to_dicts(),
+            "phases": self.phases_table.to_dicts(),
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
             "failed": [{**run.labels, "error": run.error} for run in self.failed],
         }
@@ -282,6 +303,8 @@ def table_files(sweep: Sweep) -> dict[str, bytes]:
     found = _table_files(TABLE, sweep.table)
     if fields_of(sweep.swept).contender is not None:
         found |= _table_files(DIFFERENCES, sweep.differences)
+    if sweep.phases:
+        found |= _table_files(PHASES, sweep.phases_table)
     if sweep.verdict is not None:
         text = json.dumps(sweep.verdict.to_dict(), indent=2, ensure_ascii=False)
         found[VERDICT] = f"{text}\n".encode()

@@ -24,11 +24,24 @@ from weft.schemas import TABLES
 from weft.sweeps.grid import Grid, partitions
 from weft.sweeps.provenance import FILE, PROVENANCE, Row, readable_provenance, row_of, row_text
 
-__all__ = ["DATA", "DIFFERENCES", "FIGURES", "MANIFEST", "RUNS", "TABLE", "VERDICT", "Store", "read_manifest"]
+__all__ = [
+    "DATA",
+    "DIFFERENCES",
+    "FIGURES",
+    "MANIFEST",
+    "OPTIONAL",
+    "PHASES",
+    "RUNS",
+    "TABLE",
+    "VERDICT",
+    "Store",
+    "read_manifest",
+]
 
 MANIFEST = "sweep.json"
 TABLE = "table"
 DIFFERENCES = "differences"
+PHASES = "phases"
 VERDICT = "verdict.json"
 FIGURES = "figures"
 RUNS = "runs"
@@ -36,7 +49,9 @@ RUNS = "runs"
 DATA = (RUNS, *TABLES)
 """The Parquet data sets that are partitioned by the swept fields, but for the provenance."""
 
-_TABLES = {f"{name}.{kind}" for name in (TABLE, DIFFERENCES) for kind in ("csv", "parquet")}
+_TABLES = {f"{name}.{kind}" for name in (TABLE, DIFFERENCES, PHASES) for kind in ("csv", "parquet")}
+OPTIONAL = frozenset({VERDICT, f"{PHASES}.csv", f"{PHASES}.parquet"})
+"""Files that not every sweep has."""
 _OWN = {MANIFEST, PROVENANCE, *DATA, *_TABLES, VERDICT, FIGURES, "report.html"}
 
 
