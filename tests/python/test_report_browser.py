@@ -229,6 +229,8 @@ def test_a_link_that_fails_is_marked_where_the_fabric_and_time_are_drawn(browser
     def label() -> str:
         return page.get_attribute("#stage-0", "aria-label") or ""
 
+    assert page.input_value("#instant") == "7", "it begins in the middle of the outage"
+    assert red() > 200 and "leaf1-spine1 down from 5 ms to 9 ms" in label()
     page.fill("#instant", "0")
     assert red() == 0 and "down" not in label()
     page.fill("#instant", "6")  # from 6 to 7 ms: all have learned of it

@@ -202,6 +202,7 @@ function makeReplay() {
   drawnBy.replayed = drawnBy.beside = ["replay"];
   chosen.replayed = String(data.replay.schemes.findIndex(Boolean));
   chosen.beside = "";
-  // Begin where something happens.
-  now = Math.floor(intervals / 3);
+  // Begin where something happens: in the middle of a fault that comes in mid-run, if there is one.
+  const fault = data.faults.find(({ from, until }) => from > 0 && from < end && (until === null || until > from));
+  now = fault ? Math.floor((fault.from + Math.min(fault.until === null ? end : fault.until, end)) / 2 / intervalUs) : Math.floor(intervals / 3);
 }
