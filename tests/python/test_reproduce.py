@@ -222,7 +222,7 @@ def test_a_watcher_is_told_of_the_beginning_of_runs_and_of_figures(tmp_path: Pat
         def made(self, made: Made) -> None:
             told.append(made.figure.key)
 
-    make_figures("tiny", folder=write_tiny(tmp_path / "papers"), out=tmp_path / "out", watch=Writes())
+    make_figures("tiny", folder=write_tiny(tmp_path / "papers"), out=tmp_path / "out", jobs=1, watch=Writes())
     assert told == ["3 figures, 9 runs, 0 there", "tiny 1", "tiny 2", "tiny 4"]
 
 

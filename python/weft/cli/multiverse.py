@@ -9,13 +9,12 @@ import typer
 from weft.cli import completion, options
 from weft.cli.cluster import chosen_cluster
 from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
-from weft.cli.sweep_progress import ShownSweep, show_sweep
+from weft.cli.sweep_progress import show_sweep
 from weft.errors import SpecError
-from weft.multiverse.exploring import BUDGET_CPU_MIN, Question, Told, asked, check_budget, explore
+from weft.multiverse import BUDGET_CPU_MIN
 
 if TYPE_CHECKING:
     from weft.papers.declared import Scale
-    from weft.runs.progress import SweepProgress
 
 __all__ = ["register"]
 
@@ -23,31 +22,6 @@ __all__ = ["register"]
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command("multiverse")(answers(multiverse))
-
-
-class _Shown(Told):
-    """Shows how far it has come."""
-
-    def __init__(self, show: ShownSweep) -> None:
-        self._show = show
-
-    def begins(self, question: Question) -> None:
-        """Say what is asked."""
-        alternatives = sum(len(choice.others) for choice in question.choices.values())
-        self._show.say(
-            f"{len(question.claims)} claims, {len(question.figures)} figures, {len(question.choices)} open choices "
-            f"with {alternatives} alternatives to the default"
-        )
-        for why in question.left_out.values():
-            self._show.say(f"left out: {why}")
-
-    def run(self, state: "SweepProgress") -> None:
-        """Show how far the runs of a step are."""
-        self._show(state)
-
-    def says(self, text: str) -> None:
-        """Say what happens next."""
-        self._show.say(text)
 
 
 def multiverse(
@@ -114,7 +88,9 @@ def multiverse(
     - `weft multiverse lbt 8 --scheme my.py:Least`
     - `weft multiverse lbt --claims web-search-mean,web-search-throughput`
     """
+    from weft.cli.multiverse_progress import Shown
     from weft.cli.multiverse_tables import print_multiverse, print_open
+    from weft.multiverse.exploring import asked, check_budget, explore
     from weft.multiverse.writing import opened, written
     from weft.papers.stand_in import slug_of
 
@@ -144,7 +120,7 @@ def multiverse(
     with opened(target) as directory:
         with show_sweep("runs") as show:
             result = explore(
-                question, budget_cpu_min=budget, out=target, jobs=jobs, cluster=cluster, store=store, told=_Shown(show)
+                question, budget_cpu_min=budget, out=target, jobs=jobs, cluster=cluster, store=store, told=Shown(show)
             )
         found = written(directory, question, result)
     if json:

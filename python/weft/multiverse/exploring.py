@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.errors import SpecError
+from weft.multiverse import BUDGET_CPU_MIN
 from weft.multiverse.design import Design, Factor, chosen_design, single_changes
 from weft.multiverse.judging import Explorer
 from weft.multiverse.parts import why_left_out
@@ -23,10 +24,7 @@ from weft.runs.execution import Executor
 from weft.runs.progress import SweepProgress
 from weft.runs.store import place_of_store
 
-__all__ = ["BUDGET_CPU_MIN", "Question", "Told", "asked", "check_budget", "explore"]
-
-BUDGET_CPU_MIN = 30.0
-"""CPU-minutes of runs, unless told otherwise."""
+__all__ = ["Question", "Told", "asked", "check_budget", "explore"]
 
 _PARTS_LOOKED_AT = 1024
 """In a larger design runs that are there are not looked for: to list its runs would take longer than some of them."""

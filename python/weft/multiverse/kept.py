@@ -11,7 +11,8 @@ import msgspec
 from weft import _core
 from weft.decoding import read_json
 from weft.errors import OutputError
-from weft.multiverse.exploring import BUDGET_CPU_MIN, Question
+from weft.multiverse import BUDGET_CPU_MIN
+from weft.multiverse.exploring import Question
 from weft.multiverse.result import ClaimWorlds, Decider, Excluded, Multiverse, Share
 from weft.papers.open import Choice
 from weft.papers.verdict_files import OtherReading, OtherReadings
