@@ -1,4 +1,4 @@
-"""Packet-hops per CPU-second of RDMA: Ultra Ethernet beside uet-htsim's figure, RoCE and IRN beside DCTCP.
+"""Packet-hops per CPU-second of RDMA: Ultra Ethernet beside uet-htsim's figure, each transport beside DCTCP.
 
     make build
     .venv/bin/python benches/rdma.py [HOSTS]
@@ -19,6 +19,14 @@ RUNS = 3
 SPEC = Path(__file__).parent.parent / "tests" / "fidelity" / "uec.toml"
 HTSIM = 0.135
 """Million hops a CPU-second of uet-htsim (commit 40ccb05) at 8,192 hosts, 1 MB a flow, on a busy machine."""
+
+BESIDE_TCP: list[dict[str, object]] = [
+    {"name": "roce", "profile": "conweave-ns3"},
+    {"name": "irn", "profile": "conweave-ns3"},
+    {"name": "swift", "mtu": "1000B"},
+    {"name": "uec", "mtu": "1000B"},
+]
+"""On DCTCP's fabric and flows, with packets of the same payload."""
 
 
 def derangement(hosts: int) -> list[int]:
@@ -76,9 +84,9 @@ def main(hosts: int) -> None:
     print(f"uec, permutation, {hosts:,} hosts: {found:.2f} M hops a CPU-second, {times}")
     tcp = beside_tcp({"name": "dctcp", "mss": "1000B"})
     print(f"dctcp, 128 hosts: {tcp:.2f} M hops a CPU-second")
-    for name in ("roce", "irn"):
-        rdma = beside_tcp({"name": name, "profile": "conweave-ns3"})
-        print(f"{name}, the same flows: {rdma:.2f} M hops a CPU-second, {rdma / tcp:.2f} of dctcp")
+    for transport in BESIDE_TCP:
+        rdma = beside_tcp(transport)
+        print(f"{transport['name']}, the same flows: {rdma:.2f} M hops a CPU-second, {rdma / tcp:.2f} of dctcp")
 
 
 if __name__ == "__main__":
