@@ -148,7 +148,7 @@ def _traffic(traffic: Mapping[str, Any]) -> str:
     found = [_random_flows(traffic)] if "load" in traffic or "flows" in traffic else []
     if "trace" in traffic:
         found.append(f"the flows of {PurePath(traffic['trace']).name}")
-    found += [_incast(one) for one in traffic.get("incast", ())]
+    found += _times([_incast(one) for one in traffic.get("incast", ())])
     found += _collectives(traffic)
     if lasting := sum(one.get("count", 1) for one in traffic.get("long_lived", ())):
         found.append(f"{lasting} long-lived flow{'s' * (lasting > 1)}")
@@ -193,6 +193,11 @@ def _random_flows(traffic: Mapping[str, Any]) -> str:
 
 def _workload(traffic: Mapping[str, Any]) -> str:
     return PurePath(str(traffic.get("workload", "random"))).name
+
+
+def _times(named: Sequence[str]) -> list[str]:
+    """Name those that are alike once, and how many there are."""
+    return [f"{many} times {one}" if (many := named.count(one)) > 1 else one for one in dict.fromkeys(named)]
 
 
 def _incast(incast: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +14,7 @@ from weft.errors import OutputError, SpecError, unreadable
 from weft.load_sharing import LoadSharing, load_sharing
 from weft.progress_bar import Told, run_bar
 from weft.schemas import LATER_TABLES, TABLES, empty_table
+from weft.set_up import set_up_words
 from weft.spec import SpecLike, SpecText, check_text, load_spec, to_toml_value
 from weft.summary import Summary
 
@@ -199,6 +201,11 @@ class Result:
         write_file(directory / "spec.toml", self.spec.encode())
         summary = json.dumps(self.summary.raw, indent=2, ensure_ascii=False)
         write_file(directory / "summary.json", f"{summary}\n".encode())
+
+    @property
+    def set_up(self) -> str:
+        """What was run, in one sentence: fabric, faults, traffic, load, transport, seed."""
+        return set_up_words([tomllib.loads(self.spec)], [self.summary.seed])
 
     def plot(self, figure: str) -> "Figure":
         """Draw a figure that is asked for in words, such as `slowdown by size` or `CDF of fct_us`.

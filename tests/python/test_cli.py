@@ -49,6 +49,29 @@ def test_run_prints_a_table_and_writes_nothing_unasked(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_several_commands_set_has_the_same_short_options(weft_command: Weft) -> None:
+    short = (
+        "--fabric",
+        "fat-tree",
+        "--workload",
+        "data-mining",
+        "--load",
+        "0.3",
+        "--flows",
+        "12",
+        "--transport",
+        "tcp",
+    )
+    said = (
+        "A fat-tree of 8 pods and 16 cores, 128 hosts, 10 Gbit/s; 12 data-mining flows between racks at load 0.3; TCP; "
+    )
+    for command in (("run",), ("compare", "--schemes", "ecmp"), ("sweep", "--schemes", "ecmp")):
+        outcome = weft_command(*command, *short)
+        assert outcome.code == 0 and " ".join(outcome.stdout.split()).startswith(said), command
+    values = {item["key"]: item["value"] for item in weft_command("explain", *short, "--json").json()["origins"]}
+    assert (values["fabric.kind"], values["traffic.flows"], values["transport.name"]) == ("fat-tree", 12, "tcp")
+
+
 def test_run_writes_a_directory_that_can_be_run_again(
     weft_command: Weft, small_options: list[str], tmp_path: Path
 ) -> None:

@@ -36,22 +36,11 @@ def compare(
         ),
     ] = None,
     preset: options.Preset = None,
-    fabric: Annotated[
-        str | None,
-        typer.Option(help="Kind of fabric (weft fabrics lists them).", autocompletion=completion.entries_of("fabrics")),
-    ] = None,
-    workload: Annotated[
-        str | None,
-        typer.Option(help="Flow sizes (weft workloads lists them).", autocompletion=completion.entries_of("workloads")),
-    ] = None,
-    load: Annotated[str | None, typer.Option(help="Offered load, as a share of capacity, e.g. 0.6.")] = None,
-    flows: Annotated[str | None, typer.Option(help="Number of flows.")] = None,
-    transport: Annotated[
-        str | None,
-        typer.Option(
-            help="Transport (weft transports lists them).", autocompletion=completion.entries_of("transports")
-        ),
-    ] = None,
+    fabric: options.FabricKind = None,
+    workload: options.Workload = None,
+    load: options.Load = None,
+    flows: options.Flows = None,
+    transport: options.Transport = None,
     seeds: Annotated[
         str | None, typer.Option(help="How many seeds (5 means 1 to 5), or which: 3,7,9 or 10-19. Default: the spec's.")
     ] = None,
@@ -105,18 +94,17 @@ def compare(
     from weft.metrics import chosen
     from weft.spec import load_spec, parse_assignments
 
-    shortcuts = {
-        "fabric.kind": fabric,
-        "traffic.workload": workload,
-        "traffic.load": load,
-        "traffic.flows": flows,
-        "transport.name": transport,
-        "run.bins": bins,
-        "run.sample_every": sample_every,
-        "run.trace_flows": None if trace_flows is None else str(trace_flows),
-    }
+    overrides = options.settings(
+        fabric=fabric,
+        workload=workload,
+        load=load,
+        flows=flows,
+        transport=transport,
+        bins=bins,
+        sample_every=sample_every,
+        trace_flows=trace_flows,
+    )
     metrics = None if columns is None else chosen(split_schemes(columns))
-    overrides = [(key, value) for key, value in shortcuts.items() if value is not None]
     text, names = _subject(spec, preset, schemes)
     text = load_spec(text)
     cluster = chosen_cluster(scheduler, slurm=slurm, pbs=pbs, workers=workers, batch=batch)

@@ -21,6 +21,11 @@ def register(app: typer.Typer) -> None:
 def explain(
     spec: options.SpecFile = None,
     preset: options.Preset = None,
+    fabric: options.FabricKind = None,
+    workload: options.Workload = None,
+    load: options.Load = None,
+    flows: options.Flows = None,
+    transport: options.Transport = None,
     set_: options.Set = None,
     seed: options.Seed = None,
     json: options.Json = False,
@@ -42,11 +47,12 @@ def explain(
     from weft.spec import parse_assignments
 
     text = chosen_spec(spec, preset)
+    given = options.settings(fabric=fabric, workload=workload, load=load, flows=flows, transport=transport)
     resolved = json_module.loads(
         _core.resolve(
             text.text,
             base_dir=text.base_dir,
-            overrides=parse_assignments(set_ or []),
+            overrides=[*given, *parse_assignments(set_ or [])],
             seed=seed,
             origin=text.origin,
             jobs=own_cores() if jobs is None else jobs,

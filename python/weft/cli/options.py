@@ -11,11 +11,14 @@ from weft.cli.console import log
 __all__ = [
     "BatchJob",
     "Bins",
+    "FabricKind",
     "Fault",
     "Figure",
+    "Flows",
     "Force",
     "Jobs",
     "Json",
+    "Load",
     "LoadSharing",
     "Out",
     "Pbs",
@@ -29,7 +32,10 @@ __all__ = [
     "SpecFile",
     "Store",
     "TraceFlows",
+    "Transport",
     "Workers",
+    "Workload",
+    "settings",
     "tell_of_lost_samples",
 ]
 
@@ -67,6 +73,28 @@ Set: TypeAlias = Annotated[
         metavar="KEY=VALUE",
         help="Replace one setting, e.g. --set fabric.leaves=4. May be repeated.",
         autocompletion=completion.keys,
+    ),
+]
+FabricKind: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--fabric", help="Kind of fabric (weft fabrics lists them).", autocompletion=completion.entries_of("fabrics")
+    ),
+]
+Workload: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--workload", help="Flow sizes (weft workloads lists them).", autocompletion=completion.entries_of("workloads")
+    ),
+]
+Load: TypeAlias = Annotated[str | None, typer.Option("--load", help="Offered load, as a share of capacity, e.g. 0.6.")]
+Flows: TypeAlias = Annotated[str | None, typer.Option("--flows", help="Number of flows.")]
+Transport: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--transport",
+        help="Transport (weft transports lists them).",
+        autocompletion=completion.entries_of("transports"),
     ),
 ]
 Bins: TypeAlias = Annotated[
@@ -169,6 +197,27 @@ BatchJob: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--batch", metavar="KEY=VALUE", help="With --slurm or --pbs: what a job gets, e.g. --batch cores=8."),
 ]
+
+
+def settings(
+    *,
+    fabric: str | None,
+    workload: str | None,
+    load: str | None,
+    flows: str | None,
+    transport: str | None,
+    **run: str | int | None,
+) -> list[tuple[str, str]]:
+    """Return what options that are short for `--set` set, by key; `run` are keys of the section `run`."""
+    of_sections = {
+        "fabric.kind": fabric,
+        "traffic.workload": workload,
+        "traffic.load": load,
+        "traffic.flows": flows,
+        "transport.name": transport,
+    }
+    given = of_sections | {f"run.{key}": value for key, value in run.items()}
+    return [(key, str(value)) for key, value in given.items() if value is not None]
 
 
 def tell_of_lost_samples() -> None:

@@ -21,6 +21,11 @@ def register(app: typer.Typer) -> None:
 def run(
     spec: options.SpecFile = None,
     preset: options.Preset = None,
+    fabric: options.FabricKind = None,
+    workload: options.Workload = None,
+    load: options.Load = None,
+    flows: options.Flows = None,
+    transport: options.Transport = None,
     bins: options.Bins = None,
     fault: options.Fault = None,
     set_: options.Set = None,
@@ -43,7 +48,7 @@ def run(
     **Examples**
 
     - `weft run my.toml --out out/first`
-    - `weft run my.toml --set balancer.name=drill --set traffic.load=0.8 --seed 7`
+    - `weft run my.toml --set balancer.name=drill --load 0.8 --seed 7`
     - `weft run my.toml --json | jq .fct_us.mean`
     """
     from weft._core import Progress
@@ -54,9 +59,16 @@ def run(
     from weft.spec import parse_assignments
 
     text = chosen_spec(spec, preset)
-    traced = None if trace_flows is None else str(trace_flows)
-    shortcuts = {"run.bins": bins, "run.sample_every": sample_every, "run.trace_flows": traced}
-    given = [(key, value) for key, value in shortcuts.items() if value is not None]
+    given = options.settings(
+        fabric=fabric,
+        workload=workload,
+        load=load,
+        flows=flows,
+        transport=transport,
+        bins=bins,
+        sample_every=sample_every,
+        trace_flows=trace_flows,
+    )
     overrides = [*given, *with_faults(text, fault or []), *parse_assignments(set_ or [])]
     if out is not None:
         check_target(out, force=force)
@@ -86,6 +98,7 @@ def run(
     if json:
         print_json(result.summary.raw)
     else:
+        data().print(result.set_up)
         print_summary(data(), result.summary, result.line_rate_mbps)
         if load_sharing and result.load_sharing is not None:
             print_load_sharing(data(), result.load_sharing)

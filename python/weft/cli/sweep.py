@@ -29,6 +29,11 @@ def register(app: typer.Typer) -> None:
 def sweep(
     spec: options.SpecFile = None,
     preset: options.Preset = None,
+    fabric: options.FabricKind = None,
+    workload: options.Workload = None,
+    load: options.Load = None,
+    flows: options.Flows = None,
+    transport: options.Transport = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -92,7 +97,7 @@ def sweep(
     **Examples**
 
     - `weft sweep my.toml --out out/loads`
-    - `weft sweep --vary traffic.load=0.2,0.4,0.6,0.8 --schemes ecmp,letflow,drill --seeds 5 --set traffic.flows=500`
+    - `weft sweep --vary traffic.load=0.2,0.4,0.6,0.8 --schemes ecmp,letflow,drill --seeds 5 --flows 500`
     - `weft sweep my.toml --figure "p99 FCT over load by scheme" --figure "CDF of slowdown"`
     - `weft sweep my.toml --scheduler tcp://head:8786`
     - `weft sweep my.toml --slurm --workers 20 --batch cores=8 --batch memory=16GB --batch queue=short`
@@ -103,6 +108,7 @@ def sweep(
     from weft.sweeps import sweep as run_sweep
     from weft.sweeps.grid import parse_vary
 
+    given = options.settings(fabric=fabric, workload=workload, load=load, flows=flows, transport=transport)
     metrics = None if columns is None else chosen(split_schemes(columns))
     text, names = _subject(spec, preset, schemes)
     text = load_spec(text)
@@ -115,7 +121,7 @@ def sweep(
             vary=parse_vary(vary or []),
             schemes=names,
             seeds=parse_seeds(seeds) if seeds is not None else None,
-            set=[*with_faults(text, fault or []), *parse_assignments(set_ or [])],
+            set=[*given, *with_faults(text, fault or []), *parse_assignments(set_ or [])],
             jobs=jobs,
             cluster=cluster,
             store=store,

@@ -10,7 +10,6 @@ from weft.papers.scorecard import SIGNS
 from weft.papers.verdicts import Verdict, in_worlds
 from weft.report.page import render_template
 from weft.report.tables import Cell, Head, Row, Table, metric_table, sizes_note
-from weft.set_up import set_up_of
 from weft.statistics import Estimate
 from weft.summary_words import summary_lines, summary_table
 from weft.sweeps.grid import SEED
@@ -47,8 +46,7 @@ def result_html(result: "Result") -> str:
     warnings = [f"Warning: {warning}" for warning in result.summary.warnings]
     title = f"{result.summary.label}, seed {result.summary.seed}"
     table = Table([Head(one) for one in titles], cells)
-    set_up = set_up_of({result.summary.label: [result]})
-    return _html(_Part(title, table, set_up, lines=[*summary_lines(result.summary), *warnings]))
+    return _html(_Part(title, table, result.set_up, lines=[*summary_lines(result.summary), *warnings]))
 
 
 def comparison_html(comparison: "Comparison") -> str:
