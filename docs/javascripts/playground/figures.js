@@ -79,7 +79,7 @@
   class Pairs extends Chart {
     draw(theme, pairs, names, colours, followed) {
       if (!this.begin(theme)) return;
-      const box = { left: 44, right: this.width - 8, top: 8, bottom: this.height - 32 };
+      const box = { left: 62, right: this.width - 8, top: 8, bottom: this.height - 32 };
       const all = pairs.flatMap((pair) => pair.took);
       const [least, most] = all.length ? [Math.min(...all) * 0.8, Math.max(...all) * 1.25] : [1e7, 1e10];
       const share = (ps) => Math.log(ps / least) / Math.log(most / least);
@@ -97,6 +97,10 @@
       this.text(`${names[1]} faster`, box.right - 4, box.bottom - 9, "right", colours[1]);
       this.text(`${names[0]} faster`, box.left + 5, box.top + 8, "left", colours[0]);
       this.text(`completion time under ${names[0]}`, (box.left + box.right) / 2, this.height - 7, "center");
+      this.pen.save();
+      this.pen.rotate(-Math.PI / 2);
+      this.text(`under ${names[1]}`, -(box.top + box.bottom) / 2, 9, "center");
+      this.pen.restore();
       for (const { flow, took, bytes } of pairs) {
         const radius = 1.8 + 0.75 * Math.log10(Math.max(bytes, 1000) / 1000);
         const isFollowed = flow === followed;
@@ -133,7 +137,14 @@
         this.line(box.left, y(share), box.right, y(share), share ? theme.faint : theme.soft);
         this.text(`${share > 0 ? "+" : ""}${Math.round(share * 100)} %`, box.left - 5, y(share), "right");
       }
-      for (const { at } of faults) if (at <= end) this.line(x(at), box.top, x(at), box.bottom, theme.hot);
+      // While a cable has a fault.
+      for (const { at, until } of faults.filter((fault) => fault.at <= end)) {
+        this.pen.globalAlpha = 0.1;
+        this.pen.fillStyle = theme.hot;
+        this.pen.fillRect(x(at), box.top, x(Math.min(until ?? end, end)) - x(at), box.bottom - box.top);
+        this.pen.globalAlpha = 1;
+        for (const ps of [at, until]) if (ps <= end) this.line(x(ps), box.top, x(ps), box.bottom, theme.hot);
+      }
       this.text(`${names[1]} slower`, box.right - 4, box.top + 7, "right", colours[0]);
       this.text(`${names[1]} faster`, box.right - 4, box.bottom - 8, "right", colours[1]);
       this.text(`0 to ${Playground.showTime(end)} of simulated time`, (box.left + box.right) / 2, this.height - 7, "center");
