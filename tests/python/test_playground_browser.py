@@ -10,6 +10,8 @@ import os
 import re
 import shutil
 import struct
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,19 +52,21 @@ def browser() -> "Iterator[Browser]":
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page as the guide has it, without the theme around: opened from a disk."""
+    """The page as the guide has it, with the theme and a page before and after it: opened from a disk."""
     folder = tmp_path_factory.mktemp("playground")
-    text = (DOCS / "playground.md").read_text(encoding="utf-8")
-    body = text[text.index('<p id="pg-missing"') : text.index("## How it works")] + text[text.index("<script") :]
-    shutil.copytree(DOCS / "javascripts", folder / "javascripts")
-    shutil.copytree(DOCS / "stylesheets", folder / "stylesheets")
-    head = (
-        '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        '<link rel="stylesheet" href="stylesheets/playground.css"><style>body { margin: 0 }</style>'
+    pages = folder / "docs"
+    for part in ("javascripts", "stylesheets"):
+        shutil.copytree(DOCS / part, pages / part)
+    shutil.copyfile(DOCS / "playground.md", pages / "playground.md")
+    for name in ("index", "last"):
+        (pages / f"{name}.md").write_text("# Another page\n")
+    (folder / "mkdocs.yml").write_text(
+        "site_name: Guide\nuse_directory_urls: false\ntheme:\n  name: material\n  font: false\nplugins: [offline]\n"
+        f"hooks: [{DOCS / 'offline.py'}]\nextra_css: [stylesheets/guide.css, stylesheets/playground.css]\n"
+        "nav: [index.md, playground.md, last.md]\n"
     )
-    path = folder / "playground.html"
-    path.write_text(f'<!doctype html><html><head>{head}</head><body class="md-typeset">{body}</body></html>', "utf-8")
-    return path
+    subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet"], cwd=folder, check=True)
+    return folder / "site" / "playground.html"
 
 
 @pytest.fixture
@@ -176,6 +180,11 @@ def test_a_click_on_a_cable_chooses_it(opened: Any) -> None:
     )
     tab.mouse.click(*place)
     assert tab.input_value("#pg-cable") == "leaf1-spine1"
+    tab.click('#pg-popup [data-act="slow"]')
+    tab.wait_for_selector("#pg-faults li")
+    assert "leaf1-spine1 slowed" in tab.inner_text("#pg-faults")
+    tab.mouse.click(*place)
+    assert tab.inner_text("#pg-popup").split() == ["leaf1-spine1", "Mend"]
 
 
 def test_the_link_restores_the_set_up(opened: Any) -> None:
@@ -191,6 +200,21 @@ def test_the_link_restores_the_set_up(opened: Any) -> None:
     assert again.input_value('[name="flows"]') == "30"
 
 
+def test_the_link_restores_what_is_looked_at(opened: Any) -> None:
+    tab = opened(SMALL)
+    tab.evaluate("Playground.player.seek(300e6)")
+    tab.wait_for_function("() => Playground.player.goal === null")
+    tab.evaluate("Playground.follow(3)")
+    tab.fill("#pg-speed", "20")
+    tab.wait_for_function("() => Playground.player.time >= 300e6")
+    tab.click("#pg-copy-link")
+    again = opened(tab.evaluate("location.hash.slice(1)"))
+    again.wait_for_function("() => Playground.player.time >= 300e6 && Playground.player.goal === null")
+    assert again.evaluate("Playground.player.time") == 300e6
+    assert again.input_value("#pg-flow") == "3"
+    assert again.inner_text("#pg-speed-text") == tab.inner_text("#pg-speed-text")
+
+
 def test_a_followed_flow_is_explained(opened: Any) -> None:
     tab = opened("leaves=2&spines=4&hosts=4&flows=20&seed=3&b=letflow")
     flow = tab.evaluate(
@@ -204,9 +228,25 @@ def test_a_followed_flow_is_explained(opened: Any) -> None:
     assert re.search(r"gap \S+ us <= 500.* us, the flowlet stays on its port → spine\d", tab.inner_text("#pg-why-b"))
 
 
+def test_a_flow_that_is_over_is_explained(opened: Any) -> None:
+    """As one has it who clicks a dot under "Flow by flow", where all flows are over."""
+    tab = opened("leaves=2&spines=4&hosts=4&flows=20&seed=3")
+    tab.evaluate(FINISH)
+    tab.wait_for_function(OVER)
+    told = tab.inner_text("#pg-result")
+    flow = tab.evaluate(
+        """() => { const { flows, fabric } = Playground.player.runs[0].description;
+        return flows.findIndex(([, from, to]) => fabric.racks[from] !== fabric.racks[to]); }"""
+    )
+    tab.select_option("#pg-flow", str(flow))
+    tab.wait_for_function("() => document.getElementById('pg-why-a').innerText.includes('falls on next hop')")
+    tab.wait_for_function(OVER)
+    assert tab.inner_text("#pg-result") == told, "the same runs"
+
+
 def test_a_fabric_can_be_drawn_and_its_run_is_the_command_lines(opened: Any, tmp_path: Path) -> None:
     """A cable more and two hosts more, by the lists and buttons that keys reach."""
-    tab = opened("fabric=graph&flows=12")
+    tab = opened("fabric=graph&flows=12&b=letflow")
     before = tab.evaluate("Playground.player.runs[0].description.fabric.links.length")
     tab.select_option("#pg-switch", "4")
     tab.click("#pg-more-hosts")
@@ -229,6 +269,11 @@ def test_space_plays_a_full_stop_steps_and_a_mistake_is_told(opened: Any) -> Non
     tab.wait_for_function("() => Playground.player.isPlaying && Playground.player.time > 2e6")
     tab.keyboard.press(" ")
     assert tab.inner_text("#pg-play") == "Play"
+    tab.focus("#pg-play")
+    tab.keyboard.press(".")
+    tab.wait_for_function("() => Playground.player.goal === null")
+    tab.wait_for_timeout(300)
+    assert tab.url.split("#")[0].endswith("/playground.html"), "a full stop turns no page here"
     tab.evaluate("Playground.change({ hosts: 32, leaves: 16 })")
     tab.wait_for_selector("#pg-message:not([hidden])")
     assert "512 hosts: the playground draws up to 64" in tab.inner_text("#pg-message")

@@ -13,7 +13,7 @@
   const BUSY_PS = 5e9;
 
   const state = { setup: setups.DEFAULT, followed: null, selected: "", lists: null, faultsOf: null };
-  let pictures, pairs, difference, player, board, panelsAt = 0, loading = 0, titles = ["", ""];
+  let pictures, pairs, difference, player, board, popup, panelsAt = 0, loading = 0, titles = ["", ""];
 
   const names = () => [state.setup.a, state.setup.b];
 
@@ -21,7 +21,8 @@
   async function load(time = 0) {
     const turn = ++loading;
     const { setup } = state;
-    history.replaceState(null, "", setups.toHash(setup));
+    popup.hide();
+    showAddress(time);
     controls.show(setup);
     showBoard(setup);
     showCommand();
@@ -53,6 +54,12 @@
     showFlows(description);
     get("result").textContent = "";
     player.load(runs, time);
+  }
+
+  // The address has the set-up and what is looked at: so a link and a reload come back to it.
+  function showAddress(time = player.time) {
+    const view = { time: Math.round(time), follow: state.followed, speed: Number(get("speed").value) };
+    history.replaceState(null, "", setups.toHash(state.setup, view));
   }
 
   function tell(message) {
@@ -104,7 +111,7 @@
       for (let at = LINK.dropped; at < links.length; at += LINK.count) sum += links[at];
       return sum;
     });
-    panels.showFigures(compared, drops, names(), flows.length);
+    panels.showFigures(compared, drops, names(), flows.length, player.ended);
     panels.showWaits(compared.totals, names());
     pairs.draw(theme, compared.pairs, names(), colours, state.followed);
     difference.draw(theme, Playground.differences(flows, compared.pairs), names(), colours, state.setup.faults);
@@ -118,7 +125,7 @@
   function ended() {
     const prints = player.runs.map((run) => run.result?.fingerprint);
     get("result").replaceChildren(
-      `Over after ${showTime(player.end)}. The command below gives the same bytes: fingerprints of all tables `,
+      `Over after ${showTime(player.end)}. The command above gives the same bytes: fingerprints of all tables `,
       make("code", {}, prints[0] ?? "?"), " and ", make("code", {}, prints[1] ?? "?"), ".",
     );
   }
@@ -134,10 +141,14 @@
     get("flow").value = state.followed ?? "";
   }
 
+  // Of a flow that has begun, the runs begin anew and come back to now: so that all that was decided about it is told.
   function follow(flow) {
+    if (flow === state.followed) return;
     state.followed = flow;
     get("flow").value = flow ?? "";
+    if (flow !== null && player.runs[0].description.flows[flow][0] < player.time) return load(player.time);
     for (const run of player.runs) run.follow(flow);
+    showAddress();
     player.draw();
   }
 
@@ -159,10 +170,12 @@
     showFaults();
   }
 
+  const isFaulty = (cable) => state.setup.faults.some(({ link, until }) => link === cable && until === undefined);
+
   function showFaults() {
     const { faults } = state.setup;
-    const open = faults.find(({ link, until }) => link === state.selected && until === undefined);
-    for (const what of ["cut", "slow"]) get(what).disabled = !state.selected || Boolean(open);
+    const open = isFaulty(state.selected);
+    for (const what of ["cut", "slow"]) get(what).disabled = !state.selected || open;
     get("mend").disabled = !open;
     const chip = (fault, place) => {
       const what = fault.what === "cut" ? "cut" : "slowed to 1 Gbit/s";
@@ -176,6 +189,7 @@
 
   function choose(cable) {
     state.selected = cable;
+    popup.hide();
     get("cable").value = cable;
     showFaults();
     player.draw();
@@ -206,6 +220,15 @@
     change({ ...next, ...(isOther ? { faults: [] } : {}) });
   }
 
+  // Looks at what an address says; returns the time that it says.
+  function look(hash) {
+    const { time, follow, speed } = setups.viewOf(hash);
+    state.followed = follow;
+    get("speed").value = speed;
+    setSpeed();
+    return time;
+  }
+
   function setSpeed() {
     const share = Number(get("speed").value) / 100;
     player.speed = SPEEDS[0] * (SPEEDS[1] / SPEEDS[0]) ** share;
@@ -222,15 +245,19 @@
     get("setup").addEventListener("change", changed);
     get("setup").addEventListener("submit", (event) => event.preventDefault());
     for (const side of ["a", "b"]) controls.field(side).addEventListener("change", changed);
-    get("play").addEventListener("click", () => player.play());
+    get("play").addEventListener("click", play);
     get("step").addEventListener("click", () => player.step());
     get("again").addEventListener("click", () => load());
     get("finish").addEventListener("click", () => player.seek(Number.MAX_SAFE_INTEGER));
     get("speed").addEventListener("input", setSpeed);
+    get("speed").addEventListener("change", () => showAddress());
     get("cable").addEventListener("change", () => choose(get("cable").value));
     for (const what of ["cut", "slow", "mend"]) get(what).addEventListener("click", () => act(what));
     get("flow").addEventListener("change", () => follow(get("flow").value === "" ? null : Number(get("flow").value)));
-    get("copy-link").addEventListener("click", () => copy(location.href, get("copy-link")));
+    get("copy-link").addEventListener("click", () => {
+      showAddress();
+      copy(location.href, get("copy-link"));
+    });
     get("copy-command").addEventListener("click", () => copy(get("command").textContent, get("copy-command")));
     get("save").addEventListener("click", save);
     get("add-switch").addEventListener("click", () => board.add());
@@ -244,12 +271,15 @@
         const point = pointer(picture, event);
         const host = picture.hostAt(point);
         if (host !== null) return followHost(host);
-        choose(picture.cableAt(point)?.name ?? "");
+        const name = picture.cableAt(point)?.name ?? "";
+        choose(name);
+        if (name) popup.show(name, isFaulty(name), event);
       });
       picture.canvas.addEventListener("mousemove", (event) => {
         const point = pointer(picture, event);
-        const isHit = picture.hostAt(point) !== null || picture.cableAt(point);
-        picture.canvas.style.cursor = isHit ? "pointer" : "default";
+        const name = picture.fabric?.names[picture.hostAt(point)] ?? picture.cableAt(point)?.name ?? "";
+        picture.canvas.style.cursor = name ? "pointer" : "default";
+        picture.canvas.title = name;
       });
     }
     get("pairs").addEventListener("click", (event) => {
@@ -257,7 +287,7 @@
       if (flow !== null) follow(flow);
     });
     document.addEventListener("keydown", keys);
-    addEventListener("hashchange", () => change(setups.fromHash(location.hash)));
+    addEventListener("hashchange", () => change(setups.fromHash(location.hash), look(location.hash)));
     new ResizeObserver(() => {
       pictures.forEach((picture) => picture.fit());
       player.draw();
@@ -265,11 +295,18 @@
     new MutationObserver(() => player.draw()).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
   }
 
+  function play() {
+    player.play();
+    if (!player.isPlaying) showAddress();
+  }
+
+  // A field keeps its keys, a button and a link the space. What is taken here goes no further: the guide has a full stop turn the page.
   function keys(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, button, a")) return;
-    const act = { " ": () => player.play(), ".": () => player.step(), "0": () => load() }[event.key];
-    if (!act) return;
+    const act = { " ": play, ".": () => player.step(), "0": () => load(), Escape: () => popup.hide() }[event.key];
+    const own = event.key === " " ? "a, button, input, select, textarea" : 'input:not([type="range"]), select, textarea';
+    if (!act || event.ctrlKey || event.metaKey || event.altKey || event.target.closest(own)) return;
     event.preventDefault();
+    event.stopPropagation();
     act();
   }
 
@@ -313,12 +350,13 @@
     board = new Playground.drawing.Board(get("board"), (drawing) => change({ drawing, faults: [] }));
     state.lists = await Playground.list();
     controls.fill(state.lists);
+    popup = new Playground.Popup(get("popup"), act);
     state.setup = setups.fromHash(location.hash);
     listen();
-    setSpeed();
     const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const playsByItself = !location.hash.slice(1) && !isCalm;
-    await load(playsByItself ? BUSY_PS : 0);
+    const time = look(location.hash);
+    await load(playsByItself ? BUSY_PS : time);
     if (playsByItself) player.play(true);
     Object.assign(Playground, { state, player, change, follow, choose });
     document.querySelector(".pg").dataset.ready = "true";

@@ -8,7 +8,7 @@
   const TIER_COLOURS = Object.values(Playground.TIERS);
   const get = (id) => document.getElementById(`pg-${id}`);
 
-  function showFigures({ totals, pairs }, drops, names, flows) {
+  function showFigures({ totals, pairs }, drops, names, flows, isOver) {
     const [a, b] = totals;
     const row = (name, values, better) => {
       const cells = values.map((value, side) => make("td", better === side ? { class: "pg-best" } : {}, value));
@@ -30,15 +30,16 @@
         row("path changes of flows", [a, b].map((total) => showCount(total.moves)), null),
       ),
     );
-    get("verdict").textContent = verdict(totals, pairs, names);
+    get("verdict").textContent = verdict(totals, pairs, names, isOver);
   }
 
-  function verdict([a, b], pairs, names) {
+  function verdict([a, b], pairs, names, isOver) {
+    const [when, who] = isOver ? ["In the end", "Flows"] : ["So far", "So far flows"];
     if (pairs.length < 2) return "Play, and the difference grows here as flows end.";
     const share = b.mean / a.mean - 1;
-    if (Math.abs(share) < 0.005) return `So far ${names[0]} and ${names[1]} take the same time.`;
+    if (Math.abs(share) < 0.005) return `${when} ${names[0]} and ${names[1]} take the same time.`;
     const size = Math.abs(share) >= 1 ? `${(b.mean / a.mean).toFixed(1)} times the time of` : `${Math.round(Math.abs(share) * 100)} % ${share < 0 ? "less" : "more"} time than`;
-    return `So far flows under ${names[1]} take ${size} under ${names[0]}. One seed is no proof: run it in full with several.`;
+    return `${who} under ${names[1]} take ${size} under ${names[0]}. One seed is no proof: run it in full with several.`;
   }
 
   // Where a packet waited on average, as two bars of one scale.

@@ -5,11 +5,13 @@
 
   const DEFAULT = {
     fabric: "leaf-spine", leaves: 4, spines: 4, hosts: 8, k: 4, drawing: "",
-    a: "ecmp", b: "letflow", transport: "dctcp", workload: "web-search", load: 0.7, flows: 200, seed: 1, faults: [],
+    a: "ecmp", b: "drill", transport: "dctcp", workload: "web-search", load: 0.7, flows: 200, seed: 1, faults: [],
   };
   const NUMBERS = {
     leaves: [2, 16], spines: [1, 8], hosts: [1, 32], k: [2, 6], flows: [1, 2000], seed: [0, 2 ** 31], load: [0.01, 1.5],
   };
+  // What a link has besides the set-up: the instant in ps, the flow that is followed, where the slider of speed stands.
+  const VIEW = { time: 0, follow: null, speed: 50 };
   const MOST_HOSTS = 64;
   // Switches learn of a fault soon, so that it can be watched; a spec that says nothing waits 10 ms.
   const REROUTE_AFTER = "200us";
@@ -27,13 +29,14 @@
     return known ? { what, link, at: Number(at), ...(until ? { until: Number(until) } : {}) } : null;
   }
 
-  // The set-up as the address has it: only what is not as usual.
-  function toHash(setup) {
+  // The set-up, and what is looked at, as the address has them: only what is not as usual.
+  function toHash(setup, view = VIEW) {
     const fields = new URLSearchParams();
     for (const [key, usual] of Object.entries(DEFAULT)) {
       const value = key === "faults" ? setup.faults.map(writeFault).join(";") : setup[key];
       if (String(value) !== String(usual)) fields.set(key, value);
     }
+    for (const [key, usual] of Object.entries(VIEW)) if (view[key] !== usual) fields.set(key, view[key]);
     return `#${fields}`;
   }
 
@@ -46,6 +49,14 @@
       else if (key in DEFAULT) setup[key] = value;
     }
     return setup;
+  }
+
+  // What of the set-up is looked at; numbers that are none are left out.
+  function viewOf(hash) {
+    const fields = new URLSearchParams(hash.replace(/^#/, ""));
+    const view = { ...VIEW };
+    for (const key of Object.keys(VIEW)) if (/^\d{1,15}$/.test(fields.get(key) ?? "")) view[key] = Number(fields.get(key));
+    return view;
   }
 
   function bounded(key, value) {
@@ -100,11 +111,11 @@
 
   // The same for a shell, without the quotes that the command line does not need.
   function toCommand(setup) {
-    const word = (text) => (/^[\w.,:=+-]+$/.test(text) ? text : `'${text}'`);
+    const word = (text) => (/^[\w.,:=+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`);
     const bare = (value) => (/^"[\w.-]+"$/.test(value) ? value.slice(1, -1) : String(value));
     const sets = keys(setup).map(([key, value]) => `--set ${word(`${key}=${bare(value)}`)}`);
-    return ["weft compare", `--schemes ${setup.a},${setup.b}`, ...sets].join(" \\\n  ");
+    return ["weft compare", `--schemes ${word(`${setup.a},${setup.b}`)}`, ...sets].join(" \\\n  ");
   }
 
-  Object.assign(Playground, { setup: { DEFAULT, NUMBERS, MOST_HOSTS, toHash, fromHash, bounded, hostsOf, problem, toSpec, toCommand } });
+  Object.assign(Playground, { setup: { DEFAULT, NUMBERS, MOST_HOSTS, toHash, fromHash, viewOf, bounded, hostsOf, problem, toSpec, toCommand } });
 })();
