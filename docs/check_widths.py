@@ -1,7 +1,7 @@
 """Looks at every page of the built guide, at the widths of a laptop and of a phone: nothing is wider than the page.
 
 `python docs/check_widths.py site` exits 1 and names what is cut off, or makes a page scroll sideways; a table that scrolls in a
-box of its own is as it should be. Needs Debian's chromium; without it nothing is looked at, unless WEFT_NEEDS_BROWSER is 1.
+box of its own is as it should be. At the width of a laptop a table that the program prints, of up to 104 columns, does not even scroll. Needs Debian's chromium; without it nothing is looked at, unless WEFT_NEEDS_BROWSER is 1.
 """
 
 import os
@@ -27,6 +27,16 @@ WIDER = """() => {
       // What ends within the page needs no look at all of its boxes but those that cut.
       if (box.classList.contains("md-content") && right <= page.clientWidth + 1) break;
     }
+  }
+  for (const code of page.clientWidth < 1000 ? [] : document.querySelectorAll(".md-content pre > code")) {
+    const rules = code.textContent.split("\\n").filter((line) => /^[ ─┼]*───/.test(line)).map((line) => line.length);
+    if (!rules.length || Math.max(...rules) > 104) continue;
+    const { paddingLeft, paddingRight, font } = getComputedStyle(code);
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = font;
+    const room = code.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+    const needed = Math.max(...rules) * pen.measureText("─").width;
+    if (needed > room + 1) found.push(`a printed table of ${Math.max(...rules)} columns: ${Math.round(needed)} of ${Math.round(room)}`);
   }
   return found.concat(page.scrollWidth > page.clientWidth ? [`the page is ${page.scrollWidth} wide`] : []);
 }"""

@@ -68,8 +68,16 @@ def test_what_is_cut_off_or_makes_a_page_scroll_is_told(tmp_path: Path) -> None:
     wide = '<table style="width: 600px"><tr><td>wide</td></tr></table>'
     boxes = {"fits": wide.replace("600", "300"), "scrolls": f'<div style="overflow-x: auto">{wide}</div>'}
     boxes |= {"cut": f'<div style="overflow: hidden">{wide}</div>', "sideways": wide}
+    code = '<pre style="max-width: 700px"><code style="display: block; overflow: auto; font: 12px monospace">'
+    boxes |= {"printed": f"{code} mean\n {'─' * 103}</code></pre>", "short": f"{code} mean\n {'─' * 50}</code></pre>"}
     for name, box in boxes.items():
-        (tmp_path / f"{name}.html").write_text(f'<!doctype html><div class="md-content">{box}</div>')
+        (tmp_path / f"{name}.html").write_text(
+            f'<!doctype html><meta charset="utf-8"><div class="md-content">{box}</div>'
+        )
     assert CHROMIUM is not None
     told = list(check_widths.wider(sorted(tmp_path.glob("*.html")), CHROMIUM))
-    assert {one.split(":")[0] for one in told} == {"cut.html at 390", "sideways.html at 390"}
+    assert {one.split(":")[0] for one in told} == {
+        "cut.html at 390",
+        "printed.html at 1280",
+        "sideways.html at 390",
+    }
