@@ -71,7 +71,8 @@ def follow(runs: Sequence[Result], flow: int, *, every: str | None = None, watch
     for place, (run, spec, outcome) in enumerate(zip(runs, specs, outcomes, strict=True)):
         told = watch(place, run) if watch is not None else None
         seen = congestion_windows([flow], every=interval, spec=spec, progress=told)
-        since = (pl.col("time_us") - outcome["start_us"]).alias("time_us")
+        # To the picosecond: a difference of floats shows more digits than there are.
+        since = (pl.col("time_us") - outcome["start_us"]).round(6).alias("time_us")
         frames.append(seen.select(pl.lit(outcome["scheme"]).alias("scheme"), since, pl.exclude("time_us", "flow")))
     return OneFlow(flow, outcomes, pl.concat(frames))
 
