@@ -121,6 +121,8 @@ def test_packages_and_guide_are_published_and_only_where_they_may_be() -> None:
     assert workflow["permissions"] == {"contents": "read"}
     used = [step["uses"].partition("@")[0] for step in steps_of(workflow) if "uses" in step]
     assert {"pypa/gh-action-pypi-publish", "actions/deploy-pages"} <= set(used)
+    guide = [step["run"] for step in workflow["jobs"]["guide"]["steps"] if "run" in step]
+    assert guide == ["crates/playground/build --need", "make docs"], "no guide is published without its playground"
 
 
 def test_what_the_container_is_built_from_is_there() -> None:
