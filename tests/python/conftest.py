@@ -9,7 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+
+# No test asserts a time, and an example on a busy machine may take long.
+hypothesis.settings.register_profile("weft", deadline=None)
+hypothesis.settings.load_profile("weft")
 
 SMALL = {"fabric.leaves": 2, "fabric.spines": 2, "fabric.hosts_per_leaf": 4, "traffic.flows": 60}
 

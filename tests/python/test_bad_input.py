@@ -47,13 +47,13 @@ def answered(spec: str, overrides: list[tuple[str, str]]) -> None:
         _core.resolve(spec, overrides=[("traffic.flows", "5"), *overrides])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.sampled_from(KEYS) | text, st.sampled_from(VALUES) | text), max_size=3))
 def test_any_set_is_answered(overrides: list[tuple[str, str]]) -> None:
     answered("", [(key, value) for key, value in overrides if not key.startswith("traffic")])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(text)
 def test_any_text_is_answered(spec: str) -> None:
     answered(spec, [])
@@ -67,7 +67,7 @@ tables = st.dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.dictionaries(st.sampled_from(["run", "fabric", "transport", "balancer", "x"]), tables | values, max_size=4))
 def test_any_table_is_answered(document: dict[str, Any]) -> None:
     answered(to_toml(document), [])

@@ -61,19 +61,19 @@ def boxes(draw: st.DrawFn) -> list[Curve]:
     return found
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(plot=st.sampled_from(("lines", "bars", "table")), found=rows(), x_scale=scales, y_scale=scales)
 def test_rows_of_any_kind_are_drawn_without_a_warning(plot: str, found: list[Row], x_scale: str, y_scale: str) -> None:
     draw(paper(), figure(panel(plot, x_scale=x_scale, y_scale=y_scale)), data(found)).draw_without_rendering()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(plot=st.sampled_from(("cdf", "over-time")), found=curves(), x_scale=scales)
 def test_curves_of_any_kind_are_drawn_without_a_warning(plot: str, found: list[Curve], x_scale: str) -> None:
     draw(paper(), figure(panel(plot, x_scale=x_scale)), data((), found)).draw_without_rendering()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(found=boxes(), y_scale=scales)
 def test_boxes_of_any_kind_are_drawn_without_a_warning(found: list[Curve], y_scale: str) -> None:
     draw(paper(), figure(panel("box", y_scale=y_scale)), data((), found)).draw_without_rendering()

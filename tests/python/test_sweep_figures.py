@@ -32,7 +32,7 @@ def usual_sweep(**more: tuple[str, ...]) -> weft.Sweep:
     return made({**swept, "balancer": SCHEMES}, lambda labels, seed: 100.0 * float(labels["traffic.load"]) + seed)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     means=st.lists(st.floats(1.0, 1e7), min_size=24, max_size=24),
     metric=st.sampled_from(["mean_fct_us", "p99_fct_us", "mean_slowdown", "goodput_mbps"]),

@@ -34,7 +34,7 @@ def table(values: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> wef
     return made(swept, lambda labels, seed: values[labels["balancer"]][labels["traffic.load"]][seed - 1])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_words_never_claim_a_lead_whose_interval_includes_zero(data: st.DataObject) -> None:
     schemes = data.draw(st.sampled_from([("ecmp", "drill"), ("ecmp", "drill", "letflow", "conga")]))
@@ -75,7 +75,7 @@ def test_words_never_claim_a_lead_whose_interval_includes_zero(data: st.DataObje
     assert claimed_by == set(sure)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.floats(1.0, 1e8), min_size=1, max_size=6))
 def test_differences_with_itself_are_zero(means: list[float]) -> None:
     runs = [summary("ecmp", seed, mean) for seed, mean in enumerate(means, 1)]
