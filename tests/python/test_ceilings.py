@@ -184,6 +184,13 @@ def test_what_a_perfect_balancer_does_not_win_is_not_reachable(oracle: float, ve
     assert found.measured == judge(HALF, replace(data(levels(80.0, 100.0))), unit="us").measured
 
 
+@pytest.mark.parametrize(("oracle", "verdict"), [(104.0, Verdict.NOT_REPRODUCED), (96.0, Verdict.UNREACHABLE)])
+def test_an_oracle_that_another_scheme_beats_bounds_nothing(oracle: float, verdict: Verdict) -> None:
+    """At most 0.9 of ECMP's time is claimed, 1.1 measured: what is slower than ECMP is no best choice of paths."""
+    fastest = claim("at-most", against=("ecmp",), bound=0.9)
+    assert judge(fastest, with_oracle(110.0, 100.0, oracle), unit="us").verdict is verdict
+
+
 def test_the_oracle_joins_experiments_whose_contenders_are_load_balancers() -> None:
     """And no claim is about it."""
     tr, maxpass = (beside_the_oracle(load_paper(name)) for name in ("tr", "maxpass"))

@@ -89,7 +89,9 @@ def declared(folder: Path, *, title: str = "What it shows", text: str = "small f
     return load_paper("meet", folder)
 
 
-def run(one: Paper, directory: Path, *, ours: float = 60.0, scale: str = "quick", seeds: int = 3) -> Path:
+def run(
+    one: Paper, directory: Path, *, ours: float = 60.0, scale: str = "quick", seeds: int = 3, oracle: bool = False
+) -> Path:
     """A directory with figure 6, in which MEET takes so much and ECMP 100."""
     rows = grid(
         ["meet", "ecmp"], LOADS, lambda scheme, *_: ours if scheme == "meet" else 100.0, seeds=seeds,
@@ -97,7 +99,7 @@ def run(one: Paper, directory: Path, *, ours: float = 60.0, scale: str = "quick"
     )  # fmt: skip
     import polars as pl
 
-    runs = RunsUsed(scale, 18, seeds=seeds, flows=(400,), points={"traffic.load": 3})  # type: ignore[arg-type]
+    runs = RunsUsed(scale, 18, seeds=seeds, flows=(400,), points={"traffic.load": 3}, oracle=oracle)  # type: ignore[arg-type]
     data = FigureData(
         pl.DataFrame(rows, schema=FigureData.row_schema(), orient="row"),
         pl.DataFrame([], schema=FigureData.curve_schema()),
@@ -158,6 +160,12 @@ def test_a_figure_is_taken_from_the_first_directory_that_has_it(tmp_path: Path) 
     assert read_scorecard(one, paper_scale, quick).entries[0].measured == "10.0 % ± 0"
     assert read_scorecard(one, quick, paper_scale).entries[0].measured == "40 % ± 0"
     assert read_scorecard(one, paper_scale, quick).commands == ["weft reproduce meet 6 --scale paper"]
+
+
+def test_the_command_says_whether_a_perfect_balancer_was_there(tmp_path: Path) -> None:
+    one = declared(tmp_path)
+    bounded = run(one, tmp_path / "bounded", oracle=True)
+    assert read_scorecard(one, bounded).commands == ["weft reproduce meet 6 --scale quick --oracle"]
 
 
 def test_a_verdict_of_old_stays_with_the_words_of_today(tmp_path: Path) -> None:

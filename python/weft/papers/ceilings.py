@@ -10,7 +10,8 @@ and compares them with other contenders, or with a number.
 
 The second bound is a run: that of `oracle`, where it is among the contenders (`weft reproduce --oracle`). It is the
 best choice of paths for each packet as it comes, and a strong reference for completion times, not a proven bound of
-them (its page says why). So it counts only where the claim's contender is no better than the oracle itself.
+them (its page says why). So it counts only where neither the claim's contender nor one that it is compared with is
+better than the oracle itself.
 """
 
 from dataclasses import replace
@@ -57,7 +58,13 @@ def oracle_effect(claim: Claim, rule: Rule, data: FigureData, words: Words, meas
     found = measure(claim, rule, replace(rest, rows=rows), words)
     if found is None or claimed_sign(rule) * (measured.value.mean - found.value.mean) > 0.0:
         return None
-    return found
+    return None if _is_beaten(rule, found) else found
+
+
+def _is_beaten(rule: Rule, oracle: Effect) -> bool:
+    """Whether one that the oracle is compared with is better than it."""
+    no_effect = 0.0 if rule.kind in ("reduction", "gain") else 1.0
+    return bool(rule.against) and claimed_sign(rule) * (oracle.value.mean - no_effect) < 0.0
 
 
 def falls_short(rule: Rule, ideal: Effect) -> bool:

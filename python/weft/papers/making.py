@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import OutputError, SpecError, Stopped
+from weft.papers.ceilings import ORACLE
 from weft.papers.declared import FigureSpec, Paper, Scale
 from weft.papers.drawing import draw, note_below
 from weft.papers.measured import FigureData, RunsUsed
@@ -131,6 +132,7 @@ class Maker:
             declared_seeds=max((experiment.seeds for experiment in experiments.values()), default=1),
             flows=tuple(sorted({summary.flows for summary in summaries})),
             points={key: len(labels) for key, labels in points.items()},
+            oracle=any(ORACLE in experiment.contenders for experiment in experiments.values()),
         )
 
     def _result(self, run: Run) -> Result | None:

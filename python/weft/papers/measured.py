@@ -34,6 +34,8 @@ class RunsUsed:
     """Numbers of flows of its runs, each once, in order."""
     points: Mapping[str, int] = field(default_factory=dict)
     """For each varied field, how many values of it there are."""
+    oracle: bool = False
+    """Whether a perfect balancer is beside the others."""
 
 
 def _no_rows() -> "pl.DataFrame":

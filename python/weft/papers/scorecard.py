@@ -260,6 +260,7 @@ def _with_runs(paper: Paper, figure: FigureSpec, runs: RunsUsed, claims: Sequenc
         declared_seeds=runs.declared_seeds,
         flows=runs.flows,
         points=runs.points,
+        oracle=runs.oracle,
         text=f"{scale_words(runs.scale)}, {text}{failed}",
         claims=claims,
     )
@@ -269,7 +270,7 @@ def _options(figure: FigureRuns) -> str:
     """The options of the command that makes a figure as it was made."""
     fewer = figure.seeds < figure.declared_seeds
     own = "--hosts linux" if figure.scale in LINUX_SCALES else f"--scale {figure.scale}"
-    return own + (f" --seeds {figure.seeds}" if fewer else "")
+    return own + (f" --seeds {figure.seeds}" if fewer else "") + (" --oracle" if figure.oracle else "")
 
 
 def _listed(headings: Sequence[str]) -> str:

@@ -118,6 +118,8 @@ class FigureRuns(msgspec.Struct, frozen=True):
     """For each varied field, how many values of it there are."""
     text: str
     """All of it in words."""
+    oracle: bool = False
+    """Whether a perfect balancer is beside the others."""
 
 
 class FigureVerdicts(FigureRuns, frozen=True, kw_only=True):
