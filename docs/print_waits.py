@@ -1,6 +1,6 @@
-"""Prints where packets of short and long flows waited in the runs of `weft reproduce lbt`: the tables of docs/papers/lbt.md.
+"""Prints where packets of short and long flows waited in directories of `weft compare`: the tables of docs/papers/lbt.md.
 
-.venv/bin/python docs/print_waits.py out/reproduce-quick
+.venv/bin/python docs/print_waits.py out/lbt-web-server out/lbt-web-search
 """
 
 import argparse
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+import weft
 from weft.catalog import entry
 
 WAITS = ("wait_host_us", "wait_leaf_us", "wait_spine_us", "wait_last_us")
@@ -17,26 +18,21 @@ POINT = ("workload", "load", "scheme", "flows")
 
 
 def main() -> None:
-    """Read every run with nine spines, a load of the uplinks and its flows; print means over seeds as Markdown."""
+    """Read every run; print means over its seeds as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("directory", type=Path)
-    rows = [row for run in sorted((parser.parse_args().directory / "runs").iterdir()) for row in of_run(run)]
+    parser.add_argument("directories", nargs="+", type=Path)
+    runs = [run for directory in parser.parse_args().directories for run in weft.load_comparison(directory).runs]
+    rows = [row for run in runs for row in of_run(run)]
     print(f"| {' | '.join((*POINT, *COLUMNS))} |\n|{'---|' * (len(POINT) + len(COLUMNS))}")
     for row in pl.DataFrame(rows).group_by(POINT).agg(pl.col(COLUMNS).mean()).sort(POINT).rows():
         print(f"| {' | '.join(f'{value:.4g}' if isinstance(value, float) else value for value in row)} |")
 
 
-def of_run(run: Path) -> list[dict[str, object]]:
+def of_run(run: weft.Result) -> list[dict[str, object]]:
     """Measure the short and the long flows of a run, best effort left out."""
-    if not (run / "flows.parquet").exists():
-        return []
-    spec = tomllib.loads((run / "spec.toml").read_text())
-    traffic = spec["traffic"]
-    if "workload" not in traffic or spec["fabric"].get("spines") != 9 or traffic["load_of"] != "leaf-uplinks":
-        return []
-    every = pl.read_parquet(run / "flows.parquet").filter(pl.col("class") == "unknown")
-    below = entry("bins", "lbt").raw["bounds"][0]["up_to_bytes"]
-    is_short = pl.col("size_bytes") <= below
+    traffic = tomllib.loads(run.spec)["traffic"]
+    every = run.flows.filter(pl.col("class") == "unknown")
+    is_short = pl.col("size_bytes") <= entry("bins", "lbt").raw["bounds"][0]["up_to_bytes"]
     found = []
     for name, flows in (("short", every.filter(is_short)), ("long", every.filter(~is_short))):
         received = pl.col("segments_received").sum()
@@ -46,7 +42,7 @@ def of_run(run: Path) -> list[dict[str, object]]:
             (pl.col("out_of_order_packets").sum() / received).alias("out_of_order_share"),
             (pl.col("retransmissions").sum() / pl.col("segments_sent").sum()).alias("resent_share"),
         ).row(0, named=True)
-        point = (traffic["workload"], traffic["load"], spec["balancer"]["name"], name)
+        point = (traffic["workload"], traffic["load"], run.summary.label, name)
         found.append(dict(zip(POINT, point, strict=True)) | measured)
     return found
 
