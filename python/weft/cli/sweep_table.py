@@ -1,12 +1,13 @@
 """The table of a sweep on the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from weft.cli.tables import in_parts, new_table, stacked
+from weft.cli.tables import in_parts, new_table, stacked, tells
 from weft.metrics import METRICS, Metric, estimates, waiting_metrics
 from weft.phases import fault_metrics
 from weft.quantity import estimate_text, unit_and_scale
@@ -17,6 +18,8 @@ from weft.sweeps.grid import SEED
 from weft.sweeps.store import VERDICT
 
 __all__ = ["print_sweep"]
+
+_Value: TypeAlias = Estimate | None
 
 _SENTENCES = 24
 """Most sentences of the verdict that are printed."""
@@ -31,7 +34,7 @@ def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] | None
         console.print(sweep.set_up)
     waiting = metrics is None and sweep.has_collectives
     metrics = metrics or (waiting_metrics() if waiting else METRICS)
-    _print_rows(console, sweep, metrics)
+    _print_rows(console, sweep, metrics, lambda _, values: any(values))
     seeds = len(sweep.swept.get(SEED, ()))
     interval = f"; ± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
     sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
@@ -39,7 +42,7 @@ def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] | None
     console.print(f"{note}{interval}", style="dim")
     if sweep.phases:
         console.print("before, during and after the faults: a flow belongs to the time in which it starts")
-        _print_rows(console, sweep, fault_metrics(sweep.phases))
+        _print_rows(console, sweep, fault_metrics(sweep.phases), tells)
     if sweep.verdict is not None:
         said = sweep.verdict.sentences
         console.print()
@@ -49,24 +52,21 @@ def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] | None
             console.print(f"{len(said) - _SENTENCES:,} sentences more: {sweep.path / VERDICT}")
 
 
-def _print_rows(console: Console, sweep: Sweep, metrics: Sequence[Metric]) -> None:
+def _print_rows(
+    console: Console, sweep: Sweep, metrics: Sequence[Metric], telling: Callable[[Metric, Sequence[_Value]], bool]
+) -> None:
     found = [estimates(point.runs, metrics) for point in sweep.points]
-    telling = [metric for metric in metrics if any(_tells(row[metric.key], metric) for row in found)]
-    for part in in_parts(console, telling, lambda columns: _table(sweep, columns)):
+    shown = [metric for metric in metrics if telling(metric, [row[metric.key] for row in found])]
+    for part in in_parts(console, shown, lambda columns: _table(sweep, columns, found)):
         console.print(part)
 
 
-def _tells(value: Estimate | None, metric: Metric) -> bool:
-    """Whether a value is worth a column: packets that nowhere were lost are not."""
-    return value is not None and (value.mean != 0.0 or not metric.key.endswith("_lost_packets"))
-
-
-def _table(sweep: Sweep, metrics: Sequence[Metric]) -> Table:
+def _table(sweep: Sweep, metrics: Sequence[Metric], found: Sequence[Mapping[str, _Value]]) -> Table:
     fields = [key for key in sweep.swept if key != SEED]
     titles = [key.replace(".", ".\n") for key in fields]
     columns: list[list[str]] = []
     for metric in metrics:
-        values = [estimates(point.runs, [metric])[metric.key] for point in sweep.points]
+        values = [row[metric.key] for row in found]
         unit, scale = unit_and_scale(metric.unit, [value.mean for value in values if value])
         titles.append(stacked(metric.title, unit))
         columns.append([estimate_text(value, metric.unit, scale) for value in values])

@@ -1,6 +1,6 @@
 """Tables on the terminal."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
@@ -22,7 +22,7 @@ from weft.load_sharing import LoadSharing
 from weft.metrics import METRICS, Metric, best_labels, bin_metrics
 from weft.phases import phase_metrics, reaction_sentences
 from weft.quantity import estimate_text, percent, plain, unit_and_scale
-from weft.statistics import estimate
+from weft.statistics import Estimate, estimate
 from weft.summary import BINS, Summary
 from weft.summary_words import deadlock_words, summary_lines, summary_table
 
@@ -37,6 +37,7 @@ __all__ = [
     "print_programs",
     "print_summary",
     "stacked",
+    "tells",
 ]
 
 
@@ -134,13 +135,14 @@ def _print_phases(console: Console, comparison: Comparison) -> None:
 def _telling(comparison: Comparison, metrics: Sequence[Metric]) -> list[Metric]:
     """Leave out the columns that say nothing: how many flows (the heading does), no value, none unfinished or lost."""
     rows = comparison.estimates_of(metrics).values()
+    return [metric for metric in metrics if metric.key != "flows" and tells(metric, [row[metric.key] for row in rows])]
 
-    def tells(metric: Metric) -> bool:
-        values = [value.mean for row in rows if (value := row[metric.key]) is not None]
-        may_be_zero = metric.key not in _ONLY_IF_ANY and not metric.key.endswith("_lost_packets")
-        return metric.key != "flows" and bool(values) and (may_be_zero or any(values))
 
-    return [metric for metric in metrics if tells(metric)]
+def tells(metric: Metric, values: Iterable[Estimate | None]) -> bool:
+    """Whether a column says something: it has a value, and is not of what nowhere was lost or left unfinished."""
+    means = [value.mean for value in values if value is not None]
+    may_be_zero = metric.key not in _ONLY_IF_ANY and not metric.key.endswith("_lost_packets")
+    return bool(means) and (may_be_zero or any(means))
 
 
 def _parts(console: Console, comparison: Comparison, metrics: Sequence[Metric]) -> list[Table]:
