@@ -152,6 +152,11 @@ impl Red {
         }
     }
 
+    /// Whether it may pick a packet that finds this backlog, or leaves it behind: with less it draws no number.
+    pub fn may_hit(&self, backlog_bytes: u64) -> bool {
+        backlog_bytes as f64 >= self.min_bytes
+    }
+
     /// Whether it picks a packet that finds this backlog, or leaves it behind.
     #[inline(never)]
     pub fn hits(&mut self, backlog_bytes: u64) -> bool {

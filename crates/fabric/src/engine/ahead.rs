@@ -61,7 +61,7 @@ impl<'a, T: Transports> Group<'a, T> {
         state.links.iter().for_each(fetch);
         ports().for_each(|port| port.fetch());
         ports().for_each(|port| port.fetch_classes());
-        ports().for_each(|port| port.fetch_waiting());
+        ports().for_each(|port| port.fetch_waiting(&self.network.pool));
     }
 
     #[inline]

@@ -82,6 +82,9 @@ pub struct EventSet {
     ahead: u32,
     /// The timers and the mail in the wheel.
     near: near::Near,
+    /// The links whose ports have something to post at the end of the window, and when that is, in ps, or before.
+    leaving: Vec<u32>,
+    leaves_at: u64,
 }
 
 impl EventSet {
@@ -106,6 +109,8 @@ impl EventSet {
             looks_ahead: false,
             ahead: NONE,
             near: near::Near::new(),
+            leaving: Vec::new(),
+            leaves_at: u64::MAX,
         }
     }
 
@@ -306,7 +311,8 @@ impl EventSet {
         let batch = self.batch.get(self.next).map(|event| event.0);
         let wheel = if batch.is_some() { batch } else { self.next_slot().map(|slot| slot << self.shift) };
         let timer = self.heap.peek().map(|top| top.0.0);
-        [wheel, timer].into_iter().flatten().min().map(Time::from_ps)
+        let leaving = (self.leaves_at < u64::MAX).then_some(self.leaves_at);
+        [wheel, timer, leaving].into_iter().flatten().min().map(Time::from_ps)
     }
 
     /// The first slot after the loaded one that holds something.

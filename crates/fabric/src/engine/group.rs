@@ -1,5 +1,6 @@
 //! A part of the fabric and the hosts in it, while a run goes on: all that one window of one part needs.
 
+mod exchange;
 mod starts;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use weft_units::{Span, Time};
 use super::event_set::{Due, EventKey, EventKind, Next};
 use super::guests::Guests;
 use super::host::{Common, Here, Host, Nic, Plan, Side, Writer};
-use super::mail::{Bag, Beside, Mailbox, Outbox, Posted};
+use super::mail::{Mailbox, Outbox, Posted};
 use super::network::{Arrived, Network};
 use super::pool::PacketIndex;
 pub use starts::Starts;
@@ -155,26 +156,6 @@ impl<'a, T: Transports> Group<'a, T> {
         }
     }
 
-    /// Takes in what arrives on a day and was beyond the timing wheel until now. Nothing happens here before that day.
-    pub fn begin_day(&mut self, day: u64) {
-        let (Some(mailbox), network) = (&mut self.mailbox, &mut self.network) else { return };
-        network.events.turn_to(mailbox.begin_of(day));
-        mailbox.hand_out(day, &mut self.mail);
-        for posted in self.mail.drain(..) {
-            let is_in = network.events.push_mail(posted, &network.pool);
-            debug_assert!(is_in, "the wheel covers a day");
-        }
-    }
-
-    /// Takes back what was posted to this group over a link, by arrival.
-    pub fn take_back(&mut self, link: u32) -> Vec<(Packet, Option<Beside>)> {
-        let (Some(mailbox), network) = (&mut self.mailbox, &mut self.network) else { return Vec::new() };
-        let mut posted = mailbox.take_back(link);
-        posted.append(&mut network.events.take_back_mail(&mut network.state.links, link));
-        network.events.sort_mail(&mut posted, &network.pool);
-        posted.into_iter().map(|(_, _, index)| network.take_out(index)).collect()
-    }
-
     /// Works up to the limit; what leaves goes into this outbox. Returns how many events that were.
     pub fn work(
         &mut self,
@@ -187,23 +168,15 @@ impl<'a, T: Transports> Group<'a, T> {
         if self.is_busy && self.network.events.looks_ahead() {
             self.look_at_ports();
         }
-        let done = self.with_outbox(Some(outbox), |group| group.advance(plan, budget));
+        let done = self.with_outbox(Some(outbox), |group| {
+            let done = group.advance(plan, budget);
+            if done < budget {
+                group.close(limit);
+            }
+            done
+        });
         self.is_busy = done > self.network.state.links.len() as u64 / 2;
         done
-    }
-
-    /// Does something; what leaves the group by it goes into this outbox.
-    pub fn with_outbox<R>(&mut self, mut outbox: Option<&mut Outbox>, act: impl FnOnce(&mut Self) -> R) -> R {
-        self.exchange(outbox.as_deref_mut());
-        let result = act(self);
-        self.exchange(outbox);
-        result
-    }
-
-    const fn exchange(&mut self, outbox: Option<&mut Outbox>) {
-        if let (Some(office), Some(outbox)) = (&mut self.network.office, outbox) {
-            std::mem::swap(&mut office.outbox, outbox);
-        }
     }
 
     /// The time of what comes next here, or one before it; none if nothing will ever come.
@@ -215,19 +188,6 @@ impl<'a, T: Transports> Group<'a, T> {
     /// What comes next here, whatever the limit, on the day that has begun.
     pub fn peek(&mut self) -> Option<(Time, EventKey)> {
         self.network.events.peek(&mut self.network.state.links, &self.network.pool)
-    }
-
-    /// Takes in mail from other groups.
-    pub fn put(&mut self, bag: &mut Bag) {
-        let (Some(mailbox), network) = (&mut self.mailbox, &mut self.network) else { return };
-        bag.empty(|packet, beside| {
-            let index = network.take_in(packet, beside);
-            network.pool[index].next = network.events.number_mail();
-            let posted = (packet.arrive.as_ps(), packet.next, index);
-            if !network.events.push_mail(posted, &network.pool) {
-                mailbox.put(posted);
-            }
-        });
     }
 
     /// Whether nothing will ever happen here again.

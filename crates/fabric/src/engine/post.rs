@@ -101,6 +101,13 @@ impl Network<'_> {
         Err(())
     }
 
+    /// At the end of a window, a packet is on its way over a link: to another part, or by mail to this one.
+    pub(super) fn post_at_end(&mut self, link: u32, index: PacketIndex, arrive: u64) {
+        let Some(office) = &self.office else { return };
+        let part = office.addresses.part(self.topology, || self.site.number(link), &self.pool[index]);
+        self.send_off(link, index, part, arrive);
+    }
+
     /// Queues a packet on a link that its profile describes, and that may lead to another part, or drops it: see [`Self::enqueue`].
     #[inline(never)]
     pub(super) fn enqueue_leaving<const SHOWN: bool>(&mut self, link: u32, index: PacketIndex) {

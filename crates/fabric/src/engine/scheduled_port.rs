@@ -4,6 +4,7 @@
 //! (`service.rs`): at once, or late, where nobody looks. A class may be held back by a token bucket: so are the credits of a
 //! transport that has any. They go first once the bucket has enough for one, and all else takes the rest of the link.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use weft_packet::Packet;
@@ -12,24 +13,24 @@ use weft_transport::CreditPorts;
 use weft_units::{Span, Time};
 
 use super::admission::{Admission, Red};
-use super::departures::is_among;
-use super::fetch::fetch_first;
+use super::fetch::{fetch, fetch_first};
 use super::host::Gate;
-use super::link::{NO_SPECIAL, PortKind, Profile};
+use super::link::Profile;
 use super::losses::Cause;
-use super::memory::OWN;
 use super::network::Network;
-use super::post::STAYS;
+use super::pool::Pool;
 use super::scheduler::{Rounds, Scheduler};
 
 mod class;
+mod leaving;
 mod offer;
+mod open;
 mod pausing;
 mod planned;
 mod service;
 
 pub use class::ClassTotals;
-use class::{ClassQueue, Sorting, Sortings, Waiting};
+use class::{Beside, ClassQueue, Sorting, Sortings, Waiting};
 use pausing::Pausing;
 pub use pausing::{PauseFrame, PauseTotals};
 use planned::{Ahead, Planned};
@@ -46,18 +47,30 @@ pub struct ScheduledPort {
     free_at: u64,
     /// When something that waits goes into service next, if nothing else comes, in ps; `u64::MAX` if nothing waits.
     serves_at: u64,
-    /// How long that takes to send, in ps, that waits and is not held back.
-    drains_ps: u64,
     /// Bytes that wait, in all classes.
     waiting_bytes: u64,
     /// The size of the packet that went into service last.
     serving_bytes: u16,
+    /// In which classes something waits, one bit each: those where nothing does are not even looked at.
+    waits: u16,
     /// Whether nobody watches it, and what it sends arrives, in this part.
     is_plain: bool,
     /// Whether, with strict priority too, a packet may pass it by without waiting.
     is_quick: bool,
     /// Whether, moreover, it may say late what it sends: see `service.rs`.
     is_late: bool,
+    /// Whether, what it sends goes to other parts, it may say at the end of the window what it sent: see `leaving.rs`.
+    leaves: bool,
+    /// Whether, then, it is among those that have something to say.
+    is_listed: bool,
+    /// Whether priority is strict.
+    is_strict: bool,
+    /// Whether each of its own classes counts what comes to it.
+    is_counted: bool,
+    /// Whether it keeps something beside each packet that waits.
+    keeps_beside: bool,
+    /// Whether there may be something ahead of its time.
+    has_ahead: bool,
     /// Where its own classes begin: before them are those of pauses and of credits.
     first_own: u8,
     /// Of which class all that is that was put on the link before its time.
@@ -66,15 +79,17 @@ pub struct ScheduledPort {
     /// have come since.
     ahead: Planned,
     scheduler: Scheduler,
+    /// The earliest event that is pending for this port, in ps; `u64::MAX` if there is none.
+    wakes_at: u64,
+    /// The most bytes that were queued since somebody last asked.
+    peak_bytes: u64,
     /// By own class, the bytes that are left of a data packet that finds no room; 0 if it is dropped. Empty where the topology gives it no
     /// classes: then what comes to the one that it has is not counted by class.
     trims: Box<[u16]>,
     /// What the node behind the link told it; none if nobody pauses.
     pausing: Option<Box<Pausing>>,
-    /// The earliest event that is pending for this port, in ps; `u64::MAX` if there is none.
-    wakes_at: u64,
-    /// The most bytes that were queued since somebody last asked.
-    peak_bytes: u64,
+    /// By class, what is kept beside the packets that wait, in their order; empty if nothing is.
+    beside: Box<[VecDeque<Beside>]>,
 }
 
 impl ScheduledPort {
@@ -97,13 +112,14 @@ impl ScheduledPort {
         let own = specs.iter().zip(0u64..).map(|(class, number)| {
             let entity = number << 32 | u64::from(link);
             let admission = Admission::own(class.queue, profile.drain, seed, entity);
-            ClassQueue::new(admission).marking_leaving(Red::of_leaving(&class.queue, seed, entity))
+            ClassQueue::new(admission).marking_leaving(Red::of_leaving(&class.queue, seed, entity), profile)
         });
         let of_credits = credits.map(|rules| ClassQueue::of_credits(rules, profile));
         let own_specs = if spec.classes.is_some() { specs } else { &[] };
-        let trims = own_specs.iter().map(|class| class.trim_bytes.unwrap_or(0)).collect();
+        let trims: Box<[u16]> = own_specs.iter().map(|class| class.trim_bytes.unwrap_or(0)).collect();
         let of_pauses = has_pauses.then(|| ClassQueue::new(Admission::Waiting(u32::MAX)));
         let classes: Box<[ClassQueue]> = of_pauses.into_iter().chain(of_credits).chain(own).collect();
+        debug_assert!(classes.len() <= u16::BITS as usize, "one bit each");
         let scheduler = match scheduling {
             Scheduling::Strict => Scheduler::STRICT,
             Scheduling::Weighted => {
@@ -116,12 +132,18 @@ impl ScheduledPort {
             sorting: sortings.of(has_pauses, credits.is_some(), sorting),
             free_at: 0,
             serves_at: u64::MAX,
-            drains_ps: 0,
             waiting_bytes: 0,
             serving_bytes: 0,
+            waits: 0,
             is_plain: false,
             is_quick: false,
             is_late: false,
+            leaves: false,
+            is_listed: false,
+            is_strict: scheduler.is_strict(),
+            is_counted: !trims.is_empty(),
+            keeps_beside: false,
+            has_ahead: false,
             first_own: u8::from(has_pauses) + u8::from(credits.is_some()),
             ahead_class: 0,
             ahead: Planned::new(),
@@ -130,28 +152,51 @@ impl ScheduledPort {
             pausing: has_pauses.then(|| Box::new(Pausing::new(specs.len()))),
             wakes_at: u64::MAX,
             peak_bytes: 0,
+            beside: Box::default(),
         }
+    }
+
+    /// Whether it keeps something beside each packet that waits, from now on: before the first one.
+    fn keep_beside(&mut self, keeps: bool) {
+        self.keeps_beside = keeps;
+        let classes = if keeps { self.classes.len() } else { 0 };
+        self.beside = std::iter::repeat_with(VecDeque::new).take(classes).collect();
     }
 
     /// Asks for the port itself: see [`crate::engine::ahead`].
     #[inline]
     pub fn fetch(&self) {
-        fetch_first(self, size_of::<Self>());
+        // The second line only few packets need.
+        fetch(self);
     }
 
     /// Asks for its own classes.
     #[inline]
     pub fn fetch_classes(&self) {
         for class in self.classes.iter().skip(self.first_own()) {
-            fetch_first(class, size_of::<ClassQueue>());
+            fetch_first(class, ClassQueue::HOT_BYTES);
         }
     }
 
     /// Asks for what waits there.
     #[inline]
-    pub fn fetch_waiting(&self) {
-        self.classes.iter().for_each(ClassQueue::fetch_waiting);
-        self.ahead.fetch();
+    pub fn fetch_waiting(&self, pool: &Pool) {
+        self.classes.iter().for_each(|class| class.fetch_waiting(pool));
+        if self.has_ahead {
+            self.ahead.fetch();
+        }
+    }
+
+    /// How many packets are on the link ahead of their time.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn count_ahead(&mut self, now: u64) -> usize {
+        if !self.has_ahead {
+            return 0;
+        }
+        let count = self.ahead.count(now);
+        self.has_ahead = count > 0;
+        count
     }
 
     /// Sends a packet of this class and size that comes now at once, if that is how it is at a port that nobody watches: the port is
@@ -182,7 +227,7 @@ impl ScheduledPort {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     const fn counts(&self) -> bool {
-        !self.trims.is_empty()
+        self.is_counted
     }
 
     /// Counts a packet that a class took, behind so many bytes, if it counts.
@@ -199,53 +244,44 @@ impl ScheduledPort {
     /// Lets a packet wait in its class, and finds out whether that changes when the port sends next.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn push(&mut self, class: usize, waiting: Waiting, now: u64) {
+    fn push(&mut self, class: usize, waiting: Waiting, packets: &mut [Packet], now: u64) {
+        let Waiting { index, wire_bytes, service_ps, beside } = waiting;
         let queue = &mut self.classes[class];
-        queue.push(waiting);
+        queue.push(index, (wire_bytes, service_ps), packets);
         let ready_at = queue.ready_at;
-        if queue.bucket.is_none() {
-            self.drains_ps += waiting.service_ps;
+        if self.keeps_beside {
+            self.beside[class].push_back(beside);
         }
-        self.waiting_bytes += u64::from(waiting.wire_bytes);
+        self.waits |= 1 << class;
+        self.waiting_bytes += u64::from(wire_bytes);
         self.serves_at = self.serves_at.min(ready_at.max(self.free_at).max(now));
     }
 
     /// Takes the first packet of a class into service.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn take(&mut self, class: usize, now: u64) -> Option<Waiting> {
+    fn take(&mut self, class: usize, now: u64, packets: &[Packet], profile: &Profile) -> Option<Waiting> {
         let queue = &mut self.classes[class];
-        let taken = queue.pop(now)?;
-        if queue.bucket.is_none() {
-            self.drains_ps -= taken.service_ps;
+        let (index, wire_bytes, service_ps) = queue.pop(now, packets, profile)?;
+        if queue.len() == 0 {
+            self.waits &= !(1 << class);
+            if !self.is_strict {
+                self.scheduler.emptied(class);
+            }
         }
-        if !self.scheduler.is_strict() && queue.ready_at == u64::MAX {
-            self.scheduler.emptied(class);
-        }
-        self.waiting_bytes -= u64::from(taken.wire_bytes);
-        self.begin_service(now, taken.wire_bytes, taken.service_ps);
-        Some(taken)
+        let beside = if self.keeps_beside { self.beside[class].pop_front() } else { None };
+        self.waiting_bytes -= u64::from(wire_bytes);
+        self.begin_service(now, wire_bytes, service_ps);
+        Some(Waiting { index, wire_bytes, service_ps, beside: beside.unwrap_or(Beside::NOTHING) })
     }
 
     /// A packet that was on the link before its time waits again, before all others of its class.
-    fn put_back(&mut self, ahead: &Ahead) {
+    fn put_back(&mut self, ahead: &Ahead, packets: &mut [Packet]) {
         let Ahead { wire_bytes, service_ps, free_at, .. } = *ahead;
-        let queue = &mut self.classes[usize::from(self.ahead_class)];
-        // Nobody asks what it found: the port is late.
-        queue.put_back(
-            Waiting {
-                index: ahead.index,
-                wire_bytes,
-                service_ps,
-                found_ps: 0,
-                came_by: OWN,
-                paused_before_ps: 0,
-            },
-            ahead.tokens,
-        );
-        if queue.bucket.is_none() {
-            self.drains_ps += service_ps;
-        }
+        let class = usize::from(self.ahead_class);
+        self.classes[class].put_back(ahead.index, service_ps, ahead.tokens, packets);
+        debug_assert!(!self.keeps_beside, "the port is late");
+        self.waits |= 1 << class;
         self.waiting_bytes += u64::from(wire_bytes);
         // What is in service is another packet again. How large it is, is asked where rates change: not here.
         (self.free_at, self.serving_bytes) = (free_at, u16::MAX);
@@ -261,19 +297,32 @@ impl ScheduledPort {
     /// The class that sends next, if any may send now.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn next_class(&mut self, now: u64, overhead_bytes: u64) -> Option<usize> {
-        if self.scheduler.is_strict() {
-            return self.classes.iter().position(|queue| queue.ready_at <= now);
+    fn next_class(&mut self, now: u64, packets: &[Packet], overhead_bytes: u64) -> Option<usize> {
+        if self.is_strict {
+            return self.waiting_classes().find(|&class| self.classes[class].ready_at <= now);
         }
-        self.next_turn(now, overhead_bytes)
+        self.next_turn(now, packets, overhead_bytes)
     }
 
     #[inline(never)]
-    fn next_turn(&mut self, now: u64, overhead_bytes: u64) -> Option<usize> {
+    fn next_turn(&mut self, now: u64, packets: &[Packet], overhead_bytes: u64) -> Option<usize> {
         let classes = &self.classes;
         self.scheduler.next(classes.len(), |class| {
-            let first = classes[class].first().filter(|_| classes[class].ready_at <= now)?;
-            Some(u64::from(first.wire_bytes) + overhead_bytes)
+            let first = classes[class].first_bytes(packets).filter(|_| classes[class].ready_at <= now)?;
+            Some(u64::from(first) + overhead_bytes)
+        })
+    }
+
+    /// The classes in which something waits, in order.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn waiting_classes(&self) -> impl Iterator<Item = usize> + use<> {
+        let mut left = self.waits;
+        std::iter::from_fn(move || {
+            let class = left.trailing_zeros() as usize;
+            let some = left != 0;
+            left &= left.wrapping_sub(1);
+            some.then_some(class)
         })
     }
 
@@ -287,12 +336,13 @@ impl ScheduledPort {
     /// The next moment when this port may send something that waits, in ps, or `u64::MAX`.
     #[inline]
     fn next_service(&self) -> u64 {
-        let ready = match &*self.classes {
-            // As nearly everywhere: a loop takes more instructions.
-            [first, second] => first.ready_at.min(second.ready_at),
-            all => all.iter().map(|queue| queue.ready_at).fold(u64::MAX, u64::min),
-        };
+        let ready = self.waiting_classes().map(|class| self.classes[class].ready_at).fold(u64::MAX, u64::min);
         if ready == u64::MAX { u64::MAX } else { ready.max(self.free_at) }
+    }
+
+    /// How long that takes to send, in ps, that waits and is not held back.
+    fn drains_ps(&self) -> u64 {
+        self.classes.iter().map(ClassQueue::drains_ps).sum()
     }
 
     /// What is left of the packet in service, in ps.
@@ -350,67 +400,6 @@ impl ScheduledPort {
 }
 
 impl Network<'_> {
-    /// Gives every port a credit queue. Before the first packet.
-    pub fn open_credit_ports(&mut self, rules: &CreditPorts) {
-        self.has_credits = true;
-        self.open_ports(Some(rules));
-        // A credit may be on a link before it has its tokens.
-        let longest = |profile: &Profile| {
-            let tokens_ps = profile.service_ps(rules.credit_bytes) + profile.service_ps(rules.frame_bytes);
-            // A large credit needs more than that, up to twice as much. Usually a frame takes so much longer than a credit that it makes up
-            // for it; not where all take the same.
-            let more = if profile.has_least_service() { 2 } else { 1 };
-            profile.transit(self.max_wire_bytes) + Span::from_ps(more * tokens_ps)
-        };
-        let horizon = self.state.profiles.iter().map(longest).max();
-        self.events.cover(horizon.unwrap_or_default());
-    }
-
-    /// Gives ports their classes, if they have several. Before the first packet.
-    pub(super) fn open_ports(&mut self, credits: Option<&CreditPorts>) {
-        let topology = self.topology;
-        let has_pauses = topology.memory.is_some_and(|memory| memory.pause.is_some());
-        if credits.is_none() && !has_pauses && self.site.specs().all(|spec| spec.classes.is_none()) {
-            return;
-        }
-        let largest = u64::from(self.max_wire_bytes) + u64::from(topology.overhead_bytes);
-        let mut sortings = Sortings::default();
-        let port = |(spec, link): (&LinkSpec, u32)| {
-            let profile = &self.state.profiles[self.state.links[link as usize].profile];
-            let run = (self.seed, self.site.number(link), profile);
-            let has_several = credits.is_some() || has_pauses || spec.classes.is_some();
-            has_several
-                .then(|| Box::new(ScheduledPort::new(spec, has_pauses, credits, largest, run, &mut sortings)))
-        };
-        self.state.scheduled = self.site.specs().zip(0u32..).map(port).collect();
-        self.state.chooses_apart = self.state.are_looked_at;
-        for (link, port) in self.state.links.iter_mut().zip(&self.state.scheduled) {
-            if port.is_some() {
-                link.add_kind(PortKind::Scheduled);
-            }
-        }
-    }
-
-    /// Finds the ports that nobody watches. Before the first packet, when all are known that do. `hosts_look` tells that hosts look at
-    /// their own: they are not simulated here, or a transport asks when what waits there has left.
-    pub(super) fn find_late_ports(&mut self, hosts_look: bool) {
-        let latest = self.office.as_ref().map(|office| &office.latest);
-        let stays = |link: usize| latest.is_none_or(|latest| latest[link] == STAYS);
-        let first_port = self.site.hosts().len();
-        let has_memories = self.memories.is_some();
-        for (at, (link, port)) in self.state.links.iter().zip(&mut self.state.scheduled).enumerate() {
-            if let Some(port) = port {
-                let is_watched = link.special != NO_SPECIAL || is_among(link.tier, self.seen);
-                // What waits at a switch with shared memory gives it back at the instant.
-                port.is_plain = !is_watched && stays(at) && (at < first_port || !has_memories);
-                port.is_quick = port.is_plain && port.pausing.is_none() && port.scheduler.is_strict();
-                // What guests send at an instant comes behind what ports send then, which a port that is late does not know.
-                let is_looked_at = if at < first_port { hosts_look } else { self.state.are_looked_at };
-                port.is_late = port.is_quick && !is_looked_at;
-            }
-        }
-    }
-
     /// The class of a link's port that a packet belongs to; 0 where it has one.
     pub(super) fn class_of(&self, link: u32, packet: &Packet) -> usize {
         let port = self.state.scheduled.get(link as usize).and_then(Option::as_deref);
@@ -468,8 +457,8 @@ impl Network<'_> {
     pub(super) fn requeue(&mut self, link: u32) {
         let profile = &self.state.profiles[self.state.links[link as usize].profile];
         let Some(port) = self.state.scheduled[link as usize].as_deref_mut() else { return };
-        port.classes.iter_mut().for_each(|queue| queue.follow(profile));
-        port.drains_ps = port.classes.iter().map(ClassQueue::drains_ps).sum();
+        let packets = self.pool.packets();
+        port.classes.iter_mut().for_each(|queue| queue.follow(profile, packets));
         self.settle_port(link);
     }
 
@@ -479,17 +468,20 @@ impl Network<'_> {
         let Some(port) = self.state.scheduled.get_mut(link as usize).and_then(Option::as_deref_mut) else {
             return;
         };
+        let packets = self.pool.packets();
         let mut lost = Vec::new();
         for (class, queue) in port.classes.iter_mut().enumerate() {
-            lost.extend(queue.clear().map(|waiting| (class, waiting)));
-            queue.follow(profile);
+            let mut beside = port.beside.get_mut(class).map(std::mem::take).unwrap_or_default().into_iter();
+            lost.extend(queue.clear(packets).into_iter().map(|index| (class, index, beside.next())));
+            queue.follow(profile, packets);
             port.scheduler.emptied(class);
         }
         (port.waiting_bytes, port.serving_bytes, port.free_at) = (0, 0, self.now.as_ps());
-        (port.drains_ps, port.serves_at) = (0, u64::MAX);
-        for (class, waiting) in lost {
-            self.release(link, class, waiting.came_by, waiting.wire_bytes);
-            self.drop_at(link, Cause::Down, waiting.index);
+        (port.waits, port.serves_at) = (0, u64::MAX);
+        for (class, index, beside) in lost {
+            let came_by = beside.unwrap_or(Beside::NOTHING).came_by;
+            self.release(link, class, came_by, self.pool[index].wire_bytes);
+            self.drop_at(link, Cause::Down, index);
         }
     }
 }

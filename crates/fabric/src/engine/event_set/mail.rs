@@ -22,6 +22,29 @@ impl EventSet {
         self.posted
     }
 
+    /// The port of this link has something to post at the end of the window in which this time is, or of a later one.
+    #[inline]
+    pub fn list_leaving(&mut self, link: u32, at: u64) {
+        self.leaving.push(link);
+        self.leaves_at = self.leaves_at.min(at);
+    }
+
+    /// Takes out the links that were listed.
+    pub fn take_leaving(&mut self) -> Vec<u32> {
+        self.leaves_at = u64::MAX;
+        std::mem::take(&mut self.leaving)
+    }
+
+    /// A port that was listed sends next at this time.
+    pub fn leaves_again(&mut self, at: u64) {
+        self.leaves_at = self.leaves_at.min(at);
+    }
+
+    /// Puts those back that have more.
+    pub fn put_leaving(&mut self, links: Vec<u32>) {
+        self.leaving = links;
+    }
+
     /// Nothing happens before this time: what arrives soon after it is within the wheel.
     pub fn turn_to(&mut self, at: Time) {
         if self.next == self.batch.len() {

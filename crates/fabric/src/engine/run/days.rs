@@ -165,6 +165,10 @@ impl<T: Transports> Engine<'_, T> {
                 limit = limit.min((now.saturating_add(Span::from_ps(1)), EventKey::FIRST));
             }
         }
+        let (Some(days), groups) = (&mut self.days, self.groups.iter_mut()) else { return work };
+        for group in groups.map(super::inner) {
+            group.with_outbox(Some(&mut days.outboxes[0]), |group| group.close(limit));
+        }
         self.carry();
         work
     }

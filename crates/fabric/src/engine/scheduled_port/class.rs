@@ -1,6 +1,5 @@
 //! One class of a port: what waits in it, what it admits, and what holds it back.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use weft_packet::{Kind, Packet};
@@ -9,12 +8,13 @@ use weft_transport::CreditPorts;
 
 use super::ScheduledPort;
 use crate::engine::admission::{Admission, Red};
-use crate::engine::fetch::fetch_first;
+use crate::engine::fetch::fetch;
 use crate::engine::link::Profile;
-use crate::engine::pool::PacketIndex;
+use crate::engine::memory::OWN;
+use crate::engine::pool::{NO_PACKET, PacketIndex, Pool};
 use crate::engine::scheduler::{TokenBucket, Tokens};
 
-/// A packet that waits. Its `arrive` says since when.
+/// A packet that waits, or has just done so. Its `arrive` says since when.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting {
     pub index: PacketIndex,
@@ -22,12 +22,23 @@ pub(super) struct Waiting {
     pub wire_bytes: u16,
     /// How long it takes to send, in ps.
     pub service_ps: u64,
+    pub beside: Beside,
+}
+
+/// What some ports keep of a packet that waits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Beside {
     /// What it found: see [`Found::backlog_ps`](crate::engine::admission::Found::backlog_ps).
     pub found_ps: u64,
-    /// The port by which it came to a switch whose ports share memory, or [`OWN`](crate::engine::memory::OWN).
-    pub came_by: u16,
     /// How long its class had been paused before it came, in ps.
     pub paused_before_ps: u64,
+    /// The port by which it came to a switch whose ports share memory, or [`OWN`].
+    pub came_by: u16,
+}
+
+impl Beside {
+    /// Of a port that keeps nothing.
+    pub const NOTHING: Self = Self { found_ps: 0, paused_before_ps: 0, came_by: OWN };
 }
 
 impl ClassTotals {
@@ -43,7 +54,12 @@ impl ClassTotals {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct ClassQueue {
-    waiting: VecDeque<Waiting>,
+    /// What waits is a list, threaded through the packets as that of a link is: a place of its own for each would be a cold line more.
+    head: PacketIndex,
+    tail: PacketIndex,
+    len: u32,
+    /// Whether the node behind the link told it to pause.
+    is_paused: bool,
     /// How long they take to send, in ps.
     pub waiting_ps: u64,
     /// When the first of them may leave, in ps; `u64::MAX` if none waits.
@@ -52,57 +68,73 @@ pub(super) struct ClassQueue {
     pub bucket: Option<Box<TokenBucket>>,
     /// What marks packets that leave.
     pub leaving: Option<Box<Red>>,
-    pub admission: Admission,
+    /// A packet that leaves less than this behind, in ps, gets no mark by it.
+    pub marks_from_ps: u64,
     /// A packet that takes no longer than this to send, in ps, is taken and not marked where nothing is queued.
     idle_takes_ps: u64,
-    /// Whether the node behind the link told it to pause.
-    is_paused: bool,
+    pub admission: Admission,
     /// What came to it.
     pub totals: ClassTotals,
 }
 
-/// What came to a class of a port, and what became of it.
+/// What came to a class of a port, and what became of it. What is counted of every packet comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
 pub struct ClassTotals {
     /// Packets that it took.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Packets that it dropped.
-    pub dropped: u64,
-    /// Packets that got a congestion mark in it.
-    pub marked: u64,
-    /// Data packets that it cut to their headers.
-    pub trimmed: u64,
     /// The most bytes that ever waited in it.
     pub largest_backlog_bytes: u64,
+    /// Packets that got a congestion mark in it.
+    pub marked: u64,
+    /// Packets that it dropped.
+    pub dropped: u64,
+    /// Data packets that it cut to their headers.
+    pub trimmed: u64,
 }
 
 impl ClassQueue {
+    /// So many bytes at its beginning are what nearly every packet needs.
+    pub const HOT_BYTES: usize = 2 * 64;
+
     pub const fn new(admission: Admission) -> Self {
         let idle_takes_ps = admission.idle_takes_ps();
-        let waiting = VecDeque::new();
         let totals =
-            ClassTotals { packets: 0, bytes: 0, dropped: 0, marked: 0, trimmed: 0, largest_backlog_bytes: 0 };
-        let ready_at = u64::MAX;
-        let (bucket, is_paused, leaving) = (None, false, None);
+            ClassTotals { packets: 0, bytes: 0, largest_backlog_bytes: 0, marked: 0, dropped: 0, trimmed: 0 };
         Self {
-            waiting,
+            head: NO_PACKET,
+            tail: NO_PACKET,
+            len: 0,
+            is_paused: false,
             waiting_ps: 0,
-            ready_at,
-            bucket,
-            leaving,
-            admission,
+            ready_at: u64::MAX,
+            bucket: None,
+            leaving: None,
+            marks_from_ps: u64::MAX,
             idle_takes_ps,
-            is_paused,
+            admission,
             totals,
         }
     }
 
     /// The same, with what marks packets that leave.
-    pub fn marking_leaving(mut self, red: Option<Box<Red>>) -> Self {
+    pub fn marking_leaving(mut self, red: Option<Box<Red>>, profile: &Profile) -> Self {
         self.leaving = red;
+        self.find_marks(profile);
         self
+    }
+
+    /// Finds out what has to be left behind for a mark, in time of this profile.
+    fn find_marks(&mut self, profile: &Profile) {
+        self.marks_from_ps = self.leaving.as_ref().map_or(u64::MAX, |red| {
+            let marks = |ps: u64| red.may_hit(profile.bytes_in(ps));
+            // The most significant bit first: the largest time at which it does not.
+            let bits = (0..u64::BITS - 1).rev().map(|bit| 1 << bit);
+            let longest = bits.fold(0, |ps, bit| if marks(ps | bit) { ps } else { ps | bit });
+            if marks(0) { 0 } else { longest + 1 }
+        });
     }
 
     /// The class of credits: few wait, none is marked, and no more leave than their share of the link.
@@ -111,18 +143,23 @@ impl ClassQueue {
         Self { bucket, ..Self::new(Admission::Waiting(rules.queue)) }
     }
 
-    /// Asks for the first of what waits.
+    /// Asks for what is needed when the first of what waits leaves, or one more comes, if anything waits.
     #[inline]
-    pub fn fetch_waiting(&self) {
-        if let Some(first) = self.waiting.front() {
-            fetch_first(first, 2 * size_of::<Waiting>());
+    pub fn fetch_waiting(&self, pool: &Pool) {
+        if self.head == NO_PACKET {
+            return;
+        }
+        pool.warm(self.head);
+        pool.warm(self.tail);
+        if let Some(red) = self.leaving.as_deref().filter(|_| self.waiting_ps >= self.marks_from_ps) {
+            fetch(red);
         }
     }
 
     /// How many packets wait.
     #[inline]
-    pub fn len(&self) -> usize {
-        self.waiting.len()
+    pub const fn len(&self) -> usize {
+        self.len as usize
     }
 
     /// When a packet of this size may leave, in ps, if it is the first.
@@ -154,37 +191,58 @@ impl ClassQueue {
     }
 
     /// It pauses from now on, or goes on.
-    pub fn set_paused(&mut self, paused: bool) {
+    pub fn set_paused(&mut self, paused: bool, packets: &[Packet]) {
         self.is_paused = paused;
-        self.find_ready();
+        self.find_ready(packets);
     }
 
-    /// The first packet.
-    pub fn first(&self) -> Option<Waiting> {
-        self.waiting.front().copied()
+    /// The size on the wire of the first packet, if there is one.
+    #[inline]
+    pub fn first_bytes(&self, packets: &[Packet]) -> Option<u16> {
+        packets.get(self.head as usize).map(|packet| packet.wire_bytes)
     }
 
     /// Puts a packet behind the others.
-    #[inline]
-    pub fn push(&mut self, waiting: Waiting) {
-        if self.ready_at == u64::MAX {
-            self.ready_at = self.may_leave_at(waiting.wire_bytes);
-        }
-        self.waiting_ps += waiting.service_ps;
-        self.waiting.push_back(waiting);
-    }
-
-    /// The first packet leaves, if there is one.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    pub fn pop(&mut self, now: u64) -> Option<Waiting> {
-        let first = self.waiting.pop_front()?;
-        self.waiting_ps -= first.service_ps;
-        if let Some(bucket) = &mut self.bucket {
-            bucket.take(now, first.wire_bytes);
+    pub fn push(&mut self, index: PacketIndex, (wire_bytes, service_ps): (u16, u64), packets: &mut [Packet]) {
+        if self.ready_at == u64::MAX {
+            self.ready_at = self.may_leave_at(wire_bytes);
         }
-        self.find_ready();
-        Some(first)
+        self.waiting_ps += service_ps;
+        self.len += 1;
+        let tail = std::mem::replace(&mut self.tail, index);
+        match packets.get_mut(tail as usize) {
+            Some(ahead) => ahead.next = index,
+            None => self.head = index,
+        }
+    }
+
+    /// The first packet leaves, if there is one. Returns its size on the wire, and how long it takes to send by this profile.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn pop(
+        &mut self,
+        now: u64,
+        packets: &[Packet],
+        profile: &Profile,
+    ) -> Option<(PacketIndex, u16, u64)> {
+        let index = self.head;
+        let first = packets.get(index as usize)?;
+        let (wire_bytes, service_ps) = (first.wire_bytes, profile.service_ps(first.wire_bytes));
+        self.waiting_ps -= service_ps;
+        self.len -= 1;
+        if let Some(bucket) = &mut self.bucket {
+            bucket.take(now, wire_bytes);
+        }
+        if index == self.tail {
+            (self.head, self.tail, self.ready_at) = (NO_PACKET, NO_PACKET, u64::MAX);
+        } else {
+            self.head = first.next;
+            // Of what nothing holds back the size does not matter: it is not looked at.
+            self.find_ready(packets);
+        }
+        Some((index, wire_bytes, service_ps))
     }
 
     /// A packet leaves that is the first, and finds the transmitter free at `free_at`: when, in ps, and what the bucket had.
@@ -197,43 +255,57 @@ impl ClassQueue {
     }
 
     /// A packet that left comes back to its place before the others: this is what the bucket had.
-    pub fn put_back(&mut self, waiting: Waiting, tokens: Tokens) {
+    pub fn put_back(&mut self, index: PacketIndex, service_ps: u64, tokens: Tokens, packets: &mut [Packet]) {
         if let Some(bucket) = &mut self.bucket {
             bucket.set_tokens(tokens);
         }
-        self.waiting_ps += waiting.service_ps;
-        self.waiting.push_front(waiting);
-        self.find_ready();
+        self.waiting_ps += service_ps;
+        self.len += 1;
+        packets[index as usize].next = self.head;
+        if self.tail == NO_PACKET {
+            self.tail = index;
+        }
+        self.head = index;
+        self.find_ready(packets);
     }
 
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn find_ready(&mut self) {
-        self.ready_at = match self.waiting.front() {
-            Some(first) => self.may_leave_at(first.wire_bytes),
-            None => u64::MAX,
+    fn find_ready(&mut self, packets: &[Packet]) {
+        self.ready_at = if self.head == NO_PACKET {
+            u64::MAX
+        } else if self.bucket.is_none() {
+            if self.is_paused { u64::MAX } else { 0 }
+        } else {
+            self.may_leave_at(self.first_bytes(packets).unwrap_or(0))
         };
     }
 
+    /// The packets that wait, in order.
+    fn members(&self, packets: &[Packet]) -> Vec<PacketIndex> {
+        let next = |index: &PacketIndex| (*index != self.tail).then(|| packets[*index as usize].next);
+        std::iter::successors(Some(self.head).filter(|&head| head != NO_PACKET), next).collect()
+    }
+
     /// The link has this profile from now on.
-    pub fn follow(&mut self, profile: &Profile) {
-        self.waiting_ps = 0;
-        for waiting in &mut self.waiting {
-            waiting.service_ps = profile.service_ps(waiting.wire_bytes);
-            self.waiting_ps += waiting.service_ps;
-        }
+    pub fn follow(&mut self, profile: &Profile, packets: &[Packet]) {
+        let service = |index: PacketIndex| profile.service_ps(packets[index as usize].wire_bytes);
+        self.waiting_ps = self.members(packets).into_iter().map(service).sum();
         self.admission.set_rate(profile.drain);
         self.idle_takes_ps = self.admission.idle_takes_ps();
+        self.find_marks(profile);
         if let Some(bucket) = &mut self.bucket {
             bucket.follow(profile);
         }
-        self.find_ready();
+        self.find_ready(packets);
     }
 
     /// Takes out all that waits: it is lost.
-    pub fn clear(&mut self) -> impl Iterator<Item = Waiting> {
+    pub fn clear(&mut self, packets: &[Packet]) -> Vec<PacketIndex> {
+        let members = self.members(packets);
+        (self.head, self.tail, self.len) = (NO_PACKET, NO_PACKET, 0);
         (self.waiting_ps, self.ready_at) = (0, u64::MAX);
-        std::mem::take(&mut self.waiting).into_iter()
+        members
     }
 
     /// What it adds to the drain time of the port: what is held back goes at its own pace, and nobody waits for it.

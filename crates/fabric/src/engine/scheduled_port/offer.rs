@@ -3,9 +3,9 @@
 use weft_packet::Kind;
 use weft_units::Time;
 
-use super::Waiting;
 use super::planned::Ahead;
 use super::service::{Outlet, count, outlet};
+use super::{Beside, Waiting};
 use crate::engine::admission::{Admission, Found, Verdict};
 use crate::engine::copies::Dropped;
 use crate::engine::losses::Cause;
@@ -42,7 +42,7 @@ impl Outlet<'_> {
     ) -> Goes {
         let now = since.as_ps();
         let port = &mut *self.port;
-        let ahead = port.ahead.count(now);
+        let ahead = port.count_ahead(now);
         if ahead > 0 && class != usize::from(port.ahead_class) {
             return Goes::BeforeOthers;
         }
@@ -99,6 +99,8 @@ impl Outlet<'_> {
             Goes::OnLink
         } else if self.port.is_late {
             self.queue_late(index, (class, size), since, counts)
+        } else if self.port.leaves {
+            Goes::Behind
         } else {
             Goes::Watched
         }
@@ -124,7 +126,7 @@ impl Outlet<'_> {
     ) -> bool {
         let now = since.as_ps();
         let (port, packet) = (&mut *self.port, &mut self.packets[index as usize]);
-        let (rest_ps, is_free, ahead) = (port.rest_ps(now), port.is_free(now), port.ahead.count(now));
+        let (rest_ps, is_free, ahead) = (port.rest_ps(now), port.is_free(now), port.count_ahead(now));
         let is_counted = port.counts();
         let Some(queue) = port.classes.get_mut(class) else { return false };
         let waiting = (queue.len() + ahead) as u32;
@@ -148,12 +150,8 @@ impl Outlet<'_> {
         if is_counted {
             queue.totals.note(wire_bytes, bytes());
         }
-        let came_by = OWN;
-        port.push(
-            class,
-            Waiting { index, wire_bytes, service_ps, found_ps: backlog_ps, came_by, paused_before_ps: 0 },
-            now,
-        );
+        let waiting = Waiting { index, wire_bytes, service_ps, beside: Beside::NOTHING };
+        port.push(class, waiting, self.packets, now);
         // What had to be judged first, and finds its port free, is sent now.
         if is_free && port.serves_at <= now {
             self.send_before(now + 1);
@@ -244,7 +242,7 @@ impl Network<'_> {
         if verdict == Verdict::Drop {
             return self.refuse_by_class(link, index, class, is_up, Cause::Queue);
         }
-        let may_go = is_free && waiting == 0 && port.scheduler.is_strict() && !queue.is_paused();
+        let may_go = is_free && waiting == 0 && port.is_strict && !queue.is_paused();
         let goes = may_go && queue.lets_go(now, wire_bytes);
         // What goes at once takes no memory.
         let came_by = match if goes { Ok(OWN) } else { self.admit_to(link, class, wire_bytes) } {
@@ -262,8 +260,8 @@ impl Network<'_> {
         let own = class.checked_sub(port.first_own());
         let paused_before_ps =
             port.pausing.as_ref().zip(own).map_or(0, |(pausing, own)| pausing.paused_ps(own, now));
-        let entering =
-            Waiting { index, wire_bytes, service_ps, found_ps: backlog_ps, came_by, paused_before_ps };
+        let beside = Beside { found_ps: backlog_ps, came_by, paused_before_ps };
+        let entering = Waiting { index, wire_bytes, service_ps, beside };
         if !is_plain && self.peaks == Peaks::Kept {
             let bytes = port.backlog_bytes(now, profile) + u64::from(wire_bytes);
             port.peak_bytes = port.peak_bytes.max(bytes);
@@ -275,9 +273,9 @@ impl Network<'_> {
             return self.send_off_watched(link, entering, sent_before, true);
         }
         packet.arrive = self.now;
-        port.push(class, entering, now);
+        port.push(class, entering, packets, now);
         // With strict priority it is held back, as all that waits at a free port; where classes take turns, it may be its turn.
-        let is_its_turn = is_free && !port.scheduler.is_strict();
+        let is_its_turn = is_free && !port.is_strict;
         if !is_its_turn {
             outlet.arm(now);
         }

@@ -158,7 +158,7 @@ impl Network<'_> {
         let Some(pausing) = &mut port.pausing else { return };
         while let Some(frame) = pausing.next(now.as_ps()) {
             if let Some(queue) = port.classes.get_mut(first_own + usize::from(frame.class)) {
-                queue.set_paused(frame.pauses);
+                queue.set_paused(frame.pauses, outlet.packets);
                 pausing.note(frame, now);
             }
         }

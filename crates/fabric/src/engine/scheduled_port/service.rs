@@ -67,8 +67,10 @@ impl Outlet<'_> {
     pub fn send_before(&mut self, until: u64) {
         while self.port.serves_at < until {
             let start = self.port.serves_at;
-            let Some(class) = self.port.next_class(start, self.overhead_bytes) else { break };
-            let Some(taken) = self.port.take(class, start) else { break };
+            let Some(class) = self.port.next_class(start, self.packets, self.overhead_bytes) else {
+                break;
+            };
+            let Some(taken) = self.port.take(class, start, self.packets, self.profile) else { break };
             if !self.port.is_quick && self.port.pausing.is_some() {
                 self.note_blocked(class, &taken, start);
             }
@@ -85,7 +87,8 @@ impl Outlet<'_> {
     #[allow(clippy::inline_always)]
     pub fn mark_leaving(&mut self, class: usize, index: PacketIndex) {
         let queue = &mut self.port.classes[class];
-        if let Some(red) = &mut queue.leaving
+        if queue.waiting_ps >= queue.marks_from_ps
+            && let Some(red) = &mut queue.leaving
             && red.hits(self.profile.bytes_in(queue.waiting_ps))
             && mark(&mut self.packets[index as usize])
         {
@@ -100,7 +103,7 @@ impl Outlet<'_> {
         else {
             return;
         };
-        let units = (pausing.paused_ps(own, now) - taken.paused_before_ps) >> 8;
+        let units = (pausing.paused_ps(own, now) - taken.beside.paused_before_ps) >> 8;
         note_blocked(self.blocked, taken.index, u32::try_from(units).unwrap_or(u32::MAX));
     }
 
@@ -109,6 +112,9 @@ impl Outlet<'_> {
     #[allow(clippy::inline_always)]
     pub fn put_on_link(&mut self, index: PacketIndex) {
         let arrive = self.port.free_at + self.profile.delay_ps;
+        if self.port.leaves {
+            return self.put_on_way(index, arrive);
+        }
         put_behind(self.state, self.packets, self.events, (self.link, index, arrive));
     }
 
@@ -120,11 +126,11 @@ impl Outlet<'_> {
 
     /// Makes sure that what waits is sent in time, and that others read so.
     pub fn arm(&mut self, now: u64) {
-        if self.port.is_late {
+        if self.port.is_late || self.port.leaves {
             return self.arm_late();
         }
         // Credits that cut in later delay the data behind them: nobody can know that yet.
-        self.state.busy_until = self.port.free_at.max(now) + self.port.drains_ps;
+        self.state.busy_until = self.port.free_at.max(now) + self.port.drains_ps();
         self.wake_in_time();
     }
 
@@ -132,6 +138,9 @@ impl Outlet<'_> {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn arm_late(&mut self) {
+        if self.port.leaves {
+            return self.list();
+        }
         if self.state.head == NO_PACKET && self.port.serves_at != u64::MAX {
             self.send_all_ahead();
             if self.state.head == NO_PACKET {
@@ -163,7 +172,8 @@ impl Outlet<'_> {
                 return;
             };
             let Some(tokens) = queue.bucket.as_deref().map(TokenBucket::tokens) else { return };
-            let Some(Waiting { index, wire_bytes, service_ps, .. }) = port.take(0, begins_at) else { return };
+            let Some(taken) = port.take(0, begins_at, self.packets, self.profile) else { return };
+            let Waiting { index, wire_bytes, service_ps, .. } = taken;
             port.serves_at = port.next_service();
             let (since, behind) = (self.packets[index as usize].arrive, self.state.tail);
             self.put_ahead(Ahead {
@@ -187,6 +197,7 @@ impl Outlet<'_> {
         self.port.begin_service(begins_at, wire_bytes, service_ps);
         note_wait(self.state, &mut self.packets[index as usize], since, begins_at);
         self.port.ahead.push(ahead);
+        self.port.has_ahead = true;
         self.put_on_link(index);
     }
 }
@@ -196,13 +207,14 @@ impl Network<'_> {
     pub(super) fn take_back(&mut self, link: u32) {
         let Some(Outlet { state, port, packets, .. }) = outlet!(self, link) else { return };
         let Some(&Ahead { begins_at, index, behind, .. }) = port.ahead.first() else { return };
+        port.has_ahead = false;
         while let Some(ahead) = port.ahead.pop() {
             let packet = &mut packets[ahead.index as usize];
             if packet.kind == Kind::Data {
                 packet.change_wait_ps(state.tier as usize, ahead.begins_at - ahead.since.as_ps(), 0);
             }
             packet.arrive = ahead.since;
-            port.put_back(&ahead);
+            port.put_back(&ahead, packets);
         }
         port.serves_at = begins_at;
         state.port = PortKind::Waiting;
@@ -273,17 +285,19 @@ impl Network<'_> {
         let now = self.now.as_ps();
         let Some(mut outlet) = outlet!(self, link) else { return };
         let sent_before = outlet.state.bytes - outlet.port.waiting_bytes;
-        let Some(class) = outlet.port.next_class(now, outlet.overhead_bytes) else {
+        let Some(class) = outlet.port.next_class(now, outlet.packets, outlet.overhead_bytes) else {
             return outlet.settle(now);
         };
-        let Some(taken) = outlet.port.take(class, now) else { return outlet.settle(now) };
+        let Some(taken) = outlet.port.take(class, now, outlet.packets, outlet.profile) else {
+            return outlet.settle(now);
+        };
         if outlet.port.pausing.is_some() {
             outlet.note_blocked(class, &taken, now);
         }
         let packet = &mut outlet.packets[taken.index as usize];
         note_wait(outlet.state, packet, packet.arrive, now);
         outlet.mark_leaving(class, taken.index);
-        self.release(link, class, taken.came_by, taken.wire_bytes);
+        self.release(link, class, taken.beside.came_by, taken.wire_bytes);
         self.send_off_watched(link, taken, sent_before, false);
     }
 
@@ -296,7 +310,7 @@ impl Network<'_> {
             self.trace_offered(link, index);
         }
         if self.sees(self.state.links[at].tier) {
-            self.tell_of_service(link, index, sent_before, taken.found_ps);
+            self.tell_of_service(link, index, sent_before, taken.beside.found_ps);
         }
         let state = &self.state.links[at];
         let free_at = self.state.scheduled[at].as_deref().map_or(0, |port| port.free_at);
