@@ -22,10 +22,10 @@ impl<'a, T: Transports> Group<'a, T> {
         let Some(crowd) = network.events.crowd() else { return };
         let mail = || {
             let crowd = if network.office.is_some() { crowd } else { &[] };
-            crowd.iter().filter_map(|&(_, number)| network.events.mail(number))
+            crowd.iter().filter_map(|event| network.events.mail(event.number()))
         };
         mail().for_each(|(index, _)| network.pool.warm(index));
-        let links = || crowd.iter().filter_map(|&(_, link)| network.state.links.get(link as usize));
+        let links = || crowd.iter().filter_map(|event| network.state.links.get(event.number() as usize));
         for link in links() {
             let packet = &network.pool[link.head];
             network.pool.warm(packet.next);

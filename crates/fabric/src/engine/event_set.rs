@@ -15,10 +15,12 @@ use super::link::Link;
 use super::pool::{PacketIndex, Pool};
 
 mod crowd;
+mod event;
 mod key;
 mod mail;
 mod near;
 
+pub use event::Event;
 pub use key::{EventKey, EventKind};
 
 /// What comes next.
@@ -62,10 +64,8 @@ pub struct EventSet {
     /// `SLOTS` later.
     loaded: u64,
     /// Events of the loaded slot, sorted; those before `next` are done.
-    batch: Vec<(u64, u32)>,
+    batch: Vec<Event>,
     next: usize,
-    /// Room to sort them.
-    words: Vec<u64>,
     heap: BinaryHeap<Reverse<(u64, EventKey)>>,
     /// Mail that there ever was, less a multiple of 2^32.
     posted: u32,
@@ -99,7 +99,6 @@ impl EventSet {
             loaded: 0,
             batch: Vec::with_capacity(64),
             next: 0,
-            words: Vec::with_capacity(64),
             heap: BinaryHeap::new(),
             posted: 0,
             limit: (u64::MAX, EventKey::LAST),
@@ -193,10 +192,9 @@ impl EventSet {
             self.push_far_timer(time, EventKey::new(EventKind::Arrival, self.number_of(link)));
             return;
         }
-        let (rest, key) = (&self.batch[self.next..], EventKey::new(EventKind::Arrival, self.number_of(link)));
-        let before = |&(at, number): &(u64, u32)| (at, self.key_of(number)) < (time, key);
-        let at = self.next + rest.partition_point(before);
-        self.batch.insert(at, (time, link));
+        let event = Event::new(time, self.number_of(link), link);
+        let at = self.batch[self.next..].partition_point(|&other| other < event);
+        self.batch.insert(self.next + at, event);
     }
 
     /// Takes the next event, if there is one before the limit, or the slot that it is in. Inlined by force, once a transport: as a
@@ -204,15 +202,15 @@ impl EventSet {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn take<const LOOK_AHEAD: bool>(&mut self, links: &[Link]) -> Option<Next> {
-        if let Some(&(time, number)) = self.batch.get(self.next) {
-            if time >= self.stop {
-                return self.take_first(Some((time, number)));
+        if let Some(&event) = self.batch.get(self.next) {
+            if event.time() >= self.stop {
+                return self.take_first(Some(event));
             }
             self.next += 1;
             if LOOK_AHEAD {
                 self.walk(links);
             }
-            return Some(Next::Arrival(number));
+            return Some(Next::Arrival(event.number()));
         }
         match self.next_slot() {
             Some(slot) if slot < self.stop_slot => Some(Next::Arrival(self.take_slot(slot))),
@@ -247,14 +245,14 @@ impl EventSet {
 
     /// Takes whatever comes first, if that is before the limit: `arrival`, which is the batch's next, or what the heap has.
     #[cold]
-    fn take_first(&mut self, arrival: Option<(u64, u32)>) -> Option<Next> {
-        let of_batch = arrival.map(|(time, number)| (time, self.key_of(number)));
+    fn take_first(&mut self, arrival: Option<Event>) -> Option<Next> {
+        let of_batch = arrival.map(|event| (event.time(), self.key_of(event.number())));
         let of_heap = self.heap.peek().map(|top| top.0);
         let first = [of_batch, of_heap].into_iter().flatten().min();
         let (time, key) = first.filter(|first| *first < self.limit)?;
-        if let Some((_, link)) = arrival.filter(|_| of_batch == first) {
+        if let Some(event) = arrival.filter(|_| of_batch == first) {
             self.next += 1;
-            return Some(Next::Arrival(link));
+            return Some(Next::Arrival(event.number()));
         }
         self.heap.pop();
         let next = self.what(time, key);
@@ -277,7 +275,7 @@ impl EventSet {
             }
         }
         let arrival = self.batch.get(self.next);
-        let arrival = arrival.map(|&(time, number)| (time, self.key_of(number)));
+        let arrival = arrival.map(|event| (event.time(), self.key_of(event.number())));
         [arrival, other].into_iter().flatten().min().map(|(time, key)| (Time::from_ps(time), key))
     }
 
@@ -308,7 +306,7 @@ impl EventSet {
 
     /// The time of the next event, or of the slot of the wheel that it is in; none if nothing is pending. The limit is none of it.
     pub fn next_time(&self) -> Option<Time> {
-        let batch = self.batch.get(self.next).map(|event| event.0);
+        let batch = self.batch.get(self.next).map(|event| event.time());
         let wheel = if batch.is_some() { batch } else { self.next_slot().map(|slot| slot << self.shift) };
         let timer = self.heap.peek().map(|top| top.0.0);
         let leaving = (self.leaves_at < u64::MAX).then_some(self.leaves_at);
@@ -338,28 +336,17 @@ impl EventSet {
         self.next = 0;
         let (mut number, mut has_others) = (first, false);
         while number != NONE {
-            let (time, next) = if let Some(link) = links.get_mut(number as usize) {
+            let (event, next) = if let Some(link) = links.get_mut(number as usize) {
                 pool.warm(link.head);
-                (link.head_arrive, std::mem::replace(&mut link.wheel_next, NONE))
+                let event = Event::new(link.head_arrive, self.number_of(number), number);
+                (event, std::mem::replace(&mut link.wheel_next, NONE))
             } else {
                 has_others = true;
-                let entry = self.near.entry(number);
-                self.near.chain(number, NONE);
-                entry
+                self.near.take_in_turn(number)
             };
-            self.batch.push((time, number));
+            self.batch.push(event);
             number = next;
         }
-        self.sort_batch();
-        if has_others && self.batch.len() > 1 {
-            self.sort_instants(pool);
-        }
-    }
-
-    /// Sorts the batch: all of the loaded slot.
-    #[inline]
-    fn sort_batch(&mut self) {
-        let begin = self.loaded << self.shift;
         match self.batch.as_mut_slice() {
             // Most often there are two.
             [one, other] => {
@@ -367,18 +354,10 @@ impl EventSet {
                     std::mem::swap(one, other);
                 }
             }
-            batch if self.shift <= u32::BITS => {
-                // A time within the slot and a number fit into one word, which is compared at once.
-                self.words.clear();
-                self.words.extend(
-                    batch.iter().map(|&(time, number)| (time - begin) << u32::BITS | u64::from(number)),
-                );
-                self.words.sort_unstable();
-                for (event, &word) in batch.iter_mut().zip(&self.words) {
-                    *event = (begin + (word >> u32::BITS), word as u32);
-                }
-            }
             batch => batch.sort_unstable(),
+        }
+        if has_others {
+            self.sort_alike(pool);
         }
     }
 
@@ -431,7 +410,7 @@ impl EventSet {
         let key = EventKey::new(EventKind::Arrival, self.number_of(link));
         self.heap.retain(|entry| entry.0.1 != key);
         self.find_stop();
-        if let Some(at) = self.batch[self.next..].iter().position(|&(_, queued)| queued == link) {
+        if let Some(at) = self.batch[self.next..].iter().position(|event| event.number() == link) {
             self.batch.remove(self.next + at);
         }
         let time = links[link as usize].head_arrive;
@@ -460,8 +439,7 @@ impl EventSet {
 
     /// Bytes of memory that it takes.
     pub fn memory_bytes(&self) -> usize {
-        let sorted = self.batch.capacity() * 16 + self.words.capacity() * 8;
-        let vectors = sorted + self.heap.capacity() * 16 + self.near.memory_bytes();
+        let vectors = self.batch.capacity() * 16 + self.heap.capacity() * 16 + self.near.memory_bytes();
         size_of::<Self>() + SLOTS * 4 + vectors
     }
 }

@@ -1,6 +1,6 @@
 //! Slots that hold many events, in fabrics far larger than the caches: see [`crate::engine::ahead`].
 
-use super::{CROWD, EventSet, SLOTS};
+use super::{CROWD, Event, EventSet, SLOTS};
 use crate::engine::fetch::fetch;
 use crate::engine::link::Link;
 
@@ -20,7 +20,7 @@ impl EventSet {
     }
 
     /// The events of the slot that has just been sorted, if they are so many that it is worth while to ask for what they will need.
-    pub fn crowd(&self) -> Option<&[(u64, u32)]> {
+    pub fn crowd(&self) -> Option<&[Event]> {
         (self.batch.len() >= CROWD).then_some(&self.batch)
     }
 

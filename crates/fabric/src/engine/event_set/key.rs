@@ -120,6 +120,20 @@ impl EventKey {
         if node & Self::OF_MACHINE == 0 { None } else { Some(node & !Self::OF_MACHINE) }
     }
 
+    /// What orders it among others as nearly as 32 bits can: of two keys the lesser has no greater rank. That of an arrival is the
+    /// number of its link, and no timer's.
+    #[inline]
+    pub const fn rank(self) -> u32 {
+        const ENTITY_BITS: u32 = 26;
+        const LAST: u64 = (1 << ENTITY_BITS) - 1;
+        let kind = (self.0 >> Self::KIND_SHIFT) as u32;
+        if kind == EventKind::Arrival as u32 {
+            return self.entity();
+        }
+        let of_kind = self.0 & ((1 << Self::KIND_SHIFT) - 1);
+        1 << 31 | kind << ENTITY_BITS | (if of_kind < LAST { of_kind } else { LAST }) as u32
+    }
+
     /// Its kind.
     #[inline]
     pub const fn kind(self) -> EventKind {

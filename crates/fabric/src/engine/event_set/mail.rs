@@ -1,6 +1,6 @@
 //! Mail in the timing wheel: packets from other parts that arrive before it has gone round.
 
-use super::{EventKey, EventKind, EventSet, NONE, SLOTS};
+use super::{Event, EventKey, EventKind, EventSet, NONE, SLOTS};
 use crate::engine::link::Link;
 use crate::engine::mail::Posted;
 use crate::engine::pool::{PacketIndex, Pool};
@@ -70,9 +70,9 @@ impl EventSet {
     /// Adds a piece of mail for the loaded slot or before.
     #[cold]
     fn push_mail_now(&mut self, posted: Posted, pool: &Pool) {
-        let event = (posted.0, self.near.insert_mail(posted, NONE));
-        let rest = &self.batch[self.next..];
-        let at = rest.partition_point(|&other| self.rank(other, pool) < self.rank(event, pool));
+        let event = Event::new(posted.0, posted.1, self.near.insert_mail(posted, NONE));
+        let before = |&other: &Event| self.rank(other, pool) < self.rank(event, pool);
+        let at = self.batch[self.next..].partition_point(before);
         self.batch.insert(self.next + at, event);
     }
 
@@ -86,7 +86,7 @@ impl EventSet {
     pub fn take_back_mail(&mut self, links: &mut [Link], link: u32) -> Vec<Posted> {
         let taken = self.near.mail_by(link).into_iter().filter_map(|number| {
             let (time, (index, link)) = (self.near.entry(number).0, self.near.mail(number)?);
-            match self.batch[self.next..].iter().position(|&(_, other)| other == number) {
+            match self.batch[self.next..].iter().position(|event| event.number() == number) {
                 Some(at) => drop(self.batch.remove(self.next + at)),
                 None => self.unchain(links, number, time),
             }
@@ -96,17 +96,24 @@ impl EventSet {
         taken.collect()
     }
 
-    /// Sorts what is due at one instant, where not only links are in the batch: the numbers of others are in no order.
-    pub(super) fn sort_instants(&mut self, pool: &Pool) {
-        let mut batch = std::mem::take(&mut self.batch);
-        for instant in batch.chunk_by_mut(|one, other| one.0 == other.0).filter(|instant| instant.len() > 1) {
-            instant.sort_unstable_by_key(|&event| self.rank(event, pool));
+    /// Brings those of the batch into order whose time and rank are the same: packets that come by one link at one instant, and some timers.
+    /// Both are rare.
+    pub(super) fn sort_alike(&mut self, pool: &Pool) {
+        let mut from = 0;
+        while let Some(at) = self.batch[from..].windows(2).position(|pair| pair[0].is_like(pair[1])) {
+            from += at;
+            let first = self.batch[from];
+            let count = self.batch[from..].iter().take_while(|event| event.is_like(first)).count();
+            let mut batch = std::mem::take(&mut self.batch);
+            batch[from..from + count].sort_unstable_by_key(|&event| self.rank(event, pool));
+            self.batch = batch;
+            from += count;
         }
-        self.batch = batch;
     }
 
     /// What events of a batch are sorted by: what comes by one link at one instant stays in the order in which it was sent.
-    fn rank(&self, (time, number): (u64, u32), pool: &Pool) -> (u64, EventKey, u32) {
+    fn rank(&self, event: Event, pool: &Pool) -> (u64, EventKey, u32) {
+        let (time, number) = (event.time(), event.number());
         let Some((index, link)) = self.near.mail(number) else { return (time, self.key_of(number), 0) };
         (time, EventKey::new(EventKind::Arrival, link), self.age_of(index, pool))
     }

@@ -5,7 +5,7 @@
 
 use weft_units::Time;
 
-use super::{Due, EventKey, EventKind};
+use super::{Due, Event, EventKey, EventKind};
 use crate::engine::mail::Posted;
 use crate::engine::pool::{NO_PACKET, PacketIndex};
 
@@ -95,6 +95,14 @@ impl Near {
     pub(super) fn entry(&self, number: u32) -> (u64, u32) {
         let place = &self.places[(number - FIRST) as usize];
         (place.at, place.next)
+    }
+
+    /// Takes it out of its slot, as what is to be sorted, and says what follows it there.
+    #[inline]
+    pub(super) fn take_in_turn(&mut self, number: u32) -> (Event, u32) {
+        let place = &mut self.places[(number - FIRST) as usize];
+        let event = Event::new(place.at, place.key.rank(), number);
+        (event, std::mem::replace(&mut place.next, NONE))
     }
 
     /// Its key.

@@ -73,6 +73,21 @@ fn links_come_before_timers_at_one_instant() {
 }
 
 #[test]
+fn timers_that_rank_alike_come_by_their_keys_all_the_same() {
+    let mut events = EventSet::new(4_095, Vec::new());
+    let key = |host| EventKey::host_timer(host, 7);
+    for host in [3, 1, 2] {
+        assert_eq!(key(host).rank(), key(1).rank());
+        events.push_timer(Time::from_ps(9), key(host));
+    }
+    let mut hosts = Vec::new();
+    while let Some((_, next)) = pop(&mut events, &mut []) {
+        hosts.push(key_of(&mut events, next).node());
+    }
+    assert_eq!(hosts, [1, 2, 3]);
+}
+
+#[test]
 fn timers_of_one_instant_come_by_kind_and_number_whatever_else_their_slot_holds() {
     let mut links = links(1);
     // A slot is 64 ps wide.
@@ -114,6 +129,22 @@ fn key_of(events: &mut EventSet, next: Next) -> EventKey {
 }
 
 proptest! {
+    #[test]
+    fn ranks_are_in_the_order_of_keys(
+        keys in prop::collection::vec((0usize..17, prop_oneof![0u32..8, any::<u32>()], 0u32..3), 2..40),
+    ) {
+        let key = |(kind, entity, node): (usize, u32, u32)| match EventKind::ALL[kind] {
+            EventKind::Arrival => EventKey::new(EventKind::Arrival, entity / 2),
+            EventKind::Switch => EventKey::switch_timer(node, entity),
+            kind => EventKey::new(kind, entity),
+        };
+        let mut keys: Vec<EventKey> = keys.into_iter().map(key).collect();
+        keys.sort_unstable();
+        prop_assert!(keys.is_sorted_by_key(|key| key.rank()));
+        let arrivals = keys.iter().filter(|key| key.kind() == EventKind::Arrival);
+        prop_assert!(arrivals.clone().all(|key| key.rank() == key.entity()));
+    }
+
     /// Whatever is pushed, taken out and pushed again while time goes on, events come out in the one order.
     #[test]
     fn events_come_out_in_order(
