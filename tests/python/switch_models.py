@@ -212,11 +212,12 @@ class Tr:
         self.turn += 1
         ways = {port: self.takes(call, port) for port in order}
         allowed = {}
+        bar = flow.tnl + (0 if flow.port < 0 else self.now["margin_ps", 0])
         for port, takes in ways.items():
-            if call.at_ps + takes + self.now["slack_ps", 0] > flow.tnl:
+            if call.at_ps + takes + self.now["slack_ps", 0] > bar:
                 allowed[port] = takes
             elif port == flow.port and self.now["follows_last", 0]:
-                allowed[port] = flow.tnl - call.at_ps
+                allowed[port] = max(takes, flow.tnl - call.at_ps)
         if not allowed:
             best = max(order, key=lambda port: ways[port])
             return ways[best], best

@@ -217,6 +217,8 @@ def test_a_scheme_without_a_program_and_a_parameter_that_it_lacks_are_refused() 
             list(check(recorded(f"{scheme}:acknowledgements=ecmp", 10), tools, PROGRAMS))
     with pytest.raises(SpecError, match=r'counted = "last".*last_uplink = "always".*slack = 0s'):
         list(check(recorded("tr:slack=step", 10), tools, PROGRAMS))
+    with pytest.raises(SpecError, match="margin = 0s"):
+        list(check(recorded("tr:margin=2us", 10), tools, PROGRAMS))
 
 
 def test_without_the_tools_one_message_says_what_is_missing_and_where_it_is(

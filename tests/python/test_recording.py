@@ -46,6 +46,8 @@ def recorded(contender: str) -> Recording:
         "tr",
         "tr:rtt=20us:entries=64:long_after=20KB",
         "tr:rtt=20us:believe=rtt:counted=last:last_uplink=always:slack=step:long_after=20KB",
+        "tr:rtt=20us:last_uplink=always:margin=step:long_after=20KB",
+        "tr:margin=2us",
         "qall:update=20us:recirculation=30us:time_constant=100us",
         "qall:granularity=flowlet:gap=50us:update=20us:recirculation=30us:time_constant=100us",
     ],

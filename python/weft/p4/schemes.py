@@ -127,6 +127,7 @@ SCHEMES: Mapping[str, Program] = {
             "counts_each_uplink": (0, 'the program counts a flow on its last uplink: counted = "last"'),
             "follows_last": (1, 'the program lets a packet follow its flow\'s last one: last_uplink = "always"'),
             "slack_ps": (0, "the program compares times of arrival as they are: slack = 0s"),
+            "margin_ps": (0, "the program compares times of arrival as they are: margin = 0s"),
             "is_by_uplink": (0, 'the program has a spine queue for each rack: spine_queue = "by-rack"'),
         },
         registers={"way_delay_ps": 1, "way_near_per_byte": 2, "way_far_per_byte": 3, "way_step_ps": 4},

@@ -20,7 +20,7 @@ use weft_units::{Rate, Span, Time};
 
 use self::choice::Uplinks;
 use self::flows::{Flows, Last};
-pub use self::params::{Believe, Counted, LastUplink, Params, Rtt, Slack, SpineQueue, Tnl};
+pub use self::params::{Believe, Counted, Gap, LastUplink, Params, Rtt, SpineQueue, Tnl};
 use self::ways::Ways;
 use super::ecmp::{self, Ecmp};
 use crate::{Arrival, NextHops, Peer, PortId, Ports, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo};
@@ -77,6 +77,8 @@ pub struct Tr {
     follows_last: bool,
     /// So much earlier than its flow's last packet, a packet overtakes not yet.
     slack: Span,
+    /// A packet that is later than its flow's last one by no more than this overtakes, too.
+    margin: Span,
     /// Bytes that the codes divide, and how many bits they have.
     spine_buffer: u64,
     code_bits: u8,
@@ -120,7 +122,7 @@ impl Tr {
         if let Some((beyond, least)) = self.ways.by(port, hops.rack, now, packet.wire_bytes) {
             let takes = cx.drain_time_for(port, packet) + beyond;
             let at = now.saturating_add(takes);
-            let is_best = takes <= least && at.saturating_add(self.slack) > last.tnl;
+            let is_best = takes <= least && at.saturating_add(self.slack) > last.bar(self.margin);
             if is_best && !(long && self.flows.active_shorts()[port.index()] > 0) {
                 return (begin, port, at);
             }
@@ -149,6 +151,7 @@ impl Tr {
             least: ways.least(),
             follows_last: self.follows_last,
             slack: self.slack,
+            margin: self.margin,
         };
         // Where no short flow is active, all uplinks have equally many.
         let choice = if long && self.flows.has_active_shorts() {
@@ -240,10 +243,11 @@ impl SwitchBalancer for Tr {
         let racks = if leaf { info.racks } else { 0 };
         let rtt = params.rtt.at(info);
         let ways = Ways::new(params, &ports, racks);
-        let slack = match params.slack {
-            Slack::Is(slack) => slack,
-            Slack::Step => ways.longest_step(&ports),
+        let span = |gap: Gap| match gap {
+            Gap::Is(span) => span,
+            Gap::Step => ways.longest_step(&ports),
         };
+        let (slack, margin) = (span(params.slack), span(params.margin));
         Self {
             ways,
             flows: Flows::new(params, rtt, info, if leaf { params.entries as usize } else { 0 }),
@@ -252,6 +256,7 @@ impl SwitchBalancer for Tr {
             believe: params.believe.after(rtt),
             follows_last: params.last_uplink == LastUplink::Always,
             slack,
+            margin,
             spine_buffer: params.spine_buffer.as_u64(),
             code_bits: params.code_bits,
             turn: 0,
@@ -319,10 +324,13 @@ impl SwitchBalancer for Tr {
             "the uplink by which it is at the next leaf first"
         };
         let ahead = last.tnl.since(now);
-        let behind = if ahead > Span::ZERO {
+        let behind = if last.bar(self.margin) <= now {
+            String::new()
+        } else if self.margin.is_zero() {
             format!(", but not before the flow's last packet, which is there in {ahead}")
         } else {
-            String::new()
+            let margin = self.margin;
+            format!(", but more than {margin} behind the flow's last packet, which is there in {ahead}")
         };
         Some(format!("{rule}{behind}"))
     }
@@ -337,6 +345,7 @@ impl SwitchBalancer for Tr {
         set("code_bits", 0, self.code_bits.into());
         set("follows_last", 0, u64::from(self.follows_last));
         set("slack_ps", 0, self.slack.as_ps());
+        set("margin_ps", 0, self.margin.as_ps());
         self.flows.settings(set);
         self.ways.settings(set);
     }

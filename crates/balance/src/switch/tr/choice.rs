@@ -23,6 +23,8 @@ pub(super) struct Uplinks<'a, F> {
     pub follows_last: bool,
     /// So much earlier than the flow's last packet overtakes not yet.
     pub slack: Span,
+    /// So much later than the flow's last packet overtakes still.
+    pub margin: Span,
 }
 
 /// What was found.
@@ -58,7 +60,7 @@ impl<F: Fn(PortId) -> Span + Copy> Uplinks<'_, F> {
             }
         }
         let at = now.saturating_add(soonest);
-        if at.saturating_add(self.slack) > last.tnl {
+        if at.saturating_add(self.slack) > last.bar(self.margin) {
             return Choice { port: best, at, excluded: 0 };
         }
         self.behind(now, last, |_| 0)
@@ -69,7 +71,7 @@ impl<F: Fn(PortId) -> Span + Copy> Uplinks<'_, F> {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn fewest_shorts(self, now: Time, last: Last, shorts: &[u32]) -> Choice {
-        if now.saturating_add(self.least + self.slack) <= last.tnl {
+        if now.saturating_add(self.least + self.slack) <= last.bar(self.margin) {
             return self.behind(now, last, |port| shorts[port.index()]);
         }
         let (mut fewest, mut soonest, mut best) = (u32::MAX, Span::MAX, self.first[0]);
@@ -94,18 +96,18 @@ impl<F: Fn(PortId) -> Span + Copy> Uplinks<'_, F> {
     /// The same where the packet may not take all: it stays behind the last one of its flow.
     #[cold]
     fn behind(self, now: Time, last: Last, shorts: impl Fn(PortId) -> u32) -> Choice {
-        let until_last = last.tnl.since(now);
+        let (until_last, until_bar) = (last.tnl.since(now), last.bar(self.margin).since(now));
         let (mut least, mut best, mut excluded) = ((u32::MAX, Span::MAX), self.first[0], 0);
         for port in self.all() {
             let mut takes = (self.takes)(port);
-            // What comes at the last one's time or before would overtake.
-            if takes + self.slack <= until_last {
+            // What comes at the last one's time or before would overtake, or too close behind it.
+            if takes + self.slack <= until_bar {
                 if last.port != Some(port) || !self.follows_last {
                     excluded += 1;
                     continue;
                 }
                 // Two queues, each first in first out: behind the last packet, whatever the estimate says.
-                takes = until_last;
+                takes = takes.max(until_last);
             }
             // TR Alg. 1: a long flow looks at the number of short flows first; a short one at the time alone.
             let found = (shorts(port), takes);
@@ -143,14 +145,15 @@ mod tests {
         ports: &[PortId],
         takes: &[Span],
         now: Time,
-        (last, follows_last, slack): (Last, bool, Span),
+        (last, follows_last, slack, margin): (Last, bool, Span, Span),
         shorts: Option<&[u32]>,
     ) -> Choice {
-        let overtakes = |takes: Span| now + takes + slack <= last.tnl;
+        let bar = if last.port.is_some() { last.tnl + margin } else { last.tnl };
+        let overtakes = |takes: Span| now + takes + slack <= bar;
         let behind_last = |port: PortId| {
             let takes = takes[port.index()];
             let follows = overtakes(takes) && follows_last && last.port == Some(port);
-            (port, if follows { last.tnl.since(now) } else { takes }, overtakes(takes) && !follows)
+            (port, if follows { takes.max(last.tnl.since(now)) } else { takes }, overtakes(takes) && !follows)
         };
         let looked_at: Vec<_> = ports.iter().map(|&port| behind_last(port)).collect();
         let excluded = looked_at.iter().filter(|&&(.., excluded)| excluded).count();
@@ -171,18 +174,19 @@ mod tests {
             turn in 0usize..5,
             (tnl, last_port) in (90u64..112, prop::option::of(0u16..5)),
             (long, follows_last) in any::<(bool, bool)>(),
-            slack in 0u64..3,
+            (slack, margin) in (0u64..3, 0u64..3),
         ) {
             let takes: Vec<_> = takes.into_iter().map(Span::from_ps).collect();
             let ports: Vec<_> = (0..5).map(PortId).collect();
             let (now, last) = (Time::from_ps(100), Last { tnl: Time::from_ps(tnl), port: last_port.map(PortId) });
             let (before, first) = ports.split_at(turn);
-            let (least, slack) = (Span::from_ps(least), Span::from_ps(slack));
+            let [least, slack, margin] = [least, slack, margin].map(Span::from_ps);
             let takes_by = |port: PortId| takes[port.index()];
-            let uplinks = Uplinks { first, before, takes: takes_by, least, follows_last, slack };
+            let uplinks = Uplinks { first, before, takes: takes_by, least, follows_last, slack, margin };
             let choice = if long { uplinks.fewest_shorts(now, last, &shorts) } else { uplinks.soonest(now, last) };
             let in_turn: Vec<_> = first.iter().chain(before).copied().collect();
-            prop_assert_eq!(choice, plain(&in_turn, &takes, now, (last, follows_last, slack), long.then_some(&shorts)));
+            let readings = (last, follows_last, slack, margin);
+            prop_assert_eq!(choice, plain(&in_turn, &takes, now, readings, long.then_some(&shorts)));
         }
     }
 }

@@ -36,6 +36,15 @@ pub(super) struct Last {
     pub port: Option<PortId>,
 }
 
+impl Last {
+    /// What is at the next leaf by this time overtakes, if it must be later than the flow's last packet by more than `margin`. A
+    /// flow's first packet overtakes nothing.
+    #[inline]
+    pub fn bar(self, margin: Span) -> Time {
+        if self.port.is_some() { self.tnl.saturating_add(margin) } else { self.tnl }
+    }
+}
+
 impl Flow {
     /// Where and when its last packet went.
     #[inline]

@@ -42,7 +42,11 @@ pub struct Params {
     /// By how much a packet may be predicted earlier than its flow's last one and still count as not overtaking (time); `step`:
     /// what a step of the code takes to drain at the leaf's slowest uplink. Source: none in TR Alg. 1, which compares times as
     /// they are; a step is what TR §TNL calculation rounds a spine's queue to, so two times closer than that are not told apart.
-    pub slack: Slack,
+    pub slack: Gap,
+    /// By how much a packet must be predicted later than its flow's last one, to count as not overtaking: by more than this
+    /// (time); `step`: as of `slack`, from which it is the opposite. Source: none in TR Alg. 1, where a TNL "is larger", by however
+    /// little; a report rounds a queue down by up to a step (TR §TNL calculation), in which more than three packets may overtake.
+    pub margin: Gap,
     /// Whose queue an acknowledgement reports: `by-rack`, the spine's towards the rack that it came from; `by-uplink`, the spine's
     /// towards any rack. Source: TR §Counting has one entry for each output queue of a leaf, which is the second; a spine
     /// has a queue towards each leaf.
@@ -77,8 +81,8 @@ time_or_words! {
 }
 
 time_or_words! {
-    /// How far times of arrival are not told apart.
-    Slack, "a time (\"2us\") or \"step\"",
+    /// A difference of two times of arrival.
+    Gap, "a time (\"2us\") or \"step\"",
     {
         /// A step of the code.
         Step = "step",
@@ -162,7 +166,7 @@ impl Believe {
 
 impl Params {
     /// Beyond that, the comparison would say nothing on any fabric.
-    const MOST_SLACK: Span = Span::from_s(1);
+    const LONGEST_GAP: Span = Span::from_s(1);
 }
 
 impl Default for Params {
@@ -176,7 +180,8 @@ impl Default for Params {
             counted: Counted::Each,
             tnl: Tnl::WithoutPacket,
             last_uplink: LastUplink::AsOthers,
-            slack: Slack::Is(Span::ZERO),
+            slack: Gap::Is(Span::ZERO),
+            margin: Gap::Is(Span::ZERO),
             spine_queue: SpineQueue::ByRack,
             entries: 1 << 16,
         }
@@ -201,10 +206,12 @@ impl Parameters for Params {
         if !(1..=16).contains(&self.code_bits) {
             return refuse("code_bits", self.code_bits.to_string(), "1 to 16");
         }
-        if let Slack::Is(slack) = self.slack
-            && slack > Self::MOST_SLACK
-        {
-            return refuse("slack", slack.to_string(), "0s to 1s");
+        for (key, gap) in [("slack", self.slack), ("margin", self.margin)] {
+            if let Gap::Is(gap) = gap
+                && gap > Self::LONGEST_GAP
+            {
+                return refuse(key, gap.to_string(), "0s to 1s");
+            }
         }
         check_table_size(self.entries)
     }

@@ -391,7 +391,8 @@ fn parameters_that_cannot_be_meant_are_refused() {
     assert_eq!(refused(Params { believe: Believe::For(Span::ZERO), ..good() }), "believe");
     assert_eq!(refused(Params { spine_buffer: Bytes::ZERO, ..good() }), "spine_buffer");
     assert_eq!(refused(Params { code_bits: 0, ..good() }), "code_bits");
-    assert_eq!(refused(Params { slack: Slack::Is(Span::from_s(2)), ..good() }), "slack");
+    assert_eq!(refused(Params { slack: Gap::Is(Span::from_s(2)), ..good() }), "slack");
+    assert_eq!(refused(Params { margin: Gap::Is(Span::from_s(2)), ..good() }), "margin");
     assert_eq!(refused(Params { code_bits: 17, ..good() }), "code_bits");
     assert_eq!(refused(Params { entries: 3, ..good() }), "entries");
 }
@@ -413,6 +414,10 @@ fn what_is_explained_is_what_is_chosen_next() {
         "the uplink by which it is at the next leaf first, but not before the flow's last packet"
     ));
     assert!(explain(&world, 2).ends_with("first"), "another flow has nothing ahead");
+    world.scheme.margin = Span::from_us(2);
+    assert!(explain(&world, 1).contains("first, but more than 2us behind the flow's last packet"));
+    assert!(explain(&world, 2).ends_with("first"), "with nothing to be behind");
+    world.scheme.margin = Span::ZERO;
     for _ in 0..67 {
         world.send(3, 1_500);
     }

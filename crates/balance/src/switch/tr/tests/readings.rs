@@ -3,12 +3,16 @@
 use super::*;
 
 /// What TR's text supports best, by section: "one RTT", "the jth output queue" and an entry that acknowledgements update (§Counting),
-/// no exception and no slack (Alg. 1), propagation and queues alone, and that queue which the packet will wait in (eq. 1).
+/// no exception, no slack and no margin (Alg. 1), propagation and queues alone, and that queue which the packet will wait in (eq. 1).
 #[test]
 fn the_defaults_are_what_the_text_supports_best() {
-    let Params { rtt, believe, counted, tnl, last_uplink, slack, spine_queue, .. } = Params::default();
+    let Params { rtt, believe, counted, tnl, last_uplink, slack, margin, spine_queue, .. } =
+        Params::default();
     assert_eq!((rtt, believe, counted), (Rtt::Fabric, Believe::Forever, Counted::Each));
-    assert_eq!((last_uplink, slack), (LastUplink::AsOthers, Slack::Is(Span::ZERO)));
+    assert_eq!(
+        (last_uplink, slack, margin),
+        (LastUplink::AsOthers, Gap::Is(Span::ZERO), Gap::Is(Span::ZERO))
+    );
     assert_eq!((tnl, spine_queue), (Tnl::WithoutPacket, SpineQueue::ByRack));
 }
 
@@ -231,12 +235,8 @@ fn a_report_counts_for_the_rack_that_it_came_from_or_for_all() {
 fn with_slack_a_packet_may_be_predicted_earlier_than_the_last_by_so_much_and_no_more() {
     // A step at 10 Gbit/s: 375,000 / 32 bytes are 9.375 us.
     let step = Span::from_ns(9_375);
-    let cases = [
-        (Slack::Is(Span::ZERO), 2),
-        (Slack::Is(step), 2),
-        (Slack::Is(step + Span::from_ps(1)), 1),
-        (Slack::Step, 2),
-    ];
+    let cases =
+        [(Gap::Is(Span::ZERO), 2), (Gap::Is(step), 2), (Gap::Is(step + Span::from_ps(1)), 1), (Gap::Step, 2)];
     for (slack, expected) in cases {
         let params = Params { last_uplink: LastUplink::AsOthers, slack, ..tables() };
         let mut world = World::with_delays_and([9, 1, 25, 9], &params);
@@ -249,7 +249,7 @@ fn with_slack_a_packet_may_be_predicted_earlier_than_the_last_by_so_much_and_no_
         assert_eq!(world.send(1, 1_500), expected, "{slack}");
     }
     // A nanosecond later it is earlier by less than a step.
-    let params = Params { last_uplink: LastUplink::AsOthers, slack: Slack::Step, ..tables() };
+    let params = Params { last_uplink: LastUplink::AsOthers, slack: Gap::Step, ..tables() };
     let mut world = World::with_delays_and([9, 1, 25, 9], &params);
     world.ack(1, 1);
     assert_eq!(world.send(1, 1_500), 1);
@@ -261,6 +261,57 @@ fn with_slack_a_packet_may_be_predicted_earlier_than_the_last_by_so_much_and_no_
     let mut switch = FakeSwitch::new(4, 1);
     switch.rates[2] = Rate::from_gbps(1);
     assert_eq!(Tr::new(&params, &switch.info(0, 0, 1)).slack, Span::from_ns(93_750));
+}
+
+/// TR Alg. 1 takes a larger TNL, by however little. With a margin, what is just behind the last packet overtakes, too.
+#[test]
+fn with_a_margin_a_packet_is_behind_the_last_by_more_than_that_or_overtakes() {
+    let us = |us: f64| Gap::Is(Span::from_ps((us * 1e6) as u64));
+    // The last packet is there at 4.4 us, this one at 5.6, 6.8, 16.4 or 52.4 us. A step is 9.375 us.
+    let cases = [
+        (us(0.0), 0, 0, LastUplink::AsOthers),
+        (us(1.199_999), 0, 0, LastUplink::AsOthers),
+        (us(1.2), 1, 1, LastUplink::AsOthers),
+        (us(2.4), 2, 2, LastUplink::AsOthers),
+        (Gap::Step, 2, 2, LastUplink::AsOthers),
+        // None is left: the latest.
+        (us(48.0), 3, 4, LastUplink::AsOthers),
+        // Behind it in the same two queues, by whatever.
+        (Gap::Step, 0, 1, LastUplink::Always),
+    ];
+    for long_after in [Bytes::from_kb(100), Bytes::new(1)] {
+        for (margin, expected, excluded, last_uplink) in cases {
+            let params = Params { margin, last_uplink, long_after, ..tables() };
+            let mut world = World::new(&params);
+            assert_eq!(world.send(1, 1_500), 0);
+            world.switch.backlogs = vec![1_500, 3_000, 15_000, 60_000];
+            assert_eq!(world.send(1, 1_500), expected, "{margin}, long after {long_after}");
+            assert_eq!(world.scheme.excluded, excluded, "{margin}, long after {long_after}");
+            // What is remembered is the packet's own time, with no margin.
+            let own = [5_600, 6_800, 16_400, 52_400][usize::from(expected)];
+            let (last, _) = world.scheme.flows.expect(world.switch.now, &packet(1));
+            assert_eq!(last.tnl, Time::ZERO + Span::from_ns(own), "{margin}");
+        }
+    }
+    // As much slack takes it back.
+    let mut world = World::new(&Params {
+        margin: us(5.0),
+        slack: us(5.0),
+        last_uplink: LastUplink::AsOthers,
+        ..tables()
+    });
+    assert_eq!(world.send(1, 1_500), 0);
+    world.switch.backlogs = vec![1_500, 3_000, 15_000, 60_000];
+    assert_eq!(world.send(1, 1_500), 0);
+}
+
+/// There is nothing before it, however early in the run it is.
+#[test]
+fn a_flows_first_packet_has_no_margin_to_keep() {
+    let mut world = World::new(&Params { margin: Gap::Is(Span::from_s(1)), ..tables() });
+    world.switch.backlogs = vec![3_000, 3_000, 0, 3_000];
+    assert_eq!(world.send(1, 1_500), 2);
+    assert_eq!((world.scheme.excluded, world.scheme.empty_sets), (0, 0));
 }
 
 /// TR Alg. 1 has no rule for an empty set, and by eq. 1 needs none while no report comes: what is queued before the next packet on the
