@@ -9,10 +9,12 @@ use crate::{Arrival, BalancerSpec, EdgeFlow, PortId, balancers};
 
 const PORTS: usize = 12;
 
-/// Every scheme with its default parameters.
+/// Every scheme with its default parameters, and those that may run elsewhere there, too.
 fn specs() -> Vec<BalancerSpec> {
-    let spec = |name| serde_json::from_value(serde_json::json!({ "name": name })).expect("a registered name");
-    balancers().iter().map(|info| spec(info.name)).collect()
+    let spec = |spec| serde_json::from_value(spec).expect("a registered name");
+    let at_leaves = serde_json::json!({ "name": "clove", "at": "leaf" });
+    let all = balancers().into_iter().map(|info| serde_json::json!({ "name": info.name }));
+    all.chain([at_leaves]).map(spec).collect()
 }
 
 /// One packet at a switch: who sends it, what the queues hold then, which ports are up, and how long after the last.

@@ -32,14 +32,15 @@ pub struct BalancerInfo {
     pub title: &'static str,
     /// Where it was published.
     pub source: &'static str,
-    /// Where it lives: "switch" or "edge"; or "bound", if it is no scheme but shows what there is to win for any.
+    /// Where it lives, unless its parameters say otherwise: "switch" or "edge"; or "bound", if it is no scheme but shows what there is to win for any.
     pub place: &'static str,
     /// JSON Schema of its parameters, with their docs.
     pub parameters: serde_json::Value,
 }
 
 /// `switch { module: Type, "title", "source"; … } edge { … } bound { … }`: the name of a scheme is its module's name, or, where that
-/// is none for users, `module as "name"`. A bound is a scheme at the edge as far as hosts go; what it knows beyond what any node
+/// is none for users, `module as "name"`. An edge scheme that may run at switches instead, as its parameters say, has the name of that
+/// type behind its own: `Edge | Leaf`, in the module of the same name among those of switches. A bound is a scheme at the edge as far as hosts go; what it knows beyond what any node
 /// can know, the engine knows for it: nothing in this crate can ask.
 macro_rules! registry {
     ($($schemes:tt)*) => {
@@ -74,7 +75,7 @@ registry! {
         meet: Meet, "MEET: every flowlet takes the path that probes, or the round trips of its whole rack, show least congested.", "Dong et al., IEEE TPDS 2022";
         plb: Plb, "PLB: a flow that stays congested takes another flow label, best while it is idle.", "Qureshi et al., SIGCOMM 2022";
         presto: Presto, "Presto: 64 KB flowcells in turn over all paths, from the edge.", "He et al., SIGCOMM 2015";
-        clove: Clove, "CLOVE: every flowlet takes, by its source port, one of the paths that traces found; marks shift the weights.", "Katta et al., HotNets 2016 and CoNEXT 2017";
+        clove: Clove | CloveLeaf, "CLOVE: every flowlet takes, by its source port, one of the paths that traces found; marks shift the weights.", "Katta et al., HotNets 2016 and CoNEXT 2017";
         hermes: Hermes, "Hermes: flows leave bad and failed paths, as round trips, marks, losses and probes class them.", "Zhang et al., SIGCOMM 2017";
         oblivious: Oblivious, "Oblivious spraying: every packet takes another entropy, which switches hash.", "REPS, EuroSys 2026; uet-htsim";
         bitmap: Bitmap, "Bitmap: packets take entropies in turn, but for those that lately met marks or losses.", "uet-htsim; STrack, 2024";

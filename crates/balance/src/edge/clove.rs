@@ -11,14 +11,16 @@
 //! outer header of packets that go back (`relay.rs`). The weight of a path that is told of is cut by a third, and the
 //! others share what was cut (`paths.rs`).
 //!
+//! The rules are the same wherever they run (`rules.rs`): here at a host, as in the papers. With `at = "leaf"` the switch of a
+//! rack runs them for all of its hosts: [`crate::switch::clove`].
+//!
 //! The variant that reads utilisation from in-band telemetry (CLOVE-INT) needs switches that write it, and is not here.
 
 use std::collections::BTreeMap;
 
-use weft_packet::{HostId, Kind, Packet, PacketFlags};
-use weft_units::Span;
+use weft_packet::{HostId, Packet};
+use weft_units::{Span, Stream, Time};
 
-use crate::flowlet::FlowletClock;
 use crate::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message};
 
 mod destination;
@@ -27,67 +29,46 @@ mod header;
 mod params;
 mod paths;
 mod relay;
+mod rules;
 #[cfg(test)]
 mod tests;
 
-use destination::{Destination, Tick};
-use discovery::Probe;
-use header::{Header, PathId};
-pub use params::{GuestMarks, Mode, Params, Scope, Spread};
-use relay::Marks;
+pub use discovery::Probe;
+pub use params::{At, GuestMarks, Mode, Params, Scope, Spread};
+pub use rules::{Place, Rules, Steered};
 
 /// CLOVE at one host.
 #[derive(Debug)]
 pub struct Clove {
-    params: Params,
     rack: u16,
     base_rtts: Box<[Span]>,
-    /// Where in `destinations` a rack or host is, as [`Params::scope`] says.
+    /// The number of a rack or host as a destination, as [`Params::scope`] says.
     index: BTreeMap<u16, u16>,
-    destinations: Vec<Destination>,
-    /// Where in `marks` a host that sends here is.
+    /// The number of a host that sends here.
     senders: BTreeMap<HostId, u16>,
-    marks: Vec<Marks>,
-    counts: Counts,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Counts {
-    flowlets: u64,
-    reroutes: u64,
-    traces: u64,
-    trace_bytes: u64,
-    answers: u64,
-    lost_traces: u64,
-    discoveries: u64,
-    relays: u64,
-    cuts: u64,
-    hidden_marks: u64,
+    rules: Rules,
 }
 
 /// One flow at one end.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Flow {
-    destination: Place,
+    destination: Number,
     /// Of the other end's host, in the marks that arrive.
-    sender: Place,
-    /// The path of the flowlet, and where it was in the list.
-    path: Option<PathId>,
-    guess: u8,
-    flowlets: FlowletClock,
+    sender: Number,
+    steered: Steered,
 }
 
-/// Where the other end is in a table of its host: looked up once a flow.
+/// What the rules call the other end: looked up once a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place(u16);
+struct Number(u16);
 
-impl Default for Place {
+impl Default for Number {
     fn default() -> Self {
         Self::UNKNOWN
     }
 }
 
-impl Place {
+impl Number {
     const UNKNOWN: Self = Self(u16::MAX);
     /// In the own rack: there is nothing to choose.
     const NEAR: Self = Self(u16::MAX - 1);
@@ -101,10 +82,43 @@ impl Place {
 const TRACE: u32 = 1 << 16;
 const REACHED: u32 = 2 << 16;
 
-impl Clove {
-    /// Bytes of a probe: the least Ethernet frame.
-    const PROBE_BYTES: u16 = 64;
+/// The host as the rules see it.
+struct AtHost<'a, C: ?Sized>(&'a mut C);
 
+impl<C: EdgeContext + ?Sized> Place for AtHost<'_, C> {
+    #[inline]
+    fn now(&self) -> Time {
+        self.0.now()
+    }
+
+    #[inline]
+    fn random(&mut self) -> &mut Stream {
+        self.0.random()
+    }
+
+    fn may_discover(&self, rack: u16) -> bool {
+        self.0.routes_to_rack(rack) > 1
+    }
+
+    fn ask(&mut self, destination: usize, peer: HostId, probe: Probe) {
+        self.0.send(Message {
+            peer,
+            wire_bytes: Rules::PROBE_BYTES,
+            entropy: probe.entropy,
+            tag: TRACE | destination as u32,
+            number: probe.number,
+            stamp: self.0.now(),
+            hop_limit: probe.hop_limit,
+            ..Message::default()
+        });
+    }
+
+    fn wake(&mut self, delay: Span, token: u32) {
+        self.0.set_host_timer(delay, token);
+    }
+}
+
+impl Clove {
     /// The destination of a flow's packets to `peer`; none within the rack.
     #[inline]
     fn destination_of<C: EdgeContext + ?Sized>(
@@ -113,147 +127,37 @@ impl Clove {
         flow: &mut Flow,
         peer: HostId,
     ) -> Option<usize> {
-        if flow.destination == Place::UNKNOWN {
+        if flow.destination == Number::UNKNOWN {
             flow.destination = self.look_up(peer, cx.rack_of(peer));
         }
         flow.destination.index()
     }
 
     #[cold]
-    fn look_up(&mut self, peer: HostId, rack: u16) -> Place {
+    fn look_up(&mut self, peer: HostId, rack: u16) -> Number {
         if rack == self.rack {
-            return Place::NEAR;
+            return Number::NEAR;
         }
-        let key = match self.params.scope {
+        let key = match self.rules.params.scope {
             Scope::Rack => rack,
             Scope::Host => peer.0,
         };
-        let next = self.destinations.len() as u16;
-        let index = *self.index.entry(key).or_insert(next);
-        if index == next {
-            let base_rtt = self.base_rtts[usize::from(rack)];
-            self.destinations.push(Destination::new(rack, base_rtt, &self.params));
-        }
+        let (rules, base_rtt) = (&mut self.rules, self.base_rtts[usize::from(rack)]);
+        let number = *self.index.entry(key).or_insert_with(|| rules.add_destination(rack, base_rtt) as u16);
         // The most recent flow's: it is the likeliest to be there still.
-        self.destinations[usize::from(index)].peer = peer;
-        Place(index)
+        self.rules.destinations[usize::from(number)].peer = peer;
+        Number(number)
     }
 
-    /// The marks on packets of a flow from `peer`.
+    /// The sender of packets of a flow from `peer`.
     #[inline]
-    fn marks_of<C: EdgeContext + ?Sized>(&mut self, cx: &C, flow: &mut Flow, peer: HostId) -> &mut Marks {
-        if flow.sender == Place::UNKNOWN {
-            let next = self.marks.len() as u16;
-            let index = *self.senders.entry(peer).or_insert(next);
-            if index == next {
-                let base_rtt = self.base_rtts[usize::from(cx.rack_of(peer))];
-                self.marks.push(Marks::new(self.params.relay_interval(base_rtt)));
-            }
-            flow.sender = Place(index);
+    fn sender_of<C: EdgeContext + ?Sized>(&mut self, cx: &C, flow: &mut Flow, peer: HostId) -> usize {
+        if flow.sender == Number::UNKNOWN {
+            let (rules, base_rtt) = (&mut self.rules, self.base_rtts[usize::from(cx.rack_of(peer))]);
+            flow.sender =
+                Number(*self.senders.entry(peer).or_insert_with(|| rules.add_sender(base_rtt) as u16));
         }
-        &mut self.marks[usize::from(flow.sender.0)]
-    }
-
-    /// Where in the destination's list the path of the next packet is. None before anything is known.
-    #[inline]
-    fn steer<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, index: usize) -> Option<usize> {
-        let destination = &mut self.destinations[index];
-        let now = cx.now();
-        if !flow.flowlets.begins(now, destination.gap) {
-            // A flowlet that began before anything was known stays where its hash leads.
-            let id = flow.path?;
-            if let Some(place) = destination.paths.place_of(id, usize::from(flow.guess)) {
-                flow.guess = place as u8;
-                return Some(place);
-            }
-            // The path is gone: no pause to wait for.
-        }
-        self.counts.flowlets += 1;
-        let place = match self.params.mode {
-            Mode::EdgeFlowlet => match destination.paths.list().len() as u32 {
-                0 => None,
-                count => Some(cx.random().below(count) as usize),
-            },
-            Mode::Ecn => destination.paths.next_turn(),
-        };
-        let path = place.map(|place| destination.paths.list()[place].id);
-        self.counts.reroutes += u64::from(flow.path.is_some() && path != flow.path);
-        flow.path = path;
-        flow.guess = place? as u8;
-        place
-    }
-
-    /// Begins to look for paths.
-    #[cold]
-    fn discover<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, index: usize) {
-        let destination = &mut self.destinations[index];
-        if cx.routes_to_rack(destination.rack) < 2 {
-            return destination.sleep();
-        }
-        self.counts.discoveries += 1;
-        let probes = destination.begin_discovery(cx.random(), &self.params);
-        self.ask(cx, index, &probes);
-        self.wake_later(cx, index, self.params.trace_timeout);
-    }
-
-    fn ask<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, index: usize, probes: &[Probe]) {
-        for probe in probes {
-            self.counts.traces += 1;
-            self.counts.trace_bytes += u64::from(Self::PROBE_BYTES);
-            cx.send(Message {
-                peer: self.destinations[index].peer,
-                wire_bytes: Self::PROBE_BYTES,
-                entropy: probe.entropy,
-                tag: TRACE | index as u32,
-                number: probe.number,
-                stamp: cx.now(),
-                hop_limit: probe.hop_limit,
-                ..Message::default()
-            });
-        }
-    }
-
-    /// Sets the one timer of a destination that counts.
-    fn wake_later<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, index: usize, delay: Span) {
-        let epoch = self.destinations[index].next_epoch();
-        cx.set_host_timer(delay, index as u32 | u32::from(epoch) << 16);
-    }
-
-    /// Takes over what a discovery that is over has found, and sets the time of the next one.
-    fn conclude<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, index: usize) {
-        if let Some((lost, next)) = self.destinations[index].end_discovery(&self.params) {
-            self.counts.lost_traces += lost as u64;
-            self.wake_later(cx, index, next);
-        }
-    }
-
-    /// Takes the encapsulation off a packet of a flow.
-    #[inline]
-    fn decapsulate<C: EdgeContext + ?Sized>(&mut self, cx: &C, flow: &mut Flow, packet: &mut Packet) {
-        let header = Header::take(packet);
-        if let Some(path) = header.path {
-            if packet.flags.has(PacketFlags::CE) {
-                self.marks_of(cx, flow, packet.src).note(path);
-            }
-            if !header.guest_ect {
-                packet.flags = packet.flags.without(PacketFlags::ECT.with(PacketFlags::CE));
-            }
-        }
-        let echoes = self.params.guest_marks == GuestMarks::AllCongested
-            && packet.kind == Kind::Ack
-            && packet.flags.has(PacketFlags::ECE);
-        if header.marked.is_none() && !echoes {
-            return;
-        }
-        let Some(index) = self.destination_of(cx, flow, packet.src) else { return };
-        let Destination { paths, rule, .. } = &mut self.destinations[index];
-        if let Some(id) = header.marked {
-            self.counts.cuts += u64::from(paths.reported(id, cx.now(), rule));
-        }
-        if echoes && !paths.all_congested(cx.now(), rule) {
-            packet.flags = packet.flags.without(PacketFlags::ECE);
-            self.counts.hidden_marks += 1;
-        }
+        usize::from(flow.sender.0)
     }
 }
 
@@ -263,14 +167,11 @@ impl EdgeBalancer for Clove {
 
     fn new(params: &Params, info: &HostInfo<'_>) -> Self {
         Self {
-            params: params.clone(),
             rack: info.rack,
             base_rtts: info.base_rtts.into(),
             index: BTreeMap::new(),
-            destinations: Vec::new(),
             senders: BTreeMap::new(),
-            marks: Vec::new(),
-            counts: Counts::default(),
+            rules: Rules::new(params),
         }
     }
 
@@ -282,28 +183,26 @@ impl EdgeBalancer for Clove {
     #[inline]
     fn sending<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: &mut Packet) {
         let Some(index) = self.destination_of(cx, flow, packet.dst) else { return };
-        if self.destinations[index].note_packet() {
-            self.discover(cx, index);
-        }
-        let place = self.steer(cx, flow, index);
-        let path = place.map(|place| &self.destinations[index].paths.list()[place]);
-        if let Some(path) = path {
-            packet.entropy = path.entropy;
-        }
-        if self.params.mode == Mode::Ecn {
-            let path = path.map(|path| path.id);
-            let marked = self.marks_of(cx, flow, packet.dst).tell(cx.now());
-            self.counts.relays += u64::from(marked.is_some());
-            let guest_ect = path.is_some() && packet.flags.has(PacketFlags::ECT);
-            Header { path, guest_ect, marked }.write(packet);
-            packet.flags = packet.flags.with_if(PacketFlags::ECT, path.is_some());
+        let path = self.rules.steer(&mut AtHost(cx), &mut flow.steered, index, packet);
+        if self.rules.params.mode == Mode::Ecn {
+            let sender = self.sender_of(cx, flow, packet.dst);
+            self.rules.encapsulate(cx.now(), path, sender, packet);
         }
     }
 
     #[inline]
     fn receiving<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, mut packet: Packet) {
-        if self.params.mode == Mode::Ecn {
-            self.decapsulate(cx, flow, &mut packet);
+        if self.rules.params.mode == Mode::Ecn {
+            let told = self.rules.decapsulate(&mut packet);
+            if let Some(path) = told.marked_on {
+                let sender = self.sender_of(cx, flow, packet.src);
+                self.rules.note_mark(sender, path);
+            }
+            if told.is_of_paths()
+                && let Some(index) = self.destination_of(cx, flow, packet.src)
+            {
+                self.rules.hear(cx.now(), index, told, &mut packet);
+            }
         }
         cx.deliver(packet);
     }
@@ -311,7 +210,7 @@ impl EdgeBalancer for Clove {
     fn message<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, message: Message) {
         if message.tag & TRACE != 0 && message.expired.is_none() {
             // A trace that reached its end: the answer is a "port unreachable" of the same size (RFC 792).
-            self.counts.answers += 1;
+            self.rules.note_answer();
             cx.send(Message {
                 wire_bytes: Message::EXPIRED_BYTES,
                 tag: REACHED | (message.tag & u32::from(u16::MAX)),
@@ -323,49 +222,18 @@ impl EdgeBalancer for Clove {
             return;
         }
         let index = usize::from(message.tag as u16);
-        let Some(discovery) = self.destinations.get_mut(index).and_then(|there| there.discovery.as_mut())
-        else {
-            return;
-        };
-        let next = discovery.answer(message.number, message.expired);
-        if discovery.is_over() {
-            self.conclude(cx, index);
-        } else if let Some(probe) = next {
-            self.ask(cx, index, &[probe]);
-        }
+        self.rules.answered(&mut AtHost(cx), index, message.number, message.expired);
     }
 
     fn host_timer<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, token: u32) {
-        let index = usize::from(token as u16);
-        match self.destinations[index].tick((token >> 16) as u16) {
-            Tick::Void => {}
-            Tick::Rediscover => self.discover(cx, index),
-            Tick::Over => self.conclude(cx, index),
-            Tick::AskAgain(probes) => {
-                self.ask(cx, index, &probes);
-                self.wake_later(cx, index, self.params.trace_timeout);
-            }
-        }
+        self.rules.timer(&mut AtHost(cx), token);
     }
 
     fn state_bytes(&self) -> u64 {
-        let destinations: u64 = self.destinations.iter().map(Destination::state_bytes).sum();
-        destinations + self.marks.iter().map(Marks::state_bytes).sum::<u64>()
+        self.rules.state_bytes()
     }
 
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
-        let counts = &self.counts;
-        count("flowlets", counts.flowlets);
-        count("reroutes", counts.reroutes);
-        count("discoveries", counts.discoveries);
-        count("traces", counts.traces);
-        count("trace_bytes", counts.trace_bytes);
-        count("trace_answers", counts.answers);
-        count("lost_traces", counts.lost_traces);
-        count("destinations", self.destinations.len() as u64);
-        count("paths", self.destinations.iter().map(|there| there.paths.list().len() as u64).sum());
-        count("relays", counts.relays);
-        count("cuts", counts.cuts);
-        count("hidden_marks", counts.hidden_marks);
+        self.rules.counters(count);
     }
 }

@@ -4,7 +4,7 @@
 macro_rules! edge_schemes {
     (
         switch $switch_schemes:tt
-        edge { $($edge_module:ident: $Edge:ident, $edge_title:literal, $edge_source:literal;)* }
+        edge { $($edge_module:ident: $Edge:ident $(| $Leaf:ident)?, $edge_title:literal, $edge_source:literal;)* }
         bound { $($bound_module:ident: $Bound:ident, $bound_title:literal, $bound_source:literal;)* }
     ) => {
         edges::host_schemes! {

@@ -48,6 +48,11 @@ pub(crate) trait Parameters {
         false
     }
 
+    /// Whether a scheme of the edge runs at switches with these values, at those where hosts hang, and not at hosts.
+    fn runs_at_switches(&self) -> bool {
+        false
+    }
+
     /// Refuses values that cannot be meant on this fabric.
     fn fits(&self, _fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
         Ok(())

@@ -14,7 +14,7 @@ macro_rules! scheme_name {
 macro_rules! balancer_spec {
     (
         switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_title:literal, $switch_source:literal;)* }
-        edge { $($edge_module:ident: $Edge:ident, $edge_title:literal, $edge_source:literal;)* }
+        edge { $($edge_module:ident: $Edge:ident $(| $Leaf:ident)?, $edge_title:literal, $edge_source:literal;)* }
         bound { $($bound_module:ident: $Bound:ident, $bound_title:literal, $bound_source:literal;)* }
     ) => {
         /// The load balancer of a run, with its parameters.
@@ -78,6 +78,7 @@ macro_rules! balancer_spec {
             pub fn asks_for_base_rtts(&self) -> bool {
                 match self {
                     $(Self::$Switch(params) => params.asks_for_base_rtts(),)*
+                    $(Self::$Edge(params) => params.asks_for_base_rtts(),)*
                     _ => false,
                 }
             }
@@ -107,6 +108,9 @@ macro_rules! balancer_spec {
                     $(Self::$Switch(params) => {
                         SwitchScheme::$Switch(switch::$switch_module::$Switch::new(params, info))
                     })*
+                    $($(Self::$Edge(params) if params.runs_at_switches() => {
+                        SwitchScheme::$Leaf(switch::$edge_module::$Leaf::new(params, info))
+                    })?)*
                     $(Self::$Edge(_))|* | $(Self::$Bound(_))|* | Self::Python(_) => {
                         SwitchScheme::Ecmp(switch::ecmp::Ecmp::new(&Default::default(), info))
                     }
@@ -116,7 +120,9 @@ macro_rules! balancer_spec {
             /// The scheme at one host.
             pub fn edge_scheme(&self, info: &HostInfo<'_>) -> EdgeScheme {
                 match self {
-                    $(Self::$Edge(params) => EdgeScheme::$Edge(edge::$edge_module::$Edge::new(params, info)),)*
+                    $(Self::$Edge(params) if !params.runs_at_switches() => {
+                        EdgeScheme::$Edge(edge::$edge_module::$Edge::new(params, info))
+                    })*
                     $(Self::$Bound(params) => EdgeScheme::$Bound(bound::$bound_module::$Bound::new(params, info)),)*
                     _ => EdgeScheme::None,
                 }
@@ -126,6 +132,9 @@ macro_rules! balancer_spec {
             pub fn switch_hooks(&self) -> SwitchHooks {
                 match self {
                     $(Self::$Switch(params) => switch::$switch_module::$Switch::hooks(params),)*
+                    $($(Self::$Edge(params) if params.runs_at_switches() => {
+                        switch::$edge_module::$Leaf::hooks(params)
+                    })?)*
                     _ => SwitchHooks::default(),
                 }
             }
@@ -133,7 +142,9 @@ macro_rules! balancer_spec {
             /// The optional calls that it wants at hosts.
             pub fn edge_hooks(&self) -> EdgeHooks {
                 match self {
-                    $(Self::$Edge(params) => edge::$edge_module::$Edge::hooks(params),)*
+                    $(Self::$Edge(params) if !params.runs_at_switches() => {
+                        edge::$edge_module::$Edge::hooks(params)
+                    })*
                     $(Self::$Bound(params) => bound::$bound_module::$Bound::hooks(params),)*
                     _ => EdgeHooks::default(),
                 }

@@ -1,16 +1,26 @@
 //! Calls to the scheme of a switch, whichever it is: a match, not a pointer.
 
-/// `SwitchScheme`, with a variant for each switch scheme of the registry.
+/// `SwitchScheme`, with a variant for each switch scheme of the registry, and for each edge scheme that may run there.
 macro_rules! switch_schemes {
     (
         switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_title:literal, $switch_source:literal;)* }
-        edge $edge_schemes:tt
+        edge { $($edge_module:ident: $Edge:ident $(| $Leaf:ident)?, $edge_title:literal, $edge_source:literal;)* }
         bound $bounds:tt
     ) => {
+        switches::schemes_at_switches! {
+            $($Switch, switch::$switch_module::$Switch;)*
+            $($($Leaf, switch::$edge_module::$Leaf;)?)*
+        }
+    };
+}
+
+/// The same of all that run at switches: a name, and the type behind it.
+macro_rules! schemes_at_switches {
+    ($($Switch:ident, $Scheme:path;)*) => {
         /// A switch scheme, whichever it is.
         #[allow(missing_docs, clippy::large_enum_variant)]
         pub enum SwitchScheme {
-            $($Switch(switch::$switch_module::$Switch),)*
+            $($Switch($Scheme),)*
             External(Box<dyn ExternalSwitch>),
         }
 
@@ -26,7 +36,7 @@ macro_rules! switch_schemes {
             /// As [`SwitchBalancer::LOOKS_AT_QUEUES`]; whatever is from outside may look.
             pub const fn looks_at_queues(&self) -> bool {
                 match self {
-                    $(Self::$Switch(_) => switch::$switch_module::$Switch::LOOKS_AT_QUEUES,)*
+                    $(Self::$Switch(_) => <$Scheme as SwitchBalancer>::LOOKS_AT_QUEUES,)*
                     Self::External(_) => true,
                 }
             }
@@ -50,7 +60,7 @@ macro_rules! switch_schemes {
             #[allow(clippy::inline_always)]
             pub fn choose_by_five_tuple(&self, entropy: u32, hops: &NextHops<'_>) -> Option<usize> {
                 match self {
-                    $(Self::$Switch(scheme) if switch::$switch_module::$Switch::GOES_BY_FIVE_TUPLE => {
+                    $(Self::$Switch(scheme) if <$Scheme as SwitchBalancer>::GOES_BY_FIVE_TUPLE => {
                         scheme.foretell(entropy, hops)
                     })*
                     _ => None,
@@ -142,4 +152,4 @@ macro_rules! switch_schemes {
     };
 }
 
-pub(super) use switch_schemes;
+pub(super) use {schemes_at_switches, switch_schemes};

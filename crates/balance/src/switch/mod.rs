@@ -2,6 +2,7 @@
 
 pub mod acknowledgements;
 pub mod ar;
+pub mod clove;
 pub mod conga;
 mod connections;
 pub mod conweave;

@@ -105,6 +105,7 @@ const BALANCERS: Variants = &[
         &[
             "gap = '5us'\nrediscover = '100us'\ntrace_timeout = '60us'\ncandidates = 24",
             "mode = 'edge-flowlet'\ngap = '5us'\nscope = 'host'",
+            "at = 'leaf'\ngap = '5us'\nrediscover = '100us'\ntrace_timeout = '60us'\ncandidates = 24\nentries = 64",
         ],
     ),
     (

@@ -6,6 +6,7 @@ mod applications;
 mod balancing;
 mod classes;
 mod clove;
+mod clove_at_leaf;
 mod common;
 mod conga;
 mod conservation;

@@ -44,6 +44,7 @@ fn threads_leave_no_trace_where_spines_are_split() {
 #[test]
 fn threads_leave_no_trace_where_spines_look_at_packets() {
     assert_alike("", "name = 'tcp'\nsack = true", "name = 'conga'\ngap = '20us'");
+    assert_alike("", "name = 'dctcp'", "name = 'clove'\nat = 'leaf'\ngap = '20us'\ntrace_timeout = '200us'");
 }
 
 #[test]

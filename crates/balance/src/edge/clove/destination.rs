@@ -73,6 +73,12 @@ impl Destination {
         self.asleep
     }
 
+    /// Whether the next packet begins a discovery, if it may.
+    #[inline]
+    pub const fn is_asleep(&self) -> bool {
+        self.asleep
+    }
+
     /// Nothing is to be looked for until the next packet.
     pub fn sleep(&mut self) {
         self.asleep = true;

@@ -33,13 +33,15 @@ impl PathId {
     }
 }
 
-/// 23 of the header bits that a scheme owns.
+/// 24 of the header bits that a scheme owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Header {
     /// The path that the packet takes, as its sender numbers it.
     pub path: Option<PathId>,
     /// Whether the guest's own packet inside says that its transport understands ECN. Told with `path`.
     pub guest_ect: bool,
+    /// Whether it was marked before it was encapsulated. Told with `path`.
+    pub guest_ce: bool,
     /// A path of the far edge on which a packet got a mark on its way here.
     pub marked: Option<PathId>,
 }
@@ -48,6 +50,7 @@ impl Header {
     const PATH: u32 = 1 << 30;
     const GUEST_ECT: u32 = 1 << 29;
     const MARKED: u32 = 1 << 28;
+    const GUEST_CE: u32 = 1 << 27;
     const MARKED_SHIFT: u32 = PathId::BITS;
 
     /// Writes it into a packet.
@@ -55,7 +58,9 @@ impl Header {
     pub fn write(self, packet: &mut Packet) {
         let path = self.path.map_or(0, |path| u32::from(path.0) | Self::PATH);
         let marked = self.marked.map_or(0, |path| u32::from(path.0) << Self::MARKED_SHIFT | Self::MARKED);
-        packet.scheme = path | marked | if self.guest_ect { Self::GUEST_ECT } else { 0 };
+        let guest_ect = if self.guest_ect { Self::GUEST_ECT } else { 0 };
+        let guest_ce = if self.guest_ce { Self::GUEST_CE } else { 0 };
+        packet.scheme = path | marked | guest_ect | guest_ce;
     }
 
     /// Takes it out of a packet.
@@ -65,6 +70,7 @@ impl Header {
         Self {
             path: (bits & Self::PATH != 0).then_some(PathId::of_bits(bits)),
             guest_ect: bits & Self::GUEST_ECT != 0,
+            guest_ce: bits & Self::GUEST_CE != 0,
             marked: (bits & Self::MARKED != 0).then_some(PathId::of_bits(bits >> Self::MARKED_SHIFT)),
         }
     }
@@ -81,8 +87,8 @@ mod tests {
         let ids = [None, Some(PathId::new(0, 0)), Some(PathId::new(63, 15)), Some(PathId::new(5, 16))];
         for path in ids {
             for marked in ids {
-                for guest_ect in [false, true] {
-                    let (mut sent, header) = (packet(1), Header { path, guest_ect, marked });
+                for (guest_ect, guest_ce) in [(false, false), (true, false), (true, true), (false, true)] {
+                    let (mut sent, header) = (packet(1), Header { path, guest_ect, guest_ce, marked });
                     header.write(&mut sent);
                     assert_eq!(Header::take(&mut sent), header);
                     assert_eq!(sent.scheme, 0);

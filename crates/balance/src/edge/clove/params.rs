@@ -6,13 +6,17 @@ use weft_units::Span;
 
 use super::discovery::Discovery;
 use super::header::PathId;
-use crate::registry::Parameters;
+use crate::registry::{Parameters, check_table_size};
 use crate::{FabricFacts, ParameterError};
 
 /// Parameters of CLOVE.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
+    /// Where it runs: `host`, in each host's virtual switch; `leaf`, in the switch of a rack, for all of its hosts. Source: the
+    /// hypervisor's virtual switch in CLOVE (recalled); `leaf` is a reading of this project: MEET's table has a "software edge
+    /// switch".
+    pub at: At,
     /// What a flowlet's path follows: `ecn`, weights that marks change; `edge-flowlet`, chance. Source: both in
     /// CLOVE; a public ns-3 driver defaults to edge-flowlet, MEET describes ECN.
     pub mode: Mode,
@@ -48,6 +52,20 @@ pub struct Params {
     /// Time after which answers to traces are missed, and asked for again, three times in all (time). Source: open in
     /// the paper; long enough for full queues of 300us on five hops.
     pub trace_timeout: Span,
+    /// Entries of the flowlet table of a leaf, where it runs there: a power of two, 1 to 16,777,216. Source: a choice, as large as
+    /// CONGA's; a virtual switch has an entry for each of its flows.
+    pub entries: u32,
+}
+
+/// Where it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum At {
+    /// In the virtual switch of each host.
+    #[default]
+    Host,
+    /// In the switch of a rack.
+    Leaf,
 }
 
 /// What the path of a flowlet follows.
@@ -97,6 +115,7 @@ pub enum Scope {
 impl Default for Params {
     fn default() -> Self {
         Self {
+            at: At::default(),
             mode: Mode::default(),
             gap: None,
             cut: 0.33,
@@ -108,6 +127,7 @@ impl Default for Params {
             scope: Scope::default(),
             rediscover: Span::from_ms(500),
             trace_timeout: Span::from_ms(2),
+            entries: 1 << 16,
         }
     }
 }
@@ -151,7 +171,22 @@ impl Parameters for Params {
         if self.rediscover < self.trace_timeout {
             return refuse("rediscover", &self.rediscover, "at least trace_timeout");
         }
-        Ok(())
+        if self.at == At::Leaf && self.scope == Scope::Host {
+            return refuse(
+                "scope",
+                &"host",
+                "rack, where at = \"leaf\": a leaf is one edge for all of its hosts",
+            );
+        }
+        check_table_size(self.entries)
+    }
+
+    fn runs_at_switches(&self) -> bool {
+        self.at == At::Leaf
+    }
+
+    fn asks_for_base_rtts(&self) -> bool {
+        self.at == At::Leaf
     }
 
     fn fits(&self, fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
@@ -194,6 +229,9 @@ mod tests {
         assert_eq!(refused(|params| params.trace_timeout = Span::ZERO), Some("trace_timeout"));
         assert_eq!(refused(|params| params.rediscover = Span::from_ms(1)), Some("rediscover"));
         assert_eq!(refused(|params| (params.paths, params.candidates) = (64, 64)), None);
+        assert_eq!(refused(|params| params.entries = 1_000), Some("entries"));
+        assert_eq!(refused(|params| (params.at, params.scope) = (At::Leaf, Scope::Host)), Some("scope"));
+        assert_eq!(refused(|params| params.at = At::Leaf), None);
     }
 
     #[test]

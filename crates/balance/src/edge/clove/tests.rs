@@ -1,10 +1,11 @@
 //! CLOVE at a host: discovery, flowlets, marks there and back, and what guests see of them.
 
-use weft_units::Time;
+use weft_packet::{Kind, PacketFlags};
 
 use crate::testing::{CHI_SQUARE_3, FakeHost, HOSTS_PER_RACK, chi_square, packet, with};
 use crate::{Expired, ParameterError};
 
+use super::header::Header;
 use super::*;
 
 /// The base round trip of the test world between racks.
@@ -98,7 +99,7 @@ impl World {
     }
 
     fn known(&self) -> usize {
-        self.scheme.destinations.first().map_or(0, |there| there.paths.list().len())
+        self.scheme.rules.destinations.first().map_or(0, |there| there.paths.list().len())
     }
 
     fn count(&self, name: &str) -> u64 {
@@ -162,7 +163,8 @@ fn a_flow_that_goes_on_stays_on_its_hash_and_its_next_flowlet_takes_a_path() {
     world.answer_all();
     assert_eq!(world.at(2 * RTT_US).send(&mut flow, data(77)).entropy, 77, "no pause yet");
     let sent = world.at(4 * RTT_US + 1).send(&mut flow, data(77));
-    let known: Vec<u32> = world.scheme.destinations[0].paths.list().iter().map(|path| path.entropy).collect();
+    let known: Vec<u32> =
+        world.scheme.rules.destinations[0].paths.list().iter().map(|path| path.entropy).collect();
     assert!(known.contains(&sent.entropy));
 }
 
@@ -261,7 +263,7 @@ impl Pair {
 fn a_mark_comes_back_by_the_far_edge_and_moves_flowlets_away() {
     // Flowlets 81 us apart: longer than the gap of 80 us and the relay interval of 20 us.
     let mut pair = Pair::new(&Params { cut: 1.0 / 3.0, ..Params::default() }, 2);
-    let first = pair.sender.scheme.destinations[0].paths.list()[0].entropy;
+    let first = pair.sender.scheme.rules.destinations[0].paths.list()[0].entropy;
     let congested = pair.sender.path_of(first);
     // Worked by hand, in ninths and twenty-sevenths: weights (first, second), and turns until the first one's next.
     // (1, 1): first. (2/3, 4/3): second twice, first. (4/9, 14/9): second four times, first. (8/27, 46/27): second.
@@ -286,7 +288,7 @@ fn reports_and_cuts_are_spaced_by_the_relay_interval() {
 #[test]
 fn a_far_rack_has_many_edges_but_a_path_is_cut_once_an_interval() {
     let mut world = World::discovered(&Params::default(), 2);
-    let id = world.scheme.destinations[0].paths.list()[0].id;
+    let id = world.scheme.rules.destinations[0].paths.list()[0].id;
     for host in 0..4 {
         let told = with(turned(data(1), false), |told| {
             told.src = HostId(HOSTS_PER_RACK + host);
@@ -353,7 +355,7 @@ fn the_next_discovery_comes_when_it_is_due_and_only_if_packets_went_there() {
     world.run_timers(500_001);
     assert_eq!(world.count("discoveries"), 2);
     let entropies: Vec<u32> =
-        world.scheme.destinations[0].paths.list().iter().map(|path| path.entropy).collect();
+        world.scheme.rules.destinations[0].paths.list().iter().map(|path| path.entropy).collect();
     let second: Vec<u32> = world.sent[64 * 3..].iter().map(|probe| probe.entropy).collect();
     assert!(entropies.iter().all(|entropy| second.contains(entropy)), "those in use are traced again");
     world.run_timers(3_000_000);
@@ -373,7 +375,7 @@ fn a_path_that_answers_no_more_is_left_at_once_and_looked_for_soon_then_seldom()
     assert_eq!(world.known(), 4);
     // Every packet 20 us after the one before: the flowlet does not end.
     world.run_timers(506_000);
-    flow.flowlets.begins(world.host.now, Span::MAX);
+    flow.steered.flowlets.begins(world.host.now, Span::MAX);
     assert_eq!(world.known(), 3);
     assert!(world.count("lost_traces") > 0);
     let sent = world.send(&mut flow, data(1));

@@ -281,7 +281,7 @@ fn with_a_margin_a_packet_is_behind_the_last_by_more_than_that_or_overtakes() {
     ];
     for long_after in [Bytes::from_kb(100), Bytes::new(1)] {
         for (margin, expected, excluded, last_uplink) in cases {
-            let params = Params { margin, last_uplink, long_after, ..tables() };
+            let params = Params { long_after, last_uplink, margin, ..tables() };
             let mut world = World::new(&params);
             assert_eq!(world.send(1, 1_500), 0);
             world.switch.backlogs = vec![1_500, 3_000, 15_000, 60_000];
