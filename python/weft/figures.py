@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import matplotlib as mpl
+from matplotlib import font_manager
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
@@ -38,6 +39,7 @@ __all__ = [
     "new_figure",
     "note_below",
     "rendered",
+    "rendered_each",
     "save",
     "save_all",
     "slowdown_cdf",
@@ -65,7 +67,8 @@ _DOTS_PER_INCH = 96.0
 
 _STYLE: dict[Any, Any] = {
     "font.size": 9.0,
-    "font.family": "sans-serif",
+    # What the first lacks is taken from the second, letter by letter.
+    "font.family": ["Weft Sans", "DejaVu Sans"],
     "axes.titlesize": 9.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
@@ -83,6 +86,9 @@ _STYLE: dict[Any, Any] = {
     # Names within a picture are then the same each time.
     "svg.hashsalt": "weft",
 }
+
+for _font in sorted((Path(__file__).parent / "fonts").glob("*.ttf")):
+    font_manager.fontManager.addfont(_font)
 
 
 class ShownFigure(Figure):
@@ -198,23 +204,47 @@ def save(figure: Figure, path: Path) -> None:
 
 def save_all(figure: Figure, directory: Path, name: str) -> list[Path]:
     """Write a figure in each of `FORMATS`; returns the files."""
-    paths = [directory / f"{name}.{kind}" for kind in FORMATS]
-    for path in paths:
-        save(figure, path)
-    return paths
+    written = []
+    for kind, content in rendered_each(figure).items():
+        path = directory / f"{name}.{kind}"
+        write_file(path, content)
+        written.append(path)
+    return written
 
 
-def rendered(figure: Figure, kind: str, *, whole: bool = False) -> bytes:
-    """Return a figure as a file of this kind ("png", "pdf", "svg"). No date: the same bytes each time.
+def rendered(figure: Figure, kind: str) -> bytes:
+    """Return a figure as a file of this kind ("png", "pdf", "svg"). No date: the same bytes each time."""
+    return rendered_each(figure, (kind,))[kind]
+
+
+def rendered_each(figure: Figure, kinds: Sequence[str] = FORMATS, *, whole: bool = False) -> dict[str, bytes]:
+    """Return a figure as a file of each of these kinds, by kind.
 
     `whole` makes room for what stands beyond its edges; a note below it has that anyway.
     """
     undated: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
-    content = BytesIO()
-    with mpl.rc_context(_STYLE):
-        tight = "tight" if whole or figure.texts else None
-        figure.savefig(content, format=kind, bbox_inches=tight, metadata=undated.get(kind, {}))
-    return content.getvalue()
+    files: dict[str, bytes] = {}
+    with mpl.rc_context(_STYLE), _settled(figure):
+        box = None
+        if whole or figure.texts:
+            box = figure.get_tightbbox().padded(mpl.rcParams["savefig.pad_inches"])
+        for kind in kinds:
+            content = BytesIO()
+            figure.savefig(content, format=kind, bbox_inches=box, metadata=undated.get(kind, {}))
+            files[kind] = content.getvalue()
+    return files
+
+
+@contextmanager
+def _settled(figure: Figure) -> Iterator[None]:
+    """Find out where all of it stands once: for a picture in each format that takes as long as to draw it."""
+    engine = figure.get_layout_engine()
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    try:
+        yield
+    finally:
+        figure.set_layout_engine(engine)
 
 
 def _fct_panel(axes: "Axes", groups: Groups, bins: Sequence[BinName], statistic: str, scale: float) -> None:

@@ -1,5 +1,6 @@
 """Figures can be drawn from any comparison, and hold every scheme."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,28 @@ def test_files_are_written(three: Comparison, tmp_path: Path, suffix: str, magic
         figures.save(figure, path)
         content = path.read_bytes()
         assert content.startswith(magic) and len(content) > 5_000
+
+
+def test_a_pdf_brings_the_letters_of_its_own_fonts_and_others_for_what_they_lack(three: Comparison) -> None:
+    figure = three.plot_slowdown()
+    fonts = set(re.findall(rb"/FontName /[A-Z]+\+([\w-]+)", figures.rendered(figure, "pdf")))
+    assert fonts == {b"WeftSans", b"WeftSans-Bold"}
+    figure.axes[0].set_xlabel("замедление")
+    fonts = set(re.findall(rb"/FontName /[A-Z]+\+([\w-]+)", figures.rendered(figure, "pdf")))
+    assert fonts == {b"WeftSans", b"WeftSans-Bold", b"DejaVuSans"}
+
+
+def test_a_format_does_not_depend_on_which_others_are_drawn_and_a_figure_can_be_changed_afterwards(
+    three: Comparison,
+) -> None:
+    together = figures.rendered_each(three.plot_fct())
+    assert together == {kind: figures.rendered(three.plot_fct(), kind) for kind in figures.FORMATS}
+    figure = three.plot_fct()
+    figures.rendered(figure, "svg")
+    before = figure.axes[0].get_position().x0
+    figure.axes[0].set_ylabel("a label\nof\nfour\nlines")
+    figures.rendered(figure, "svg")
+    assert figure.axes[0].get_position().x0 > before
 
 
 def test_a_comparison_in_which_no_flow_finished_can_still_be_drawn(tmp_path: Path) -> None:
