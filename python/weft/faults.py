@@ -15,13 +15,22 @@ from weft.errors import SpecError, retold
 from weft.quantity import percent, spaced
 from weft.spec import SpecText, parse_document, to_toml_value
 
-__all__ = ["Fault", "faults_of", "parse_fault", "telling_faults", "with_faults"]
+__all__ = ["MOST_NAMED", "Fault", "faults_of", "first_of", "parse_fault", "telling_faults", "with_faults"]
+
+MOST_NAMED = 3
+"""So many faults are told one by one; of the others, how many they are."""
 
 _FORM = '"leaf0-spine1 down 2ms..4ms" or "25% leaf-spine rate=1Gbps"'
 _EFFECTS = ("down", "up", "rate", "delay", "loss", "blackhole")
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)%")
 _PLACE = re.compile(r"fabric\.fault\[(\d+)\]\.?")
 _TIME = re.compile(r"\d+(?:\.\d+)?(?:ps|ns|us|µs|ms|s)")
+
+
+def first_of(told: Sequence[str], rest: str = "{} more faults") -> list[str]:
+    """Return what is said of each fault, but of many only the first ones, and at the end how many there are besides."""
+    more = len(told) - MOST_NAMED
+    return [*told] if more <= 0 else [*told[:MOST_NAMED], rest.format(more)]
 
 
 class Fault(msgspec.Struct, frozen=True):

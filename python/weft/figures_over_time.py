@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from weft.faults import faults_of
+from weft.faults import faults_of, first_of
 from weft.figures import Groups, curve_style, legend_above, new_figure, note_below
 from weft.over_time import MEASURES, PAUSES, Curve, any_pauses, leaf_to_show, shown, uplink_curves
 from weft.palette import FAULT_COLOUR, looks
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from weft.over_time import Shown
 
 __all__ = ["figures_over_time", "pauses", "queues", "throughput", "uplink_spread", "uplink_utilisation"]
-
-_MOST_FAULTS = 3
-"""Faults that a note names."""
 
 _KIND_TITLES = {"unknown": "flows of no class", "short": "short", "long": "long", "best-effort": "best effort"}
 
@@ -149,9 +146,7 @@ def _of_faults(groups: Groups) -> str:
     run = next(iter(groups.values()))[0]
     faults = faults_of(parse_document(SpecText(run.spec)).get("fabric", {}))
     words = [fault.words for fault, facts in zip(faults, run.summary.faults, strict=False) if _passes(facts)]
-    more = len(words) - _MOST_FAULTS
-    told = words if more <= 0 else [*words[:_MOST_FAULTS], f"{more} more faults"]
-    return f"Shaded: {'; '.join(told)}." if told else ""
+    return f"Shaded: {'; '.join(first_of(words))}." if words else ""
 
 
 def _passes(fault: FaultFacts) -> bool:

@@ -4,15 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from weft.faults import Fault
+from weft.faults import Fault, first_of
 from weft.metrics import Metric, Unit
 from weft.quantity import number, percent, time_us
 from weft.summary import FaultFacts, PhaseFacts, PhaseName, SlowedFacts, Summary
 
 __all__ = ["Reaction", "fault_metrics", "phase_metrics", "phases_of", "reaction_sentences", "reactions"]
 
-_MOST_FAULTS = 3
-"""Faults that get a sentence of their own."""
 _TO_THE_END = 0.99
 """Whoever loses packets into a fault later than this share of its time had not moved away."""
 
@@ -133,8 +131,7 @@ def reaction_sentences(faults: Sequence[Fault], groups: Groups) -> list[str]:
         for fault, found in zip(faults, reactions(groups), strict=False)
         if any(one.lost_packets or one.share is not None for one in found.values())
     ]
-    more = len(told) - _MOST_FAULTS
-    return told if more <= 0 else [*told[:_MOST_FAULTS], f"And likewise for {more} more faults, in compare.json."]
+    return first_of(told, "And likewise for {} more faults, in compare.json.")
 
 
 def _schemes(found: Mapping[str, Reaction]) -> str:

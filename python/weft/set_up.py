@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from weft.faults import faults_of
+from weft.faults import MOST_NAMED, faults_of, first_of
 from weft.quantity import number, percent, plain, spaced
 from weft.standing import listed
 
@@ -34,7 +34,6 @@ _PAIRS = {
 }
 _LOAD_OF = {"leaf-uplinks": "", "host-links": " of the host links", "bisection": " of the bisection"}
 _MOST_KINDS = 3
-_MOST_FAULTS = 3
 _MOST_SEEDS = 5
 
 
@@ -136,12 +135,11 @@ def _faults(fabric: Mapping[str, Any]) -> str:
     for fault in faults_of(fabric):
         alike.setdefault(fault.effect, []).append(fault.where)
     found = [f"{_cables(where)} {what}" for what, where in alike.items()]
-    more = len(found) - _MOST_FAULTS
-    return ", ".join(found if more <= 0 else [*found[:_MOST_FAULTS], f"{more} more faults"])
+    return ", ".join(first_of(found))
 
 
 def _cables(names: Sequence[str]) -> str:
-    return listed(names) if len(names) <= _MOST_FAULTS else f"{names[0]} and {len(names) - 1} more cables"
+    return listed(names) if len(names) <= MOST_NAMED else f"{names[0]} and {len(names) - 1} more cables"
 
 
 def _traffic(traffic: Mapping[str, Any]) -> str:
