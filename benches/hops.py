@@ -1,4 +1,4 @@
-"""Run so many flows of a spec that says nothing else, or of one in a file, with any of its keys changed, and print the packet-hops.
+"""Run so many flows of a spec that says nothing else, or of one in a file, with any key changed; print the packet-hops.
 
     .venv/bin/python benches/hops.py 200 ecmp transport.name=tcp
     .venv/bin/python benches/hops.py 200 oblivious tests/fidelity/uec.toml
