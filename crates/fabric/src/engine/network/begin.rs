@@ -161,8 +161,7 @@ impl<'a> Network<'a> {
     fn crowd_ps(&self, max_wire_bytes: u16) -> u64 {
         let service_ps = |link: &Link| self.state.profiles[link.profile].service_ps(max_wire_bytes).max(1);
         let arrivals_a_ps: f64 = self.state.links.iter().map(|link| 1.0 / service_ps(link) as f64).sum();
-        let ev = std::env::var("WCROWD").ok().and_then(|v| v.parse().ok()).unwrap_or(EVENTS_IN_A_CROWD);
-        (ev / arrivals_a_ps) as u64
+        (EVENTS_IN_A_CROWD / arrivals_a_ps) as u64
     }
 
     /// Notes from now on packets that links send. Ports with several classes send in an order of their own and are left out.
