@@ -1,6 +1,7 @@
-"""Run so many flows of a spec that says nothing else, with any of its keys changed, and print the packet-hops.
+"""Run so many flows of a spec that says nothing else, or of one in a file, with any key changed; print the packet-hops.
 
     .venv/bin/python benches/hops.py 200 ecmp transport.name=tcp
+    .venv/bin/python benches/hops.py 200 oblivious tests/fidelity/uec.toml
     .venv/bin/python benches/hops.py --schemes
 
 By default that is web search at a load of 0.6 on 128 hosts, with DCTCP. Small and deterministic, for counting
@@ -39,8 +40,9 @@ def main(arguments: list[str]) -> None:
     if len(arguments) < 2:
         sys.exit(__doc__)
     flows, scheme, *changes = arguments
+    text = Path(changes.pop(0)).read_text() if changes and changes[0].endswith(".toml") else ""
     keys = [change.partition("=") for change in (f"traffic.flows={flows}", f"balancer.name={scheme}", *changes)]
-    result = core.run("", overrides=[(key, value) for key, _, value in keys], seed=1, jobs=1)
+    result = core.run(text, overrides=[(key, value) for key, _, value in keys], seed=1, jobs=1)
     print(json.loads(result.summary)["packet_hops"])
 
 

@@ -14,6 +14,8 @@ figures=benches/instructions.toml
 schemes=(ecmp letflow drill)
 # Transports over ECMP with a symmetric hash, which those with credits need; TCP is there to be compared with.
 transports=(tcp expresspass maxpass)
+# Ports with several classes, of which one marks what leaves and trims what does not fit: specs of tests/fidelity, sprayed.
+classes=(uec)
 few=100
 many=300
 tolerance_percent=5
@@ -36,10 +38,12 @@ count() {
   echo "$instructions $packet_hops"
 }
 
-# Prints instructions per packet-hop of scheme or transport $1, with one decimal place.
+# Prints instructions per packet-hop of scheme, transport or spec $1, with one decimal place.
 measure() {
   local few_counts many_counts run=("$1")
   [[ " ${transports[*]} " != *" $1 "* ]] || run=(ecmp "transport.name=$1" balancer.hash=symmetric)
+  [[ " ${classes[*]} " != *" $1 "* ]] ||
+    run=(oblivious "tests/fidelity/$1.toml" balancer.entropies=64 balancer.order=permutation)
   few_counts=$(count "$few" "${run[@]}") || return 1
   many_counts=$(count "$many" "${run[@]}") || return 1
   awk -v few="$few_counts" -v many="$many_counts" 'BEGIN {
@@ -79,10 +83,10 @@ fi
 
 if [[ "${1:-}" == --write ]]; then
   {
-    echo "# Instructions per packet-hop: 128 hosts, web search at load 0.6; schemes with DCTCP, transports with symmetric ECMP."
+    echo "# Instructions per packet-hop: 128 hosts, web search at load 0.6; schemes with DCTCP, transports with symmetric ECMP, uec sprayed."
     echo "# Written by benches/instructions.sh --write."
   } >"$scratch/figures"
-  measure_all "${schemes[@]}" "${transports[@]}" | sed 's/ / = /' >>"$scratch/figures"
+  measure_all "${schemes[@]}" "${transports[@]}" "${classes[@]}" | sed 's/ / = /' >>"$scratch/figures"
   mv "$scratch/figures" "$figures"
   cat "$figures"
   exit 0
@@ -90,7 +94,7 @@ fi
 
 [[ -f "$figures" ]] || { echo "$figures is missing: run $0 --write" >&2; exit 2; }
 failed=0
-measure_all "${schemes[@]}" "${transports[@]}" >"$scratch/found"
+measure_all "${schemes[@]}" "${transports[@]}" "${classes[@]}" >"$scratch/found"
 while read -r name found; do
   committed=$(sed -n "s/^$name = \([0-9.]*\)$/\1/p" "$figures")
   [[ -n "$committed" ]] || { echo "$figures has no figure for $name" >&2; exit 2; }
