@@ -2,8 +2,8 @@
 
     .venv/bin/python packaging/make_fonts.py
 
-A font that is embedded in a PDF is first read as a whole. DejaVu Sans has 6,000 glyphs, and reading it took longer than
-to draw the figure. What is not in these is taken from the whole one when it is drawn.
+A font is read as a whole before a PDF gets a part of it. DejaVu Sans has over 6,000 glyphs, these have some 600. What
+is not in them is taken from the whole one when a figure is drawn.
 """
 
 import shutil

@@ -39,7 +39,6 @@ __all__ = [
     "new_figure",
     "note_below",
     "rendered",
-    "rendered_each",
     "save",
     "save_all",
     "slowdown_cdf",
@@ -204,47 +203,23 @@ def save(figure: Figure, path: Path) -> None:
 
 def save_all(figure: Figure, directory: Path, name: str) -> list[Path]:
     """Write a figure in each of `FORMATS`; returns the files."""
-    written = []
-    for kind, content in rendered_each(figure).items():
-        path = directory / f"{name}.{kind}"
-        write_file(path, content)
-        written.append(path)
-    return written
+    paths = [directory / f"{name}.{kind}" for kind in FORMATS]
+    for path in paths:
+        save(figure, path)
+    return paths
 
 
-def rendered(figure: Figure, kind: str) -> bytes:
-    """Return a figure as a file of this kind ("png", "pdf", "svg"). No date: the same bytes each time."""
-    return rendered_each(figure, (kind,))[kind]
-
-
-def rendered_each(figure: Figure, kinds: Sequence[str] = FORMATS, *, whole: bool = False) -> dict[str, bytes]:
-    """Return a figure as a file of each of these kinds, by kind.
+def rendered(figure: Figure, kind: str, *, whole: bool = False) -> bytes:
+    """Return a figure as a file of this kind ("png", "pdf", "svg"). No date: equal figures have equal bytes.
 
     `whole` makes room for what stands beyond its edges; a note below it has that anyway.
     """
     undated: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
-    files: dict[str, bytes] = {}
-    with mpl.rc_context(_STYLE), _settled(figure):
-        box = None
-        if whole or figure.texts:
-            box = figure.get_tightbbox().padded(mpl.rcParams["savefig.pad_inches"])
-        for kind in kinds:
-            content = BytesIO()
-            figure.savefig(content, format=kind, bbox_inches=box, metadata=undated.get(kind, {}))
-            files[kind] = content.getvalue()
-    return files
-
-
-@contextmanager
-def _settled(figure: Figure) -> Iterator[None]:
-    """Find out where all of it stands once: for a picture in each format that takes as long as to draw it."""
-    engine = figure.get_layout_engine()
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    try:
-        yield
-    finally:
-        figure.set_layout_engine(engine)
+    content = BytesIO()
+    with mpl.rc_context(_STYLE):
+        tight = "tight" if whole or figure.texts else None
+        figure.savefig(content, format=kind, bbox_inches=tight, metadata=undated.get(kind, {}))
+    return content.getvalue()
 
 
 def _fct_panel(axes: "Axes", groups: Groups, bins: Sequence[BinName], statistic: str, scale: float) -> None:
