@@ -69,26 +69,32 @@ impl Thresholds {
 }
 
 /// What a queue goes by beyond its thresholds in bytes: limits in packets, and RED.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Rules {
     packet_limit: u32,
     /// With RED, the bytes below which it picks nothing, and need not be looked up; else the packets beyond which the queue marks.
     mark_from: u32,
-    red: Option<Box<Red>>,
+    has_red: bool,
 }
 
-/// Random early detection.
-#[derive(Debug)]
-pub struct Red {
+/// How likely random early detection is to pick a packet, by the backlog.
+#[derive(Debug, Clone, Copy)]
+pub struct Curve {
     min_bytes: f64,
     max_bytes: f64,
     probability: f64,
+}
+
+/// Random early detection at one queue: how likely it is, and what it draws.
+#[derive(Debug)]
+pub struct Red {
+    curve: Curve,
     stream: Stream,
 }
 
 impl Rules {
-    /// Those of a queue. `entity` is its link's number, with the number of its class in the upper half.
-    pub fn new(queue: &QueueSpec, seed: u64, entity: u64) -> Self {
+    /// Those of a queue.
+    pub fn new(queue: &QueueSpec) -> Self {
         Self {
             packet_limit: match queue.limit {
                 Limit::AtMost(Threshold::Packets(packets)) => packets,
@@ -99,55 +105,61 @@ impl Rules {
                 Marking::Red { min, .. } => u32::try_from(min).unwrap_or(u32::MAX),
                 _ => u32::MAX,
             },
-            red: match queue.marking {
-                Marking::Red { min, max, probability } => {
-                    Some(Box::new(Red::new((min, max, probability), seed, entity)))
-                }
-                _ => None,
-            },
+            has_red: matches!(queue.marking, Marking::Red { .. }),
         }
     }
 
     /// Whether they count packets.
     pub const fn count_packets(&self) -> bool {
-        self.packet_limit != u32::MAX || (self.red.is_none() && self.mark_from != u32::MAX)
+        self.packet_limit != u32::MAX || (!self.has_red && self.mark_from != u32::MAX)
     }
 
     /// Whether they ask for nothing.
     pub const fn is_empty(&self) -> bool {
-        !self.count_packets() && self.red.is_none()
+        !self.count_packets() && !self.has_red
     }
 
-    /// What becomes of a packet that finds so many others, and so many bytes.
+    /// What becomes of a packet that finds so many others, and so many bytes. `red` is that of the queue, if it has any.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    pub fn judge(&mut self, packet: &Packet, packets: u32, backlog_bytes: impl FnOnce() -> u64) -> Verdict {
+    pub fn judge(
+        &self,
+        packet: &Packet,
+        packets: u32,
+        backlog_bytes: impl FnOnce() -> u64,
+        red: Option<(&Curve, &mut Stream)>,
+    ) -> Verdict {
         if packets >= self.packet_limit {
             return Verdict::Drop;
         }
-        let Some(red) = &mut self.red else {
+        let Some((curve, stream)) = red else {
             return if packets > self.mark_from { Verdict::Mark } else { Verdict::Take };
         };
         let backlog_bytes = backlog_bytes();
-        if backlog_bytes < u64::from(self.mark_from) || !red.hits(backlog_bytes) {
+        if backlog_bytes < u64::from(self.mark_from) || !curve.hits(backlog_bytes, stream) {
             return Verdict::Take;
         }
         if packet.flags.has(PacketFlags::ECT) { Verdict::Mark } else { Verdict::Drop }
     }
 }
 
-impl Red {
-    fn new((min, max, probability): (u64, u64, f64), seed: u64, entity: u64) -> Self {
-        let stream = Stream::new(seed, Purpose::Red, entity);
-        Self { min_bytes: min as f64, max_bytes: max as f64, probability, stream }
+impl Curve {
+    const fn new(min: u64, max: u64, probability: f64) -> Self {
+        Self { min_bytes: min as f64, max_bytes: max as f64, probability }
     }
 
-    /// That of a queue which marks what leaves it; none if it does not. `entity` is that of [`Rules::new`].
-    pub fn of_leaving(queue: &QueueSpec, seed: u64, entity: u64) -> Option<Box<Self>> {
+    /// That of a queue which marks what comes; none if it does not.
+    const fn of_coming(queue: &QueueSpec) -> Option<Self> {
         match queue.marking {
-            Marking::Leaving { min, max, probability } => {
-                Some(Box::new(Self::new((min, max, probability), seed, entity)))
-            }
+            Marking::Red { min, max, probability } => Some(Self::new(min, max, probability)),
+            _ => None,
+        }
+    }
+
+    /// That of a queue which marks what leaves it; none if it does not.
+    pub const fn of_leaving(queue: &QueueSpec) -> Option<Self> {
+        match queue.marking {
+            Marking::Leaving { min, max, probability } => Some(Self::new(min, max, probability)),
             _ => None,
         }
     }
@@ -159,75 +171,87 @@ impl Red {
 
     /// Whether it picks a packet that finds this backlog, or leaves it behind.
     #[inline(never)]
-    pub fn hits(&mut self, backlog_bytes: u64) -> bool {
+    pub fn hits(&self, backlog_bytes: u64, stream: &mut Stream) -> bool {
         let backlog = backlog_bytes as f64;
         if backlog < self.min_bytes {
             return false;
         }
         let share = (backlog - self.min_bytes) / (self.max_bytes - self.min_bytes);
-        backlog >= self.max_bytes || self.stream.unit() < share * self.probability
+        backlog >= self.max_bytes || stream.unit() < share * self.probability
     }
 }
 
-/// How one queue of a port with several admits packets.
-#[derive(Debug)]
+impl Red {
+    /// That of a queue which marks what comes; none if it does not. `entity` is its link's number.
+    pub fn of(queue: &QueueSpec, seed: u64, entity: u64) -> Option<Box<Self>> {
+        let curve = Curve::of_coming(queue)?;
+        Some(Box::new(Self { curve, stream: Self::stream(seed, entity) }))
+    }
+
+    /// What it draws at a queue. `entity` is the number of its link, with the number of its class in the upper half.
+    pub fn stream(seed: u64, entity: u64) -> Stream {
+        Stream::new(seed, Purpose::Red, entity)
+    }
+
+    /// What [`Rules::judge`] asks for.
+    #[inline]
+    pub const fn parts(&mut self) -> (&Curve, &mut Stream) {
+        (&self.curve, &mut self.stream)
+    }
+}
+
+/// How queues of ports with several admit packets: the same for all that have the same limits, at the same rate.
+#[derive(Debug, Clone, Copy)]
 pub enum Admission {
     /// By a buffer of its own.
     Own {
-        /// What it holds, and when it marks: asked for where the rate changes.
-        queue: Box<QueueSpec>,
-        /// Its limits in bytes, at the link's rate of now.
+        /// Its limits in bytes, at the link's rate.
         thresholds: Thresholds,
         /// The others.
         rules: Rules,
+        /// Its RED.
+        red: Option<Curve>,
     },
     /// At most so many packets wait, and none is marked.
     Waiting(u32),
 }
 
 impl Admission {
-    /// By a buffer of its own, as [`Rules::new`] has it.
-    pub fn own(queue: QueueSpec, rate: Rate, seed: u64, entity: u64) -> Self {
-        let (thresholds, rules) = (Thresholds::new(&queue, rate), Rules::new(&queue, seed, entity));
-        Self::Own { queue: Box::new(queue), thresholds, rules }
-    }
-
-    /// The link has this rate from now on.
-    pub fn set_rate(&mut self, rate: Rate) {
-        if let Self::Own { queue, thresholds, .. } = self {
-            *thresholds = Thresholds::new(queue, rate);
-        }
+    /// By a buffer of its own, at this rate.
+    pub fn own(queue: &QueueSpec, rate: Rate) -> Self {
+        let (thresholds, rules) = (Thresholds::new(queue, rate), Rules::new(queue));
+        Self::Own { thresholds, rules, red: Curve::of_coming(queue) }
     }
 
     /// A packet that takes no longer than this to send, in ps, is taken, and not marked, where nothing is queued.
     pub const fn idle_takes_ps(&self) -> u64 {
         match self {
             // RED that begins with nothing at all may draw a number even then.
-            Self::Own { rules, .. }
-                if rules.packet_limit == 0 || rules.mark_from == 0 && rules.red.is_some() =>
-            {
-                0
-            }
+            Self::Own { rules, .. } if rules.packet_limit == 0 || rules.mark_from == 0 && rules.has_red => 0,
             Self::Own { thresholds, .. } => thresholds.limit_ps,
             Self::Waiting(0) => 0,
             Self::Waiting(_) => u64::MAX,
         }
     }
 
-    /// What becomes of a packet that takes `service_ps` to send.
+    /// What becomes of a packet that takes `service_ps` to send. `stream` is what the queue's RED draws, if it has any.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    pub fn judge(
-        &mut self,
+    pub fn judge<'s>(
+        &self,
         packet: &Packet,
         service_ps: u64,
         found: Found,
         backlog_bytes: impl FnOnce() -> u64,
+        stream: impl FnOnce() -> Option<&'s mut Stream>,
     ) -> Verdict {
         match self {
-            Self::Own { thresholds, rules, .. } => match thresholds.judge(found.backlog_ps, service_ps) {
+            Self::Own { thresholds, rules, red } => match thresholds.judge(found.backlog_ps, service_ps) {
                 Verdict::Drop => Verdict::Drop,
-                by_bytes => by_bytes.max(rules.judge(packet, found.packets, backlog_bytes)),
+                by_bytes => {
+                    let red = red.as_ref().and_then(|curve| Some((curve, stream()?)));
+                    by_bytes.max(rules.judge(packet, found.packets, backlog_bytes, red))
+                }
             },
             Self::Waiting(most) if found.waiting < *most => Verdict::Take,
             Self::Waiting(_) => Verdict::Drop,

@@ -13,6 +13,7 @@ use super::group::Group;
 use super::host::{Host, Plan};
 use super::link::{FarEnd, Link};
 use super::network::{Network, Way};
+use super::scheduled_port::ScheduledPort;
 
 impl<'a, T: Transports> Group<'a, T> {
     /// Asks for what the events of a crowded slot need, as far as it can be known.
@@ -59,8 +60,7 @@ impl<'a, T: Transports> Group<'a, T> {
             return;
         }
         state.links.iter().for_each(fetch);
-        ports().for_each(|port| port.fetch());
-        ports().for_each(|port| port.fetch_classes());
+        ports().for_each(ScheduledPort::fetch);
         ports().for_each(|port| port.fetch_waiting(&self.network.pool));
     }
 

@@ -82,7 +82,7 @@ pub struct PortStates {
     pub links: Vec<Link>,
     pub(super) profiles: Profiles,
     /// The ports with several classes, by link; empty if there is none.
-    pub(super) scheduled: Vec<Option<Box<ScheduledPort>>>,
+    pub(super) scheduled: Vec<Option<ScheduledPort>>,
     /// Whether each link works, as its own switch sees it at once.
     pub(super) local_up: Vec<bool>,
     /// Whether the scheme of any switch looks at queues, or the oracle does.

@@ -77,7 +77,7 @@ impl Everything<'_> {
         }
         let state = &self.state.links[link as usize];
         let profile = &self.state.profiles[state.profile];
-        let scheduled = self.state.scheduled.get(link as usize).and_then(Option::as_deref);
+        let scheduled = self.state.scheduled.get(link as usize).and_then(Option::as_ref);
         let mut free_ps = scheduled.map_or(state.busy_until, |port| {
             self.now_ps.saturating_add(port.wait_of_ps(packet, self.now_ps, profile))
         });

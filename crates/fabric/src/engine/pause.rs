@@ -252,7 +252,7 @@ impl Network<'_> {
             return;
         }
         let Some((switch, port)) = self.site.port_of(link) else { return };
-        let class = self.state.scheduled[link as usize].as_deref().and_then(|port| port.own_class_of(packet));
+        let class = self.state.scheduled[link as usize].as_ref().and_then(|port| port.own_class_of(packet));
         let Some(class) = class else { return };
         let blamed = memories.blamed.get(&(switch as u32, memories.origin.came_by, class));
         let span = Span::from_ps(u64::from(units) << 8);
@@ -365,7 +365,7 @@ impl Network<'_> {
         is_open: bool,
     ) -> Option<(usize, At, u16)> {
         let (switch, port) = self.site.port_of(link)?;
-        let class = self.state.scheduled[link as usize].as_deref()?.own_class_of(&self.pool[index])?;
+        let class = self.state.scheduled[link as usize].as_ref()?.own_class_of(&self.pool[index])?;
         let came_by = self.memories.as_ref()?.origin.came_by;
         let port = if is_open { OPEN } else { port.0 };
         Some((switch, At { came_by, port, class, held_in: Some(queue) }, self.pool[index].wire_bytes))

@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use weft_packet::Packet;
-use weft_topology::{ClassSorting, ClassSpec, LinkSpec, Scheduling};
+use weft_topology::{ClassSpec, LinkSpec, Marking, Scheduling};
 use weft_transport::CreditPorts;
 use weft_units::{Span, Time};
 
-use super::admission::{Admission, Red};
+use super::admission::Red;
 use super::fetch::{fetch, fetch_first};
 use super::host::Gate;
 use super::link::Profile;
@@ -22,27 +22,32 @@ use super::pool::Pool;
 use super::scheduler::{Rounds, Scheduler};
 
 mod class;
+mod classes;
 mod leaving;
 mod offer;
 mod open;
 mod pausing;
 mod planned;
+mod rules;
 mod service;
 
 pub use class::ClassTotals;
-use class::{Beside, ClassQueue, Sorting, Sortings, Waiting};
+use class::{Beside, ClassQueue, Rare, Waiting};
+use classes::Classes;
 use pausing::Pausing;
 pub use pausing::{PauseFrame, PauseTotals};
 use planned::{Ahead, Planned};
+use rules::{KnownRules, MOST, Origin, PortRules};
 
-/// One port, apart from its [`Link`], whose list holds what is in service or on the wire. As of a [`ClassQueue`], what nearly every
-/// packet needs comes first.
+/// One port, apart from its [`Link`], whose list holds what is in service or on the wire. What nearly every packet needs of it is the
+/// first line, and one line for each class, which follow.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct ScheduledPort {
-    classes: Box<[ClassQueue]>,
-    /// One for all ports whose classes hold the same.
-    sorting: Arc<Sorting>,
+    /// One for all ports whose classes hold and admit the same.
+    rules: Arc<PortRules>,
+    /// What few packets need, by class.
+    rare: Box<[Rare]>,
     /// When the transmitter is free, in ps.
     free_at: u64,
     /// When something that waits goes into service next, if nothing else comes, in ps; `u64::MAX` if nothing waits.
@@ -75,17 +80,21 @@ pub struct ScheduledPort {
     first_own: u8,
     /// Of which class all that is that was put on the link before its time.
     ahead_class: u8,
+    classes: Classes,
     /// What was put on the link before its time, by a port that is late: all of one class, in order. Of some of it the time may
     /// have come since.
     ahead: Planned,
-    scheduler: Scheduler,
     /// The earliest event that is pending for this port, in ps; `u64::MAX` if there is none.
     wakes_at: u64,
+    aside: Box<Aside>,
+}
+
+/// What few ports need.
+#[derive(Debug)]
+struct Aside {
+    scheduler: Scheduler,
     /// The most bytes that were queued since somebody last asked.
     peak_bytes: u64,
-    /// By own class, the bytes that are left of a data packet that finds no room; 0 if it is dropped. Empty where the topology gives it no
-    /// classes: then what comes to the one that it has is not counted by class.
-    trims: Box<[u16]>,
     /// What the node behind the link told it; none if nobody pauses.
     pausing: Option<Box<Pausing>>,
     /// By class, what is kept beside the packets that wait, in their order; empty if nothing is.
@@ -101,35 +110,34 @@ impl ScheduledPort {
         credits: Option<&CreditPorts>,
         largest: u64,
         run: (u64, u32, &Profile),
-        sortings: &mut Sortings,
+        known: &mut KnownRules,
     ) -> Self {
         let (seed, link, profile) = run;
-        let one = [ClassSpec::plain(spec.queue, 1)];
-        let (specs, scheduling, sorting) = match spec.classes.as_deref() {
-            Some(spec) => (spec.classes.as_slice(), spec.scheduling, spec.sorting),
-            None => (one.as_slice(), Scheduling::Strict, ClassSorting::default()),
-        };
-        let own = specs.iter().zip(0u64..).map(|(class, number)| {
+        let origin = Origin::new(spec, has_pauses, credits.map(|rules| rules.queue), profile);
+        let rules = known.of(origin, profile);
+        let first_own = usize::from(has_pauses) + usize::from(credits.is_some());
+        let own = (0u64..).zip(rules.own()).map(|(number, class)| {
+            let draws = matches!(class.queue.marking, Marking::Red { .. } | Marking::Leaving { .. });
             let entity = number << 32 | u64::from(link);
-            let admission = Admission::own(class.queue, profile.drain, seed, entity);
-            ClassQueue::new(admission).marking_leaving(Red::of_leaving(&class.queue, seed, entity), profile)
+            Rare { stream: draws.then(|| Red::stream(seed, entity)), ..Rare::default() }
         });
+        let rare: Box<[Rare]> = std::iter::repeat_with(Rare::default).take(first_own).chain(own).collect();
+        debug_assert!(rare.len() <= MOST, "one bit each");
+        let of_pauses = has_pauses.then_some(ClassQueue::EMPTY);
         let of_credits = credits.map(|rules| ClassQueue::of_credits(rules, profile));
-        let own_specs = if spec.classes.is_some() { specs } else { &[] };
-        let trims: Box<[u16]> = own_specs.iter().map(|class| class.trim_bytes.unwrap_or(0)).collect();
-        let of_pauses = has_pauses.then(|| ClassQueue::new(Admission::Waiting(u32::MAX)));
-        let classes: Box<[ClassQueue]> = of_pauses.into_iter().chain(of_credits).chain(own).collect();
-        debug_assert!(classes.len() <= u16::BITS as usize, "one bit each");
-        let scheduler = match scheduling {
-            Scheduling::Strict => Scheduler::STRICT,
-            Scheduling::Weighted => {
-                let quanta = specs.iter().map(|class| u64::from(class.weight) * largest).collect();
-                Scheduler::weighted(classes.len() - specs.len(), Rounds::new(quanta))
+        let own = rules.own().iter().map(|_| ClassQueue::EMPTY);
+        let classes = Classes::new(of_pauses.into_iter().chain(of_credits).chain(own));
+        let scheduler = match spec.classes.as_deref() {
+            Some(spec) if spec.scheduling == Scheduling::Weighted => {
+                let quantum = |class: &ClassSpec| u64::from(class.weight) * largest;
+                Scheduler::weighted(first_own, Rounds::new(spec.classes.iter().map(quantum).collect()))
             }
+            _ => Scheduler::STRICT,
         };
+        let pausing = has_pauses.then(|| Box::new(Pausing::new(rules.own().len())));
         Self {
-            classes,
-            sorting: sortings.of(has_pauses, credits.is_some(), sorting),
+            rules,
+            rare,
             free_at: 0,
             serves_at: u64::MAX,
             waiting_bytes: 0,
@@ -141,47 +149,45 @@ impl ScheduledPort {
             leaves: false,
             is_listed: false,
             is_strict: scheduler.is_strict(),
-            is_counted: !trims.is_empty(),
+            is_counted: spec.classes.is_some(),
             keeps_beside: false,
             has_ahead: false,
-            first_own: u8::from(has_pauses) + u8::from(credits.is_some()),
+            first_own: first_own as u8,
             ahead_class: 0,
+            classes,
             ahead: Planned::new(),
-            scheduler,
-            trims,
-            pausing: has_pauses.then(|| Box::new(Pausing::new(specs.len()))),
             wakes_at: u64::MAX,
-            peak_bytes: 0,
-            beside: Box::default(),
+            aside: Box::new(Aside { scheduler, peak_bytes: 0, pausing, beside: Box::default() }),
         }
     }
 
     /// Whether it keeps something beside each packet that waits, from now on: before the first one.
     fn keep_beside(&mut self, keeps: bool) {
         self.keeps_beside = keeps;
-        let classes = if keeps { self.classes.len() } else { 0 };
-        self.beside = std::iter::repeat_with(VecDeque::new).take(classes).collect();
+        let classes = if keeps { self.rare.len() } else { 0 };
+        self.aside.beside = std::iter::repeat_with(VecDeque::new).take(classes).collect();
     }
 
-    /// Asks for the port itself: see [`crate::engine::ahead`].
+    /// So many bytes at its beginning are what nearly every packet needs.
+    const HOT_BYTES: usize = 3 * 64;
+
+    /// Asks for the port itself, and its first classes: see [`crate::engine::ahead`].
     #[inline]
     pub fn fetch(&self) {
-        // The second line only few packets need.
-        fetch(self);
-    }
-
-    /// Asks for its own classes.
-    #[inline]
-    pub fn fetch_classes(&self) {
-        for class in self.classes.iter().skip(self.first_own()) {
-            fetch_first(class, ClassQueue::HOT_BYTES);
-        }
+        fetch_first(self, Self::HOT_BYTES);
     }
 
     /// Asks for what waits there.
     #[inline]
     pub fn fetch_waiting(&self, pool: &Pool) {
-        self.classes.iter().for_each(|class| class.fetch_waiting(pool));
+        for (class, queue) in self.classes.iter().enumerate() {
+            queue.fetch_waiting(pool);
+            if queue.waiting_ps >= self.rules.class(class).marks_from_ps
+                && let Some(rare) = self.rare.get(class)
+            {
+                fetch(rare);
+            }
+        }
         if self.has_ahead {
             self.ahead.fetch();
         }
@@ -209,7 +215,7 @@ impl ScheduledPort {
             return false;
         }
         let Some(queue) = self.classes.get_mut(class) else { return false };
-        if !queue.takes_alone(service_ps) || !queue.lets_go(now, wire_bytes) {
+        if !queue.takes_alone(service_ps, self.rules.class(class)) || !queue.lets_go(now, wire_bytes) {
             return false;
         }
         self.begin_service(now, wire_bytes, service_ps);
@@ -237,7 +243,7 @@ impl ScheduledPort {
         if self.counts()
             && let Some(queue) = self.classes.get_mut(class)
         {
-            queue.totals.note(wire_bytes, found_bytes);
+            queue.note(wire_bytes, found_bytes);
         }
     }
 
@@ -250,7 +256,7 @@ impl ScheduledPort {
         queue.push(index, (wire_bytes, service_ps), packets);
         let ready_at = queue.ready_at;
         if self.keeps_beside {
-            self.beside[class].push_back(beside);
+            self.aside.beside[class].push_back(beside);
         }
         self.waits |= 1 << class;
         self.waiting_bytes += u64::from(wire_bytes);
@@ -266,10 +272,10 @@ impl ScheduledPort {
         if queue.len() == 0 {
             self.waits &= !(1 << class);
             if !self.is_strict {
-                self.scheduler.emptied(class);
+                self.aside.scheduler.emptied(class);
             }
         }
-        let beside = if self.keeps_beside { self.beside[class].pop_front() } else { None };
+        let beside = if self.keeps_beside { self.aside.beside[class].pop_front() } else { None };
         self.waiting_bytes -= u64::from(wire_bytes);
         self.begin_service(now, wire_bytes, service_ps);
         Some(Waiting { index, wire_bytes, service_ps, beside: beside.unwrap_or(Beside::NOTHING) })
@@ -307,7 +313,7 @@ impl ScheduledPort {
     #[inline(never)]
     fn next_turn(&mut self, now: u64, packets: &[Packet], overhead_bytes: u64) -> Option<usize> {
         let classes = &self.classes;
-        self.scheduler.next(classes.len(), |class| {
+        self.aside.scheduler.next(self.rare.len(), |class| {
             let first = classes[class].first_bytes(packets).filter(|_| classes[class].ready_at <= now)?;
             Some(u64::from(first) + overhead_bytes)
         })
@@ -352,7 +358,24 @@ impl ScheduledPort {
 
     /// Which of the port's own classes holds a packet; none if it is one of pauses or credits.
     pub fn own_class_of(&self, packet: &Packet) -> Option<u8> {
-        self.sorting.class_of(packet).checked_sub(self.first_own()).map(|own| own as u8)
+        self.rules.class_of(packet).checked_sub(self.first_own()).map(|own| own as u8)
+    }
+
+    /// The link has this profile from now on.
+    fn follow(&mut self, profile: &Profile, packets: &[Packet]) {
+        self.rules = self.rules.follow(profile);
+        self.classes.iter_mut().for_each(|queue| queue.follow(profile, packets));
+    }
+
+    /// What came to its own classes.
+    fn own_totals(&self) -> impl Iterator<Item = ClassTotals> {
+        let all = self.classes.iter().zip(&self.rare).map(|(queue, rare)| queue.totals(rare));
+        all.skip(self.first_own())
+    }
+
+    /// Packets that got a congestion mark in any of its classes.
+    pub fn marked(&self) -> u64 {
+        self.rare.iter().map(|rare| rare.marked).sum()
     }
 
     /// Bytes that are queued now in all classes, with what is left of the packet in service.
@@ -369,18 +392,18 @@ impl ScheduledPort {
 
     /// The most bytes that were queued since this was last asked; `backlog_bytes` are queued now.
     pub const fn take_peak(&mut self, backlog_bytes: u64) -> u64 {
-        std::mem::replace(&mut self.peak_bytes, backlog_bytes)
+        std::mem::replace(&mut self.aside.peak_bytes, backlog_bytes)
     }
 
     /// How long all that takes to send, in ps, that would be sent before a packet that comes now, if nothing else comes.
     pub fn ahead_of_ps(&self, packet: &Packet, now: u64) -> u64 {
-        let own = self.sorting.class_of(packet);
+        let own = self.rules.class_of(packet);
         // What is held back goes at its own pace, and only its own class waits for it.
         let waiting = |class: usize| {
             let queue = &self.classes[class];
             if class == own { queue.waiting_ps } else { queue.drains_ps() }
         };
-        self.rest_ps(now).saturating_add(self.scheduler.ahead_of(own, waiting))
+        self.rest_ps(now).saturating_add(self.aside.scheduler.ahead_of(own, waiting))
     }
 
     /// The same without what is left of the packet in service.
@@ -390,7 +413,7 @@ impl ScheduledPort {
 
     /// How long it is until a packet that comes now would be sent, in ps, if nothing else comes.
     pub fn wait_of_ps(&self, packet: &Packet, now: u64, profile: &Profile) -> u64 {
-        let queue = &self.classes[self.sorting.class_of(packet)];
+        let queue = &self.classes[self.rules.class_of(packet)];
         let held = queue.bucket.as_ref().map_or(0, |bucket| {
             let before = profile.bytes_in(queue.waiting_ps);
             bucket.ready_behind(now, before, packet.wire_bytes).saturating_sub(now)
@@ -402,14 +425,14 @@ impl ScheduledPort {
 impl Network<'_> {
     /// The class of a link's port that a packet belongs to; 0 where it has one.
     pub(super) fn class_of(&self, link: u32, packet: &Packet) -> usize {
-        let port = self.state.scheduled.get(link as usize).and_then(Option::as_deref);
-        port.map_or(0, |port| port.sorting.class_of(packet))
+        let port = self.state.scheduled.get(link as usize).and_then(Option::as_ref);
+        port.map_or(0, |port| port.rules.class_of(packet))
     }
 
     /// Whether a packet of this class that is asked for when there is room may come to a link's port: if none of the class waits. None where
     /// the port has one queue.
     pub(super) fn class_gate(&self, link: u32, class: usize) -> Option<Gate> {
-        let port = self.state.scheduled.get(link as usize).and_then(Option::as_deref)?;
+        let port = self.state.scheduled.get(link as usize).and_then(Option::as_ref)?;
         let queue = port.classes.get(class)?;
         if queue.len() == 0 {
             return Some(Gate::Open);
@@ -430,22 +453,21 @@ impl Network<'_> {
 
     /// Which of a port's own classes this is; none if it is one of pauses or credits.
     pub(super) fn own_class(&self, link: u32, class: usize) -> Option<u8> {
-        let port = self.state.scheduled.get(link as usize).and_then(Option::as_deref)?;
+        let port = self.state.scheduled.get(link as usize).and_then(Option::as_ref)?;
         class.checked_sub(port.first_own()).map(|own| own as u8)
     }
 
     /// What came to each own class of a port, if it counts that.
     pub(super) fn class_totals(&self, link: usize) -> impl Iterator<Item = (u8, ClassTotals)> + use<'_> {
-        let port = self.state.scheduled.get(link).and_then(Option::as_deref).filter(|port| port.counts());
-        let own = port.map_or(&[][..], |port| &port.classes[port.first_own()..]);
-        (0..).zip(own.iter().map(|queue| queue.totals))
+        let port = self.state.scheduled.get(link).and_then(Option::as_ref).filter(|port| port.counts());
+        (0..).zip(port.into_iter().flat_map(ScheduledPort::own_totals))
     }
 
     /// How long each own class of a port was paused until now, by the link to blame.
     pub(super) fn pause_totals(&mut self, link: usize) -> Vec<((u8, u32), PauseTotals)> {
         let now = self.now;
-        let port = self.state.scheduled.get_mut(link).and_then(Option::as_deref_mut);
-        port.and_then(|port| port.pausing.as_mut()).map_or_else(Vec::new, |pausing| pausing.totals(now))
+        let port = self.state.scheduled.get_mut(link).and_then(Option::as_mut);
+        port.and_then(|port| port.aside.pausing.as_mut()).map_or_else(Vec::new, |pausing| pausing.totals(now))
     }
 
     /// Whether a port has several classes.
@@ -456,26 +478,26 @@ impl Network<'_> {
     /// The link changed its rate or delay: what waits follows the new ones.
     pub(super) fn requeue(&mut self, link: u32) {
         let profile = &self.state.profiles[self.state.links[link as usize].profile];
-        let Some(port) = self.state.scheduled[link as usize].as_deref_mut() else { return };
-        let packets = self.pool.packets();
-        port.classes.iter_mut().for_each(|queue| queue.follow(profile, packets));
+        let Some(port) = self.state.scheduled[link as usize].as_mut() else { return };
+        port.follow(profile, self.pool.packets());
         self.settle_port(link);
     }
 
     /// The link went down: what waits is lost.
     pub(super) fn lose_queued(&mut self, link: u32) {
         let profile = &self.state.profiles[self.state.links[link as usize].profile];
-        let Some(port) = self.state.scheduled.get_mut(link as usize).and_then(Option::as_deref_mut) else {
+        let Some(port) = self.state.scheduled.get_mut(link as usize).and_then(Option::as_mut) else {
             return;
         };
         let packets = self.pool.packets();
         let mut lost = Vec::new();
         for (class, queue) in port.classes.iter_mut().enumerate() {
-            let mut beside = port.beside.get_mut(class).map(std::mem::take).unwrap_or_default().into_iter();
+            let mut beside =
+                port.aside.beside.get_mut(class).map(std::mem::take).unwrap_or_default().into_iter();
             lost.extend(queue.clear(packets).into_iter().map(|index| (class, index, beside.next())));
-            queue.follow(profile, packets);
-            port.scheduler.emptied(class);
+            port.aside.scheduler.emptied(class);
         }
+        port.follow(profile, packets);
         (port.waiting_bytes, port.serving_bytes, port.free_at) = (0, 0, self.now.as_ps());
         (port.waits, port.serves_at) = (0, u64::MAX);
         for (class, index, beside) in lost {

@@ -6,7 +6,7 @@ use weft_packet::Packet;
 use weft_topology::{Condition, LinkSpec};
 use weft_units::{Purpose, Stream, mix64};
 
-use super::admission::{Rules, Verdict};
+use super::admission::{Red, Rules, Verdict};
 use super::link::Profile;
 
 /// What one link has beyond its profile. What a link with a limit in packets needs is one cache line.
@@ -15,6 +15,7 @@ pub struct Special {
     /// What is queued and has not departed, if anything asks for it.
     queue: VecDeque<Queued>,
     rules: Rules,
+    red: Option<Box<Red>>,
     is_up: bool,
     keeps_queue: bool,
     /// Of a link that loses packets, or may, or whose backlog is sampled.
@@ -85,7 +86,7 @@ impl Special {
     /// What `link` has, or `None` if its profile says all. `changes` tells that its condition will change: then what is
     /// queued must be known, to be scheduled anew.
     pub fn of(link: u32, spec: &LinkSpec, changes: bool, run: RunFacts) -> Option<Self> {
-        let rules = Rules::new(&spec.queue, run.seed, u64::from(link));
+        let rules = Rules::new(&spec.queue);
         let is_sampled = run.peaks == Peaks::Kept;
         let is_listed = is_sampled && (changes || run.has_overhead);
         let keeps_queue = changes || is_listed || rules.count_packets();
@@ -98,6 +99,7 @@ impl Special {
         let mut special = Self {
             queue: VecDeque::new(),
             rules,
+            red: Red::of(&spec.queue, run.seed, u64::from(link)),
             is_up: true,
             keeps_queue,
             rare: (is_lossy || changes || is_sampled).then(|| {
@@ -195,7 +197,7 @@ impl Special {
             return Verdict::Drop;
         }
         let packets = self.queue(now_ps).len() as u32;
-        self.rules.judge(packet, packets, backlog_bytes)
+        self.rules.judge(packet, packets, backlog_bytes, self.red.as_deref_mut().map(Red::parts))
     }
 
     /// Whether the link works.

@@ -112,7 +112,7 @@ impl<const CLASSES: bool> SwitchView<'_, CLASSES> {
     /// The port, if it has several classes.
     #[inline]
     fn scheduled(&self, port: PortId) -> Option<&ScheduledPort> {
-        if CLASSES { self.state.scheduled.get(self.link_of(port)).and_then(Option::as_deref) } else { None }
+        if CLASSES { self.state.scheduled.get(self.link_of(port)).and_then(Option::as_ref) } else { None }
     }
 }
 

@@ -42,7 +42,7 @@ impl Network<'_> {
     /// The same, whatever the host's CPU has been given to send.
     pub fn link_free_at(&self, link: u32) -> Time {
         let (now, state) = (self.now.as_ps(), &self.state.links[link as usize]);
-        let Some(port) = self.state.scheduled.get(link as usize).and_then(Option::as_deref) else {
+        let Some(port) = self.state.scheduled.get(link as usize).and_then(Option::as_ref) else {
             return Time::from_ps(state.busy_until.max(now));
         };
         let profile = &self.state.profiles[state.profile];
@@ -69,7 +69,7 @@ impl Network<'_> {
     /// most that were queued since this was last asked.
     pub fn take_backlogs(&mut self, link: usize) -> (u64, u64) {
         let bytes = self.backlog_bytes(link);
-        if let Some(port) = self.state.scheduled.get_mut(link).and_then(Option::as_deref_mut) {
+        if let Some(port) = self.state.scheduled.get_mut(link).and_then(Option::as_mut) {
             return (bytes, port.take_peak(bytes));
         }
         (bytes, self.specials[self.state.links[link].special as usize].take_peak(bytes))
@@ -80,7 +80,7 @@ impl Network<'_> {
     pub fn backlog_bytes(&mut self, link: usize) -> u64 {
         let (now, state) = (self.now.as_ps(), &self.state.links[link]);
         let profile = &self.state.profiles[state.profile];
-        match self.state.scheduled.get(link).and_then(Option::as_deref) {
+        match self.state.scheduled.get(link).and_then(Option::as_ref) {
             Some(port) => port.backlog_bytes(now, profile),
             None => self.specials[state.special as usize].backlog_bytes(now, state.backlog_ps(now), profile),
         }
@@ -90,7 +90,7 @@ impl Network<'_> {
     pub fn backlog_at(&self, link: usize, at: Time) -> u64 {
         let (at, state) = (at.as_ps(), &self.state.links[link]);
         let profile = &self.state.profiles[state.profile];
-        match self.state.scheduled.get(link).and_then(Option::as_deref) {
+        match self.state.scheduled.get(link).and_then(Option::as_ref) {
             Some(port) => port.backlog_bytes(at, profile),
             None => profile.bytes_in(state.backlog_ps(at)),
         }
@@ -105,7 +105,7 @@ impl Network<'_> {
 
     /// What happened to packets on a link.
     pub fn drops(&self, link: usize) -> LinkDrops {
-        let port = self.state.scheduled.get(link).and_then(Option::as_deref);
+        let port = self.state.scheduled.get(link).and_then(Option::as_ref);
         let own = self.drops[link];
         LinkDrops { marked: own.marked + port.map_or(0, ScheduledPort::marked), ..own }
     }
@@ -119,7 +119,7 @@ impl Network<'_> {
     pub fn memory_bytes(&self) -> usize {
         self.state.links.capacity() * size_of::<Link>()
             + self.drops.capacity() * size_of::<LinkDrops>()
-            + self.state.scheduled.iter().flatten().count() * size_of::<ScheduledPort>()
+            + self.state.scheduled.capacity() * size_of::<ScheduledPort>()
             + self.pool.memory_bytes()
             + self.held.memory_bytes()
             + self.events.memory_bytes()

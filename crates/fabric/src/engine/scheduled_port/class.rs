@@ -1,14 +1,10 @@
-//! One class of a port: what waits in it, what it admits, and what holds it back.
+//! One class of a port: what waits in it, and what holds it back.
 
-use std::sync::Arc;
-
-use weft_packet::{Kind, Packet};
-use weft_topology::ClassSorting;
+use weft_packet::Packet;
 use weft_transport::CreditPorts;
+use weft_units::Stream;
 
-use super::ScheduledPort;
-use crate::engine::admission::{Admission, Red};
-use crate::engine::fetch::fetch;
+use super::rules::ClassRules;
 use crate::engine::link::Profile;
 use crate::engine::memory::OWN;
 use crate::engine::pool::{NO_PACKET, PacketIndex, Pool};
@@ -41,18 +37,10 @@ impl Beside {
     pub const NOTHING: Self = Self { found_ps: 0, paused_before_ps: 0, came_by: OWN };
 }
 
-impl ClassTotals {
-    /// It took a packet that found so many bytes.
-    pub(super) fn note(&mut self, wire_bytes: u16, found_bytes: u64) {
-        self.packets += 1;
-        self.bytes += u64::from(wire_bytes);
-        self.largest_backlog_bytes = self.largest_backlog_bytes.max(found_bytes + u64::from(wire_bytes));
-    }
-}
-
-/// One class: what nearly every packet needs comes first, what few do is elsewhere. In a large fabric each cache line counts.
+/// One class: what nearly every packet needs of it. What few do is in [`Rare`], and what it goes by in
+/// [`ClassRules`]. It has the size of a cache line, and its port begins with one: in a large fabric each counts.
 #[derive(Debug)]
-#[repr(C, align(64))]
+#[repr(C)]
 pub(super) struct ClassQueue {
     /// What waits is a list, threaded through the packets as that of a link is: a place of its own for each would be a cold line more.
     head: PacketIndex,
@@ -66,20 +54,28 @@ pub(super) struct ClassQueue {
     pub ready_at: u64,
     /// What holds it back.
     pub bucket: Option<Box<TokenBucket>>,
-    /// What marks packets that leave.
-    pub leaving: Option<Box<Red>>,
-    /// A packet that leaves less than this behind, in ps, gets no mark by it.
-    pub marks_from_ps: u64,
-    /// A packet that takes no longer than this to send, in ps, is taken and not marked where nothing is queued.
-    idle_takes_ps: u64,
-    pub admission: Admission,
-    /// What came to it.
-    pub totals: ClassTotals,
+    /// What came to it, if the port counts that: packets that it took, their bytes, and the most that ever waited.
+    packets: u64,
+    bytes: u64,
+    largest_backlog_bytes: u64,
 }
 
-/// What came to a class of a port, and what became of it. What is counted of every packet comes first.
+/// What few packets need of a class: one cache line.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(super) struct Rare {
+    /// What it draws to mark packets, if it does that by chance.
+    pub stream: Option<Stream>,
+    /// Packets that got a congestion mark in it.
+    pub marked: u64,
+    /// Packets that it dropped.
+    pub dropped: u64,
+    /// Data packets that it cut to their headers.
+    pub trimmed: u64,
+}
+
+/// What came to a class of a port, and what became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[repr(C)]
 pub struct ClassTotals {
     /// Packets that it took.
     pub packets: u64,
@@ -96,51 +92,39 @@ pub struct ClassTotals {
 }
 
 impl ClassQueue {
-    /// So many bytes at its beginning are what nearly every packet needs.
-    pub const HOT_BYTES: usize = 2 * 64;
+    /// One in which nothing waits.
+    pub const EMPTY: Self = Self {
+        head: NO_PACKET,
+        tail: NO_PACKET,
+        len: 0,
+        is_paused: false,
+        waiting_ps: 0,
+        ready_at: u64::MAX,
+        bucket: None,
+        packets: 0,
+        bytes: 0,
+        largest_backlog_bytes: 0,
+    };
 
-    pub const fn new(admission: Admission) -> Self {
-        let idle_takes_ps = admission.idle_takes_ps();
-        let totals =
-            ClassTotals { packets: 0, bytes: 0, largest_backlog_bytes: 0, marked: 0, dropped: 0, trimmed: 0 };
-        Self {
-            head: NO_PACKET,
-            tail: NO_PACKET,
-            len: 0,
-            is_paused: false,
-            waiting_ps: 0,
-            ready_at: u64::MAX,
-            bucket: None,
-            leaving: None,
-            marks_from_ps: u64::MAX,
-            idle_takes_ps,
-            admission,
-            totals,
-        }
-    }
-
-    /// The same, with what marks packets that leave.
-    pub fn marking_leaving(mut self, red: Option<Box<Red>>, profile: &Profile) -> Self {
-        self.leaving = red;
-        self.find_marks(profile);
-        self
-    }
-
-    /// Finds out what has to be left behind for a mark, in time of this profile.
-    fn find_marks(&mut self, profile: &Profile) {
-        self.marks_from_ps = self.leaving.as_ref().map_or(u64::MAX, |red| {
-            let marks = |ps: u64| red.may_hit(profile.bytes_in(ps));
-            // The most significant bit first: the largest time at which it does not.
-            let bits = (0..u64::BITS - 1).rev().map(|bit| 1 << bit);
-            let longest = bits.fold(0, |ps, bit| if marks(ps | bit) { ps } else { ps | bit });
-            if marks(0) { 0 } else { longest + 1 }
-        });
-    }
-
-    /// The class of credits: few wait, none is marked, and no more leave than their share of the link.
+    /// The class of credits: no more leave than their share of the link.
     pub fn of_credits(rules: &CreditPorts, profile: &Profile) -> Self {
-        let bucket = Some(Box::new(TokenBucket::new(*rules, profile)));
-        Self { bucket, ..Self::new(Admission::Waiting(rules.queue)) }
+        Self { bucket: Some(Box::new(TokenBucket::new(*rules, profile))), ..Self::EMPTY }
+    }
+
+    /// It took a packet that found so many bytes.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn note(&mut self, wire_bytes: u16, found_bytes: u64) {
+        self.packets += 1;
+        self.bytes += u64::from(wire_bytes);
+        self.largest_backlog_bytes = self.largest_backlog_bytes.max(found_bytes + u64::from(wire_bytes));
+    }
+
+    /// What came to it, and what became of it.
+    pub const fn totals(&self, rare: &Rare) -> ClassTotals {
+        let Self { packets, bytes, largest_backlog_bytes, .. } = *self;
+        let Rare { marked, dropped, trimmed, .. } = *rare;
+        ClassTotals { packets, bytes, largest_backlog_bytes, marked, dropped, trimmed }
     }
 
     /// Asks for what is needed when the first of what waits leaves, or one more comes, if anything waits.
@@ -151,9 +135,6 @@ impl ClassQueue {
         }
         pool.warm(self.head);
         pool.warm(self.tail);
-        if let Some(red) = self.leaving.as_deref().filter(|_| self.waiting_ps >= self.marks_from_ps) {
-            fetch(red);
-        }
     }
 
     /// How many packets wait.
@@ -174,8 +155,8 @@ impl ClassQueue {
 
     /// Whether a packet that finds nothing of its class queued or in service is taken and not marked.
     #[inline]
-    pub const fn takes_alone(&self, service_ps: u64) -> bool {
-        self.ready_at == u64::MAX && service_ps <= self.idle_takes_ps
+    pub const fn takes_alone(&self, service_ps: u64, rules: &ClassRules) -> bool {
+        self.ready_at == u64::MAX && service_ps <= rules.idle_takes_ps
     }
 
     /// Whether a packet may leave now, if it is the first: then it does.
@@ -291,9 +272,6 @@ impl ClassQueue {
     pub fn follow(&mut self, profile: &Profile, packets: &[Packet]) {
         let service = |index: PacketIndex| profile.service_ps(packets[index as usize].wire_bytes);
         self.waiting_ps = self.members(packets).into_iter().map(service).sum();
-        self.admission.set_rate(profile.drain);
-        self.idle_takes_ps = self.admission.idle_takes_ps();
-        self.find_marks(profile);
         if let Some(bucket) = &mut self.bucket {
             bucket.follow(profile);
         }
@@ -312,82 +290,5 @@ impl ClassQueue {
     #[inline]
     pub const fn drains_ps(&self) -> u64 {
         if self.bucket.is_none() { self.waiting_ps } else { 0 }
-    }
-}
-
-impl ScheduledPort {
-    /// Packets that got a congestion mark in any of its classes.
-    pub fn marked(&self) -> u64 {
-        self.classes.iter().map(|queue| queue.totals.marked).sum()
-    }
-}
-
-/// The [`Sorting`]s of a network's ports: few, for nearly all ports have the same classes.
-#[derive(Default)]
-pub(super) struct Sortings {
-    known: Vec<((bool, bool, ClassSorting), Arc<Sorting>)>,
-}
-
-impl Sortings {
-    /// See [`Sorting::new`].
-    pub fn of(&mut self, has_pauses: bool, has_credits: bool, sorting: ClassSorting) -> Arc<Sorting> {
-        let key = (has_pauses, has_credits, sorting);
-        if let Some((_, known)) = self.known.iter().find(|(known, _)| *known == key) {
-            return Arc::clone(known);
-        }
-        let new = Arc::new(Sorting::new(has_pauses, has_credits, sorting));
-        self.known.push((key, Arc::clone(&new)));
-        new
-    }
-}
-
-/// Which class a packet belongs to.
-#[derive(Debug)]
-pub(super) struct Sorting {
-    /// By the kind of the packet and the class of its flow.
-    classes: [u8; Self::PLACES],
-}
-
-impl Sorting {
-    const PLACES: usize = 64;
-
-    /// Where there are pauses or credits, they are the first classes; the port's own ones follow.
-    fn new(has_pauses: bool, has_credits: bool, sorting: ClassSorting) -> Self {
-        let before = u8::from(has_pauses) + u8::from(has_credits);
-        let mut classes = [0; Self::PLACES];
-        for kind in Kind::ALL {
-            for flow in 0..4 {
-                classes[Self::place(kind, flow)] = match kind {
-                    Kind::Pause if has_pauses => 0,
-                    Kind::Credit if has_credits => u8::from(has_pauses),
-                    _ => before + Self::own(kind, flow, sorting),
-                };
-            }
-        }
-        Self { classes }
-    }
-
-    /// Which of the port's own classes holds packets of this kind, of flows of this class.
-    fn own(kind: Kind, flow: usize, sorting: ClassSorting) -> u8 {
-        let with_flow = sorting.of_flows[flow];
-        match kind {
-            Kind::Control | Kind::Message | Kind::Pause => sorting.schemes,
-            Kind::Ack | Kind::Nack => sorting.acks.unwrap_or(with_flow),
-            Kind::Cnp => sorting.notifications.unwrap_or(with_flow),
-            Kind::Trimmed => sorting.trimmed.unwrap_or(with_flow),
-            Kind::Data | Kind::Syn | Kind::SynAck | Kind::Credit | Kind::CreditRequest | Kind::CreditStop => {
-                with_flow
-            }
-        }
-    }
-
-    #[inline]
-    const fn place(kind: Kind, flow: usize) -> usize {
-        (kind as usize * 4 + flow) % Self::PLACES
-    }
-
-    #[inline]
-    pub fn class_of(&self, packet: &Packet) -> usize {
-        usize::from(self.classes[Self::place(packet.kind, packet.flags.class_bits() as usize)])
     }
 }

@@ -1,12 +1,12 @@
 //! A packet comes to a port with several classes: into service, into the queue of its class, or dropped.
 
 use weft_packet::Kind;
-use weft_units::Time;
+use weft_units::{Stream, Time};
 
 use super::planned::Ahead;
 use super::service::{Outlet, count, outlet};
-use super::{Beside, Waiting};
-use crate::engine::admission::{Admission, Found, Verdict};
+use super::{Beside, Rare, Waiting};
+use crate::engine::admission::{Found, Verdict};
 use crate::engine::copies::Dropped;
 use crate::engine::losses::Cause;
 use crate::engine::memory::OWN;
@@ -28,6 +28,12 @@ enum Goes {
     Watched,
 }
 
+/// What a class draws to mark packets, if it does.
+#[inline]
+fn stream_of(rare: &mut [Rare], class: usize) -> Option<&mut Stream> {
+    rare.get_mut(class)?.stream.as_mut()
+}
+
 impl Outlet<'_> {
     /// A packet comes that may have to wait, at a port that is late. Nearly always nothing waits, but for others of its class that are
     /// on the link before their time: so it goes there, too. Inlined by force: a call would look up again all that the caller has.
@@ -47,9 +53,10 @@ impl Outlet<'_> {
             return Goes::BeforeOthers;
         }
         let is_counted = port.counts();
+        let rules = port.rules.class(class);
         let Some(queue) = port.classes.get_mut(class) else { return Goes::Behind };
         // What a packet that is marked when it leaves will leave behind, nobody knows yet.
-        let is_marked_later = queue.leaving.is_some();
+        let is_marked_later = rules.leaving.is_some();
         if port.serves_at != u64::MAX || is_marked_later || (port.free_at <= now && queue.bucket.is_none()) {
             return Goes::Behind;
         }
@@ -59,16 +66,17 @@ impl Outlet<'_> {
         let found =
             Found { backlog_ps, packets: ahead as u32 + u32::from(free_at > now), waiting: ahead as u32 };
         let packet = &mut self.packets[index as usize];
-        match queue.admission.judge(packet, service_ps, found, || self.profile.bytes_in(backlog_ps)) {
+        let bytes = || self.profile.bytes_in(backlog_ps);
+        match rules.admission.judge(packet, service_ps, found, bytes, || stream_of(&mut port.rare, class)) {
             Verdict::Drop => return Goes::Nowhere,
             Verdict::Mark => {
-                queue.totals.marked += u64::from(mark(packet));
+                port.rare[class].marked += u64::from(mark(packet));
             }
             Verdict::Take => {}
         }
         count(self.state, packet, counts);
         if is_counted {
-            queue.totals.note(wire_bytes, self.profile.bytes_in(backlog_ps));
+            queue.note(wire_bytes, self.profile.bytes_in(backlog_ps));
         }
         let free_at = port.free_at;
         let (begins_at, tokens) = queue.leave(free_at, wire_bytes);
@@ -111,7 +119,7 @@ impl Outlet<'_> {
     #[allow(clippy::inline_always)]
     fn class_and_service(&self, index: PacketIndex) -> (usize, u64) {
         let packet = &self.packets[index as usize];
-        (self.port.sorting.class_of(packet), self.profile.service_ps(packet.wire_bytes))
+        (self.port.rules.class_of(packet), self.profile.service_ps(packet.wire_bytes))
     }
 
     /// A packet comes behind others, or has to be judged first. False if its class does not take it.
@@ -128,19 +136,20 @@ impl Outlet<'_> {
         let (port, packet) = (&mut *self.port, &mut self.packets[index as usize]);
         let (rest_ps, is_free, ahead) = (port.rest_ps(now), port.is_free(now), port.count_ahead(now));
         let is_counted = port.counts();
+        let admission = &port.rules.class(class).admission;
         let Some(queue) = port.classes.get_mut(class) else { return false };
         let waiting = (queue.len() + ahead) as u32;
         let backlog_ps = rest_ps + queue.waiting_ps;
         let found = Found { backlog_ps, packets: waiting + u32::from(rest_ps > 0), waiting };
         let bytes = || self.profile.bytes_in(backlog_ps);
-        match queue.admission.judge(packet, service_ps, found, bytes) {
+        match admission.judge(packet, service_ps, found, bytes, || stream_of(&mut port.rare, class)) {
             Verdict::Drop => {
                 // What was taken back for it is put ahead again.
                 self.arm_late();
                 return false;
             }
             Verdict::Mark => {
-                queue.totals.marked += u64::from(mark(packet));
+                port.rare[class].marked += u64::from(mark(packet));
             }
             Verdict::Take => {}
         }
@@ -148,7 +157,7 @@ impl Outlet<'_> {
         packet.arrive = since;
         let wire_bytes = packet.wire_bytes;
         if is_counted {
-            queue.totals.note(wire_bytes, bytes());
+            queue.note(wire_bytes, bytes());
         }
         let waiting = Waiting { index, wire_bytes, service_ps, beside: Beside::NOTHING };
         port.push(class, waiting, self.packets, now);
@@ -230,15 +239,18 @@ impl Network<'_> {
         let packet = &mut packets[index as usize];
         let (rest_ps, wire_bytes) = (port.rest_ps(now), packet.wire_bytes);
         let (is_plain, is_free) = (port.is_plain, port.is_free(now));
+        let admission = &port.rules.class(class).admission;
         let Some(queue) = port.classes.get_mut(class) else { return };
         let waiting = queue.len() as u32;
         let backlog_ps = rest_ps + queue.waiting_ps;
         let found = Found { backlog_ps, packets: waiting + u32::from(rest_ps > 0), waiting };
         let is_up = is_plain || self.specials.get(state.special as usize).is_none_or(Special::is_up);
-        let judge = |admission: &mut Admission| {
-            admission.judge(packet, service_ps, found, || profile.bytes_in(backlog_ps))
+        let bytes = || profile.bytes_in(backlog_ps);
+        let verdict = if is_up {
+            admission.judge(packet, service_ps, found, bytes, || stream_of(&mut port.rare, class))
+        } else {
+            Verdict::Drop
         };
-        let verdict = if is_up { judge(&mut queue.admission) } else { Verdict::Drop };
         if verdict == Verdict::Drop {
             return self.refuse_by_class(link, index, class, is_up, Cause::Queue);
         }
@@ -253,18 +265,18 @@ impl Network<'_> {
         let Outlet { state, port, profile, packets, blocked, .. } = &mut outlet;
         let packet = &mut packets[index as usize];
         if verdict == Verdict::Mark && mark(packet) {
-            port.classes[class].totals.marked += 1;
+            port.rare[class].marked += 1;
         }
         port.note(class, wire_bytes, profile.bytes_in(backlog_ps));
         count(state, packet, &mut self.counts);
         let own = class.checked_sub(port.first_own());
         let paused_before_ps =
-            port.pausing.as_ref().zip(own).map_or(0, |(pausing, own)| pausing.paused_ps(own, now));
+            port.aside.pausing.as_ref().zip(own).map_or(0, |(pausing, own)| pausing.paused_ps(own, now));
         let beside = Beside { found_ps: backlog_ps, came_by, paused_before_ps };
         let entering = Waiting { index, wire_bytes, service_ps, beside };
         if !is_plain && self.peaks == Peaks::Kept {
             let bytes = port.backlog_bytes(now, profile) + u64::from(wire_bytes);
-            port.peak_bytes = port.peak_bytes.max(bytes);
+            port.aside.peak_bytes = port.aside.peak_bytes.max(bytes);
         }
         if goes {
             note_blocked(blocked, index, 0);
@@ -316,19 +328,15 @@ impl Network<'_> {
     fn refuse_by_class(&mut self, link: u32, index: PacketIndex, class: usize, is_up: bool, cause: Cause) {
         let Some(Outlet { port, packets, .. }) = outlet!(self, link) else { return };
         let packet = &mut packets[index as usize];
-        let trim_bytes = class
-            .checked_sub(port.first_own())
-            .and_then(|own| port.trims.get(own))
-            .copied()
-            .unwrap_or_default();
+        let trim_bytes = port.rules.class(class).trim_bytes;
         let is_cut = is_up && packet.kind == Kind::Data && trim_bytes > 0;
-        let totals = &mut port.classes[class].totals;
+        let rare = &mut port.rare[class];
         if !is_cut {
-            totals.dropped += 1;
+            rare.dropped += 1;
             self.trace_offered(link, index);
             return self.drop_at(link, if is_up { cause } else { Cause::Down }, index);
         }
-        totals.trimmed += 1;
+        rare.trimmed += 1;
         if packet.flow.connection().is_none() {
             self.dropped.push(Dropped::trimmed(packet, self.now));
         }

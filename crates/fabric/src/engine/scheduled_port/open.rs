@@ -5,7 +5,7 @@ use weft_transport::CreditPorts;
 use weft_units::Span;
 
 use super::ScheduledPort;
-use super::class::Sortings;
+use super::rules::KnownRules;
 use crate::engine::departures::is_among;
 use crate::engine::link::{NO_SPECIAL, PortKind, Profile};
 use crate::engine::network::Network;
@@ -37,15 +37,15 @@ impl Network<'_> {
             return;
         }
         let largest = u64::from(self.max_wire_bytes) + u64::from(topology.overhead_bytes);
-        let mut sortings = Sortings::default();
+        let mut known = KnownRules::default();
         let port = |(spec, link): (&LinkSpec, u32)| {
             let profile = &self.state.profiles[self.state.links[link as usize].profile];
             let run = (self.seed, self.site.number(link), profile);
             let has_several = credits.is_some() || has_pauses || spec.classes.is_some();
             has_several.then(|| {
-                let mut port = ScheduledPort::new(spec, has_pauses, credits, largest, run, &mut sortings);
+                let mut port = ScheduledPort::new(spec, has_pauses, credits, largest, run, &mut known);
                 port.keep_beside(has_pauses || has_memory);
-                Box::new(port)
+                port
             })
         };
         self.state.scheduled = self.site.specs().zip(0u32..).map(port).collect();
@@ -69,10 +69,10 @@ impl Network<'_> {
                 let is_watched = link.special != NO_SPECIAL || is_among(link.tier, self.seen);
                 // What waits at a switch with shared memory gives it back at the instant.
                 let has_memory = has_memories && at >= first_port;
-                port.keep_beside(is_watched || has_memory || port.pausing.is_some());
+                port.keep_beside(is_watched || has_memory || port.aside.pausing.is_some());
                 let is_unseen = !is_watched && !has_memory;
                 port.is_plain = is_unseen && stays(at);
-                let is_simple = port.pausing.is_none() && port.is_strict;
+                let is_simple = port.aside.pausing.is_none() && port.is_strict;
                 port.is_quick = is_unseen && is_simple && (stays(at) || !self.state.are_looked_at);
                 port.leaves = port.is_quick && !stays(at);
                 // What guests send at an instant comes behind what ports send then, which a port that is late does not know.

@@ -121,14 +121,15 @@ impl Pausing {
 impl Network<'_> {
     /// How long the classes of a link's port have been paused so far, together, in ps.
     pub(in crate::engine) fn paused_ps(&self, link: usize) -> u64 {
-        let port = self.state.scheduled.get(link).and_then(Option::as_deref);
-        let pausing = port.and_then(|port| port.pausing.as_ref());
+        let port = self.state.scheduled.get(link).and_then(Option::as_ref);
+        let pausing = port.and_then(|port| port.aside.pausing.as_ref());
         pausing.map_or(0, |pausing| pausing.all_paused_ps(self.now.as_ps()))
     }
 
     /// Whether a class of any port pauses now.
     pub(in crate::engine) fn any_pauses(&self) -> bool {
-        let mut pausing = self.state.scheduled.iter().flatten().filter_map(|port| port.pausing.as_ref());
+        let mut pausing =
+            self.state.scheduled.iter().flatten().filter_map(|port| port.aside.pausing.as_ref());
         pausing.any(|pausing| pausing.now.iter().any(Option::is_some))
     }
 
@@ -139,7 +140,7 @@ impl Network<'_> {
         let rules = self.topology.memory.and_then(|memory| memory.pause);
         let response = rules.map_or(Span::ZERO, |rules| rules.response_of(rate));
         let Some(Outlet { port, .. }) = outlet!(self, link) else { return };
-        let Some(pausing) = &mut port.pausing else { return };
+        let Some(pausing) = &mut port.aside.pausing else { return };
         let mut at = self.now.saturating_add(response);
         // At a rate that is another one by now, what was told first may be obeyed later: order holds.
         if let Some((last, _)) = pausing.told.back() {
@@ -155,7 +156,7 @@ impl Network<'_> {
         let Some(mut outlet) = outlet!(self, link) else { return };
         let port = &mut *outlet.port;
         let first_own = port.first_own();
-        let Some(pausing) = &mut port.pausing else { return };
+        let Some(pausing) = &mut port.aside.pausing else { return };
         while let Some(frame) = pausing.next(now.as_ps()) {
             if let Some(queue) = port.classes.get_mut(first_own + usize::from(frame.class)) {
                 queue.set_paused(frame.pauses, outlet.packets);

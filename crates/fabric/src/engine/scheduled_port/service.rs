@@ -71,7 +71,7 @@ impl Outlet<'_> {
                 break;
             };
             let Some(taken) = self.port.take(class, start, self.packets, self.profile) else { break };
-            if !self.port.is_quick && self.port.pausing.is_some() {
+            if !self.port.is_quick && self.port.aside.pausing.is_some() {
                 self.note_blocked(class, &taken, start);
             }
             let packet = &mut self.packets[taken.index as usize];
@@ -86,20 +86,21 @@ impl Outlet<'_> {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn mark_leaving(&mut self, class: usize, index: PacketIndex) {
-        let queue = &mut self.port.classes[class];
-        if queue.waiting_ps >= queue.marks_from_ps
-            && let Some(red) = &mut queue.leaving
-            && red.hits(self.profile.bytes_in(queue.waiting_ps))
+        let (waiting_ps, rules) = (self.port.classes[class].waiting_ps, self.port.rules.class(class));
+        if waiting_ps >= rules.marks_from_ps
+            && let (Some(curve), Some(rare)) = (&rules.leaving, self.port.rare.get_mut(class))
+            && let Some(stream) = &mut rare.stream
+            && curve.hits(self.profile.bytes_in(waiting_ps), stream)
             && mark(&mut self.packets[index as usize])
         {
-            queue.totals.marked += 1;
+            rare.marked += 1;
         }
     }
 
     /// Notes how long pauses kept a packet from leaving that goes into service at this time, in ps.
     #[cold]
     pub fn note_blocked(&mut self, class: usize, taken: &Waiting, now: u64) {
-        let (Some(pausing), Some(own)) = (&self.port.pausing, class.checked_sub(self.port.first_own()))
+        let (Some(pausing), Some(own)) = (&self.port.aside.pausing, class.checked_sub(self.port.first_own()))
         else {
             return;
         };
@@ -168,7 +169,7 @@ impl Outlet<'_> {
         loop {
             let port = &mut *self.port;
             let (begins_at, free_at) = (port.serves_at, port.free_at);
-            let Some(queue) = port.classes.first().filter(|queue| queue.ready_at <= begins_at) else {
+            let Some(queue) = port.classes.get(0).filter(|queue| queue.ready_at <= begins_at) else {
                 return;
             };
             let Some(tokens) = queue.bucket.as_deref().map(TokenBucket::tokens) else { return };
@@ -291,7 +292,7 @@ impl Network<'_> {
         let Some(taken) = outlet.port.take(class, now, outlet.packets, outlet.profile) else {
             return outlet.settle(now);
         };
-        if outlet.port.pausing.is_some() {
+        if outlet.port.aside.pausing.is_some() {
             outlet.note_blocked(class, &taken, now);
         }
         let packet = &mut outlet.packets[taken.index as usize];
@@ -313,7 +314,7 @@ impl Network<'_> {
             self.tell_of_service(link, index, sent_before, taken.beside.found_ps);
         }
         let state = &self.state.links[at];
-        let free_at = self.state.scheduled[at].as_deref().map_or(0, |port| port.free_at);
+        let free_at = self.state.scheduled[at].as_ref().map_or(0, |port| port.free_at);
         let arrive = free_at + self.state.profiles[state.profile].delay_ps;
         let special = self.specials.get_mut(state.special as usize);
         if special.is_some_and(|special| special.vanishes(&self.pool[index])) {
