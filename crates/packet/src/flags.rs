@@ -104,6 +104,12 @@ impl PacketFlags {
         Class::from_bits(self.0 >> Self::CLASS_SHIFT)
     }
 
+    /// All of them.
+    #[inline]
+    pub(crate) const fn bits(self) -> u8 {
+        self.0
+    }
+
     /// The number of the flow's class, below four.
     #[inline]
     pub const fn class_bits(self) -> u8 {

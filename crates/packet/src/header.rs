@@ -111,6 +111,13 @@ pub struct Packet {
 struct Body([u32; 4]);
 
 impl Packet {
+    /// Its kind and the class of its flow as one number below 64: four times the kind, and the class. Both are of one word, which is
+    /// turned around: that is fewer instructions than to put them together.
+    #[inline]
+    pub const fn kind_and_class(&self) -> u8 {
+        (u16::from_le_bytes([self.kind as u8, self.flags.bits()]).rotate_left(2) & 63) as u8
+    }
+
     /// How many SACK blocks fit in an acknowledgement: four, as without the time stamp option (RFC 2018 §3).
     pub const SACK_BLOCKS: usize = 4;
     /// Waiting times are kept in units of 2^8 ps, so up to 1.1 s a tier.

@@ -66,6 +66,8 @@ pub struct EventSet {
     /// Events of the loaded slot, sorted; those before `next` are done.
     batch: Vec<Event>,
     next: usize,
+    /// Room to sort a crowd in.
+    sorting: crowd::Sorting,
     heap: BinaryHeap<Reverse<(u64, EventKey)>>,
     /// Mail that there ever was, less a multiple of 2^32.
     posted: u32,
@@ -99,6 +101,7 @@ impl EventSet {
             loaded: 0,
             batch: Vec::with_capacity(64),
             next: 0,
+            sorting: crowd::Sorting::default(),
             heap: BinaryHeap::new(),
             posted: 0,
             limit: (u64::MAX, EventKey::LAST),
@@ -354,7 +357,8 @@ impl EventSet {
                     std::mem::swap(one, other);
                 }
             }
-            batch => batch.sort_unstable(),
+            batch if batch.len() < crowd::SORTED_BY_WORD => batch.sort_unstable(),
+            _ => self.sort_by_word(),
         }
         if has_others {
             self.sort_alike(pool);

@@ -72,6 +72,8 @@ pub struct ScheduledPort {
     is_strict: bool,
     /// Whether each of its own classes counts what comes to it.
     is_counted: bool,
+    /// Whether there is more to do for a packet that goes onto the link at once: it is counted, or leaves.
+    has_more: bool,
     /// Whether it keeps something beside each packet that waits.
     keeps_beside: bool,
     /// Whether there may be something ahead of its time.
@@ -150,6 +152,7 @@ impl ScheduledPort {
             is_listed: false,
             is_strict: scheduler.is_strict(),
             is_counted: spec.classes.is_some(),
+            has_more: spec.classes.is_some(),
             keeps_beside: false,
             has_ahead: false,
             first_own: first_own as u8,

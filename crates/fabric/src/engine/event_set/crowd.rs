@@ -4,7 +4,35 @@ use super::{CROWD, Event, EventSet, SLOTS};
 use crate::engine::fetch::fetch;
 use crate::engine::link::Link;
 
+/// From so many events on a slot is sorted by words of 64 bits.
+pub(super) const SORTED_BY_WORD: usize = 16;
+
+/// Room for the sort of a slot.
+#[derive(Default)]
+pub(super) struct Sorting {
+    words: Vec<u64>,
+    unsorted: Vec<Event>,
+}
+
 impl EventSet {
+    /// Sorts the batch, which has just been loaded. Of what orders its events the time within the slot and the rank fit into one word, with
+    /// the event's place below: such words are sorted in half the instructions.
+    #[inline(never)]
+    pub(super) fn sort_by_word(&mut self) {
+        let (count, Sorting { words, unsorted }) = (self.batch.len(), &mut self.sorting);
+        let place_bits = match u32::BITS.checked_sub(self.shift) {
+            Some(bits) if count >> bits == 0 => bits,
+            _ => return self.batch.sort_unstable(),
+        };
+        words.clear();
+        words.extend((0..).zip(&self.batch).map(|(place, event)| event.low_word() << place_bits | place));
+        words.sort_unstable();
+        std::mem::swap(&mut self.batch, unsorted);
+        self.batch.clear();
+        let places = (1 << place_bits) - 1;
+        self.batch.extend(words.iter().map(|word| unsorted[(word & places) as usize]));
+    }
+
     /// Makes slots as wide as this at least, in ps, and says where many events are in one: for a fabric that is far larger than the
     /// caches. Before the first event.
     pub fn look_ahead(&mut self, width_ps: u64) {

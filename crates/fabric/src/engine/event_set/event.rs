@@ -11,6 +11,12 @@ impl Event {
         Self((time as u128) << 64 | (rank as u128) << 32 | number as u128)
     }
 
+    /// The last 32 bits of its time, before its rank.
+    #[inline]
+    pub(super) const fn low_word(self) -> u64 {
+        (self.0 >> 32) as u64
+    }
+
     /// When it is due, in ps.
     #[inline]
     pub(super) const fn time(self) -> u64 {

@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 use super::class::ClassQueue;
 
 /// So many classes stand in the port itself: few ports have more.
-const NEAR: usize = 2;
+pub(super) const NEAR: usize = 2;
 
 /// The classes of a port. The first ones are in the port, whose place tells theirs: in a large fabric memory is not waited for twice.
 #[derive(Debug)]

@@ -39,7 +39,7 @@ impl Outlet<'_> {
     /// on the link before their time: so it goes there, too. Inlined by force: a call would look up again all that the caller has.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn queue_late(
+    fn queue_late<const FAR: bool>(
         &mut self,
         index: PacketIndex,
         (class, (wire_bytes, service_ps)): (usize, (u16, u64)),
@@ -74,7 +74,7 @@ impl Outlet<'_> {
             }
             Verdict::Take => {}
         }
-        count(self.state, packet, counts);
+        count::<FAR>(self.state, packet, counts);
         if is_counted {
             queue.note(wire_bytes, self.profile.bytes_in(backlog_ps));
         }
@@ -90,7 +90,7 @@ impl Outlet<'_> {
     /// A packet of this class comes to a port that has said all that it sent before: onto the link, if it may go there at once.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn take_in(
+    fn take_in<const FAR: bool>(
         &mut self,
         index: PacketIndex,
         (class, service_ps): (usize, u64),
@@ -100,13 +100,17 @@ impl Outlet<'_> {
         let packet = &self.packets[index as usize];
         let size = (packet.wire_bytes, service_ps);
         if self.port.passes(class, since.as_ps(), size) {
-            count(self.state, packet, counts);
-            self.port.note(class, size.0, 0);
+            count::<FAR>(self.state, packet, counts);
             self.state.busy_until = self.port.free_at;
-            self.put_on_link(index);
+            if self.port.has_more {
+                self.port.note(class, size.0, 0);
+                self.put_on_link(index);
+            } else {
+                self.put_on_wire(index);
+            }
             Goes::OnLink
         } else if self.port.is_late {
-            self.queue_late(index, (class, size), since, counts)
+            self.queue_late::<FAR>(index, (class, size), since, counts)
         } else if self.port.leaves {
             Goes::Behind
         } else {
@@ -114,18 +118,20 @@ impl Outlet<'_> {
         }
     }
 
-    /// The class of a packet, and how long it takes to send, in ps.
+    /// The class of a packet, and how long it takes to send, in ps. If it is not `FAR`, that is none unless the class is one of the first
+    /// and the packet none of a scheme: as nearly all are, so that the compiler knows it and what follows need not ask.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn class_and_service(&self, index: PacketIndex) -> (usize, u64) {
-        let packet = &self.packets[index as usize];
-        (self.port.rules.class_of(packet), self.profile.service_ps(packet.wire_bytes))
+    fn class_and_service<const FAR: bool>(&self, index: PacketIndex) -> Option<(usize, u64)> {
+        let (packet, rules) = (&self.packets[index as usize], &self.port.rules);
+        let class = if FAR { rules.class_of(packet) } else { rules.near_class_of(packet)? };
+        Some((class, self.profile.service_ps(packet.wire_bytes)))
     }
 
     /// A packet comes behind others, or has to be judged first. False if its class does not take it.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    fn queue_behind(
+    fn queue_behind<const FAR: bool>(
         &mut self,
         index: PacketIndex,
         (class, service_ps): (usize, u64),
@@ -153,7 +159,7 @@ impl Outlet<'_> {
             }
             Verdict::Take => {}
         }
-        count(self.state, packet, counts);
+        count::<FAR>(self.state, packet, counts);
         packet.arrive = since;
         let wire_bytes = packet.wire_bytes;
         if is_counted {
@@ -177,11 +183,14 @@ impl Network<'_> {
     pub(in crate::engine) fn offer(&mut self, link: u32, index: PacketIndex) {
         let since = self.now;
         let Some(mut outlet) = outlet!(self, link) else { return };
-        if outlet.port.serves_at < since.as_ps() {
+        // What goes into service at this very instant does so later. But that is rare, and is asked here for all that follows.
+        if outlet.port.serves_at <= since.as_ps() {
             return self.offer_late(link, index);
         }
-        let sorted = outlet.class_and_service(index);
-        match outlet.take_in(index, sorted, since, &mut self.counts) {
+        let Some(sorted) = outlet.class_and_service::<false>(index) else {
+            return self.offer_far(link, index);
+        };
+        match outlet.take_in::<false>(index, sorted, since, &mut self.counts) {
             Goes::OnLink => {}
             Goes::BeforeOthers => self.offer_before_others(link, index),
             Goes::Behind => self.queue_behind(link, index, sorted),
@@ -194,15 +203,29 @@ impl Network<'_> {
     /// leave has nothing else to do: each call would look up again all that the caller has.
     #[inline(never)]
     fn offer_late(&mut self, link: u32, index: PacketIndex) {
+        self.offer_to_busy::<false>(link, index);
+    }
+
+    /// A packet comes to a port that belongs to a scheme, or whose class is not one of the first.
+    #[inline(never)]
+    fn offer_far(&mut self, link: u32, index: PacketIndex) {
+        self.offer_to_busy::<true>(link, index);
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn offer_to_busy<const FAR: bool>(&mut self, link: u32, index: PacketIndex) {
         let since = self.now;
         let Some(mut outlet) = outlet!(self, link) else { return };
         outlet.send_before(since.as_ps());
-        let sorted = outlet.class_and_service(index);
-        match outlet.take_in(index, sorted, since, &mut self.counts) {
+        let Some(sorted) = outlet.class_and_service::<FAR>(index) else {
+            return self.offer_far(link, index);
+        };
+        match outlet.take_in::<FAR>(index, sorted, since, &mut self.counts) {
             Goes::OnLink => {}
             Goes::BeforeOthers => self.offer_before_others(link, index),
             Goes::Behind => {
-                if !outlet.queue_behind(index, sorted, since, &mut self.counts) {
+                if !outlet.queue_behind::<FAR>(index, sorted, since, &mut self.counts) {
                     self.refuse_by_class(link, index, sorted.0, true, Cause::Queue);
                 }
             }
@@ -216,7 +239,7 @@ impl Network<'_> {
     fn queue_behind(&mut self, link: u32, index: PacketIndex, sorted: (usize, u64)) {
         let since = self.now;
         let Some(mut outlet) = outlet!(self, link) else { return };
-        if !outlet.queue_behind(index, sorted, since, &mut self.counts) {
+        if !outlet.queue_behind::<true>(index, sorted, since, &mut self.counts) {
             self.refuse_by_class(link, index, sorted.0, true, Cause::Queue);
         }
     }
@@ -268,7 +291,7 @@ impl Network<'_> {
             port.rare[class].marked += 1;
         }
         port.note(class, wire_bytes, profile.bytes_in(backlog_ps));
-        count(state, packet, &mut self.counts);
+        count::<true>(state, packet, &mut self.counts);
         let own = class.checked_sub(port.first_own());
         let paused_before_ps =
             port.aside.pausing.as_ref().zip(own).map_or(0, |(pausing, own)| pausing.paused_ps(own, now));

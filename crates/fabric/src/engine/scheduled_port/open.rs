@@ -75,6 +75,7 @@ impl Network<'_> {
                 let is_simple = port.aside.pausing.is_none() && port.is_strict;
                 port.is_quick = is_unseen && is_simple && (stays(at) || !self.state.are_looked_at);
                 port.leaves = port.is_quick && !stays(at);
+                port.has_more = port.leaves || port.is_counted;
                 // What guests send at an instant comes behind what ports send then, which a port that is late does not know.
                 let is_looked_at = if at < first_port { hosts_look } else { self.state.are_looked_at };
                 port.is_late = port.is_plain && is_simple && !is_looked_at;

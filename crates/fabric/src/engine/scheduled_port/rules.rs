@@ -7,6 +7,7 @@ use weft_packet::{Kind, Packet};
 use weft_topology::{ClassSorting, ClassSpec, ClassesSpec, LinkSpec, QueueSpec};
 use weft_units::Rate;
 
+use super::classes::NEAR;
 use crate::engine::admission::{Admission, Curve};
 use crate::engine::link::Profile;
 
@@ -128,7 +129,15 @@ impl PortRules {
     /// The class that a packet belongs to.
     #[inline]
     pub fn class_of(&self, packet: &Packet) -> usize {
-        self.sorting.class_of(packet)
+        usize::from(self.sorting.entry(packet) & !Sorting::OF_SCHEME)
+    }
+
+    /// The same, if that is among the first ones, and the packet is none of a scheme.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn near_class_of(&self, packet: &Packet) -> Option<usize> {
+        let entry = usize::from(self.sorting.entry(packet));
+        (entry < NEAR).then_some(entry)
     }
 
     /// The port's own classes.
@@ -162,12 +171,14 @@ impl KnownRules {
 /// Which class a packet belongs to.
 #[derive(Debug)]
 struct Sorting {
-    /// By the kind of the packet and the class of its flow.
+    /// By the kind of the packet and the class of its flow; with [`Self::OF_SCHEME`], if it belongs to a scheme.
     classes: [u8; Self::PLACES],
 }
 
 impl Sorting {
     const PLACES: usize = 64;
+    /// No class has this bit.
+    const OF_SCHEME: u8 = 1 << 7;
 
     /// Where there are pauses or credits, they are the first classes; the port's own ones follow.
     fn new(has_pauses: bool, has_credits: bool, sorting: ClassSorting) -> Self {
@@ -175,11 +186,13 @@ impl Sorting {
         let mut classes = [0; Self::PLACES];
         for kind in Kind::ALL {
             for flow in 0..4 {
-                classes[Self::place(kind, flow)] = match kind {
+                let class = match kind {
                     Kind::Pause if has_pauses => 0,
                     Kind::Credit if has_credits => u8::from(has_pauses),
                     _ => before + Self::own(kind, flow, sorting),
                 };
+                let of_scheme = if kind.is_of_scheme() { Self::OF_SCHEME } else { 0 };
+                classes[kind as usize * 4 + flow] = class | of_scheme;
             }
         }
         Self { classes }
@@ -200,12 +213,7 @@ impl Sorting {
     }
 
     #[inline]
-    const fn place(kind: Kind, flow: usize) -> usize {
-        (kind as usize * 4 + flow) % Self::PLACES
-    }
-
-    #[inline]
-    fn class_of(&self, packet: &Packet) -> usize {
-        usize::from(self.classes[Self::place(packet.kind, packet.flags.class_bits() as usize)])
+    const fn entry(&self, packet: &Packet) -> u8 {
+        self.classes[packet.kind_and_class() as usize % Self::PLACES]
     }
 }

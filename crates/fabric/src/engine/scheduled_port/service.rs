@@ -112,10 +112,18 @@ impl Outlet<'_> {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn put_on_link(&mut self, index: PacketIndex) {
-        let arrive = self.port.free_at + self.profile.delay_ps;
         if self.port.leaves {
-            return self.put_on_way(index, arrive);
+            return self.put_on_way(index, self.port.free_at + self.profile.delay_ps);
         }
+        self.put_on_wire(index);
+    }
+
+    /// The same where it arrives in this part.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn put_on_wire(&mut self, index: PacketIndex) {
+        debug_assert!(!self.port.leaves, "by mail");
+        let arrive = self.port.free_at + self.profile.delay_ps;
         put_behind(self.state, self.packets, self.events, (self.link, index, arrive));
     }
 
@@ -199,7 +207,8 @@ impl Outlet<'_> {
         note_wait(self.state, &mut self.packets[index as usize], since, begins_at);
         self.port.ahead.push(ahead);
         self.port.has_ahead = true;
-        self.put_on_link(index);
+        // Of a port that is late all arrives in this part.
+        self.put_on_wire(index);
     }
 }
 
@@ -357,13 +366,14 @@ fn note_wait(state: &Link, packet: &mut Packet, since: Time, begins_at: u64) {
     }
 }
 
-/// Counts a packet that a port took.
+/// Counts a packet that a port took. `FAR` says whether it may belong to a scheme.
 #[inline(always)]
 #[allow(clippy::inline_always)]
-pub(super) fn count(state: &mut Link, packet: &Packet, counts: &mut PacketCounts) {
+pub(super) fn count<const FAR: bool>(state: &mut Link, packet: &Packet, counts: &mut PacketCounts) {
     state.bytes += u64::from(packet.wire_bytes);
     state.packets += 1;
-    if packet.kind.is_of_scheme() {
+    debug_assert!(FAR || !packet.kind.is_of_scheme(), "such packets are sorted out");
+    if FAR && packet.kind.is_of_scheme() {
         counts.control_bytes += u64::from(packet.wire_bytes);
     }
 }
