@@ -230,6 +230,7 @@ impl Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Class;
 
     #[test]
     fn a_message_body_survives_the_wire() {
@@ -295,6 +296,18 @@ mod tests {
         assert_eq!(route.next_hop(5), Some(0));
         let mut free = Route::ANY;
         assert_eq!(free.next_hop(3), None);
+    }
+
+    #[test]
+    fn kind_and_class_are_one_number_whatever_else_is_flagged() {
+        let mut packet = Packet::default();
+        for kind in Kind::ALL {
+            for class in [Class::Unknown, Class::Short, Class::Long, Class::BestEffort] {
+                packet.kind = kind;
+                packet.flags = PacketFlags::of_class(class).with(PacketFlags::CE).with(PacketFlags::ECT);
+                assert_eq!(packet.kind_and_class(), kind as u8 * 4 + class as u8);
+            }
+        }
     }
 
     #[test]

@@ -101,6 +101,10 @@ macro_rules! any_protocol {
                 act!(self, receiver AnyReceiver, ReceiverStats::default(), p => p.receiver_stats(receiver))
             }
 
+            fn sender_keeps(&self, sender: &AnySender, tell: impl FnMut(*const u8)) {
+                act!(self, sender AnySender, (), p => p.sender_keeps(sender, tell))
+            }
+
             fn window(&self, sender: &AnySender) -> Option<WindowState> {
                 act!(self, sender AnySender, None, p => p.window(sender))
             }

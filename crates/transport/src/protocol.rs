@@ -307,6 +307,11 @@ pub trait Protocol: Send + Sync {
     /// What the receiver counted so far.
     fn receiver_stats(&self, receiver: &Self::Receiver) -> ReceiverStats;
 
+    /// Tells what a sending end keeps elsewhere in memory, and needs for what comes next: it is asked for before that.
+    fn sender_keeps(&self, sender: &Self::Sender, tell: impl FnMut(*const u8)) {
+        let _ = (sender, tell);
+    }
+
     /// The window of a sender, if it has one of its own.
     fn window(&self, sender: &Self::Sender) -> Option<WindowState> {
         let _ = sender;

@@ -5,7 +5,7 @@
 //! of the timing wheel with many events is loaded, each of these is asked for for all of its events, before the next. What is
 //! asked for changes nothing.
 
-use weft_packet::Packet;
+use weft_packet::{HostId, Packet};
 use weft_transport::Transports;
 
 use super::fetch::fetch;
@@ -37,6 +37,12 @@ impl<'a, T: Transports> Group<'a, T> {
                 plan.directory.fetch_number(packet);
             }
         }
+        let cards = || {
+            let crowd = if self.has_cards { crowd } else { &[] };
+            let hosts = crowd.iter().filter_map(|event| network.events.card(event.number()));
+            hosts.filter_map(|host| self.hosts.get(network.site.cable(HostId(host as u16)) as usize))
+        };
+        cards().for_each(Host::fetch_senders);
         for (index, number) in mail() {
             let at = network.behind(number);
             at.and_then(|at| network.only_way(at, &network.pool[index])).into_iter().for_each(fetch);
@@ -47,7 +53,18 @@ impl<'a, T: Transports> Group<'a, T> {
                 .filter_map(|packet| Some((self.host_of(packet)?, packet, plan.directory.number_of(packet)?)))
         };
         arriving().for_each(|(host, packet, number)| host.fetch_place(packet, number));
+        if self.has_cards {
+            arriving().for_each(|(host, ..)| host.fetch_card());
+            cards().for_each(Host::fetch_card);
+        }
         arriving().for_each(|(host, packet, number)| host.fetch_end(packet, number));
+        if self.has_cards {
+            cards().for_each(Host::fetch_lanes);
+            cards().for_each(Host::fetch_pairs);
+            cards().for_each(Host::fetch_asked);
+            arriving().for_each(|(host, packet, number)| host.fetch_kept_for(plan, packet, number));
+            cards().for_each(|host| host.fetch_kept_by_asked(plan));
+        }
     }
 
     /// Asks for all ports with classes, of which a busy window needs nearly all, one after the other: a packet that comes to one would

@@ -80,7 +80,7 @@ pub struct EventSet {
     numbers: Vec<u32>,
     /// Whether slots are so wide that it is worth while to look ahead.
     looks_ahead: bool,
-    /// The link of the slot behind the loaded one that was asked for last.
+    /// What was asked for last of the slot behind the loaded one.
     ahead: u32,
     /// The timers and the mail in the wheel.
     near: near::Near,

@@ -20,9 +20,17 @@ pub fn fetch_first<T>(value: &T, bytes: usize) {
     }
 }
 
+/// The same for the one with this number of some values, if there is such a one: it is not asked whether.
 #[inline(always)]
 #[allow(clippy::inline_always)]
-fn fetch_at(place: *const i8) {
+pub fn fetch_numbered<T>(values: &[T], number: usize) {
+    fetch_at(values.as_ptr().wrapping_add(number).cast());
+}
+
+/// The same for the one that holds this place in memory.
+#[inline(always)]
+#[allow(clippy::inline_always)]
+pub fn fetch_at(place: *const i8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the instruction reads nothing, cannot fault wherever it points, and is part of every x86-64. A plain load instead
     // makes the core wait as soon as its window of instructions is full, which is what a profile of 8,192 hosts showed most.

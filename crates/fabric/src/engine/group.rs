@@ -41,6 +41,8 @@ pub struct Group<'a, T: Transports> {
     mail: Vec<Posted>,
     /// Whether the last window had an event for every other link, or more.
     is_busy: bool,
+    /// Whether any transport is asked by cards of hosts.
+    pub(super) has_cards: bool,
 }
 
 /// One host and what a call there can reach.
@@ -78,11 +80,13 @@ impl<'a, T: Transports> Group<'a, T> {
             guests: None,
             mail: Vec::new(),
             is_busy: false,
+            has_cards: false,
         }
     }
 
     /// Lets schemes begin, and arms the first events.
     pub fn prepare(&mut self, plan: &Plan<'a, T>) {
+        self.has_cards = plan.transports.all().any(Protocol::is_pulled);
         let asks = plan.transports.all().any(|transport| transport.asks_when_free() || transport.is_pulled());
         self.network.find_late_ports(asks || self.guests.is_some());
         self.network.start_schemes();
@@ -199,10 +203,11 @@ impl<'a, T: Transports> Group<'a, T> {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn receive(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
-        if self.common.reads_some {
-            self.receive_or_read(plan, index);
-        } else {
+        let stops = self.common.stops;
+        if stops.is_empty() || !stops.has(self.network.pool[index].kind) {
             self.receive_unread(plan, index);
+        } else {
+            self.receive_or_read(plan, index);
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use weft_packet::Packet;
 use weft_units::{Span, Time};
 
+use super::fetch::fetch_numbered;
 use super::pool::PacketIndex;
 
 /// What travels beside a packet.
@@ -37,6 +38,8 @@ impl Bag {
         if let Some(beside) = beside {
             self.beside.push((self.packets.len() as u32, beside));
         }
+        // What is written next was read last in the window before.
+        fetch_numbered(&self.packets, self.packets.len() + Self::AHEAD);
         self.packets.push(packet);
     }
 
@@ -50,16 +53,21 @@ impl Bag {
         self.packets.len()
     }
 
-    /// Empties it, and hands out each packet with what travels beside it, in order.
+    /// So many places before its turn a packet is told of.
+    pub const AHEAD: usize = 8;
+
+    /// Empties it, and hands out each packet with what travels beside it, in order; and, if it is there and nothing travels beside any, the
+    /// one whose turn comes [`Self::AHEAD`] places later.
     #[inline]
-    pub fn empty(&mut self, mut take: impl FnMut(&Packet, Option<Beside>)) {
+    pub fn empty(&mut self, mut take: impl FnMut(&Packet, Option<Beside>, Option<&Packet>)) {
         if self.beside.is_empty() {
-            self.packets.iter().for_each(|packet| take(packet, None));
+            let packets = self.packets.iter().enumerate();
+            packets.for_each(|(place, packet)| take(packet, None, self.packets.get(place + Self::AHEAD)));
         } else {
             let mut beside = self.beside.drain(..).peekable();
             for (place, packet) in (0u32..).zip(&self.packets) {
                 let own = beside.next_if(|of| of.0 == place);
-                take(packet, own.map(|of| of.1));
+                take(packet, own.map(|of| of.1), None);
             }
         }
         self.packets.clear();

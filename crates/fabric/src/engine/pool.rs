@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weft_packet::Packet;
 
-use super::fetch::fetch;
+use super::fetch::{fetch, fetch_numbered};
 use super::guests::Frame;
 
 /// A packet's place in the [`Pool`].
@@ -125,6 +125,14 @@ impl Pool {
     pub fn warm(&self, index: PacketIndex) {
         if let Some(packet) = self.packets.get(index as usize) {
             fetch(packet);
+        }
+    }
+
+    /// Fetches the place that is used next but so many, if there is one that is free.
+    #[inline]
+    pub fn warm_free(&self, behind: usize) {
+        if let Some(&index) = self.free.iter().rev().nth(behind) {
+            fetch_numbered(&self.packets, index as usize);
         }
     }
 

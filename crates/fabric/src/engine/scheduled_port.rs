@@ -13,14 +13,13 @@ use weft_transport::CreditPorts;
 use weft_units::{Span, Time};
 
 use super::admission::Red;
-use super::fetch::{fetch, fetch_first};
 use super::host::Gate;
 use super::link::Profile;
 use super::losses::Cause;
 use super::network::Network;
-use super::pool::Pool;
 use super::scheduler::{Rounds, Scheduler};
 
+mod ahead;
 mod class;
 mod classes;
 mod leaving;
@@ -171,31 +170,6 @@ impl ScheduledPort {
         self.aside.beside = std::iter::repeat_with(VecDeque::new).take(classes).collect();
     }
 
-    /// So many bytes at its beginning are what nearly every packet needs.
-    const HOT_BYTES: usize = 3 * 64;
-
-    /// Asks for the port itself, and its first classes: see [`crate::engine::ahead`].
-    #[inline]
-    pub fn fetch(&self) {
-        fetch_first(self, Self::HOT_BYTES);
-    }
-
-    /// Asks for what waits there.
-    #[inline]
-    pub fn fetch_waiting(&self, pool: &Pool) {
-        for (class, queue) in self.classes.iter().enumerate() {
-            queue.fetch_waiting(pool);
-            if queue.waiting_ps >= self.rules.class(class).marks_from_ps
-                && let Some(rare) = self.rare.get(class)
-            {
-                fetch(rare);
-            }
-        }
-        if self.has_ahead {
-            self.ahead.fetch();
-        }
-    }
-
     /// How many packets are on the link ahead of their time.
     #[inline(always)]
     #[allow(clippy::inline_always)]
@@ -218,7 +192,7 @@ impl ScheduledPort {
             return false;
         }
         let Some(queue) = self.classes.get_mut(class) else { return false };
-        if !queue.takes_alone(service_ps, self.rules.class(class)) || !queue.lets_go(now, wire_bytes) {
+        if !queue.takes_alone(service_ps, self.rules.first(class)) || !queue.lets_go(now, wire_bytes) {
             return false;
         }
         self.begin_service(now, wire_bytes, service_ps);

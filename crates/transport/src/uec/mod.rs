@@ -107,6 +107,10 @@ impl Protocol for Uec {
         receiver.stats()
     }
 
+    fn sender_keeps(&self, sender: &Sender, tell: impl FnMut(*const u8)) {
+        sender.keeps(tell);
+    }
+
     fn window(&self, sender: &Sender) -> Option<WindowState> {
         Some(sender.window(self))
     }

@@ -86,6 +86,15 @@ impl Sender {
         self.available = if written.is_all { self.size.segments } else { written.segments };
     }
 
+    /// Tells where the ends of its lists are: of the segments that are acknowledged next and sent next.
+    pub(super) fn keeps(&self, tell: impl FnMut(*const u8)) {
+        let records = [self.records.front(), self.records.back()];
+        let sent = [self.sent.front(), self.sent.back()];
+        let records = records.into_iter().flatten().map(|record| std::ptr::from_ref(record).cast());
+        let sent = sent.into_iter().flatten().map(|entry| std::ptr::from_ref(entry).cast());
+        records.chain(sent).for_each(tell);
+    }
+
     fn record(&mut self, segment: u32) -> Option<&mut Record> {
         self.records.get_mut(segment.checked_sub(self.acked)? as usize)
     }

@@ -1,6 +1,6 @@
 //! Slots that hold many events, in fabrics far larger than the caches: see [`crate::engine::ahead`].
 
-use super::{CROWD, Event, EventSet, SLOTS};
+use super::{CROWD, Event, EventKey, EventKind, EventSet, NONE, SLOTS};
 use crate::engine::fetch::fetch;
 use crate::engine::link::Link;
 
@@ -16,7 +16,7 @@ pub(super) struct Sorting {
 
 impl EventSet {
     /// Sorts the batch, which has just been loaded. Of what orders its events the time within the slot and the rank fit into one word, with
-    /// the event's place below: such words are sorted in half the instructions.
+    /// the event's place below: such words are sorted in two thirds of the instructions.
     #[inline(never)]
     pub(super) fn sort_by_word(&mut self) {
         let (count, Sorting { words, unsorted }) = (self.batch.len(), &mut self.sorting);
@@ -52,22 +52,36 @@ impl EventSet {
         (self.batch.len() >= CROWD).then_some(&self.batch)
     }
 
-    /// Begins to ask for the links of the slot behind the one that has just been sorted.
+    /// The host whose RDMA card is to ask, if that is what the batch holds by this number.
+    #[inline]
+    pub fn card(&self, number: u32) -> Option<u32> {
+        self.near.timer(number).filter(|key| key.kind() == EventKind::Card).map(EventKey::entity)
+    }
+
+    /// Begins to ask for what is in the slot behind the one that has just been sorted.
     pub fn begin_walk(&mut self, links: &[Link]) {
         self.ahead = self.slots[(self.loaded + 1) as usize % SLOTS];
-        if let Some(link) = links.get(self.ahead as usize) {
-            fetch(link);
+        self.fetch_event(links, self.ahead);
+    }
+
+    /// Asks for a link, or a timer or mail, if there is one with this number.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn fetch_event(&self, links: &[Link], number: u32) {
+        match links.get(number as usize) {
+            Some(link) => fetch(link),
+            None => self.near.fetch(number),
         }
     }
 
-    /// Asks for one more link of that slot: the one before has come by now, and says which it is.
+    /// Asks for one more of that slot: the one before has come by now, and says which it is.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub(super) fn walk(&mut self, links: &[Link]) {
-        let Some(link) = links.get(self.ahead as usize) else { return };
-        self.ahead = link.wheel_next;
-        if let Some(next) = links.get(self.ahead as usize) {
-            fetch(next);
+        if self.ahead == NONE {
+            return;
         }
+        self.ahead = self.entry(links, self.ahead).1;
+        self.fetch_event(links, self.ahead);
     }
 }

@@ -1,6 +1,7 @@
 //! Mail in the timing wheel: packets from other parts that arrive before it has gone round.
 
 use super::{Event, EventKey, EventKind, EventSet, NONE, SLOTS};
+use crate::engine::fetch::fetch;
 use crate::engine::link::Link;
 use crate::engine::mail::Posted;
 use crate::engine::pool::{PacketIndex, Pool};
@@ -65,6 +66,12 @@ impl EventSet {
             self.push_mail_now(posted, pool);
         }
         slot <= self.loaded
+    }
+
+    /// Asks for the slot of what arrives then.
+    #[inline]
+    pub fn fetch_slot(&self, at: Time) {
+        fetch(&self.slots[(at.as_ps() >> self.shift) as usize % SLOTS]);
     }
 
     /// Adds a piece of mail for the loaded slot or before.

@@ -6,6 +6,7 @@
 use weft_units::Time;
 
 use super::{Due, Event, EventKey, EventKind};
+use crate::engine::fetch::fetch;
 use crate::engine::mail::Posted;
 use crate::engine::pool::{NO_PACKET, PacketIndex};
 
@@ -88,6 +89,19 @@ impl Near {
         let of_link =
             |place: &Place| place.at != FREE && place.packet != NO_PACKET && place.key.entity() == link;
         (FIRST..).zip(&self.places).filter(|(_, place)| of_link(place)).map(|(number, _)| number).collect()
+    }
+
+    /// The key of the timer that is here; none if it is a packet.
+    #[inline]
+    pub(super) fn timer(&self, number: u32) -> Option<EventKey> {
+        let place = self.places.get(number.wrapping_sub(FIRST) as usize)?;
+        (place.packet == NO_PACKET).then_some(place.key)
+    }
+
+    /// Asks for what is here, if anything can be.
+    #[inline]
+    pub(super) fn fetch(&self, number: u32) {
+        self.places.get(number.wrapping_sub(FIRST) as usize).into_iter().for_each(fetch);
     }
 
     /// When it is due, in ps, and what follows it in its slot.

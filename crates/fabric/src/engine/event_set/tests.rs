@@ -300,3 +300,26 @@ proptest! {
         prop_assert!(events.next_time().is_none());
     }
 }
+
+proptest! {
+    #[test]
+    fn a_crowd_is_sorted_by_words_as_by_all_of_its_events(
+        slot in 0u64..1 << 20,
+        shift in 0u32..40,
+        events in prop::collection::btree_map((any::<u64>(), any::<u32>()), 0u32..1 << 20, 1..300),
+    ) {
+        let mut set = EventSet::new(1, Vec::new());
+        set.shift = shift;
+        let in_slot = |time: u64| slot << shift | time & ((1 << shift) - 1);
+        let unsorted = events.iter().map(|(&(time, rank), &number)| Event::new(in_slot(time), rank, number));
+        // Of two with one time and rank any may be first.
+        let mut expected: Vec<Event> = unsorted.collect();
+        expected.sort_unstable();
+        expected.dedup_by(|one, other| one.is_like(*other));
+        set.batch.clone_from(&expected);
+        set.batch.reverse();
+        set.batch.rotate_left(expected.len() / 3);
+        set.sort_by_word();
+        prop_assert_eq!(&set.batch, &expected);
+    }
+}

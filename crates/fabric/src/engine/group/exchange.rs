@@ -32,7 +32,11 @@ impl<T: Transports> Group<'_, T> {
     /// Takes in mail from other groups.
     pub fn put(&mut self, bag: &mut Bag) {
         let (Some(mailbox), network) = (&mut self.mailbox, &mut self.network) else { return };
-        bag.empty(|packet, beside| {
+        bag.empty(|packet, beside, ahead| {
+            if let Some(ahead) = ahead {
+                network.events.fetch_slot(ahead.arrive);
+                network.pool.warm_free(Bag::AHEAD);
+            }
             let index = network.take_in(packet, beside);
             network.pool[index].next = network.events.number_mail();
             let posted = (packet.arrive.as_ps(), packet.next, index);

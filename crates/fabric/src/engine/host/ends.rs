@@ -80,6 +80,12 @@ impl<E> Ends<E> {
         self.open.get_mut(self.places[number as usize] as usize)
     }
 
+    /// The end with this number, if it is open.
+    #[inline]
+    pub fn look(&self, number: u32) -> Option<&E> {
+        self.open.get(*self.places.get(number as usize)? as usize)
+    }
+
     /// Asks for what says where the end with this number is.
     #[inline]
     pub fn fetch_place(&self, number: u32) {

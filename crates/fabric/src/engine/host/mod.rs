@@ -8,6 +8,7 @@
 //! (RFC 9293 §3.6), and answers what is sent again. What comes later is answered by an end that is opened once more
 //! and has everything.
 
+mod ahead;
 mod closing;
 mod connection;
 mod edge;
@@ -50,7 +51,6 @@ pub use rnic::Gate;
 pub use waiting::Waiting;
 pub use writer::Writer;
 
-use crate::engine::fetch::fetch;
 use ends::{Before, Ends};
 use log::Completion;
 use outbox::{FlowEnd, HostOutbox};
@@ -68,8 +68,8 @@ pub struct Common<'a> {
     pub hooks: EdgeHooks,
     /// Packets that come in and bring more than their transport's fields, or are shown to the edge scheme.
     pub reads: Kinds,
-    /// Whether there are any: asked for each packet.
-    pub reads_some: bool,
+    /// The same, with those that stop at the host for another reason: pauses, and all that its CPU works on.
+    pub stops: Kinds,
     /// Whether packets that hosts send are more than queued: the edge scheme is to see them, or the CPU to work on them.
     pub sends_apart: bool,
     /// Whether hosts count what comes to them over each path.
@@ -98,15 +98,16 @@ pub struct Host<T: Transports> {
     rest: Box<Rest>,
 }
 
-/// What few packets need of a host.
+/// What few packets need of a host, those of RDMA cards first.
+#[repr(C, align(64))]
 struct Rest {
-    edge: Edge,
-    /// The transport's random stream.
-    stream: Stream,
-    /// Receiving ends that have everything, and until when they stay; by time.
-    lingering: VecDeque<(Time, u32)>,
     /// Its RDMA card.
     rnic: Rnic,
+    /// The transport's random stream.
+    stream: Stream,
+    edge: Edge,
+    /// Receiving ends that have everything, and until when they stay; by time.
+    lingering: VecDeque<(Time, u32)>,
     /// What it measured.
     log: HostLog,
     /// What its flows and computations wait for, if any do.
@@ -132,7 +133,7 @@ impl<T: Transports> Host<T> {
     ) -> Self {
         let (sent, received) = directory.counts[host.index()];
         let (senders, receivers) = (Ends::new(sent), Ends::new(received));
-        let rest = Rest { edge, stream, lingering: VecDeque::new(), rnic: Rnic::default(), log, waiting };
+        let rest = Rest { rnic: Rnic::default(), stream, edge, lingering: VecDeque::new(), log, waiting };
         Self { senders, receivers, rest: Box::new(rest) }
     }
 
@@ -219,33 +220,6 @@ impl<T: Transports> Host<T> {
     #[cold]
     fn stray(&mut self, packet: &Packet) {
         self.rest.log.stray_credits += u64::from(packet.kind == Kind::Credit);
-    }
-
-    /// Asks for what a packet needs of the host: see [`crate::engine::ahead`].
-    #[inline]
-    pub fn fetch(&self, packet: &Packet) {
-        match Side::of(packet) {
-            Side::Sender => fetch(&self.senders),
-            Side::Receiver => fetch(&self.receivers),
-        }
-    }
-
-    /// Asks for what says where the end of a flow is that a packet is for.
-    #[inline]
-    pub fn fetch_place(&self, packet: &Packet, number: u32) {
-        match Side::of(packet) {
-            Side::Sender => self.senders.fetch_place(number),
-            Side::Receiver => self.receivers.fetch_place(number),
-        }
-    }
-
-    /// Asks for the end itself.
-    #[inline]
-    pub fn fetch_end(&self, packet: &Packet, number: u32) {
-        match Side::of(packet) {
-            Side::Sender => self.senders.fetch_end(number, Sender::<SenderOf<T>>::HOT_BYTES),
-            Side::Receiver => self.receivers.fetch_end(number, Receiver::<ReceiverOf<T>>::HOT_BYTES),
-        }
     }
 
     #[inline(always)]

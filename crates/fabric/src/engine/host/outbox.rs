@@ -13,6 +13,7 @@ use super::nic::Nic;
 use super::rnic::QueuePair;
 use super::{Here, Rest, Side};
 use crate::engine::event_set::EventKind;
+use crate::engine::fetch::fetch;
 
 /// What both ends of a flow have, apart from their transport's state.
 pub struct End {
@@ -103,6 +104,12 @@ impl End {
     /// The class of its packets.
     pub const fn class(&self) -> PacketFlags {
         self.class
+    }
+
+    /// Asks for what its edge scheme has of it.
+    #[inline]
+    pub fn fetch_edge(&self) {
+        self.edge.as_deref().into_iter().for_each(fetch);
     }
 
     fn at_edge(&mut self) -> &mut AtEdge {

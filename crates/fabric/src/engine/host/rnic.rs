@@ -21,6 +21,7 @@ use weft_units::Time;
 
 use super::outbox::HostOutbox;
 use super::{Here, Host, Plan};
+use crate::engine::fetch::fetch;
 
 /// Whether a packet of a class may go to the host's port now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +88,20 @@ impl Default for Rnic {
 }
 
 impl Rnic {
+    /// Asks for what tells who is next.
+    #[inline]
+    pub fn fetch(&self) {
+        self.lanes.iter().next_back().into_iter().for_each(fetch);
+        self.paced.peek().into_iter().for_each(fetch);
+    }
+
+    /// Queue pairs that are asked next, perhaps: of each class, and of those that wait for a time.
+    #[inline]
+    pub fn next(&self) -> impl Iterator<Item = u32> {
+        let queued = self.lanes.iter().filter_map(|lane| lane.turns.front().copied());
+        queued.chain(self.paced.peek().map(|Reverse((_, number))| *number))
+    }
+
     fn push(&mut self, lane: u8, number: u32) {
         let lane = usize::from(lane);
         if self.lanes.len() <= lane {

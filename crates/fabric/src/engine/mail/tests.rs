@@ -15,7 +15,7 @@ fn beside(option: u32) -> Option<Beside> {
 /// What is in a bag: arrivals and option words.
 fn contents(bag: &mut Bag) -> Vec<(u64, Option<u32>)> {
     let mut found = Vec::new();
-    bag.empty(|packet, beside| found.push((packet.arrive.as_ps(), beside.map(|beside| beside.option))));
+    bag.empty(|packet, beside, _| found.push((packet.arrive.as_ps(), beside.map(|beside| beside.option))));
     found
 }
 

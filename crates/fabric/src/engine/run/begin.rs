@@ -120,7 +120,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             sizes,
             hooks: edge_hooks,
             reads,
-            reads_some: !reads.is_empty() || machine.is_some() || topology.memory.is_some(),
+            stops: kinds_that_stop(reads, machine.is_some(), topology.memory.is_some()),
             sends_apart: edge_hooks.sending || machine.is_some(),
             counts_paths: input.paths_of.is_some(),
             routes: Arc::clone(&routes),
@@ -248,6 +248,12 @@ fn five_tuples(transports: &impl Transports) -> (u8, u8) {
         transports.all().map(|transport| of(transport.five_tuples())).max().unwrap_or(1)
     };
     (most(FiveTuples::subflows), most(FiveTuples::apart))
+}
+
+/// Packets that are not simply for their transport: those that are read, pauses, and all where the CPU of hosts takes time.
+fn kinds_that_stop(reads: Kinds, has_machines: bool, has_memory: bool) -> Kinds {
+    let pauses = if has_memory { Kinds::of(&[Kind::Pause]) } else { Kinds::NONE };
+    if has_machines { Kinds::ALL } else { reads.or(pauses) }
 }
 
 /// The packets that hosts read more of than their transport's fields: all, or what brings more. Of subflows data says which segment

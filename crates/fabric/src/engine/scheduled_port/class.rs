@@ -4,7 +4,8 @@ use weft_packet::Packet;
 use weft_transport::CreditPorts;
 use weft_units::Stream;
 
-use super::rules::ClassRules;
+use super::rules::FirstRules;
+use crate::engine::fetch::fetch_numbered;
 use crate::engine::link::Profile;
 use crate::engine::memory::OWN;
 use crate::engine::pool::{NO_PACKET, PacketIndex, Pool};
@@ -38,7 +39,7 @@ impl Beside {
 }
 
 /// One class: what nearly every packet needs of it. What few do is in [`Rare`], and what it goes by in
-/// [`ClassRules`]. It has the size of a cache line, and its port begins with one: in a large fabric each counts.
+/// [`PortRules`](super::PortRules). It has the size of a cache line, and its port begins with one: in a large fabric each counts.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct ClassQueue {
@@ -155,7 +156,7 @@ impl ClassQueue {
 
     /// Whether a packet that finds nothing of its class queued or in service is taken and not marked.
     #[inline]
-    pub const fn takes_alone(&self, service_ps: u64, rules: &ClassRules) -> bool {
+    pub const fn takes_alone(&self, service_ps: u64, rules: &FirstRules) -> bool {
         self.ready_at == u64::MAX && service_ps <= rules.idle_takes_ps
     }
 
@@ -220,6 +221,8 @@ impl ClassQueue {
             (self.head, self.tail, self.ready_at) = (NO_PACKET, NO_PACKET, u64::MAX);
         } else {
             self.head = first.next;
+            // It is needed when the transmitter is free again, and whoever put it there did so long ago.
+            fetch_numbered(packets, self.head as usize);
             // Of what nothing holds back the size does not matter: it is not looked at.
             self.find_ready(packets);
         }

@@ -53,10 +53,9 @@ impl Outlet<'_> {
             return Goes::BeforeOthers;
         }
         let is_counted = port.counts();
-        let rules = port.rules.class(class);
         let Some(queue) = port.classes.get_mut(class) else { return Goes::Behind };
         // What a packet that is marked when it leaves will leave behind, nobody knows yet.
-        let is_marked_later = rules.leaving.is_some();
+        let is_marked_later = port.rules.first(class).marks_leaving;
         if port.serves_at != u64::MAX || is_marked_later || (port.free_at <= now && queue.bucket.is_none()) {
             return Goes::Behind;
         }
@@ -67,7 +66,8 @@ impl Outlet<'_> {
             Found { backlog_ps, packets: ahead as u32 + u32::from(free_at > now), waiting: ahead as u32 };
         let packet = &mut self.packets[index as usize];
         let bytes = || self.profile.bytes_in(backlog_ps);
-        match rules.admission.judge(packet, service_ps, found, bytes, || stream_of(&mut port.rare, class)) {
+        let admission = &port.rules.class(class).admission;
+        match admission.judge(packet, service_ps, found, bytes, || stream_of(&mut port.rare, class)) {
             Verdict::Drop => return Goes::Nowhere,
             Verdict::Mark => {
                 port.rare[class].marked += u64::from(mark(packet));

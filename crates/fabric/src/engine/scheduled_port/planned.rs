@@ -3,11 +3,11 @@
 use weft_units::Time;
 
 use crate::engine::fetch::fetch_first;
-use crate::engine::pool::PacketIndex;
+use crate::engine::pool::{NO_PACKET, PacketIndex};
 use crate::engine::scheduler::Tokens;
 
 /// A packet that was put on the link before it goes into service, and what was before: see `service.rs`.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Ahead {
     /// When it goes into service, in ps. Until then, that instant included, it can be taken back.
     pub begins_at: u64,
@@ -24,18 +24,43 @@ pub(super) struct Ahead {
     pub wire_bytes: u16,
 }
 
-/// All of them, in order. A list that is read on from `first`: that is fewer instructions than a ring.
+impl Ahead {
+    /// Of no meaning: in a place that is not in use.
+    const NOTHING: Self = Self {
+        begins_at: 0,
+        since: Time::ZERO,
+        service_ps: 0,
+        free_at: 0,
+        tokens: Tokens { full_at: 0, part: 0 },
+        index: NO_PACKET,
+        behind: NO_PACKET,
+        wire_bytes: 0,
+    };
+}
+
+/// All of them, in order. A list that is read on from `first`: that is fewer instructions than a ring. No `Vec`, for the values that its
+/// capacity cannot have would tell the ports apart that there are not, which is asked for each packet: and this is in the last line of
+/// a port, which few packets need.
 #[derive(Debug, Default)]
 pub(super) struct Planned {
-    packets: Vec<Ahead>,
+    packets: Box<[Ahead]>,
     /// Those before this place have gone into service.
-    first: usize,
+    first: u32,
+    /// Those from this place on are not in use.
+    end: u32,
 }
 
 impl Planned {
     /// None.
-    pub const fn new() -> Self {
-        Self { packets: Vec::new(), first: 0 }
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Those that are in use, and those that have gone into service.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    fn used(&self) -> &[Ahead] {
+        self.packets.get(..self.end as usize).unwrap_or_default()
     }
 
     /// Asks for the first ones.
@@ -50,60 +75,72 @@ impl Planned {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn count(&mut self, now: u64) -> usize {
-        let mut first = self.first;
-        while self.packets.get(first).is_some_and(|packet| packet.begins_at < now) {
+        let mut first = self.first as usize;
+        let used = self.used();
+        while used.get(first).is_some_and(|packet| packet.begins_at < now) {
             first += 1;
         }
-        if first == self.packets.len() {
+        let left = used.len() - first;
+        if left == 0 {
             self.clear();
-            return 0;
+        } else {
+            self.first = first as u32;
         }
-        self.first = first;
-        self.packets.len() - first
+        left
     }
 
     /// The first one.
     #[inline]
     pub fn first(&self) -> Option<&Ahead> {
-        self.packets.get(self.first)
+        self.used().get(self.first as usize)
     }
 
     /// All of them: of some the time may have come.
     pub fn iter(&self) -> impl Iterator<Item = &Ahead> {
-        self.packets[self.first..].iter()
+        self.used()[self.first as usize..].iter()
     }
 
     /// One more, behind the others.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn push(&mut self, packet: Ahead) {
-        if self.packets.len() == self.packets.capacity() {
+        if self.end as usize >= self.packets.len() {
             self.make_room();
         }
-        self.packets.push(packet);
+        if let Some(place) = self.packets.get_mut(self.end as usize) {
+            *place = packet;
+            self.end += 1;
+        }
     }
 
     /// Room for one more: where half is used up, that is used again.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) {
-        if self.first >= self.packets.len().div_ceil(2) {
-            self.packets.drain(..self.first);
-            self.first = 0;
+        if self.first >= self.end.div_ceil(2) {
+            self.packets.copy_within(self.first as usize..self.end as usize, 0);
+            (self.first, self.end) = (0, self.end - self.first);
         }
-        self.packets.reserve(1);
+        if self.end as usize >= self.packets.len() {
+            let mut packets = std::mem::take(&mut self.packets).into_vec();
+            packets.resize((2 * packets.len()).max(4), Ahead::NOTHING);
+            self.packets = packets.into_boxed_slice();
+        }
     }
 
     /// Takes out the last one.
     pub fn pop(&mut self) -> Option<Ahead> {
-        if self.first < self.packets.len() { self.packets.pop() } else { None }
+        if self.first == self.end {
+            return None;
+        }
+        self.end -= 1;
+        self.packets.get(self.end as usize).copied()
     }
 
     /// Forgets all of them.
     #[inline]
-    pub fn clear(&mut self) {
-        self.packets.clear();
-        self.first = 0;
+    pub const fn clear(&mut self) {
+        (self.first, self.end) = (0, 0);
     }
 }
 
@@ -132,7 +169,7 @@ mod tests {
             assert_eq!(planned.first().map(|packet| packet.begins_at), left.first().copied());
             assert!(planned.iter().map(|packet| packet.begins_at).eq(left));
         }
-        assert!(planned.packets.capacity() < 400, "places are used again");
+        assert!(planned.packets.len() < 400, "places are used again");
         planned.count(next);
         assert_eq!(planned.pop().map(|packet| packet.begins_at), Some(next));
         assert!(planned.pop().is_none() && planned.first().is_none());

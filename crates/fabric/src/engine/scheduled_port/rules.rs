@@ -14,14 +14,22 @@ use crate::engine::link::Profile;
 /// The most classes that a port may have: a port keeps one bit for each.
 pub(super) const MOST: usize = u16::BITS as usize;
 
-/// What one class goes by.
+/// What is asked first of a class. As large as what a port has of it, so that one place tells both.
 #[derive(Debug, Clone, Copy)]
-#[repr(C, align(128))]
-pub(super) struct ClassRules {
+#[repr(C, align(64))]
+pub(super) struct FirstRules {
     /// A packet that takes no longer than this to send, in ps, is taken and not marked where nothing is queued.
     pub idle_takes_ps: u64,
     /// A packet that leaves less than this behind, in ps, gets no mark by it.
     pub marks_from_ps: u64,
+    /// Whether packets are marked as they leave.
+    pub marks_leaving: bool,
+}
+
+/// What else a class goes by.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(128))]
+pub(super) struct ClassRules {
     /// What it admits.
     pub admission: Admission,
     /// What marks packets that leave.
@@ -34,6 +42,7 @@ pub(super) struct ClassRules {
 #[derive(Debug)]
 pub(super) struct PortRules {
     sorting: Sorting,
+    first: [FirstRules; MOST],
     classes: [ClassRules; MOST],
     /// The port's own classes, which are the last ones.
     own: Box<[ClassSpec]>,
@@ -74,17 +83,23 @@ impl Origin {
 impl ClassRules {
     /// Those of a class that admits packets like this, and marks none that leave.
     const fn new(admission: Admission) -> Self {
-        let idle_takes_ps = admission.idle_takes_ps();
-        Self { idle_takes_ps, marks_from_ps: u64::MAX, admission, leaving: None, trim_bytes: 0 }
+        Self { admission, leaving: None, trim_bytes: 0 }
     }
 
     /// Those of one of a port's own classes.
     fn own(class: &ClassSpec, profile: &Profile) -> Self {
         let leaving = Curve::of_leaving(&class.queue);
-        let marks_from_ps = leaving.map_or(u64::MAX, |curve| Self::marks_from_ps(curve, profile));
         let trim_bytes = class.trim_bytes.unwrap_or(0);
-        let admission = Admission::own(&class.queue, profile.drain);
-        Self { marks_from_ps, leaving, trim_bytes, ..Self::new(admission) }
+        Self { admission: Admission::own(&class.queue, profile.drain), leaving, trim_bytes }
+    }
+
+    /// What is asked first, and follows from the rest.
+    fn first(&self, profile: &Profile) -> FirstRules {
+        FirstRules {
+            idle_takes_ps: self.admission.idle_takes_ps(),
+            marks_from_ps: self.leaving.map_or(u64::MAX, |curve| Self::marks_from_ps(curve, profile)),
+            marks_leaving: self.leaving.is_some(),
+        }
     }
 
     /// What has to be left behind for a mark, in time of this profile.
@@ -108,7 +123,8 @@ impl PortRules {
         let of_own = own.iter().map(|class| ClassRules::own(class, profile));
         let all = pauses.into_iter().chain(credits).chain(of_own);
         classes.iter_mut().zip(all).for_each(|(place, class)| *place = class);
-        Self { sorting: Sorting::new(of.has_pauses, of.credits.is_some(), sorting), classes, own, of }
+        let first = classes.each_ref().map(|class| class.first(profile));
+        Self { sorting: Sorting::new(of.has_pauses, of.credits.is_some(), sorting), first, classes, own, of }
     }
 
     /// Those of a link with this profile, if these are those that it had with another one.
@@ -119,7 +135,14 @@ impl PortRules {
         Arc::new(Self::new(Origin { drain: profile.drain, ..self.of.clone() }, profile))
     }
 
-    /// Those of a class.
+    /// What is asked first of a class.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub const fn first(&self, class: usize) -> &FirstRules {
+        &self.first[class % MOST]
+    }
+
+    /// What else a class goes by.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub const fn class(&self, class: usize) -> &ClassRules {

@@ -86,9 +86,9 @@ impl Outlet<'_> {
     #[inline(always)]
     #[allow(clippy::inline_always)]
     pub fn mark_leaving(&mut self, class: usize, index: PacketIndex) {
-        let (waiting_ps, rules) = (self.port.classes[class].waiting_ps, self.port.rules.class(class));
-        if waiting_ps >= rules.marks_from_ps
-            && let (Some(curve), Some(rare)) = (&rules.leaving, self.port.rare.get_mut(class))
+        let (waiting_ps, rules) = (self.port.classes[class].waiting_ps, &self.port.rules);
+        if waiting_ps >= rules.first(class).marks_from_ps
+            && let (Some(curve), Some(rare)) = (&rules.class(class).leaving, self.port.rare.get_mut(class))
             && let Some(stream) = &mut rare.stream
             && curve.hits(self.profile.bytes_in(waiting_ps), stream)
             && mark(&mut self.packets[index as usize])
@@ -124,7 +124,7 @@ impl Outlet<'_> {
     pub fn put_on_wire(&mut self, index: PacketIndex) {
         debug_assert!(!self.port.leaves, "by mail");
         let arrive = self.port.free_at + self.profile.delay_ps;
-        put_behind(self.state, self.packets, self.events, (self.link, index, arrive));
+        put_behind::<true>(self.state, self.packets, self.events, (self.link, index, arrive));
     }
 
     /// Brings up to date what others read of the port, and when it sends next.
@@ -345,7 +345,7 @@ impl Network<'_> {
     #[inline]
     pub(in crate::engine) fn put_on_list(&mut self, link: u32, index: PacketIndex, arrive: u64) {
         let state = &mut self.state.links[link as usize];
-        put_behind(state, self.pool.packets(), &mut self.events, (link, index, arrive));
+        put_behind::<false>(state, self.pool.packets(), &mut self.events, (link, index, arrive));
     }
 
     /// See [`Outlet::settle`].
@@ -378,10 +378,11 @@ pub(super) fn count<const FAR: bool>(state: &mut Link, packet: &Packet, counts: 
     }
 }
 
-/// A packet goes behind those that are on a link's wire, to arrive at this time or, behind another one, later.
+/// A packet goes behind those that are on a link's wire, to arrive at this time or, behind another one, later. `IN_ORDER` says that it
+/// comes to that by itself, for the link's delay does not change: then the one ahead is written to, and nobody waits until it is there.
 #[inline(always)]
 #[allow(clippy::inline_always)]
-fn put_behind(
+fn put_behind<const IN_ORDER: bool>(
     state: &mut Link,
     packets: &mut [Packet],
     events: &mut EventSet,
@@ -396,7 +397,11 @@ fn put_behind(
         // After a shorter delay came into force, the packet ahead may still be further away: FIFO holds.
         let ahead = &mut packets[tail as usize];
         ahead.next = index;
-        let arrive = arrive.max(ahead.arrive.as_ps());
+        debug_assert!(
+            !IN_ORDER || ahead.arrive.as_ps() <= arrive,
+            "packets arrive in the order in which they were sent"
+        );
+        let arrive = if IN_ORDER { arrive } else { arrive.max(ahead.arrive.as_ps()) };
         packets[index as usize].arrive = Time::from_ps(arrive);
     }
 }
