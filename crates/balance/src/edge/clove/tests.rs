@@ -8,6 +8,8 @@ use crate::{Expired, ParameterError};
 use super::header::Header;
 use super::*;
 
+mod choices;
+
 /// The base round trip of the test world between racks.
 const RTT_US: u64 = 40;
 const FAR: HostId = HostId(HOSTS_PER_RACK);
