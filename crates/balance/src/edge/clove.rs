@@ -34,7 +34,7 @@ mod rules;
 mod tests;
 
 pub use discovery::Probe;
-pub use params::{At, Choice, GuestMarks, Mode, Params, Scope, Spread, Steers};
+pub use params::{At, Choice, GuestMarks, Mode, Params, Scope, SpacedBy, Spread, Steers};
 pub use rules::{Place, Rules, Steered};
 
 /// CLOVE at one host.

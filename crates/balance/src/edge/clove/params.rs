@@ -46,6 +46,10 @@ pub struct Params {
     /// Default: half the base round trip between the racks. Source: half a round trip, recalled for reports; a
     /// public ns-3 port spaces cuts, by 40us.
     pub relay: Option<Span>,
+    /// Who keeps to that time: `both-ends`, the far edge for reports and the sending edge for cuts; `sender`, the sending edge alone,
+    /// and whatever goes back tells of a mark. Source: reports are spaced in CLOVE (recalled); a public ns-3 port spaces cuts, and
+    /// takes each acknowledgement's echo for a report.
+    pub spaced_by: SpacedBy,
     /// Which of the marks that its own transport would see a guest gets: `pass`, all; `all-congested`, only while marks
     /// of every path were reported. Source: CLOVE hides marks unless all paths are congested (recalled), for guests
     /// without ECN; a public ns-3 port, which runs under DCTCP, passes them.
@@ -124,6 +128,17 @@ pub enum Spread {
     Uncongested,
 }
 
+/// Who spaces reports and cuts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpacedBy {
+    /// The far edge its reports, and the sending edge its cuts.
+    #[default]
+    BothEnds,
+    /// The sending edge its cuts.
+    Sender,
+}
+
 /// Which marks a guest gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -158,6 +173,7 @@ impl Default for Params {
             cut: 0.33,
             spread: Spread::default(),
             relay: None,
+            spaced_by: SpacedBy::default(),
             guest_marks: GuestMarks::default(),
             paths: 16,
             candidates: 64,
@@ -175,7 +191,15 @@ impl Params {
         self.gap.unwrap_or(base_rtt.saturating_mul(2))
     }
 
-    /// The least time between two reports or cuts of one path to or from a rack with this base round trip.
+    /// The least time between two reports of one path to a rack with this base round trip.
+    pub fn report_interval(&self, base_rtt: Span) -> Span {
+        match self.spaced_by {
+            SpacedBy::BothEnds => self.relay_interval(base_rtt),
+            SpacedBy::Sender => Span::ZERO,
+        }
+    }
+
+    /// The least time between two cuts of one path to a rack with this base round trip.
     pub fn relay_interval(&self, base_rtt: Span) -> Span {
         self.relay.unwrap_or(base_rtt / 2)
     }

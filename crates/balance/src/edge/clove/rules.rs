@@ -111,7 +111,7 @@ impl Rules {
 
     /// The number of a new sender, so far away.
     pub fn add_sender(&mut self, base_rtt: Span) -> usize {
-        self.marks.push(Marks::new(self.params.relay_interval(base_rtt)));
+        self.marks.push(Marks::new(self.params.report_interval(base_rtt)));
         self.marks.len() - 1
     }
 

@@ -262,7 +262,7 @@ impl Chooser<'_> {
         })
     }
 
-    /// First the class of the round trip, above T_RTT_low, then the number of flows: both are exact in one number.
+    /// First the class of the round trip, above `T_RTT_low`, then the number of flows: both are exact in one number.
     fn fewness(&self, label: u16, path: &Path) -> f64 {
         let above = path.state(self.rules, self.limits, self.now).rtt_ps - self.limits.low.as_ps() as f64;
         let level = ((above / Self::LEVEL_PS).ceil() - 1.0).clamp(0.0, Self::LAST_LEVEL);

@@ -128,7 +128,7 @@ impl Metrics {
         (tag < self.tags).then(|| &mut self.entries[usize::from(rack) * self.tags + tag])
     }
 
-    fn age(&self, entry: u64, now: Time) -> u64 {
+    fn age(entry: u64, now: Time) -> u64 {
         (now.as_ps() >> Self::TICK_BITS).saturating_sub(entry >> Self::TIME_SHIFT)
     }
 
@@ -138,7 +138,7 @@ impl Metrics {
     fn aged(&self, rack: u16, tag: u8, now: Time) -> u8 {
         let entry = self.entries[usize::from(rack) * self.tags + usize::from(tag)];
         let metric = entry as u8;
-        let age = self.age(entry, now);
+        let age = Self::age(entry, now);
         if metric == 0 || age <= self.aging {
             return metric;
         }
@@ -253,7 +253,7 @@ impl FromLeaf {
         while rest != 0 {
             let tag = rest.trailing_zeros() as usize;
             let entry = self.metrics.entries[usize::from(rack) * self.metrics.tags + tag];
-            if self.metrics.age(entry, now) > self.metrics.aging {
+            if Metrics::age(entry, now) > self.metrics.aging {
                 row.known &= !(1 << tag);
                 row.changed &= !(1 << tag);
             }

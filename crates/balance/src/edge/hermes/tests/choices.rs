@@ -44,7 +44,7 @@ fn one_way_an_acknowledgement_says_how_long_its_data_took() {
             (ack.kind, ack.src) = (Kind::Ack, FAR);
             told.write(ack);
         });
-        (0..99).for_each(|_| hermes.receiving(&mut host, &mut Flow::default(), ack.clone()));
+        (0..99).for_each(|_| hermes.receiving(&mut host, &mut Flow::default(), ack));
         assert_eq!(class(&hermes, &host, 6), expected, "{wait_us} us");
     }
 }
