@@ -188,8 +188,14 @@ def _rates(value: Any) -> Iterator[int]:
 
 
 def _has_time_of_its_own(balancer: Document) -> bool:
-    """Whether a scheme goes by a time that no parameter says: Hermes' `rtt_low` is 20 us above the idle round trip."""
-    return balancer["name"] == "hermes" and "rtt_low" not in balancer
+    """Whether a scheme goes by a time that no parameter says.
+
+    Hermes' `rtt_low` is 20 us above the idle round trip; one-way delays have steps, and classes of round trips a width.
+    """
+    if balancer["name"] != "hermes":
+        return False
+    is_fixed = balancer.get("measures") == "one-way" or balancer.get("prefers") == "fewest-flows"
+    return is_fixed or "rtt_low" not in balancer
 
 
 def _may_be_slower(spec: Document) -> bool:

@@ -34,7 +34,7 @@ mod rules;
 mod tests;
 
 pub use discovery::Probe;
-pub use params::{At, GuestMarks, Mode, Params, Scope, Spread};
+pub use params::{At, Choice, GuestMarks, Mode, Params, Scope, SpacedBy, Spread, Steers};
 pub use rules::{Place, Rules, Steered};
 
 /// CLOVE at one host.
@@ -128,13 +128,14 @@ impl Clove {
         peer: HostId,
     ) -> Option<usize> {
         if flow.destination == Number::UNKNOWN {
-            flow.destination = self.look_up(peer, cx.rack_of(peer));
+            flow.destination = self.look_up(cx, peer);
         }
         flow.destination.index()
     }
 
     #[cold]
-    fn look_up(&mut self, peer: HostId, rack: u16) -> Number {
+    fn look_up<C: EdgeContext + ?Sized>(&mut self, cx: &C, peer: HostId) -> Number {
+        let rack = cx.rack_of(peer);
         if rack == self.rack {
             return Number::NEAR;
         }
@@ -143,7 +144,14 @@ impl Clove {
             Scope::Host => peer.0,
         };
         let (rules, base_rtt) = (&mut self.rules, self.base_rtts[usize::from(rack)]);
-        let number = *self.index.entry(key).or_insert_with(|| rules.add_destination(rack, base_rtt) as u16);
+        let number = *self.index.entry(key).or_insert_with(|| {
+            let index = rules.add_destination(rack, base_rtt);
+            if rules.params.steers == Steers::Routes {
+                let routes = u32::from(cx.routes_to_rack(rack)).min(rules.params.paths);
+                rules.destinations[index].know_routes(routes);
+            }
+            index as u16
+        });
         // The most recent flow's: it is the likeliest to be there still.
         self.rules.destinations[usize::from(number)].peer = peer;
         Number(number)
@@ -175,9 +183,10 @@ impl EdgeBalancer for Clove {
         }
     }
 
-    fn hooks(_: &Params) -> EdgeHooks {
+    fn hooks(params: &Params) -> EdgeHooks {
+        let pinned = params.steers == Steers::Routes;
         // Answers to traces come in by `receiving`'s hook.
-        EdgeHooks { sending: true, receiving: true, traces: true, pinned: false }
+        EdgeHooks { sending: true, receiving: true, traces: !pinned, pinned }
     }
 
     #[inline]

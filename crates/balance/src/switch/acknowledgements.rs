@@ -25,6 +25,16 @@ pub enum Acknowledgements {
 /// What answers data without payload.
 const ANSWERS: Kinds = Kinds::of(&[Kind::Ack, Kind::SynAck, Kind::Nack, Kind::Cnp]);
 
+impl Acknowledgements {
+    /// The packets that a scheme leaves to ECMP.
+    pub const fn by_ecmp(self) -> Kinds {
+        match self {
+            Self::Balanced => Kinds::NONE,
+            Self::Ecmp => ANSWERS,
+        }
+    }
+}
+
 /// ECMP for the packets that a scheme leaves to it.
 #[derive(Debug, Clone)]
 pub struct Aside {
@@ -35,11 +45,7 @@ pub struct Aside {
 impl Aside {
     /// That of one switch.
     pub fn new(acknowledgements: Acknowledgements, info: &SwitchInfo<'_>) -> Self {
-        let kinds = match acknowledgements {
-            Acknowledgements::Balanced => Kinds::NONE,
-            Acknowledgements::Ecmp => ANSWERS,
-        };
-        Self { kinds, ecmp: Ecmp::new(&ecmp::Params::default(), info) }
+        Self { kinds: acknowledgements.by_ecmp(), ecmp: Ecmp::new(&ecmp::Params::default(), info) }
     }
 
     /// The next hop of a packet that the scheme does not choose for.

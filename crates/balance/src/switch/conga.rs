@@ -8,107 +8,27 @@
 //! A switch that is not the leaf of a packet's sender only raises the metric, and chooses as ECMP does (§3: the spines
 //! hash).
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use weft_packet::{Kinds, Packet};
-use weft_units::Span;
 
 use self::header::Header;
 use self::metrics::{Dre, FromLeaf, Register, ToLeaf};
-use super::acknowledgements::{Acknowledgements, Aside};
+use super::acknowledgements::Aside;
 use super::ecmp::Ecmp;
-use super::flowlets::{self, Flowlets};
-use super::past::{self, Past};
-use crate::flowlet::{Chosen, Detection};
-use crate::registry::Parameters;
+use super::flowlets::Flowlets;
+use super::past::Past;
+use crate::flowlet::Chosen;
 use crate::{
-    Arrival, FabricFacts, NextHops, ParameterError, Peer, PortId, Ports, Queued, SwitchBalancer,
-    SwitchContext, SwitchHooks, SwitchInfo,
+    Arrival, NextHops, Peer, PortId, Ports, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
 };
 
 mod header;
 mod metrics;
+mod params;
 #[cfg(test)]
 mod tests;
 
-/// Parameters of CONGA.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// How often the rate estimators decay (time). Source: the paper gives only their time constant `t_dre / alpha`,
-    /// 160 us (§3.6); 20 us and an eighth, which is a shift in hardware, make 160 us.
-    pub t_dre: Span,
-    /// The share that a rate estimator loses each `t_dre`: 0.001 to 1. Source: as for `t_dre`; a public ns-3 port uses
-    /// 0.2.
-    pub alpha: f64,
-    /// Bits of a congestion metric, Q: 1 to 8. Source: 3 (§3.6).
-    pub metric_bits: u8,
-    /// A pause that ends a flowlet (time); 13ms makes CONGA-Flow, which hardly ever moves a flow. Source: 500 us (§3.6),
-    /// 13 ms for CONGA-Flow (§5).
-    pub gap: Span,
-    /// How pauses are noticed: `age-bit`, at one to two gaps; `timer`, at exactly one. Source: age bits (§3.4).
-    pub detection: Detection,
-    /// Entries of a leaf's flowlet table: a power of two, 1 to 16,777,216. Source: 64K (§3.4).
-    pub entries: u32,
-    /// A metric that was not renewed for so long begins to fall to zero (time). Source: 10 ms as the paper's example
-    /// (§3.3).
-    pub aging: Span,
-    /// How old the metrics of its own uplinks are that a leaf's decisions go by (time): 0 for what they are now, at most
-    /// 100ms. Source: 0 as in CONGA, whose leaf measures its uplinks where it decides; 615 us on `BMv2` for what a clone
-    /// brings, in QALL, Table II. The 19.8 ms and more that it has for CONGA are the wait for reports, which come by packets here,
-    /// too.
-    pub age: Span,
-    /// Which way acknowledgements, NACKs and CNPs take: `balanced`, as the scheme chooses for every packet; `ecmp`, by the hash of their
-    /// five-tuple. Source: a choice; the authors' ns-3 code of ConWeave has all its load balancers steer data only, and
-    /// hashes the rest.
-    pub acknowledgements: Acknowledgements,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            t_dre: Span::from_us(20),
-            alpha: 0.125,
-            metric_bits: 3,
-            gap: Span::from_us(500),
-            detection: Detection::AgeBit,
-            entries: 1 << 16,
-            aging: Span::from_ms(10),
-            age: Span::ZERO,
-            acknowledgements: Acknowledgements::Balanced,
-        }
-    }
-}
-
-impl Parameters for Params {
-    fn validate(&self) -> Result<(), ParameterError> {
-        let refuse = |key, found, allowed| Err(ParameterError { key, found, allowed });
-        if self.t_dre.is_zero() {
-            return refuse("t_dre", self.t_dre.to_string(), "longer than nothing");
-        }
-        if !(0.001..=1.0).contains(&self.alpha) {
-            return refuse("alpha", self.alpha.to_string(), "0.001 to 1");
-        }
-        if !(1..=8).contains(&self.metric_bits) {
-            return refuse("metric_bits", self.metric_bits.to_string(), "1 to 8");
-        }
-        if self.aging < Span::from_us(1) {
-            return refuse("aging", self.aging.to_string(), "1us or more");
-        }
-        past::validate(self.age)?;
-        flowlets::validate(self.entries, self.gap, "longer than nothing")
-    }
-
-    /// Two uplinks of one tag would be taken for one path.
-    fn fits(&self, fabric: &dyn FabricFacts) -> Result<(), ParameterError> {
-        if fabric.uplinks() as usize > Header::TAGS {
-            let found = format!("conga at leaves of up to {} uplinks", fabric.uplinks());
-            let allowed = "at most 64, which the header's `LBTag` tells apart";
-            return Err(ParameterError { key: "name", found, allowed });
-        }
-        Ok(())
-    }
-}
+pub use self::params::Params;
+use self::params::{Collects, Ties};
 
 /// CONGA at one switch.
 #[derive(Debug, Clone)]
@@ -116,6 +36,7 @@ pub struct Conga {
     aside: Aside,
     ecmp: Ecmp,
     dre: Dre,
+    collects: Collects,
     /// What registers were, if that is what decisions go by.
     past: Option<Box<Past<Register>>>,
     /// The `LBTag` of each port: its number among the ports to switches; `NO_TAG` for a port to a host.
@@ -130,6 +51,7 @@ struct LeafState {
     flowlets: Flowlets<Chosen>,
     to: ToLeaf,
     from: FromLeaf,
+    ties: Ties,
     /// The metrics of the next hops of one decision.
     candidates: Box<[u8]>,
     decisions: u64,
@@ -148,8 +70,9 @@ impl LeafState {
         Self {
             rack,
             flowlets: Flowlets::new(params.entries, Chosen::new(params.detection, params.gap), info),
-            to: ToLeaf::new(info.racks, tags, params.aging, params.metric_bits),
-            from: FromLeaf::new(info.racks, tags, params.aging, params.metric_bits),
+            to: ToLeaf::new(info.racks, tags, params),
+            from: FromLeaf::new(info.racks, tags, params),
+            ties: params.ties,
             candidates: vec![0; info.port_rates.len()].into_boxed_slice(),
             decisions: 0,
             moves: 0,
@@ -164,8 +87,11 @@ impl LeafState {
         if let Some(last) = last.filter(|&last| candidates[last] == best) {
             return last;
         }
-        let ties = candidates.iter().map(|&metric| u32::from(metric == best)).sum();
-        let draw = cx.random().below(ties) as usize;
+        let equals = candidates.iter().map(|&metric| u32::from(metric == best)).sum();
+        let draw = match self.ties {
+            Ties::Even => cx.random().below(equals),
+            Ties::FirstTwice => cx.random().below(equals + 1).saturating_sub(1),
+        } as usize;
         let nth = candidates.iter().enumerate().filter(|&(_, &metric)| metric == best).nth(draw);
         nth.map_or(0, |(index, _)| index)
     }
@@ -215,7 +141,8 @@ impl SwitchBalancer for Conga {
         Self {
             aside: Aside::new(params.acknowledgements, info),
             ecmp: Ecmp::new(&super::ecmp::Params::default(), info),
-            dre: Dre::new(params.t_dre, params.alpha, params.metric_bits, info.port_rates.len()),
+            dre: Dre::new(params, info.port_rates.len()),
+            collects: params.collects,
             past: Past::new(params.age, info.port_rates.len()),
             tags,
             leaf: info.rack.map(|rack| LeafState::new(rack, uplinks, params, info)),
@@ -303,6 +230,10 @@ impl SwitchBalancer for Conga {
             let report = leaf.from.report(cx.rack_of(packet.dst), now);
             leaf.reports += u64::from(report.is_some());
             header = Header::new(tag, report);
+            if self.collects == Collects::BehindUplink {
+                packet.scheme = header.0;
+                return;
+            }
         }
         header.raise(self.dre.metric(port, now, cx.rate(port)));
         packet.scheme = header.0;

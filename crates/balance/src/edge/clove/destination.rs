@@ -3,7 +3,7 @@
 use weft_packet::HostId;
 use weft_units::{Span, Stream};
 
-use super::discovery::{Discovery, Probe};
+use super::discovery::{Discovery, Found, Probe};
 use super::params::{Params, Spread};
 use super::paths::{CutRule, Paths};
 
@@ -63,6 +63,14 @@ impl Destination {
             epoch: 0,
             rounds: 0,
             losing: 0,
+        }
+    }
+
+    /// There are so many explicit routes, and nothing has to be looked for. Where there is one, there is no choice.
+    pub fn know_routes(&mut self, routes: u32) {
+        self.asleep = false;
+        if routes > 1 {
+            self.paths.adopt((0..routes).map(Found::route).collect());
         }
     }
 

@@ -26,6 +26,13 @@ pub struct Found {
     pub links: Box<[Expired]>,
 }
 
+impl Found {
+    /// An explicit route: its label stands for an entropy, and for the links.
+    pub fn route(label: u32) -> Self {
+        Self { entropy: label, links: Box::from([Expired { switch: label, port: 0 }]) }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,

@@ -7,6 +7,7 @@ use weft_units::Span;
 use super::discovery::Discovery;
 use super::header::PathId;
 use crate::registry::{Parameters, check_table_size};
+use crate::switch::acknowledgements::Acknowledgements;
 use crate::{FabricFacts, ParameterError};
 
 /// Parameters of CLOVE.
@@ -20,6 +21,17 @@ pub struct Params {
     /// What a flowlet's path follows: `ecn`, weights that marks change; `edge-flowlet`, chance. Source: both in
     /// CLOVE; a public ns-3 driver defaults to edge-flowlet, MEET describes ECN.
     pub mode: Mode,
+    /// How packets are steered: `entropy`, by what switches hash, after traces have found what leads where; `routes`, by explicit
+    /// routes, which hosts know from the start. Source: entropies in CLOVE; a public ns-3 port is given all paths, and its
+    /// switches follow labels.
+    pub steers: Steers,
+    /// Which path a flowlet takes in mode `ecn`: `in-turn`, by weighted round robin; `at-random`, by chance in proportion to the
+    /// weights. Source: weighted round robin (recalled); a public ns-3 port draws.
+    pub choice: Choice,
+    /// Which way acknowledgements, NACKs and CNPs take: `balanced`, by paths as all packets; `ecmp`, by their own entropy, and
+    /// they tell of marks as before. Source: virtual switches at both ends (recalled); a public ns-3 port steers what the end that
+    /// opened the connection sends.
+    pub acknowledgements: Acknowledgements,
     /// Pause of a flow that ends a flowlet (time). Default: twice the base round trip to the destination's rack.
     /// Source: one to two round trips (recalled, not checked); a public ns-3 driver takes 500us, its class 40us.
     pub gap: Option<Span>,
@@ -34,6 +46,10 @@ pub struct Params {
     /// Default: half the base round trip between the racks. Source: half a round trip, recalled for reports; a
     /// public ns-3 port spaces cuts, by 40us.
     pub relay: Option<Span>,
+    /// Who keeps to that time: `both-ends`, the far edge for reports and the sending edge for cuts; `sender`, the sending edge alone,
+    /// and whatever goes back tells of a mark. Source: reports are spaced in CLOVE (recalled); a public ns-3 port spaces cuts, and
+    /// takes each acknowledgement's echo for a report.
+    pub spaced_by: SpacedBy,
     /// Which of the marks that its own transport would see a guest gets: `pass`, all; `all-congested`, only while marks
     /// of every path were reported. Source: CLOVE hides marks unless all paths are congested (recalled), for guests
     /// without ECN; a public ns-3 port, which runs under DCTCP, passes them.
@@ -79,6 +95,28 @@ pub enum Mode {
     Ecn,
 }
 
+/// How packets are steered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Steers {
+    /// By what switches hash.
+    #[default]
+    Entropy,
+    /// By explicit routes.
+    Routes,
+}
+
+/// Which path a flowlet takes by the weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choice {
+    /// The one whose turn it is.
+    #[default]
+    InTurn,
+    /// Any, in proportion to the weights.
+    AtRandom,
+}
+
 /// Who receives what was cut off a weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -88,6 +126,17 @@ pub enum Spread {
     Others,
     /// The other paths of which no mark was reported for two relay intervals.
     Uncongested,
+}
+
+/// Who spaces reports and cuts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpacedBy {
+    /// The far edge its reports, and the sending edge its cuts.
+    #[default]
+    BothEnds,
+    /// The sending edge its cuts.
+    Sender,
 }
 
 /// Which marks a guest gets.
@@ -117,10 +166,14 @@ impl Default for Params {
         Self {
             at: At::default(),
             mode: Mode::default(),
+            steers: Steers::default(),
+            choice: Choice::default(),
+            acknowledgements: Acknowledgements::default(),
             gap: None,
             cut: 0.33,
             spread: Spread::default(),
             relay: None,
+            spaced_by: SpacedBy::default(),
             guest_marks: GuestMarks::default(),
             paths: 16,
             candidates: 64,
@@ -138,7 +191,15 @@ impl Params {
         self.gap.unwrap_or(base_rtt.saturating_mul(2))
     }
 
-    /// The least time between two reports or cuts of one path to or from a rack with this base round trip.
+    /// The least time between two reports of one path to a rack with this base round trip.
+    pub fn report_interval(&self, base_rtt: Span) -> Span {
+        match self.spaced_by {
+            SpacedBy::BothEnds => self.relay_interval(base_rtt),
+            SpacedBy::Sender => Span::ZERO,
+        }
+    }
+
+    /// The least time between two cuts of one path to a rack with this base round trip.
     pub fn relay_interval(&self, base_rtt: Span) -> Span {
         self.relay.unwrap_or(base_rtt / 2)
     }
@@ -177,6 +238,9 @@ impl Parameters for Params {
                 &"host",
                 "rack, where at = \"leaf\": a leaf is one edge for all of its hosts",
             );
+        }
+        if self.at == At::Leaf && self.steers == Steers::Routes {
+            return refuse("steers", &"routes", "entropy, where at = \"leaf\": hosts have the map of routes");
         }
         check_table_size(self.entries)
     }
@@ -231,7 +295,9 @@ mod tests {
         assert_eq!(refused(|params| (params.paths, params.candidates) = (64, 64)), None);
         assert_eq!(refused(|params| params.entries = 1_000), Some("entries"));
         assert_eq!(refused(|params| (params.at, params.scope) = (At::Leaf, Scope::Host)), Some("scope"));
+        assert_eq!(refused(|params| (params.at, params.steers) = (At::Leaf, Steers::Routes)), Some("steers"));
         assert_eq!(refused(|params| params.at = At::Leaf), None);
+        assert_eq!(refused(|params| params.steers = Steers::Routes), None);
     }
 
     #[test]

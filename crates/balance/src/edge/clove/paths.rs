@@ -1,6 +1,6 @@
 //! The sending edge: the paths to one destination, their weights, and whose turn it is.
 
-use weft_units::{Span, Time};
+use weft_units::{Span, Stream, Time};
 
 use super::discovery::Found;
 use super::header::PathId;
@@ -145,6 +145,23 @@ impl Paths {
         Some(best)
     }
 
+    /// Any of them, each in proportion to its weight.
+    pub fn draw(&self, random: &mut Stream) -> Option<usize> {
+        let sum = self.sum();
+        if sum == 0 {
+            return None;
+        }
+        // At most 64 weights of 2^20 on average.
+        let mut rest = random.below(sum as u32);
+        self.list.iter().position(|path| match rest.checked_sub(path.weight) {
+            Some(left) => {
+                rest = left;
+                false
+            }
+            None => true,
+        })
+    }
+
     /// A mark on a path was reported: cuts its weight and spreads what was cut evenly over the others. False if
     /// nothing was cut: the path is not known any more, it was cut a moment ago, or nobody is there to receive.
     pub fn reported(&mut self, id: PathId, now: Time, rule: &CutRule) -> bool {
@@ -190,7 +207,10 @@ impl Paths {
 
 #[cfg(test)]
 mod tests {
+    use weft_units::Purpose;
+
     use super::*;
+    use crate::testing::{CHI_SQUARE_3, chi_square};
 
     const THIRD: f64 = 1.0 / 3.0;
 
@@ -321,6 +341,19 @@ mod tests {
         let mut counts = [0; 4];
         (0..1_000).filter_map(|_| paths.next_turn()).for_each(|place| counts[place] += 1);
         assert_eq!(counts, [600, 0, 300, 100]);
+    }
+
+    #[test]
+    fn chance_goes_by_weights_and_never_to_a_weight_of_nothing() {
+        let mut paths = paths(4);
+        for (path, weight) in paths.list.iter_mut().zip([600, 0, 300, 100]) {
+            path.weight = weight;
+        }
+        let (mut counts, mut random) = ([0u64; 4], Stream::new(3, Purpose::EdgeBalancer, 0));
+        (0..10_000).filter_map(|_| paths.draw(&mut random)).for_each(|place| counts[place] += 1);
+        let chi = chi_square(&[counts[0], counts[2], counts[3]], &[600, 300, 100]);
+        assert!(counts[1] == 0 && chi < CHI_SQUARE_3, "chi-square {chi}: {counts:?}");
+        assert_eq!(Paths::default().draw(&mut random), None);
     }
 
     #[test]

@@ -3,13 +3,13 @@
 //! The place has its own ways to know which destination a packet goes to and who sent it; here destinations and senders are
 //! numbers that the place was given for them.
 
-use weft_packet::{HostId, Kind, Packet, PacketFlags};
+use weft_packet::{HostId, Kind, Kinds, Packet, PacketFlags, Route};
 use weft_units::{Span, Stream, Time};
 
 use super::destination::{Destination, Tick};
 use super::discovery::Probe;
 use super::header::{Header, PathId};
-use super::params::{GuestMarks, Mode, Params};
+use super::params::{Choice, GuestMarks, Mode, Params, Steers};
 use super::relay::Marks;
 use crate::Expired;
 use crate::flowlet::FlowletClock;
@@ -41,6 +41,8 @@ pub struct Rules {
     pub destinations: Vec<Destination>,
     /// The marks on packets that came from a sender, by the sender's number.
     marks: Vec<Marks>,
+    /// What keeps its own entropy.
+    by_ecmp: Kinds,
     counts: Counts,
 }
 
@@ -96,6 +98,7 @@ impl Rules {
             params: params.clone(),
             destinations: Vec::new(),
             marks: Vec::new(),
+            by_ecmp: params.acknowledgements.by_ecmp(),
             counts: Counts::default(),
         }
     }
@@ -108,7 +111,7 @@ impl Rules {
 
     /// The number of a new sender, so far away.
     pub fn add_sender(&mut self, base_rtt: Span) -> usize {
-        self.marks.push(Marks::new(self.params.relay_interval(base_rtt)));
+        self.marks.push(Marks::new(self.params.report_interval(base_rtt)));
         self.marks.len() - 1
     }
 
@@ -118,7 +121,7 @@ impl Rules {
     }
 
     /// Steers a packet to a destination, to which a discovery begins if it is time: the path that it takes. None before anything is
-    /// known; then it keeps its own entropy.
+    /// known, and for what ECMP is to carry; then it keeps its own entropy.
     #[inline]
     pub fn steer(
         &mut self,
@@ -127,12 +130,18 @@ impl Rules {
         index: usize,
         packet: &mut Packet,
     ) -> Option<PathId> {
+        if self.by_ecmp.has(packet.kind) {
+            return None;
+        }
         if self.destinations[index].note_packet() {
             self.discover(at, index);
         }
         let place = self.turn(at, flow, index)?;
         let path = &self.destinations[index].paths.list()[place];
-        packet.entropy = path.entropy;
+        match self.params.steers {
+            Steers::Entropy => packet.entropy = path.entropy,
+            Steers::Routes => packet.route = Route::label(path.entropy as u16),
+        }
         Some(path.id)
     }
 
@@ -155,7 +164,10 @@ impl Rules {
                 0 => None,
                 count => Some(at.random().below(count) as usize),
             },
-            Mode::Ecn => destination.paths.next_turn(),
+            Mode::Ecn => match self.params.choice {
+                Choice::InTurn => destination.paths.next_turn(),
+                Choice::AtRandom => destination.paths.draw(at.random()),
+            },
         };
         let path = place.map(|place| destination.paths.list()[place].id);
         self.counts.reroutes += u64::from(flow.path.is_some() && path != flow.path);

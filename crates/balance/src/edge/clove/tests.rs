@@ -8,6 +8,8 @@ use crate::{Expired, ParameterError};
 use super::header::Header;
 use super::*;
 
+mod choices;
+
 /// The base round trip of the test world between racks.
 const RTT_US: u64 = 40;
 const FAR: HostId = HostId(HOSTS_PER_RACK);
@@ -277,12 +279,14 @@ fn a_mark_comes_back_by_the_far_edge_and_moves_flowlets_away() {
 
 #[test]
 fn reports_and_cuts_are_spaced_by_the_relay_interval() {
-    // One flowlet, a packet each 2 us, all marked: 20 us between reports.
-    let mut pair = Pair::new(&Params::default(), 2);
-    for step in 0..100 {
-        pair.round(2_000 + 2 * step, &[0, 1]);
+    // One flowlet, a packet each 2 us, all marked: 20 us between reports, or between cuts alone.
+    for (spaced_by, reports) in [(SpacedBy::BothEnds, 10), (SpacedBy::Sender, 100)] {
+        let mut pair = Pair::new(&Params { spaced_by, ..Params::default() }, 2);
+        for step in 0..100 {
+            pair.round(2_000 + 2 * step, &[0, 1]);
+        }
+        assert_eq!((pair.receiver.count("relays"), pair.sender.count("cuts")), (reports, 10));
     }
-    assert_eq!((pair.receiver.count("relays"), pair.sender.count("cuts")), (10, 10));
 }
 
 #[test]

@@ -11,23 +11,26 @@
 //! The paper's text was not at hand: sections and algorithms are cited from memory.
 
 mod failures;
+mod flow;
 mod meter;
 mod params;
 mod paths;
 mod probing;
 
-use weft_packet::{HostId, Kind, Packet, PacketFlags};
+use weft_packet::{HostId, Kind, Packet, Route};
 use weft_units::{Rate, Time};
 
 use self::failures::Blackholes;
-use self::meter::{Decay, Meter};
+use self::meter::Decay;
 use self::paths::{Chooser, Class, Path, Rules};
 use self::probing::{Agent, Finding, Kind as MessageKind, PROBE_BYTES, answer, mirrored, token};
-use super::echo::{Echo, PathNote};
+use super::echo::PathNote;
+use crate::switch::acknowledgements::Acknowledgements;
 use crate::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message};
 
+pub use self::flow::Flow;
 pub use self::params::Params;
-use self::params::Thresholds;
+use self::params::{Measures, Prefers, RateOf, Thresholds};
 
 /// Hermes at one host.
 #[derive(Debug)]
@@ -40,6 +43,8 @@ pub struct Hermes {
     racks: Box<[Rack]>,
     /// The paths to all racks, rack by rack.
     paths: Box<[Path]>,
+    /// How many flows each has; empty where that does not matter.
+    flows: Box<[u32]>,
     blackholes: Blackholes,
     agent: Option<Box<Agent>>,
     counts: Counts,
@@ -63,54 +68,6 @@ struct Counts {
     drops: u64,
 }
 
-/// One flow at one end: what it sends, and what its acknowledgements tell.
-#[derive(Debug, Default)]
-pub struct Flow {
-    meter: Meter,
-    /// When it last took a path or tried to leave one.
-    tried: Time,
-    /// Bytes by its path, headers included.
-    sent: u64,
-    /// One past the highest segment that it sent.
-    next: u32,
-    /// That segments below are sent again tells nothing of this path: they were sent by another one, or before a timeout.
-    repaired: u32,
-    /// Whether no such segment was sent again yet.
-    unrepaired: bool,
-    dst: HostId,
-    /// The path of what it sends; of its acknowledgements, the path of the data.
-    path: Option<u16>,
-    timed_out: bool,
-    echo: Echo,
-}
-
-impl Flow {
-    fn take(&mut self, path: u16, now: Time) {
-        self.path = Some(path);
-        self.sent = 0;
-        self.tried = now;
-        self.forgive();
-    }
-
-    /// What was sent until now was lost or overtaken elsewhere, if it is sent again.
-    fn forgive(&mut self) {
-        (self.repaired, self.unrepaired) = (self.next, true);
-    }
-
-    /// Whether a data packet goes out again because its path lost it. The first recovery after a move goes on to the last
-    /// segment that is out when it begins: it belongs to the path before as a whole (RFC 6582: `recover`).
-    #[inline]
-    fn repeats(&mut self, packet: &Packet) -> bool {
-        if !packet.flags.has(PacketFlags::RETRANSMISSION) {
-            return false;
-        }
-        if packet.seq < self.repaired && std::mem::take(&mut self.unrepaired) {
-            self.repaired = self.next;
-        }
-        packet.seq >= self.repaired
-    }
-}
-
 impl Hermes {
     /// Routes to a rack that are known and still there.
     #[inline]
@@ -128,8 +85,9 @@ impl Hermes {
     fn chooser(&self, rack: u16, routes: u16, now: Time) -> Chooser<'_> {
         let Rack { first, limits, .. } = self.racks[usize::from(rack)];
         let first = first as usize;
-        let paths = &self.paths[first..first + usize::from(routes)];
-        Chooser { rules: &self.rules, limits, decay: &self.decay, now, paths }
+        let all = first..first + usize::from(routes);
+        let (paths, flows) = (&self.paths[all.clone()], self.flows.get(all).unwrap_or_default());
+        Chooser { rules: &self.rules, limits, decay: &self.decay, now, paths, flows }
     }
 
     /// A packet of another path took this long there and back.
@@ -158,7 +116,7 @@ impl Hermes {
             _ => self.place(cx, flow, rack, routes),
         };
         self.account(flow, packet, (rack, path), now);
-        packet.route = weft_packet::Route::label(path);
+        packet.route = Route::label(path);
         PathNote { path, ..PathNote::default() }.write(packet);
     }
 
@@ -184,10 +142,34 @@ impl Hermes {
         };
         if before != Some(path) {
             self.counts.escapes += u64::from(flow.path.is_some());
-            flow.take(path, now);
+            self.take(flow, rack, path, now);
+            if let Some(after) = self.params.forget_after {
+                cx.set_flow_timer(after);
+            }
         }
         flow.timed_out = false;
         path
+    }
+
+    /// A flow takes a path, and leaves the one that it has.
+    fn take(&mut self, flow: &mut Flow, rack: u16, path: u16, now: Time) {
+        self.release(flow, rack);
+        if let Some(flows) = self.flows_mut(rack, path) {
+            *flows += 1;
+        }
+        flow.take(path, now);
+    }
+
+    /// A flow has no path any more.
+    fn release(&mut self, flow: &mut Flow, rack: u16) {
+        if let Some(flows) = flow.path.take().and_then(|path| self.flows_mut(rack, path)) {
+            *flows = flows.saturating_sub(1);
+        }
+    }
+
+    fn flows_mut(&mut self, rack: u16, path: u16) -> Option<&mut u32> {
+        let Rack { first, routes, .. } = self.racks[usize::from(rack)];
+        if path < routes { self.flows.get_mut(first as usize + usize::from(path)) } else { None }
     }
 
     /// Whether a flow leaves its path, and for which (Hermes Alg. 2 lines 13 to 23).
@@ -201,11 +183,12 @@ impl Hermes {
     ) -> u16 {
         let now = cx.now();
         let Rack { first, limits, .. } = self.racks[usize::from(rack)];
-        let bad = self.paths[first as usize + usize::from(path)].is_bad(&self.rules, limits, now);
+        let here = &self.paths[first as usize + usize::from(path)];
+        let bad = here.is_bad(&self.rules, limits, now);
         // Cautious: what little is left is not worth a move (S), nor is a path that gives the flow its share (R).
         if !bad
             || flow.sent <= self.params.reroute_after.as_u64()
-            || flow.meter.read(&self.decay, self.decay.period(now)) >= self.slow_below
+            || self.rate(flow, here, now) >= self.slow_below
             || now < flow.tried + self.params.retry_gap
         {
             return path;
@@ -218,9 +201,19 @@ impl Hermes {
         let Some(better) = self.chooser(rack, routes, now).leave(path, swallows, cx.random()) else {
             return path;
         };
-        flow.take(better, now);
+        self.take(flow, rack, better, now);
         self.counts.reroutes += 1;
         better
+    }
+
+    /// The rate that is to be below R, as what its estimator holds.
+    #[inline]
+    fn rate(&self, flow: &Flow, path: &Path, now: Time) -> f64 {
+        let period = self.decay.period(now);
+        match self.params.reroute_rate {
+            RateOf::Flow => flow.meter.read(&self.decay, period),
+            RateOf::Path => path.held(&self.decay, period),
+        }
     }
 
     /// The packet counts for its flow and its path.
@@ -239,22 +232,39 @@ impl Hermes {
         self.counts.drops += u64::from(path.send(&self.rules, limits, now, again));
     }
 
-    /// An acknowledgement goes back over the switches by which the data came.
+    /// An acknowledgement goes back over the switches by which the data came, or as its hash leads.
     #[inline]
-    fn acknowledge(flow: &mut Flow, packet: &mut Packet, routes: u16) {
+    fn acknowledge(&self, flow: &mut Flow, packet: &mut Packet, routes: u16) {
         flow.echo.stamp(packet);
         flow.path = PathNote::read(packet).map(|note| note.path).or(flow.path);
         if let Some(path) = flow.path {
-            packet.route = mirrored(path, routes);
+            packet.route = self.way_back(path, routes);
+        }
+    }
+
+    /// The route of what answers a packet that came by this path.
+    #[inline]
+    fn way_back(&self, path: u16, routes: u16) -> Route {
+        match self.params.acknowledgements {
+            Acknowledgements::Balanced => mirrored(path, routes),
+            Acknowledgements::Ecmp => Route::ANY,
         }
     }
 
     /// An acknowledgement came: it tells of the path that it names.
     #[inline]
-    fn acknowledged(&mut self, now: Time, rack: u16, packet: &Packet) {
-        if let Some(PathNote { path, marked, .. }) = PathNote::read(packet) {
+    fn acknowledged(&mut self, now: Time, rack: u16, flow: &mut Flow, packet: &Packet) {
+        if let Some(note) = PathNote::read(packet) {
+            let PathNote { path, marked, .. } = note;
+            if flow.path == Some(path) {
+                flow.heard = now;
+            }
             self.blackholes.acknowledged(packet.src, path);
-            self.learn(now, Finding { rack, path, rtt: now.since(packet.sent), marked });
+            let rtt = match self.params.measures {
+                Measures::RoundTrip => now.since(packet.sent),
+                Measures::OneWay => note.wait(),
+            };
+            self.learn(now, Finding { rack, path, rtt, marked });
         }
     }
 }
@@ -282,6 +292,10 @@ impl EdgeBalancer for Hermes {
             slow_below: decay.bytes_at(rate, params.reroute_below),
             racks,
             paths: vec![Path::new(); first as usize].into_boxed_slice(),
+            flows: match params.prefers {
+                Prefers::LeastRate => Box::default(),
+                Prefers::FewestFlows => vec![0; first as usize].into_boxed_slice(),
+            },
             blackholes: Blackholes::default(),
             agent: Agent::new(params, info).map(Box::new),
             counts: Counts::default(),
@@ -307,17 +321,54 @@ impl EdgeBalancer for Hermes {
         }
         match packet.kind {
             Kind::Data | Kind::Syn => self.send(cx, flow, packet, routes),
-            _ => Self::acknowledge(flow, packet, routes),
+            _ => self.acknowledge(flow, packet, routes),
         }
     }
 
     #[inline]
-    fn receiving<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, packet: Packet) {
+    fn receiving<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow, mut packet: Packet) {
         match packet.kind {
-            Kind::Data | Kind::Syn => flow.echo.note(&packet),
-            _ => self.acknowledged(cx.now(), cx.rack_of(packet.src), &packet),
+            Kind::Data | Kind::Syn => {
+                if self.params.measures == Measures::OneWay
+                    && let Some(note) = PathNote::read(&packet)
+                {
+                    let waited = PathNote::ticks(cx.now().since(packet.sent));
+                    PathNote { waited, ..note }.write(&mut packet);
+                }
+                flow.echo.note(&packet);
+            }
+            _ => self.acknowledged(cx.now(), cx.rack_of(packet.src), flow, &packet),
         }
         cx.deliver(packet);
+    }
+
+    /// Time to see whether an acknowledgement came.
+    fn flow_timer<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow) {
+        let (Some(after), Some(_)) = (self.params.forget_after, flow.path) else { return };
+        let silent = cx.now().since(flow.heard);
+        if silent < after {
+            return cx.set_flow_timer(after - silent);
+        }
+        let rack = cx.rack_of(flow.dst);
+        self.release(flow, rack);
+    }
+
+    /// As long as a flow that is silent counts, one that is over does.
+    fn finished<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow) {
+        if self.flows.is_empty() {
+            return;
+        }
+        let (rack, after) = (cx.rack_of(flow.dst), self.params.forget_after.unwrap_or_default());
+        let Some(path) = flow.path.filter(|&path| path < self.racks[usize::from(rack)].routes) else {
+            return;
+        };
+        let index = self.racks[usize::from(rack)].first + u32::from(path);
+        if after.is_zero() {
+            self.release(flow, rack);
+        } else {
+            flow.path = None;
+            cx.set_host_timer(after, token::OVER + index);
+        }
     }
 
     fn timed_out<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, flow: &mut Flow) {
@@ -336,10 +387,19 @@ impl EdgeBalancer for Hermes {
         match MessageKind::of(message.tag) {
             MessageKind::Probe => {
                 self.counts.answers += 1;
-                cx.send(answer(&message, self.routes(cx, rack)));
+                let route = self.way_back(message.number as u16, self.routes(cx, rack));
+                // One way, the answer says how long the probe took.
+                let stamp = match self.params.measures {
+                    Measures::RoundTrip => message.stamp,
+                    Measures::OneWay => Time::ZERO + now.since(message.stamp),
+                };
+                cx.send(answer(&message, route, stamp));
             }
             MessageKind::Answer { marked } => {
-                let rtt = now.since(message.stamp);
+                let rtt = match self.params.measures {
+                    Measures::RoundTrip => now.since(message.stamp),
+                    Measures::OneWay => message.stamp.since(Time::ZERO),
+                };
                 let finding = Finding { rack, path: message.number as u16, rtt, marked };
                 self.learn(now, finding);
                 if let Some(agent) = &mut self.agent {
@@ -355,6 +415,12 @@ impl EdgeBalancer for Hermes {
     }
 
     fn host_timer<C: EdgeContext + ?Sized>(&mut self, cx: &mut C, timer: u32) {
+        if let Some(over) = timer.checked_sub(token::OVER) {
+            if let Some(flows) = self.flows.get_mut(over as usize) {
+                *flows = flows.saturating_sub(1);
+            }
+            return;
+        }
         match &mut self.agent {
             Some(agent) if timer == token::PROBE => agent.probe(cx),
             Some(agent) => agent.report(cx),
@@ -368,7 +434,7 @@ impl EdgeBalancer for Hermes {
     }
 
     fn table_bytes(&self) -> u64 {
-        (size_of_val(&*self.paths) + size_of_val(&*self.racks)) as u64
+        (size_of_val(&*self.paths) + size_of_val(&*self.racks) + size_of_val(&*self.flows)) as u64
     }
 
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {

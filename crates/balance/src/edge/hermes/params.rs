@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
 use crate::registry::Parameters;
+use crate::switch::acknowledgements::Acknowledgements;
 use crate::{FabricFacts, ParameterError};
 
 /// Which of the two fabrics that its authors had Hermes is set for.
@@ -16,6 +17,39 @@ pub enum Set {
     Simulation,
     /// Their testbed, at 1 Gbit/s.
     Testbed,
+}
+
+/// What a measure of a path is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measures {
+    /// The time there and back.
+    #[default]
+    RoundTrip,
+    /// The time there.
+    OneWay,
+}
+
+/// Which of several paths of a class a flow takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Prefers {
+    /// That by which the host sends least.
+    #[default]
+    LeastRate,
+    /// That with the fewest flows of the host, of those with as short a round trip.
+    FewestFlows,
+}
+
+/// Whose sending rate keeps a flow on a bad path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateOf {
+    /// The flow's own.
+    #[default]
+    Flow,
+    /// The host's by the path.
+    Path,
 }
 
 /// A parameter that is not given is as its set has it.
@@ -46,6 +80,10 @@ with_defaults_by_set! {
         /// Gbit/s: `rtt_low` 200us, `rtt_high` 800us, `one_hop_delay` 240us, `ecn_threshold` 0.5, `reroute_after` 102400B,
         /// `reroute_below` 0.45, `retry_gap` 1ms. Source: what the authors' simulator recommends, and their testbed's module.
         pub set: Set,
+        /// What round trips are: `round-trip`, there and back; `one-way`, there alone, by clocks that agree, in steps of 131ns
+        /// and at most 2.1ms, and then thresholds are of it, and an idle one takes half the idle round trip. Source: round trips
+        /// in the paper (recalled); the authors' simulator measures one way.
+        pub measures: Measures,
         /// `T_RTT_low`: a path with a shorter round trip may be good (time). Default: the idle round trip to the rack and
         /// 20us. Source: recommended by the authors' simulator (20us and the base), and 20 to 40us in the paper (recalled).
         pub rtt_low: Option<Span>,
@@ -68,12 +106,23 @@ with_defaults_by_set! {
         /// `Delta_ECN`: a path is notably better only if its share of marked packets is less by more than this: 0 to 1.
         /// Source: 3 to 10 % in the paper (recalled); not enforced in public code.
         pub delta_ecn: f64,
+        /// Which of several paths of a class a flow takes: `least-rate`, that by which the host sends least; `fewest-flows`, of
+        /// those in the lowest class of round trips, 10us wide from `rtt_low` on, the fifth and last without end, that with the
+        /// fewest flows of the host. Source: the least sending rate in the paper (recalled); numbers of flows is what the authors'
+        /// simulator compares.
+        pub prefers: Prefers,
+        /// Whether a flow leaves a bad path for another bad one, the first that is notably better, if no better path is. Source: no
+        /// in the paper (recalled); yes in the authors' simulator.
+        pub leaves_for_bad: bool,
         /// S: a flow leaves a bad path only when it has sent more than this by it, headers included (size). Source:
         /// recommended by the authors' simulator; 100 to 800 KB in the paper (recalled).
         pub reroute_after: Bytes,
         /// R: a flow leaves a bad path only if it sends at less than this share of the host's rate: above 0, at most 1.
         /// Source: 20 to 40 % in the paper (recalled).
         pub reroute_below: f64,
+        /// Whose rate that is: `flow`, the flow's own; `path`, that of all flows of the host by this path. Source: the flow's in the
+        /// paper (recalled); the path's in the authors' simulator.
+        pub reroute_rate: RateOf,
         /// How likely a flow that may leave a bad path tries to: above 0, at most 1. Source: 50 % in the authors' simulator
         /// and testbed, against herds.
         pub reroute_probability: f64,
@@ -82,12 +131,24 @@ with_defaults_by_set! {
         pub retry_gap: Span,
         /// How often an agent probes (time). Source: 500us, of 100 to 500us recommended by the authors' simulator.
         pub probe_interval: Span,
+        /// Whether an agent probes the best path of the time before, too. Source: power of two choices with memory in the paper
+        /// (recalled); the authors' simulator never notes which path was best.
+        pub probe_best: bool,
         /// Paths that an agent draws at random each time, beside the best one of the time before: 1 to 64. Source: two
         /// choices in the paper, three probed paths in MEET and in the authors' simulator.
         pub samples: u16,
         /// What nothing renews loses 1 % of its weight each time this passes (time). Source: the authors' simulator, and 60us
         /// recommended there; open in the paper (recalled).
         pub aging: Span,
+        /// What an old round trip tends to, and what one is taken for that nothing is known of (time). Default: midway between the
+        /// two thresholds. Source: grey, as nothing is known; 1.5 times the low threshold in the authors' simulator.
+        pub aged_rtt: Option<Span>,
+        /// A flow of which no acknowledgement came by its path for so long is placed anew (time). Default: never, but after a
+        /// timeout. Source: the paper has timeouts (recalled); 1ms in the authors' simulator, as numbers of flows need it.
+        pub forget_after: Option<Span>,
+        /// Which way acknowledgements take, and answers to probes and to connection requests: `balanced`, the path with the number of
+        /// the data's; `ecmp`, that of their hash. Source: open in the paper (recalled); ECMP in the authors' simulator, unless asked.
+        pub acknowledgements: Acknowledgements,
         /// A path is a blackhole for a pair of hosts after so many timeouts without an acknowledgement: 1 to 255. Source: the
         /// paper (recalled).
         pub blackhole_timeouts: u8,
@@ -110,6 +171,7 @@ impl Default for Params {
     fn default() -> Self {
         Self {
             set: Set::Simulation,
+            measures: Measures::RoundTrip,
             rtt_low: None,
             rtt_high: None,
             delta_rtt: None,
@@ -117,13 +179,20 @@ impl Default for Params {
             ecn: true,
             ecn_threshold: 0.4,
             delta_ecn: 0.05,
+            prefers: Prefers::LeastRate,
+            leaves_for_bad: false,
             reroute_after: Bytes::from_kb(600),
             reroute_below: 0.3,
+            reroute_rate: RateOf::Flow,
             reroute_probability: 0.5,
             retry_gap: Span::from_us(100),
             probe_interval: Span::from_us(500),
+            probe_best: true,
             samples: 2,
             aging: Span::from_us(60),
+            aged_rtt: None,
+            forget_after: None,
+            acknowledgements: Acknowledgements::Balanced,
             blackhole_timeouts: 3,
             retransmitted: 0.01,
             window: Span::from_ms(10),
@@ -169,11 +238,25 @@ impl Params {
     /// Above the idle round trip.
     const LOW_ABOVE_BASE: Span = Span::from_us(20);
 
+    /// What is measured of an idle path to a rack with this idle round trip.
+    fn idle(&self, base_rtt: Span) -> Span {
+        match self.measures {
+            Measures::RoundTrip => base_rtt,
+            Measures::OneWay => base_rtt / 2,
+        }
+    }
+
     /// The thresholds for a rack with this idle round trip.
     pub(super) fn thresholds(&self, base_rtt: Span) -> Thresholds {
-        let low = self.rtt_low.unwrap_or(base_rtt + Self::LOW_ABOVE_BASE);
-        let high = self.rtt_high.unwrap_or(base_rtt + self.one_hop_delay * 3 / 2);
-        Thresholds { low, high: high.max(low) }
+        let idle = self.idle(base_rtt);
+        let low = self.rtt_low.unwrap_or(idle + Self::LOW_ABOVE_BASE);
+        let high = self.rtt_high.unwrap_or(idle + self.one_hop_delay * 3 / 2).max(low);
+        Thresholds { low, high }
+    }
+
+    /// How long after a probe the answer of a path that is not bad is back.
+    pub(super) fn answered_after(&self, base_rtt: Span) -> Span {
+        self.thresholds(base_rtt).high + (base_rtt - self.idle(base_rtt))
     }
 
     /// `Delta_RTT`.
@@ -220,6 +303,9 @@ impl Parameters for Params {
         if !(1..=64).contains(&self.samples) {
             return refuse("samples", &self.samples, "1 to 64");
         }
+        if let Some(time) = self.forget_after.filter(|time| time.is_zero()) {
+            return refuse("forget_after", &time, "longer than nothing");
+        }
         if self.blackhole_timeouts == 0 {
             return refuse("blackhole_timeouts", &0, "1 to 255");
         }
@@ -236,17 +322,28 @@ impl Parameters for Params {
         }
         let base = fabric.base_rtt();
         let found = |time: Span| format!("{time} (an idle round trip takes {base})");
+        if self.forget_after.is_some_and(|after| after < base) {
+            let allowed = "at least the idle round trip: no acknowledgement comes sooner";
+            return refuse("forget_after", &found(self.forget_after.unwrap_or_default()), allowed);
+        }
         if self.probe_interval < base {
             let allowed = "at least the idle round trip: probes would overtake their answers";
             return refuse("probe_interval", &found(self.probe_interval), allowed);
         }
         let given = [("rtt_low", self.rtt_low), ("rtt_high", self.rtt_high)];
         for (key, time) in given.into_iter().filter_map(|(key, time)| Some((key, time?))) {
-            if time <= base {
-                return refuse(key, &found(time), "longer than the idle round trip");
+            if time <= self.idle(base) {
+                let allowed = match self.measures {
+                    Measures::RoundTrip => "longer than the idle round trip",
+                    Measures::OneWay => "longer than half the idle round trip (measures = \"one-way\")",
+                };
+                return refuse(key, &found(time), allowed);
             }
         }
         let Thresholds { low, high } = self.thresholds(base);
+        if let Some(aged) = self.aged_rtt.filter(|aged| !(low..=high).contains(aged)) {
+            return refuse("aged_rtt", &found(aged), "from rtt_low to rtt_high: grey, as nothing is known");
+        }
         if high <= low {
             let key = if self.rtt_high.is_some() { "rtt_high" } else { "rtt_low" };
             let allowed = "rtt_low below rtt_high (give both, or neither)";
@@ -288,6 +385,24 @@ mod tests {
     }
 
     #[test]
+    fn one_way_an_idle_path_takes_half_and_answers_come_a_way_later() {
+        let one_way = changed(|params| params.measures = Measures::OneWay);
+        // The authors' 40us for a round trip of 40us, with 20us above the way there.
+        assert_eq!(one_way.thresholds(us(40)), Thresholds { low: us(40), high: us(140) });
+        assert_eq!(
+            (Params::default().answered_after(us(40)), one_way.answered_after(us(40))),
+            (us(160), us(160))
+        );
+        let facts = GivenFacts { base_rtt: us(40), routes: 2, hosts: 32 };
+        let low = |low| Params { rtt_low: Some(us(low)), ..one_way.clone() }.fits(&facts);
+        assert_eq!(low(21), Ok(()));
+        assert_eq!(
+            low(20).expect_err("too low").allowed,
+            "longer than half the idle round trip (measures = \"one-way\")"
+        );
+    }
+
+    #[test]
     fn a_set_is_chosen_by_name_and_single_parameters_are_as_given() {
         let read = |text: &str| serde_json::from_str::<Params>(text).map_err(|error| error.to_string());
         assert_eq!(read("{}"), Ok(Params::default()));
@@ -323,6 +438,7 @@ mod tests {
             ("samples", changed(|params| params.samples = 0)),
             ("blackhole_timeouts", changed(|params| params.blackhole_timeouts = 0)),
             ("rtt_high", changed(|params| (params.rtt_low, params.rtt_high) = (Some(us(9)), Some(us(9))))),
+            ("forget_after", changed(|params| params.forget_after = Some(Span::ZERO))),
         ];
         for (key, params) in bad {
             assert_eq!(params.validate().expect_err(key).key, key);
@@ -334,10 +450,13 @@ mod tests {
         let [choice, none] = [2, 1].map(|routes| GivenFacts { base_rtt: us(40), routes, hosts: 32 });
         let bad = [
             ("probe_interval", changed(|params| params.probe_interval = us(39))),
+            ("forget_after", changed(|params| params.forget_after = Some(us(39)))),
             ("rtt_low", changed(|params| params.rtt_low = Some(us(40)))),
             ("rtt_high", changed(|params| params.rtt_high = Some(us(30)))),
             // Above the base, but not above 40 + 20.
             ("rtt_high", changed(|params| params.rtt_high = Some(us(60)))),
+            ("aged_rtt", changed(|params| params.aged_rtt = Some(us(59)))),
+            ("aged_rtt", changed(|params| params.aged_rtt = Some(us(161)))),
             // Not below 40 + 1.5 x 80.
             ("rtt_low", changed(|params| params.rtt_low = Some(us(160)))),
         ];

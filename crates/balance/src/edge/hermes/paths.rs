@@ -4,7 +4,7 @@ use weft_units::{Span, Stream, Time};
 
 use super::failures::Losses;
 use super::meter::{Decay, Meter, power};
-use super::params::{Params, Thresholds};
+use super::params::{Params, Prefers, Thresholds};
 
 /// How a path looks (Hermes Alg. 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,10 @@ pub struct Rules {
     delta_rtt_ps: f64,
     delta_ecn: f64,
     aging_ps: u64,
+    /// What an old round trip tends to, if it is not midway between the thresholds.
+    aged_ps: Option<f64>,
+    prefers: Prefers,
+    leaves_for_bad: bool,
     window: Span,
     retransmitted: f64,
     failed_for: Span,
@@ -40,6 +44,9 @@ impl Rules {
             delta_rtt_ps: params.delta_rtt().as_ps() as f64,
             delta_ecn: params.delta_ecn,
             aging_ps: params.aging.as_ps(),
+            aged_ps: params.aged_rtt.map(|aged| aged.as_ps() as f64),
+            prefers: params.prefers,
+            leaves_for_bad: params.leaves_for_bad,
             window: params.window,
             retransmitted: params.retransmitted,
             failed_for: params.failed_for,
@@ -126,10 +133,10 @@ impl Path {
         self.renewed = Some(now);
     }
 
-    /// What is known of it, drawn towards grey as it ages: midway between the thresholds, no marks.
+    /// What is known of it, drawn towards grey as it ages: midway between the thresholds, if nothing else is given, no marks.
     fn state(&self, rules: &Rules, limits: Thresholds, now: Time) -> State {
         let weight = self.weight(rules, now);
-        let middle = (limits.low + limits.high).as_ps() as f64 / 2.0;
+        let middle = rules.aged_ps.unwrap_or_else(|| (limits.low + limits.high).as_ps() as f64 / 2.0);
         State { rtt_ps: middle + (self.measured.rtt_ps - middle) * weight, ecn: self.measured.ecn * weight }
     }
 
@@ -179,6 +186,11 @@ impl Path {
     pub fn meter(&mut self, decay: &Decay, period: u64, bytes: u16) {
         self.meter.add(decay, period, bytes);
     }
+
+    /// What the estimator of all that goes out by it holds, in bytes.
+    pub fn held(&self, decay: &Decay, period: u64) -> f64 {
+        self.meter.read(decay, period)
+    }
 }
 
 /// What a choice among the paths to one rack goes by.
@@ -188,17 +200,23 @@ pub struct Chooser<'a> {
     pub decay: &'a Decay,
     pub now: Time,
     pub paths: &'a [Path],
+    /// How many flows of the host each has; empty where that does not matter.
+    pub flows: &'a [u32],
 }
 
 impl Chooser<'_> {
-    /// For a new flow, one that timed out, or one whose path failed (Hermes Alg. 2 lines 3 to 12): the good path with the
-    /// least sending rate, else the grey one, else any that has not failed, and how that looked. `None` if all failed.
+    /// A class of round trips, and the last one, which has no end. Source: the authors' simulator.
+    const LEVEL_PS: f64 = 10e6;
+    const LAST_LEVEL: f64 = 4.0;
+
+    /// For a new flow, one that timed out, or one whose path failed (Hermes Alg. 2 lines 3 to 12): the preferred good
+    /// path, else the grey one, else any that has not failed, and how that looked. `None` if all failed.
     pub fn place(&self, swallows: impl Fn(u16) -> bool, random: &mut Stream) -> Option<(u16, Class)> {
         let (mut good, mut grey, mut bad) = (Pick::default(), Pick::default(), Pick::default());
-        for (label, path, rate) in self.offers() {
+        for (label, path, rank) in self.offers() {
             match self.class(label, path, &swallows) {
-                Class::Good => good.offer(label, rate, random),
-                Class::Grey => grey.offer(label, rate, random),
+                Class::Good => good.offer(label, rank, random),
+                Class::Grey => grey.offer(label, rank, random),
                 // One is as likely as any other.
                 Class::Bad => bad.offer(label, 0.0, random),
                 Class::Failed => {}
@@ -208,22 +226,23 @@ impl Chooser<'_> {
         classed(good, Class::Good).or(classed(grey, Class::Grey)).or(classed(bad, Class::Bad))
     }
 
-    /// For a flow that may leave its bad path (Hermes Alg. 2 lines 14 to 23): the good path with the least sending rate,
-    /// else the grey one, of those that are notably better. `None` if there is none.
+    /// For a flow that may leave its bad path (Hermes Alg. 2 lines 14 to 23): the preferred good path, else the
+    /// grey one, of those that are notably better; else perhaps the first bad one of them. `None` if there is none.
     pub fn leave(&self, from: u16, swallows: impl Fn(u16) -> bool, random: &mut Stream) -> Option<u16> {
         let here = self.paths[usize::from(from)].state(self.rules, self.limits, self.now);
-        let (mut good, mut grey) = (Pick::default(), Pick::default());
-        for (label, path, rate) in self.offers() {
+        let (mut good, mut grey, mut bad) = (Pick::default(), Pick::default(), None);
+        for (label, path, rank) in self.offers() {
             if !self.rules.notably_better(path.state(self.rules, self.limits, self.now), here) {
                 continue;
             }
             match self.class(label, path, &swallows) {
-                Class::Good => good.offer(label, rate, random),
-                Class::Grey => grey.offer(label, rate, random),
+                Class::Good => good.offer(label, rank, random),
+                Class::Grey => grey.offer(label, rank, random),
+                Class::Bad if self.rules.leaves_for_bad => bad = bad.or(Some(label)),
                 Class::Bad | Class::Failed => {}
             }
         }
-        good.label.or(grey.label)
+        good.label.or(grey.label).or(bad)
     }
 
     /// Hermes Alg. 1, for a pair of hosts.
@@ -231,10 +250,24 @@ impl Chooser<'_> {
         if swallows(label) { Class::Failed } else { path.class(self.rules, self.limits, self.now) }
     }
 
-    /// The paths with their labels and sending rates.
+    /// The paths with their labels and what is to be least.
     fn offers(&self) -> impl Iterator<Item = (u16, &Path, f64)> {
         let period = self.decay.period(self.now);
-        (0..).zip(self.paths).map(move |(label, path)| (label, path, path.meter.read(self.decay, period)))
+        (0..).zip(self.paths).map(move |(label, path)| {
+            let rank = match self.rules.prefers {
+                Prefers::LeastRate => path.meter.read(self.decay, period),
+                Prefers::FewestFlows => self.fewness(label, path),
+            };
+            (label, path, rank)
+        })
+    }
+
+    /// First the class of the round trip, above `T_RTT_low`, then the number of flows: both are exact in one number.
+    fn fewness(&self, label: u16, path: &Path) -> f64 {
+        let above = path.state(self.rules, self.limits, self.now).rtt_ps - self.limits.low.as_ps() as f64;
+        let level = ((above / Self::LEVEL_PS).ceil() - 1.0).clamp(0.0, Self::LAST_LEVEL);
+        let flows = self.flows.get(usize::from(label)).copied().unwrap_or_default();
+        level * 4_294_967_296.0 + f64::from(flows)
     }
 }
 
@@ -242,15 +275,15 @@ impl Chooser<'_> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Pick {
     label: Option<u16>,
-    rate: f64,
+    rank: f64,
     equals: u32,
 }
 
 impl Pick {
-    fn offer(&mut self, label: u16, rate: f64, random: &mut Stream) {
-        if self.label.is_none() || rate < self.rate {
-            *self = Self { label: Some(label), rate, equals: 1 };
-        } else if rate <= self.rate {
+    fn offer(&mut self, label: u16, rank: f64, random: &mut Stream) {
+        if self.label.is_none() || rank < self.rank {
+            *self = Self { label: Some(label), rank, equals: 1 };
+        } else if rank <= self.rank {
             self.equals += 1;
             if random.below(self.equals) == 0 {
                 self.label = Some(label);

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use weft_packet::{HostId, Route};
-use weft_units::{Span, Stream, mix64};
+use weft_units::{Span, Stream, Time, mix64};
 
 use super::params::Params;
 use crate::{EdgeContext, HostInfo, Message};
@@ -104,6 +104,7 @@ struct Target {
 pub struct Agent {
     interval: Span,
     samples: usize,
+    probe_best: bool,
     /// How long after its probes a report follows.
     report_after: Span,
     targets: Box<[Target]>,
@@ -124,10 +125,12 @@ pub struct Counts {
     pub report_bytes: u64,
 }
 
-/// Timers of an agent.
+/// Timers of a host.
 pub mod token {
     pub const PROBE: u32 = 0;
     pub const REPORT: u32 = 1;
+    /// And the number of a path: a flow that it had is over.
+    pub const OVER: u32 = 2;
 }
 
 impl Agent {
@@ -149,11 +152,12 @@ impl Agent {
         if first != info.host || targets.is_empty() {
             return None;
         }
-        let high = |to: &Target| params.thresholds(info.base_rtts[usize::from(to.rack)]).high;
+        let answered = |to: &Target| params.answered_after(info.base_rtts[usize::from(to.rack)]);
         Some(Self {
             interval: params.probe_interval,
             samples: usize::from(params.samples),
-            report_after: targets.iter().map(high).max()?.min(params.probe_interval),
+            probe_best: params.probe_best,
+            report_after: targets.iter().map(answered).max()?.min(params.probe_interval),
             targets,
             rack_hosts: others.into(),
             found: Vec::new(),
@@ -182,7 +186,8 @@ impl Agent {
                 continue;
             }
             self.labels.clear();
-            self.labels.extend(target.best.take().map(|(_, label)| label).filter(|&label| label < routes));
+            let best = target.best.take().filter(|&(_, label)| self.probe_best && label < routes);
+            self.labels.extend(best.map(|(_, label)| label));
             draw_others(&mut self.labels, routes, self.samples, cx.random());
             for &label in &self.labels {
                 cx.send(probe(self.host, target.agent, label, cx.now()));
@@ -233,7 +238,7 @@ impl Agent {
 }
 
 /// A probe of one path.
-fn probe(from: HostId, to: HostId, label: u16, now: weft_units::Time) -> Message {
+fn probe(from: HostId, to: HostId, label: u16, now: Time) -> Message {
     Message {
         peer: to,
         wire_bytes: PROBE_BYTES,
@@ -248,16 +253,16 @@ fn probe(from: HostId, to: HostId, label: u16, now: weft_units::Time) -> Message
     }
 }
 
-/// The answer to a probe, over this many routes back.
-pub fn answer(probe: &Message, routes: u16) -> Message {
+/// The answer to a probe, by this route, with this time stamp.
+pub fn answer(probe: &Message, route: Route, stamp: Time) -> Message {
     Message {
         peer: probe.peer,
         wire_bytes: PROBE_BYTES,
-        route: mirrored(probe.number as u16, routes),
+        route,
         entropy: probe.entropy,
         tag: Kind::Answer { marked: probe.marked }.tag(),
         number: probe.number,
-        stamp: probe.stamp,
+        stamp,
         ..Message::default()
     }
 }

@@ -1,10 +1,12 @@
 //! What a host does, decision by decision. To every rack: 16 paths, 40 us idle, so 60 and 160 us; 10 Gbit/s.
 
-use weft_packet::Route;
+use weft_packet::{PacketFlags, Route};
 use weft_units::{Bytes, Span};
 
 use super::*;
 use crate::testing::{FakeHost, HOSTS_PER_RACK, packet, with};
+
+mod choices;
 
 const FAR: HostId = HostId(HOSTS_PER_RACK);
 
@@ -313,7 +315,11 @@ fn one_host_a_rack_probes_two_random_paths_and_the_best_to_every_other_rack() {
     for (delay, probe) in [(0, to_rack_3[1]), (30, to_rack_3[0])] {
         host.now += us(delay);
         let met = Message { peer: HostId(0), marked: delay == 0, ..probe.clone() };
-        let back = Message { peer: HostId(48), marked: false, ..answer(&met, 16) };
+        let back = Message {
+            peer: HostId(48),
+            marked: false,
+            ..answer(&met, Route::label(met.number as u16), met.stamp)
+        };
         assert_eq!(back.route, probe.route);
         hermes.message(&mut host, back);
     }
@@ -368,5 +374,5 @@ fn without_a_choice_nothing_is_touched_kept_or_sent() {
 
 #[test]
 fn state_takes_what_the_page_says() {
-    assert_eq!((size_of::<Path>(), size_of::<Rack>(), size_of::<Flow>()), (72, 24, 56));
+    assert_eq!((size_of::<Path>(), size_of::<Rack>(), size_of::<Flow>()), (72, 24, 64));
 }

@@ -1,7 +1,8 @@
 //! Congestion metrics: measured at links, noted and reported by leaves.
 
-use weft_units::{Rate, Span, Time};
+use weft_units::{Rate, Time};
 
+use super::params::{Falls, MetricLimit, Params, ReportsFirst};
 use crate::PortId;
 
 /// X, and the number of the period in which it was brought up to date.
@@ -23,15 +24,19 @@ pub struct Dre {
 
 impl Dre {
     /// Idle ports.
-    pub fn new(t_dre: Span, alpha: f64, bits: u8, ports: usize) -> Self {
+    pub fn new(params: &Params, ports: usize) -> Self {
+        let Params { t_dre, alpha, metric_bits, .. } = *params;
         let powers = std::iter::successors(Some(1.0), |power| Some(power * (1.0 - alpha)));
-        let levels = 1u16 << bits;
+        let levels = 1u16 << metric_bits;
         Self {
             registers: vec![(0.0, 0); ports].into_boxed_slice(),
             decay: powers.take_while(|&power| power > 1e-7).collect(),
             period_ps: t_dre.as_ps(),
             scale: f64::from(levels) * 8.0 * alpha * 1e12 / t_dre.as_ps() as f64,
-            top: (levels - 1) as u8,
+            top: match params.metric_limit {
+                MetricLimit::Bits => (levels - 1) as u8,
+                MetricLimit::None => u8::MAX,
+            },
         }
     }
 
@@ -42,7 +47,7 @@ impl Dre {
         self.registers[port.index()].0 += f64::from(wire_bytes);
     }
 
-    /// X / (C tau) in steps of 2^-Q, rounded down, at most the largest that Q bits hold (§3.2).
+    /// X / (C tau) in steps of 2^-Q, rounded down, at most the largest that Q bits hold (§3.2), or a byte if there is no limit.
     #[inline]
     pub fn metric(&mut self, port: PortId, now: Time, capacity: Rate) -> u8 {
         self.update(port, now);
@@ -98,6 +103,7 @@ struct Metrics {
     tags: usize,
     aging: u64,
     levels: u64,
+    falls: Falls,
 }
 
 impl Metrics {
@@ -105,12 +111,13 @@ impl Metrics {
     const TIME_SHIFT: u32 = 16;
     const REPORTED_SHIFT: u32 = 8;
 
-    fn new(racks: u16, tags: usize, aging: Span, bits: u8) -> Self {
+    fn new(racks: u16, tags: usize, params: &Params) -> Self {
         Self {
             entries: vec![0; usize::from(racks) * tags].into_boxed_slice(),
             tags,
-            aging: aging.as_ps() >> Self::TICK_BITS,
-            levels: 1 << bits,
+            aging: params.aging.as_ps() >> Self::TICK_BITS,
+            levels: 1 << params.metric_bits,
+            falls: params.falls,
         }
     }
 
@@ -121,15 +128,22 @@ impl Metrics {
         (tag < self.tags).then(|| &mut self.entries[usize::from(rack) * self.tags + tag])
     }
 
-    /// The metric, aged: whole until `aging` after its renewal, then a level less each 2^-Q of `aging`, so zero after
-    /// twice that.
+    fn age(entry: u64, now: Time) -> u64 {
+        (now.as_ps() >> Self::TICK_BITS).saturating_sub(entry >> Self::TIME_SHIFT)
+    }
+
+    /// The metric, aged: whole until `aging` after its renewal, then zero at once, or a level less each 2^-Q of `aging`, so
+    /// that what Q bits hold is zero after twice that.
     #[inline]
     fn aged(&self, rack: u16, tag: u8, now: Time) -> u8 {
         let entry = self.entries[usize::from(rack) * self.tags + usize::from(tag)];
         let metric = entry as u8;
-        let age = (now.as_ps() >> Self::TICK_BITS).saturating_sub(entry >> Self::TIME_SHIFT);
+        let age = Self::age(entry, now);
         if metric == 0 || age <= self.aging {
             return metric;
+        }
+        if self.falls == Falls::AtOnce {
+            return 0;
         }
         let lost = (age - self.aging).saturating_mul(self.levels) / self.aging;
         u64::from(metric).saturating_sub(lost) as u8
@@ -142,8 +156,8 @@ pub struct ToLeaf(Metrics);
 
 impl ToLeaf {
     /// Nothing is known: all paths are idle.
-    pub fn new(racks: u16, tags: usize, aging: Span, bits: u8) -> Self {
-        Self(Metrics::new(racks, tags, aging, bits))
+    pub fn new(racks: u16, tags: usize, params: &Params) -> Self {
+        Self(Metrics::new(racks, tags, params))
     }
 
     /// The leaf of `rack` reports the metric of the path from the uplink `tag`.
@@ -171,6 +185,7 @@ impl ToLeaf {
 #[derive(Debug, Clone)]
 pub struct FromLeaf {
     metrics: Metrics,
+    first: ReportsFirst,
     rows: Box<[Row]>,
 }
 
@@ -178,7 +193,7 @@ pub struct FromLeaf {
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
     known: u64,
-    /// Differs from what was last reported, or never was.
+    /// Differs from what was last reported, or never was; or was renewed since.
     changed: u64,
     /// The tag whose turn it is.
     next: u8,
@@ -186,9 +201,10 @@ struct Row {
 
 impl FromLeaf {
     /// Nothing has come yet.
-    pub fn new(racks: u16, tags: usize, aging: Span, bits: u8) -> Self {
+    pub fn new(racks: u16, tags: usize, params: &Params) -> Self {
         Self {
-            metrics: Metrics::new(racks, tags, aging, bits),
+            metrics: Metrics::new(racks, tags, params),
+            first: params.reports_first,
             rows: vec![Row::default(); usize::from(racks)].into_boxed_slice(),
         }
     }
@@ -201,7 +217,8 @@ impl FromLeaf {
         let time = now.as_ps() >> Metrics::TICK_BITS;
         *entry = time << Metrics::TIME_SHIFT | reported << Metrics::REPORTED_SHIFT | u64::from(metric);
         let (row, bit) = (&mut self.rows[usize::from(rack)], 1 << tag);
-        let changed = row.known & bit == 0 || u64::from(metric) != reported;
+        let changed =
+            self.first == ReportsFirst::Renewed || row.known & bit == 0 || u64::from(metric) != reported;
         row.known |= bit;
         row.changed = row.changed & !bit | if changed { bit } else { 0 };
     }
@@ -209,6 +226,9 @@ impl FromLeaf {
     /// What to report to `rack` now: the next tag in turn among those that changed, else among all that are known (§3.3).
     #[inline]
     pub fn report(&mut self, rack: u16, now: Time) -> Option<(u8, u8)> {
+        if self.metrics.falls == Falls::AtOnce {
+            self.forget_old(rack, now);
+        }
         let row = &mut self.rows[usize::from(rack)];
         let among = if row.changed == 0 { row.known } else { row.changed };
         if among == 0 {
@@ -224,6 +244,21 @@ impl FromLeaf {
                 *entry & !(0xff << Metrics::REPORTED_SHIFT) | u64::from(metric) << Metrics::REPORTED_SHIFT;
         }
         Some((tag, metric))
+    }
+
+    /// What falls to zero at once is not told of any more: the leaf that it is for knows as well how old it is.
+    fn forget_old(&mut self, rack: u16, now: Time) {
+        let row = &mut self.rows[usize::from(rack)];
+        let mut rest = row.known;
+        while rest != 0 {
+            let tag = rest.trailing_zeros() as usize;
+            let entry = self.metrics.entries[usize::from(rack) * self.metrics.tags + tag];
+            if Metrics::age(entry, now) > self.metrics.aging {
+                row.known &= !(1 << tag);
+                row.changed &= !(1 << tag);
+            }
+            rest &= rest - 1;
+        }
     }
 
     /// Eight bytes an entry, and three words a rack.

@@ -1,9 +1,11 @@
 use proptest::prelude::*;
 use weft_packet::HostId;
-use weft_units::{Rate, Time};
+use weft_units::{Rate, Span, Time};
 
+use crate::registry::Parameters;
 use crate::testing::{FakeSwitch, Group, HOSTS_PER_RACK, RACKS, packet, with};
 
+use super::params::{Falls, MetricLimit, ReportsFirst};
 use super::*;
 
 const GBPS_10: Rate = Rate::from_gbps(10);
@@ -16,6 +18,10 @@ fn conga(switch: &FakeSwitch, number: u32, tier: u8) -> Conga {
     Conga::new(&Params { entries: 1 << 10, ..Params::default() }, &switch.info(number, tier, 1))
 }
 
+fn dre(bits: u8, ports: usize) -> Dre {
+    Dre::new(&Params { metric_bits: bits, ..Params::default() }, ports)
+}
+
 /// A packet from a host of one rack to a host of another.
 fn between(from: u16, to: u16, entropy: u32) -> Packet {
     with(packet(entropy), |sent| {
@@ -26,7 +32,7 @@ fn between(from: u16, to: u16, entropy: u32) -> Packet {
 /// 10 Gbit/s times 160 us are 200,000 B, so a level of three bits is 25,000 B; each 20 us an eighth goes.
 #[test]
 fn a_metric_is_the_register_over_capacity_times_tau_in_eighths() {
-    let mut dre = Dre::new(Span::from_us(20), 0.125, 3, 2);
+    let mut dre = self::dre(3, 2);
     let port = PortId(1);
     let mut metric_after = |bytes: u16, us| {
         dre.add(port, at(us), bytes);
@@ -51,7 +57,7 @@ fn a_metric_is_the_register_over_capacity_times_tau_in_eighths() {
 #[test]
 fn a_steady_load_settles_at_its_share_of_capacity() {
     // 5 of 10 Gbit/s: 12,500 B each 20 us. X settles at 12,500 / 0.125 = 100,000 B, just after an addition.
-    let mut dre = Dre::new(Span::from_us(20), 0.125, 8, 1);
+    let mut dre = self::dre(8, 1);
     for period in 0..200 {
         dre.add(PortId(0), at(period * 20), 12_500);
     }
@@ -68,7 +74,7 @@ proptest! {
     fn bringing_a_register_up_to_date_late_is_a_periodic_sweep(
         steps in proptest::collection::vec((0u64..400, 64u16..9_000), 1..200),
     ) {
-        let (mut dre, mut swept, mut now, mut last) = (Dre::new(Span::from_us(20), 0.125, 8, 1), 0.0, 0, 0);
+        let (mut dre, mut swept, mut now, mut last) = (self::dre(8, 1), 0.0, 0, 0);
         for (pause_us, bytes) in steps {
             now += pause_us;
             while last < now / 20 {
@@ -97,7 +103,7 @@ proptest! {
 /// Three bits and 10 ms: a level goes each 1.25 ms from 10 ms on. Ticks of about a nanosecond are below a microsecond.
 #[test]
 fn a_metric_that_is_not_renewed_falls_to_zero() {
-    let mut table = ToLeaf::new(RACKS, 16, Span::from_ms(10), 3);
+    let mut table = ToLeaf::new(RACKS, 16, &Params::default());
     table.set(3, 5, 6, at(1_000));
     for (age_us, expected) in
         [(0, 6), (10_000, 6), (11_249, 6), (11_251, 5), (13_751, 3), (17_501, 0), (99_000, 0)]
@@ -110,7 +116,7 @@ fn a_metric_that_is_not_renewed_falls_to_zero() {
 
 #[test]
 fn reports_go_round_and_prefer_what_changed() {
-    let mut table = FromLeaf::new(RACKS, 16, Span::from_ms(10), 3);
+    let mut table = FromLeaf::new(RACKS, 16, &Params::default());
     assert_eq!(table.report(1, at(0)), None, "nothing came from there");
     for (tag, metric) in [(0, 0), (1, 4), (9, 7)] {
         table.note(1, tag, metric, at(0));
@@ -127,6 +133,91 @@ fn reports_go_round_and_prefer_what_changed() {
     table.note(1, 40, 1, at(2));
     assert_eq!(table.report(1, at(2)), Some((9, 7)), "a tag beyond the table is not noted");
     assert_eq!(table.report(2, at(2)), None);
+}
+
+/// 200,000 B are the capacity, in levels of 25,000 B: what is offered beyond it is told apart.
+#[test]
+fn a_metric_without_a_limit_tells_overload_from_a_full_link() {
+    let params = Params { metric_limit: MetricLimit::None, ..Params::default() };
+    let mut dre = Dre::new(&params, 1);
+    let mut metric_after = |packets: usize| {
+        (0..packets).for_each(|_| dre.add(PortId(0), at(0), 50_000));
+        dre.metric(PortId(0), at(0), GBPS_10)
+    };
+    assert_eq!([metric_after(3), metric_after(1), metric_after(6)], [6, 8, 20]);
+    assert_eq!(metric_after(200), 255, "as much as the header holds");
+    assert_eq!(dre.metric(PortId(0), at(0), Rate::from_gbps(100)), 42, "of ten times the capacity a tenth");
+}
+
+#[test]
+fn what_falls_at_once_is_whole_until_it_is_nothing_and_is_reported_no_more() {
+    let params = Params { falls: Falls::AtOnce, ..Params::default() };
+    let (mut to, mut from) = (ToLeaf::new(RACKS, 16, &params), FromLeaf::new(RACKS, 16, &params));
+    to.set(3, 5, 6, at(1_000));
+    let aged = [0, 10_000, 10_001, 99_000].map(|age_us| to.get(3, 5, at(1_000 + age_us)));
+    assert_eq!(aged, [6, 6, 0, 0]);
+    from.note(3, 5, 6, at(0));
+    from.note(3, 7, 2, at(5_000));
+    let mut reports = |us| [(); 3].map(|()| from.report(3, at(us)));
+    assert_eq!(reports(10_000), [Some((5, 6)), Some((7, 2)), Some((5, 6))]);
+    assert_eq!(reports(10_001), [Some((7, 2)); 3]);
+    assert_eq!(reports(15_001), [None; 3]);
+    from.note(3, 5, 0, at(20_000));
+    assert_eq!(from.report(3, at(20_000)), Some((5, 0)), "until a packet comes by it again");
+}
+
+#[test]
+fn reports_may_prefer_what_a_packet_came_by_since() {
+    for (first, expected) in [(ReportsFirst::Changed, (0, 0)), (ReportsFirst::Renewed, (9, 7))] {
+        let params = Params { reports_first: first, ..Params::default() };
+        let mut table = FromLeaf::new(RACKS, 16, &params);
+        for (tag, metric) in [(0, 0), (1, 4), (9, 7)] {
+            table.note(1, tag, metric, at(0));
+        }
+        (0..3).for_each(|_| _ = table.report(1, at(1)));
+        table.note(1, 9, 7, at(2));
+        assert_eq!(table.report(1, at(3)), Some(expected), "{first:?}");
+    }
+}
+
+/// The leaf's own uplink, 1, is loaded as much as the spine's downlink, 2: six levels and four.
+#[test]
+fn a_packet_may_leave_its_own_uplink_to_its_leaf() {
+    for (collects, [at_leaf, at_spine]) in [(Collects::Path, [6, 6]), (Collects::BehindUplink, [0, 4])] {
+        let here = FakeSwitch::new(4, 1);
+        let mut middle = here.clone();
+        middle.rack = None;
+        let params = Params { collects, ..Params::default() };
+        let [mut leaf, mut spine] = [(&here, 0, 0), (&middle, 9, 1)]
+            .map(|(switch, number, tier)| Conga::new(&params, &switch.info(number, tier, 1)));
+        (0..6).for_each(|_| leaf.dre.add(PortId(1), at(0), 25_000));
+        (0..4).for_each(|_| spine.dre.add(PortId(2), at(0), 25_000));
+        let (mut here, mut sent) = (here, between(0, 3, 1));
+        let taken = here.take(PortId(1), &sent);
+        leaf.queued(&mut here, &mut sent, taken);
+        assert_eq!(Header(sent.scheme).path(), Some((1, at_leaf)), "{collects:?}");
+        let taken = middle.take(PortId(2), &sent);
+        spine.queued(&mut middle, &mut sent, taken);
+        assert_eq!(Header(sent.scheme).path(), Some((1, at_spine)), "{collects:?}");
+        assert_eq!(leaf.dre.metric(PortId(1), at(0), GBPS_10), 6, "which knows it where it decides");
+    }
+}
+
+/// Ports 1 and 3 are equal, and better than the others: 1 is drawn two times of three.
+#[test]
+fn the_first_of_equals_may_be_twice_as_likely() {
+    let (mut switch, group) = (FakeSwitch::new(4, 1), Group::of(0..4));
+    let params = Params { ties: Ties::FirstTwice, ..Params::default() };
+    let mut scheme = Conga::new(&params, &switch.info(0, 0, 1));
+    for tag in [0, 2] {
+        scheme.leaf.as_mut().unwrap().to.set(1, tag, 3, at(0));
+    }
+    let mut counts = [0; 4];
+    for flow in 0..3_000 {
+        counts[scheme.choose(&mut switch, &mut between(0, 1, flow), &group.hops())] += 1;
+    }
+    // Four standard deviations are 103.
+    assert!(counts[0] + counts[2] == 0 && (1_897..=2_103).contains(&counts[1]), "{counts:?}");
 }
 
 /// | port | own link | reported | worse of both |

@@ -83,10 +83,69 @@ fn what_nothing_renews_turns_grey_and_weighs_less() {
     assert!((path.measured.rtt_ps / 1e6 - 115.0).abs() < 0.1, "{}", path.measured.rtt_ps);
 }
 
+#[test]
+fn an_old_round_trip_may_tend_to_another_one() {
+    // From 310 us to 60 us: not bad any more when 0.99^k is at most 100/250, k = 92; that to 110 us needs k = 138.
+    let [to_60, to_110] = [Some(Span::from_us(60)), None]
+        .map(|aged_rtt| Rules::new(&Params { aged_rtt, ecn: false, ..Params::default() }));
+    let bad = measured(310.0, 0.0);
+    let class = |rules: &Rules, periods: u64| bad.class(rules, LIMITS, us(periods * 60));
+    assert_eq!([91, 92].map(|periods| class(&to_60, periods)), [Class::Bad, Class::Grey]);
+    assert_eq!([137, 138].map(|periods| class(&to_110, periods)), [Class::Bad, Class::Grey]);
+    assert_eq!(Path::new().class(&to_60, LIMITS, Time::ZERO), Class::Grey, "60 us is not below 60");
+}
+
+/// The labels that many seeds choose, by numbers of flows.
+fn with_flows(paths: &[Path], flows: &[u32]) -> Vec<u16> {
+    let rules = Rules::new(&Params { prefers: Prefers::FewestFlows, ..Params::default() });
+    let decay = decay();
+    let chooser = Chooser { rules: &rules, limits: LIMITS, decay: &decay, now: Time::ZERO, paths, flows };
+    let place = |seed| chooser.place(|_| false, &mut stream(seed)).map(|(label, _)| label);
+    let mut labels: Vec<u16> = (0..100).filter_map(place).collect();
+    labels.sort_unstable();
+    labels.dedup();
+    labels
+}
+
+/// Classes of round trips end at 70, 80, 90 and 100 us.
+#[test]
+fn the_fewest_flows_count_among_round_trips_of_a_class() {
+    let paths = |rtts: &[f64]| rtts.iter().map(|&rtt| measured(rtt, 0.0)).collect::<Vec<_>>();
+    let table: [(&[f64], &[u32], &[u16]); 6] = [
+        (&[40.0, 59.0, 50.0, 61.0], &[2, 1, 1, 0], &[1, 2]),
+        (&[61.0, 70.0, 70.1], &[3, 2, 0], &[1]),
+        (&[71.0, 80.0, 90.0], &[2, 2, 0], &[0, 1]),
+        (&[101.0, 99.0, 160.0], &[0, 5, 0], &[1]),
+        (&[101.0, 159.0, 130.0], &[1, 0, 0], &[1, 2]),
+        (&[300.0, 61.0], &[0, 9], &[1]),
+    ];
+    for (row, (rtts, flows, expected)) in table.into_iter().enumerate() {
+        assert_eq!(with_flows(&paths(rtts), flows), expected, "row {row}");
+    }
+}
+
+#[test]
+fn a_flow_may_leave_a_bad_path_for_a_bad_one() {
+    let (here, there, good) = (measured(900.0, 0.9), measured(300.0, 0.5), measured(40.0, 0.0));
+    for (leaves_for_bad, expected) in [(false, &[][..]), (true, &[1])] {
+        let rules = Rules::new(&Params { leaves_for_bad, ..Params::default() });
+        let decay = decay();
+        let leave = |paths: &[Path]| {
+            let chooser =
+                Chooser { rules: &rules, limits: LIMITS, decay: &decay, now: Time::ZERO, paths, flows: &[] };
+            chooser.leave(0, |_| false, &mut stream(1))
+        };
+        assert_eq!(Vec::from_iter(leave(&[here, there, there])), expected, "the first one");
+        assert_eq!(leave(&[here, there, good]), Some(2), "but a good one comes before");
+        assert_eq!(leave(&[here, measured(850.0, 0.5)]), None, "not better by 80 us");
+    }
+}
+
 /// The labels that many seeds choose.
 fn chosen(paths: &[Path], choose: impl Fn(&Chooser<'_>, &mut Stream) -> Option<u16>) -> Vec<u16> {
     let (rules, decay) = (rules(true), decay());
-    let chooser = Chooser { rules: &rules, limits: LIMITS, decay: &decay, now: Time::ZERO, paths };
+    let chooser =
+        Chooser { rules: &rules, limits: LIMITS, decay: &decay, now: Time::ZERO, paths, flows: &[] };
     let mut labels: Vec<u16> = (0..100).filter_map(|seed| choose(&chooser, &mut stream(seed))).collect();
     labels.sort_unstable();
     labels.dedup();
