@@ -2,7 +2,7 @@
 
 mod between;
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use between::Finder;
 use weft_packet::HostId;
@@ -42,18 +42,24 @@ pub struct FlowPackets {
 #[derive(Debug, Clone)]
 pub struct Ideal {
     topology: Topology,
-    routes: Routes,
-    /// What lies between the edge switches of two racks: a kind of paths, for each pair asked for so far.
-    of_pair: BTreeMap<(u16, u16), Option<u32>>,
+    routes: Arc<Routes>,
+    /// What lies between the edge switches of two racks, a kind of paths: `[from][to]`, a row for each rack asked for so far.
+    of_pair: Vec<Box<[PairKind]>>,
     finder: Finder,
 }
 
 impl Ideal {
     /// Ideal times in this fabric, in the conditions that `topology` gives each link.
     pub fn new(topology: Topology) -> Self {
-        let routes = Routes::at_start(&topology);
+        let routes = Arc::new(Routes::at_start(&topology));
         let finder = Finder::new(&topology);
-        Self { topology, routes, of_pair: BTreeMap::new(), finder }
+        let of_pair = vec![Box::default(); topology.racks()];
+        Self { topology, routes, of_pair, finder }
+    }
+
+    /// The tables of all switches in these conditions.
+    pub fn routes(&self) -> &Arc<Routes> {
+        &self.routes
     }
 
     /// The time from the flow's start until its receiver has every byte. With a `handshake`, the bytes on the wire of
@@ -116,13 +122,32 @@ impl Ideal {
     }
 
     fn between(&mut self, src_rack: u16, dst_rack: u16) -> Option<u32> {
-        if let Some(&known) = self.of_pair.get(&(src_rack, dst_rack)) {
-            return known;
+        let (src, dst) = (usize::from(src_rack), usize::from(dst_rack));
+        let row = &mut self.of_pair[src];
+        if row.is_empty() {
+            *row = vec![PairKind::Unknown; self.topology.racks()].into();
         }
-        let kind = self.finder.find(&self.topology, &self.routes, src_rack.into(), dst_rack.into());
-        self.of_pair.insert((src_rack, dst_rack), kind);
-        kind
+        match row[dst] {
+            PairKind::Known(kind) => Some(kind),
+            PairKind::Apart => None,
+            PairKind::Unknown => {
+                let kind = self.finder.find(&self.topology, &self.routes, src, dst);
+                row[dst] = kind.map_or(PairKind::Apart, PairKind::Known);
+                kind
+            }
+        }
     }
+}
+
+/// What is known of the paths from one rack to another.
+#[derive(Debug, Clone, Copy)]
+enum PairKind {
+    /// Nobody asked yet.
+    Unknown,
+    /// No path leads there.
+    Apart,
+    /// Of this kind they are.
+    Known(u32),
 }
 
 /// A link, as a lone packet sees it.

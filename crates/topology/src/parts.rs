@@ -137,12 +137,15 @@ impl Pieces {
         let stays = topology.links.iter().all(|link| link.condition.up)
             // Where a link is down, even the highest switches may know several ways around.
             && faults.iter().all(|fault| fault.condition.up && !touches(fault.link as usize));
-        let routes = Routes::at_start(topology);
         // So that a part's links are in the order of its nodes.
         let is_last = topology.tier_of_switch.is_sorted_by_key(|&tier| tier == self.highest);
         let highest =
             (0..topology.switches).filter(|&switch| topology.tier_of_switch[switch] == self.highest);
-        stays && is_last && highest.into_iter().all(|switch| self.is_straight(topology, &routes, switch))
+        if !stays || !is_last {
+            return false;
+        }
+        let routes = Routes::at_start(topology);
+        highest.into_iter().all(|switch| self.is_straight(topology, &routes, switch))
     }
 
     /// Whether a highest switch has one port for each rack, which leads into the rack's piece; and ports in the order of pieces.

@@ -8,51 +8,105 @@
 use weft_packet::{HostId, Packet};
 use weft_transport::Transports;
 
+use super::event_set::Event;
 use super::fetch::fetch;
 use super::group::Group;
 use super::host::{Host, Plan};
 use super::link::{FarEnd, Link};
 use super::network::{Network, Way};
+use super::pool::PacketIndex;
 use super::scheduled_port::ScheduledPort;
+
+/// The events of a crowded slot by what they are, kept from slot to slot to spare the allocations.
+#[derive(Default)]
+pub(super) struct Sorted {
+    /// Links whose first packet arrives.
+    links: Vec<u32>,
+    /// Packets from other parts, and the link by which each comes, as the fabric numbers it.
+    mail: Vec<(PacketIndex, u32)>,
+    /// Places of hosts whose cards are to ask.
+    cards: Vec<u32>,
+    /// Packets that come to a host.
+    arriving: Vec<ForHost>,
+}
+
+/// A packet that comes to the host at this place.
+struct ForHost {
+    host: u32,
+    packet: PacketIndex,
+    /// Of its flow, at the host.
+    number: u32,
+}
 
 impl<'a, T: Transports> Group<'a, T> {
     /// Asks for what the events of a crowded slot need, as far as it can be known.
     #[inline(never)]
-    pub(super) fn look_ahead(&self, plan: &Plan<'a, T>) {
+    pub(super) fn look_ahead(&mut self, plan: &Plan<'a, T>) {
+        let Some(crowd) = self.network.events.crowd() else { return };
+        let mut sorted = std::mem::take(&mut self.sorted);
+        self.sort_crowd(crowd, &mut sorted);
+        self.fetch_for(plan, &mut sorted);
+        self.sorted = sorted;
+    }
+
+    /// Says what the events are, and asks for the packets that came by mail.
+    #[inline]
+    fn sort_crowd(&self, crowd: &[Event], sorted: &mut Sorted) {
         let network = &self.network;
-        let Some(crowd) = network.events.crowd() else { return };
-        let mail = || {
-            let crowd = if network.office.is_some() { crowd } else { &[] };
-            crowd.iter().filter_map(|event| network.events.mail(event.number()))
-        };
-        mail().for_each(|(index, _)| network.pool.warm(index));
-        let links = || crowd.iter().filter_map(|event| network.state.links.get(event.number() as usize));
-        for link in links() {
+        sorted.links.clear();
+        sorted.mail.clear();
+        sorted.cards.clear();
+        for event in crowd {
+            let number = event.number();
+            if (number as usize) < network.state.links.len() {
+                sorted.links.push(number);
+            } else if let Some(mail) = network.events.mail(number) {
+                network.pool.warm(mail.0);
+                sorted.mail.push(mail);
+            } else if let Some(host) = network.events.card(number) {
+                sorted.cards.push(network.site.cable(HostId(host as u16)));
+            }
+        }
+    }
+
+    #[inline]
+    fn fetch_for(&self, plan: &Plan<'a, T>, sorted: &mut Sorted) {
+        let Sorted { links, mail, cards, arriving } = sorted;
+        let network = &self.network;
+        arriving.clear();
+        for &link in links.iter() {
+            let link = &network.state.links[link as usize];
             let packet = &network.pool[link.head];
             network.pool.warm(packet.next);
             if !link.leads_to_host() {
                 network.only_way(link.far_end(), packet).into_iter().for_each(fetch);
-            } else if let Some(host) = self.host_of(packet) {
+                continue;
+            }
+            let place = network.site.cable(packet.dst);
+            if let Some(host) = self.hosts.get(place as usize) {
                 host.fetch(packet);
                 plan.directory.fetch_number(packet);
+                arriving.push(ForHost { host: place, packet: link.head, number: 0 });
             }
         }
-        let cards = || {
-            let crowd = if self.has_cards { crowd } else { &[] };
-            let hosts = crowd.iter().filter_map(|event| network.events.card(event.number()));
-            hosts.filter_map(|host| self.hosts.get(network.site.cable(HostId(host as u16)) as usize))
-        };
+        let cards = || cards.iter().filter_map(|&place| self.hosts.get(place as usize));
         cards().for_each(Host::fetch_senders);
-        for (index, number) in mail() {
+        for &(index, number) in mail.iter() {
             let at = network.behind(number);
             at.and_then(|at| network.only_way(at, &network.pool[index])).into_iter().for_each(fetch);
         }
+        arriving.retain_mut(|one| {
+            let packet = &network.pool[one.packet];
+            let Some(number) = plan.directory.number_of(packet) else { return false };
+            one.number = number;
+            self.hosts[one.host as usize].fetch_place(packet, number);
+            true
+        });
         let arriving = || {
-            let packets = links().filter(|link| link.leads_to_host()).map(|link| &network.pool[link.head]);
-            packets
-                .filter_map(|packet| Some((self.host_of(packet)?, packet, plan.directory.number_of(packet)?)))
+            let known =
+                |one: &ForHost| (&self.hosts[one.host as usize], &network.pool[one.packet], one.number);
+            arriving.iter().map(known)
         };
-        arriving().for_each(|(host, packet, number)| host.fetch_place(packet, number));
         if self.has_cards {
             arriving().for_each(|(host, ..)| host.fetch_card());
             cards().for_each(Host::fetch_card);
@@ -79,11 +133,7 @@ impl<'a, T: Transports> Group<'a, T> {
         state.links.iter().for_each(fetch);
         ports().for_each(ScheduledPort::fetch);
         ports().for_each(|port| port.fetch_waiting(&self.network.pool));
-    }
-
-    #[inline]
-    fn host_of(&self, packet: &Packet) -> Option<&Host<T>> {
-        self.hosts.get(self.network.site.cable(packet.dst) as usize)
+        ports().for_each(|port| port.fetch_second(&self.network.pool));
     }
 }
 

@@ -10,6 +10,7 @@ use weft_traffic::Point;
 use weft_transport::{Protocol, Transports, WindowState, Written};
 use weft_units::{Span, Time};
 
+use super::ahead::Sorted;
 use super::event_set::{Due, EventKey, EventKind, Next};
 use super::guests::Guests;
 use super::host::{Common, Here, Host, Nic, Plan, Side, Writer};
@@ -43,6 +44,8 @@ pub struct Group<'a, T: Transports> {
     is_busy: bool,
     /// Whether any transport is asked by cards of hosts.
     pub(super) has_cards: bool,
+    /// Room for the events of a crowded slot.
+    pub(super) sorted: Sorted,
 }
 
 /// One host and what a call there can reach.
@@ -81,6 +84,7 @@ impl<'a, T: Transports> Group<'a, T> {
             mail: Vec::new(),
             is_busy: false,
             has_cards: false,
+            sorted: Sorted::default(),
         }
     }
 

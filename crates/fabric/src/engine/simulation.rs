@@ -195,7 +195,7 @@ pub fn check_parameters(
 ) -> Result<(), InputError> {
     let sizes = transports.with_transports(AskSizes)?;
     check_memories(topology, faults, sizes.full_bytes)?;
-    balancer.fits(&Facts { topology, faults, sizes }).map_err(InputError::Balancer)
+    balancer.fits(&Facts::new(topology, faults, sizes)).map_err(InputError::Balancer)
 }
 
 impl SimulationInput<'_> {

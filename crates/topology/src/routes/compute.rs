@@ -71,10 +71,16 @@ struct Search {
     capacity: Vec<u64>,
     /// Switches in order of distance.
     order: Vec<u32>,
+    /// Where a switch sends packets for the rack: the port in the upper half, and its weight in the lower half.
+    members: Vec<u64>,
 }
 
 impl Search {
-    fn run(&mut self, graph: &Graph, target: u32) {
+    /// Finds the ways of all switches that have any, and tells `found` the members of each, nearer switches first.
+    ///
+    /// When it is a switch's turn all that are nearer are done, so one walk over its links finds who comes next, where packets
+    /// go, and what comes through.
+    fn run(&mut self, graph: &Graph, target: u32, mut found: impl FnMut(u32, &[u64])) {
         self.distance.fill(FAR);
         self.order.clear();
         self.order.push(target);
@@ -83,35 +89,32 @@ impl Search {
         let mut next = 0;
         while let Some(&switch) = self.order.get(next) {
             next += 1;
-            let further = self.distance[switch as usize] + 1;
-            // The search runs against the packets: it follows each link from its far end.
-            for edge in graph.edges(switch).iter().filter(|edge| edge.back_known) {
-                if self.distance[edge.to as usize] == FAR {
-                    self.distance[edge.to as usize] = further;
+            let own = self.distance[switch as usize];
+            let nearer = own.checked_sub(1);
+            let mut through = 0u64;
+            self.members.clear();
+            for edge in graph.edges(switch) {
+                let far_end = &mut self.distance[edge.to as usize];
+                // The search runs against the packets: it follows each link from its far end.
+                if *far_end == FAR && edge.back_known {
+                    *far_end = own + 1;
                     self.order.push(edge.to);
+                } else if Some(*far_end) == nearer {
+                    let behind = edge.rate.min(self.capacity[edge.to as usize]);
+                    if edge.known {
+                        through = through.saturating_add(behind);
+                    }
+                    if edge.local {
+                        let weight = behind.clamp(1, u64::from(u32::MAX));
+                        self.members.push(u64::from(edge.port) << 32 | weight);
+                    }
                 }
             }
             if switch != target {
-                self.capacity[switch as usize] = self.capacity_of(graph, switch);
+                self.capacity[switch as usize] = through;
+                found(switch, &self.members);
             }
         }
-    }
-
-    /// Nearer switches are done already.
-    fn capacity_of(&self, graph: &Graph, switch: u32) -> u64 {
-        let known = graph.edges(switch).iter().filter(|edge| edge.known && self.leads(switch, edge));
-        known.map(|edge| self.behind(edge)).fold(0, u64::saturating_add)
-    }
-
-    /// Whether the far end is nearer to the rack.
-    fn leads(&self, switch: u32, edge: &Edge) -> bool {
-        let far_end = self.distance[edge.to as usize];
-        far_end < FAR && far_end + 1 == self.distance[switch as usize]
-    }
-
-    /// Mbit/s towards the rack through this link.
-    fn behind(&self, edge: &Edge) -> u64 {
-        edge.rate.min(self.capacity[edge.to as usize])
     }
 }
 
@@ -144,25 +147,18 @@ pub(super) fn compute(topology: &Topology, known: &LinkKnowledge, local_up: &[bo
         distance: vec![FAR; switches],
         capacity: vec![0; switches],
         order: Vec::with_capacity(switches),
+        members: Vec::new(),
     };
     let mut table = vec![Routes::NONE; switches * racks];
     let mut groups: Vec<Groups> = (0..switches).map(|_| Groups::default()).collect();
-    let mut members: Vec<u64> = Vec::new();
     for (rack, &target) in topology.switch_of_rack.iter().enumerate() {
-        search.run(&graph, target);
-        for &switch in &search.order[1..] {
-            members.clear();
-            let usable = graph.edges(switch).iter().filter(|edge| edge.local && search.leads(switch, edge));
-            members.extend(usable.map(|edge| {
-                let weight = search.behind(edge).clamp(1, u64::from(u32::MAX));
-                u64::from(edge.port) << 32 | weight
-            }));
-            table[switch as usize * racks + rack] = match members.as_slice() {
+        search.run(&graph, target, |switch, members| {
+            table[switch as usize * racks + rack] = match members {
                 [] => Routes::NONE,
                 [single] => (single >> 32) as u16,
                 several => Routes::GROUP + groups[switch as usize].number(several),
             };
-        }
+        });
     }
     flattened(racks, table, groups)
 }

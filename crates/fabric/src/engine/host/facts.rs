@@ -1,5 +1,8 @@
 //! What is known of a fabric before a run: packet sizes, round-trip times, and what edge schemes are told of their hosts.
 
+use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
+
 use weft_balance::{BalancerSpec, EdgeHooks, EdgeScheme, FabricFacts, HostInfo};
 use weft_packet::{HostId, Route};
 use weft_transport::{FlowSize, Protocol, Transports};
@@ -48,23 +51,48 @@ pub struct Facts<'a> {
     /// How its links change.
     pub faults: &'a [FaultEvent],
     /// What packets of the transport take.
-    pub sizes: PacketSizes,
+    sizes: PacketSizes,
+    /// What has been found, once it was asked for: it takes searches from all racks, and a walk over all pairs of them.
+    ideal: OnceCell<RefCell<Ideal>>,
+    base_rtts: OnceCell<Vec<Span>>,
 }
 
-impl Facts<'_> {
+impl<'a> Facts<'a> {
+    /// Those of this fabric.
+    pub const fn new(topology: &'a Topology, faults: &'a [FaultEvent], sizes: PacketSizes) -> Self {
+        Self { topology, faults, sizes, ideal: OnceCell::new(), base_rtts: OnceCell::new() }
+    }
+
+    fn ideal(&self) -> &RefCell<Ideal> {
+        self.ideal.get_or_init(|| RefCell::new(Ideal::new(self.topology.at_its_best(self.faults))))
+    }
+
+    /// Ideal completion times where all links are at their best.
+    pub fn into_ideal(self) -> Ideal {
+        self.ideal();
+        self.ideal.into_inner().map_or_else(|| Ideal::new(self.topology.clone()), RefCell::into_inner)
+    }
+
+    /// The tables of all switches where all links are at their best.
+    pub fn routes_at_best(&self) -> Arc<Routes> {
+        Arc::clone(self.ideal().borrow().routes())
+    }
+
     /// By pair of racks, `[from x racks + to]`: the round trips of the idle fabric between their first hosts.
-    pub fn base_rtts(&self) -> Vec<Span> {
-        base_rtts(self.topology, self.faults, &hosts_by_rack(self.topology), self.sizes)
+    pub fn base_rtts(&self) -> &[Span] {
+        self.base_rtts.get_or_init(|| {
+            base_rtts(&mut self.ideal().borrow_mut(), &hosts_by_rack(self.topology), self.sizes)
+        })
     }
 
     /// The longest of these, of any two hosts.
     pub fn longest_rtt(&self) -> Span {
-        self.base_rtts().into_iter().max().unwrap_or_default()
+        self.base_rtts().iter().copied().max().unwrap_or_default()
     }
 
-    /// Those by pair of racks, if they are asked for; it takes a walk over all pairs of racks.
-    pub fn base_rtts_if(&self, is_asked: bool) -> Vec<Span> {
-        if is_asked { self.base_rtts() } else { Vec::new() }
+    /// Those by pair of racks, if they are asked for.
+    pub fn base_rtts_if(&self, is_asked: bool) -> &[Span] {
+        if is_asked { self.base_rtts() } else { &[] }
     }
 }
 
@@ -91,8 +119,7 @@ impl FabricFacts for Facts<'_> {
     }
 
     fn routes(&self) -> u16 {
-        let best = self.topology.at_its_best(self.faults);
-        Routes::at_start(&best).most_routes(self.topology).min(Route::LABELS) as u16
+        self.routes_at_best().most_routes(self.topology).min(Route::LABELS) as u16
     }
 }
 
@@ -118,7 +145,7 @@ pub fn edge_schemes(
     seed: u64,
     memory: Option<u64>,
 ) -> Result<Vec<EdgeScheme>, InputError> {
-    let &Facts { topology, faults, sizes } = facts;
+    let topology = facts.topology;
     let hosts = topology.hosts;
     if !hooks.sending {
         return Ok((0..hosts).map(|_| EdgeScheme::None).collect());
@@ -127,7 +154,6 @@ pub fn edge_schemes(
     let rack_hosts = hosts_by_rack(topology);
     let first_hosts: Vec<HostId> =
         rack_hosts.iter().map(|hosts| hosts.first().copied().unwrap_or_default()).collect();
-    let base_rtts = base_rtts(topology, faults, &rack_hosts, sizes);
     let scheme = |host: usize| {
         let rack = usize::from(topology.rack_of_host[host]);
         let towards = rack * racks..(rack + 1) * racks;
@@ -140,7 +166,7 @@ pub fn edge_schemes(
             // A host has one cable, and hosts are the first nodes: the link's number is the host's.
             rate: topology.links[host].condition.rate,
             routes: &routes[towards.clone()],
-            base_rtts: &base_rtts[towards],
+            base_rtts: &facts.base_rtts()[towards],
             seed,
         })
     };
@@ -166,15 +192,9 @@ pub fn route_counts(topology: &Topology, tables: &Routes) -> Vec<u16> {
 }
 
 /// By pair of racks, `[from x racks + to]`: the time there and back of a full-size packet and its acknowledgement, between
-/// the first hosts of the racks (the first two hosts of one rack), when nothing else moves and all links are at their
-/// best. Zero where no path leads, or no second host is.
-fn base_rtts(
-    topology: &Topology,
-    faults: &[FaultEvent],
-    rack_hosts: &[Vec<HostId>],
-    sizes: PacketSizes,
-) -> Vec<Span> {
-    let mut ideal = Ideal::new(topology.at_its_best(faults));
+/// the first hosts of the racks (the first two hosts of one rack), when nothing else moves. Zero where no path leads, or no
+/// second host is.
+fn base_rtts(ideal: &mut Ideal, rack_hosts: &[Vec<HostId>], sizes: PacketSizes) -> Vec<Span> {
     let alone = |bytes| FlowPackets { full_bytes: bytes, full_count: 0, last_bytes: bytes };
     let mut rtt = |from: usize, to: usize| {
         let src = *rack_hosts[from].first()?;

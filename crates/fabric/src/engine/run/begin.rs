@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use weft_balance::{EdgeScheme, SwitchInfo, SwitchScheme};
 use weft_packet::{HostId, Kind, Kinds};
-use weft_topology::{FaultEvent, Ideal, Parts, Routes, Topology};
+use weft_topology::{Ideal, Parts, Routes, Topology};
 use weft_traffic::{Application, Dependencies, Flow};
 use weft_transport::{FiveTuples, Multipath, Protocol, Transports};
 use weft_units::{Purpose, Rate, Span, Stream, Time};
@@ -100,8 +100,8 @@ impl<'a, T: Transports> Engine<'a, T> {
         let hooks @ (_, edge_hooks) = if is_external { Default::default() } else { own_hooks };
         let mut own = |info: &SwitchInfo<'_>| balancer.switch_scheme(info);
         let sizes @ PacketSizes { full_bytes: max_wire_bytes, .. } = PacketSizes::of_all(&transports);
-        let facts = Facts { topology, faults, sizes };
-        let base_rtts = &facts.base_rtts_if(is_external || balancer.asks_for_base_rtts());
+        let facts = Facts::new(topology, faults, sizes);
+        let base_rtts = facts.base_rtts_if(is_external || balancer.asks_for_base_rtts());
         tell_base_rtt(&mut transports, &facts);
         let (subflows, apart) = five_tuples(&transports);
         // What a scheme from outside does is not known beforehand.
@@ -111,8 +111,8 @@ impl<'a, T: Transports> Engine<'a, T> {
         let scheme = input.external.unwrap_or(&mut own);
         let peaks = input.sample_every.map_or(Peaks::NotKept, |_| Peaks::Kept);
         let knowledge = Knowledge::at_start(topology);
-        let pinned = edge_hooks.pinned.then(|| Arc::new(Routes::at_start(&topology.at_its_best(faults))));
-        let tables = knowledge.tables(topology, pinned.clone());
+        let pinned = edge_hooks.pinned.then(|| facts.routes_at_best());
+        let tables = tables_at_start(&knowledge, &facts, pinned.clone());
         let routes = routes_for_hosts(topology, &tables, edge_hooks.sending);
         let reads = kinds_read(edge_hooks.receiving || has_guests, subflows > 1, apart > 1);
         let common = || Common {
@@ -186,7 +186,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             slowed: Watch::of(input.spans, topology, sizes.full_bytes),
             places,
             around: input.around,
-            records: Records::new(flows.len(), ideal(input.ideal_of, topology, faults)),
+            records: Records::new(flows.len(), ideal(input.ideal_of, facts)),
             taken_in: 0,
             take_in_every: TAKE_IN_EVERY.max(topology.hosts / 4),
         };
@@ -215,6 +215,15 @@ impl<'a, T: Transports> Engine<'a, T> {
         self.sample(Time::ZERO);
         self.look_for_deadlock_from(Time::ZERO);
     }
+}
+
+/// The tables that a run begins with. Where nothing ever changes they are those of the fabric at its best, and found already.
+fn tables_at_start(knowledge: &Knowledge, facts: &Facts<'_>, pinned: Option<Arc<Routes>>) -> Arc<Tables> {
+    if facts.faults.is_empty() {
+        let routes = Routes::clone(&facts.routes_at_best());
+        return Arc::new(Tables { routes, pinned });
+    }
+    knowledge.tables(facts.topology, pinned)
 }
 
 /// How many explicit routes there are from rack to rack, if hosts ask; else nothing.
@@ -268,8 +277,8 @@ fn kinds_read(all: bool, subflows: bool, apart: bool) -> Kinds {
 }
 
 /// Ideal completion times: of the fabric that is asked for, or of this one at its best.
-fn ideal(asked: Option<&Topology>, topology: &Topology, faults: &[FaultEvent]) -> Ideal {
-    Ideal::new(asked.map_or_else(|| topology.at_its_best(faults), Topology::clone))
+fn ideal(asked: Option<&Topology>, facts: Facts<'_>) -> Ideal {
+    asked.map_or_else(|| facts.into_ideal(), |asked| Ideal::new(asked.clone()))
 }
 
 /// All of a fabric, or its parts.

@@ -29,4 +29,10 @@ impl ScheduledPort {
             self.ahead.fetch();
         }
     }
+
+    /// Asks for what waits behind the first packets: a window sends several.
+    #[inline]
+    pub fn fetch_second(&self, pool: &Pool) {
+        self.classes.iter().for_each(|queue| queue.fetch_second(pool));
+    }
 }

@@ -138,6 +138,14 @@ impl ClassQueue {
         pool.warm(self.tail);
     }
 
+    /// Asks for the packet behind the first one, if there is any.
+    #[inline]
+    pub fn fetch_second(&self, pool: &Pool) {
+        if self.head != self.tail {
+            pool.warm(pool[self.head].next);
+        }
+    }
+
     /// How many packets wait.
     #[inline]
     pub const fn len(&self) -> usize {
