@@ -69,8 +69,8 @@ impl<'a> Facts<'a> {
 
     /// Ideal completion times where all links are at their best.
     pub fn into_ideal(self) -> Ideal {
-        self.ideal();
-        self.ideal.into_inner().map_or_else(|| Ideal::new(self.topology.clone()), RefCell::into_inner)
+        let found = self.ideal.into_inner();
+        found.map_or_else(|| Ideal::new(self.topology.at_its_best(self.faults)), RefCell::into_inner)
     }
 
     /// The tables of all switches where all links are at their best.
