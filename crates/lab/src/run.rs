@@ -159,8 +159,7 @@ impl Prepared {
         fabric.warnings.extend(warnings);
         fabric.warnings.extend(paths_alike(&spec.run, &fabric));
         // The shape is that of the fabric before any fault, so that a fault never moves the traffic.
-        let labels = spec.transport.labels();
-        let traffic = spec.traffic.generate_over(&labels, &fabric.shape(), spec.run.seed, base_dir);
+        let traffic = spec.traffic.generate_over(&spec.carriers(), &fabric.shape(), spec.run.seed, base_dir);
         let traffic = traffic.map_err(|error| resolved.error(error))?;
         if let Some(linux) = spec.hosts.linux() {
             linux.hosts(spec, &fabric.shape()).map_err(|error| resolved.error(error))?;

@@ -1,5 +1,8 @@
 //! The flags of a packet, and the class of its flow.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// What the application says of a flow. Schemes may read it where their paper allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[repr(u8)]
@@ -31,6 +34,31 @@ impl Class {
             Self::Short => "short",
             Self::Long => "long",
             Self::BestEffort => "best-effort",
+        }
+    }
+}
+
+/// The class of a flow, as specs and traces write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClassName {
+    /// Nothing is said of the flow.
+    Unknown,
+    /// Latency matters.
+    Short,
+    /// Throughput matters.
+    Long,
+    /// Neither matters.
+    BestEffort,
+}
+
+impl From<ClassName> for Class {
+    fn from(name: ClassName) -> Self {
+        match name {
+            ClassName::Unknown => Self::Unknown,
+            ClassName::Short => Self::Short,
+            ClassName::Long => Self::Long,
+            ClassName::BestEffort => Self::BestEffort,
         }
     }
 }

@@ -11,7 +11,7 @@ mod header;
 mod kind;
 mod place;
 
-pub use flags::{Class, PacketFlags};
+pub use flags::{Class, ClassName, PacketFlags};
 pub use flow::FlowId;
 pub use header::{MessageBody, Packet, Route, SackBlock};
 pub use kind::{Kind, Kinds};

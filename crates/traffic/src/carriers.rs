@@ -37,17 +37,26 @@ impl ClassTransports {
 
 const CLASSES: [Class; 4] = [Class::Unknown, Class::Short, Class::Long, Class::BestEffort];
 
+/// One of several transports of a run, as far as traffic knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Carrier {
+    /// By which traffic names it.
+    pub label: String,
+    /// The class of the flows that it carries, as far as traffic says nothing of them; none if it gives them none.
+    pub class: Option<Class>,
+}
+
 /// The transports of a run by label, and which of them the traffic names.
 pub(crate) struct Carriers<'a> {
-    labels: &'a [String],
+    all: &'a [Carrier],
     by_class: [u8; CLASSES.len()],
     named: Vec<bool>,
 }
 
 impl<'a> Carriers<'a> {
-    /// The transports with these labels, by number; none if there is one without a label.
-    pub fn new(spec: &TrafficSpec, labels: &'a [String]) -> Result<Self, TrafficError> {
-        let mut carriers = Self { labels, by_class: [0; CLASSES.len()], named: vec![false; labels.len()] };
+    /// These transports, by number; none if there is one without a label.
+    pub fn new(spec: &TrafficSpec, all: &'a [Carrier]) -> Result<Self, TrafficError> {
+        let mut carriers = Self { all, by_class: [0; CLASSES.len()], named: vec![false; all.len()] };
         for class in CLASSES {
             if let Some(label) = spec.classes.transport.as_ref().and_then(|transports| transports.of(class)) {
                 let key = format!("traffic.classes.transport.{}", class.name());
@@ -61,14 +70,14 @@ impl<'a> Carriers<'a> {
 
     /// The number of the transport with this label, or else what is allowed.
     pub fn number(&mut self, label: &str) -> Result<u8, String> {
-        if let Some(number) = self.labels.iter().position(|known| known == label) {
+        if let Some(number) = self.all.iter().position(|known| known.label == label) {
             self.named[number] = true;
             return Ok(number as u8);
         }
-        Err(if self.labels.is_empty() {
+        Err(if self.all.is_empty() {
             "the label of a [[transport]], of which there are none: [transport] carries all flows".to_owned()
         } else {
-            let labels: Vec<String> = self.labels.iter().map(|label| shown(label)).collect();
+            let labels: Vec<String> = self.all.iter().map(|carrier| shown(&carrier.label)).collect();
             format!("the label of a [[transport]]: {}", labels.join(", "))
         })
     }
@@ -91,18 +100,26 @@ impl<'a> Carriers<'a> {
         Ok(())
     }
 
+    /// Gives flows of which nothing is said the class of the transport that carries them, if that has one.
+    pub fn class(&self, flows: &mut [Flow]) {
+        for flow in flows.iter_mut().filter(|flow| flow.class == Class::Unknown) {
+            let carrier = self.all.get(usize::from(flow.transport));
+            flow.class = carrier.and_then(|carrier| carrier.class).unwrap_or_default();
+        }
+    }
+
     /// Refuses a transport that nothing names. The first one may be that of flows which name none.
     pub fn check_used(&self, flows: &[Flow]) -> Result<(), TrafficError> {
         let is_used = |number: usize| {
             self.named[number] || (number == 0 && flows.iter().any(|flow| flow.transport == 0))
         };
-        match (0..self.labels.len()).find(|&number| !is_used(number)) {
+        match (0..self.all.len()).find(|&number| !is_used(number)) {
             None => Ok(()),
             Some(number) => {
                 let allowed = "a label that traffic names, in classes.transport, in a table of incast or long_lived or in \
                                a trace; no flow has this transport";
                 let key = format!("transport[{number}].label");
-                Err(TrafficError::bad_value(key, shown(&self.labels[number]), allowed))
+                Err(TrafficError::bad_value(key, shown(&self.all[number].label), allowed))
             }
         }
     }
@@ -120,8 +137,12 @@ mod tests {
     use crate::fixtures::{leaf_spine, spec};
 
     fn numbers(text: &str, labels: &[&str]) -> Result<Vec<(Class, u8)>, String> {
-        let labels: Vec<String> = labels.iter().map(|&label| label.to_owned()).collect();
-        let traffic = spec(text).generate_over(&labels, &leaf_spine(), 1, Path::new("."));
+        let all = labels.iter().map(|&label| Carrier { label: label.to_owned(), class: None });
+        numbers_over(text, &all.collect::<Vec<_>>())
+    }
+
+    fn numbers_over(text: &str, all: &[Carrier]) -> Result<Vec<(Class, u8)>, String> {
+        let traffic = spec(text).generate_over(all, &leaf_spine(), 1, Path::new("."));
         let traffic = traffic.map_err(|error| error.to_string())?;
         Ok(traffic.flows.iter().map(|flow| (flow.class, flow.transport)).collect())
     }
@@ -143,12 +164,27 @@ mod tests {
     }
 
     #[test]
+    fn flows_of_which_nothing_is_said_have_the_class_of_their_transport() {
+        let carrier = |label: &str, class| Carrier { label: label.to_owned(), class };
+        let all = [carrier("web", None), carrier("rdma", Some(Class::Long))];
+        let text = format!(
+            "{RANDOM}[[incast]]\nsenders = 2\nsize = '1KB'\ntransport = 'rdma'\n\
+             [[long_lived]]\ntransport = 'rdma'\nclass = 'best-effort'"
+        );
+        let found = numbers_over(&text, &all).unwrap();
+        let of = |number| found.iter().filter(move |flow| flow.1 == number).map(|flow| flow.0);
+        assert!(of(0).all(|class| class == Class::Unknown), "the first one gives none");
+        assert_eq!(of(1).filter(|&class| class == Class::Long).count(), 2, "the incast");
+        assert_eq!(of(1).filter(|&class| class == Class::BestEffort).count(), 1, "what traffic says counts");
+    }
+
+    #[test]
     fn rows_of_a_trace_name_their_transport() {
         let directory = std::env::temp_dir().join(format!("weft-carriers-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         let text = "start_us,src,dst,size_bytes,transport\n1,0,5,9,b\n2,0,5,9,\n3,0,5,9,a\n";
         std::fs::write(directory.join("t.csv"), text).unwrap();
-        let labels = ["a", "b"].map(str::to_owned);
+        let labels = ["a", "b"].map(|label| Carrier { label: label.to_owned(), class: None });
         let spec = spec("trace = 't.csv'");
         let traffic = spec.generate_over(&labels, &leaf_spine(), 1, &directory).unwrap();
         assert_eq!(traffic.flows.iter().map(|flow| flow.transport).collect::<Vec<_>>(), [1, 0, 0]);

@@ -7,31 +7,6 @@ use weft_units::{Bytes, Purpose, Stream};
 
 use crate::{ClassTransports, TrafficError};
 
-/// The class of a flow, as specs and traces write it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClassName {
-    /// Nothing is said of the flow.
-    Unknown,
-    /// Latency matters.
-    Short,
-    /// Throughput matters.
-    Long,
-    /// Neither matters.
-    BestEffort,
-}
-
-impl From<ClassName> for Class {
-    fn from(name: ClassName) -> Self {
-        match name {
-            ClassName::Unknown => Self::Unknown,
-            ClassName::Short => Self::Short,
-            ClassName::Long => Self::Long,
-            ClassName::BestEffort => Self::BestEffort,
-        }
-    }
-}
-
 /// How flows get their class. Without any key, every flow is `unknown`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use weft_units::{Purpose, Span, Stream, Time};
 
-use crate::carriers::Carriers;
+use crate::carriers::{Carrier, Carriers};
 use crate::classes::ClassPicker;
 use crate::collective::{Builder, World};
 use crate::incast::Horizon;
@@ -38,19 +38,19 @@ impl TrafficSpec {
         self.generate_over(&[], shape, seed, base_dir)
     }
 
-    /// As [`TrafficSpec::generate`], for a run with several transports: their labels, by number. Each must be named.
+    /// As [`TrafficSpec::generate`], for a run with several transports, by number. Each must be named.
     ///
     /// # Errors
     /// As [`TrafficSpec::generate`].
     pub fn generate_over(
         &self,
-        labels: &[String],
+        transports: &[Carrier],
         shape: &FabricShape,
         seed: u64,
         base_dir: &Path,
     ) -> Result<Traffic, TrafficError> {
         self.check()?;
-        let carriers = &mut Carriers::new(self, labels)?;
+        let carriers = &mut Carriers::new(self, transports)?;
         shape.check()?;
         self.program.iter().enumerate().try_for_each(|(index, program)| program.check(index, shape))?;
         let pairs = if self.draws_pairs() { Some(PairPicker::new(self, shape, seed)?) } else { None };
@@ -70,6 +70,7 @@ impl TrafficSpec {
             check_total(&flows)?;
         }
         carriers.check_used(&flows)?;
+        carriers.class(&mut flows);
         // A stable sort: flows of one instant keep the order that `Traffic::flows` promises.
         flows.sort_by_key(|flow| flow.start);
         let deadlines = match &self.deadlines {

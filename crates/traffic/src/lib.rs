@@ -31,9 +31,9 @@ mod spec;
 mod trace;
 
 pub use application::{Application, ApplicationSpec, PauseDistribution, Write, Writes};
-pub use carriers::ClassTransports;
+pub use carriers::{Carrier, ClassTransports};
 pub use catalog::{WorkloadInfo, workloads};
-pub use classes::{ClassName, ClassSpec};
+pub use classes::ClassSpec;
 pub use collective::{
     AllGatherSpec, AllReduceAlgorithm, AllReduceSpec, AllToAllSpec, Collective, CollectiveKind,
     CollectiveSpec, Dependencies, GatherAlgorithm, JobSpec, MoeSpec, PipelineSchedule, PipelineSpec, Place,
@@ -52,6 +52,7 @@ pub use program::ProgramSpec;
 pub use shape::FabricShape;
 pub use spec::TrafficSpec;
 pub use trace::write_trace;
+pub use weft_packet::ClassName;
 
 /// The largest flow, in bytes: 1 TB, so that segments are counted in 32 bits.
 pub const MAX_FLOW_BYTES: u64 = 1_000_000_000_000;

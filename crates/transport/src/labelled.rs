@@ -7,6 +7,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use weft_packet::{Class, ClassName};
 use weft_units::Mistake;
 
 use crate::{AnyProtocol, ParamError, Protocol, Several, TransportSpec, Visitor};
@@ -28,6 +29,9 @@ pub struct LabelledTransport {
     /// What traffic calls it. Default: its name, as in `"dctcp"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// The class of the flows that it carries, as far as traffic says nothing of them. Default: they have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<ClassName>,
     /// The transport and its parameters.
     #[serde(flatten)]
     pub transport: TransportSpec,
@@ -93,6 +97,16 @@ impl TransportsSpec {
             Self::One(_) => Vec::new(),
             Self::Several(transports) => {
                 transports.iter().map(|transport| transport.label().to_owned()).collect()
+            }
+        }
+    }
+
+    /// The class of the flows of each of several transports, by number, as far as it gives them one.
+    pub fn classes(&self) -> Vec<Option<Class>> {
+        match self {
+            Self::One(_) => Vec::new(),
+            Self::Several(transports) => {
+                transports.iter().map(|transport| transport.class.map(Class::from)).collect()
             }
         }
     }
@@ -231,7 +245,7 @@ impl JsonSchema for TransportsSpec {
     }
 }
 
-/// A table of any transport with a label beside its parameters.
+/// A table of any transport with a label and a class beside its parameters.
 impl JsonSchema for LabelledTransport {
     fn schema_name() -> Cow<'static, str> {
         "LabelledTransport".into()
@@ -243,10 +257,12 @@ impl JsonSchema for LabelledTransport {
             "description": "What traffic calls it. Default: its name.",
             "type": ["string", "null"],
         });
+        let class = generator.subschema_for::<Option<ClassName>>();
         for variant in variants(&mut schema).into_iter().flatten() {
             if let Some(properties) = variant.get_mut("properties").and_then(serde_json::Value::as_object_mut)
             {
                 properties.insert("label".to_owned(), label.clone().to_value());
+                properties.insert("class".to_owned(), class.clone().to_value());
             }
         }
         schema
@@ -281,9 +297,11 @@ mod tests {
     fn a_table_is_one_transport_and_tables_are_several_with_labels() {
         let one = read("[transport]\nname = 'mptcp'\nsubflows = 2");
         assert_eq!((one.labels(), one.with_transports(Names)), (Vec::new(), Ok(1)));
-        let text = "[[transport]]\nname = 'tcp'\nsack = true\n[[transport]]\nlabel = 'bulk'\nname = 'tcp'";
+        let text = "[[transport]]\nname = 'tcp'\nsack = true\n\
+                    [[transport]]\nlabel = 'bulk'\nclass = 'best-effort'\nname = 'tcp'";
         let several = read(text);
         assert_eq!(several.labels(), ["tcp", "bulk"]);
+        assert_eq!(several.classes(), [None, Some(Class::BestEffort)]);
         assert_eq!(several.with_transports(Names), Ok(2));
         let written = toml::to_string(&Spec { transport: several.clone() }).unwrap();
         assert_eq!(read(&written), several);
@@ -321,8 +339,10 @@ mod tests {
         let variants = schema["oneOf"].as_array().unwrap();
         assert_eq!(variants.len(), TransportSpec::list().len() + 1);
         let items = schema.pointer("/$defs/LabelledTransport/oneOf").unwrap().as_array().unwrap();
-        assert!(items.iter().all(|item| item["properties"].get("label").is_some()));
-        assert!(variants.iter().all(|variant| variant["properties"].get("label").is_none()));
+        for key in ["label", "class"] {
+            assert!(items.iter().all(|item| item["properties"].get(key).is_some()), "{key}");
+            assert!(variants.iter().all(|variant| variant["properties"].get(key).is_none()), "{key}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_balance::BalancerSpec;
 use weft_topology::FabricSpec;
-use weft_traffic::TrafficSpec;
+use weft_traffic::{Carrier, TrafficSpec};
 use weft_transport::TransportsSpec;
 use weft_units::{Bytes, Mistake, Span};
 
@@ -103,6 +103,12 @@ impl RunSpec {
 }
 
 impl Spec {
+    /// Several transports, as traffic knows them; none for one alone.
+    pub(crate) fn carriers(&self) -> Vec<Carrier> {
+        let (labels, classes) = (self.transport.labels(), self.transport.classes());
+        labels.into_iter().zip(classes).map(|(label, class)| Carrier { label, class }).collect()
+    }
+
     /// Refuses values that the types allow and that cannot be meant.
     pub(crate) fn check(&self) -> Result<(), Mistake> {
         self.run.check()?;
