@@ -5,6 +5,8 @@
 //! on, so each part has its own ports of it, and a path crosses once. A highest switch that chooses, or whose scheme looks
 //! at packets on their way, belongs to one part as a whole, and a path crosses up to twice.
 
+mod nearest;
+
 use std::ops::Range;
 
 use thiserror::Error;
@@ -143,6 +145,9 @@ impl Pieces {
             (0..topology.switches).filter(|&switch| topology.tier_of_switch[switch] == self.highest);
         if !stays || !is_last {
             return false;
+        }
+        if self.are_nearest_straight(topology) {
+            return true;
         }
         let routes = Routes::at_start(topology);
         highest.into_iter().all(|switch| self.is_straight(topology, &routes, switch))
