@@ -68,6 +68,7 @@ impl Pieces {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
     use std::path::Path;
 
     use proptest::prelude::*;
@@ -108,7 +109,7 @@ mod tests {
     fn layers(leaves: u64, aggregations: u64, up: u64, across: u64) -> String {
         let mut links = String::new();
         let mut link = |from: String, to: String| {
-            links += &format!("[[link]]\nfrom = '{from}'\nto = '{to}'\n");
+            writeln!(links, "[[link]]\nfrom = '{from}'\nto = '{to}'").unwrap();
         };
         for leaf in 0..leaves {
             link(format!("host{leaf}"), format!("leaf{leaf}"));
