@@ -9,6 +9,7 @@ import pytest
 from weft.errors import SpecError
 from weft.multiverse.exploring import asked, explore
 from weft.multiverse.judging import Explorer
+from weft.multiverse.parts import Part
 from weft.multiverse.result import Multiverse
 from weft.papers.declared import load_paper
 from weft.papers.reproduction import make_figures
@@ -157,7 +158,7 @@ def test_a_run_that_figures_share_is_counted_once_in_what_their_parts_take(shari
         )
         explorer.do([DEFAULT])
     assert len(explorer.concern) == 3
-    parts_s = sum(explorer.cpu_of(figure, name) for figure, name in explorer.concern)
+    parts_s = sum(explorer.cpu_of(Part(figure, name, DEFAULT)) for figure, name in explorer.concern)
     assert parts_s == pytest.approx(explorer.cpu_s)
 
 

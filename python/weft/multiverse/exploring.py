@@ -8,6 +8,7 @@ from pathlib import Path
 from weft.errors import SpecError
 from weft.multiverse import BUDGET_CPU_MIN
 from weft.multiverse.design import Design, Factor, chosen_design, single_changes
+from weft.multiverse.forecast import is_affordable
 from weft.multiverse.judging import Explorer
 from weft.multiverse.parts import why_left_out
 from weft.multiverse.result import Multiverse, Seen, influence, summed
@@ -25,9 +26,6 @@ from weft.runs.progress import SweepProgress
 from weft.runs.store import place_of_store
 
 __all__ = ["Question", "Told", "asked", "check_budget", "explore"]
-
-_PARTS_LOOKED_AT = 1024
-"""In a larger design runs that are there are not looked for: to list its runs would take longer than some of them."""
 
 
 class Told:
@@ -229,7 +227,7 @@ class _Search:
             return None
         ranked = sorted(factors, key=lambda factor: self._rank(factor, default, single), reverse=True)
         left = self.budget_cpu_s - self.explorer.cpu_s
-        return chosen_design(ranked, lambda design: self._is_affordable(design, left))
+        return chosen_design(ranked, lambda design: is_affordable(self.explorer, design, left))
 
     @staticmethod
     def _rank(factor: Factor, default: Seen, single: Sequence[Seen]) -> tuple[bool, bool, float]:
@@ -245,28 +243,3 @@ class _Search:
             tried = [max(tried, key=lambda one: influence(choice, default, [one]))]
         alternatives = (choice.default, *(one.world.changed[0][1] for one in tried))
         return Factor(choice, alternatives, shared, list(self.question.choices).index(choice.name))
-
-    def _is_affordable(self, design: Design, left_cpu_s: float) -> bool:
-        """Whether a design can be paid for, by an estimate: a run takes as long as those of the default world.
-
-        Where all its runs together would be too dear, those that are there are found, if there are few to look at.
-        """
-        if self._whole_cost(design) <= left_cpu_s:
-            return True
-        if sum(design.parts(concern) for concern in self.explorer.concern.values()) > _PARTS_LOOKED_AT:
-            return False
-        needed = 0.0
-        for part in self.explorer.parts(design.worlds()):
-            needed += self.explorer.share_not_there(part) * self.explorer.cpu_of(part.figure, part.name)
-            if needed > left_cpu_s:
-                return False
-        return True
-
-    def _whole_cost(self, design: Design) -> float:
-        """Estimate the CPU time of the runs of a design, but for those of its single changes, which are done."""
-        needed = 0.0
-        for (figure, name), concern in self.explorer.concern.items():
-            done = 1 + sum(len(factor.alternatives) - 1 for factor in design.factors if factor.choice.name in concern)
-            parts = design.parts(concern)
-            needed += max(parts - done, 0) * self.explorer.cpu_of(figure, name)
-        return needed

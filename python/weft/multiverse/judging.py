@@ -146,9 +146,9 @@ class Explorer:
             excluded += exclusions([claim for claim in self.claims if claim.figure == figure.name], data)
         return Seen(world, {claim.id: found[claim.id] for claim in self.claims}, tuple(excluded))
 
-    def cpu_of(self, figure: str, name: str) -> float:
-        """CPU time of the runs of a part of a figure in the default world, which is done."""
-        return self._cpu_of.get(Part(figure, name, DEFAULT), 0.0)
+    def cpu_of(self, part: Part) -> float:
+        """CPU time of the runs of a part that are done, in seconds; 0 if none is."""
+        return self._cpu_of.get(part, 0.0)
 
     @property
     def all_cpu_s(self) -> float:

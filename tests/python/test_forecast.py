@@ -1,0 +1,64 @@
+"""What the runs of a design will take is told from what each change alone took."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from weft.multiverse.design import Design, Factor, chosen_design
+from weft.multiverse.forecast import is_affordable
+from weft.multiverse.parts import Part
+from weft.papers.open import Alternative, Choice
+from weft.papers.worlds import DEFAULT, World
+
+DEAR, CHEAP = ("dear", "yes"), ("cheap", "yes")
+
+
+@dataclass
+class MadeCosts:
+    """One part of a figure: seconds by world of what is done, and worlds whose runs are there besides."""
+
+    cpu_s: Mapping[World, float]
+    there: frozenset[World] = frozenset()
+    concern: Mapping[tuple[str, str], frozenset[str]] = field(
+        default_factory=lambda: {("1", "ecmp"): frozenset({"dear", "cheap"})}
+    )
+
+    def cpu_of(self, part: Part) -> float:
+        return self.cpu_s.get(part.world, 0.0)
+
+    def share_not_there(self, part: Part) -> float:
+        return 0.0 if part.world in self.cpu_s or part.world in self.there else 1.0
+
+    def parts(self, worlds: Iterable[World]) -> list[Part]:
+        return [Part("1", "ecmp", world) for world in worlds]
+
+
+def design() -> Design:
+    pair = {name: Alternative(name, "made up", {}) for name in ("no", "yes")}
+    factors = [
+        Factor(Choice(name, "?", pair, "paper"), ("no", "yes"), shared=True, place=place)
+        for place, name in enumerate(("dear", "cheap"))
+    ]
+    made = chosen_design(factors, lambda _: True)
+    assert made is not None and len(made.worlds()) == 4
+    return made
+
+
+def test_a_world_costs_what_each_of_its_changes_makes_of_the_default() -> None:
+    """One change makes runs three times as dear, one half as dear: the world with both takes 10 s x 3 / 2 = 15 s.
+
+    The other three are done. A tenth of what is left is kept back, so 15 s can be had for 16.7.
+    """
+    costs = MadeCosts({DEFAULT: 10.0, World((DEAR,)): 30.0, World((CHEAP,)): 5.0})
+    assert is_affordable(costs, design(), 15.0 / 0.9 + 0.01)
+    assert not is_affordable(costs, design(), 15.0 / 0.9 - 0.01)
+
+
+def test_a_change_that_was_not_tried_costs_what_the_default_does() -> None:
+    costs = MadeCosts({DEFAULT: 10.0, World((DEAR,)): 30.0})
+    assert is_affordable(costs, design(), 30.0 / 0.9 + 0.01)
+    assert not is_affordable(costs, design(), 30.0 / 0.9 - 0.01)
+
+
+def test_runs_that_are_there_cost_nothing() -> None:
+    done = {DEFAULT: 10.0, World((DEAR,)): 30.0, World((CHEAP,)): 5.0}
+    assert is_affordable(MadeCosts(done, frozenset({World((DEAR, CHEAP))})), design(), 0.0)
