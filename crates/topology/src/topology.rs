@@ -376,6 +376,12 @@ impl Topology {
         ports.max().unwrap_or_default() + 1
     }
 
+    /// Whether queues of switches cut packets that find no room.
+    pub fn trims(&self) -> bool {
+        let of_switches = self.links[self.hosts..].iter().filter_map(|link| link.classes.as_deref());
+        of_switches.flat_map(|spec| &spec.classes).any(|class| class.trim_bytes.is_some())
+    }
+
     /// Number of racks.
     pub fn racks(&self) -> usize {
         self.switch_of_rack.len()

@@ -59,12 +59,12 @@ macro_rules! any_protocol {
                 ask!(self, p => p.is_pulled())
             }
 
-            fn asks_for_base_rtt(&self) -> bool {
-                ask!(self, p => p.asks_for_base_rtt())
+            fn asks_for_fabric(&self) -> bool {
+                ask!(self, p => p.asks_for_fabric())
             }
 
-            fn learn_base_rtt(&mut self, base_rtt: Span, pace: PicosPerByte) {
-                ask!(self, p => p.learn_base_rtt(base_rtt, pace));
+            fn learn_fabric(&mut self, known: KnownFabric) {
+                ask!(self, p => p.learn_fabric(known));
             }
 
             fn takes_writes(&self) -> bool {

@@ -224,6 +224,18 @@ impl FiveTuples {
     }
 }
 
+/// What an operator knows of a fabric, and configures at hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownFabric {
+    /// How long a full-size packet and its answer take there and back between the hosts that are furthest apart, when nothing else
+    /// moves.
+    pub base_rtt: Span,
+    /// How long a byte takes on the fastest cable of a host.
+    pub pace: PicosPerByte,
+    /// Whether queues of switches cut packets that find no room.
+    pub trims: bool,
+}
+
 /// A transport: what its flows and packets are like, and the state of their two ends. The configuration is shared by all
 /// flows; the ends are small and plain. How the ends behave is [`SinglePath`] or [`Multipath`].
 pub trait Protocol: Send + Sync {
@@ -261,16 +273,15 @@ pub trait Protocol: Send + Sync {
         false
     }
 
-    /// Whether it goes by the longest round trip of the idle fabric, as an operator configures it: then [`Self::learn_base_rtt`] is
-    /// said before the first sender is made.
-    fn asks_for_base_rtt(&self) -> bool {
+    /// Whether it goes by what an operator knows of the fabric and configures: then [`Self::learn_fabric`] is said before the first
+    /// sender is made.
+    fn asks_for_fabric(&self) -> bool {
         false
     }
 
-    /// How long a full-size packet and its answer take there and back between the hosts that are furthest apart, when nothing else
-    /// moves; and how long a byte takes on the fastest cable of a host.
-    fn learn_base_rtt(&mut self, base_rtt: Span, pace: PicosPerByte) {
-        let _ = (base_rtt, pace);
+    /// What an operator knows of the fabric.
+    fn learn_fabric(&mut self, known: KnownFabric) {
+        let _ = known;
     }
 
     /// What it needs of ports beyond a queue for data, if it sends credits.

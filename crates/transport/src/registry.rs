@@ -2,7 +2,7 @@
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
-use weft_units::{PicosPerByte, Span, Time};
+use weft_units::Time;
 
 use crate::any::any_protocol;
 use crate::expresspass::ExpressPass;
@@ -22,8 +22,8 @@ use crate::tcp::{DctcpConfig, TcpConfig};
 use crate::uec::Uec;
 use crate::uec::UecConfig;
 use crate::{
-    Arrived, CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, ParamError, Ports, Protocol, Pull,
-    ReceiverStats, Segmentation, SenderState, SenderStats, Transports, WindowState, Written,
+    Arrived, CreditPorts, Delivery, FiveTuples, FlowSize, KnownFabric, Multipath, ParamError, Ports,
+    Protocol, Pull, ReceiverStats, Segmentation, SenderState, SenderStats, Transports, WindowState, Written,
 };
 
 /// What is to be done with the transports of a run, whichever they are: compiled once for each that may be alone, and once for

@@ -304,3 +304,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_fabric_trims_where_a_class_of_a_switch_port_does() {
+    let plain = "kind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\n";
+    let classes = |trim: &str| {
+        format!(
+            "{plain}[switch_queue]\nscheduler = 'strict'\n[[switch_queue.class]]\nholds = ['trimmed', 'acks']\n\
+             [[switch_queue.class]]\nholds = ['unknown', 'short', 'long', 'best-effort']\n{trim}"
+        )
+    };
+    for (keys, expected) in [(plain, false), (&classes(""), false), (&classes("trim = '64B'"), true)] {
+        let spec: FabricSpec = toml::from_str(keys).unwrap();
+        assert_eq!(spec.build(1, Path::new(".")).unwrap().topology.trims(), expected, "{keys}");
+    }
+}

@@ -8,7 +8,9 @@
 //!
 //! Sizes are bytes on the wire, times picoseconds.
 
-use weft_units::{PicosPerByte, Span, Time};
+use weft_units::{Span, Time};
+
+use crate::KnownFabric;
 
 /// What a spec sets.
 #[derive(Debug, Clone)]
@@ -66,12 +68,14 @@ const REFERENCE_BYTES: f64 = 150_000.0;
 const REFERENCE_PS: f64 = 12e6;
 
 impl Rules {
-    /// Those of a fabric with this longest round trip and hosts of this pace. `payload` and `packet` are the sizes of a full packet.
-    pub fn new(params: &Params, longest: Span, pace: PicosPerByte, payload: u16, packet: u16) -> Self {
-        let base_rtt = params.base_rtt.unwrap_or(longest);
+    /// Those of a fabric. `payload` and `packet` are the sizes of a full packet.
+    pub fn new(params: &Params, known: KnownFabric, payload: u16, packet: u16) -> Self {
+        let base_rtt = params.base_rtt.unwrap_or(known.base_rtt);
         let rtt = (base_rtt.as_ps() as f64).max(1.0);
-        let target = params.target_delay.map_or(0.75 * rtt, |target| target.as_ps() as f64).max(1.0);
-        let bytes_per_ps = 1e6 / pace.service_of(weft_units::Bytes::new(1_000_000)).as_ps() as f64;
+        // Ultra Ethernet 1.0 §3.6.13.3: a queue that trims need not be as long.
+        let share = if known.trims { 0.75 } else { 1.0 };
+        let target = params.target_delay.map_or(share * rtt, |target| target.as_ps() as f64).max(1.0);
+        let bytes_per_ps = 1e6 / known.pace.service_of(weft_units::Bytes::new(1_000_000)).as_ps() as f64;
         let payload = f64::from(payload);
         let a = rtt * bytes_per_ps / REFERENCE_BYTES;
         let b = target / REFERENCE_PS;
@@ -314,7 +318,21 @@ mod tests {
     /// The example of three tiers at 100 Gbit/s, with packets of 4,150 bytes of which 64 are headers.
     fn rules() -> Rules {
         let pace = Rate::from_gbps(100).ps_per_byte();
-        Rules::new(&params(), Span::from_ps(14_022_720), pace, 4_086, 4_150)
+        Rules::new(
+            &params(),
+            KnownFabric { base_rtt: Span::from_ps(14_022_720), pace, trims: true },
+            4_086,
+            4_150,
+        )
+    }
+
+    #[test]
+    fn where_nothing_is_trimmed_queues_may_hold_a_whole_round_trip() {
+        let pace = Rate::from_gbps(100).ps_per_byte();
+        let known = KnownFabric { base_rtt: Span::from_us(12), pace, trims: false };
+        assert_eq!(Rules::new(&params(), known, 4_086, 4_150).target, 12e6);
+        let own = Params { target_delay: Some(Span::from_us(5)), ..params() };
+        assert_eq!(Rules::new(&own, known, 4_086, 4_150).target, 5e6, "what is said counts");
     }
 
     fn at(us: u64) -> Time {

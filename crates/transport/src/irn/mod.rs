@@ -24,8 +24,8 @@ use crate::congestion::dcqcn::Rules;
 use crate::rdma::notifier::Notify;
 use crate::rdma::wire::Wire;
 use crate::{
-    Delivery, FlowSize, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState, SenderStats,
-    SinglePath, WindowState, Written,
+    Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState,
+    SenderStats, SinglePath, WindowState, Written,
 };
 
 pub use crate::rdma::IrnConfig;
@@ -72,12 +72,12 @@ impl Protocol for Irn {
         true
     }
 
-    fn asks_for_base_rtt(&self) -> bool {
+    fn asks_for_fabric(&self) -> bool {
         !self.has_own_cap
     }
 
-    fn learn_base_rtt(&mut self, base_rtt: Span, pace: PicosPerByte) {
-        self.cap = packets_of_path(base_rtt, pace, self.wire.mtu + self.wire.header);
+    fn learn_fabric(&mut self, known: KnownFabric) {
+        self.cap = packets_of_path(known.base_rtt, known.pace, self.wire.mtu + self.wire.header);
     }
 
     fn takes_writes(&self) -> bool {

@@ -33,8 +33,8 @@ crate::keys::define! {
         /// The round trip of the idle fabric that windows are reckoned by. Default: the longest that there is. Source: Ultra Ethernet 1.0
         /// §3.6.13, `config_base_rtt`; uet-htsim works out the same.
         base_rtt: Option<Span> = None,
-        /// The delay beyond the base round trip up to which windows grow. Default: three quarters of the base round trip. Source: Ultra
-        /// Ethernet 1.0 §3.6.13.3, for switches that trim, as in uet-htsim; without trimming both have the whole base round trip.
+        /// The delay beyond the base round trip up to which windows grow. Default: three quarters of the base round trip where queues of
+        /// switches trim, else all of it. Source: Ultra Ethernet 1.0 §3.6.13.3; uet-htsim.
         target_delay: Option<Span> = None,
         /// Proportional increase, in full payloads. Source: Ultra Ethernet 1.0 §3.6.13.3, alpha; uet-htsim.
         proportional: f64 = 4.0,

@@ -23,13 +23,13 @@ pub use config::{UecConfig, UecProfile};
 pub use receiver::Receiver;
 pub use sender::Sender;
 use weft_packet::Packet;
-use weft_units::{PicosPerByte, Rate, Span};
+use weft_units::{Rate, Span};
 
 use crate::congestion::nscc::{Params, Rules};
 use crate::rdma::wire::Wire;
 use crate::{
-    Delivery, FlowSize, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState, SenderStats,
-    SinglePath, WindowState, Written,
+    Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState,
+    SenderStats, SinglePath, WindowState, Written,
 };
 
 /// Ultra Ethernet transport with checked parameters: made by [`UecConfig::build`], shared by all flows.
@@ -44,10 +44,11 @@ pub struct Uec {
 }
 
 impl Uec {
-    /// Until it is told of a fabric, that is the one of NSCC's reference: 12 us at 100 Gbit/s.
+    /// Until it is told of a fabric, that is the one of NSCC's reference: 12 us at 100 Gbit/s, and queues that trim.
     pub(crate) fn new(wire: Wire, ack_bytes: u32, params: Params) -> Self {
         let pace = Rate::from_gbps(100).ps_per_byte();
-        let rules = Rules::new(&params, Span::from_us(12), pace, wire.mtu, wire.mtu + wire.header);
+        let known = KnownFabric { base_rtt: Span::from_us(12), pace, trims: true };
+        let rules = Rules::new(&params, known, wire.mtu, wire.mtu + wire.header);
         Self { wire, ack_bytes, params, rules }
     }
 }
@@ -70,13 +71,13 @@ impl Protocol for Uec {
         true
     }
 
-    fn asks_for_base_rtt(&self) -> bool {
+    fn asks_for_fabric(&self) -> bool {
         true
     }
 
-    fn learn_base_rtt(&mut self, base_rtt: Span, pace: PicosPerByte) {
+    fn learn_fabric(&mut self, known: KnownFabric) {
         let packet = self.wire.mtu + self.wire.header;
-        self.rules = Rules::new(&self.params, base_rtt, pace, self.wire.mtu, packet);
+        self.rules = Rules::new(&self.params, known, self.wire.mtu, packet);
     }
 
     fn takes_writes(&self) -> bool {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use weft_packet::{Kind, Packet};
 use weft_transport::irn::IrnConfig;
-use weft_transport::{Irn, Protocol, RdmaProfile};
+use weft_transport::{Irn, KnownFabric, Protocol, RdmaProfile};
 use weft_units::{Bytes, Rate, Span, Time};
 
 use crate::world::{Fate, LATENCY, World, full, losing, passing};
@@ -19,11 +19,12 @@ const PACKET: Span = Span::from_ps(1_086 * 80);
 #[test]
 fn the_cap_is_what_the_longest_round_trip_holds_unless_it_is_given() {
     let mut irn = irn(|_| ());
-    assert!(irn.asks_for_base_rtt());
+    assert!(irn.asks_for_fabric());
     // IRN §4.1: 24 us at 40 Gbit/s are 120 KB, about 110 packets of 1 KB with headers; the last one in part.
-    irn.learn_base_rtt(Span::from_us(24), Rate::from_gbps(40).ps_per_byte());
+    let pace = Rate::from_gbps(40).ps_per_byte();
+    irn.learn_fabric(KnownFabric { base_rtt: Span::from_us(24), pace, trims: false });
     assert!((irn.window(&irn.sender(full(1))).unwrap().cwnd - 111.0).abs() < 1e-9);
-    assert!(!super::irn::irn(|config| config.bdp_cap = Some(Bytes::new(5_000))).asks_for_base_rtt());
+    assert!(!super::irn::irn(|config| config.bdp_cap = Some(Bytes::new(5_000))).asks_for_fabric());
 }
 
 #[test]
@@ -130,7 +131,8 @@ proptest! {
 #[test]
 fn an_idle_path_is_filled_without_a_pause_if_the_cap_holds_it() {
     let mut irn = irn(|_| ());
-    irn.learn_base_rtt(LATENCY + LATENCY + PACKET.saturating_mul(2), Rate::from_gbps(100).ps_per_byte());
+    let (base_rtt, pace) = (LATENCY + LATENCY + PACKET.saturating_mul(2), Rate::from_gbps(100).ps_per_byte());
+    irn.learn_fabric(KnownFabric { base_rtt, pace, trims: false });
     let world = World::new(&irn, full(1_000), passing).run(20_000);
     assert_eq!(world.completed, [Time::ZERO + PACKET.saturating_mul(1_000) + LATENCY]);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use weft_packet::{Kind, Packet, PacketFlags};
 use weft_transport::uec::{UecConfig, UecProfile};
-use weft_transport::{FlowSize, Protocol, Uec};
+use weft_transport::{FlowSize, KnownFabric, Protocol, Uec};
 use weft_units::{Bytes, Rate, Span, Time};
 
 use crate::world::{Fate, LATENCY, World, passing};
@@ -15,7 +15,8 @@ fn uec(change: impl FnOnce(&mut UecConfig)) -> Uec {
     let mut config = UecConfig::of(UecProfile::UetHtsim);
     change(&mut config);
     let mut uec = config.build().unwrap();
-    uec.learn_base_rtt(LATENCY + LATENCY + PACKET, Rate::from_gbps(100).ps_per_byte());
+    let pace = Rate::from_gbps(100).ps_per_byte();
+    uec.learn_fabric(KnownFabric { base_rtt: LATENCY + LATENCY + PACKET, pace, trims: true });
     uec
 }
 

@@ -7,7 +7,7 @@ use weft_balance::{EdgeScheme, SwitchInfo, SwitchScheme};
 use weft_packet::{HostId, Kind, Kinds};
 use weft_topology::{Ideal, Parts, Routes, Topology};
 use weft_traffic::{Application, Dependencies, Flow};
-use weft_transport::{FiveTuples, Multipath, Protocol, Transports};
+use weft_transport::{FiveTuples, KnownFabric, Multipath, Protocol, Transports};
 use weft_units::{Purpose, Rate, Span, Stream, Time};
 
 use super::days::Days;
@@ -102,7 +102,7 @@ impl<'a, T: Transports> Engine<'a, T> {
         let sizes @ PacketSizes { full_bytes: max_wire_bytes, .. } = PacketSizes::of_all(&transports);
         let facts = Facts::new(topology, faults, sizes);
         let base_rtts = facts.base_rtts_if(is_external || balancer.asks_for_base_rtts());
-        tell_base_rtt(&mut transports, &facts);
+        tell_fabric(&mut transports, &facts);
         let (subflows, apart) = five_tuples(&transports);
         // What a scheme from outside does is not known beforehand.
         let is_known = apart > 1 && !is_external;
@@ -237,17 +237,17 @@ fn waits(guests: Option<&dyn GuestHosts>, flows: &[Flow]) -> (bool, Time) {
     (guests.is_some_and(GuestHosts::is_busy), begins.max(last_start(flows)))
 }
 
-/// Tells transports that go by it how long the longest round trip is, and how fast the fastest host.
-fn tell_base_rtt(transports: &mut impl Transports, facts: &Facts<'_>) {
-    if !transports.all().any(Protocol::asks_for_base_rtt) {
+/// Tells transports that go by it what an operator knows of the fabric.
+fn tell_fabric(transports: &mut impl Transports, facts: &Facts<'_>) {
+    if !transports.all().any(Protocol::asks_for_fabric) {
         return;
     }
     let cables = &facts.topology.links[..facts.topology.hosts];
     let fastest = cables.iter().map(|link| link.condition.rate).max().filter(|rate| !rate.is_zero());
     let pace = fastest.unwrap_or(Rate::from_gbps(1)).ps_per_byte();
-    let base_rtt = facts.longest_rtt();
-    for transport in transports.all_mut().filter(|transport| transport.asks_for_base_rtt()) {
-        transport.learn_base_rtt(base_rtt, pace);
+    let known = KnownFabric { base_rtt: facts.longest_rtt(), pace, trims: facts.topology.trims() };
+    for transport in transports.all_mut().filter(|transport| transport.asks_for_fabric()) {
+        transport.learn_fabric(known);
     }
 }
 
