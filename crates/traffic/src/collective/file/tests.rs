@@ -9,7 +9,7 @@ use crate::fixtures::{leaf_spine, spec};
 use crate::{Traffic, TrafficError};
 
 /// The traffic of a file of this name and text, on four racks of four hosts.
-fn traffic_of(name: &str, text: &str) -> Result<Traffic, TrafficError> {
+pub(super) fn traffic_of(name: &str, text: &str) -> Result<Traffic, TrafficError> {
     traffic_of_all(name, &[(name, text)])
 }
 
