@@ -6,7 +6,6 @@ mod starts;
 use std::collections::BTreeMap;
 
 use weft_packet::{FlowId, HostId, Kind, Packet};
-use weft_traffic::Point;
 use weft_transport::{Protocol, Transports, WindowState, Written};
 use weft_units::{Span, Time};
 
@@ -100,6 +99,7 @@ impl<'a, T: Transports> Group<'a, T> {
             }
         }
         self.arm_next_start(plan);
+        self.arm_computations(plan);
     }
 
     /// The window of a flow that is sending here.
@@ -430,10 +430,10 @@ impl<'a, T: Transports> Group<'a, T> {
         }
     }
 
-    /// A flow starts that waited for others, or a computation is done.
+    /// A flow starts that waited for others, or a computation is done, or ready for its turn.
     fn begin_waiting(&mut self, plan: &Plan<'a, T>, node: FlowId) {
         if let Some(host) = plan.dependencies.and_then(|dependencies| dependencies.host(node.0)) {
-            return at_host!(self, plan, host, |host, here| host.reach(plan, node, Point::Done, here));
+            return at_host!(self, plan, host, |host, here| host.compute(plan, node, here));
         }
         let host = plan.flows[node.index()].src;
         at_host!(self, plan, host, |host, here| host.start_flow(plan, node, None, here));
@@ -456,6 +456,18 @@ impl<'a, T: Transports> Group<'a, T> {
             let at = plan.flows[flow.index()].start.saturating_add(after);
             self.network.events.push_timer(at, EventKey::new(EventKind::FlowStart, flow.0));
             self.writers.insert(flow.0, writer);
+        }
+    }
+
+    /// Computations of its hosts that wait for nothing.
+    fn arm_computations(&mut self, plan: &Plan<'a, T>) {
+        let Some(dependencies) = plan.dependencies else { return };
+        let hosts = self.network.site.hosts();
+        for &node in dependencies.begins() {
+            if dependencies.host(node).is_some_and(|host| hosts.contains(&u32::from(host.0))) {
+                let at = dependencies.first_event(node, Time::ZERO);
+                self.network.events.push_timer(at, EventKey::new(EventKind::Ready, node));
+            }
         }
     }
 

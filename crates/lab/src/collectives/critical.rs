@@ -64,12 +64,15 @@ fn chain(collective: &Collective, timeline: &Timeline<'_>, last: (u32, Point), f
         let host = dependencies.host(node).map_or_else(|| flows[node as usize].src.0, |host| host.0);
         // Computations one after the other, back to the flow that they waited for, are one link.
         let (mut waiting, mut compute) = (Span::ZERO, Span::ZERO);
-        let mut from = node;
+        let (mut from, mut until) = (node, point);
         let ready = loop {
             let decided = timeline.decided(from);
             let there = decided.map(|decided| decided.at);
             let begin = there.unwrap_or_else(|| dependencies.not_before(from));
             let (waits, takes) = timeline.took(from, begin);
+            // What waits for the turn of a computation does not wait for its end.
+            let has_begun = until == Point::Started && !dependencies.is_flow(from);
+            let takes = if has_begun { Span::ZERO } else { takes };
             compute += takes;
             waiting += waits;
             let ready = if decided.is_some() { begin } else { begin_of(timeline, from) };
@@ -80,7 +83,7 @@ fn chain(collective: &Collective, timeline: &Timeline<'_>, last: (u32, Point), f
                 at = Some(Reached { node: decided.by, point: decided.point });
                 break ready;
             }
-            from = decided.by;
+            (from, until) = (decided.by, decided.point);
         };
         let start = if is_flow { timeline.at(node, Point::Started) } else { Some(end) };
         links.push(Link {
@@ -102,8 +105,9 @@ fn chain(collective: &Collective, timeline: &Timeline<'_>, last: (u32, Point), f
 /// When something that waits for nothing may begin: a flow is there when it starts, so what is computed before comes off.
 fn begin_of(timeline: &Timeline<'_>, node: u32) -> Time {
     let takes = timeline.dependencies.takes(node);
+    let there = if timeline.dependencies.is_flow(node) { Point::Started } else { Point::Done };
     timeline
-        .at(node, Point::Started)
+        .at(node, there)
         .map_or(Time::ZERO, |at| Time::from_ps(at.since(Time::ZERO).as_ps().saturating_sub(takes.as_ps())))
 }
 

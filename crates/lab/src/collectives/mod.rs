@@ -3,6 +3,7 @@
 mod check;
 mod critical;
 mod figures;
+mod taken;
 mod timeline;
 
 pub(crate) use check::check_collectives;

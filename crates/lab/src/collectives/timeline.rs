@@ -1,9 +1,13 @@
 //! When everything was there that something waited for: worked out from what was measured of flows, as their hosts did while the
 //! run went on.
 
+use std::collections::BTreeMap;
+
 use weft_fabric::{FlowRecord, Spent};
 use weft_traffic::{Dependencies, Flow, Place, Point, Schedule};
 use weft_units::{Span, Time};
+
+use super::taken::Taken;
 
 /// What is needed of one flow.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +55,8 @@ pub(crate) struct Timeline<'s> {
     done: Vec<Option<Time>>,
     /// By node: what let it begin, if it waited for anything and that came.
     decided: Vec<Option<Decided>>,
+    /// Computations that waited for their turn: the one before.
+    called: BTreeMap<u32, Decided>,
 }
 
 impl<'s> Timeline<'s> {
@@ -58,8 +64,12 @@ impl<'s> Timeline<'s> {
     pub fn new(dependencies: &'s Dependencies, seen: Seen) -> Self {
         let nodes = dependencies.nodes() as usize;
         let computations = nodes - dependencies.flows() as usize;
-        let mut timeline =
-            Self { dependencies, flows: seen.0, done: vec![None; computations], decided: vec![None; nodes] };
+        let (done, decided) = (vec![None; computations], vec![None; nodes]);
+        let mut timeline = Self { dependencies, flows: seen.0, done, decided, called: BTreeMap::new() };
+        if dependencies.takes_turns() {
+            let taken = Taken::of(dependencies, &timeline.flows);
+            (timeline.done, timeline.called) = (taken.done, taken.called);
+        }
         timeline.work_out();
         timeline
     }
@@ -116,7 +126,11 @@ impl<'s> Timeline<'s> {
             None => Time::ZERO,
             Some(decided) => decided.at,
         };
-        if let Some(computation) = node.checked_sub(self.dependencies.flows()) {
+        if self.dependencies.processor(node).is_some() {
+            // When it was done is known; and if its processor had something else to do, that decided.
+            let called = self.called.get(&node).copied();
+            self.decided[node as usize] = called.or(self.decided[node as usize]);
+        } else if let Some(computation) = node.checked_sub(self.dependencies.flows()) {
             self.done[computation as usize] = Some(self.dependencies.due(node, ready));
         }
     }
@@ -124,7 +138,9 @@ impl<'s> Timeline<'s> {
     /// When a point of a flow or a computation was there.
     pub fn at(&self, node: u32, point: Point) -> Option<Time> {
         let Some(flow) = self.flows.get(node as usize) else {
-            return self.done[(node - self.dependencies.flows()) as usize];
+            let done = self.done[(node - self.dependencies.flows()) as usize];
+            let takes = if point == Point::Started { self.dependencies.takes(node) } else { Span::ZERO };
+            return done.map(|done| Time::from_ps(done.as_ps() - takes.as_ps()));
         };
         match point {
             Point::Started | Point::Done => flow.start,

@@ -13,7 +13,7 @@ table! {
     collective: u32, "";
     /// what the spec calls it
     label: String, "";
-    /// `all-reduce`, `all-gather`, `reduce-scatter`, `all-to-all`, `moe`, `pipeline`, `step` or `file`
+    /// `all-reduce`, `all-gather`, `reduce-scatter`, `all-to-all`, `broadcast`, `reduce`, `barrier`, `moe`, `pipeline`, `step` or `file`
     kind: &'static str, "";
     /// how it goes
     algorithm: Option<&'static str>, "", null "there is no choice";

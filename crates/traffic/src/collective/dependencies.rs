@@ -3,6 +3,8 @@
 //! Everything here is local to a host. A flow waits for what its source can know: a flow that ended there, one that began there,
 //! or a computation there. Nothing else can be written: see [`super::order`].
 
+use std::collections::BTreeMap;
+
 use weft_packet::HostId;
 use weft_units::{Span, Time};
 
@@ -34,6 +36,12 @@ pub struct Dependencies {
     hosts: Vec<HostId>,
     /// How many nodes are at each host.
     counts: Vec<u32>,
+    /// Computations that wait for nothing.
+    begins: Vec<u32>,
+    /// By computation, the processor that takes it, by its number at the host; empty if none takes turns.
+    processors: Vec<Option<u32>>,
+    /// By host: how many processors it has.
+    processor_counts: Vec<u32>,
 }
 
 /// A node as [`Dependencies::new`] takes it.
@@ -43,6 +51,8 @@ pub(crate) struct Waiting {
     pub needs: u32,
     pub not_before: Time,
     pub takes: Span,
+    /// The processor of the host, by any number, if it takes turns there.
+    pub processor: Option<u32>,
 }
 
 impl Dependencies {
@@ -69,7 +79,12 @@ impl Dependencies {
             dependents[*place as usize] = (point as u32) << NODE_BITS | to;
             *place += 1;
         }
+        let (processors, processor_counts) = processors(&nodes[flows..], counts.len());
+        let begins = (0u32..).zip(nodes).skip(flows).filter(|(_, node)| node.needs == 0);
         Self {
+            begins: begins.map(|(number, _)| number).collect(),
+            processors,
+            processor_counts,
             flows: flows as u32,
             needs: nodes.iter().map(|node| node.needs).collect(),
             times: nodes.iter().map(|node| (node.not_before, node.takes)).collect(),
@@ -116,7 +131,13 @@ impl Dependencies {
         self.times[node as usize].0
     }
 
-    /// When a computation is done, or a flow starts, if what it waited for was there at `ready`.
+    /// When the first event of one is, if what it waited for was there at `ready`: of a computation that takes turns, when it is ready;
+    /// of others, when they are done, or start.
+    pub fn first_event(&self, node: u32, ready: Time) -> Time {
+        if self.processor(node).is_some() { ready.max(self.not_before(node)) } else { self.due(node, ready) }
+    }
+
+    /// When a computation is done that takes no turns, or a flow starts, if what it waited for was there at `ready`.
     pub fn due(&self, node: u32, ready: Time) -> Time {
         let (not_before, takes) = self.times[node as usize];
         ready.max(not_before).saturating_add(takes)
@@ -137,6 +158,26 @@ impl Dependencies {
         self.hosts.get((node.checked_sub(self.flows)?) as usize).copied()
     }
 
+    /// The computations that wait for nothing, by number: their first event is at a time that is known.
+    pub fn begins(&self) -> &[u32] {
+        &self.begins
+    }
+
+    /// Whether any computation takes turns.
+    pub const fn takes_turns(&self) -> bool {
+        !self.processors.is_empty()
+    }
+
+    /// The processor that takes a computation, by its number at the host; none if it takes no turns.
+    pub fn processor(&self, node: u32) -> Option<u32> {
+        *self.processors.get(node.checked_sub(self.flows)? as usize)?
+    }
+
+    /// How many processors a host has that computations take turns on.
+    pub fn processors(&self, host: HostId) -> usize {
+        self.processor_counts.get(host.index()).map_or(0, |&count| count as usize)
+    }
+
     /// What waits for this point of a node.
     pub fn dependents(&self, node: u32, point: Point) -> impl Iterator<Item = u32> {
         self.all_dependents(node).filter(move |(at, _)| *at == point).map(|(_, node)| node)
@@ -149,4 +190,22 @@ impl Dependencies {
             |&packed: &u32| (Point::ALL[(packed >> NODE_BITS) as usize], packed & ((1 << NODE_BITS) - 1));
         self.dependents[range].iter().map(one)
     }
+}
+
+/// By computation, the number of its processor among those of its host, and how many each of so many hosts has; nothing if none has any.
+fn processors(computations: &[Waiting], hosts: usize) -> (Vec<Option<u32>>, Vec<u32>) {
+    if computations.iter().all(|node| node.processor.is_none()) {
+        return Default::default();
+    }
+    let mut counts = vec![0; hosts];
+    let mut known = BTreeMap::new();
+    let mut number = |node: &Waiting| {
+        let count = &mut counts[node.host.index()];
+        Some(*known.entry((node.host, node.processor?)).or_insert_with(|| {
+            *count += 1;
+            *count - 1
+        }))
+    };
+    let numbers = computations.iter().map(&mut number).collect();
+    (numbers, counts)
 }

@@ -17,7 +17,7 @@ impl Op {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Point {
-    /// The flow started: its source knows.
+    /// The flow started: its source knows. Of a computation that takes turns: its turn has come, and its host knows.
     Started = 0,
     /// Everything is acknowledged: the flow's source knows.
     Acknowledged = 1,
@@ -77,6 +77,8 @@ pub(crate) struct Node {
     pub not_before: Time,
     /// A computation takes so long; a flow is computed for so long before it starts.
     pub takes: Span,
+    /// The processor of its host that takes it, if computations take turns there.
+    pub processor: Option<u32>,
     /// It begins when so many of those that it waits for are there: all, unless it says fewer.
     pub needs: Option<u32>,
     /// The line of a file that it stands in, or the message that it is; 0 if it stands in none.
@@ -119,13 +121,15 @@ impl Draft {
 
     /// Puts in something.
     pub fn put(&mut self, kind: Kind, not_before: Time, takes: Span) -> Op {
-        self.nodes.push(Node { kind, not_before, takes, needs: None, line: 0 });
+        self.nodes.push(Node { kind, not_before, takes, processor: None, needs: None, line: 0 });
         Op(self.nodes.len() as u32 - 1)
     }
 
     /// `op` waits for this.
     pub fn after(&mut self, op: Op, waits_for: Op, point: Point) {
-        let point = match self.nodes[waits_for.index()].kind {
+        let node = &self.nodes[waits_for.index()];
+        let point = match node.kind {
+            Kind::Computation(_) if point == Point::Started && node.processor.is_some() => point,
             Kind::Computation(_) => Point::Done,
             Kind::Flow(_) => point,
         };

@@ -6,6 +6,7 @@ use weft_packet::HostId;
 use weft_units::Rate;
 
 use super::all_to_all::AllToAll;
+use super::binomial::Binomial;
 use super::draft::Op;
 use super::exchange::{Builder, Carriage, Name, part};
 use super::halving::Halving;
@@ -114,6 +115,25 @@ impl Builder<'_, '_> {
             GatherAlgorithm::HalvingDoubling => {
                 Halving { bytes, chunks, halves: adds, doubles: !adds, reduction_rate }.put(exchange);
             }
+        })
+    }
+
+    /// Puts in a broadcast or a reduce, which count all of the bytes on the bus.
+    pub fn binomial(
+        &mut self,
+        name: Name,
+        what: Binomial,
+        carriage: Carriage,
+        ranks: (&Arc<[HostId]>, &[Op]),
+    ) -> Vec<Op> {
+        self.exchange(name, (Some(what.bytes), Some(1.0)), carriage, ranks, |exchange| what.put(exchange))
+    }
+
+    /// Puts in a barrier: an all-reduce of one byte on a tree, which is there for any number of ranks: no rank goes on before all have
+    /// come. It has no bus bandwidth.
+    pub fn barrier(&mut self, name: Name, carriage: Carriage, ranks: (&Arc<[HostId]>, &[Op])) -> Vec<Op> {
+        self.exchange(name, (None, None), carriage, ranks, |exchange| {
+            Tree { bytes: 1, chunks: 1, is_double: false, reduction_rate: None }.put(exchange);
         })
     }
 

@@ -5,6 +5,7 @@
 //! source knows: a flow that ended there, or one that began there, or a computation there.
 
 mod all_to_all;
+mod binomial;
 mod dependencies;
 mod draft;
 mod exchange;
@@ -22,6 +23,7 @@ mod ring;
 mod spec;
 mod step;
 mod tree;
+mod turns;
 
 use std::sync::Arc;
 
@@ -41,6 +43,7 @@ pub use spec::{
     AllGatherSpec, AllReduceAlgorithm, AllReduceSpec, AllToAllSpec, CollectiveSpec, GatherAlgorithm, MoeSpec,
     PipelineSchedule, PipelineSpec, Placement, ReduceScatterSpec,
 };
+pub use turns::{Turn, Turns};
 
 /// Where something of a graph is in the traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +67,12 @@ pub enum CollectiveKind {
     ReduceScatter,
     /// Every rank has something for each other one.
     AllToAll,
+    /// Every rank gets what one of them has.
+    Broadcast,
+    /// One rank gets the sum of what all have.
+    Reduce,
+    /// No rank goes on before all have come.
+    Barrier,
     /// Tokens go to experts and come back.
     Moe,
     /// Microbatches pass through stages and back.
@@ -82,6 +91,9 @@ impl CollectiveKind {
             Self::AllGather => "all-gather",
             Self::ReduceScatter => "reduce-scatter",
             Self::AllToAll => "all-to-all",
+            Self::Broadcast => "broadcast",
+            Self::Reduce => "reduce",
+            Self::Barrier => "barrier",
             Self::Moe => "moe",
             Self::Pipeline => "pipeline",
             Self::Step => "step",

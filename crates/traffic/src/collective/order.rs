@@ -1,17 +1,18 @@
 //! From a draft to traffic: everything gets its number and its earliest time, or is refused.
 //!
 //! Earliest times are those of a network that takes no time: what has to be computed first is all that they count. They order
-//! flows, and found on the way is what nobody can satisfy.
+//! flows, and found on the way is what nobody can satisfy. Computations that take turns take them here, too.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use weft_packet::HostId;
-use weft_units::Time;
+use weft_units::{Span, Time};
 
 use super::Place;
 use super::dependencies::{Dependencies, MAX_NODES, Waiting};
-use super::draft::{After, Draft, Kind, Op, Point, Role};
+use super::draft::{After, Draft, Kind, Node, Op, Point, Role};
+use super::turns::{Turn, Turns};
 use crate::{Flow, TrafficError};
 
 /// Flows with names in a message at most.
@@ -36,6 +37,93 @@ struct Earliest {
     at: Vec<Option<Time>>,
     /// Whether that is when it is, since it waits for nothing that is not known beforehand.
     is_known: Vec<bool>,
+}
+
+/// A walk through a draft, by time.
+struct Walk<'d> {
+    draft: &'d Draft,
+    /// By node: how many are missing before it begins.
+    left: Vec<u32>,
+    /// By node: what waits for it, and for which point of it.
+    dependents: Vec<Vec<(Op, Point)>>,
+    /// Events under way.
+    pending: BinaryHeap<Reverse<(Time, Op)>>,
+    turns: BTreeMap<(HostId, u32), Turns>,
+    /// By node: when it starts or is done.
+    at: Vec<Option<Time>>,
+}
+
+impl<'d> Walk<'d> {
+    /// At the beginning.
+    fn new(draft: &'d Draft, waits_for: &[Vec<Op>]) -> Self {
+        let count = draft.nodes.len();
+        let ops = (0..count as u32).map(Op);
+        let mut dependents = vec![Vec::new(); count];
+        for &(op, after) in &draft.edges {
+            dependents[after.op.index()].push((op, after.point));
+        }
+        let left: Vec<u32> = ops.clone().map(|op| draft.needs(op, waits_for)).collect();
+        let begins: Vec<Op> = ops.filter(|op| left[op.index()] == 0).collect();
+        let (pending, turns, at) = (BinaryHeap::new(), BTreeMap::new(), vec![None; count]);
+        let mut walk = Self { draft, left, dependents, pending, turns, at };
+        for op in begins {
+            walk.is_ready(op, Time::ZERO);
+        }
+        walk
+    }
+
+    fn walk(mut self) -> Vec<Option<Time>> {
+        while let Some(Reverse((time, op))) = self.pending.pop() {
+            let processor = self.draft.nodes[op.index()].processor;
+            let turns = processor.map(|processor| self.turns.entry((self.draft.host(op), processor)));
+            match turns.map_or(Turn::Done(None), |turns| turns.or_default().take(op.0)) {
+                Turn::Waits => {}
+                Turn::Begins => self.begin(op, time),
+                Turn::Done(next) => {
+                    self.at[op.index()] = Some(time);
+                    // A flow is there when it starts: the network takes no time.
+                    self.tell(op, time, |point| point != Point::Started || processor.is_none());
+                    if let Some(next) = next {
+                        self.begin(Op(next), time);
+                    }
+                }
+            }
+        }
+        self.at
+    }
+
+    /// The turn of a computation has come.
+    fn begin(&mut self, op: Op, time: Time) {
+        let done = time.saturating_add(self.draft.nodes[op.index()].takes);
+        self.pending.push(Reverse((done, op)));
+        self.tell(op, time, |point| point == Point::Started);
+    }
+
+    /// What it waits for is there.
+    fn is_ready(&mut self, op: Op, ready: Time) {
+        let node = &self.draft.nodes[op.index()];
+        let takes = if node.processor.is_some() { Span::ZERO } else { node.takes };
+        let first = ready.max(node.not_before).saturating_add(takes);
+        self.pending.push(Reverse((first, op)));
+    }
+
+    /// These points of it are there.
+    fn tell(&mut self, op: Op, time: Time, points: impl Fn(Point) -> bool) {
+        for (next, point) in std::mem::take(&mut self.dependents[op.index()]) {
+            if !points(point) {
+                // The other of its two events is told later.
+                self.dependents[op.index()].push((next, point));
+                continue;
+            }
+            let left = &mut self.left[next.index()];
+            let is_last = *left == 1;
+            // What is there beyond what is needed changes nothing.
+            *left = left.saturating_sub(1);
+            if is_last {
+                self.is_ready(next, time);
+            }
+        }
+    }
 }
 
 impl Draft {
@@ -82,35 +170,12 @@ impl Draft {
 
     /// Earliest times, by time: what waits for several is there with the last that it needs.
     fn earliest(&self, waits_for: &[Vec<Op>]) -> Earliest {
-        let count = self.nodes.len();
-        let mut left: Vec<u32> = (0..count).map(|op| self.needs(Op(op as u32), waits_for)).collect();
-        let mut dependents = vec![Vec::new(); count];
-        for &(op, after) in &self.edges {
-            dependents[after.op.index()].push(op);
-        }
-        let due = |op: usize, ready: Time| {
-            let node = &self.nodes[op];
-            ready.max(node.not_before).saturating_add(node.takes)
-        };
-        let begin = (0..count).filter(|&op| left[op] == 0).map(|op| Reverse((due(op, Time::ZERO), op)));
-        let mut pending: BinaryHeap<Reverse<(Time, usize)>> = begin.collect();
-        let mut at = vec![None; count];
-        while let Some(Reverse((time, op))) = pending.pop() {
-            at[op] = Some(time);
-            for &next in &dependents[op] {
-                let left = &mut left[next.index()];
-                // What is there beyond what is needed changes nothing.
-                if *left == 1 {
-                    pending.push(Reverse((due(next.index(), time), next.index())));
-                }
-                *left = left.saturating_sub(1);
-            }
-        }
+        let at = Walk::new(self, waits_for).walk();
         Earliest { is_known: self.known(waits_for, &at), at }
     }
 
-    /// Computations that wait for nothing but such computations: nothing that happens moves them. Those that are needed stand before
-    /// those that need them, if they were put in so; others count as not known, which changes no result.
+    /// Computations that wait for nothing but such computations, and take no turns: nothing that happens moves them. Those that are needed
+    /// stand before those that need them, if they were put in so; others count as not known, which changes no result.
     fn known(&self, waits_for: &[Vec<Op>], at: &[Option<Time>]) -> Vec<bool> {
         let mut known = vec![false; self.nodes.len()];
         for (op, node) in self.nodes.iter().enumerate() {
@@ -118,6 +183,7 @@ impl Draft {
             known[op] = at[op].is_some()
                 && all
                 && matches!(node.kind, Kind::Computation(_))
+                && node.processor.is_none()
                 && waits_for[op].iter().all(|op| known[op.index()]);
         }
         known
@@ -208,7 +274,7 @@ impl Draft {
 
     fn dependencies(&self, flows: &[(Flow, Option<usize>)], places: &[Place], count: usize) -> Dependencies {
         let blank =
-            Waiting { host: HostId(0), needs: 0, not_before: Time::ZERO, takes: weft_units::Span::ZERO };
+            Waiting { host: HostId(0), needs: 0, not_before: Time::ZERO, takes: Span::ZERO, processor: None };
         let mut nodes = vec![blank; count];
         for (node, (flow, _)) in nodes.iter_mut().zip(flows) {
             *node = Waiting { host: flow.src, not_before: flow.start, ..blank };
@@ -219,9 +285,9 @@ impl Draft {
         };
         for (op, node) in (0..).map(Op).zip(&self.nodes) {
             if let Some(number) = number(op) {
-                let waiting =
-                    Waiting { host: self.host(op), needs: 0, not_before: node.not_before, takes: node.takes };
-                nodes[number as usize] = waiting;
+                let Node { not_before, takes, processor, .. } = *node;
+                nodes[number as usize] =
+                    Waiting { host: self.host(op), needs: 0, not_before, takes, processor };
             }
         }
         let mut edges: Vec<(u32, Point, u32)> = Vec::with_capacity(self.edges.len());

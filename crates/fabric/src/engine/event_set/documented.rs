@@ -27,9 +27,10 @@ const fn documented(kind: EventKind) -> (&'static str, &'static str) {
         EventKind::Pause => ("a port obeys a pause", "link"),
         EventKind::Deadlock => ("a look for pauses that wait for each other", "there is one"),
         EventKind::Card => ("a host's RDMA card may send its next packet", "host"),
-        EventKind::Ready => {
-            ("a flow starts that waited for others, or a computation is done", "flow, then computation")
-        }
+        EventKind::Ready => (
+            "a flow starts that waited for others, or a computation is done or ready for its turn",
+            "flow, then computation",
+        ),
     }
 }
 

@@ -40,7 +40,7 @@ pub enum EventKind {
     Deadlock = 14,
     /// The cable of a host's RDMA card can take a packet, or a queue pair's time has come.
     Card = 15,
-    /// A flow that waited for others starts, or a computation is done. Behind all others of its instant: what they bring may be what
+    /// A flow that waited for others starts, or a computation is done, or ready for its turn. Behind all others of its instant: what they bring may be what
     /// was waited for.
     Ready = 16,
 }

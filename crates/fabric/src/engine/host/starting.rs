@@ -1,7 +1,7 @@
-//! The beginning of a flow at its sender, and what its application writes.
+//! The beginning of a flow at its sender, what its application writes, and what its host computes.
 
 use weft_packet::FlowId;
-use weft_traffic::Point;
+use weft_traffic::{Point, Turn};
 use weft_transport::{Multipath, Protocol, Transports, Written};
 
 use crate::engine::event_set::EventKind;
@@ -55,6 +55,25 @@ impl<T: Transports> Host<T> {
         waiting.reach(dependencies, (node, point), now, |due, next| {
             here.nic.set_flow_timer(due, EventKind::Ready, next);
         });
+    }
+
+    /// An event of one of its computations.
+    #[cold]
+    pub fn compute(&mut self, plan: &Plan<'_, T>, node: FlowId, here: &mut Here<'_, '_, '_>) {
+        let (Some(dependencies), Some(waiting)) = (plan.dependencies, &mut self.rest.waiting) else { return };
+        let begins = match waiting.turn(dependencies, node) {
+            Turn::Waits => None,
+            Turn::Begins => Some(node),
+            Turn::Done(next) => {
+                self.reach(plan, node, Point::Done, here);
+                next.map(FlowId)
+            }
+        };
+        if let Some(next) = begins {
+            let done = here.nic.now().saturating_add(dependencies.takes(next.0));
+            here.nic.set_flow_timer(done, EventKind::Ready, next);
+            self.reach(plan, next, Point::Started, here);
+        }
     }
 
     /// The application of one of its flows has written so much by now.

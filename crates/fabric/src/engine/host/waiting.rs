@@ -1,12 +1,17 @@
 //! What flows and computations of a host wait for: what it has yet to learn.
 
 use weft_packet::{FlowId, HostId};
-use weft_traffic::{Dependencies, Point};
+use weft_traffic::{Dependencies, Point, Turn, Turns};
 use weft_units::Time;
 
-/// A count for each flow that begins at a host, and each computation there: what is missing before it begins.
+/// What flows and computations of a host wait for.
 #[derive(Debug)]
-pub struct Waiting(Box<[u32]>);
+pub struct Waiting {
+    /// A count for each flow that begins at the host, and each computation there: what is missing before it begins.
+    missing: Box<[u32]>,
+    /// Its processors, on which computations take turns.
+    processors: Box<[Turns]>,
+}
 
 impl Waiting {
     /// At the beginning, of each host.
@@ -15,16 +20,30 @@ impl Waiting {
         flow_src: impl Fn(u32) -> HostId,
         hosts: usize,
     ) -> Vec<Self> {
-        let count = |host| vec![0; dependencies.count(HostId(host as u16))].into_boxed_slice();
-        let mut waiting: Vec<Self> = (0..hosts).map(|host| Self(count(host))).collect();
+        let of = |host: usize| {
+            let host = HostId(host as u16);
+            let missing = vec![0; dependencies.count(host)].into_boxed_slice();
+            Self {
+                missing,
+                processors: vec![Turns::default(); dependencies.processors(host)].into_boxed_slice(),
+            }
+        };
+        let mut waiting: Vec<Self> = (0..hosts).map(of).collect();
         for node in 0..dependencies.nodes() {
             let host = dependencies.host(node).unwrap_or_else(|| flow_src(node));
-            waiting[host.index()].0[dependencies.number(node) as usize] = dependencies.needs(node);
+            waiting[host.index()].missing[dependencies.number(node) as usize] = dependencies.needs(node);
         }
         waiting
     }
 
-    /// A point of a flow or computation is there, and the host knows: calls with what begins by it, and when that is due.
+    /// An event of one of the computations: one that takes no turns is done.
+    pub fn turn(&mut self, dependencies: &Dependencies, node: FlowId) -> Turn {
+        let processor = dependencies.processor(node.0);
+        processor.map_or(Turn::Done(None), |number| self.processors[number as usize].take(node.0))
+    }
+
+    /// A point of a flow or computation is there, and the host knows: calls with what begins by it, and when its first
+    /// event is.
     pub fn reach(
         &mut self,
         dependencies: &Dependencies,
@@ -33,10 +52,10 @@ impl Waiting {
         mut begin: impl FnMut(Time, FlowId),
     ) {
         for next in dependencies.dependents(node.0, point) {
-            let left = &mut self.0[dependencies.number(next) as usize];
+            let left = &mut self.missing[dependencies.number(next) as usize];
             // One that needs fewer than lead to it has begun already.
             if *left == 1 {
-                begin(dependencies.due(next, now), FlowId(next));
+                begin(dependencies.first_event(next, now), FlowId(next));
             }
             *left = left.saturating_sub(1);
         }

@@ -2,8 +2,9 @@
 //! `schema/protobuf/et_def.proto`.
 //!
 //! Of a node there is `id`, `type`, `ctrl_deps` and `data_deps`, `duration_micros`, and among its `attr` `comm_type`, `comm_size`, `comm_src`,
-//! `comm_dst`, `comm_tag`, `pg_name` and `involved_dim`, in the names of the protocol or those of its JSON form. Computations go on side by side unless
-//! they depend on each other.
+//! `comm_dst`, `comm_tag`, `pg_name` and `involved_dim`, in the names of the protocol or those of its JSON form. Computations of a rank take turns, in the order
+//! in which they become ready, and of those that do at one instant by id; what is sent goes on beside them. Operations of the CPU (`is_cpu_op`) and
+//! those on memory have turns of their own.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,6 +17,7 @@ use super::chakra_node::{CollType, Node, NodeType};
 use super::lines::Mistake;
 use super::{Carried, Graph};
 use crate::collective::CollectiveKind;
+use crate::collective::binomial::Binomial;
 use crate::collective::draft::{Op, Point};
 use crate::collective::exchange::Name;
 use crate::collective::known::{AllReduce, Half};
@@ -115,18 +117,27 @@ impl Traces {
         // Of each node: what waits for others, and what others wait for.
         let mut begins: BTreeMap<At, Op> = BTreeMap::new();
         let mut ends: BTreeMap<At, (Op, Point)> = BTreeMap::new();
-        for (at, node) in self.all() {
+        // By id: of those that are ready at one instant, the one with the lowest comes first.
+        let by_id = |(rank, ids): (usize, &BTreeMap<u64, usize>)| -> Vec<At> {
+            ids.values().map(|&place| (rank, place)).collect()
+        };
+        for at in self.by_id.iter().enumerate().flat_map(by_id) {
+            let node = &self.ranks[at.0][at.1];
             let host = graph.host(at.0);
-            let begin = match flows.get(&at) {
-                Some(&flow) => flow,
-                None => graph.computation(host, node.takes(), node.stands.number()),
+            let line = node.stands.number();
+            let begin = match (flows.get(&at), node.kind) {
+                (Some(&flow), _) => flow,
+                (None, NodeType::Computation(processor)) => {
+                    graph.turn(host, node.takes(), line, processor as u32)
+                }
+                (None, _) => graph.computation(host, Span::ZERO, line),
             };
             graph.after(begin, graph.begin(at.0), Point::Done);
             begins.insert(at, begin);
             let end = match (flows.get(&at), sends.of_recv.get(&at)) {
                 (Some(&flow), _) => (flow, Point::Acknowledged),
                 (None, Some(send)) => {
-                    let done = graph.computation(host, Span::ZERO, node.stands.number());
+                    let done = graph.computation(host, Span::ZERO, line);
                     graph.after(done, begin, Point::Done);
                     graph.after(done, flows[send], Point::Received);
                     (done, Point::Done)
@@ -326,6 +337,12 @@ impl Graph<'_, '_, '_> {
             CollType::AllToAll => {
                 builder.all_to_all(name(CollectiveKind::AllToAll, ""), bytes, None, carriage, ranks)
             }
+            CollType::Broadcast | CollType::Reduce => {
+                let reduces = kind == CollType::Reduce;
+                let kind = if reduces { CollectiveKind::Reduce } else { CollectiveKind::Broadcast };
+                builder.binomial(name(kind, "binomial"), Binomial { bytes, reduces }, carriage, ranks)
+            }
+            CollType::Barrier => builder.barrier(name(CollectiveKind::Barrier, "tree"), carriage, ranks),
         })
     }
 }

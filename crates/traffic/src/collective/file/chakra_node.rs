@@ -11,11 +11,22 @@ use crate::{MAX_FLOW_BYTES, TrafficError};
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NodeType {
-    /// It takes its duration, whatever it does: computing, or loading from memory.
-    Computation,
+    /// It takes its duration, and its turn on this processor, whatever it does: computing, or loading from memory.
+    Computation(Processor),
     Send,
     Recv,
     Collective,
+}
+
+/// What computations of a rank take turns on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Processor {
+    /// The accelerator: one stream of kernels.
+    Accelerator = 0,
+    /// The host's CPU: operations that say so.
+    Cpu = 1,
+    /// What moves things to memory and from there.
+    Memory = 2,
 }
 
 /// The collectives that traces have.
@@ -25,6 +36,9 @@ pub(crate) enum CollType {
     AllGather,
     ReduceScatter,
     AllToAll,
+    Broadcast,
+    Reduce,
+    Barrier,
 }
 
 /// Where in its file a node stands.
@@ -81,15 +95,20 @@ pub(crate) struct Node {
 impl Node {
     /// What it takes by itself: nothing, if it communicates.
     pub fn takes(&self) -> Span {
-        if self.kind == NodeType::Computation { Span::from_s_f64(self.micros / 1e6) } else { Span::ZERO }
+        if matches!(self.kind, NodeType::Computation(_)) {
+            Span::from_s_f64(self.micros / 1e6)
+        } else {
+            Span::ZERO
+        }
     }
 }
 
 /// A node out of its JSON form, if it is one: what has no type is none, nor is metadata.
 pub(crate) fn node(value: &Value, stands: Stands) -> Result<Option<Node>, Mistake> {
     let Some(kind) = field(value, &["type", "NodeType"]) else { return Ok(None) };
-    let kind = node_type(kind)?;
-    let Some(kind) = kind else { return Ok(None) };
+    let Some(kind) = node_type(kind)? else { return Ok(None) };
+    let of_cpu = kind == NodeType::Computation(Processor::Accelerator) && is_cpu_op(value);
+    let kind = if of_cpu { NodeType::Computation(Processor::Cpu) } else { kind };
     let id = field(value, &["id", "Id"]).map_or(Some(0), whole);
     let id = id.ok_or_else(|| ("an id that is no whole number".to_owned(), "a whole number".to_owned()))?;
     let list = |names: &[&str]| -> Result<Vec<u64>, Mistake> {
@@ -115,6 +134,8 @@ pub(crate) fn node(value: &Value, stands: Stands) -> Result<Option<Node>, Mistak
     let collective = if kind == NodeType::Collective {
         let found = attribute(value, "comm_type");
         let coll = coll_type(found).map_err(|(found, allowed)| (format!("node {id}: {found}"), allowed))?;
+        // What a barrier carries is nothing that a trace would say.
+        let bytes = if coll == CollType::Barrier { Some(0) } else { bytes };
         let Some(bytes) = bytes.filter(|bytes| *bytes <= MAX_FLOW_BYTES) else {
             return Err((
                 format!("node {id} without a size that can be"),
@@ -165,6 +186,12 @@ fn involves_all(value: &Value) -> bool {
     values.is_none_or(|values| values.iter().all(|value| value != &Value::Bool(false)))
 }
 
+/// Whether a computation says that it is of the CPU: as a truth value or as a number.
+fn is_cpu_op(value: &Value) -> bool {
+    attribute(value, "is_cpu_op")
+        .is_some_and(|held| held.as_bool().unwrap_or_else(|| whole(held).is_some_and(|number| number > 0)))
+}
+
 /// What an attribute holds: the value beside its name, whatever its type; or the field of this name.
 fn attribute<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     let is_value =
@@ -197,7 +224,8 @@ fn node_type(found: &Value) -> Result<Option<NodeType>, Mistake> {
     let number = found.as_str().and_then(|name| NAMES.iter().position(|known| *known == name));
     match number.or_else(|| whole(found).map(|number| number as usize)) {
         Some(1) => Ok(None),
-        Some(2..=4) => Ok(Some(NodeType::Computation)),
+        Some(2 | 3) => Ok(Some(NodeType::Computation(Processor::Memory))),
+        Some(4) => Ok(Some(NodeType::Computation(Processor::Accelerator))),
         Some(5) => Ok(Some(NodeType::Send)),
         Some(6) => Ok(Some(NodeType::Recv)),
         Some(7) => Ok(Some(NodeType::Collective)),
@@ -206,11 +234,14 @@ fn node_type(found: &Value) -> Result<Option<NodeType>, Mistake> {
 }
 
 fn coll_type(found: Option<&Value>) -> Result<CollType, Mistake> {
-    const KNOWN: [(u64, &str, CollType); 4] = [
+    const KNOWN: [(u64, &str, CollType); 7] = [
         (0, "ALL_REDUCE", CollType::AllReduce),
+        (1, "REDUCE", CollType::Reduce),
         (2, "ALL_GATHER", CollType::AllGather),
+        (5, "BROADCAST", CollType::Broadcast),
         (6, "ALL_TO_ALL", CollType::AllToAll),
         (7, "REDUCE_SCATTER", CollType::ReduceScatter),
+        (9, "BARRIER", CollType::Barrier),
     ];
     let is = |(number, name, _): &&(u64, &str, CollType)| {
         found.is_some_and(|found| whole(found) == Some(*number) || found.as_str() == Some(*name))

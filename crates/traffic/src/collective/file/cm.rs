@@ -3,6 +3,12 @@
 //! A line is a connection, `src->dst id N start PS size BYTES` or, in place of `start`, `trigger T`, with `send_done_trigger T` and
 //! `recv_done_trigger T`; or a trigger, `trigger id T oneshot | multishot | barrier count N`. Times are picoseconds. A trigger that a
 //! source knows of starts what waits for it: all of it (`oneshot`, `barrier`), or with each activation the next (`multishot`).
+//!
+//! In htsim a trigger acts on all nodes at once. Here a source knows of a connection at its own end alone: where it ends, by what has
+//! come, and where it begins, by what is acknowledged, whichever of the two the line says.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +21,7 @@ use crate::collective::draft::{Op, Point};
 use crate::{MAX_FLOW_BYTES, TrafficError};
 
 const CONNECTION: &str =
-    "id, start, size, trigger, send_done_trigger, recv_done_trigger or prio, each with a number";
+    "id, start, size, trigger, send_done_trigger, recv_done_trigger or prio, each with a number, or msg";
 const LINES: &str = "\"Nodes N\", \"Connections N\", \"Triggers N\", \"src->dst ...\", \"trigger id N ...\", or a comment that begins with #";
 
 /// A connection, and the triggers that it waits for or activates.
@@ -52,6 +58,21 @@ struct Matrix {
     connections: Vec<Connection>,
     triggers: BTreeMap<u64, Trigger>,
     counts: Vec<(&'static str, usize, usize)>,
+    /// Of the connections that carry messages, by id: the ends.
+    carrying: BTreeMap<u64, (usize, usize)>,
+}
+
+impl Connection {
+    /// What tells a node that this one is there, whose line says `point`: what comes to the node itself. A node that is at neither end is told by nothing.
+    const fn known_at(&self, node: usize, point: Point) -> Point {
+        if node == self.src {
+            Point::Acknowledged
+        } else if node == self.dst {
+            Point::Received
+        } else {
+            point
+        }
+    }
 }
 
 /// Reads a matrix into a graph.
@@ -158,8 +179,19 @@ impl Matrix {
         if connection.src == connection.dst {
             return Err((format!("{:?}", line.words[0]), "two different nodes".to_owned()));
         }
-        let mut words = line.words[1..].iter().copied();
+        let mut words = line.words[1..].iter().copied().peekable();
+        let mut is_message = false;
         while let Some(word) = words.next() {
+            if word == "msg" {
+                is_message = true;
+                // Its number may be left out.
+                if let Some(number_of) =
+                    words.next_if(|next| next.starts_with(|first: char| first.is_ascii_digit()))
+                {
+                    number("msg", number_of, 1, u64::from(u32::MAX))?;
+                }
+                continue;
+            }
             let mut value = |least, most| {
                 let value = words
                     .next()
@@ -185,6 +217,9 @@ impl Matrix {
                 _ => return Err((format!("{word:?}"), CONNECTION.to_owned())),
             }
         }
+        if is_message {
+            self.check_message(&connection)?;
+        }
         let found = match (connection.start, connection.trigger, connection.size) {
             (Some(_), Some(_), _) => "both start and trigger",
             (None, None, _) => "neither start nor trigger",
@@ -195,6 +230,22 @@ impl Matrix {
             }
         };
         Err((found.to_owned(), "size N with either start N or trigger N".to_owned()))
+    }
+
+    /// Messages of one id are between the same two nodes.
+    fn check_message(&mut self, message: &Connection) -> Result<(), Mistake> {
+        let Connection { id, src, dst, .. } = *message;
+        if id == 0 {
+            return Err(("msg without an id".to_owned(), "id N, the connection that carries it".to_owned()));
+        }
+        let (first, last) = *self.carrying.entry(id).or_insert((src, dst));
+        if (first, last) == (src, dst) {
+            return Ok(());
+        }
+        Err((
+            format!("msg of connection {id}, {src}->{dst}"),
+            format!("{first}->{last}, as that connection goes"),
+        ))
     }
 
     /// What the header counts is there.
@@ -269,7 +320,7 @@ impl Matrix {
                     graph.computation(host, Span::ZERO, trigger.line)
                 };
                 for &(place, point) in known {
-                    graph.after(join, ops[place], point);
+                    graph.after(join, ops[place], self.connections[place].known_at(connection.src, point));
                 }
                 graph.needs(join, needs as u32);
                 join

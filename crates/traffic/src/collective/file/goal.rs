@@ -3,8 +3,9 @@
 //!
 //! `num_ranks N`, and for each rank `rank R { ... }` with `L: send Bb to R tag T`, `L: recv Bb from R tag T`, `L: calc N` (nanoseconds)
 //! and `L requires M`, `L irequires M`. A send that is required has to be acknowledged, a recv to have come, a calc to be done; with
-//! `irequires` it has to have begun. The n-th send to a rank with a tag is for the n-th recv there from this rank with this tag. `cpu`
-//! and `nic` are read and mean nothing: calcs that do not require each other go on side by side.
+//! `irequires` it has to have begun. The n-th send to a rank with a tag is for the n-th recv there from this rank with this tag. Calcs
+//! of one `cpu` of a rank (0 if none is said) take turns, in the order in which they become ready. A send or recv takes no CPU: there is no
+//! overhead `o`. `nic` means nothing: how many cards a host has is the fabric's.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,10 @@ use super::{Carried, Graph};
 use crate::collective::draft::{Op, Point};
 use crate::{MAX_FLOW_BYTES, TrafficError};
 
+/// What of GOAL is read.
+pub(crate) const TEXT: &str =
+    "GOAL as text (.goal), as txt2bin takes it: the binary form that it makes is not read";
+
 const LINES: &str = "num_ranks N, rank N {, }, [label:] send Bb to R, [label:] recv Bb from R, [label:] calc N, label requires label, or label irequires label";
 
 /// An operation of a rank.
@@ -22,7 +27,7 @@ const LINES: &str = "num_ranks N, rank N {, }, [label:] send Bb to R, [label:] r
 enum What {
     Send { bytes: u64, to: usize, tag: u64 },
     Recv { bytes: u64, from: usize, tag: u64 },
-    Calc { ns: u64 },
+    Calc { ns: u64, cpu: u32 },
 }
 
 #[derive(Debug)]
@@ -185,16 +190,16 @@ impl<'t> Goal<'t> {
                 (What::Send { bytes: size(bytes)?, to: peer(to)?, tag: tag(rest)? }, rest)
             }
             ["recv", _, "from", "-1", ..] => {
-                return Err((
-                    "recv from any rank".to_owned(),
-                    "a rank: who sends has to be known".to_owned(),
-                ));
+                let allowed =
+                    "a rank: a schedule whose recvs take what comes first, from any rank, is not read";
+                return Err(("recv from any rank".to_owned(), allowed.to_owned()));
             }
             ["recv", bytes, "from", from, rest @ ..] => {
                 (What::Recv { bytes: size(bytes)?, from: peer(from)?, tag: tag(rest)? }, rest)
             }
             ["calc", ns, rest @ ..] => {
-                (What::Calc { ns: number("calc", ns, 0, u64::MAX / 1_000_000)? }, rest)
+                let cpu = option("cpu", rest, 0)? as u32;
+                (What::Calc { ns: number("calc", ns, 0, u64::MAX / 1_000_000)?, cpu }, rest)
             }
             _ => return Err(bad()),
         };
@@ -233,11 +238,9 @@ impl<'t> Goal<'t> {
         for (place, operation) in self.operations.iter().enumerate() {
             let host = graph.host(operation.rank);
             let one = match (operation.what, flows[place]) {
-                (What::Calc { ns }, _) => {
-                    let begun = graph.computation(host, Span::ZERO, operation.line);
-                    let done = graph.computation(host, Span::from_ns(ns), operation.line);
-                    graph.after(done, begun, Point::Done);
-                    Placed { begins: begun, begun: (begun, Point::Done), done: (done, Point::Done) }
+                (What::Calc { ns, cpu }, _) => {
+                    let calc = graph.turn(host, Span::from_ns(ns), operation.line, cpu);
+                    Placed { begins: calc, begun: (calc, Point::Started), done: (calc, Point::Done) }
                 }
                 (_, Some(flow)) => {
                     Placed { begins: flow, begun: (flow, Point::Started), done: (flow, Point::Acknowledged) }
@@ -306,9 +309,16 @@ impl<'t> Goal<'t> {
 
 /// The tag among what stands behind a send or a recv; 0 if there is none.
 fn tag(rest: &[&str]) -> Result<u64, Mistake> {
-    match rest.iter().position(|&word| word == "tag").map(|at| rest.get(at + 1)) {
-        None => Ok(0),
-        Some(Some(&"-1")) => Err(("any tag".to_owned(), "a tag: what comes has to be known".to_owned())),
-        Some(tag) => number("tag", tag.copied().unwrap_or_default(), 0, u64::from(u32::MAX)),
+    if rest.windows(2).step_by(2).any(|pair| pair == ["tag", "-1"]) {
+        let allowed = "a tag: a schedule whose recvs take what comes first, with any tag, is not read";
+        return Err(("any tag".to_owned(), allowed.to_owned()));
     }
+    option("tag", rest, 0)
+}
+
+/// The number behind a word among what stands behind an operation, or what it is if it is not there.
+fn option(name: &str, rest: &[&str], default: u64) -> Result<u64, Mistake> {
+    let found = rest.iter().position(|&word| word == name).map(|at| rest.get(at + 1));
+    found
+        .map_or(Ok(default), |value| number(name, value.copied().unwrap_or_default(), 0, u64::from(u32::MAX)))
 }

@@ -47,6 +47,10 @@ pub struct ScheduleSpec {
     /// A factor on the times that hosts compute, 0 to 1000. Default 1.
     #[serde(default = "one")]
     pub compute_scale: f64,
+    /// Whether computations of one processor take turns: those of one `cpu` of a rank in GOAL, and in Chakra those of a rank, of which the
+    /// operations of its CPU (`is_cpu_op`) and those on its memory are apart. Without it they go on side by side. Default true.
+    #[serde(default = "yes")]
+    pub turns: bool,
     /// How the all-reduces of Chakra's traces go. Default `"ring"`.
     #[serde(default)]
     pub algorithm: AllReduceAlgorithm,
@@ -73,6 +77,10 @@ fn label_of(file: &str) -> String {
 
 const fn one() -> f64 {
     1.0
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// A flow of a file.
@@ -144,7 +152,18 @@ impl Builder<'_, '_> {
         let text = |name: &str| read_file("traffic.schedule.file", name, base_dir);
         match extension.to_ascii_lowercase().as_str() {
             "cm" => cm::read(&spec.file, &text(&spec.file)?, &mut graph)?,
-            "goal" => goal::read(&spec.file, &text(&spec.file)?, &mut graph)?,
+            "goal" => {
+                let bytes = read_file_bytes("traffic.schedule.file", &spec.file, base_dir)?;
+                let text = String::from_utf8(bytes).map_err(|_| TrafficError::BadFile {
+                    file: spec.file.clone(),
+                    found: "bytes that are no text".to_owned(),
+                    allowed: goal::TEXT.to_owned(),
+                })?;
+                goal::read(&spec.file, &text, &mut graph)?;
+            }
+            "bin" => {
+                return Err(TrafficError::bad_value(key("file"), format!("{:?}", spec.file), goal::TEXT));
+            }
             "json" => {
                 let nodes = |name: &str| chakra_json::nodes(name, &text(name)?);
                 chakra::read(&spec.file, base_dir, &nodes, &mut graph)?;
@@ -220,6 +239,15 @@ impl Graph<'_, '_, '_> {
         let scaled = (takes.as_ps() as f64 * self.spec.compute_scale).round();
         let op = self.builder.draft.computation(host, Span::from_ps(scaled as u64));
         self.builder.draft.nodes[op.index()].line = line as u32;
+        op
+    }
+
+    /// Puts in the same, which takes its turn on this processor of the host.
+    pub fn turn(&mut self, host: HostId, takes: Span, line: usize, processor: u32) -> Op {
+        let op = self.computation(host, takes, line);
+        // One that is alone on its processor waits for none.
+        let processor = if self.spec.turns { processor } else { op.0 };
+        self.builder.draft.nodes[op.index()].processor = Some(processor);
         op
     }
 

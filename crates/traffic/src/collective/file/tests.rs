@@ -9,7 +9,7 @@ use crate::fixtures::{leaf_spine, spec};
 use crate::{Traffic, TrafficError};
 
 /// The traffic of a file of this name and text, on four racks of four hosts.
-fn traffic_of(name: &str, text: &str) -> Result<Traffic, TrafficError> {
+pub(super) fn traffic_of(name: &str, text: &str) -> Result<Traffic, TrafficError> {
     traffic_of_all(name, &[(name, text)])
 }
 
@@ -129,7 +129,7 @@ fn each_line_of_a_goal_schedule_that_cannot_be_read_is_told() {
         ("send 9b from 1", "x.goal:3: found \"send 9b from 1\": allowed is num_ranks N"),
         (
             "recv 9b from -1",
-            "x.goal:3: found recv from any rank: allowed is a rank: who sends has to be known",
+            "x.goal:3: found recv from any rank: allowed is a rank: a schedule whose recvs take what comes first",
         ),
         ("send 9b to 1 colour 3", "x.goal:3: found \"colour 3\": allowed is tag N, cpu N or nic N"),
         ("a requires b", "x.goal:3: found \"a\": allowed is a label of this rank that stands before"),
@@ -142,6 +142,9 @@ fn each_line_of_a_goal_schedule_that_cannot_be_read_is_told() {
         let found = said("x.goal", &format!("num_ranks 3\nrank 0 {{\n{lines}\n}}\n"));
         assert!(found.contains(expected), "{lines:?}: {found}");
     }
+    let binary = traffic_of_all("x.goal", &[("x.goal", [0xff_u8, 0xfe, 0])]).unwrap_err().to_string();
+    assert!(binary.contains("found bytes that are no text: allowed is GOAL as text"), "{binary}");
+    assert!(said("x.bin", "").contains("the binary form that it makes is not read"));
     assert!(said("x.goal", "rank 0 {\n}").contains("a rank before num_ranks"));
     assert!(said("x.goal", "num_ranks 2\nrank 0 {\ncalc 1").contains("the end of the file in rank 0"));
 }
@@ -188,8 +191,8 @@ fn nodes_of_chakra_that_cannot_be_read_are_told() {
     let cases = [
         (node("\"type\": \"X\""), "t.0.json:2: found type \"X\": allowed is METADATA_NODE"),
         (
-            node("\"type\": 7, \"comm_size\": 5, \"comm_type\": 5"),
-            "found node 1: comm_type 5: allowed is ALL_REDUCE (0)",
+            node("\"type\": 7, \"comm_size\": 5, \"comm_type\": 3"),
+            "found node 1: comm_type 3: allowed is ALL_REDUCE (0)",
         ),
         (node("\"type\": 7, \"comm_type\": 0"), "node 1 without a size that can be"),
         (
