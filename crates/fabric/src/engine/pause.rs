@@ -26,6 +26,8 @@ pub struct Memories {
     origin: Origin,
     /// How long a pause kept that packet from leaving the port before, in units of 2^8 ps.
     blocked: u32,
+    /// How long pauses stopped the queue pair that is asked for a packet now, in ps.
+    stopped_ps: u64,
     /// By switch and port and class: the port that was to blame for the last pause that was asked for there.
     blamed: BTreeMap<(u32, u16, u8), u16>,
     /// By flow: how long its data was blocked.
@@ -51,7 +53,8 @@ impl Origin {
     }
 }
 
-/// How long pauses kept data packets of a flow from leaving ports; packets that waited at one time each count.
+/// How long pauses kept data packets of a flow from leaving ports; packets that waited at one time each count. Of data that waits at an
+/// RDMA card for its turn, the next packet of each queue pair does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Blocked {
     /// Altogether.
@@ -70,6 +73,7 @@ impl Memories {
             switches: site.switches().iter().map(memory).collect(),
             origin: Origin::HERE,
             blocked: 0,
+            stopped_ps: 0,
             blamed: BTreeMap::new(),
             by_flow: BTreeMap::new(),
         })
@@ -261,6 +265,22 @@ impl Network<'_> {
         if blamed.is_some_and(|blamed| *blamed != port.0) {
             of_flow.innocently += span;
         }
+    }
+
+    /// The queue pair that is asked for a packet now was stopped for so long, in ps.
+    pub(super) fn set_stopped_ps(&mut self, stopped_ps: u64) {
+        if let Some(memories) = &mut self.memories {
+            memories.stopped_ps = stopped_ps;
+        }
+    }
+
+    /// How long a queue pair was stopped that sends this packet, if one does now, in ps.
+    pub(super) fn stopped_ps(&mut self, index: PacketIndex) -> u64 {
+        let Some(memories) = &mut self.memories else { return 0 };
+        if memories.stopped_ps == 0 || self.pool[index].kind != Kind::Data {
+            return 0;
+        }
+        std::mem::take(&mut memories.stopped_ps)
     }
 
     /// A pause came to a host.

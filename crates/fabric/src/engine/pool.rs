@@ -149,6 +149,11 @@ impl Pool {
     }
 }
 
+/// A time in ps in units of 2^8 ps.
+pub fn units_of(ps: u64) -> u32 {
+    u32::try_from(ps >> 8).unwrap_or(u32::MAX)
+}
+
 /// See [`Pool::set_blocked`].
 pub fn note_blocked(blocked: &mut Vec<u32>, index: PacketIndex, units: u32) {
     let index = index as usize;

@@ -24,6 +24,7 @@ mod outbox;
 mod plan;
 mod rnic;
 mod starting;
+mod stops;
 mod waiting;
 mod writer;
 
@@ -122,7 +123,7 @@ macro_rules! outbox {
 }
 
 impl<T: Transports> Host<T> {
-    /// A host of this number at the beginning.
+    /// A host of this number at the beginning. `may_pause` says whether its cable may be told to pause.
     pub fn new(
         host: HostId,
         directory: &Directory,
@@ -130,10 +131,12 @@ impl<T: Transports> Host<T> {
         stream: Stream,
         log: HostLog,
         waiting: Option<Waiting>,
+        may_pause: bool,
     ) -> Self {
         let (sent, received) = directory.counts[host.index()];
         let (senders, receivers) = (Ends::new(sent), Ends::new(received));
-        let rest = Rest { rnic: Rnic::default(), stream, edge, lingering: VecDeque::new(), log, waiting };
+        let rest =
+            Rest { rnic: Rnic::new(may_pause), stream, edge, lingering: VecDeque::new(), log, waiting };
         Self { senders, receivers, rest: Box::new(rest) }
     }
 

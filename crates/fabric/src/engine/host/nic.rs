@@ -114,6 +114,21 @@ impl<'n, 'a> Nic<'n, 'a> {
         self.network.class_gate(cable, lane).unwrap_or(of_queue)
     }
 
+    /// How long a class of the host's port has been paused so far, in ps.
+    pub fn paused_ps(&self, lane: usize) -> u64 {
+        self.network.class_paused_ps(self.network.site.cable(self.host), lane)
+    }
+
+    /// How long a class of the host's port had been paused when data of it left last, in ps.
+    pub fn paused_when_data_left_ps(&self, lane: usize) -> u64 {
+        self.network.paused_when_data_left_ps(self.network.site.cable(self.host), lane)
+    }
+
+    /// The queue pair that is asked now would have sent so much earlier, in ps, but for pauses. That counts for the data that it sends now.
+    pub fn set_stopped_ps(&mut self, stopped_ps: u64) {
+        self.network.set_stopped_ps(stopped_ps);
+    }
+
     /// When a packet that was just sent will have left the cable. It takes time even where the cable is down, which takes
     /// nothing: then as much as one of `full_bytes` would.
     pub fn leaves_at(&self, full_bytes: u16) -> Time {

@@ -342,20 +342,21 @@ impl<'a, T: Transports> Maker<'_, 'a, T> {
         let dependencies = self.plan.dependencies;
         let is_all = self.parts.is_none() && dependencies.is_none();
         let starts = if is_all { Starts::All } else { Starts::of_hosts(flows, dependencies, &hosts) };
-        let hosts = hosts.map(|host| self.host(host)).collect();
+        let may_pause = site.fabric.memory.is_some_and(|memory| memory.pause.is_some());
+        let hosts = hosts.map(|host| self.host(host, may_pause)).collect();
         let last = if self.parts.is_none() { self.last } else { usize::MAX };
         let mailbox = self.parts.as_ref().map(|&(_, day)| Mailbox::new(day));
         Group::new(self.network(number, site), hosts, (self.common)(), starts, last, mailbox)
     }
 
-    fn host(&mut self, number: u32) -> Host<T> {
+    fn host(&mut self, number: u32, may_pause: bool) -> Host<T> {
         let stream = |purpose| Stream::new(self.facts.seed, purpose, u64::from(number));
         let scheme = self.edge_schemes.next().unwrap_or(EdgeScheme::None);
         let edge = Edge { scheme, stream: stream(Purpose::EdgeBalancer) };
         let log = HostLog { paths: self.paths.clone(), ..HostLog::default() };
         let waiting = self.waiting.next();
         let (host, transport) = (HostId(number as u16), stream(Purpose::Transport));
-        Host::new(host, &self.plan.directory, edge, transport, log, waiting)
+        Host::new(host, &self.plan.directory, edge, transport, log, waiting, may_pause)
     }
 
     fn network(&mut self, number: u32, site: Site<'a>) -> Network<'a> {
