@@ -6,6 +6,7 @@
 //! flow is always the last one of these, so the parts add up to the completion time.
 
 use weft_packet::Packet;
+use weft_topology::Tier;
 use weft_units::{Span, Time};
 
 /// The parts of a flow's completion time; together they are the completion time.
@@ -22,6 +23,29 @@ pub struct Spent {
     /// Until the sender was allowed to send, and had something to: for acknowledgements, the handshake, recovery from losses, and
     /// applications that pause.
     pub window: Span,
+    /// By which ways those of the packets that were followed went that waited longest in queues of edge switches on the way up, and of all
+    /// other switches: see [`weft_packet::Packet::note_choice`]. 0 for none, or without a choice.
+    pub trails: [u16; 2],
+}
+
+/// The tiers of [`Spent::trails`]: of the others it is known which link they are.
+const OF_TRAILS: [Tier; 2] = [Tier::Leaf, Tier::Spine];
+
+/// The packet that waited longest in queues of a tier, of those that were followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Longest {
+    /// In units of 2^8 ps, as packets have it.
+    wait: u32,
+    trail: u16,
+}
+
+impl Longest {
+    fn note(&mut self, packet: &Packet, tier: Tier) {
+        let wait = (packet.wait_ps(tier as usize) >> 8) as u32;
+        if wait > self.wait {
+            *self = Self { wait, trail: packet.trail };
+        }
+    }
 }
 
 /// What the packets that were followed went through, in picoseconds: all that the receiving end knows of [`Spent`].
@@ -30,6 +54,8 @@ pub struct Parts {
     waits: [u64; 4],
     held: u64,
     idle: u64,
+    /// By tier, as [`OF_TRAILS`].
+    longest: [Longest; 2],
 }
 
 /// The packets of a flow that are followed, as the receiving end sees them.
@@ -53,13 +79,16 @@ impl Parts {
         for (tier, wait) in self.waits.iter_mut().enumerate() {
             *wait += packet.wait_ps(tier);
         }
+        for (longest, tier) in self.longest.iter_mut().zip(OF_TRAILS) {
+            longest.note(packet, tier);
+        }
     }
 
     /// The same for a part of the time.
     fn scaled(&self, part: Span, whole: Span) -> Self {
         let whole = u128::from(whole.as_ps().max(1));
         let scale = |value: u64| (u128::from(value) * u128::from(part.as_ps()) / whole) as u64;
-        Self { waits: self.waits.map(scale), held: scale(self.held), idle: scale(self.idle) }
+        Self { waits: self.waits.map(scale), held: scale(self.held), idle: scale(self.idle), ..*self }
     }
 }
 
@@ -69,7 +98,7 @@ impl Followed {
 
     /// Nothing was sent so far.
     pub const fn new(start: Time) -> Self {
-        let parts = Parts { waits: [0; 4], held: 0, idle: 0 };
+        let parts = Parts { waits: [0; 4], held: 0, idle: 0, longest: [Longest { wait: 0, trail: 0 }; 2] };
         Self { start, until: start, before: start, parts, parts_before: parts }
     }
 
@@ -159,6 +188,7 @@ impl Parts {
             reordering: Span::from_ps(self.held),
             timeouts: Span::from_ps(timeouts),
             window: Span::from_ps(self.idle),
+            trails: self.longest.map(|longest| longest.trail),
         }
     }
 }
@@ -250,6 +280,23 @@ mod tests {
         // Two packets at once: the first is followed, the second arrives last, behind it and 6 more at the last hop.
         let packets = [packet(0, 10, [0; 4]), packet(0, 17, [1, 0, 0, 6])];
         assert_eq!(spent(&packets, 0, 0, 5), [10, 1, 0, 0, 6, 0, 0, 0]);
+    }
+
+    #[test]
+    fn the_way_is_told_of_the_packet_that_waited_longest_and_was_followed() {
+        let mut followed = Followed::new(at(0));
+        for (trail, mut packet) in [
+            (3, packet(0, 10, [9, 1, 0, 0])),
+            (5, packet(10, 20, [0, 4, 2, 9])),
+            // It was sent before the one before arrived.
+            (6, packet(12, 30, [0, 8, 8, 0])),
+            (4, packet(20, 40, [0, 2, 3, 0])),
+        ] {
+            packet.trail = trail;
+            followed.note(&packet, packet.arrive);
+        }
+        let (parts, _) = followed.complete(None, at(40), Span::ZERO);
+        assert_eq!(parts.spent(span(40), Span::ZERO, span(1)).trails, [5, 4]);
     }
 
     #[test]

@@ -95,6 +95,7 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
                 reordering,
                 timeouts: spent_timeouts,
                 window,
+                trails: [leaf_trail, spine_trail],
             },
     } = record;
     for time in [started, delivered, acknowledged] {
@@ -120,6 +121,9 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
         .chain([reselections, path_changes, nacks, cnps, refused, trimmed, nacks_sent, cnps_sent, cut])
     {
         *count = number(u64::from(*count)) as u32;
+    }
+    for trail in [leaf_trail, spine_trail] {
+        *trail = number(u64::from(*trail)) as u16;
     }
 }
 
