@@ -201,6 +201,44 @@ fn the_critical_path_names_the_slow_link_that_a_flow_waited_at() {
     }
 }
 
+/// Everyone sends to everyone over RDMA, and a tenth of what comes is enough for a port to be paused.
+#[test]
+fn pauses_are_a_part_of_the_critical_path_and_have_a_place() {
+    let outcome = run(&SpecSource::from_text(
+        "[fabric]\nkind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 4\nfabric_rate = '10Gbps'\n\
+         switch_queue = { mark = 'never', lossless = true }\nmemory = { size = '4MB' }\npause = { xoff = '2KB', response = '100ns' }\n\
+         [transport]\nname = 'roce'\ndcqcn = false\n\
+         [[traffic.collective]]\nkind = 'all-to-all'\nsize = '800KB'\nparallel = 7\n",
+    ));
+    let critical = &outcome.critical_path;
+    let parts = [
+        "waiting_us",
+        "compute_us",
+        "transmission_us",
+        "host_us",
+        "leaf_us",
+        "spine_us",
+        "last_us",
+        "reordering_us",
+        "timeouts_us",
+        "window_us",
+        "pause_us",
+        "acknowledgement_us",
+    ];
+    let sum: f64 = parts.iter().flat_map(|part| floats(critical, part)).flatten().sum();
+    let began =
+        floats(critical, "ready_us")[0].unwrap() - floats(&outcome.collectives, "start_us")[0].unwrap();
+    assert!((sum + began - completion(&outcome)).abs() < 1e-3, "{sum} and {began}");
+    let pause: f64 = floats(critical, "pause_us").into_iter().flatten().sum();
+    assert!(pause > 0.2 * sum, "{pause} of {sum}");
+    let told = outcome.summary.collectives[0].critical_path.as_ref().expect("a path");
+    assert!((told.pause_us.expect("lossless") - pause).abs() < 1e-6);
+    let text = |name: &str| critical.column_by_name(name).unwrap().as_string::<i32>();
+    let by_pause = text("late_by").iter().zip(text("late_at").iter()).filter(|(by, _)| *by == Some("pause"));
+    let places: Vec<&str> = by_pause.map(|(_, at)| at.expect("a place")).collect();
+    assert!(!places.is_empty() && places.iter().all(|at| at.contains('>')), "{places:?}");
+}
+
 #[test]
 fn no_table_depends_on_how_many_threads_there_are() {
     let source = SpecSource::from_text(BUSY);

@@ -1,7 +1,7 @@
 //! Pauses by hand: when a port is told and obeys, what a frame takes, and for how long flows at an RDMA card are stopped.
 
 use weft_fabric::{Blocked, Results};
-use weft_topology::Fabric;
+use weft_topology::{Fabric, Tier};
 use weft_traffic::Flow;
 use weft_units::{Span, Time};
 
@@ -133,6 +133,11 @@ fn a_queue_pair_that_could_not_send_anyway_is_not_stopped() {
     let stopped = blocked(&results, 8);
     assert_eq!(stopped.blocked, stopped.innocently);
     assert!(is_nearly(stopped.blocked, last.since(begins), 2), "{}", stopped.blocked);
+    let spent = results.flows[8].spent;
+    assert!(is_nearly(spent.pause, last.since(begins), 1), "{spent:?}");
+    // What is left of it is between its packets, for which it takes turns with another.
+    assert!(times(spent.window, 10) < spent.pause, "{spent:?}");
+    assert_eq!(spent.paused_tier, Tier::Host as u8);
     // It sends its first packet just before the pause, and its second when the first is answered.
     let begins = Time::from_ps(first.as_ps() - 4 * PACKET.as_ps());
     let windowed = Flow { start: begins, transport: 1, ..flow(0, 0, 8, 2_048) };
@@ -144,4 +149,48 @@ fn a_queue_pair_that_could_not_send_anyway_is_not_stopped() {
     let most = least + times(PACKET, 3) + Span::from_ps(2 * 66 * 800);
     let held = last.since(begins).saturating_sub(stopped);
     assert!(held >= least && held <= most, "{held}: {stopped} of {}", last.since(begins));
+}
+
+/// A packet of TCP comes to a port that is paused, behind one of RDMA: the pause is a part of its own, and what it waits then for that packet
+/// is its wait.
+#[test]
+fn what_a_packet_waits_for_a_pause_is_no_wait_for_others() {
+    let fabric = leaf(10, "60KB", "hysteresis = '50KB'");
+    let incast: Vec<Flow> = (0..8).map(|host| flow(0, host, 9, 100_000)).collect();
+    let transports = format!("[[transport]]\n{RDMA}\n[[transport]]\nname = 'tcp'\necn = 'off'");
+    let run = Run::new(&fabric, &transports, "name = 'ecmp'");
+    let (_, _, first, last) = of_cable(&run.flows(&incast));
+    let begins = Time::from_ps((first.as_ps() * 2 + last.as_ps()) / 3);
+    let one = Flow { start: begins, transport: 1, ..flow(0, 0, 8, 1_000) };
+    let results = run.flows(&[incast.as_slice(), &[one]].concat());
+    assert_eq!(of_cable(&results).3, last, "it changes no pause");
+    let spent = results.flows[8].spent;
+    assert!(is_nearly(spent.pause, last.since(begins), 1), "{spent:?}");
+    let waited = spent.pause + spent.waits[Tier::Host as usize];
+    assert!(is_nearly(waited, last.since(begins) + PACKET, 1), "{spent:?}");
+    let fct = results.flows[8].delivered.expect("it ended").since(begins);
+    assert_eq!((spent.transmission, spent.window), (fct.saturating_sub(waited), Span::ZERO));
+    assert!(is_nearly(results.flows[8].ideal, spent.transmission, 1));
+}
+
+/// Whatever waits for pauses, in queues or at cards: the parts of each flow's time are its time.
+#[test]
+fn the_parts_of_a_time_are_the_whole_where_ports_pause() {
+    let fabric = leaf(10, "20KB", "");
+    let mut flows: Vec<Flow> = (0..8).map(|host| flow(0, host, 9, 300_000)).collect();
+    flows.extend((0..4).map(|number| flow(10 * number, number as u16, 8, 200_000)));
+    for transport in
+        [RDMA, "name = 'tcp'\necn = 'off'\ninitial_window = 64", "name = 'irn'\nbdp_cap = '60KB'"]
+    {
+        let results = Run::new(&fabric, transport, "name = 'ecmp'").flows(&flows);
+        for (record, flow) in results.flows.iter().zip(&flows) {
+            let spent = record.spent;
+            let waits = spent.waits.into_iter().sum::<Span>();
+            let sum =
+                spent.transmission + waits + spent.reordering + spent.timeouts + spent.window + spent.pause;
+            assert_eq!(sum, record.delivered.expect("it ended").since(flow.start), "{transport}");
+            assert!(spent.transmission >= record.ideal);
+        }
+        assert!(results.flows.iter().any(|record| record.spent.pause > Span::from_us(50)), "{transport}");
+    }
 }

@@ -136,6 +136,7 @@ fn row(
         ("reordering", spent.reordering),
         ("timeouts", spent.timeouts),
         ("window", spent.window),
+        ("pause", spent.pause),
         ("acknowledgement", acknowledgement),
     ];
     // Of equal ones, the first.
@@ -160,6 +161,7 @@ fn row(
         reordering_us: us(spent.reordering),
         timeouts_us: us(spent.timeouts),
         window_us: us(spent.window),
+        pause_us: places.may_pause.then(|| us(spent.pause)),
         acknowledgement_us: us(acknowledgement),
         end_us: link.end.as_us(),
         late_by,
@@ -167,10 +169,15 @@ fn row(
     }
 }
 
+/// The queues of each tier, as `late_by` has them.
+const QUEUES: [&str; 4] = ["host queue", "leaf queue", "spine queue", "last queue"];
+
 /// Names of places.
 struct LatePlaces<'f> {
     fabric: &'f Fabric,
     topology: &'f Topology,
+    /// Whether ports may have to pause.
+    may_pause: bool,
     /// By host: the link from it, and the link to it.
     cables: Vec<(Option<u32>, Option<u32>)>,
     /// The tables at the beginning of the run and, if that may differ, at its end; once somebody asks.
@@ -189,18 +196,24 @@ impl<'f> LatePlaces<'f> {
                 cable.1 = Some(number);
             }
         }
-        Self { fabric, topology, cables, routes: OnceCell::new() }
+        let may_pause = topology.memory.is_some_and(|memory| memory.pause.is_some());
+        Self { fabric, topology, may_pause, cables, routes: OnceCell::new() }
     }
 
     /// Where something is that made a flow late: the queue of a host or the last one are links that are known. In those between, it is the
-    /// link at which the packet waited longest that did so of all that were followed; in fabrics of more tiers the links of its way
+    /// link at which the packet waited longest, or that was paused longest while it did, of all that were followed; in fabrics of more tiers the links of its way
     /// that are no leaf's. Where its way is not known, that is the switch at which they begin, or nothing.
     fn of(&self, late_by: &str, host: u16, flow: Option<&Flow>, spent: &Spent) -> Option<String> {
         let name = |link: Option<u32>| link.map(|link| self.topology.link_name(link));
         let node = |node: usize| self.topology.names.get(node).cloned();
         let dst = flow.map(|flow| usize::from(flow.dst.0));
         let between = |tier: Tier, trail: u16| self.links_between(flow?, tier, trail);
-        let [up, across] = spent.trails;
+        let is_paused = late_by == "pause";
+        let [up, across] = if is_paused { [spent.paused_trail; 2] } else { spent.trails };
+        let late_by = match late_by {
+            "pause" => QUEUES[usize::from(spent.paused_tier)],
+            other => other,
+        };
         match late_by {
             "computation" | "waiting" | "window" | "timeouts" => node(usize::from(host)),
             "host queue" => name(self.cables[usize::from(host)].0),

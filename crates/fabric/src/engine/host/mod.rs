@@ -52,6 +52,7 @@ pub use rnic::Gate;
 pub use waiting::Waiting;
 pub use writer::Writer;
 
+use crate::engine::spent::Paused;
 use ends::{Before, Ends};
 use log::Completion;
 use outbox::{FlowEnd, HostOutbox};
@@ -266,7 +267,7 @@ impl<T: Transports> Host<T> {
         };
         let receiver = self.receivers.at(place);
         if packet.kind == Kind::Data {
-            receiver.note_path(packet, now);
+            receiver.note_path(packet, now, || here.nic.paused_on_way(packet));
         }
         let protocol = plan.of(&receiver.end);
         let arrived = receiver.end.arrived(packet, protocol.five_tuples());
@@ -381,7 +382,9 @@ impl<T: Transports> Host<T> {
         let Some(receiver) = self.receivers.get(number) else { return };
         let protocol = plan.of(&receiver.end);
         let stall = protocol.receiver_stats(&receiver.state).stalls.by_reordering_until(now);
-        let (parts, since) = receiver.followed.complete(last, now, stall);
+        let (parts, since) = receiver.followed.complete(last, now, stall, || {
+            last.map_or_else(Paused::default, |packet| here.nic.paused_on_way(packet))
+        });
         receiver.complete = Some(Completion { at: now, by_timer: last.is_none(), parts, since });
         let flow = receiver.end.flow();
         let size = plan.size(flow);

@@ -9,6 +9,7 @@ use weft_units::{PicosPerByte, Time};
 use crate::engine::event_set::{EventKey, EventKind};
 use crate::engine::guests::Frame;
 use crate::engine::network::Network;
+use crate::engine::spent::Paused;
 use weft_topology::Routes;
 
 use super::rnic::Gate;
@@ -127,6 +128,11 @@ impl<'n, 'a> Nic<'n, 'a> {
     /// The queue pair that is asked now would have sent so much earlier, in ps, but for pauses. That counts for the data that it sends now.
     pub fn set_stopped_ps(&mut self, stopped_ps: u64) {
         self.network.set_stopped_ps(stopped_ps);
+    }
+
+    /// How long pauses kept a packet on its way that has just come to the host.
+    pub fn paused_on_way(&self, packet: &Packet) -> Paused {
+        self.network.paused_on_way(packet)
     }
 
     /// When a packet that was just sent will have left the cable. It takes time even where the cable is down, which takes

@@ -258,7 +258,7 @@ impl Network<'_> {
         if self.memories.is_some() {
             self.book_blocked(link, index);
         }
-        let stopped_ps = self.stopped_ps(index);
+        let stopped_ps = self.begins_way(link, index);
         let Some(Outlet { state, port, profile, packets, .. }) = outlet!(self, link) else { return };
         let packet = &mut packets[index as usize];
         let (rest_ps, wire_bytes) = (port.rest_ps(now), packet.wire_bytes);
@@ -304,7 +304,7 @@ impl Network<'_> {
             port.aside.peak_bytes = port.aside.peak_bytes.max(bytes);
         }
         if goes {
-            note_blocked(blocked, index, units_of(stopped_ps));
+            note_blocked(blocked, index, state.tier, units_of(stopped_ps));
             port.begin_service(now, wire_bytes, service_ps);
             let sent_before = state.bytes - port.waiting_bytes - u64::from(wire_bytes);
             return self.send_off_watched(link, entering, sent_before, true);

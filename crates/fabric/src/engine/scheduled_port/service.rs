@@ -19,7 +19,7 @@ use super::{ScheduledPort, Waiting};
 use crate::engine::event_set::{EventKey, EventKind, EventSet};
 use crate::engine::link::{Link, PortKind, Profile};
 use crate::engine::network::{Network, PacketCounts, mark};
-use crate::engine::pool::{NO_PACKET, PacketIndex, note_blocked, units_of};
+use crate::engine::pool::{Kept, NO_PACKET, PacketIndex, note_blocked, units_of};
 use crate::engine::scheduler::TokenBucket;
 
 /// A port, with all that it needs to send.
@@ -30,7 +30,7 @@ pub(super) struct Outlet<'n> {
     pub profile: &'n Profile,
     /// Those of the pool, and how long each was blocked.
     pub packets: &'n mut [Packet],
-    pub blocked: &'n mut Vec<u32>,
+    pub blocked: &'n mut Vec<Kept>,
     pub events: &'n mut EventSet,
     /// What a packet takes on the wire beside its own bytes.
     pub overhead_bytes: u64,
@@ -104,7 +104,8 @@ impl Outlet<'_> {
         let (Some(pausing), Some(own)) = (&mut self.port.aside.pausing, own) else { return };
         let is_data = self.packets[taken.index as usize].kind == Kind::Data;
         let paused_ps = if is_data { pausing.data_leaves(own, now) } else { pausing.paused_ps(own, now) };
-        note_blocked(self.blocked, taken.index, units_of(paused_ps - taken.beside.paused_before_ps));
+        let units = units_of(paused_ps - taken.beside.paused_before_ps);
+        note_blocked(self.blocked, taken.index, self.state.tier, units);
     }
 
     /// The packet that has just gone into service goes behind those that are on the link.
