@@ -44,6 +44,7 @@ CRITICAL_PARTS: Mapping[str, str] = {
     "reordering": "reordering",
     "timeouts": "timeouts",
     "window": "window and recovery",
+    "pause": "pauses",
     "acknowledgement": "acknowledgements",
 }
 """Where the time on a critical path goes, by the keys of `CriticalFacts`; together they are the completion time."""
@@ -148,7 +149,7 @@ def critical_parts(runs: Sequence[Summary]) -> dict[str, float]:
     if not found:
         return {}
     weights = [one for one, _ in found]
-    return {key: weighted(weights, [getattr(path, f"{key}_us") for _, path in found]) for key in CRITICAL_PARTS}
+    return {key: weighted(weights, [getattr(path, f"{key}_us") or 0.0 for _, path in found]) for key in CRITICAL_PARTS}
 
 
 def ideal_us(runs: Sequence[Summary], line_rate_mbps: float | None) -> float | None:

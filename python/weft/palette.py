@@ -55,6 +55,7 @@ SPENT_COLOURS: Mapping[str, str] = {
     "reordering": "#D55E00",
     "timeouts": "#882255",
     "window": "#CC79A7",
+    "pause": "#661100",
 }
 """The colours of the parts of a completion time."""
 

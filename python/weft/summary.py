@@ -74,8 +74,9 @@ SPENT: Mapping[str, str] = {
     "reordering": "reordering stalls",
     "timeouts": "timeouts",
     "window": "window and recovery",
+    "pause": "pauses",
 }
-"""Where a flow's completion time goes; together they are the completion time."""
+"""Where a flow's completion time goes; together they are the completion time. Pauses: with lossless classes alone."""
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -118,6 +119,8 @@ class Spent(Part, frozen=True):
     reordering: float | None
     timeouts: float | None
     window: float | None
+    pause: float | None = None
+    """None without lossless classes, too."""
 
 
 class Resent(Part, frozen=True):
@@ -312,6 +315,8 @@ class CriticalFacts(Part, frozen=True, omit_defaults=True):
     worst_us: float
     worst_late_by: str | None
     worst_late_at: str | None
+    pause_us: float | None = None
+    """None without lossless classes."""
 
 
 class CollectiveFacts(Part, frozen=True, omit_defaults=True):

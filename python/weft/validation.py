@@ -103,7 +103,8 @@ class Validation:
         )
         for scheme, pairs in self._runs().items():
             for simulated, real in pairs:
-                frames = [counted(run.flows).select("id", "size_bytes", *_COLUMNS) for run in (simulated, real)]
+                known = [name for name in _COLUMNS if name in simulated.flows.columns]
+                frames = [counted(run.flows).select("id", "size_bytes", *known) for run in (simulated, real)]
                 joined = frames[0].join(frames[1], on=["id", "size_bytes"], suffix="_linux")
                 yield joined.filter(pl.col("fct_us").is_not_null() & pl.col("fct_us_linux").is_not_null()).select(
                     pl.lit(scheme).alias("scheme"),
@@ -157,7 +158,8 @@ class Validation:
             simulated, linux = (own[f"spent_{part}_us{end}"].mean() for end in ("", "_linux"))
             return {"scheme": scheme, "part": part, "simulated_us": simulated, "linux_us": linux}
 
-        return pl.DataFrame([row(scheme, part) for scheme in self.schemes for part in SPENT])
+        parts = [part for part in SPENT if f"spent_{part}_us" in self.flows.columns]
+        return pl.DataFrame([row(scheme, part) for scheme in self.schemes for part in parts])
 
     def apart(self, count: int, scheme: str) -> "pl.DataFrame":
         """The flows of a load balancer that differ most, by the difference of their completion times."""

@@ -113,6 +113,7 @@ fn flow_row(
         stalled_by_reordering_us: record.receiver.stalls.by_reordering.as_us(),
         stalled_by_loss_us: record.receiver.stalls.by_loss.as_us(),
         timed_out_us: record.sender.timed_out.as_us(),
+        spent_pause_us: None,
         blocked_us: None,
         blocked_innocently_us: None,
         nacks: None,

@@ -392,9 +392,9 @@ impl Prepared {
     fn collectives(&self, seen: Seen) -> (Vec<CollectiveRow>, Vec<CriticalRow>) {
         let Some(schedule) = &self.traffic.schedule else { return Default::default() };
         let timeline = Timeline::new(&schedule.dependencies, seen);
-        let (flows, topology) = (&self.traffic.flows, &self.fabric.topology);
+        let flows = &self.traffic.flows;
         let (rows, ends) = collective_rows(schedule, &timeline, flows);
-        let critical = critical_paths(schedule, &timeline, &ends, (flows, topology));
+        let critical = critical_paths(schedule, &timeline, &ends, (flows, &self.fabric));
         (rows, critical)
     }
 

@@ -172,6 +172,73 @@ fn computations_are_on_the_path_and_the_parts_of_it_are_the_whole() {
     assert!(completion[first].unwrap() >= 3.0 * 60.0);
 }
 
+/// Two racks of four hosts and two spines, and one link between them at a tenth of the rate of all others: what goes by it waits in its
+/// queue, ten times as long as it takes elsewhere, and the path says so.
+#[test]
+fn the_critical_path_names_the_slow_link_that_a_flow_waited_at() {
+    for (slow, by) in [("spine1>leaf1", "spine queue"), ("leaf0>spine1", "leaf queue")] {
+        for balancer in ["ecmp", "rps"] {
+            let outcome = run(&SpecSource::from_text(format!(
+                "balancer = '{balancer}'\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n\
+                 host_queue = {{ mark = 'never' }}\nswitch_queue = {{ mark = 'never', buffer = '1GB' }}\n\
+                 [[fabric.fault]]\nlink = '{slow}'\nrate = '1Gbps'\n\
+                 [transport]\nname = 'tcp'\necn = 'off'\ninitial_window = 1000\nmin_rto = '1s'\ninitial_rto = '1s'\n\
+                 [[traffic.collective]]\nkind = 'all-to-all'\nsize = '800KB'\n"
+            )));
+            let critical = &outcome.critical_path;
+            let text = |name: &str| critical.column_by_name(name).unwrap().as_string::<i32>();
+            let (late_by, late_at) = (text("late_by"), text("late_at"));
+            let last = critical.num_rows() - 1;
+            let case = format!("{slow}, {balancer}");
+            assert_eq!((late_by.value(last), late_at.value(last)), (by, slow), "{case}");
+            // Packets of 100 KB to each of four hosts from each of four: by the one link, at 1 Gbit/s, at least a third of them.
+            let name = if by == "leaf queue" { "leaf_us" } else { "spine_us" };
+            let waited = floats(critical, name)[last].unwrap();
+            assert!(waited > 3_000.0, "{case}: {waited}");
+            let told = &outcome.summary.collectives[0].critical_path.as_ref().unwrap();
+            assert_eq!((told.worst_late_by, told.worst_late_at.as_deref()), (Some(by), Some(slow)), "{case}");
+        }
+    }
+}
+
+/// Everyone sends to everyone over RDMA, and a tenth of what comes is enough for a port to be paused.
+#[test]
+fn pauses_are_a_part_of_the_critical_path_and_have_a_place() {
+    let outcome = run(&SpecSource::from_text(
+        "[fabric]\nkind = 'leaf-spine'\nleaves = 2\nspines = 1\nhosts_per_leaf = 4\nfabric_rate = '10Gbps'\n\
+         switch_queue = { mark = 'never', lossless = true }\nmemory = { size = '4MB' }\npause = { xoff = '2KB', response = '100ns' }\n\
+         [transport]\nname = 'roce'\ndcqcn = false\n\
+         [[traffic.collective]]\nkind = 'all-to-all'\nsize = '800KB'\nparallel = 7\n",
+    ));
+    let critical = &outcome.critical_path;
+    let parts = [
+        "waiting_us",
+        "compute_us",
+        "transmission_us",
+        "host_us",
+        "leaf_us",
+        "spine_us",
+        "last_us",
+        "reordering_us",
+        "timeouts_us",
+        "window_us",
+        "pause_us",
+        "acknowledgement_us",
+    ];
+    let sum: f64 = parts.iter().flat_map(|part| floats(critical, part)).flatten().sum();
+    let began =
+        floats(critical, "ready_us")[0].unwrap() - floats(&outcome.collectives, "start_us")[0].unwrap();
+    assert!((sum + began - completion(&outcome)).abs() < 1e-3, "{sum} and {began}");
+    let pause: f64 = floats(critical, "pause_us").into_iter().flatten().sum();
+    assert!(pause > 0.2 * sum, "{pause} of {sum}");
+    let told = outcome.summary.collectives[0].critical_path.as_ref().expect("a path");
+    assert!((told.pause_us.expect("lossless") - pause).abs() < 1e-6);
+    let text = |name: &str| critical.column_by_name(name).unwrap().as_string::<i32>();
+    let by_pause = text("late_by").iter().zip(text("late_at").iter()).filter(|(by, _)| *by == Some("pause"));
+    let places: Vec<&str> = by_pause.map(|(_, at)| at.expect("a place")).collect();
+    assert!(!places.is_empty() && places.iter().all(|at| at.contains('>')), "{places:?}");
+}
+
 #[test]
 fn no_table_depends_on_how_many_threads_there_are() {
     let source = SpecSource::from_text(BUSY);

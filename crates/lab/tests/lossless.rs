@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use weft_lab::{Cores, Outcome, Prepared, SpecSource};
@@ -109,6 +110,28 @@ fn an_incast_is_the_root_of_all_pauses_and_flows_know_how_long_they_were_kept() 
     assert!(blocked.values().iter().any(|us| *us > 0.0));
     let total: f64 = innocent.values().iter().sum();
     assert!((total - lossless.innocent_us).abs() < 1e-6);
+}
+
+#[test]
+fn pauses_are_a_part_of_completion_times_where_classes_are_lossless_and_nowhere_else() {
+    let parts =
+        ["transmission", "host", "leaf", "spine", "last", "reordering", "timeouts", "window", "pause"];
+    let paused = outcome(SHARED);
+    let flows = paused.flows.read().expect("flows");
+    let column =
+        |name: &str| flows.column_by_name(name).expect("a column").as_primitive::<Float64Type>().clone();
+    let columns = parts.map(|part| column(&format!("spent_{part}_us")));
+    let fct = column("fct_us");
+    for row in (0..flows.num_rows()).filter(|&row| fct.is_valid(row)) {
+        let sum: f64 = columns.iter().map(|part| part.value(row)).sum();
+        assert!((sum - fct.value(row)).abs() < 1e-5, "flow {row}: {sum} of {}", fct.value(row));
+    }
+    let pause = columns[8].values().iter().sum::<f64>() / (fct.len() - fct.null_count()) as f64;
+    let told = paused.summary.all.spent_us.pause.expect("lossless");
+    assert!(told > 1.0 && (told - pause).abs() < 1e-6, "{told} and {pause}");
+    let plain = outcome("[traffic]\nflows = 20\n");
+    assert!(plain.flows.read().expect("flows").column_by_name("spent_pause_us").is_none());
+    assert!(!plain.summary.to_json().expect("json").contains("pause"));
 }
 
 #[test]

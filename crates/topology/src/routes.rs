@@ -1,6 +1,7 @@
 //! Equal-cost shortest paths, as each switch's table from destination rack to next hops.
 
 mod compute;
+mod trails;
 
 use weft_packet::{PortId, Route};
 use weft_units::Rate;

@@ -189,7 +189,9 @@ pub struct PauseRules {
 }
 
 impl PauseRules {
-    /// How long a port of this rate may take to obey: so many quanta of 512 bits (IEEE 802.3, annex 31B).
+    /// How long a port of this rate may take to obey: so many quanta of 512 bits (IEEE 802.3, annex 31B). Of a rate between two of the table it
+    /// is the quanta of the lower one. Above 400 Gbit/s it is those of 400: the annex, as far as it was at hand, has none for 800
+    /// Gbit/s, and more would make headroom larger than what such a port may need. Who knows better says so: `response`.
     pub fn response_of(&self, rate: Rate) -> Span {
         const QUANTA: [(u64, u64); 6] = [(400, 905), (200, 453), (100, 394), (40, 118), (25, 80), (0, 60)];
         let standard = || {
@@ -401,5 +403,44 @@ impl Topology {
         let mut parallel = self.links_between(from.0, to.0);
         let number = parallel.position(|other| other == link).unwrap_or_default();
         if number > 0 || parallel.next().is_some() { format!("{name}.{number}") } else { name }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: PauseRules = PauseRules {
+        xoff: Xoff::Share(1.0),
+        hysteresis: 0,
+        response: None,
+        headroom: None,
+        look_every: Span::ZERO,
+    };
+
+    #[test]
+    fn a_port_may_take_the_quanta_of_its_rate_to_obey() {
+        // At each rate: quanta, and how long they take, in ps.
+        let table = [
+            (1, 60, 30_720_000),
+            (10, 60, 3_072_000),
+            (25, 80, 1_638_400),
+            (40, 118, 1_510_400),
+            (50, 118, 1_208_320),
+            (100, 394, 2_017_280),
+            (200, 453, 1_159_680),
+            (400, 905, 1_158_400),
+            (800, 905, 579_200),
+        ];
+        for (gbps, quanta, ps) in table {
+            assert_eq!(quanta * 512 * 1_000 / gbps, ps, "the table");
+            assert_eq!(RULES.response_of(Rate::from_gbps(gbps)), Span::from_ps(ps), "{gbps} Gbit/s");
+        }
+    }
+
+    #[test]
+    fn who_says_how_long_a_port_takes_is_heard_at_each_rate() {
+        let rules = PauseRules { response: Some(Span::from_ns(500)), ..RULES };
+        assert_eq!([10, 800].map(|gbps| rules.response_of(Rate::from_gbps(gbps))), [Span::from_ns(500); 2]);
     }
 }

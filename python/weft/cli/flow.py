@@ -216,7 +216,7 @@ def _print_outcomes(outcomes: Sequence[Mapping[str, Any]]) -> None:
 def _longest_part(row: Mapping[str, Any]) -> str:
     from weft.summary import SPENT
 
-    part = max(SPENT, key=lambda name: row[f"spent_{name}_us"] or 0.0)
+    part = max(SPENT, key=lambda name: row.get(f"spent_{name}_us") or 0.0)
     return f"{SPENT[part]} ({percent((row[f'spent_{part}_us'] or 0.0) / row['fct_us'])})"
 
 

@@ -185,7 +185,8 @@ def _print_apart(console: Console, result: "Validation", scheme: str) -> None:
     rows = result.apart(3, scheme).to_dicts()
     unit, scale = time_scale([row["fct_us_linux"] for row in rows])
     for row in rows:
-        parts = {part: row[f"spent_{part}_us_linux"] - row[f"spent_{part}_us"] for part in SPENT}
+        known = [part for part in SPENT if f"spent_{part}_us" in row]
+        parts = {part: row[f"spent_{part}_us_linux"] - row[f"spent_{part}_us"] for part in known}
         part = max(parts, key=lambda name: abs(parts[name]))
         share = percent(abs(parts[part]) / (sum(abs(value) for value in parts.values()) or 1.0))
         times = f"{plain(row['fct_us'] / scale)} {unit} simulated, {plain(row['fct_us_linux'] / scale)} {unit} linux"

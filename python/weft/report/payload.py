@@ -61,11 +61,19 @@ def payload(
         "sizes": [one.title for one in sizes],
         "statistics": STATISTICS,
         "tiers": [{"title": title, "colour": TIER_COLOURS[name]} for name, title in TIERS.items()],
-        "parts": [{"title": title, "colour": SPENT_COLOURS[name]} for name, title in SPENT.items()],
+        "parts": [{"title": SPENT[name], "colour": SPENT_COLOURS[name]} for name in _parts(points)],
         "fields": list(fields),
         "points": list(points),
         **more,
     }
+
+
+def _parts(points: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The parts of completion times that any contender has: pauses, which are the last, with lossless classes alone."""
+    last = len(SPENT) - 1
+    cells = (cell for point in points for cell in point["cells"] if cell is not None)
+    has_last = any(spent[last] is not None for cell in cells for spent in cell["spent"])
+    return list(SPENT) if has_last else list(SPENT)[:last]
 
 
 def curve_points(cells: int, sizes: int) -> int:

@@ -149,6 +149,7 @@ def _flows(result: "Result", interval_us: float, frames: int, number: Mapping[st
 
 def _flow(flow: Mapping[str, Any], rows: NDArray[np.int64]) -> dict[str, Any]:
     fct = flow["fct_us"]
+    spent = [key for part in SPENT if (key := f"spent_{part}_us") in flow]
     return {
         "id": flow["id"],
         "src": f"host{flow['src']}",
@@ -157,7 +158,7 @@ def _flow(flow: Mapping[str, Any], rows: NDArray[np.int64]) -> dict[str, Any]:
         "start": short(flow["start_us"]),
         "fct": None if fct is None else short(fct),
         "slowdown": None if flow["slowdown"] is None else short(flow["slowdown"]),
-        "spent": [None if flow[f"spent_{part}_us"] is None else short(flow[f"spent_{part}_us"]) for part in SPENT],
+        "spent": [None if flow[key] is None else short(flow[key]) for key in spent],
         "path": _text(rows.clip(0, 65_535).astype("<u2")),
     }
 

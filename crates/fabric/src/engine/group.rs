@@ -248,6 +248,7 @@ impl<'a, T: Transports> Group<'a, T> {
     }
 
     fn take_or_read(&mut self, plan: &Plan<'a, T>, index: PacketIndex) {
+        self.network.note_paused(index);
         if self.common.reads.has(self.network.pool[index].kind) {
             self.read(plan, index);
         } else {

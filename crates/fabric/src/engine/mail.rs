@@ -9,7 +9,7 @@ use weft_packet::Packet;
 use weft_units::{Span, Time};
 
 use super::fetch::fetch_numbered;
-use super::pool::PacketIndex;
+use super::pool::{Kept, PacketIndex};
 
 /// What travels beside a packet.
 #[derive(Debug, Clone, Default)]
@@ -18,8 +18,8 @@ pub struct Beside {
     pub option: u32,
     /// Its contents.
     pub contents: Option<Arc<[u32]>>,
-    /// How long a pause kept it from leaving the last port, in units of 2^8 ps.
-    pub blocked: u32,
+    /// How long pauses kept it.
+    pub kept: Kept,
 }
 
 /// Packets for one part. Each says when it arrives, and in place of the packet behind it the link that it comes by, as the fabric

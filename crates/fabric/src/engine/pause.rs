@@ -7,15 +7,16 @@ use std::collections::BTreeMap;
 
 use weft_packet::{FlowId, HostId, Kind, Packet, PortId};
 use weft_topology::{ClassSpec, Condition, FaultEvent, LinkSpec, PauseRules, SwitchMemory, Topology};
-use weft_units::{Bytes, Span};
+use weft_units::{Bytes, Span, Time};
 
 use super::link::FarEnd;
 use super::losses::Cause;
 use super::memory::{Admitted, At, Memory, OPEN, OWN};
 use super::network::Network;
-use super::pool::PacketIndex;
+use super::pool::{Kept, PacketIndex, units_of};
 use super::scheduled_port::PauseFrame;
 use super::site::Site;
+use super::spent::Paused;
 
 /// The memories of the switches of a part.
 #[derive(Debug)]
@@ -26,10 +27,24 @@ pub struct Memories {
     origin: Origin,
     /// How long a pause kept that packet from leaving the port before, in units of 2^8 ps.
     blocked: u32,
+    /// How long pauses stopped the queue pair that is asked for a packet now, in ps.
+    stopped_ps: u64,
+    /// The packet that came to its host last, and how long pauses kept it.
+    arrived: (Who, Paused),
     /// By switch and port and class: the port that was to blame for the last pause that was asked for there.
     blamed: BTreeMap<(u32, u16, u8), u16>,
     /// By flow: how long its data was blocked.
     pub by_flow: BTreeMap<FlowId, Blocked>,
+}
+
+/// A copy of a segment: its flow, its number and when it was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Who(FlowId, u32, Time);
+
+impl Who {
+    const fn of(packet: &Packet) -> Self {
+        Self(packet.flow, packet.seq, packet.sent)
+    }
 }
 
 /// Where a packet is from that comes to a port of a switch.
@@ -51,7 +66,8 @@ impl Origin {
     }
 }
 
-/// How long pauses kept data packets of a flow from leaving ports; packets that waited at one time each count.
+/// How long pauses kept data packets of a flow from leaving ports; packets that waited at one time each count. Of data that waits at an
+/// RDMA card for its turn, the next packet of each queue pair does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Blocked {
     /// Altogether.
@@ -70,6 +86,8 @@ impl Memories {
             switches: site.switches().iter().map(memory).collect(),
             origin: Origin::HERE,
             blocked: 0,
+            stopped_ps: 0,
+            arrived: (Who::default(), Paused::default()),
             blamed: BTreeMap::new(),
             by_flow: BTreeMap::new(),
         })
@@ -261,6 +279,40 @@ impl Network<'_> {
         if blamed.is_some_and(|blamed| *blamed != port.0) {
             of_flow.innocently += span;
         }
+    }
+
+    /// The queue pair that is asked for a packet now was stopped for so long, in ps.
+    pub(super) fn set_stopped_ps(&mut self, stopped_ps: u64) {
+        if let Some(memories) = &mut self.memories {
+            memories.stopped_ps = stopped_ps;
+        }
+    }
+
+    /// A packet comes to a port. If that is its host's, no pause has kept it so far. Returns how long a queue pair was stopped that sends
+    /// it, if one does now, in ps.
+    pub(super) fn begins_way(&mut self, link: u32, index: PacketIndex) -> u64 {
+        let Some(memories) = &mut self.memories else { return 0 };
+        if self.site.port_of(link).is_some() {
+            return 0;
+        }
+        let is_data = self.pool[index].kind == Kind::Data;
+        let stopped_ps = if is_data { std::mem::take(&mut memories.stopped_ps) } else { 0 };
+        let on_way = Paused { before: units_of(stopped_ps), ..Paused::default() };
+        self.pool.set_kept(index, Kept { last: 0, on_way });
+        stopped_ps
+    }
+
+    /// A packet comes to its host: notes how long pauses kept it.
+    pub(super) fn note_paused(&mut self, index: PacketIndex) {
+        if let Some(memories) = &mut self.memories {
+            memories.arrived = (Who::of(&self.pool[index]), self.pool.kept(index).on_way);
+        }
+    }
+
+    /// How long pauses kept a packet that came to its host now. Of one that came before, and was held there, that is not known.
+    pub(super) fn paused_on_way(&self, packet: &Packet) -> Paused {
+        let arrived = self.memories.as_ref().map(|memories| memories.arrived);
+        arrived.filter(|(who, _)| *who == Who::of(packet)).map_or_else(Paused::default, |(_, paused)| paused)
     }
 
     /// A pause came to a host.

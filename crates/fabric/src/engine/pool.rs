@@ -3,15 +3,26 @@
 use std::sync::Arc;
 
 use weft_packet::Packet;
+use weft_topology::Tier;
 
 use super::fetch::{fetch, fetch_numbered};
 use super::guests::Frame;
+use super::spent::Paused;
 
 /// A packet's place in the [`Pool`].
 pub type PacketIndex = u32;
 
 /// No packet.
 pub const NO_PACKET: PacketIndex = u32::MAX;
+
+/// How long pauses kept a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Kept {
+    /// From leaving the last port, in units of 2^8 ps.
+    pub last: u32,
+    /// On its way so far.
+    pub on_way: Paused,
+}
 
 /// Packets by index, with the free places in a stack: the last one freed is the first one used again, and still warm.
 ///
@@ -26,8 +37,8 @@ pub struct Pool {
     contents: Contents,
     /// The bytes that packets of guests stand for, by packet, as far as any had some.
     frames: Vec<Option<Box<Frame>>>,
-    /// By packet, as far as any was: how long it was kept from leaving the last port by a pause, in units of 2^8 ps.
-    blocked: Vec<u32>,
+    /// By packet, as far as any was.
+    blocked: Vec<Kept>,
 }
 
 impl Pool {
@@ -62,18 +73,23 @@ impl Pool {
 
     /// The same, and how long each was blocked: see [`Self::take_blocked`].
     #[inline]
-    pub fn parts(&mut self) -> (&mut [Packet], &mut Vec<u32>) {
+    pub fn parts(&mut self) -> (&mut [Packet], &mut Vec<Kept>) {
         (&mut self.packets, &mut self.blocked)
     }
 
     /// How long a pause kept a packet from leaving the last port, in units of 2^8 ps; from now on not at all.
     pub fn take_blocked(&mut self, index: PacketIndex) -> u32 {
-        self.blocked.get_mut(index as usize).map_or(0, std::mem::take)
+        self.blocked.get_mut(index as usize).map_or(0, |kept| std::mem::take(&mut kept.last))
     }
 
-    /// So long a pause kept a packet from leaving a port.
-    pub fn set_blocked(&mut self, index: PacketIndex, units: u32) {
-        note_blocked(&mut self.blocked, index, units);
+    /// How long pauses kept a packet so far.
+    pub fn kept(&self, index: PacketIndex) -> Kept {
+        self.blocked.get(index as usize).copied().unwrap_or_default()
+    }
+
+    /// So long pauses kept a packet so far.
+    pub fn set_kept(&mut self, index: PacketIndex, kept: Kept) {
+        set_kept(&mut self.blocked, index, kept);
     }
 
     /// Whether any packet was ever blocked.
@@ -145,19 +161,36 @@ impl Pool {
     pub fn memory_bytes(&self) -> usize {
         self.packets.capacity() * size_of::<Packet>()
             + self.free.capacity() * size_of::<PacketIndex>()
-            + (self.options.capacity() + self.blocked.capacity()) * size_of::<u32>()
+            + self.options.capacity() * size_of::<u32>()
+            + self.blocked.capacity() * size_of::<Kept>()
     }
 }
 
-/// See [`Pool::set_blocked`].
-pub fn note_blocked(blocked: &mut Vec<u32>, index: PacketIndex, units: u32) {
+/// A time in ps in units of 2^8 ps.
+pub fn units_of(ps: u64) -> u32 {
+    u32::try_from(ps >> 8).unwrap_or(u32::MAX)
+}
+
+/// See [`Pool::set_kept`].
+pub fn set_kept(blocked: &mut Vec<Kept>, index: PacketIndex, kept: Kept) {
     let index = index as usize;
     if let Some(known) = blocked.get_mut(index) {
-        *known = units;
-    } else if units > 0 {
-        blocked.resize(index + 1, 0);
-        blocked[index] = units;
+        *known = kept;
+    } else if kept != Kept::default() {
+        blocked.resize(index + 1, Kept::default());
+        blocked[index] = kept;
     }
+}
+
+/// A pause kept a packet from leaving a port, of a link of this tier, for so long, in units of 2^8 ps. What its queue pair was stopped
+/// before it came is of that, if the port is its host's.
+pub fn note_blocked(blocked: &mut Vec<Kept>, index: PacketIndex, tier: u8, units: u32) {
+    let mut kept = blocked.get(index as usize).copied().unwrap_or_default();
+    let waited = if tier == Tier::Host as u8 { units.saturating_sub(kept.on_way.before) } else { units };
+    kept.last = units;
+    let sum = &mut kept.on_way.tiers[usize::from(tier) & 3];
+    *sum = sum.saturating_add(waited);
+    set_kept(blocked, index, kept);
 }
 
 /// The contents of packets that are under way, in places that are used again. A packet holds the number of its place.

@@ -7,7 +7,7 @@ use weft_units::Time;
 use super::link::FarEnd;
 use super::mail::{Beside, Outbox};
 use super::network::{Network, take};
-use super::pool::{NO_PACKET, PacketIndex, Pool};
+use super::pool::{Kept, NO_PACKET, PacketIndex, Pool};
 use super::site::entry_port;
 
 /// Which part packets go to that leave theirs.
@@ -67,9 +67,9 @@ fn take_out(pool: &mut Pool, index: PacketIndex) -> (Packet, Option<Beside>) {
 /// What travelled beside a packet that was taken out.
 #[cold]
 fn beside(pool: &mut Pool, index: PacketIndex, packet: &Packet) -> Option<Beside> {
-    let (option, contents, blocked) =
-        (pool.option(index), pool.contents().take(packet), pool.take_blocked(index));
-    (option > 0 || contents.is_some() || blocked > 0).then_some(Beside { option, contents, blocked })
+    let (option, contents, kept) = (pool.option(index), pool.contents().take(packet), pool.kept(index));
+    let has_more = option > 0 || contents.is_some() || kept != Kept::default();
+    has_more.then_some(Beside { option, contents, kept })
 }
 
 /// The post office of a part: what leaves it.
@@ -185,7 +185,7 @@ impl Network<'_> {
     #[cold]
     fn keep(&mut self, index: PacketIndex, beside: Beside) {
         self.pool.set_option(index, beside.option);
-        self.pool.set_blocked(index, beside.blocked);
+        self.pool.set_kept(index, beside.kept);
         if let Some(contents) = beside.contents {
             let mut body = self.pool[index].message_body();
             body.contents = Some(self.pool.contents().keep(contents));

@@ -6,6 +6,7 @@
 //! flow is always the last one of these, so the parts add up to the completion time.
 
 use weft_packet::Packet;
+use weft_topology::Tier;
 use weft_units::{Span, Time};
 
 /// The parts of a flow's completion time; together they are the completion time.
@@ -22,6 +23,63 @@ pub struct Spent {
     /// Until the sender was allowed to send, and had something to: for acknowledgements, the handshake, recovery from losses, and
     /// applications that pause.
     pub window: Span,
+    /// Until ports that had to pause could go on: in a queue, or at an RDMA card whose cable was paused.
+    pub pause: Span,
+    /// Where the packet was that a pause kept longest of those that were followed: in a queue of this [`crate::Tier`].
+    pub paused_tier: u8,
+    /// Its way, as in [`Spent::trails`].
+    pub paused_trail: u16,
+    /// By which ways those of the packets that were followed went that waited longest in queues of edge switches on the way up, and of all
+    /// other switches: see [`weft_packet::Packet::note_choice`]. 0 for none, or without a choice.
+    pub trails: [u16; 2],
+}
+
+/// The tiers of [`Spent::trails`]: of the others it is known which link they are.
+const OF_TRAILS: [Tier; 2] = [Tier::Leaf, Tier::Spine];
+
+/// The packet that waited longest in queues of a tier, of those that were followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Longest {
+    /// In units of 2^8 ps, as packets have it.
+    wait: u32,
+    trail: u16,
+}
+
+impl LongestPause {
+    fn note(&mut self, packet: &Packet, Paused { before, tiers: [host, others @ ..] }: Paused) {
+        for (tier, paused) in (0..).zip([before.saturating_add(host)].into_iter().chain(others)) {
+            if paused > self.paused {
+                *self = Self { paused, trail: packet.trail, tier };
+            }
+        }
+    }
+}
+
+impl Longest {
+    fn note(&mut self, packet: &Packet, tier: Tier) {
+        let wait = (packet.wait_ps(tier as usize) >> 8) as u32;
+        if wait > self.wait {
+            *self = Self { wait, trail: packet.trail };
+        }
+    }
+}
+
+/// The packet that a pause kept longest, of those that were followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct LongestPause {
+    /// In units of 2^8 ps.
+    paused: u32,
+    trail: u16,
+    tier: u8,
+}
+
+/// How long pauses kept a data packet, in units of 2^8 ps, as packets have their waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Paused {
+    /// Before it was sent: its queue pair was stopped.
+    pub before: u32,
+    /// In queues, by [`crate::Tier`]: of its waits.
+    pub tiers: [u32; 4],
 }
 
 /// What the packets that were followed went through, in picoseconds: all that the receiving end knows of [`Spent`].
@@ -30,6 +88,11 @@ pub struct Parts {
     waits: [u64; 4],
     held: u64,
     idle: u64,
+    /// Of what they waited, and of the time that nothing was under way, what was because of pauses: it is not counted there.
+    paused: u64,
+    /// By tier, as [`OF_TRAILS`].
+    longest: [Longest; 2],
+    longest_pause: LongestPause,
 }
 
 /// The packets of a flow that are followed, as the receiving end sees them.
@@ -47,11 +110,21 @@ pub struct Followed {
 
 impl Parts {
     /// Adds the time from `from` until a packet was sent, and what it went through until `now`.
-    fn add(&mut self, packet: &Packet, from: Time, now: Time) {
-        self.idle += packet.sent.since(from).as_ps();
+    fn add(&mut self, packet: &Packet, paused: Paused, from: Time, now: Time) {
+        let idle = packet.sent.since(from).as_ps();
+        let stopped = (u64::from(paused.before) << 8).min(idle);
+        self.idle += idle - stopped;
+        self.paused += stopped;
         self.held += now.since(packet.arrive).as_ps();
-        for (tier, wait) in self.waits.iter_mut().enumerate() {
-            *wait += packet.wait_ps(tier);
+        for (tier, sum) in self.waits.iter_mut().enumerate() {
+            let wait = packet.wait_ps(tier);
+            let stopped = (u64::from(paused.tiers[tier]) << 8).min(wait);
+            *sum += wait - stopped;
+            self.paused += stopped;
+        }
+        self.longest_pause.note(packet, paused);
+        for (longest, tier) in self.longest.iter_mut().zip(OF_TRAILS) {
+            longest.note(packet, tier);
         }
     }
 
@@ -59,7 +132,13 @@ impl Parts {
     fn scaled(&self, part: Span, whole: Span) -> Self {
         let whole = u128::from(whole.as_ps().max(1));
         let scale = |value: u64| (u128::from(value) * u128::from(part.as_ps()) / whole) as u64;
-        Self { waits: self.waits.map(scale), held: scale(self.held), idle: scale(self.idle) }
+        Self {
+            waits: self.waits.map(scale),
+            held: scale(self.held),
+            idle: scale(self.idle),
+            paused: scale(self.paused),
+            ..*self
+        }
     }
 }
 
@@ -69,31 +148,39 @@ impl Followed {
 
     /// Nothing was sent so far.
     pub const fn new(start: Time) -> Self {
-        let parts = Parts { waits: [0; 4], held: 0, idle: 0 };
+        let longest = [Longest { wait: 0, trail: 0 }; 2];
+        let longest_pause = LongestPause { paused: 0, trail: 0, tier: 0 };
+        let parts = Parts { waits: [0; 4], held: 0, idle: 0, paused: 0, longest, longest_pause };
         Self { start, until: start, before: start, parts, parts_before: parts }
     }
 
-    /// A data packet comes to the receiver's transport.
+    /// A data packet comes to the receiver's transport. How long pauses kept it is asked if it is followed.
     #[inline]
-    pub fn note(&mut self, packet: &Packet, now: Time) {
+    pub fn note(&mut self, packet: &Packet, now: Time, paused: impl FnOnce() -> Paused) {
         if packet.sent >= self.until {
-            self.follow(packet, now);
+            self.follow(packet, paused(), now);
         }
     }
 
-    fn follow(&mut self, packet: &Packet, now: Time) {
+    fn follow(&mut self, packet: &Packet, paused: Paused, now: Time) {
         (self.parts_before, self.before) = (self.parts, self.until);
-        self.parts.add(packet, self.until, now);
+        self.parts.add(packet, paused, self.until, now);
         self.until = now;
     }
 
     /// The flow is complete. `last` is the packet that completed it, unless a timer did; `stall` is how long it was the
-    /// only one to be waited for, if it was late. Returns the parts, and from when on they are told.
-    pub fn complete(mut self, last: Option<&Packet>, now: Time, stall: Span) -> (Parts, Time) {
+    /// only one to be waited for, if it was late, and `paused` how long pauses kept it. Returns the parts, and from when on they are told.
+    pub fn complete(
+        mut self,
+        last: Option<&Packet>,
+        now: Time,
+        stall: Span,
+        paused: impl FnOnce() -> Paused,
+    ) -> (Parts, Time) {
         match last {
             // It was followed, or came out of a buffer with one that was.
             _ if self.until == now => {}
-            Some(packet) => self.end_with(packet, now),
+            Some(packet) => self.end_with(packet, paused(), now),
             None => self.parts.held += now.since(self.until).as_ps(),
         }
         if let Some(packet) = last {
@@ -103,7 +190,7 @@ impl Followed {
     }
 
     /// The packet that completes the flow takes the place of the one that was followed while it was on its way.
-    fn end_with(&mut self, packet: &Packet, now: Time) {
+    fn end_with(&mut self, packet: &Packet, paused: Paused, now: Time) {
         let (mut parts, mut from) = (self.parts_before, self.before);
         // The first packet to come of a flow that waited for others may not be the first that was sent.
         self.start = self.start.min(packet.sent);
@@ -112,7 +199,7 @@ impl Followed {
             parts = parts.scaled(packet.sent.since(self.start), from.since(self.start));
             from = packet.sent;
         }
-        parts.add(packet, from, now);
+        parts.add(packet, paused, from, now);
         self.parts = parts;
     }
 }
@@ -142,23 +229,28 @@ impl Parts {
         let mut timeouts = timed_out.as_ps().min(self.idle);
         self.idle -= timeouts;
         let waited = self.waits.iter().sum::<u64>();
-        let transmission = total.as_ps().saturating_sub(waited + self.held + self.idle + timeouts);
+        let rest = self.held + self.idle + self.paused + timeouts;
+        let transmission = total.as_ps().saturating_sub(waited + rest);
         // A flow's packets wait behind its own: that is the flow's serialisation. It happens at the host first.
         let mut missing = ideal.as_ps().saturating_sub(transmission);
         let [host, fabric @ ..] = &mut self.waits;
         for parts in [std::slice::from_mut(host), fabric] {
             missing -= take(parts, missing);
         }
-        for part in [&mut self.idle, &mut self.held, &mut timeouts] {
+        for part in [&mut self.idle, &mut self.held, &mut timeouts, &mut self.paused] {
             missing -= take(std::slice::from_mut(part), missing);
         }
-        let rest = self.waits.iter().sum::<u64>() + self.held + self.idle + timeouts;
+        let rest = self.waits.iter().sum::<u64>() + self.held + self.idle + self.paused + timeouts;
         Spent {
             transmission: Span::from_ps(total.as_ps().saturating_sub(rest)),
             waits: self.waits.map(Span::from_ps),
             reordering: Span::from_ps(self.held),
             timeouts: Span::from_ps(timeouts),
             window: Span::from_ps(self.idle),
+            trails: self.longest.map(|longest| longest.trail),
+            pause: Span::from_ps(self.paused),
+            paused_tier: self.longest_pause.tier,
+            paused_trail: self.longest_pause.trail,
         }
     }
 }
@@ -216,10 +308,10 @@ mod tests {
     fn spent(packets: &[Packet], stall: u64, timed_out: u64, ideal: u64) -> [u64; 8] {
         let mut followed = Followed::new(at(0));
         for packet in packets {
-            followed.note(packet, packet.arrive);
+            followed.note(packet, packet.arrive, Paused::default);
         }
         let last = packets.last().unwrap();
-        let (parts, _) = followed.complete(Some(last), last.arrive, span(stall));
+        let (parts, _) = followed.complete(Some(last), last.arrive, span(stall), Paused::default);
         let found = parts.spent(last.arrive.since(at(0)), span(timed_out), span(ideal));
         let [host, leaf, spine, end] = found.waits;
         [found.transmission, host, leaf, spine, end, found.reordering, found.timeouts, found.window]
@@ -253,6 +345,43 @@ mod tests {
     }
 
     #[test]
+    fn the_way_is_told_of_the_packet_that_waited_longest_and_was_followed() {
+        let mut followed = Followed::new(at(0));
+        for (trail, mut packet) in [
+            (3, packet(0, 10, [9, 1, 0, 0])),
+            (5, packet(10, 20, [0, 4, 2, 9])),
+            // It was sent before the one before arrived.
+            (6, packet(12, 30, [0, 8, 8, 0])),
+            (4, packet(20, 40, [0, 2, 3, 0])),
+        ] {
+            packet.trail = trail;
+            followed.note(&packet, packet.arrive, Paused::default);
+        }
+        let (parts, _) = followed.complete(None, at(40), Span::ZERO, Paused::default);
+        assert_eq!(parts.spent(span(40), Span::ZERO, span(1)).trails, [5, 4]);
+    }
+
+    #[test]
+    fn pauses_are_taken_out_of_waits_and_of_the_time_that_nothing_was_under_way() {
+        let units = |us: u64| ((us * US) >> 8) as u32;
+        let mut followed = Followed::new(at(0));
+        // Its queue pair was stopped for 30 before it sent, and it waited 20 at the edge switch, 15 of them because of a pause.
+        let paused = Paused { before: units(30), tiers: [0, units(15), 0, 0] };
+        let mut first = packet(50, 80, [0, 20, 0, 0]);
+        first.trail = 7;
+        followed.note(&first, first.arrive, || paused);
+        // More than there was of either: the pause began while the packet before was under way.
+        let paused = Paused { before: units(30), tiers: [units(9), 0, 0, 0] };
+        let last = packet(90, 100, [4, 0, 0, 0]);
+        followed.note(&last, last.arrive, || paused);
+        let (parts, _) = followed.complete(Some(&last), last.arrive, Span::ZERO, || unreachable!());
+        let found = parts.spent(span(100), Span::ZERO, span(10));
+        assert_eq!((found.pause, found.window), (span(30 + 15 + 10 + 4), span(20)));
+        assert_eq!((found.waits, found.transmission), ([0, 5, 0, 0].map(span), span(16)));
+        assert_eq!((found.paused_tier, found.paused_trail), (Tier::Host as u8, 0), "30 and 9 at its host");
+    }
+
+    #[test]
     fn a_flow_that_waits_behind_itself_is_serialised() {
         // Four packets of one service time, alone: 3 + 1 + 10. They wait for each other at the host.
         let packets: Vec<Packet> = (0..4).map(|n| packet(0, 11 + n, [n, 0, 0, 0])).collect();
@@ -274,11 +403,11 @@ mod tests {
     fn what_a_packet_waits_in_a_reordering_buffer_is_reordering() {
         let mut followed = Followed::new(at(0));
         let early = packet(0, 10, [0; 4]);
-        followed.note(&early, at(25));
-        let found =
-            followed.complete(Some(&early), at(25), Span::ZERO).0.spent(span(25), Span::ZERO, span(10));
+        followed.note(&early, at(25), Paused::default);
+        let complete = |last, now| followed.complete(last, now, Span::ZERO, Paused::default).0;
+        let found = complete(Some(&early), at(25)).spent(span(25), Span::ZERO, span(10));
         assert_eq!((found.transmission, found.reordering), (span(10), span(15)));
-        let found = followed.complete(None, at(40), Span::ZERO).0.spent(span(40), Span::ZERO, span(10));
+        let found = complete(None, at(40)).spent(span(40), Span::ZERO, span(10));
         assert_eq!(found.reordering, span(30), "a timer let it go");
     }
 
@@ -287,6 +416,7 @@ mod tests {
         fn the_parts_are_the_whole_and_transmission_is_at_least_the_ideal(
             packets in prop::collection::vec(
                 (0u64..100, 1u64..30, prop::array::uniform4(0u64..40)), 1..30),
+            paused in prop::collection::vec(prop::array::uniform5(0u32..200_000), 30),
             stall in 0u64..200,
             timed_out in 0u64..300,
             share in 0.0f64..1.0,
@@ -297,15 +427,20 @@ mod tests {
                 .collect();
             packets.sort_by_key(|packet| packet.arrive);
             let mut followed = Followed::new(at(0));
-            for packet in &packets {
-                followed.note(packet, packet.arrive);
+            let paused = |place: usize| {
+                let [before, tiers @ ..] = paused[place];
+                Paused { before, tiers }
+            };
+            for (place, packet) in packets.iter().enumerate() {
+                followed.note(packet, packet.arrive, || paused(place));
             }
             let last = packets.last().unwrap();
             let total = last.arrive.since(at(0));
             let ideal = Span::from_ps((total.as_ps() as f64 * share) as u64);
-            let (parts, _) = followed.complete(Some(last), last.arrive, span(stall));
+            let of_last = || paused(packets.len() - 1);
+            let (parts, _) = followed.complete(Some(last), last.arrive, span(stall), of_last);
             let found = parts.spent(total, span(timed_out), ideal);
-            let rest = found.reordering + found.timeouts + found.window;
+            let rest = found.reordering + found.timeouts + found.window + found.pause;
             let waits = found.waits.into_iter().sum::<Span>();
             prop_assert_eq!(found.transmission + waits + rest, total);
             prop_assert!(found.transmission >= ideal);

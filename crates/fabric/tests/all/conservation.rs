@@ -3,9 +3,9 @@
 
 use proptest::prelude::*;
 use weft_balance::balancers;
-use weft_fabric::HostMachine;
+use weft_fabric::{Cause, ClassTotals, HostMachine, Results};
 use weft_packet::Class;
-use weft_topology::fabrics;
+use weft_topology::{Fabric, Tier, fabrics};
 use weft_traffic::Flow;
 use weft_transport::TransportSpec;
 use weft_units::Span;
@@ -175,12 +175,15 @@ fn any_fabric() -> impl Strategy<Value = String> {
     let buffer = prop::sample::select(vec!["'8KB'", "'12packets'", "'375KB'", "'unlimited'"]);
     let parts = (prop::strategy::Union::new(kinds), buffer, any_classes(), any_software());
     parts.prop_map(|(fabric, buffer, classes, software)| {
+        // A switch that is a program keeps packets in queues of its own.
+        let has_memory = classes.contains("[memory]") || classes.contains("lossless");
+        let software = if has_memory { "" } else { software };
         format!("{fabric}{software}[switch_queue]\nbuffer = {buffer}\nmark = '5KB'\n{classes}")
     })
 }
 
-/// One queue, or several under each scheduler, at switches and hosts. Schemes' packets
-/// are with those of flows or not.
+/// One queue, or several under each scheduler, at switches and hosts; of a buffer of their own, or of a memory that ports share, lossless
+/// or not. Schemes' packets are with those of flows or not.
 fn any_classes() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "",
@@ -193,6 +196,16 @@ fn any_classes() -> impl Strategy<Value = &'static str> {
          [[host_queue.class]]\nholds = ['unknown']\n",
         "scheduler = 'strict'\n[[switch_queue.class]]\nholds = ['acks', 'notifications', 'trimmed', 'schemes']\nmark = 'never'\n\
          [[switch_queue.class]]\nholds = ['unknown', 'short', 'long', 'best-effort']\ntrim = '64B'\nmark_at = 'departure'\n",
+        "[memory]\nsize = '60KB'\n",
+        "lossless = true\n[pause]\nxoff = '6KB'\nhysteresis = '2KB'\n",
+        "scheduler = 'strict'\n[[switch_queue.class]]\nholds = ['acks', 'notifications', 'trimmed', 'schemes']\nmark = 'never'\n\
+         [[switch_queue.class]]\nholds = ['short', 'long']\nlossless = true\n\
+         [[switch_queue.class]]\nholds = ['unknown', 'best-effort']\n\
+         [memory]\nsize = '16MB'\nalpha = 0.001\n[pause]\nxoff = '4KB'\nresponse = '1us'\n",
+        "scheduler = 'weighted'\n[[switch_queue.class]]\nholds = ['unknown', 'long', 'schemes']\nlossless = true\n\
+         [[switch_queue.class]]\nholds = ['short', 'trimmed']\nlossless = true\nweight = 3\n\
+         [[switch_queue.class]]\nholds = ['best-effort']\ntrim = '64B'\n\
+         [memory]\nsize = '16MB'\nalpha = 0.002\n[pause]\nxoff = '3KB'\nhysteresis = '0B'\n",
     ])
 }
 
@@ -242,6 +255,39 @@ fn any_flows() -> impl Strategy<Value = Vec<(u64, u16, u16, u64)>> {
     prop::collection::vec((0u64..100, any::<u16>(), any::<u16>(), 1u64..200_000), 1..25)
 }
 
+/// Of each class that ports of hosts have as those of switches do: packets that came into the fabric in it, without those that hosts got,
+/// that ports dropped, and that were cut and went on in another class. What is left is on its way, or was lost on a link. None of a
+/// class in which switches send packets of their own.
+fn left_by_class(fabric: &Fabric, results: &Results) -> Vec<Option<i64>> {
+    let links = &fabric.topology.links;
+    let of_tier =
+        |tier: Tier| links.iter().find(|link| link.tier == tier).and_then(|link| link.classes.as_ref());
+    let Some(classes) = of_tier(Tier::Host).filter(|own| of_tier(Tier::Last) == Some(own)) else {
+        return Vec::new();
+    };
+    let sorting = classes.sorting;
+    let of_class = |class: u8| {
+        let mut left = 0;
+        for of_port in &results.classes {
+            let ClassTotals { packets, dropped, trimmed, .. } = of_port.totals;
+            let (packets, dropped, trimmed) =
+                (packets.cast_signed(), dropped.cast_signed(), trimmed.cast_signed());
+            let is_own = of_port.class == class;
+            match links[of_port.link as usize].tier {
+                Tier::Host if is_own => left += packets,
+                Tier::Last if is_own => left -= packets + dropped,
+                Tier::Leaf | Tier::Spine if is_own => left -= dropped,
+                _ => {}
+            }
+            // A header comes to the port in the class that holds headers, if any does, or in its own.
+            let apart = sorting.trimmed.filter(|holder| *holder != of_port.class);
+            left += apart.map_or(0, |holder| trimmed * (i64::from(holder == class) - i64::from(is_own)));
+        }
+        (sorting.schemes != class).then_some(left)
+    };
+    (0..classes.classes.len() as u8).map(of_class).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(800))]
 
@@ -281,6 +327,16 @@ proptest! {
         let cut_by_classes: u64 = results.classes.iter().map(|class| class.totals.trimmed).sum();
         let cut_of_flows: u64 = results.flows.iter().map(|record| u64::from(record.trimmed)).sum();
         prop_assert_eq!(cut_of_flows, cut_by_classes, "whatever a class cuts is of one flow");
+        let left: Vec<i64> = left_by_class(&fabric, &results).into_iter().flatten().collect();
+        let refused = |cause: Cause| matches!(cause, Cause::Queue | Cause::Memory | Cause::Headroom);
+        let lost = results.losses.iter().filter(|loss| !refused(loss.cause)).map(|loss| loss.packets);
+        let on_way = results.in_flight + lost.sum::<u64>();
+        prop_assert!(left.iter().all(|&left| left >= 0), "{:?}", left);
+        prop_assert!(left.iter().sum::<i64>() <= on_way.cast_signed(), "{:?} where {} are left", left, on_way);
+        // Where a pause may be lost itself, what comes after it finds no room.
+        let loses_pauses = ["down", "loss", "blackhole"].iter().any(|effect| faults.contains(effect));
+        let lost = results.losses.iter().any(|loss| loss.cause == Cause::Headroom);
+        prop_assert!(loses_pauses || !lost, "a lossless class lost");
         let again = Run { groups, ..run }.flows(&flows);
         prop_assert_eq!(done_as(again, &results), results);
     }

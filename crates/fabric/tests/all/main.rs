@@ -34,6 +34,7 @@ mod mptcp;
 mod observations;
 mod oracle;
 mod paths;
+mod pauses;
 mod qall;
 mod queueing;
 mod rdma;

@@ -1,6 +1,10 @@
 //! The critical path of a collective: from what ended last back to what it waited for, one flow after the other.
 
-use weft_topology::{Tier, Topology};
+use std::cell::OnceCell;
+
+use weft_fabric::Spent;
+use weft_packet::HostId;
+use weft_topology::{Fabric, LinkKnowledge, Routes, Tier, Topology};
 use weft_traffic::{Collective, Flow, Place, Point, Schedule};
 use weft_units::{Span, Time};
 
@@ -32,9 +36,9 @@ pub(crate) fn critical_paths(
     schedule: &Schedule,
     timeline: &Timeline<'_>,
     ends: &[Ends],
-    (flows, topology): (&[Flow], &Topology),
+    (flows, fabric): (&[Flow], &Fabric),
 ) -> Vec<CriticalRow> {
-    let places = LatePlaces::new(topology);
+    let places = LatePlaces::new(fabric);
     let mut rows = Vec::new();
     for (number, (collective, ends)) in schedule.collectives.iter().zip(ends).enumerate() {
         let Some(last) = ends.last else { continue };
@@ -136,6 +140,7 @@ fn row(
         ("reordering", spent.reordering),
         ("timeouts", spent.timeouts),
         ("window", spent.window),
+        ("pause", spent.pause),
         ("acknowledgement", acknowledgement),
     ];
     // Of equal ones, the first.
@@ -160,22 +165,32 @@ fn row(
         reordering_us: us(spent.reordering),
         timeouts_us: us(spent.timeouts),
         window_us: us(spent.window),
+        pause_us: places.may_pause.then(|| us(spent.pause)),
         acknowledgement_us: us(acknowledgement),
         end_us: link.end.as_us(),
         late_by,
-        late_at: places.of(late_by, link.host, flow),
+        late_at: places.of(late_by, link.host, flow, &spent),
     }
 }
 
+/// The queues of each tier, as `late_by` has them.
+const QUEUES: [&str; 4] = ["host queue", "leaf queue", "spine queue", "last queue"];
+
 /// Names of places.
-struct LatePlaces<'t> {
-    topology: &'t Topology,
+struct LatePlaces<'f> {
+    fabric: &'f Fabric,
+    topology: &'f Topology,
+    /// Whether ports may have to pause.
+    may_pause: bool,
     /// By host: the link from it, and the link to it.
     cables: Vec<(Option<u32>, Option<u32>)>,
+    /// The tables at the beginning of the run and, if that may differ, at its end; once somebody asks.
+    routes: OnceCell<Vec<Routes>>,
 }
 
-impl<'t> LatePlaces<'t> {
-    fn new(topology: &'t Topology) -> Self {
+impl<'f> LatePlaces<'f> {
+    fn new(fabric: &'f Fabric) -> Self {
+        let topology = &fabric.topology;
         let mut cables = vec![(None, None); topology.hosts];
         for (number, link) in (0..).zip(&topology.links) {
             if let Some(cable) = cables.get_mut(link.from.0 as usize) {
@@ -185,25 +200,58 @@ impl<'t> LatePlaces<'t> {
                 cable.1 = Some(number);
             }
         }
-        Self { topology, cables }
+        let may_pause = topology.memory.is_some_and(|memory| memory.pause.is_some());
+        Self { fabric, topology, may_pause, cables, routes: OnceCell::new() }
     }
 
-    /// Where something is that made a flow late: the queue of a host or the last one are links that are known; of the others it is known
-    /// at which switch they begin.
-    fn of(&self, late_by: &str, host: u16, flow: Option<&Flow>) -> Option<String> {
+    /// Where something is that made a flow late: the queue of a host or the last one are links that are known. In those between, it is the
+    /// link at which the packet waited longest, or that was paused longest while it did, of all that were followed; in fabrics of more tiers the links of its way
+    /// that are no leaf's. Where its way is not known, that is the switch at which they begin, or nothing.
+    fn of(&self, late_by: &str, host: u16, flow: Option<&Flow>, spent: &Spent) -> Option<String> {
         let name = |link: Option<u32>| link.map(|link| self.topology.link_name(link));
         let node = |node: usize| self.topology.names.get(node).cloned();
         let dst = flow.map(|flow| usize::from(flow.dst.0));
+        let between = |tier: Tier, trail: u16| self.links_between(flow?, tier, trail);
+        let is_paused = late_by == "pause";
+        let [up, across] = if is_paused { [spent.paused_trail; 2] } else { spent.trails };
+        let late_by = match late_by {
+            "pause" => QUEUES[usize::from(spent.paused_tier)],
+            other => other,
+        };
         match late_by {
             "computation" | "waiting" | "window" | "timeouts" => node(usize::from(host)),
             "host queue" => name(self.cables[usize::from(host)].0),
             "last queue" => name(dst.and_then(|dst| self.cables[dst].1)),
-            "leaf queue" => {
+            "leaf queue" => between(Tier::Leaf, up).or_else(|| {
                 let cable = self.cables[usize::from(host)].0?;
                 node(self.topology.links[cable as usize].to.0 as usize)
-            }
+            }),
+            "spine queue" => between(Tier::Spine, across),
             "reordering" => dst.and_then(node),
             _ => None,
         }
+    }
+
+    /// The links of a tier on the way of a packet of this flow with this trail.
+    fn links_between(&self, flow: &Flow, tier: Tier, trail: u16) -> Option<String> {
+        let rack = |host: HostId| usize::from(self.topology.rack_of_host[host.index()]);
+        let racks = (rack(flow.src), rack(flow.dst));
+        let way = self.routes().iter().find_map(|routes| routes.way(self.topology, racks, trail))?;
+        let of_tier = way.into_iter().filter(|&link| self.topology.links[link as usize].tier == tier);
+        let names: Vec<String> = of_tier.map(|link| self.topology.link_name(link)).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
+
+    fn routes(&self) -> &[Routes] {
+        self.routes.get_or_init(|| {
+            let at_start = LinkKnowledge::at_start(self.topology);
+            let mut at_end = at_start.clone();
+            for fault in &self.fabric.faults {
+                at_end.up[fault.link as usize] = fault.condition.up;
+            }
+            let is_same = at_end.up == at_start.up;
+            let known = std::iter::once(at_start).chain((!is_same).then_some(at_end));
+            known.map(|known| Routes::compute(self.topology, &known, &known.up)).collect()
+        })
     }
 }

@@ -210,6 +210,9 @@ pub struct CriticalSummary {
     pub timeouts_us: f64,
     /// Until senders were allowed to send.
     pub window_us: f64,
+    /// Until ports that had to pause could go on; left out without lossless classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_us: Option<f64>,
     /// Until senders knew that everything had arrived.
     pub acknowledgement_us: f64,
     /// The flow that lost the most time, beyond transmission and computation.
@@ -280,6 +283,7 @@ impl CriticalSummary {
                 + row.reordering_us
                 + row.timeouts_us
                 + row.window_us
+                + row.pause_us.unwrap_or_default()
         };
         let flows = rows().filter(|row| row.flow.is_some());
         let worst = flows
@@ -298,6 +302,9 @@ impl CriticalSummary {
             reordering_us: mean(|row| row.reordering_us),
             timeouts_us: mean(|row| row.timeouts_us),
             window_us: mean(|row| row.window_us),
+            pause_us: rows()
+                .any(|row| row.pause_us.is_some())
+                .then(|| mean(|row| row.pause_us.unwrap_or_default())),
             acknowledgement_us: mean(|row| row.acknowledgement_us),
             worst_flow: worst.and_then(|row| row.flow),
             worst_hosts: worst.and_then(|row| Some((row.src, row.dst?))),

@@ -51,6 +51,9 @@ pub struct SpentTime {
     pub timeouts: Option<f64>,
     /// Until the sender was allowed to send.
     pub window: Option<f64>,
+    /// Until ports that had to pause could go on; left out without lossless classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause: Option<f64>,
 }
 
 /// What flows delivered a second, in Mbit/s; null if no flow finished.

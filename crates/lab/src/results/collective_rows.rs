@@ -69,7 +69,7 @@ table! {
     compute_us: f64, "µs";
     /// its start
     start_us: f64, "µs";
-    /// serialisation, propagation and the fixed delays of nodes; these eight as `spent_*` in `flows.parquet`. They are 0 where the next
+    /// serialisation, propagation and the fixed delays of nodes; these eight, and `pause_us`, as `spent_*` in `flows.parquet`. They are 0 where the next
     /// flow waited for the start of this one alone.
     transmission_us: f64, "µs";
     /// in the queue of its host
@@ -86,12 +86,14 @@ table! {
     timeouts_us: f64, "µs";
     /// until the sender was allowed to send
     window_us: f64, "µs";
+    /// until ports that had to pause could go on
+    pause_us: Option<f64>, "µs", only "with [lossless classes](lossless.md)";
     /// from the arrival of everything until the sender knew, if the next flow waited for that
     acknowledgement_us: f64, "µs";
     /// when what came next could go on
     end_us: f64, "µs";
     /// what made it late most of all, beyond transmission: `computation`, `waiting`, `host queue`, `leaf queue`, `spine queue`, `last queue`, `reordering`,
-    /// `timeouts`, `window`, `acknowledgement`, or `nothing`
+    /// `timeouts`, `window`, `pause`, `acknowledgement`, or `nothing`
     late_by: &'static str, "";
     /// where that was: a link as in `links.parquet`, or a node
     late_at: Option<String>, "", null "it was nowhere";

@@ -120,7 +120,7 @@ table! {
     spent_reordering_us: Option<f64>, "µs", null "unfinished";
     /// likewise: until retransmission timers expired
     spent_timeouts_us: Option<f64>, "µs", null "unfinished";
-    /// likewise: until the sender was allowed to send; these eight together are `fct_us`
+    /// likewise: until the sender was allowed to send; these eight, and `spent_pause_us`, together are `fct_us`
     spent_window_us: Option<f64>, "µs", null "unfinished";
     /// how long the receiver's transport held data behind a segment that was late
     stalled_by_reordering_us: f64, "µs";
@@ -128,7 +128,10 @@ table! {
     stalled_by_loss_us: f64, "µs";
     /// how long the retransmission timers ran that expired, those of the handshake too
     timed_out_us: f64, "µs";
-    /// how long pauses kept its data packets from leaving ports; of packets that waited at one time each counts
+    /// likewise: until ports that had to pause could go on, in queues and at RDMA cards
+    spent_pause_us: Option<f64>, "µs", null "unfinished", only "with [lossless classes](lossless.md)";
+    /// how long pauses kept its data packets from leaving ports; of packets that waited at one time each counts, and of those that an RDMA
+    /// card holds back the next one
     blocked_us: Option<f64>, "µs", only "with [lossless classes](lossless.md)";
     /// of this, packets that then went another way than the one because of which their class was paused: head-of-line blocking
     blocked_innocently_us: Option<f64>, "µs", only "with [lossless classes](lossless.md)";

@@ -33,6 +33,7 @@ impl<'r> SomeRuns<'r> {
     pub fn fill_example(&self, row: &mut FlowRow) {
         let rdma = self.are_rdma.iter().position(|is_rdma| *is_rdma);
         self.fill(row, &FlowRecord::default(), rdma.unwrap_or_default());
+        row.spent_pause_us = self.blocked.map(|_| 0.0);
     }
 
     /// Fills in what a row has of it, by the record of its flow and the number of its transport.
@@ -40,6 +41,7 @@ impl<'r> SomeRuns<'r> {
         if let Some(all) = self.blocked {
             let place = all.binary_search_by_key(&row.id, |(flow, _)| flow.0);
             let blocked = place.map_or_else(|_| Blocked::default(), |place| all[place].1);
+            row.spent_pause_us = record.delivered.map(|_| record.spent.pause.as_us());
             row.blocked_us = Some(blocked.blocked.as_us());
             row.blocked_innocently_us = Some(blocked.innocently.as_us());
         }

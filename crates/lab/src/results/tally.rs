@@ -30,7 +30,7 @@ pub struct Tally {
     flows: u64,
     unfinished: u64,
     /// Sums and numbers of the parts of completion times, as [`SpentTime`] has them.
-    spent_us: [(f64, u64); 8],
+    spent_us: [(f64, u64); 9],
     waited_us: f64,
     pub(super) data_packets: u64,
     pub(super) out_of_order_packets: u64,
@@ -246,6 +246,7 @@ impl Tally {
             row.spent_reordering_us,
             row.spent_timeouts_us,
             row.spent_window_us,
+            row.spent_pause_us,
         ];
         for ((sum, count), part) in self.spent_us.iter_mut().zip(spent) {
             *sum += part.unwrap_or(0.0);
@@ -303,9 +304,9 @@ impl Tally {
     }
 
     fn spent(&self) -> SpentTime {
-        let [transmission, host, leaf, spine, last, reordering, timeouts, window] =
+        let [transmission, host, leaf, spine, last, reordering, timeouts, window, pause] =
             self.spent_us.map(|(sum, count)| share(sum, count));
-        SpentTime { transmission, host, leaf, spine, last, reordering, timeouts, window }
+        SpentTime { transmission, host, leaf, spine, last, reordering, timeouts, window, pause }
     }
 
     fn goodput(&self, mut values: Vec<f64>) -> Goodput {

@@ -47,7 +47,8 @@ pub struct PauseTable {
     /// It goes on when so many bytes less than that wait. Default: 3000B. Source: two packets, DCQCN, §4.
     pub hysteresis: Bytes,
     /// How long a port sends on that was told to pause. Default: what IEEE 802.3, annex 31B, allows at most at its rate: 60 quanta
-    /// of 512 bits up to 10 Gbit/s, 80 at 25, 118 at 40, 394 at 100, 453 at 200 and 905 at 400.
+    /// of 512 bits up to 10 Gbit/s, 80 at 25, 118 at 40, 394 at 100, 453 at 200 and 905 at 400; between two of these rates those of the
+    /// lower one, and above 400 those of 400, for want of a figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Span>,
     /// Memory for what still comes from each port in each lossless class after that. Default: exactly what may come, by delay, rate

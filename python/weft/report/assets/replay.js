@@ -64,7 +64,7 @@ function makeReplay() {
   function flowText(flow) {
     const size = flow.size === null ? "long-lived" : bytes(flow.size);
     const took = flow.fct === null ? "not finished" : `took ${time(flow.fct)}, slowdown ${digits(flow.slowdown)}`;
-    const spent = flow.spent.map((value, index) => [value, data.parts[index].title]).filter(([value]) => value > 0)
+    const spent = flow.spent.map((value, index) => [value, data.parts[index]?.title]).filter(([value]) => value > 0)
       .sort((a, b) => b[0] - a[0]).slice(0, 4).map(([value, title]) => `${title} ${time(value)}`);
     return `Flow ${flow.id}, ${flow.src} to ${flow.dst}, ${size}, from ${time(flow.start)}: ${took}. ${spent.join(", ")}. It used ${flow.total.size} links.`;
   }

@@ -7,7 +7,7 @@ use weft_units::Time;
 
 use super::log::Completion;
 use super::outbox::FlowEnd;
-use crate::engine::spent::Followed;
+use crate::engine::spent::{Followed, Paused};
 
 /// No packet has arrived yet: trails have 16 bits.
 const NO_TRAIL: u32 = u32::MAX;
@@ -79,16 +79,16 @@ impl<R> Receiver<R> {
         }
     }
 
-    /// Adds up what a data packet went through.
+    /// Adds up what a data packet went through. How long pauses kept it is asked if it is followed.
     #[inline]
-    pub fn note_path(&mut self, packet: &Packet, now: Time) {
+    pub fn note_path(&mut self, packet: &Packet, now: Time, paused: impl FnOnce() -> Paused) {
         for (tier, sum) in self.wait_ps.iter_mut().enumerate() {
             *sum += packet.wait_ps(tier);
         }
         let trail = u32::from(packet.trail);
         self.path_changes += u32::from(self.last_trail != trail && self.last_trail != NO_TRAIL);
         self.last_trail = trail;
-        self.followed.note(packet, now);
+        self.followed.note(packet, now, paused);
     }
 }
 

@@ -15,6 +15,7 @@ use super::outbox::{End, FlowEnd};
 use super::{Here, Host, Plan, Receiver, ReceiverRecord, Resent, SenderRecord, Side, TimedOut};
 use crate::engine::deliveries::kind_of;
 use crate::engine::guests::Frame;
+use crate::engine::spent::Paused;
 
 /// The sending end of a flow.
 struct Sending {
@@ -209,7 +210,7 @@ impl GuestFlow {
             echo.stamp = packet.sent;
         }
         let receiver = self.receiver(at);
-        receiver.note_path(packet, now);
+        receiver.note_path(packet, now, Paused::default);
         let arrivals = &mut receiver.state;
         arrivals.flow.stats.marked += u32::from(packet.flags.has(PacketFlags::CE));
         let new = arrivals.take(subflow, frame, packet.flags.has(PacketFlags::RETRANSMISSION), now);
@@ -217,7 +218,7 @@ impl GuestFlow {
         if receiver.complete.is_none() && !traffic.background && arrivals.flow.expected >= traffic.size_bytes
         {
             let stall = arrivals.stats().stalls.by_reordering_until(now);
-            let (parts, since) = receiver.followed.complete(Some(packet), now, stall);
+            let (parts, since) = receiver.followed.complete(Some(packet), now, stall, Paused::default);
             receiver.complete = Some(Completion { at: now, by_timer: false, parts, since });
             at.here.common.delivered += 1;
         }

@@ -24,6 +24,7 @@ mod outbox;
 mod plan;
 mod rnic;
 mod starting;
+mod stops;
 mod waiting;
 mod writer;
 
@@ -51,6 +52,7 @@ pub use rnic::Gate;
 pub use waiting::Waiting;
 pub use writer::Writer;
 
+use crate::engine::spent::Paused;
 use ends::{Before, Ends};
 use log::Completion;
 use outbox::{FlowEnd, HostOutbox};
@@ -122,7 +124,7 @@ macro_rules! outbox {
 }
 
 impl<T: Transports> Host<T> {
-    /// A host of this number at the beginning.
+    /// A host of this number at the beginning. `may_pause` says whether its cable may be told to pause.
     pub fn new(
         host: HostId,
         directory: &Directory,
@@ -130,10 +132,12 @@ impl<T: Transports> Host<T> {
         stream: Stream,
         log: HostLog,
         waiting: Option<Waiting>,
+        may_pause: bool,
     ) -> Self {
         let (sent, received) = directory.counts[host.index()];
         let (senders, receivers) = (Ends::new(sent), Ends::new(received));
-        let rest = Rest { rnic: Rnic::default(), stream, edge, lingering: VecDeque::new(), log, waiting };
+        let rest =
+            Rest { rnic: Rnic::new(may_pause), stream, edge, lingering: VecDeque::new(), log, waiting };
         Self { senders, receivers, rest: Box::new(rest) }
     }
 
@@ -263,7 +267,7 @@ impl<T: Transports> Host<T> {
         };
         let receiver = self.receivers.at(place);
         if packet.kind == Kind::Data {
-            receiver.note_path(packet, now);
+            receiver.note_path(packet, now, || here.nic.paused_on_way(packet));
         }
         let protocol = plan.of(&receiver.end);
         let arrived = receiver.end.arrived(packet, protocol.five_tuples());
@@ -378,7 +382,9 @@ impl<T: Transports> Host<T> {
         let Some(receiver) = self.receivers.get(number) else { return };
         let protocol = plan.of(&receiver.end);
         let stall = protocol.receiver_stats(&receiver.state).stalls.by_reordering_until(now);
-        let (parts, since) = receiver.followed.complete(last, now, stall);
+        let (parts, since) = receiver.followed.complete(last, now, stall, || {
+            last.map_or_else(Paused::default, |packet| here.nic.paused_on_way(packet))
+        });
         receiver.complete = Some(Completion { at: now, by_timer: last.is_none(), parts, since });
         let flow = receiver.end.flow();
         let size = plan.size(flow);

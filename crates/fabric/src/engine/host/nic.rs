@@ -9,6 +9,7 @@ use weft_units::{PicosPerByte, Time};
 use crate::engine::event_set::{EventKey, EventKind};
 use crate::engine::guests::Frame;
 use crate::engine::network::Network;
+use crate::engine::spent::Paused;
 use weft_topology::Routes;
 
 use super::rnic::Gate;
@@ -112,6 +113,26 @@ impl<'n, 'a> Nic<'n, 'a> {
         let cable = self.network.site.cable(self.host);
         let of_queue = if left_at > self.network.now { Gate::Until(left_at) } else { Gate::Open };
         self.network.class_gate(cable, lane).unwrap_or(of_queue)
+    }
+
+    /// How long a class of the host's port has been paused so far, in ps.
+    pub fn paused_ps(&self, lane: usize) -> u64 {
+        self.network.class_paused_ps(self.network.site.cable(self.host), lane)
+    }
+
+    /// How long a class of the host's port had been paused when data of it left last, in ps.
+    pub fn paused_when_data_left_ps(&self, lane: usize) -> u64 {
+        self.network.paused_when_data_left_ps(self.network.site.cable(self.host), lane)
+    }
+
+    /// The queue pair that is asked now would have sent so much earlier, in ps, but for pauses. That counts for the data that it sends now.
+    pub fn set_stopped_ps(&mut self, stopped_ps: u64) {
+        self.network.set_stopped_ps(stopped_ps);
+    }
+
+    /// How long pauses kept a packet on its way that has just come to the host.
+    pub fn paused_on_way(&self, packet: &Packet) -> Paused {
+        self.network.paused_on_way(packet)
     }
 
     /// When a packet that was just sent will have left the cable. It takes time even where the cable is down, which takes

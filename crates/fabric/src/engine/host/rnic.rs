@@ -19,7 +19,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use weft_transport::{Multipath, Pull, Transports};
 use weft_units::Time;
 
+use super::nic::Nic;
 use super::outbox::HostOutbox;
+use super::stops::Stops;
 use super::{Here, Host, Plan};
 use crate::engine::fetch::fetch;
 
@@ -79,15 +81,17 @@ pub struct Rnic {
     paced: BinaryHeap<Reverse<(Time, u32)>>,
     /// The earliest event that is pending for it.
     wakes_at: Time,
-}
-
-impl Default for Rnic {
-    fn default() -> Self {
-        Self { lanes: Vec::new(), paced: BinaryHeap::new(), wakes_at: Time::NEVER }
-    }
+    /// How long pauses stop queue pairs, where the cable may be told to pause.
+    stops: Option<Box<Stops>>,
 }
 
 impl Rnic {
+    /// One that has nothing to do. `may_pause` says whether its cable may be told to pause.
+    pub fn new(may_pause: bool) -> Self {
+        let stops = may_pause.then(Box::default);
+        Self { lanes: Vec::new(), paced: BinaryHeap::new(), wakes_at: Time::NEVER, stops }
+    }
+
     /// Asks for what tells who is next.
     #[inline]
     pub fn fetch(&self) {
@@ -102,8 +106,12 @@ impl Rnic {
         queued.chain(self.paced.peek().map(|Reverse((_, number))| *number))
     }
 
-    fn push(&mut self, lane: u8, number: u32) {
+    /// A queue pair takes its turn behind those of its class.
+    fn push(&mut self, lane: u8, number: u32, nic: &Nic<'_, '_>) {
         let lane = usize::from(lane);
+        if let Some(stops) = &mut self.stops {
+            stops.begin(number, nic.paused_ps(lane));
+        }
         if self.lanes.len() <= lane {
             self.lanes.resize_with(lane + 1, Lane::default);
         }
@@ -139,7 +147,7 @@ impl<T: Transports> Host<T> {
             return;
         }
         pair.turn = Turn::Queued;
-        self.rest.rnic.push(pair.lane, number);
+        self.rest.rnic.push(pair.lane, number, &here.nic);
         self.pull(plan, here);
     }
 
@@ -156,7 +164,7 @@ impl<T: Transports> Host<T> {
         while let Some(number) = self.rest.rnic.due(now) {
             if let Some(sender) = self.senders.get(number) {
                 sender.end.pair.turn = Turn::Queued;
-                self.rest.rnic.push(sender.end.pair.lane, number);
+                self.rest.rnic.push(sender.end.pair.lane, number, &here.nic);
             }
         }
         let mut next = self.rest.rnic.paced.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
@@ -185,6 +193,10 @@ impl<T: Transports> Host<T> {
         // One that has ended since has no turn.
         let Some(sender) = self.senders.get(number) else { return Time::NEVER };
         let protocol = plan.of(&sender.end);
+        if let Some(stops) = &mut self.rest.rnic.stops {
+            let (paused_ps, left_ps) = (here.nic.paused_ps(lane), here.nic.paused_when_data_left_ps(lane));
+            here.nic.set_stopped_ps(stops.end(lane, number, paused_ps, left_ps));
+        }
         let mut out = HostOutbox { end: &mut sender.end, rest: &mut self.rest, here };
         let pull = protocol.sender_pull(&mut sender.state, &mut out);
         let pair = &mut sender.end.pair;
@@ -194,6 +206,10 @@ impl<T: Transports> Host<T> {
             Pull::NotBefore(at) => (false, at),
         };
         let now = here.nic.now();
+        if let Some(stops) = &mut self.rest.rnic.stops {
+            here.nic.set_stopped_ps(0);
+            stops.asked(lane, number, has_sent);
+        }
         if has_sent {
             self.rest.rnic.lanes[lane].left_at = here.nic.leaves_at(here.common.sizes.full_bytes);
         }
@@ -203,7 +219,7 @@ impl<T: Transports> Host<T> {
             return Time::NEVER;
         }
         if again <= now {
-            self.rest.rnic.lanes[lane].turns.push_back(number);
+            self.rest.rnic.push(lane as u8, number, &here.nic);
             return Time::NEVER;
         }
         pair.turn = Turn::Paced;
@@ -219,7 +235,7 @@ mod tests {
     #[test]
     fn queue_pairs_that_wait_come_by_time_then_by_number_and_only_when_due() {
         let at = |us: u64| Time::from_ps(us * 1_000_000);
-        let mut card = Rnic::default();
+        let mut card = Rnic::new(false);
         for (time, number) in [(at(3), 1), (at(2), 9), (at(2), 4), (at(8), 0)] {
             card.paced.push(Reverse((time, number)));
         }
@@ -231,7 +247,7 @@ mod tests {
     #[test]
     fn an_event_that_was_overtaken_by_an_earlier_one_counts_no_more() {
         let at = |us: u64| Time::from_ps(us * 1_000_000);
-        let mut card = Rnic { wakes_at: at(2), ..Rnic::default() };
+        let mut card = Rnic { wakes_at: at(2), ..Rnic::new(false) };
         assert!(!card.is_due(at(1)));
         assert!(card.is_due(at(2)) && !card.is_due(at(2)));
         assert_eq!(card.wakes_at, Time::NEVER);

@@ -9,7 +9,7 @@ fn packet(at_ps: u64, link: u32) -> Packet {
 }
 
 fn beside(option: u32) -> Option<Beside> {
-    option.is_multiple_of(3).then_some(Beside { option, contents: None, blocked: 0 })
+    option.is_multiple_of(3).then_some(Beside { option, contents: None, kept: Kept::default() })
 }
 
 /// What is in a bag: arrivals and option words.

@@ -95,6 +95,10 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
                 reordering,
                 timeouts: spent_timeouts,
                 window,
+                trails: [leaf_trail, spine_trail],
+                pause,
+                paused_tier,
+                paused_trail,
             },
     } = record;
     for time in [started, delivered, acknowledged] {
@@ -104,7 +108,7 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
     *last_end = Time::from_ps(number(last_end.as_ps()));
     for span in [ideal, timed_out, by_reordering, by_loss, last_by_reordering, transmission]
         .into_iter()
-        .chain([spent_host, spent_leaf, spent_spine, spent_last, reordering, spent_timeouts, window])
+        .chain([spent_host, spent_leaf, spent_spine, spent_last, reordering, spent_timeouts, window, pause])
     {
         *span = Span::from_ps(number(span.as_ps()));
     }
@@ -121,6 +125,10 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
     {
         *count = number(u64::from(*count)) as u32;
     }
+    for trail in [leaf_trail, spine_trail, paused_trail] {
+        *trail = number(u64::from(*trail)) as u16;
+    }
+    *paused_tier = number(u64::from(*paused_tier)) as u8;
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use weft_balance::{EdgeScheme, SwitchInfo, SwitchScheme};
 use weft_packet::{HostId, Kind, Kinds};
-use weft_topology::{Ideal, Parts, Routes, Topology};
+use weft_topology::{Ideal, Parts, Routes, SwitchMemory, Topology};
 use weft_traffic::{Application, Dependencies, Flow};
 use weft_transport::{FiveTuples, KnownFabric, Multipath, Protocol, Transports};
 use weft_units::{Purpose, Rate, Span, Stream, Time};
@@ -120,7 +120,7 @@ impl<'a, T: Transports> Engine<'a, T> {
             sizes,
             hooks: edge_hooks,
             reads,
-            stops: kinds_that_stop(reads, machine.is_some(), topology.memory.is_some()),
+            stops: kinds_that_stop(reads, machine.is_some(), topology.memory),
             sends_apart: edge_hooks.sending || machine.is_some(),
             counts_paths: input.paths_of.is_some(),
             routes: Arc::clone(&routes),
@@ -259,9 +259,11 @@ fn five_tuples(transports: &impl Transports) -> (u8, u8) {
     (most(FiveTuples::subflows), most(FiveTuples::apart))
 }
 
-/// Packets that are not simply for their transport: those that are read, pauses, and all where the CPU of hosts takes time.
-fn kinds_that_stop(reads: Kinds, has_machines: bool, has_memory: bool) -> Kinds {
-    let pauses = if has_memory { Kinds::of(&[Kind::Pause]) } else { Kinds::NONE };
+/// Packets that are not simply for their transport: those that are read, pauses and data that they may have kept, and all where the CPU
+/// of hosts takes time.
+fn kinds_that_stop(reads: Kinds, has_machines: bool, memory: Option<SwitchMemory>) -> Kinds {
+    let may_pause = memory.is_some_and(|memory| memory.pause.is_some());
+    let pauses = if may_pause { Kinds::of(&[Kind::Pause, Kind::Data]) } else { Kinds::NONE };
     if has_machines { Kinds::ALL } else { reads.or(pauses) }
 }
 
@@ -342,20 +344,21 @@ impl<'a, T: Transports> Maker<'_, 'a, T> {
         let dependencies = self.plan.dependencies;
         let is_all = self.parts.is_none() && dependencies.is_none();
         let starts = if is_all { Starts::All } else { Starts::of_hosts(flows, dependencies, &hosts) };
-        let hosts = hosts.map(|host| self.host(host)).collect();
+        let may_pause = site.fabric.memory.is_some_and(|memory| memory.pause.is_some());
+        let hosts = hosts.map(|host| self.host(host, may_pause)).collect();
         let last = if self.parts.is_none() { self.last } else { usize::MAX };
         let mailbox = self.parts.as_ref().map(|&(_, day)| Mailbox::new(day));
         Group::new(self.network(number, site), hosts, (self.common)(), starts, last, mailbox)
     }
 
-    fn host(&mut self, number: u32) -> Host<T> {
+    fn host(&mut self, number: u32, may_pause: bool) -> Host<T> {
         let stream = |purpose| Stream::new(self.facts.seed, purpose, u64::from(number));
         let scheme = self.edge_schemes.next().unwrap_or(EdgeScheme::None);
         let edge = Edge { scheme, stream: stream(Purpose::EdgeBalancer) };
         let log = HostLog { paths: self.paths.clone(), ..HostLog::default() };
         let waiting = self.waiting.next();
         let (host, transport) = (HostId(number as u16), stream(Purpose::Transport));
-        Host::new(host, &self.plan.directory, edge, transport, log, waiting)
+        Host::new(host, &self.plan.directory, edge, transport, log, waiting, may_pause)
     }
 
     fn network(&mut self, number: u32, site: Site<'a>) -> Network<'a> {

@@ -27,7 +27,7 @@ pub(super) struct Waiting {
 pub(super) struct Beside {
     /// What it found: see [`Found::backlog_ps`](crate::engine::admission::Found::backlog_ps).
     pub found_ps: u64,
-    /// How long its class had been paused before it came, in ps.
+    /// How long its class had been paused before it came, in ps, or before the queue pair that sent it could have done so.
     pub paused_before_ps: u64,
     /// The port by which it came to a switch whose ports share memory, or [`OWN`].
     pub came_by: u16,

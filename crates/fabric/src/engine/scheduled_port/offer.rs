@@ -11,7 +11,7 @@ use crate::engine::copies::Dropped;
 use crate::engine::losses::Cause;
 use crate::engine::memory::OWN;
 use crate::engine::network::{Network, PacketCounts, mark};
-use crate::engine::pool::{PacketIndex, note_blocked};
+use crate::engine::pool::{PacketIndex, note_blocked, units_of};
 use crate::engine::special::{Peaks, Special};
 
 /// Where a packet goes that comes to a port.
@@ -258,6 +258,7 @@ impl Network<'_> {
         if self.memories.is_some() {
             self.book_blocked(link, index);
         }
+        let stopped_ps = self.begins_way(link, index);
         let Some(Outlet { state, port, profile, packets, .. }) = outlet!(self, link) else { return };
         let packet = &mut packets[index as usize];
         let (rest_ps, wire_bytes) = (port.rest_ps(now), packet.wire_bytes);
@@ -295,6 +296,7 @@ impl Network<'_> {
         let own = class.checked_sub(port.first_own());
         let paused_before_ps =
             port.aside.pausing.as_ref().zip(own).map_or(0, |(pausing, own)| pausing.paused_ps(own, now));
+        let paused_before_ps = paused_before_ps.saturating_sub(stopped_ps);
         let beside = Beside { found_ps: backlog_ps, came_by, paused_before_ps };
         let entering = Waiting { index, wire_bytes, service_ps, beside };
         if !is_plain && self.peaks == Peaks::Kept {
@@ -302,7 +304,7 @@ impl Network<'_> {
             port.aside.peak_bytes = port.aside.peak_bytes.max(bytes);
         }
         if goes {
-            note_blocked(blocked, index, 0);
+            note_blocked(blocked, index, state.tier, units_of(stopped_ps));
             port.begin_service(now, wire_bytes, service_ps);
             let sent_before = state.bytes - port.waiting_bytes - u64::from(wire_bytes);
             return self.send_off_watched(link, entering, sent_before, true);

@@ -49,6 +49,8 @@ pub struct Pausing {
     now: Box<[Option<Pause>]>,
     /// How long each class was paused, without the pause that goes on, in ps.
     paused_ps: Box<[u64]>,
+    /// How long each class had been paused when data of it went into service last, in ps.
+    data_left_ps: Box<[u64]>,
     /// By own class and the link that is to blame.
     totals: BTreeMap<(u8, u32), PauseTotals>,
 }
@@ -59,6 +61,7 @@ impl Pausing {
             told: VecDeque::new(),
             now: vec![None; classes].into(),
             paused_ps: vec![0; classes].into(),
+            data_left_ps: vec![0; classes].into(),
             totals: BTreeMap::new(),
         }
     }
@@ -74,6 +77,15 @@ impl Pausing {
         let current = self.now.get(class).copied().flatten();
         let going_on = current.map_or(0, |pause| now.saturating_sub(pause.since.as_ps()));
         self.paused_ps.get(class).copied().unwrap_or_default() + going_on
+    }
+
+    /// Data of a class that waited goes into service. Returns how long the class has been paused so far, in ps.
+    pub fn data_leaves(&mut self, class: usize, now: u64) -> u64 {
+        let paused_ps = self.paused_ps(class, now);
+        if let Some(left) = self.data_left_ps.get_mut(class) {
+            *left = paused_ps;
+        }
+        paused_ps
     }
 
     /// How long all classes have been paused so far, together, in ps.
@@ -124,6 +136,24 @@ impl Network<'_> {
         let port = self.state.scheduled.get(link).and_then(Option::as_ref);
         let pausing = port.and_then(|port| port.aside.pausing.as_ref());
         pausing.map_or(0, |pausing| pausing.all_paused_ps(self.now.as_ps()))
+    }
+
+    /// What the port of a link knows of its pauses, and which of its own classes this one is.
+    fn pausing_of(&self, link: u32, class: usize) -> Option<(&Pausing, usize)> {
+        let port = self.state.scheduled.get(link as usize).and_then(Option::as_ref)?;
+        port.aside.pausing.as_deref().zip(class.checked_sub(port.first_own()))
+    }
+
+    /// How long a class of a link's port has been paused so far, in ps.
+    pub(in crate::engine) fn class_paused_ps(&self, link: u32, class: usize) -> u64 {
+        let of_class = self.pausing_of(link, class);
+        of_class.map_or(0, |(pausing, own)| pausing.paused_ps(own, self.now.as_ps()))
+    }
+
+    /// How long a class of a link's port had been paused when data of it that had waited left last, in ps.
+    pub(in crate::engine) fn paused_when_data_left_ps(&self, link: u32, class: usize) -> u64 {
+        let of_class = self.pausing_of(link, class);
+        of_class.and_then(|(pausing, own)| pausing.data_left_ps.get(own).copied()).unwrap_or_default()
     }
 
     /// Whether a class of any port pauses now.

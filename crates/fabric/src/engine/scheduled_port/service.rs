@@ -19,7 +19,7 @@ use super::{ScheduledPort, Waiting};
 use crate::engine::event_set::{EventKey, EventKind, EventSet};
 use crate::engine::link::{Link, PortKind, Profile};
 use crate::engine::network::{Network, PacketCounts, mark};
-use crate::engine::pool::{NO_PACKET, PacketIndex, note_blocked};
+use crate::engine::pool::{Kept, NO_PACKET, PacketIndex, note_blocked, units_of};
 use crate::engine::scheduler::TokenBucket;
 
 /// A port, with all that it needs to send.
@@ -30,7 +30,7 @@ pub(super) struct Outlet<'n> {
     pub profile: &'n Profile,
     /// Those of the pool, and how long each was blocked.
     pub packets: &'n mut [Packet],
-    pub blocked: &'n mut Vec<u32>,
+    pub blocked: &'n mut Vec<Kept>,
     pub events: &'n mut EventSet,
     /// What a packet takes on the wire beside its own bytes.
     pub overhead_bytes: u64,
@@ -100,12 +100,12 @@ impl Outlet<'_> {
     /// Notes how long pauses kept a packet from leaving that goes into service at this time, in ps.
     #[cold]
     pub fn note_blocked(&mut self, class: usize, taken: &Waiting, now: u64) {
-        let (Some(pausing), Some(own)) = (&self.port.aside.pausing, class.checked_sub(self.port.first_own()))
-        else {
-            return;
-        };
-        let units = (pausing.paused_ps(own, now) - taken.beside.paused_before_ps) >> 8;
-        note_blocked(self.blocked, taken.index, u32::try_from(units).unwrap_or(u32::MAX));
+        let own = class.checked_sub(self.port.first_own());
+        let (Some(pausing), Some(own)) = (&mut self.port.aside.pausing, own) else { return };
+        let is_data = self.packets[taken.index as usize].kind == Kind::Data;
+        let paused_ps = if is_data { pausing.data_leaves(own, now) } else { pausing.paused_ps(own, now) };
+        let units = units_of(paused_ps - taken.beside.paused_before_ps);
+        note_blocked(self.blocked, taken.index, self.state.tier, units);
     }
 
     /// The packet that has just gone into service goes behind those that are on the link.
