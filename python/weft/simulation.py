@@ -172,8 +172,23 @@ class Result:
         """A row per paused link, class and link to blame: how often and how long; empty where nobody pauses."""
         return self._frame("pauses")
 
+    @property
+    def memory(self) -> "pl.DataFrame":
+        """A row per switch and interval in which something waited in its shared memory; empty unless sampled."""
+        return self._frame("memory")
+
+    @property
+    def port_classes(self) -> "pl.DataFrame":
+        """A row per class of the ports of switches: what it holds, packets, drops, pauses, flows; empty with one."""
+        from weft.port_classes import port_classes
+
+        return port_classes(self)
+
     def write(self, directory: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write a result directory; raises `OutputError` if it exists (unless `force`) or cannot be written."""
+        """Write a result directory; raises `OutputError` if it exists (unless `force`) or cannot be written.
+
+        A deadlock has its picture there, `figures/deadlock.svg` and as PNG and PDF.
+        """
         from weft.output import staged_directory
 
         target = Path(directory)
@@ -186,8 +201,20 @@ class Result:
                 made.rmdir()
             else:
                 self._copy(staging)
+            self._draw_deadlock(staging / "figures")
         self.path = target
         return target
+
+    def _draw_deadlock(self, directory: Path) -> None:
+        # Figures take long to load: not for runs that end well.
+        if self.summary.lossless is None or not self.summary.lossless.deadlock:
+            return
+        from weft import figures
+
+        drawn = self.plot_deadlock()
+        assert drawn is not None
+        directory.mkdir()
+        figures.save_all(drawn, directory, "deadlock")
 
     def _copy(self, directory: Path) -> None:
         """Write a result that is only on disk to another place there."""
@@ -233,6 +260,12 @@ class Result:
         from weft import figures
 
         return figures.waits({self.summary.label: [self]})
+
+    def plot_deadlock(self) -> "Figure | None":
+        """Draw the circle of paused links that a run ended by; None unless it did."""
+        from weft.figures_deadlock import deadlock
+
+        return deadlock(self)
 
     def _frame(self, name: str) -> "pl.DataFrame":
         import polars as pl

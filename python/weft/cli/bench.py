@@ -9,7 +9,7 @@ from rich.text import Text
 from weft.cli import options
 from weft.cli.compare import split_schemes
 from weft.cli.console import answers, data, log, print_json
-from weft.cli.tables import new_table
+from weft.cli.layout import new_table
 from weft.errors import SpecError
 from weft.quantity import count, plain
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from weft.cli.console import log
-from weft.cli.tables import new_table
+from weft.cli.layout import new_table
 from weft.errors import SpecError
 from weft.quantity import count
 

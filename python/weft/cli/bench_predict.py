@@ -9,7 +9,7 @@ from rich.text import Text
 
 from weft import _core
 from weft.cli.console import log
-from weft.cli.tables import new_table
+from weft.cli.layout import new_table
 from weft.quantity import percent, plain
 
 __all__ = ["measure_and_predict", "predicted_wall_s", "print_predicted"]

@@ -10,7 +10,7 @@ from rich.text import Text
 from weft.catalog import Entry, Kind, entries, entry
 from weft.cli import completion, options
 from weft.cli.console import answers, data, print_json
-from weft.cli.tables import new_table
+from weft.cli.layout import new_table
 from weft.quantity import plain
 
 __all__ = ["register"]

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from weft.cli import options
 from weft.cli.console import answers, data, print_json
+from weft.cli.layout import new_table
 from weft.cli.subject import chosen_spec
-from weft.cli.tables import new_table
 
 __all__ = ["register"]
 

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from weft.cli import options
 from weft.cli.console import answers, data, log, print_json
+from weft.cli.layout import new_table
 from weft.cli.progress import show_progress
 from weft.cli.subject import only_one
-from weft.cli.tables import new_table
 from weft.errors import SpecError
 
 if TYPE_CHECKING:

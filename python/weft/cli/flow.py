@@ -11,8 +11,8 @@ from rich.text import Text
 
 from weft.cli import completion, options
 from weft.cli.console import answers, data, log, print_json
+from weft.cli.layout import new_table
 from weft.cli.progress import show_progress
-from weft.cli.tables import new_table
 from weft.errors import SpecError
 from weft.quantity import percent, plain, time_scale
 

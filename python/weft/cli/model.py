@@ -14,7 +14,7 @@ from weft.catalog import Entry, Parameter, entries
 from weft.cli import options
 from weft.cli.compare import split_schemes
 from weft.cli.console import answers, data, print_json
-from weft.cli.tables import new_table
+from weft.cli.layout import new_table
 from weft.errors import SpecError
 from weft.models import Quantity, Working, work_out
 

@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.text import Text
 
 from weft.cli.console import print_json
-from weft.cli.tables import new_table
+from weft.cli.layout import new_table
 from weft.multiverse.exploring import Question
 from weft.multiverse.result import ClaimWorlds, Multiverse
 from weft.multiverse.words import commands, decided_by, exclusion_words, share_words

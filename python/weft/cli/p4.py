@@ -7,7 +7,7 @@ import typer
 
 from weft.cli import options
 from weft.cli.console import answers, data, log, print_json
-from weft.cli.tables import new_table
+from weft.cli.layout import new_table
 from weft.errors import SpecError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from weft.cli import completion, options
 from weft.cli.console import answers, data, log
-from weft.cli.tables import new_table
+from weft.cli.layout import new_table
 from weft.errors import SpecError
 from weft.output import check_file, write_file
 

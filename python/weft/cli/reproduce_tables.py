@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from weft.cli.tables import new_table
+from weft.cli.layout import new_table
 from weft.papers.reproduction import Planned, Reproduction
 from weft.papers.scorecard import SIGNS
 from weft.papers.times import read_times

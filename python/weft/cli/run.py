@@ -99,7 +99,7 @@ def run(
         print_json(result.summary.raw)
     else:
         data().print(result.set_up)
-        print_summary(data(), result.summary, result.line_rate_mbps)
+        print_summary(data(), result)
         if load_sharing and result.load_sharing is not None:
             print_load_sharing(data(), result.load_sharing)
         if not result.programs.is_empty():

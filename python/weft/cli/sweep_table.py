@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from weft.cli.tables import in_parts, new_table, stacked, tells
+from weft.cli.layout import new_table, stacked
+from weft.cli.tables import in_parts, tells
 from weft.metrics import METRICS, Metric, estimates, waiting_metrics
 from weft.phases import fault_metrics
 from weft.quantity import estimate_text, unit_and_scale

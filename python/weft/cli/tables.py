@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from weft.cli.console import one_line
+from weft.cli.layout import new_table, stacked
+from weft.cli.waits import print_classes, print_pause_tree
 from weft.collectives import (
     collective_metrics,
     collective_sentences,
@@ -27,33 +28,24 @@ from weft.summary import BINS, Summary
 from weft.summary_words import deadlock_words, summary_lines, summary_table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import polars as pl
+
+    from weft.simulation import Result
 
 __all__ = [
     "in_parts",
-    "new_table",
     "print_comparison",
     "print_load_sharing",
     "print_programs",
     "print_summary",
-    "stacked",
     "tells",
 ]
 
 
 _ONLY_IF_ANY = frozenset({"unfinished", "trimmed_packets", "dropped_packets", "retransmissions"})
 """Columns that say something if there is anything in them."""
-
-
-def new_table(*titles: str, left: Sequence[str] = (), title: str | None = None) -> Table:
-    """Make an empty table; columns are right-aligned unless their title is in `left`."""
-    table = Table(
-        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1),
-        header_style="bold",
-    )  # fmt: skip
-    for title in titles:
-        table.add_column(title, justify="left" if title in left else "right", overflow="fold")
-    return table
 
 
 def print_comparison(
@@ -74,6 +66,7 @@ def print_comparison(
         note = "* best in its column; flows wait for each other, so their own times say little: --columns shows them"
         console.print("; ".join(filter(None, (note, interval))), style="dim")
     _print_phases(console, comparison)
+    print_classes(console, comparison.groups)
     if load_sharing and comparison.load_sharing:
         console.print(_load_sharing_table(comparison))
     if comparison.verdict is not None:
@@ -84,7 +77,7 @@ def print_comparison(
             console.print(sentence)
     for label, runs in comparison.groups.items():
         for run in runs:
-            _print_deadlock(console, run.summary, f"{label}, seed {run.summary.seed}: ")
+            _print_deadlock(console, run.summary, f"{label}, seed {run.summary.seed}: ", run.path)
 
 
 def _print_flows(console: Console, comparison: Comparison, metrics: Sequence[Metric], interval: str) -> None:
@@ -111,10 +104,13 @@ def _print_collectives(console: Console, comparison: Comparison) -> None:
             console.print(part)
 
 
-def _print_deadlock(console: Console, summary: Summary, whose: str = "") -> None:
-    """Print one red line if a run ended by a deadlock."""
+def _print_deadlock(console: Console, summary: Summary, whose: str = "", path: "Path | None" = None) -> None:
+    """Print one red line if a run ended by a deadlock, and where its picture is if the run was written."""
     if summary.lossless is not None and summary.lossless.deadlock:
         console.print(Text(f"{whose}{deadlock_words(summary.lossless.deadlock)}", style="red"))
+        # What another command ran may be in a store, which has no pictures.
+        if path is not None and (picture := path / "figures" / "deadlock.svg").is_file():
+            console.print(f"its picture: {picture}")
 
 
 def _print_phases(console: Console, comparison: Comparison) -> None:
@@ -185,14 +181,9 @@ def _comparison_table(comparison: Comparison, metrics: Sequence[Metric]) -> Tabl
     return table
 
 
-def stacked(title: str, unit: str) -> str:
-    """Break a title over lines, its unit last, so that columns stay narrow."""
-    words = title.replace("out of order", "out of|order").replace(" ", "\n").replace("out\nof|", "out of\n")
-    return f"{words}\n({unit}) " if unit else f"{words} "
-
-
-def print_summary(console: Console, summary: Summary, line_rate_mbps: float | None = None) -> None:
-    """Print the statistics of one run; bus bandwidth is held against the rate of a host's cables, if that is given."""
+def print_summary(console: Console, result: "Result") -> None:
+    """Print the statistics of one run."""
+    summary = result.summary
     titles, rows = summary_table(summary)
     table = new_table(*titles, left=titles[:1])
     for row in rows:
@@ -200,8 +191,10 @@ def print_summary(console: Console, summary: Summary, line_rate_mbps: float | No
     console.print(table)
     for line in summary_lines(summary):
         console.print(line)
-    _print_own_collectives(console, summary, line_rate_mbps)
-    _print_deadlock(console, summary)
+    print_pause_tree(console, result)
+    print_classes(console, {summary.label: [result]})
+    _print_own_collectives(console, summary, result.line_rate_mbps)
+    _print_deadlock(console, summary, path=result.path)
     for warning in summary.warnings:
         # A deadlock has its own line.
         if summary.lossless is None or not summary.lossless.deadlock or not warning.startswith("deadlock"):

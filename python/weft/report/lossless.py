@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from weft.collectives import outermost
+from weft.collectives import CRITICAL_PARTS, outermost
 from weft.report.cells import short
 from weft.summary_words import deadlock_words
 
@@ -19,13 +19,12 @@ _MOST_ROWS = 4_000
 
 
 def pauses(result: "Result", number: Mapping[str, int]) -> list[list[float]]:
-    """Return for each paused link and link to blame both, from when until when, how long of that, how often."""
+    """Return for each paused link and link to blame both, how long it was paused because of that one, how often."""
     rows = result.pauses.sort("paused_us", descending=True, maintain_order=True).head(_MOST_ROWS)
     return [
-        [number[row["link"]], number[row["because_of"]],
-         *(short(row[key]) for key in ("first_us", "last_us", "paused_us")), row["pauses"]]
+        [number[row["link"]], number[row["because_of"]], short(row["paused_us"]), row["pauses"]]
         for row in rows.iter_rows(named=True)
-    ]  # fmt: skip
+    ]
 
 
 def deadlock(result: "Result", number: Mapping[str, int]) -> dict[str, Any] | None:
@@ -55,8 +54,11 @@ def critical(result: "Result") -> dict[str, Any] | None:
             "dst": None if row["dst"] is None else f"host{row['dst']}",
             "from": short(row["ready_us"]),
             "until": short(row["end_us"]),
-            "by": row["late_by"],
             "at": row["late_at"],
+            # Most parts are 0.
+            "parts": [
+                [place, short(row[f"{key}_us"])] for place, key in enumerate(CRITICAL_PARTS) if row[f"{key}_us"] > 0.0
+            ],
         }
         for row in rows.iter_rows(named=True)
     ]

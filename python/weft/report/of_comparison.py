@@ -6,6 +6,7 @@ import polars as pl
 
 from weft.flows import counted
 from weft.metrics import METRICS, MORE_METRICS, bin_metrics
+from weft.port_classes import class_table
 from weft.quantity import plain
 from weft.report import collectives, faults, over_time, replay
 from weft.report.cells import FLOW_COLUMNS, cell, size_steps
@@ -94,8 +95,25 @@ def _more_tables(comparison: "Comparison") -> "dict[str, Table]":
     found = {f"Flows of {sizes}": bin_metrics(place) for place, sizes in enumerate(comparison.size_bins)}
     found["Reordering, duplicates, throughput, deadlines, state"] = MORE_METRICS
     tables = {title: _table(comparison, metrics) for title, metrics in found.items()}
+    if (classes := _classes(comparison)) is not None:
+        tables["Classes of the ports of switches"] = classes
     programs = _programs(comparison)
     return tables | {"Programs": programs} if programs.rows else tables
+
+
+def _classes(comparison: "Comparison") -> "Table | None":
+    """A row a contender and class of ports; None unless there are several classes."""
+    found = class_table(comparison.groups)
+    if found is None:
+        return None
+    rows = []
+    for label, title, values, texts in found.rows:
+        cells = []
+        for value, text in zip(values, texts, strict=True):
+            mean, _, spread = text.partition(" ± ")
+            cells.append(Cell("" if value is None else repr(value.mean), mean, spread))
+        rows.append(Row((title,), label, cells))
+    return Table([Head("class"), Head("scheme"), *(Head(*head) for head in found.heads)], rows)
 
 
 def _programs(comparison: "Comparison") -> "Table":

@@ -9,7 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from weft.over_time import shown
+from weft.collectives import CRITICAL_PARTS
+from weft.over_time import any_pauses, shown
+from weft.palette import CRITICAL_COLOURS
 from weft.report import lossless
 from weft.report.cells import short
 from weft.report.fabric_drawing import place_nodes
@@ -40,14 +42,15 @@ _LEAST_QUEUE, _QUEUE_STEPS = 64, 12
 
 def payload(comparison: "Comparison") -> dict[str, Any] | None:
     """Everything that the replay draws; None when no run was sampled."""
-    runs = {label: one.run for label, one in shown(comparison.groups).items()}
+    found = shown(comparison.groups)
+    runs = {label: one.run for label, one in found.items()}
     if not runs:
         return None
     table = next(iter(runs.values())).link_table
     names = table.get_column("link").to_list()
     # One drawing for all; a contender in another fabric has no replay.
     runs = {label: run for label, run in runs.items() if run.link_table.get_column("link").to_list() == names}
-    interval_us = _interval(list(runs.values()), len(names))
+    interval_us = _interval(list(runs.values()), (3 if any_pauses(found.values()) else 2) * len(names))
     nodes = place_nodes(table)
     place = {node.name: at for at, node in enumerate(nodes)}
     number = {name: at for at, name in enumerate(names)}
@@ -59,6 +62,7 @@ def payload(comparison: "Comparison") -> dict[str, Any] | None:
         "queue": [_LEAST_QUEUE, _QUEUE_STEPS],
         # The names that faults know links by.
         "names": names,
+        "parts": [{"title": title, "colour": CRITICAL_COLOURS[key]} for key, title in CRITICAL_PARTS.items()],
         "schemes": [
             _contender(found[0], runs[label].coarser(interval_us), number, place) if label in runs else None
             for label, found in comparison.groups.items()
@@ -66,10 +70,10 @@ def payload(comparison: "Comparison") -> dict[str, Any] | None:
     }
 
 
-def _interval(runs: Sequence["Series"], links: int) -> float:
+def _interval(runs: Sequence["Series"], frame_bytes: int) -> float:
     """One interval for all, long enough for the budget: a multiple of the longest of theirs."""
     longest, own = max(run.end_us for run in runs), max(run.interval_us for run in runs)
-    frames = max(_FEWEST_FRAMES, min(_MOST_FRAMES, _BUDGET // max(2 * links * len(runs), 1)))
+    frames = max(_FEWEST_FRAMES, min(_MOST_FRAMES, _BUDGET // max(frame_bytes * len(runs), 1)))
     return own * max(1, math.ceil(longest / (own * frames)))
 
 
@@ -85,6 +89,7 @@ def _contender(result: "Result", run: "Series", number: Mapping[str, int], place
         "end": short(times[-1]) if times else 0.0,
         "used": _text(used),
         "queues": _text(queues),
+        "paused": _paused(frames),
         "drops": _text(_drops(frames, shape)),
         "lost": _lost_at_nodes(result, place),
         "flows": _flows(result, run.interval_us, shape[0], number),
@@ -92,6 +97,19 @@ def _contender(result: "Result", run: "Series", number: Mapping[str, int], place
         "deadlock": lossless.deadlock(result, number),
         "critical": lossless.critical(result),
     }
+
+
+def _paused(frames: pl.DataFrame) -> str | None:
+    """Return the share of each frame that each link was paused, as utilisation; None if nothing ever was.
+
+    Where classes of a link are paused at one time, it is counted once at most. Samples of old stores do not say.
+    """
+    if "paused_us" not in frames.columns:
+        return None
+    share = (frames.get_column("paused_us") / frames.get_column("interval_us")).to_numpy()
+    # The least that is paused is told from nothing.
+    steps = np.where(share > 0.0, np.maximum(share * _FULL, 1.0), 0.0)
+    return _text(steps.round().clip(0, _FULL).astype(np.uint8)) if steps.any() else None
 
 
 def _drops(frames: pl.DataFrame, shape: tuple[int, int]) -> NDArray[np.uint16]:

@@ -23,20 +23,25 @@ const queueRadius = (held) => (held > 0 ? Math.min(1.2 + 1.05 * Math.log2(1 + he
 
 // Where things are on a canvas of this size.
 function stageLayout(width, height) {
-  const side = Math.max(14, width * 0.02), top = 30, bottom = 22;
+  const side = Math.max(14, width * 0.02), bottom = 22;
+  // Switches of one level are joined by an arc, the higher the farther they are apart: longer ones pass over shorter ones.
+  const bends = fabric.links.map(([from, to]) => {
+    const [[, level, x], [, far, end]] = [fabric.nodes[from], fabric.nodes[to]];
+    return level === far ? Math.max(26, Math.min(0.15 * Math.abs(end - x) * width, 0.4 * height)) : 0;
+  });
+  const highest = bends.filter((_, link) => fabric.nodes[fabric.links[link][0]][1] === fabric.levels - 1);
+  const top = 30 + highest.reduce((most, bend) => Math.max(most, bend), 0) / 2;
   const at = fabric.nodes.map(([, level, x]) => [
     side + x * (width - 2 * side),
     height - bottom - (level * (height - top - bottom)) / Math.max(fabric.levels - 1, 1),
   ]);
   // The two directions of a cable side by side.
   const gap = Math.min(2.4, Math.max(0.8, (width / fabric.links.length) * 0.7));
-  const lines = fabric.links.map(([from, to]) => {
+  const lines = fabric.links.map(([from, to], link) => {
     const [x1, y1] = at[from], [x2, y2] = at[to];
     const length = Math.hypot(x2 - x1, y2 - y1) || 1;
     const [dx, dy] = [(-gap * (y2 - y1)) / length, (gap * (x2 - x1)) / length];
-    // Switches of one level are joined by an arc.
-    const bend = Math.abs(y2 - y1) < 1 ? 26 : 0;
-    return { x1: x1 + dx, y1: y1 + dy, x2: x2 + dx, y2: y2 + dy, bend };
+    return { x1: x1 + dx, y1: y1 + dy, x2: x2 + dx, y2: y2 + dy, bend: bends[link] };
   });
   return { at, lines, width, height };
 }
@@ -122,21 +127,23 @@ function drawLost(pen, layout, one, frame) {
   }
 }
 
-// Links that are paused off and on: dashes in place of the link's own colour, the longer the more of the time.
+// Links that are paused in this frame: dashes in place of the link's own colour, the longer the more of the frame.
 const PAUSE_COLOUR = { light: "#7A2FB5", dark: "#c79bff" };
 function drawPauses(pen, layout, one, frame) {
-  if (!one.pauses.length) return;
+  if (!one.paused) return;
+  // Where cables are many, thinner ones, so that they stay apart.
+  const width = fabric.links.length > 200 || layout.width < 600 ? 2 : 3;
   fabric.links.forEach((_, link) => {
-    const found = fabric.pausesAt(one, frame, link);
-    if (!found.length) return;
+    const share = fabric.paused(one, frame, link);
+    if (!share) return;
     // On paper, so that they are seen on a link of any colour.
     pen.setLineDash([]);
     pen.strokeStyle = css("--paper");
-    pen.lineWidth = 4.6;
+    pen.lineWidth = width + 1.6;
     strokeLine(pen, layout.lines[link]);
-    pen.setLineDash([2 + 8 * fabric.pausedShare(found), 6]);
+    pen.setLineDash([2 + 8 * share, 6]);
     pen.strokeStyle = PAUSE_COLOUR[shade()];
-    pen.lineWidth = 3;
+    pen.lineWidth = width;
     strokeLine(pen, layout.lines[link]);
   });
   pen.setLineDash([]);
@@ -155,7 +162,8 @@ function drawDeadlock(pen, layout, one, frame) {
   }
 }
 
-// The flow for which all waited that came after it: its ends, and the links that it took as far as they are known.
+// The flow for which all waited that came after it: its ends, the links that it took as far as they are known, and a ring
+// where it lost the most time.
 const CRITICAL_COLOUR = { light: "#00796B", dark: "#4fe3c8" };
 function drawCritical(pen, layout, one, frame) {
   const found = fabric.criticalAt(one, frame);
@@ -165,12 +173,47 @@ function drawCritical(pen, layout, one, frame) {
   pen.lineWidth = 3.4;
   for (const link of fabric.criticalLinks(one, found)) strokeLine(pen, layout.lines[link]);
   for (const name of [found.src, found.dst]) {
-    const node = fabric.nodes.findIndex(([called]) => called === name);
-    if (node < 0) continue;
+    const node = fabric.nodeAt.get(name);
+    if (node === undefined) continue;
     pen.beginPath();
-    pen.arc(...layout.at[node], 6.5, 0, 2 * Math.PI);
+    pen.arc(...layout.at[node], 5, 0, 2 * Math.PI);
     pen.fill();
   }
+  const late = fabric.nodeAt.get(found.at);
+  if (late === undefined) return;
+  pen.lineWidth = 3;
+  pen.beginPath();
+  pen.arc(...layout.at[late], fabric.nodes[late][1] === 0 ? 9 : 19, 0, 2 * Math.PI);
+  pen.stroke();
+}
+
+// The strip of a critical path over the time of the run: each flow a piece, of the colours of what it spent its time on.
+function drawPath(canvas, critical, end, now) {
+  const ratio = window.devicePixelRatio || 1;
+  const { clientWidth: width, clientHeight: height } = canvas;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const pen = canvas.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  const x = (us) => (us / end) * width;
+  for (const { from, until, parts } of critical.links) {
+    let at = from;
+    for (const [part, us] of parts) {
+      pen.fillStyle = data.replay.parts[part].colour;
+      pen.fillRect(x(at), 3, Math.max(x(at + us) - x(at), 0.3), height - 6);
+      at += us;
+    }
+    // Where one ends and the next begins, if there is room for it.
+    if (x(until) - x(from) < 6) continue;
+    pen.fillStyle = css("--paper");
+    pen.fillRect(x(until) - 1, 3, 1, height - 6);
+  }
+  const flow = critical.links.find(({ from, until }) => from <= now && now < until);
+  if (!flow) return;
+  pen.strokeStyle = css("--ink");
+  pen.lineWidth = 2;
+  pen.strokeRect(Math.max(x(flow.from), 1), 1, Math.max(x(flow.until) - x(flow.from) - 1, 2), height - 2);
 }
 
 function drawQueues(pen, layout, one, frame) {
@@ -208,9 +251,11 @@ function drawTrace(pen, layout, flow, frame, phase) {
   pen.setLineDash([]);
 }
 
-function drawNodes(pen, layout, flow) {
+function drawNodes(pen, layout, flow, critical) {
   const perLevel = Array.from({ length: fabric.levels }, (_, level) => fabric.nodes.filter((node) => node[1] === level).length);
-  const ends = flow ? [flow.src, flow.dst] : [];
+  // A host has a name where a flow is followed that begins or ends there.
+  const ends = new Map(critical ? [critical.src, critical.dst].map((name) => [name, CRITICAL_COLOUR[shade()]]) : []);
+  for (const name of flow ? [flow.src, flow.dst] : []) ends.set(name, TRACE_COLOUR[shade()]);
   pen.textAlign = "center";
   pen.font = `11px ${getComputedStyle(document.body).fontFamily}`;
   fabric.nodes.forEach(([name, level], index) => {
@@ -218,17 +263,17 @@ function drawNodes(pen, layout, flow) {
     const room = layout.width / perLevel[level];
     const half = level === 0 ? Math.min(3.5, Math.max(1, room * 0.3)) : Math.min(15, Math.max(3, room * 0.3));
     const tall = level === 0 ? half : Math.min(7, half);
-    const end = ends.includes(name);
-    pen.fillStyle = end ? TRACE_COLOUR[shade()] : css("--ink");
+    const end = ends.has(name);
+    pen.fillStyle = ends.get(name) || css("--ink");
     pen.fillRect(x - half, y - tall, 2 * half, 2 * tall);
     if (room > name.length * 6.4 + 6 || end) {
-      const edge = Math.min(Math.max(x, name.length * 3.2), layout.width - name.length * 3.2);
+      const edge = Math.min(Math.max(x, name.length * 3.2 + 4), layout.width - name.length * 3.2 - 4);
       const line = level === 0 ? y + 17 : y - tall - 6;
       // Links run behind the text.
       pen.strokeStyle = css("--paper");
       pen.lineWidth = 4;
       pen.strokeText(name, edge, line);
-      pen.fillStyle = end ? TRACE_COLOUR[shade()] : css("--ink");
+      pen.fillStyle = ends.get(name) || css("--ink");
       pen.fillText(name, edge, line);
     }
   });
@@ -254,7 +299,7 @@ function drawFabric(canvas, one, frame, flow, phase) {
   drawDrops(pen, layout, one, frame);
   drawCritical(pen, layout, one, frame);
   if (flow) drawTrace(pen, layout, flow, frame, phase);
-  drawNodes(pen, layout, flow);
+  drawNodes(pen, layout, flow, fabric.criticalAt(one, frame));
   drawLost(pen, layout, one, frame);
   return layout;
 }

@@ -34,6 +34,7 @@ const fabric = data.replay && (() => {
     if (one && !(one.used instanceof Uint8Array)) {
       one.used = unpack(one.used);
       one.queues = unpack(one.queues);
+      one.paused = one.paused && unpack(one.paused);
     }
     return one;
   }
@@ -76,20 +77,17 @@ const fabric = data.replay && (() => {
     return one.lost.filter(([, , first, last]) => first < ends && last >= begins).map(([node, packets, first, last, why]) => ({ node, packets, first, last, why }));
   }
 
-  // Pauses of a link: because of which other, how often, and in which stretch they all were.
-  function pausesAt(one, frame, link) {
+  // Because of which other links a link was paused in the whole run, most of the time first.
+  function pausesOf(one, link) {
     if (!one.pausesByLink) {
       one.pausesByLink = new Map();
-      for (const [paused, cause, from, until, us, times] of one.pauses) {
+      for (const [paused, cause, us, times] of one.pauses) {
         if (!one.pausesByLink.has(paused)) one.pausesByLink.set(paused, []);
-        one.pausesByLink.get(paused).push({ cause, from, until, us, times });
+        one.pausesByLink.get(paused).push({ cause, us, times });
       }
     }
-    const begins = frame * one.interval, ends = begins + one.interval;
-    return (one.pausesByLink.get(link) || []).filter((pause) => pause.from < ends && pause.until > begins);
+    return one.pausesByLink.get(link) || [];
   }
-  // Of the stretches in which a link was paused off and on, the share that it was paused.
-  const pausedShare = (found) => Math.min(found.reduce((sum, { us, from, until }) => sum + us / Math.max(until - from, us), 0), 1);
   // The flow of the critical path at the end of a frame: the next ones waited for it.
   function criticalAt(one, frame) {
     const at = (frame + 1) * one.interval;
@@ -109,6 +107,15 @@ const fabric = data.replay && (() => {
 
   const used = (one, frame, link) => one.used[frame * links.length + link] / data.replay.full;
   const queue = (one, frame, link) => bytesOf(one.queues[frame * links.length + link]);
+  // Of a frame, the share that a link was paused.
+  const paused = (one, frame, link) => (one.paused ? one.paused[frame * links.length + link] / data.replay.full : 0);
+  // The frame in which links were paused most.
+  function worstPauses(one) {
+    if (!one.paused) return null;
+    const sums = Array.from({ length: one.frames }, (_, frame) => links.reduce((sum, _, link) => sum + paused(one, frame, link), 0));
+    return sums.indexOf(Math.max(...sums));
+  }
+  const nodeAt = new Map(nodes.map(([called], node) => [called, node]));
   const most = Math.max(...rates);
-  return { nodes, links, rates, most, levels, name, run, used, queue, pathOf, faultsAt, markAt, dropsAt, lostAt, pausesAt, pausedShare, criticalAt, criticalLinks, hit: [...hits.keys()], hosts: nodes.filter(([, level]) => level === 0).length };
+  return { nodes, links, rates, most, levels, name, run, used, queue, pathOf, faultsAt, markAt, dropsAt, lostAt, paused, pausesOf, worstPauses, nodeAt, criticalAt, criticalLinks, hit: [...hits.keys()], hosts: nodes.filter(([, level]) => level === 0).length };
 })();

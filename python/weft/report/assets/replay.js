@@ -3,7 +3,9 @@ function makeReplay() {
   if (!fabric || !document.getElementById("player")) return;
   const part = (id) => document.getElementById(id);
   const [play, instant, clock, speed, traced] = ["play", "instant", "clock", "speed", "traced"].map(part);
-  const stages = [part("stage-0"), part("stage-1")].map((canvas) => ({ canvas, figure: canvas.parentElement, layout: null, scheme: null }));
+  const stages = [part("stage-0"), part("stage-1")].map((canvas, index) => (
+    { canvas, figure: canvas.parentElement, path: part(`path-${index}`), layout: null, scheme: null }
+  ));
   const SECONDS = 24; // a whole run, at speed 1
   let now = 0; // in intervals
   let playing = false, last = 0, pointed = null;
@@ -33,9 +35,10 @@ function makeReplay() {
   function describe(stage, one, frame) {
     const mean = fabric.links.reduce((sum, _, link) => sum + fabric.used(one, frame, link), 0) / fabric.links.length;
     const text = `${data.schemes[stage.scheme].label} at ${time((frame + 1) * intervalUs)}: links are used to ${digits(100 * mean)} % on average`;
+    const held = one.paused ? fabric.links.filter((_, link) => fabric.paused(one, frame, link)).length : 0;
     const hit = [...new Set(fabric.hit.flatMap((link) => fabric.faultsAt(one, frame, link)).map((fault) => fault.text))];
     const lost = fabric.lostAt(one, frame).map(lostText);
-    stage.canvas.setAttribute("aria-label", [text, ...hit, ...lost].join("; "));
+    stage.canvas.setAttribute("aria-label", [text, ...(one.paused ? [`${held} links are paused`] : []), ...hit, ...lost, ...(isStuck(one, frame) ? [one.deadlock.text] : [])].join("; "));
     stage.figure.querySelector("figcaption").textContent = data.schemes[stage.scheme].label;
   }
 
@@ -52,10 +55,15 @@ function makeReplay() {
     const hit = fabric.faultsAt(one, frame, link).map((fault) => `; ${fault.text}`).join("");
     const lost = fabric.dropsAt(one, frame).get(link);
     const beside = fabric.lostAt(one, frame).filter(({ node }) => fabric.links[link].includes(node)).map((found) => `; ${lostText(found)}`).join("");
-    const held = fabric.pausesAt(one, frame, link).slice(0, 2).map(({ cause, from, until, us, times }) =>
-      `; paused ${times} times from ${time(from)} to ${time(until)}, ${time(us)} in all, because of ${fabric.name(cause)}`).join("");
-    return `${linkUse(one, frame, link)}${lost ? `, ${lost} packets dropped` : ""}${held}${hit}${beside}`;
+    return `${linkUse(one, frame, link)}${lost ? `, ${lost} packets dropped` : ""}${pauseText(one, frame, link)}${hit}${beside}`;
   };
+  // What was paused in this frame, and because of which links in the whole run: there is no telling which of them it was now.
+  function pauseText(one, frame, link) {
+    const share = fabric.paused(one, frame, link);
+    if (!share) return "";
+    const because = fabric.pausesOf(one, link).slice(0, 2).map(({ cause, us, times }) => `${times === 1 ? "once" : `${times} times`}, ${time(us)}, because of ${fabric.name(cause)}`);
+    return `; paused for ${digits(100 * share)} % of the interval${because.length ? ` (in the whole run ${because.join("; ")})` : ""}`;
+  }
   const lostText = ({ node, packets, first, last, why }) =>
     `${fabric.nodes[node][0]} lost ${packets} packets, ${first === last ? `at ${time(first)}` : `from ${time(first)} to ${time(last)}`}: ${why}`;
   const linkUse = (one, frame, link) =>
@@ -78,20 +86,22 @@ function makeReplay() {
     part("flow-note").textContent = found.join("\n");
   }
 
-  // Which flow all that came later waited for at this time, and what it lost its time by.
+  const isStuck = (one, frame) => Boolean(one.deadlock) && frame >= one.frames - 1;
+  // Which flow all that came later waited for at this time, and where its time went.
   function criticalText(one, frame) {
     const found = fabric.criticalAt(one, frame);
     if (!found) return "";
     const ends = found.dst ? `from ${found.src} to ${found.dst}` : `at ${found.src}`;
     const what = found.flow === null ? "what is computed" : `flow ${found.flow}`;
-    const late = found.by === "nothing" ? "not late" : `late most of all by ${found.by}${found.at ? ` at ${found.at}` : ""}`;
-    return `critical path of ${one.critical.title}, ended at ${time(one.critical.end)}: ${what} ${ends}, ${late}`;
+    const spent = [...found.parts].sort((a, b) => b[1] - a[1]).slice(0, 4).map(([index, us]) => `${data.replay.parts[index].title} ${time(us)}`).join(", ");
+    const late = found.at ? `; late most of all at ${found.at}` : "";
+    return `critical path of ${one.critical.title}, ended at ${time(one.critical.end)}: ${what} ${ends}, ${time(found.until - found.from)}: ${spent}${late}`;
   }
   function showWaits() {
     const said = stages.filter((stage) => stage.scheme !== null && fabric.run(stage.scheme)).flatMap((stage) => {
       const one = fabric.run(stage.scheme);
       const frame = Math.min(Math.floor(now), one.frames - 1);
-      const stuck = one.deadlock && frame >= one.frames - 1 ? one.deadlock.text : "";
+      const stuck = isStuck(one, frame) ? one.deadlock.text : "";
       return [stuck, criticalText(one, frame)].filter(Boolean).map((text) => `${data.schemes[stage.scheme].label}: ${text}`);
     });
     part("waits-note").textContent = said.join("\n");
@@ -108,6 +118,13 @@ function makeReplay() {
     stages.forEach((stage, index) => {
       stage.scheme = scheme(index);
       stage.figure.hidden = stage.scheme === null || !fabric.run(stage.scheme);
+    });
+    stages.forEach((stage) => {
+      const critical = !stage.figure.hidden && fabric.run(stage.scheme).critical;
+      stage.path.hidden = !critical;
+      if (!critical) return;
+      stage.path.querySelector("span").textContent = `${data.schemes[stage.scheme].label}: critical path`;
+      drawPath(stage.path.querySelector("canvas"), critical, end, (frame + 1) * intervalUs);
     });
     stages.forEach((stage, index) => {
       if (stage.figure.hidden) return;
@@ -186,15 +203,29 @@ function makeReplay() {
     render();
   }));
 
+  // The strip of a critical path leads to the time that is pointed at.
+  stages.forEach((stage) => stage.path.querySelector("canvas").addEventListener("click", (event) => {
+    const box = event.currentTarget.getBoundingClientRect();
+    setPlaying(false);
+    go(Math.round(((event.clientX - box.left) / box.width) * intervals) - 1);
+  }));
+
   function makeLegend() {
     const stops = Array.from({ length: 6 }, (_, step) => `<i style="background:${mixed(step / 5)}"></i>`).join("");
-    const sizes = [5e3, 5e4, 5e5].map((held) => `<b style="width:${2 * queueRadius(held)}px;height:${2 * queueRadius(held)}px"></b> ${bytes(held)}`).join(" ");
-    const key = (mark, text) => `<span><s class="${mark}"></s>${text}</span>`;
+    const sizes = [5e3, 5e4, 5e5].map((held) => `<b style="background:${QUEUE_COLOUR[shade()]};width:${2 * queueRadius(held)}px;height:${2 * queueRadius(held)}px"></b> ${bytes(held)}`).join(" ");
+    const own = { paused: PAUSE_COLOUR, critical: CRITICAL_COLOUR };
+    const key = (mark, text) => `<span><s class="${mark}"${own[mark] ? ` style="border-top-color:${own[mark][shade()]}"` : ""}></s>${text}</span>`;
     const marks = new Set(data.faults.map((fault) => fault.mark));
     const faults = [["cut", "cut cable"], ["degraded", "degraded cable"]].filter(([mark]) => marks.has(mark)).map(([mark, text]) => key(mark, text)).join("");
     const some = (key) => data.replay.schemes.some((one) => one && (Array.isArray(one[key]) ? one[key].length : one[key]));
-    const waits = [["pauses", "paused", "paused off and on"], ["critical", "critical", "critical path"], ["deadlock", "stuck", "deadlock"]]
+    const waits = [["paused", "paused", "paused"], ["critical", "critical", "critical path"], ["deadlock", "stuck", "deadlock"]]
       .filter(([of]) => some(of)).map(([, mark, text]) => key(mark, text)).join("");
+    // What is seen of critical paths' time, 1 % of it at least.
+    const spent = data.replay.parts.map((_, index) => data.replay.schemes.reduce((sum, one) => sum + (one && one.critical
+      ? one.critical.links.reduce((total, { parts }) => total + (parts.find(([own]) => own === index)?.[1] || 0), 0) : 0), 0));
+    const all = spent.reduce((sum, us) => sum + us, 0);
+    part("path-legend").innerHTML = data.replay.parts.filter((_, index) => spent[index] > 0.01 * all)
+      .map(({ title, colour }) => `<span><i style="background:${colour}"></i>${safe(title)}</span>`).join("");
     part("legend").innerHTML = `<span>idle ${stops} full</span><span>queue ${sizes}</span><span><em>×</em> packets dropped: at a cable, or at a switch that knew no way</span>${faults}${waits}`;
   }
 
@@ -202,7 +233,11 @@ function makeReplay() {
   drawnBy.replayed = drawnBy.beside = ["replay"];
   chosen.replayed = String(data.replay.schemes.findIndex(Boolean));
   chosen.beside = "";
-  // Begin where something happens: in the middle of a fault that comes in mid-run, if there is one.
+  // Begin where something happens: in the middle of a fault that comes in mid-run, if there is one, at a deadlock, or where
+  // most is paused.
   const fault = data.faults.find(({ from, until }) => from > 0 && from < end && (until === null || until > from));
-  now = fault ? Math.floor((fault.from + Math.min(fault.until === null ? end : fault.until, end)) / 2 / intervalUs) : Math.floor(intervals / 3);
+  const first = fabric.run(Number(chosen.replayed));
+  if (fault) now = Math.floor((fault.from + Math.min(fault.until === null ? end : fault.until, end)) / 2 / intervalUs);
+  else if (first.deadlock) now = first.frames - 1;
+  else now = fabric.worstPauses(first) ?? Math.floor(intervals / 3);
 }
