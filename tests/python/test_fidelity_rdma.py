@@ -2,9 +2,11 @@
 
 import importlib.util
 import sys
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 
+import polars as pl
 import pytest
 
 
@@ -21,6 +23,7 @@ def load(name: str) -> ModuleType:
 
 uec = load("uec")
 rdma = load("rdma")
+ordering = load("ordering")
 
 
 @pytest.mark.parametrize("case", ["perm_100KB", "incast8_1MB", "outcast_incast"])
@@ -40,5 +43,82 @@ def test_a_flow_alone_takes_what_it_takes_in_uet_htsim(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["pfc", "irn"])
 def test_slowdowns_are_those_of_conweave_ns3_within_their_bounds_or_said_not_to_be(mode: str) -> None:
-    for row in rdma.differences(mode, "conweave"):
+    for row in rdma.differences(mode, "conweave", seeds=range(1, 4)):
         assert row.expected, row
+
+
+def test_every_run_of_conweave_ns3_has_all_flows_and_a_seed_of_its_own() -> None:
+    runs, flows = rdma.reference(), pl.read_csv(rdma.HERE / "rdma-flows.csv")
+    assert runs["flows"].unique().to_list() == [flows.height]
+    assert not runs.select("mode", "balancer", "seed").is_duplicated().any()
+    cases = runs.group_by("mode", "balancer").len()
+    assert set(cases.select("mode", "balancer").iter_rows()) == set(product(rdma.MODES, rdma.BALANCERS))
+    # One run tells nothing of its spread; Weft has at least as many.
+    assert cases["len"].min() >= 2
+    assert cases["len"].max() <= len(rdma.SEEDS)
+
+
+def test_two_contenders_are_told_apart_by_welchs_interval() -> None:
+    # Means 2 and 5, variances 1 and 4 of three runs each: the standard error is sqrt(5/3) = 1.291, and the degrees of
+    # freedom are (5/3)^2 / ((1/3)^2/2 + (4/3)^2/2) = 2.94, so 2, of which t is 4.303: the half-width is 5.555.
+    near, far = (1.0, 2.0, 3.0), (3.0, 5.0, 7.0)
+    assert ordering.sign(near, far) == 0
+    at_the_edge = tuple(value + 5.555 - 3.0 for value in far)
+    assert ordering.sign(near, tuple(value - 0.001 for value in at_the_edge)) == 0
+    assert ordering.sign(near, tuple(value + 0.001 for value in at_the_edge)) == -1
+    assert ordering.sign(tuple(value + 0.001 for value in at_the_edge), near) == 1
+
+
+def test_runs_without_a_spread_are_told_apart_by_any_difference_and_a_single_run_by_none() -> None:
+    assert ordering.sign((1.0, 1.0), (1.0, 1.0)) == 0
+    assert ordering.sign((1.0, 1.0), (1.1, 1.1)) == -1
+    assert ordering.sign((1.0,), (9.0, 9.0)) == 0
+
+
+def test_a_chain_marks_neighbours_that_are_tied() -> None:
+    runs = {"slow": (9.0, 9.1, 9.2), "even": (2.0, 3.0, 4.0), "odd": (2.1, 3.1, 4.1), "fast": (1.0, 1.01, 1.02)}
+    assert ordering.chain(runs) == "fast ~ even ~ odd < slow"
+
+
+def test_the_order_is_the_same_but_for_pairs_that_both_tell_apart_the_other_way_round() -> None:
+    low, middle, high, wide = (1.0, 1.1, 1.2), (2.0, 2.1, 2.2), (3.0, 3.1, 3.2), (1.0, 2.1, 3.0)
+    # The first two change places, the third is where it was.
+    judged = ordering.order({"a": low, "b": middle, "c": high}, {"a": middle, "b": low, "c": high})
+    assert judged.opposite == (("a", "b"),)
+    assert set(judged.same) == {("a", "c"), ("b", "c")}
+    assert "a < b" in judged.told
+    # Where one of the two simulators has them tied, no order is contradicted.
+    judged = ordering.order({"a": low, "b": middle, "c": high}, {"a": wide, "b": low, "c": wide})
+    assert not judged.opposite
+    assert judged.pairs == 3
+
+
+def test_the_orders_of_different_contenders_are_not_compared() -> None:
+    with pytest.raises(ValueError, match=r"\['a'\] here, \['b'\] there"):
+        ordering.order({"a": (1.0,)}, {"b": (1.0,)})
+
+
+@pytest.mark.parametrize(("change", "code"), [("none", 0), ("places", 1), ("bound", 1)])
+def test_the_comparison_fails_where_two_change_places_or_a_figure_is_out_of_its_bound(
+    change: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def made_up(mode: str, balancer: str) -> list[object]:
+        here = {"ecmp": 1.0, "drill": 1.3 if change == "bound" else 1.05}.get(balancer, 0.9)
+        there = {"ecmp": 1.1 if change == "places" else 1.0, "drill": 1.05}.get(balancer, 0.9)
+        both = [tuple(middle + step for step in (-0.001, 0.0, 0.001)) for middle in (here, there)]
+        return [
+            rdma.Difference(
+                mode=mode,
+                balancer=balancer,
+                statistic=name,
+                weft=both[0],
+                other=both[1],
+                bound=rdma.BOUND,
+                is_known=False,
+            )
+            for name in rdma.STATISTICS
+        ]
+
+    monkeypatch.setattr(rdma, "differences", made_up)
+    assert rdma.main() == code
+    assert ("other way round there: ecmp < drill" in capsys.readouterr().out) == (change == "places")
