@@ -9,11 +9,13 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 import weft
+from weft.catalog import preset
 
-IMAGES = Path(__file__).parent / "images"
+ROOT = Path(__file__).parent.parent
+IMAGES = ROOT / "docs" / "images"
 SCHEMES = ("ecmp", "letflow", "presto", "drill")
 SPEC = {
     "fabric": {"leaves": 4, "spines": 4, "hosts_per_leaf": 8},
@@ -36,6 +38,7 @@ def main() -> None:
         page.add_style_tag(content=".controls { position: static; }")
         replay(page)
         why(page)
+        waits(browser, Path(folder))
         browser.close()
 
 
@@ -50,6 +53,21 @@ def replay(page: Page) -> None:
 def why(page: Page) -> None:
     """Where the time went."""
     page.locator("#why-section").screenshot(path=IMAGES / "report-why.png")
+
+
+def waits(browser: Browser, folder: Path) -> None:
+    """Pauses under two schemes with their critical paths, and a deadlock."""
+    spec = preset("ai-allreduce").spec
+    pausing = weft.compare(["ecmp", "ar"], spec=spec, set={"fabric.pause.xoff": "100KB"}, progress=False)
+    stuck = weft.compare(["ecmp"], spec=ROOT / "examples" / "deadlock.toml", progress=False)
+    for name, found in {"pauses": pausing, "deadlock": stuck}.items():
+        page = browser.new_page(viewport={"width": 1120, "height": 900}, device_scale_factor=1.5)
+        page.goto(found.report(folder / f"{name}.html").as_uri())
+        hidden = "#busy, #busy-title, #pointed, #replay-section > .note { display: none; }"
+        page.add_style_tag(content=f".controls {{ position: static; }} {hidden}")
+        if name == "pauses":
+            page.click("[data-choice=beside] button:text-is('ar')")
+        page.locator("#replay-section").screenshot(path=IMAGES / f"report-{name}.png")
 
 
 if __name__ == "__main__":

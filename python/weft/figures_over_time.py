@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from weft.faults import faults_of, first_of
 from weft.figures import Groups, curve_style, legend_above, new_figure, note_below
-from weft.over_time import MEASURES, PAUSES, Curve, any_pauses, leaf_to_show, shown, uplink_curves
+from weft.over_time import MEASURES, MEMORY, PAUSES, Curve, any_memory, any_pauses, leaf_to_show, shown, uplink_curves
 from weft.palette import FAULT_COLOUR, looks
 from weft.quantity import time_scale
 from weft.spec import SpecText, parse_document
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from weft.over_time import Shown
 
-__all__ = ["figures_over_time", "pauses", "queues", "throughput", "uplink_spread", "uplink_utilisation"]
+__all__ = ["figures_over_time", "memory", "pauses", "queues", "throughput", "uplink_spread", "uplink_utilisation"]
 
 _KIND_TITLES = {"unknown": "flows of no class", "short": "short", "long": "long", "best-effort": "best effort"}
 
@@ -35,6 +35,8 @@ def figures_over_time(groups: Groups) -> dict[str, Figure]:
         figures["uplink-spread"] = _pair(runs, "utilisation", "spread")
     if any_pauses(runs.values()):
         figures["pauses"] = _pair(runs, *PAUSES)
+    if any_memory(runs.values()):
+        figures["memory"] = _pair(runs, *MEMORY)
     if note := _of_faults(groups):
         for figure in figures.values():
             note_below(figure, note)
@@ -59,6 +61,11 @@ def queues(groups: Groups) -> Figure:
 def pauses(groups: Groups) -> Figure:
     """How many links are paused at a time: those of hosts, and those between switches."""
     return _pair(shown(groups), *PAUSES)
+
+
+def memory(groups: Groups) -> Figure:
+    """What waits in the shared memory of switches over time: the mean of all, and the most in any of them."""
+    return _pair(shown(groups), *MEMORY)
 
 
 def throughput(groups: Groups) -> Figure:

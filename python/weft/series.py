@@ -4,8 +4,8 @@ The formulae stand in docs/results.md. Intervals in which nothing happened have 
 with zeros. A statistic over time weighs each interval by its length, since the last one of a run is shorter.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,13 @@ _SUMS = ("sent_bytes", "dropped_packets", "marked_packets")
 _PAUSED = "paused_us"
 """A column of sums that samples have only with lossless classes."""
 _KINDS = ("host", "class", "background")
+_MEMORY: Mapping[str, type[pl.DataType]] = {
+    "time_us": pl.Float64,
+    "interval_us": pl.Float64,
+    "switch": pl.String,
+    "held_bytes": pl.UInt64,
+    "largest_bytes": pl.UInt64,
+}
 # Times in microseconds are whole numbers of picoseconds: far above rounding, far below any interval.
 _ROUNDING = 1e-9
 
@@ -41,6 +48,8 @@ class Series:
     """Length of an interval; the last one may be shorter."""
     end_us: float
     """When the run ended."""
+    memories: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """A row a switch and interval in which something waited in its shared memory, as in `memory.parquet`."""
 
     @classmethod
     def of(cls, result: "Result") -> "Series":
@@ -51,7 +60,9 @@ class Series:
                 'run.sample_every: the run was not sampled; set it, as in set={"run.sample_every": "100us"} or '
                 "--sample-every 100us"
             )
-        return cls(result.samples, result.deliveries, result.links, interval_us, result.summary.simulated_us)
+        return cls(
+            result.samples, result.deliveries, result.links, interval_us, result.summary.simulated_us, result.memory
+        )
 
     @cached_property
     def intervals(self) -> pl.DataFrame:
@@ -97,7 +108,28 @@ class Series:
         )
         samples = samples.with_columns(utilisation=_utilisation()).select(self.samples.columns).sort("time_us", "link")
         deliveries = deliveries.select(self.deliveries.columns).sort("time_us", *_KINDS)
-        return Series(samples, deliveries, self.link_table, longer.interval_us, self.end_us)
+        memories = self._coarser_memories(merged, ends, longer.intervals)
+        return Series(samples, deliveries, self.link_table, longer.interval_us, self.end_us, memories)
+
+    def _coarser_memories(self, merged: pl.Expr, ends: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
+        """Put intervals of memories together: what was held at the end of the last one, and the most of all."""
+        if self.memories.is_empty():
+            return self.memories
+        return (
+            self._numbered(self.memories)
+            .with_columns(merged)
+            .join(ends, on="merged", how="left")
+            .group_by("merged", "switch", maintain_order=True)
+            .agg(
+                # A switch without a row in the last interval held nothing at its end.
+                pl.col("held_bytes").filter(pl.col("interval") == pl.col("final")).sum(),
+                pl.col("largest_bytes").max(),
+            )
+            .rename({"merged": "interval"})
+            .join(intervals.select("interval", "time_us"), on="interval")
+            .select(self.memories.columns)
+            .sort("time_us", "switch")
+        )
 
     def links(self, tier: str | Iterable[str] | None = None) -> pl.DataFrame:
         """Return a row a link and interval, idle ones too: the columns of `samples`, `from`, `to`, `throughput_gbps`.
@@ -153,6 +185,25 @@ class Series:
             links.group_by("time_us", "interval_us", "tier", maintain_order=True)
             .agg(pl.col(_PAUSED).sum())
             .with_columns(paused_links=pl.col(_PAUSED) / pl.col("interval_us"))
+        )
+
+    def memory(self) -> pl.DataFrame:
+        """Return a row a switch and interval: what waited in its shared memory, in bytes.
+
+        `held_bytes` is at the end of the interval, `largest_bytes` the most at any instant of it. Empty where nothing
+        ever waited in shared memory, or there is none.
+        """
+        if self.memories.is_empty():
+            return pl.DataFrame(schema=_MEMORY)
+        switches = self.link_table.filter(pl.col("tier") != "host").select(switch="from").unique(maintain_order=True)
+        known = self._numbered(self.memories).drop("time_us")
+        return (
+            self.intervals.join(switches.with_row_index("order"), how="cross")
+            .join(known, on=["interval", "switch"], how="left")
+            .with_columns(pl.col("held_bytes", "largest_bytes").fill_null(0))
+            .sort("interval", "order")
+            .select(*_MEMORY)
+            .cast(pl.Schema(_MEMORY))
         )
 
     def paths(self, source: str | None = None, target: str | None = None) -> pl.DataFrame:
