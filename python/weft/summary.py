@@ -108,7 +108,7 @@ class Goodput(Part, frozen=True):
     """The payload of all over the time from the first start to the last completion."""
 
 
-class Spent(Part, frozen=True):
+class Spent(Part, frozen=True, omit_defaults=True):
     """Means of the parts of the completion time, by the keys of `SPENT`; None if no flow finished."""
 
     transmission: float | None
