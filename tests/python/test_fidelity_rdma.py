@@ -43,19 +43,20 @@ def test_a_flow_alone_takes_what_it_takes_in_uet_htsim(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["pfc", "irn"])
 def test_slowdowns_are_those_of_conweave_ns3_within_their_bounds_or_said_not_to_be(mode: str) -> None:
-    for row in rdma.differences(mode, "conweave", seeds=range(1, 4)):
+    for row in rdma.differences("load-50", mode, "conweave", seeds=range(1, 4)):
         assert row.expected, row
 
 
-def test_every_run_of_conweave_ns3_has_all_flows_and_a_seed_of_its_own() -> None:
-    runs, flows = rdma.reference(), pl.read_csv(rdma.HERE / "rdma-flows.csv")
+@pytest.mark.parametrize(("flow_list", "seeds"), [("load-50", 5), ("load-80", 1)])
+def test_every_run_of_conweave_ns3_has_all_flows_of_its_list_and_a_seed_of_its_own(flow_list: str, seeds: int) -> None:
+    runs = rdma.reference(flow_list)
+    flows = pl.read_csv(rdma.HERE / f"rdma-flows{rdma.LISTS[flow_list]}.csv")
     assert runs["flows"].unique().to_list() == [flows.height]
     assert not runs.select("mode", "balancer", "seed").is_duplicated().any()
     cases = runs.group_by("mode", "balancer").len()
     assert set(cases.select("mode", "balancer").iter_rows()) == set(product(rdma.MODES, rdma.BALANCERS))
-    # One run tells nothing of its spread; Weft has at least as many.
-    assert cases["len"].min() >= 2
-    assert cases["len"].max() <= len(rdma.SEEDS)
+    assert cases["len"].unique().to_list() == [seeds]
+    assert len(rdma.SEEDS) >= seeds
 
 
 def test_two_contenders_are_told_apart_by_welchs_interval() -> None:
@@ -102,7 +103,7 @@ def test_the_orders_of_different_contenders_are_not_compared() -> None:
 def test_the_comparison_fails_where_two_change_places_or_a_figure_is_out_of_its_bound(
     change: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def made_up(mode: str, balancer: str) -> list[object]:
+    def made_up(flow_list: str, mode: str, balancer: str) -> list[object]:
         here = {"ecmp": 1.0, "drill": 1.3 if change == "bound" else 1.05}.get(balancer, 0.9)
         there = {"ecmp": 1.1 if change == "places" else 1.0, "drill": 1.05}.get(balancer, 0.9)
         both = [tuple(middle + step for step in (-0.001, 0.0, 0.001)) for middle in (here, there)]
@@ -120,5 +121,5 @@ def test_the_comparison_fails_where_two_change_places_or_a_figure_is_out_of_its_
         ]
 
     monkeypatch.setattr(rdma, "differences", made_up)
-    assert rdma.main() == code
+    assert rdma.main(["--list", "load-50"]) == code
     assert ("other way round there: ecmp < drill" in capsys.readouterr().out) == (change == "places")
