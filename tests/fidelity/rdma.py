@@ -43,7 +43,7 @@ BALANCERS: dict[str, dict[str, object]] = {
 STATISTICS = ("mean_slowdown", "p99_slowdown")
 
 OUTSIDE = {("load-80", "irn", "drill", "p99_slowdown")}
-"""Flow lists, modes, load balancers and statistics out of their bound. What is known of why stands in docs/fidelity.md."""
+"""Flow lists, modes, load balancers and statistics out of their bound: docs/fidelity.md has what is known of why."""
 
 
 @dataclass(frozen=True, kw_only=True)
