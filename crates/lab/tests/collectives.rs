@@ -27,6 +27,21 @@ name = \"dctcp\"
 initial_window = 1000
 ";
 
+/// The parts of each flow of a critical path, but for pauses.
+const PARTS: [&str; 11] = [
+    "waiting_us",
+    "compute_us",
+    "transmission_us",
+    "host_us",
+    "leaf_us",
+    "spine_us",
+    "last_us",
+    "reordering_us",
+    "timeouts_us",
+    "window_us",
+    "acknowledgement_us",
+];
+
 /// Four racks of four hosts, two jobs, an all-to-all and random flows.
 const BUSY: &str = "
 [fabric]
@@ -138,20 +153,7 @@ fn computations_are_on_the_path_and_the_parts_of_it_are_the_whole() {
     let starts = floats(rows, "start_us");
     let (ready, end) = (floats(critical, "ready_us"), floats(critical, "end_us"));
     let of = numbers(critical, "collective");
-    let parts = [
-        "waiting_us",
-        "compute_us",
-        "transmission_us",
-        "host_us",
-        "leaf_us",
-        "spine_us",
-        "last_us",
-        "reordering_us",
-        "timeouts_us",
-        "window_us",
-        "acknowledgement_us",
-    ];
-    let parts = parts.map(|name| floats(critical, name));
+    let parts = PARTS.map(|name| floats(critical, name));
     for (row, took) in completion.iter().enumerate() {
         let took = took.unwrap_or_else(|| panic!("collective {row} did not finish"));
         let links: Vec<usize> = (0..of.len()).filter(|&link| of[link] == Some(row as u32)).collect();
@@ -211,21 +213,8 @@ fn pauses_are_a_part_of_the_critical_path_and_have_a_place() {
          [[traffic.collective]]\nkind = 'all-to-all'\nsize = '800KB'\nparallel = 7\n",
     ));
     let critical = &outcome.critical_path;
-    let parts = [
-        "waiting_us",
-        "compute_us",
-        "transmission_us",
-        "host_us",
-        "leaf_us",
-        "spine_us",
-        "last_us",
-        "reordering_us",
-        "timeouts_us",
-        "window_us",
-        "pause_us",
-        "acknowledgement_us",
-    ];
-    let sum: f64 = parts.iter().flat_map(|part| floats(critical, part)).flatten().sum();
+    let parts = PARTS.into_iter().chain(["pause_us"]);
+    let sum: f64 = parts.flat_map(|part| floats(critical, part)).flatten().sum();
     let began =
         floats(critical, "ready_us")[0].unwrap() - floats(&outcome.collectives, "start_us")[0].unwrap();
     assert!((sum + began - completion(&outcome)).abs() < 1e-3, "{sum} and {began}");

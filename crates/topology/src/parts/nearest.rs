@@ -32,8 +32,9 @@ impl Pieces {
         })
     }
 
-    /// Whether no entry into its piece is two links nearer to this switch than another one, and all are found. All distances are
-    /// [`u32::MAX`]; those that were found are of the nodes in `reached`.
+    /// Whether no entry into its piece is two links nearer to this switch than another one. All are found, since hosts have one cable:
+    /// the switches of a piece hang together without them. All distances are [`u32::MAX`] before, and those that were found are of
+    /// the nodes in `reached`.
     fn is_entered_alike(
         &self,
         topology: &Topology,

@@ -40,8 +40,8 @@ pub enum EventKind {
     Deadlock = 14,
     /// The cable of a host's RDMA card can take a packet, or a queue pair's time has come.
     Card = 15,
-    /// A flow that waited for others starts, or a computation is done, or ready for its turn. Behind all others of its instant: what they bring may be what
-    /// was waited for.
+    /// A flow that waited for others starts, or a computation is done, or ready for its turn. Behind all others of its instant: what
+    /// they bring may be what was waited for.
     Ready = 16,
 }
 
