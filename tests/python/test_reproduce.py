@@ -11,10 +11,11 @@ from conftest import Weft
 from tiny_paper import TINY, runs_done, stored_runs, tree, write_tiny
 from weft.errors import OutputError, SpecError
 from weft.figures import rendered
+from weft.papers.costs import paper_cpu_s
 from weft.papers.declared import load_paper
 from weft.papers.drawing.note import note_below, numbers_of
 from weft.papers.making import Made
-from weft.papers.measured import FigureData, RunsUsed
+from weft.papers.measured import CORES, FigureData, RunsUsed
 from weft.papers.reproduction import Reproduction, Watcher, make_figures, planned
 from weft.papers.times import read_times, times_text
 from weft.simulation import run_text
@@ -165,6 +166,32 @@ def test_fewer_seeds_are_the_first_of_all_and_are_told(tmp_path: Path) -> None:
     assert many.kept == many.runs == 8 and "of 2 seeds" not in many.scorecards[0].markdown()
     with pytest.raises(SpecError, match="at least one is needed, not 0"):
         planned("tiny", seeds=0, folder=folder)
+
+
+def test_fewer_flows_are_told_and_are_no_more_than_are_declared(tmp_path: Path) -> None:
+    folder = write_tiny(tmp_path / "papers")
+    few = make_figures("tiny", ["1"], scale="paper", flows=40, folder=folder, out=tmp_path / "out")
+    used = data_of(few, "1").runs
+    assert (used.flows, used.declared_flows) == ((40,), 60)
+    (card,) = few.scorecards
+    assert card.commands == ["weft reproduce tiny 1 --scale paper --flows 40"]
+    assert "40 of 60 flows at most" in card.markdown()
+    many = make_figures("tiny", ["1"], flows=40, folder=folder, out=tmp_path / "quick")
+    assert data_of(many, "1").runs.flows == (30,) and "at most" not in many.scorecards[0].markdown()
+    assert many.scorecards[0].commands == ["weft reproduce tiny 1 --scale quick"]
+    with pytest.raises(SpecError, match="flows: at least one is needed, not 0"):
+        planned("tiny", flows=0, folder=folder)
+
+
+def test_what_the_papers_scale_takes_is_foretold_by_flows_and_runs_that_are_shared_count_once(tmp_path: Path) -> None:
+    paper = load_paper("tiny", write_tiny(tmp_path / "papers"))
+    one, other, without_runs = paper.figures["1"], paper.figures["2"], paper.figures["3"]
+    # Quick: 2 schemes, 2 loads, 2 seeds of 30 flows. The paper: 3 loads and 3 seeds of 60.
+    larger = (2 * 3 * 3 * 60) / (2 * 2 * 2 * 30)
+    assert paper_cpu_s(paper, [one], {"1": 7.0}) == pytest.approx(7.0 * CORES * larger)
+    assert paper_cpu_s(paper, [one, other], {"1": 7.0, "2": 3.0}) == paper_cpu_s(paper, [one], {"1": 7.0})
+    assert paper_cpu_s(paper, [one, other], {"1": 7.0}) is None, "nobody has measured the other one"
+    assert paper_cpu_s(paper, [without_runs], {"3": 1.0}) is None
 
 
 def test_flows_that_did_not_finish_are_told(tmp_path: Path) -> None:

@@ -56,6 +56,10 @@ def reproduce(
         int | None,
         typer.Option(min=1, help="Run no more than the first so many seeds; the figures say so.", show_default="all"),
     ] = None,
+    flows: Annotated[
+        int | None,
+        typer.Option(min=1, help="Let no run have more flows than so many; the figures say so.", show_default="all"),
+    ] = None,
     world: Annotated[
         str | None,
         typer.Option(
@@ -109,6 +113,7 @@ def reproduce(
     - `weft reproduce meet 6`
     - `weft reproduce tr 7 8 --scale paper --out out/tr`
     - `weft reproduce meet 7 --scale paper --seeds 3`
+    - `weft reproduce tr 11 --scale paper --seeds 1 --flows 5000`
     - `weft reproduce qall 10 --hosts linux`
     - `weft reproduce meet 6 --world drill.memory=rack`
     - `weft reproduce meet 6 --worlds out/multiverse-meet-6`
@@ -138,6 +143,7 @@ def reproduce(
             scale=cast("Scale", scale),
             hosts=cast("Hosts", hosts),
             seeds=seeds,
+            flows=flows,
             world=world,
             oracle=oracle,
             scheme=scheme,

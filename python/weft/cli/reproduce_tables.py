@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from weft.cli.layout import new_table
+from weft.papers.costs import paper_cpu_s
+from weft.papers.measured import CORES
 from weft.papers.reproduction import Planned, Reproduction
 from weft.papers.scorecard import SIGNS
 from weft.papers.times import read_times
@@ -39,10 +41,12 @@ def listed(figures: Sequence[Planned]) -> list[dict[str, Any]]:
                 for scale, found in times.items()
                 if one.figure.name in found.get(one.paper.name, {})
             },
+            "paper_scale_predicted_s": None if cpu_s is None else round(cpu_s / CORES),
             "linux_hosts": one.linux_hosts,
             "not_made": one.figure.reason,
         }
         for one in figures
+        for cpu_s in [None if one.figure.reason is not None else paper_cpu_s(one.paper, [one.figure])]
     ]
 
 
@@ -52,13 +56,16 @@ def print_list(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     table = new_table(*names, left=("figure", "what it shows"))
     for row in rows:
         title = f"{row['title']} (not made: {row['not_made']})" if row["not_made"] else row["title"]
-        times = [_took(row["seconds"].get(scale)) for scale in ("quick", "paper")]
+        quick, paper = (row["seconds"].get(scale) for scale in ("quick", "paper"))
+        predicted = row["paper_scale_predicted_s"]
+        whole = f"~ {_took(predicted)}" if paper is None and predicted is not None else _took(paper)
         linux = _took(row["seconds"].get("linux"), "yes") if row["linux_hosts"] else ""
         runs = f"{row['runs']:,}" if row["runs"] else "-"
-        table.add_row(Text(f"{row['paper']} {row['figure']}"), Text(title), runs, *times, linux)
+        table.add_row(Text(f"{row['paper']} {row['figure']}"), Text(title), runs, _took(quick), whole, linux)
     console.print(table)
     console.print(
-        "times: measured, on two cores, each figure by itself; -: not measured; Linux hosts: with --hosts linux",
+        "times: measured, on two cores, each figure by itself; ~: predicted from quick scale, by numbers of flows; "
+        "-: not measured; Linux hosts: with --hosts linux",
         style="dim",
     )
 

@@ -74,7 +74,7 @@ def asked(
     if seeds is not None and seeds < 1:
         raise SpecError(f"seeds: at least one is needed, not {seeds}")
     declared = load_paper(paper, Path(folder))
-    declared = declared if seeds is None else declared.with_at_most(seeds)
+    declared = declared.with_at_most(seeds=seeds, flows=None)
     declared = declared if scheme is None else with_stand_in(declared, scheme)
     declared = with_oracle(declared) if oracle else declared
     figures = list(figures)

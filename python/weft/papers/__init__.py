@@ -19,6 +19,7 @@ def reproduce(
     scale: "Scale" = "quick",
     hosts: "Hosts" = "simulated",
     seeds: int | None = None,
+    flows: int | None = None,
     world: str | None = None,
     oracle: bool = False,
     scheme: str | None = None,
@@ -33,12 +34,13 @@ def reproduce(
     """Make figures of a paper again, or all of them: runs, drawings, data and verdicts.
 
     `paper` is "meet", "tr", "qall", "lbt", "maxpass" or "all"; `figures` are names as in `weft reproduce --list`, by
-    default all of the paper. With `seeds`, no more than the first so many seeds of each experiment are run, and the
-    figures and verdicts say so. `world` changes choices that the paper leaves open, as in `"drill.memory=rack"`: what
-    there is to choose, `weft multiverse PAPER --list` shows. `oracle` puts a perfect balancer beside the others, which
-    bounds claims. `scheme` is a load balancer, such as `"my.py:Least"`, in the place of the
-    paper's own: claims are then judged of it. `worlds` are directories of `weft multiverse`: a claim
-    that is reproduced in another world than the default gets a verdict of its own, which names that world. `out` is
+    default all of the paper. With `seeds`, no more than the first so many seeds of each experiment are run, and
+    with `flows` no run has more flows than so many; the figures and verdicts say so. `world` changes choices that the
+    paper leaves open, as in `"drill.memory=rack"`: what there is to choose, `weft multiverse PAPER --list` shows.
+    `oracle` puts a perfect balancer beside the others, which bounds claims. `scheme` is a load balancer, such as
+    `"my.py:Least"`, in the place of the paper's own: claims are then judged of it. `worlds` are directories of
+    `weft multiverse`: a claim that is reproduced in another world than the default gets a verdict of its own, which
+    names that world. `out` is
     `out/reproduce-quick`, `-paper` or `-linux` unless told. Runs that are in the store (`store`, by default `.weft`
     beside `out`) are not done again, unless `force` says so; a run that fails does not stop the rest. `jobs` and
     `cluster` are as for `weft.sweep`; `watch` is told how far it has come; without it there is a bar in a
@@ -61,6 +63,7 @@ def reproduce(
             scale=scale,
             hosts=hosts,
             seeds=seeds,
+            flows=flows,
             world=world,
             oracle=oracle,
             scheme=scheme,

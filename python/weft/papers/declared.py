@@ -95,6 +95,8 @@ class Experiment:
     seeds: int = 1
     at_most: int | None = None
     """How many of the seeds are run; None: all."""
+    most_flows: int | None = None
+    """How many flows a run has at most; None: as many as are declared."""
     tables: tuple[str, ...] = ()
     """Tables to keep beside those that the panels read."""
     quick: "Experiment | None" = None
@@ -115,13 +117,13 @@ class Experiment:
             return self.linux if scale == "linux" else replace(self.linux, preset=self.preset, spec=self.spec)
         return replace(self, quick=None, linux=None)
 
-    def with_at_most(self, seeds: int) -> "Experiment":
-        """Return the experiment with no more than its first seeds, at every scale."""
+    def with_at_most(self, *, seeds: int | None, flows: int | None) -> "Experiment":
+        """Return the experiment with no more than its first seeds, and no more flows a run, at every scale."""
 
         def fewer(one: "Experiment | None") -> "Experiment | None":
-            return None if one is None else one.with_at_most(seeds)
+            return None if one is None else one.with_at_most(seeds=seeds, flows=flows)
 
-        return replace(self, at_most=seeds, quick=fewer(self.quick), linux=fewer(self.linux))
+        return replace(self, at_most=seeds, most_flows=flows, quick=fewer(self.quick), linux=fewer(self.linux))
 
     @property
     def seeds_run(self) -> range:
@@ -247,9 +249,10 @@ class Paper:
             dict.fromkeys(one for grid, chosen in grids for one in grid.added if one in (chosen or grid.contenders))
         )
 
-    def with_at_most(self, seeds: int) -> "Paper":
-        """Return the paper with no more than the first seeds of each experiment."""
-        return replace(self, experiments={key: one.with_at_most(seeds) for key, one in self.experiments.items()})
+    def with_at_most(self, *, seeds: int | None, flows: int | None) -> "Paper":
+        """Return the paper with no more than the first seeds of each experiment, and no more flows a run."""
+        fewer = {key: one.with_at_most(seeds=seeds, flows=flows) for key, one in self.experiments.items()}
+        return replace(self, experiments=fewer)
 
     def figure(self, name: str) -> FigureSpec:
         """Find a figure; `SpecError` names the nearest one if there is none."""

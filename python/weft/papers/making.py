@@ -14,7 +14,7 @@ from weft.errors import OutputError, SpecError, Stopped
 from weft.papers.ceilings import ORACLE
 from weft.papers.declared import FigureSpec, Paper, Scale
 from weft.papers.drawing import draw, note_below
-from weft.papers.measured import FigureData, RunsUsed
+from weft.papers.measured import CORES, FigureData, RunsUsed
 from weft.papers.measuring import measure_figure
 from weft.papers.runs import Case, Plan
 from weft.papers.scorecard import figure_verdicts
@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-__all__ = ["CORES", "Made", "Maker"]
-
-CORES = 2
-"""The cores that measured times are told for."""
+__all__ = ["Made", "Maker"]
 
 _RUNS_HELD = 16
 """Runs whose tables stay in memory while a figure is measured."""
@@ -131,6 +128,7 @@ class Maker:
             seeds=max((len(experiment.seeds_run) for experiment in experiments.values()), default=1),
             declared_seeds=max((experiment.seeds for experiment in experiments.values()), default=1),
             flows=tuple(sorted({summary.flows for summary in summaries})),
+            declared_flows=max((plan.declared_flows(case) or 0 for case in cases), default=0),
             points={key: len(labels) for key, labels in points.items()},
             oracle=any(ORACLE in experiment.contenders for experiment in experiments.values()),
         )

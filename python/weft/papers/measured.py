@@ -10,7 +10,11 @@ from weft.papers.declared import Scale
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["POOLED", "FigureData", "RunsUsed"]
+__all__ = ["CORES", "POOLED", "FigureData", "RunsUsed"]
+
+
+CORES = 2
+"""What a figure takes is said for so many cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,8 @@ class RunsUsed:
     """As many as the scale has; more than were run if only some were asked for."""
     flows: tuple[int, ...] = ()
     """Numbers of flows of its runs, each once, in order."""
+    declared_flows: int = 0
+    """As many as the scale has at most; more than any run had if fewer were asked for. 0: it has no number of flows."""
     points: Mapping[str, int] = field(default_factory=dict)
     """For each varied field, how many values of it there are."""
     oracle: bool = False

@@ -149,6 +149,7 @@ def make_figures(
     scale: Scale = "quick",
     hosts: Hosts = "simulated",
     seeds: int | None = None,
+    flows: int | None = None,
     world: str | None = None,
     oracle: bool = False,
     scheme: str | None = None,
@@ -177,7 +178,15 @@ def make_figures(
     def at(one: Scale, place: Path) -> Callable[[], Reproduction]:
         """Find what is to be made at a scale, so that a mistake is told before anything is run; then make it."""
         chosen = planned(
-            paper, figures, scale=one, seeds=seeds, world=world, oracle=oracle, scheme=scheme, folder=folder
+            paper,
+            figures,
+            scale=one,
+            seeds=seeds,
+            flows=flows,
+            world=world,
+            oracle=oracle,
+            scheme=scheme,
+            folder=folder,
         )
         feasible = [found for found in chosen if found.figure.reason is None]
         runs = _runs(feasible)
@@ -213,14 +222,16 @@ def planned(
     *,
     scale: Scale = "quick",
     seeds: int | None = None,
+    flows: int | None = None,
     world: str | None = None,
     oracle: bool = False,
     scheme: str | None = None,
     folder: str | os.PathLike[str] = DATA,
 ) -> list[Planned]:
     """Find figures, and what each needs; `SpecError` names the nearest paper, figure, scale or open choice."""
-    if seeds is not None and seeds < 1:
-        raise SpecError(f"seeds: at least one is needed, not {seeds}")
+    for what, most in (("seeds", seeds), ("flows", flows)):
+        if most is not None and most < 1:
+            raise SpecError(f"{what}: at least one is needed, not {most}")
     place = Path(folder)
     if scale not in (*SCALES, *LINUX_SCALES):
         raise nearest("scale", scale, SCALES)
@@ -236,7 +247,7 @@ def planned(
     found = []
     for name in known if paper == ALL else [paper]:
         one = load_paper(name, place)
-        one = one if seeds is None else one.with_at_most(seeds)
+        one = one.with_at_most(seeds=seeds, flows=flows)
         one = one if scheme is None else with_stand_in(one, scheme)
         one = with_oracle(one) if oracle else one
         one = in_world(one, parse_world(world or "", choices_of(one)))

@@ -20,6 +20,9 @@ from weft.sweeps.grid import SEED
 __all__ = ["Case", "Plan", "cases_of_experiment", "cases_of_figure", "cases_of_panel", "needed_tables"]
 
 
+_FLOWS = "traffic.flows"
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A place of an experiment's grid: one run, as a figure sees it."""
@@ -94,6 +97,7 @@ class Plan:
         self.paper = paper
         self.scale = scale
         self._specs: dict[str, SpecText] = {}
+        self._flows: dict[str, Any] = {}
         self._runs: dict[Case, Run] = {}
 
     def run(self, case: Case) -> Run:
@@ -102,13 +106,20 @@ class Plan:
             self._runs[case] = self._resolve(case)
         return self._runs[case]
 
+    def declared_flows(self, case: Case) -> int | None:
+        """Return how many flows the run of a place is declared to have; None where it lasts for a time instead."""
+        experiment = self.paper.experiments[case.experiment].at(self.scale)
+        own = dict(_settings(experiment, case))
+        flows = own.get(_FLOWS, self._flows_of_base(experiment))
+        return flows if isinstance(flows, int) and "traffic.duration" not in own else None
+
     def _resolve(self, case: Case) -> Run:
         experiment = self.paper.experiments[case.experiment].at(self.scale)
         base = self._base(experiment)
-        settings = [*experiment.set.items(), *experiment.contenders[case.contender].items()]
-        for key, label in case.labels:
-            value = next(value for value in experiment.vary[key] if value.label == label)
-            settings += value.settings.items()
+        settings = _settings(experiment, case)
+        declared = self.declared_flows(case)
+        if experiment.most_flows is not None and declared is not None and declared > experiment.most_flows:
+            settings.append((_FLOWS, experiment.most_flows))
         settings.append((SEED, case.seed))
         overrides = [_override(key, value) for key, value in settings]
         labels = {"experiment": f"{self.paper.name} {case.experiment}", "contender": case.contender}
@@ -119,6 +130,11 @@ class Plan:
             where = ", ".join(f"{key} = {label}" for key, label in labels.items())
             raise retold(error, origin=error.origin, where=f" (at {self.scale} scale, {where})") from None
 
+    def _flows_of_base(self, experiment: Experiment) -> Any:
+        if experiment.name not in self._flows:
+            self._flows[experiment.name] = self._base(experiment).table("traffic").get("flows")
+        return self._flows[experiment.name]
+
     def _base(self, experiment: Experiment) -> SpecText:
         """Return the spec of an experiment: the preset's, with the tables that the experiment has in its place."""
         if experiment.name not in self._specs:
@@ -128,6 +144,15 @@ class Plan:
             origin = f"{self.paper.name}.toml: experiment.{experiment.name}"
             self._specs[experiment.name] = replace(spec, base_dir=str(self.paper.folder), origin=origin)
         return self._specs[experiment.name]
+
+
+def _settings(experiment: Experiment, case: Case) -> list[tuple[str, Any]]:
+    """What an experiment sets at a place, in order: the last that is said of a key holds."""
+    settings = [*experiment.set.items(), *experiment.contenders[case.contender].items()]
+    for key, label in case.labels:
+        value = next(value for value in experiment.vary[key] if value.label == label)
+        settings += value.settings.items()
+    return settings
 
 
 def _override(key: str, value: Any) -> tuple[str, str]:

@@ -18,8 +18,9 @@ import msgspec
 from weft import _core
 from weft.drawing.view import DrawnUnit
 from weft.papers.claims import Claim, load_claims
+from weft.papers.costs import paper_cpu_s
 from weft.papers.declared import LINUX_SCALES, FigureSpec, Paper
-from weft.papers.drawing.note import numbers_of, scale_words
+from weft.papers.drawing.note import is_cut, numbers_of, scale_words
 from weft.papers.drawing.views import field_name, unit_of
 from weft.papers.effects import Words
 from weft.papers.measured import FigureData, RunsUsed
@@ -167,9 +168,17 @@ class Scorecard:
         lines = [f"Made by Weft {_core.version()} with {' and '.join(f'`{command}`' for command in self.commands)}."]
         runs: dict[str, list[str]] = {}
         for name, figure in self.figures.items():
-            runs.setdefault(figure.text, []).append(self.paper.figures[name].heading)
-        lines += ["", *(f"- {_listed(headings)}: {text}" for text, headings in runs.items())]
-        return lines
+            runs.setdefault(figure.text, []).append(name)
+        return [*lines, "", *(self._run_for(text, names) for text, names in runs.items())]
+
+    def _run_for(self, text: str, names: Sequence[str]) -> str:
+        """Say what was run for some figures; where that is less than at the paper's scale, what the rest would take."""
+        figures = [self.paper.figures[name] for name in names]
+        line = f"- {_listed([figure.heading for figure in figures])}: {text}"
+        run = self.figures[figures[0].name]
+        whole = run.scale == "paper" and run.seeds == run.declared_seeds and not is_cut(run.flows, run.declared_flows)
+        cpu_s = None if whole or run.scale in LINUX_SCALES or not run.runs else paper_cpu_s(self.paper, figures)
+        return line if cpu_s is None else f"{line}; all of the paper's numbers would take some {_cpu_text(cpu_s)}"
 
 
 def figure_verdicts(
@@ -259,6 +268,7 @@ def _with_runs(paper: Paper, figure: FigureSpec, runs: RunsUsed, claims: Sequenc
         seeds=runs.seeds,
         declared_seeds=runs.declared_seeds,
         flows=runs.flows,
+        declared_flows=runs.declared_flows,
         points=runs.points,
         oracle=runs.oracle,
         text=f"{scale_words(runs.scale)}, {text}{failed}",
@@ -268,9 +278,18 @@ def _with_runs(paper: Paper, figure: FigureSpec, runs: RunsUsed, claims: Sequenc
 
 def _options(figure: FigureRuns) -> str:
     """The options of the command that makes a figure as it was made."""
-    fewer = figure.seeds < figure.declared_seeds
     own = "--hosts linux" if figure.scale in LINUX_SCALES else f"--scale {figure.scale}"
-    return own + (f" --seeds {figure.seeds}" if fewer else "") + (" --oracle" if figure.oracle else "")
+    own += f" --seeds {figure.seeds}" if figure.seeds < figure.declared_seeds else ""
+    own += f" --flows {max(figure.flows)}" if is_cut(figure.flows, figure.declared_flows) else ""
+    return own + (" --oracle" if figure.oracle else "")
+
+
+def _cpu_text(cpu_s: float) -> str:
+    """`20 CPU-minutes`, `3.5 CPU-hours`: no more figures than a forecast is worth."""
+    minutes = float(f"{cpu_s / 60.0:.2g}")
+    if minutes < 1.0:
+        return "CPU-minute"
+    return f"{minutes:.0f} CPU-minutes" if minutes < 100.0 else f"{float(f'{cpu_s / 3600.0:.2g}'):g} CPU-hours"
 
 
 def _listed(headings: Sequence[str]) -> str:

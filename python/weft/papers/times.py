@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from weft.errors import SpecError
 from weft.papers.declared import DATA, SCALES, Scale
-from weft.papers.making import Made
 from weft.papers.reading import read_toml
 from weft.spec import to_toml
+
+if TYPE_CHECKING:
+    from weft.papers.making import Made
 
 __all__ = ["Times", "read_times", "times_text"]
 
@@ -38,7 +40,7 @@ def read_times(path: Path = DATA / "times.toml") -> Times:
     return found
 
 
-def times_text(known: Times, scale: str, made: Iterable[Made]) -> str:
+def times_text(known: Times, scale: str, made: "Iterable[Made]") -> str:
     """Write times with those of figures that were made now in place of what was known of them."""
     times = {one: {paper: dict(figures) for paper, figures in papers.items()} for one, papers in known.items()}
     for one in made:

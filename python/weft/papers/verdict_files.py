@@ -120,6 +120,8 @@ class FigureRuns(msgspec.Struct, frozen=True):
     """All of it in words."""
     oracle: bool = False
     """Whether a perfect balancer is beside the others."""
+    declared_flows: int = 0
+    """As many as the scale has at most; more than any run had if fewer were asked for. 0: it has no number of flows."""
 
 
 class FigureVerdicts(FigureRuns, frozen=True, kw_only=True):

@@ -1,9 +1,11 @@
 """The small print below a figure: what it shows, and on how much it rests."""
 
+from collections.abc import Sequence
+
 from weft.papers.declared import FigureSpec, Paper, Scale
 from weft.papers.measured import RunsUsed
 
-__all__ = ["note_below", "numbers_of", "scale_words"]
+__all__ = ["is_cut", "note_below", "numbers_of", "scale_words"]
 
 
 def note_below(paper: Paper, figure: FigureSpec, runs: RunsUsed) -> str:
@@ -50,11 +52,18 @@ def numbers_of(runs: RunsUsed) -> str:
     parts = []
     if runs.flows:
         low, high = min(runs.flows), max(runs.flows)
-        parts.append(_many(low, "flow") if low == high else f"{low:,} to {high:,} flows")
+        flows = _many(low, "flow") if low == high else f"{low:,} to {high:,} flows"
+        cut = is_cut(runs.flows, runs.declared_flows)
+        parts.append(f"{high:,} of {runs.declared_flows:,} flows at most" if cut else flows)
     parts += [_places(count, key) for key, count in runs.points.items() if count > 1]
     whole = runs.seeds >= runs.declared_seeds
     parts.append(_many(runs.seeds, "seed") if whole else f"{runs.seeds:,} of {_many(runs.declared_seeds, 'seed')}")
     return ", ".join(parts)
+
+
+def is_cut(flows: Sequence[int], declared: int) -> bool:
+    """Whether runs had fewer flows than they are declared to have."""
+    return bool(flows) and max(flows) < declared
 
 
 def _paper_numbers(paper: Paper, figure: FigureSpec) -> str:
