@@ -20,7 +20,7 @@ _MARKERS = frozenset({"compare.json", "summary.json"})
 # ... and --force replaces it if it holds nothing but what Weft writes.
 _OWN = _MARKERS | {
     *(f"{table}.parquet" for table in (*TABLES, "table")),
-    *("spec.toml", "runs", "figures", "table.csv", "bins.csv", "phases.csv", "report.html"),
+    *("spec.toml", "runs", "figures", "table.csv", "bins.csv", "phases.csv", "report.html", "windows.svg"),
 }
 
 

@@ -80,11 +80,12 @@ def test_real_hosts_stand_beside_simulated_ones_on_the_same_flows(weft_command: 
 
 
 @needs_kernel
-def test_validate_says_where_real_and_simulated_flows_differ(weft_command: Weft) -> None:
+def test_validate_says_where_real_and_simulated_flows_differ(weft_command: Weft, tmp_path: Path) -> None:
     # Without the kernel's rules: with them the furthest flow of these may send the same packets to its end.
     changes = ["--set", "traffic.flows=15", "--set", "transport.profile=rfc"]
-    done = weft_command("validate", EXAMPLE, *changes, "--schemes", "letflow", "--json")
+    done = weft_command("validate", EXAMPLE, *changes, "--schemes", "letflow", "--json", "--out", "out")
     assert done.code == 0, done.stderr
+    assert (tmp_path / "out/windows.svg").exists()
     told = done.json()
     whole, *bins = told["fct"]
     assert whole["bin"] == "all" and whole["flows"] == sum(row["flows"] for row in bins) == 15
@@ -100,7 +101,9 @@ def test_validate_says_where_real_and_simulated_flows_differ(weft_command: Weft)
     first = parting["windows"][0]
     assert first["simulated_cwnd"] >= 10.0 and first["linux_cwnd"] >= 10.0, "both begin with ten segments"
 
-    printed = weft_command("validate", EXAMPLE, *changes, "--schemes", "letflow", "--no-partings")
+    again = ("--no-partings", "--out", "out", "--force")
+    printed = weft_command("validate", EXAMPLE, *changes, "--schemes", "letflow", *again)
+    assert printed.code == 0 and not (tmp_path / "out/windows.svg").exists(), printed.stderr
     assert "Mean FCT" in printed.stdout and "Where the time went" in printed.stdout
 
 

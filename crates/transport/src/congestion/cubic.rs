@@ -72,7 +72,7 @@ struct HyStart {
     samples: u8,
 }
 
-/// `hystart_low_window`: below it, slow start goes on.
+/// `hystart_low_window`: below it, slow start goes on whatever comes.
 const LOW_WINDOW: f64 = 16.0;
 /// `hystart_ack_delta`: acknowledgements further apart than this make no train.
 const TRAIN_GAP: Span = Span::from_ms(2);
@@ -145,7 +145,7 @@ impl Cubic {
         }
         let least = state.least_rtt.map_or(ack.rtt, |least| least.min(ack.rtt));
         state.least_rtt = Some(least);
-        if self.hystart && cwnd < ssthresh && cwnd >= LOW_WINDOW && state.hystart.ends(cwnd, least, ack) {
+        if self.hystart && cwnd < ssthresh && state.hystart.ends(cwnd, least, ack) {
             window.ssthresh = cwnd;
         }
     }
@@ -180,8 +180,13 @@ impl HyStart {
         if self.found {
             return false;
         }
+        // Whatever the window is: a round that began late would take acknowledgements of the next for its own, as in Linux before 6.14
+        // and before the stable versions that have the mend.
         if ack.una > self.round_end {
             *self = Self { round_end: ack.next, round_start: ack.now, last_ack: ack.now, ..Self::default() };
+        }
+        if cwnd < LOW_WINDOW {
+            return false;
         }
         let train = self.train_is_long(cwnd, least, ack);
         self.found = train || self.delay_has_risen(least, ack.rtt);
@@ -370,6 +375,20 @@ mod tests {
             }
         }
         window.ssthresh < 100.0
+    }
+
+    #[test]
+    fn a_round_begins_below_the_least_window_and_so_the_next_ones_acknowledgements_make_no_train() {
+        let cubic = Cubic { hystart: true, ..RFC };
+        let (mut window, rtt) = (Window::new(10.0, f64::INFINITY, 0.0), Span::from_us(1_300));
+        // Ten segments were out; each acknowledgement lets go of two. That of the eleventh comes a round trip later.
+        for una in 1..=12 {
+            let (later, number) = if una <= 10 { (Span::ZERO, una) } else { (rtt, una - 10) };
+            let at = rtt + later + Span::from_us(20) * u64::from(number);
+            cubic.on_ack(&mut window, Ack { una, next: 10 + 2 * (una - 1), ..ack(at, rtt) });
+            window.cwnd += 1.0;
+        }
+        assert!(window.ssthresh.is_infinite(), "a round from the sixteenth segment of the window on lasted 1.3 ms");
     }
 
     #[test]
