@@ -69,7 +69,7 @@ class PacketView(Protocol):
 
     @property
     def traffic_class(self) -> str:
-        """What the application says of its flow: "unknown", "short", "long" or "best-effort"."""
+        """The class of its flow: "unknown", "short", "long", "best-effort", or "tc4" to "tc7", which say nothing."""
 
     @property
     def is_ack(self) -> bool:

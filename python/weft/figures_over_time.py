@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = ["figures_over_time", "memory", "pauses", "queues", "throughput", "uplink_spread", "uplink_utilisation"]
 
-_KIND_TITLES = {"unknown": "flows of no class", "short": "short", "long": "long", "best-effort": "best effort"}
+_KIND_TITLES = {
+    "unknown": "flows of no class",
+    "short": "short",
+    "long": "long",
+    "best-effort": "best effort",
+    "tc4": "traffic class 4",
+    "tc5": "traffic class 5",
+    "tc6": "traffic class 6",
+    "tc7": "traffic class 7",
+}
 
 
 def figures_over_time(groups: Groups) -> dict[str, Figure]:

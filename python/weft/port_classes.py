@@ -1,7 +1,7 @@
 """What became of the packets of each class of ports, and of the flows that it held."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassTable", "class_table", "port_classes"]
 
-_FLOWS = ("unknown", "short", "long", "best-effort")
+_FLOWS = ("unknown", "short", "long", "best-effort", "tc4", "tc5", "tc6", "tc7")
 _COLUMNS: Mapping[str, "tuple[str, Unit, bool]"] = {
     "megabytes": ("volume", "ratio", False),
     "dropped": ("dropped", "count", False),
@@ -67,7 +67,8 @@ def port_classes(result: "Result") -> pl.DataFrame:
         pl.col("pauses", "paused_us").sum()
     )
     held = _holds(result.spec)
-    names = [", ".join(_shorter(held.get(place, ()))) for place in found.get_column("class")]
+    of_flows = {name for own in held.values() for name in own if name in _FLOWS}
+    names = [", ".join(_shorter(held.get(place, ()), of_flows)) for place in found.get_column("class")]
     place = {name: at for at, own in held.items() for name in own if name in _FLOWS}
     flows = counted(result.flows).select(
         pl.col("slowdown"), pl.col("class").replace_strict(place, default=None, return_dtype=pl.Int64)
@@ -134,8 +135,8 @@ def _holds(spec: str) -> Mapping[int, Sequence[str]]:
     return {place: tuple(one.get("holds", ())) for place, one in enumerate(classes)}
 
 
-def _shorter(holds: Sequence[str]) -> list[str]:
-    """Say `flows` of a class that holds flows of every class."""
-    if not set(_FLOWS) <= set(holds):
+def _shorter(holds: Sequence[str], of_flows: Set[str]) -> list[str]:
+    """Say `flows` of a class that holds the flows of every class that the port has a place for."""
+    if not of_flows or not of_flows <= set(holds):
         return list(holds)
     return ["flows", *(name for name in holds if name not in _FLOWS)]

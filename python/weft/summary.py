@@ -192,7 +192,7 @@ class ClassBin(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     """The flows of a class."""
 
     class_name: str = msgspec.field(name="class")
-    """`unknown`, `short`, `long` or `best-effort`."""
+    """`unknown`, `short`, `long`, `best-effort`, or `tc4` to `tc7`."""
 
 
 class PathSpread(Part, frozen=True):

@@ -1,7 +1,7 @@
 """Ports with several classes: the keys of a class fit together, so they are not drawn one by one."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -10,8 +10,10 @@ from fuzz.space import Space
 __all__ = ["classes_of_ports"]
 
 _FLOWS = ("unknown", "short", "long", "best-effort")
+_MORE_FLOWS = ("tc4", "tc5", "tc6", "tc7")
 _SCHEMES = "schemes"
 _MOST_WEIGHT = 1_000
+_MOST_CLASSES = 8
 _SIZE = re.compile(r"^(\d+)B$")
 _A_PACKET = 9_000
 
@@ -21,16 +23,21 @@ def classes_of_ports(space: Space, fabric: Mapping[str, Any], random: Random) ->
     if random.random() >= 0.2:
         return
     queues = random.choice((("switch_queue",), ("switch_queue",), ("host_queue",), ("switch_queue", "host_queue")))
+    flows = [*_FLOWS, *_MORE_FLOWS] if random.random() < 0.5 else list(_FLOWS)
     for queue in queues:
-        drawn = _queue(space, space.node(fabric["properties"][queue]), random)
+        drawn = _queue(space, space.node(fabric["properties"][queue]), flows, random)
         yield ("fabric", queue), _cutting(drawn) if queue == "switch_queue" else drawn
     yield ("traffic", "classes", "short_below"), f"{random.choice((2, 10, 40))}KB"
     yield ("traffic", "classes", "best_effort"), random.choice((0.0, 0.2, 0.5))
+    if random.random() < 0.5:
+        named = random.sample(flows, random.randint(1, len(flows)))
+        incasts = [{"senders": 2, "size": "20KB", "receiver": 3, "class": name} for name in named]
+        yield ("traffic", "incast"), incasts
 
 
-def _queue(space: Space, node: Mapping[str, Any], random: Random) -> dict[str, Any]:
+def _queue(space: Space, node: Mapping[str, Any], flows: Sequence[str], random: Random) -> dict[str, Any]:
     """Draw a port: every class of flows is in one of its classes, and packets of schemes in none or one."""
-    held = list(_FLOWS)
+    held = list(flows)
     random.shuffle(held)
     cuts = sorted(random.sample(range(1, len(held)), random.randint(1, len(held) - 1)))
     parts = [held[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(held)], strict=True)]
@@ -38,7 +45,7 @@ def _queue(space: Space, node: Mapping[str, Any], random: Random) -> dict[str, A
     match random.choice(("with others", "alone", "unsaid")):
         case "with others":
             random.choice(parts).append(_SCHEMES)
-        case "alone":
+        case "alone" if len(parts) < _MOST_CLASSES:
             parts.insert(random.randint(0, len(parts)), [_SCHEMES])
     scheduler = random.choice(("strict", "weighted"))
     table = space.node(node["properties"]["class"])["items"]

@@ -28,7 +28,11 @@ Tweak: TypeAlias = tuple[Path_, Any]
 
 _SEVERAL = 0.2
 """The share of cases with several transports."""
-_CLASSES = ("short", "long", "best-effort", "unknown")
+_CLASSES = ("short", "long", "best-effort", "unknown", "tc4", "tc5", "tc6", "tc7")
+_MOST_OTHERS = 3
+"""Transports beside the first one."""
+_SCHEDULES = ("ring.goal", "ring.cm")
+"""Flows that wait for each other, between the four hosts that every fabric here has."""
 
 _FABRICS: Sequence[Mapping[str, Any]] = (
     {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2},
@@ -36,6 +40,7 @@ _FABRICS: Sequence[Mapping[str, Any]] = (
     {"kind": "leaf-spine", "leaves": 2, "spines": 4, "hosts_per_leaf": 4},
     {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 2},
     {"kind": "fat-tree", "k": 4},
+    {"kind": "rail", "servers": 4, "servers_per_group": 2, "gpus": 2, "spines": 2},
     {"kind": "graph", "file": "graph.toml"},
 )
 GRAPH = """
@@ -133,6 +138,8 @@ class Maker:
         for factor, names in ((1, SLOWED.keys()), (10, SLOWED.values())):
             for name, text in zip(names, (_trace(factor), _graph(factor)), strict=True):
                 (folder / name).write_text(text, encoding="utf-8")
+        for name, text in zip(_SCHEDULES, (_goal(), _matrix()), strict=True):
+            (folder / name).write_text(text, encoding="utf-8")
         (folder / "fits.json").write_text(json.dumps(FITS), encoding="utf-8")
         self._space = Space(json.loads(_core.schema()), NAMES)
         self._balancers = self._space.variants("balancer")
@@ -175,7 +182,7 @@ class Maker:
 
     def _in_company(self, base: dict[str, Any], tweaks: Sequence[Tweak], random: Random) -> Iterator[Tweak]:
         """Put other transports beside the one of a case, each for the flows of a class."""
-        others = random.choices(self._transports, k=random.randint(1, len(_CLASSES) - 1))
+        others = random.choices(self._transports, k=random.randint(1, _MOST_OTHERS))
         labelled = [{"label": f"t{place + 1}"} | _smallest(node) for place, node in enumerate(others)]
         own = base["transport"]["name"]
         base["transport"] = [base["transport"], *labelled]
@@ -199,7 +206,7 @@ class Maker:
     def _tweaks(self, section: str, node: Mapping[str, Any], random: Random) -> Iterator[Tweak]:
         share = random.choice((0.0, 0.1, 0.3, 0.6))
         for key, inner in node["properties"].items():
-            if random.random() < share and key not in ("name", "seed", "trace"):
+            if random.random() < share and key not in ("name", "seed", "trace", "schedule"):
                 if section == "fabric" and key in ("kind", "file"):
                     continue
                 value = self._space.draw(inner, key, random)
@@ -207,6 +214,10 @@ class Maker:
                     yield (section, key), value
         if section == "fabric" and "fault" in node["properties"] and random.random() < 0.4:
             yield ("fabric", "fault"), [self._fault(node, random) for _ in range(random.randint(1, 4))]
+        if section == "traffic" and random.random() < 0.1:
+            table = self._space.node(node["properties"]["schedule"])
+            drawn = self._space.table({**table, "required": ()}, random, share=0.3)
+            yield ("traffic", "schedule"), drawn | {"file": random.choice(_SCHEDULES)}
 
     def _fault(self, fabric: Mapping[str, Any], random: Random) -> dict[str, Any]:
         """Draw a fault that comes, and perhaps goes, while packets are queued: others may overlap it."""
@@ -260,6 +271,37 @@ def _trace(factor: int) -> str:
         for start, src in ((start, random.randint(0, 3)) for start in starts)
     ]
     return "\n".join(["start_us,src,dst,size_bytes", *rows, ""])
+
+
+def _goal() -> str:
+    """Go round a ring of four ranks: each sends on what it got, once it has worked on it."""
+    ranks = [
+        "\n".join(
+            [
+                f"rank {rank} {{",
+                *(f"s{step}: send {4_000 * (step + 1)}b to {(rank + 1) % 4} tag {step}" for step in range(3)),
+                *(f"r{step}: recv {4_000 * (step + 1)}b from {(rank + 3) % 4} tag {step}" for step in range(3)),
+                "c0: calc 700",
+                "c0 requires r0",
+                "s1 requires c0",
+                "s2 requires r1",
+                "}",
+            ]
+        )
+        for rank in range(4)
+    ]
+    return "\n".join(["num_ranks 4", *ranks, ""])
+
+
+def _matrix() -> str:
+    """Go round a ring of four nodes: each flow begins where the one before ends."""
+    flows = [
+        f"{node}->{(node + 1) % 4} id {node + 1} {'start 0' if node == 0 else f'trigger {node}'} size 6000"
+        + (f" recv_done_trigger {node + 1}" if node < 3 else "")
+        for node in range(4)
+    ]
+    triggers = [f"trigger id {number} oneshot" for number in range(1, 4)]
+    return "\n".join(["Nodes 4", "Connections 4", "Triggers 3", *flows, *triggers, ""])
 
 
 def _smallest(node: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from fuzz.shrinking import shrunk
 from fuzz.specs import Case, Maker
 from fuzz.tables import mistakes
 from weft import _core
+from weft.catalog import entries
 from weft.simulation import Result
 from weft.spec import to_toml
 
@@ -135,6 +136,17 @@ def test_ports_of_several_classes_are_drawn_with_each_scheduler_and_every_key_of
     assert {queue["scheduler"] for queue in queues} == {"strict", "weighted"}
     known = set(json.loads(_core.schema())["$defs"]["ClassTable"]["properties"])
     assert {key for queue in queues for table in queue["class"] for key in table} == known
+
+
+def test_schedules_rails_and_all_classes_of_flows_are_drawn(tmp_path: Path) -> None:
+    maker = Maker(tmp_path)
+    documents = [maker.case(number).document for number in range(400)]
+    files = {schedule["file"] for one in documents if (schedule := one["traffic"].get("schedule"))}
+    assert files == {"ring.goal", "ring.cm"}
+    assert {one["fabric"]["kind"] for one in documents} == {entry.name for entry in entries("fabrics")}
+    classes = {table.get("class") for one in documents for table in one["traffic"].get("incast", ())}
+    names = json.loads(_core.schema())["$defs"]["ClassName"]["oneOf"]
+    assert classes - {None} == {name["const"] for name in names}
 
 
 def test_a_failure_is_made_as_small_as_what_fails() -> None:

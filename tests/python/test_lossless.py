@@ -10,8 +10,11 @@ import pytest
 import weft
 from conftest import Weft
 from test_collectives import EXAMPLES, FABRIC, LOSSLESS
+from weft import _core
+from weft.errors import SpecError
+from weft.figures_over_time import _KIND_TITLES
 from weft.pause_tree import PauseNode, pause_tree, tree_of
-from weft.port_classes import class_table
+from weft.port_classes import _FLOWS, class_table
 from weft.report import render
 
 INCAST: dict[str, Any] = {"traffic.incast": [{"senders": 6, "size": "1MB"}]}
@@ -96,6 +99,37 @@ def test_a_run_prints_its_pause_tree_and_its_classes_and_json_stays_as_it_is(
     assert f"pause tree: a link was paused because of the one that it hangs on\n{run.summary.lossless.root}: " in said
     assert "└── " in said and "class at ports of switches" in said and "0: acks" in said and "1: flows" in said
     assert set(json.loads(weft_command("run", str(spec), "--json").stdout)) == set(run.summary.raw)
+
+
+def names_of_classes() -> list[str]:
+    return [one["const"] for one in json.loads(_core.schema())["$defs"]["ClassName"]["oneOf"]]
+
+
+def test_every_class_of_flows_has_a_name_in_tables_and_figures() -> None:
+    assert list(_FLOWS) == list(_KIND_TITLES) == names_of_classes()
+
+
+def test_eight_tenants_have_a_row_each_with_their_flows() -> None:
+    names = names_of_classes()
+    ports = {
+        "fabric.switch_queue.scheduler": "weighted",
+        "fabric.switch_queue.class": [{"holds": [name], "weight": at + 1} for at, name in enumerate(names)],
+    }
+    senders = [1, 2, 3, 4, 5, 6, 7, 1]
+    incasts = [{"senders": senders[at], "size": "20KB", "class": name} for at, name in enumerate(names)]
+    spec: dict[str, Any] = FABRIC | ports | {"traffic.incast": incasts}
+    run = weft.run({}, set=spec)
+    assert run.port_classes["holds"].to_list() == names
+    assert run.port_classes["flows"].to_list() == senders
+    assert sorted(one.class_name for one in run.summary.classes) == sorted(names)
+    found = weft.compare(["ecmp", "rps"], set=spec, progress=False)
+    table = class_table(found.groups)
+    assert table is not None and [title for label, title, *_ in table.rows if label == "rps"] == [
+        f"{at}: {name}" for at, name in enumerate(names)
+    ]
+    four: dict[str, Any] = {"fabric.switch_queue.class": [{"holds": names[:4]}], "traffic.incast": incasts[6:]}
+    with pytest.raises(SpecError, match='no class holds the packets of "tc6" flows'):
+        weft.run({}, set=spec | four)
 
 
 def test_classes_add_up_to_the_table_and_know_their_flows() -> None:

@@ -203,6 +203,26 @@ fn links_named(topology: &Topology, name: &str) -> Result<Vec<u32>, SpecError> {
     Err(SpecError::from(Mistake::new(sentence).found(name).allowed(allowed)))
 }
 
+/// Whether it tells of congestion marks. Data of a host that is not simulated may, too: its own header says so.
+fn is_echo(packet: &Captured) -> bool {
+    match (packet.kind, &packet.head) {
+        (Kind::Data, Some((head, _))) => tcp_flags(head).contains(Flags::ECE),
+        (kind, _) => kind.is_for_sender() && packet.flags.has(PacketFlags::ECE),
+    }
+}
+
+/// The flags of an IP packet that begins with these bytes, if it is of TCP.
+fn tcp_flags(head: &[u8]) -> Flags {
+    /// RFC 791 §3.1: where the protocol stands, and its number.
+    const PROTOCOL: (usize, u8) = (9, 6);
+    /// RFC 9293 §3.1.
+    const FLAGS: usize = 13;
+    let begin = head.first().map_or(0, |first| usize::from(first & 15) * 4);
+    let is_tcp = head.get(PROTOCOL.0) == Some(&PROTOCOL.1);
+    let bits = head.get(begin + FLAGS).filter(|_| is_tcp);
+    bits.and_then(|&bits| Flags::from_bits(bits.into())).unwrap_or_default()
+}
+
 fn row(topology: &Topology, packet: &Captured) -> PacketRow {
     PacketRow {
         time_us: packet.at.as_us(),
@@ -215,7 +235,7 @@ fn row(topology: &Topology, packet: &Captured) -> PacketRow {
         bytes: packet.wire_bytes,
         ecn_capable: packet.flags.has(PacketFlags::ECT),
         marked: packet.flags.has(PacketFlags::CE),
-        echo: packet.flags.has(PacketFlags::ECE),
+        echo: is_echo(packet),
         retransmission: packet.flags.has(PacketFlags::RETRANSMISSION),
     }
 }

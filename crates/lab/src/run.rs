@@ -14,8 +14,9 @@ use weft_fabric::{
     CaptureOf, FlowRecords, GuestError, InputError, LOOK_AHEAD_FROM, MOST_ROWS, Progress, Results,
     SHARE_FROM, Simulation, SimulationInput, Status, check_parameters,
 };
+use weft_packet::Class;
 use weft_topology::{Fabric, NotPooled, Topology};
-use weft_traffic::Traffic;
+use weft_traffic::{Flow, Traffic};
 use weft_transport::{TransportSpec, TransportsSpec};
 use weft_units::{Bytes, Mistake, Span, Time};
 
@@ -161,6 +162,8 @@ impl Prepared {
         // The shape is that of the fabric before any fault, so that a fault never moves the traffic.
         let traffic = spec.traffic.generate_over(&spec.carriers(), &fabric.shape(), spec.run.seed, base_dir);
         let traffic = traffic.map_err(|error| resolved.error(error))?;
+        let held = spec.fabric.check_flows_are_held(&classes_of(&traffic.flows));
+        held.map_err(|error| resolved.error(error))?;
         if let Some(linux) = spec.hosts.linux() {
             linux.hosts(spec, &fabric.shape()).map_err(|error| resolved.error(error))?;
         }
@@ -471,6 +474,12 @@ impl Prepared {
             },
         })
     }
+}
+
+/// The classes of these flows, each once, in their order.
+fn classes_of(flows: &[Flow]) -> Vec<Class> {
+    let found = flows.iter().fold(0u8, |found, flow| found | 1 << flow.class as u8);
+    Class::ALL.into_iter().filter(|&class| found >> class as u8 & 1 == 1).collect()
 }
 
 /// Puts the pooled fabric in the place of a fabric; returns that fabric at its best.

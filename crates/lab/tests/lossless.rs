@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
+use arrow_array::types::{Float64Type, UInt16Type, UInt32Type, UInt64Type};
 use weft_lab::{Cores, Outcome, Prepared, SpecSource};
 
 /// RoCE in a lossless class, TCP in another one, and an incast of RoCE of more than the memory holds.
@@ -267,4 +267,117 @@ fn what_cannot_be_lossless_is_refused_with_the_key_and_what_is_needed() {
         let error = refused(&format!("{queue}{text}\n"));
         assert!(error.contains(said), "{text}\n{error}");
     }
+}
+
+/// A class of a port for flows of each name, and flows of each: said by tables, by a transport and by the rows of a trace.
+const TENANTS: &str = "
+[fabric]
+kind = \"leaf-spine\"
+leaves = 2
+spines = 2
+hosts_per_leaf = 4
+
+[fabric.switch_queue]
+scheduler = \"weighted\"
+class = [
+  { holds = [\"unknown\", \"schemes\"] }, { holds = [\"short\"] }, { holds = [\"long\"] }, { holds = [\"best-effort\"] },
+  { holds = [\"tc4\"] }, { holds = [\"tc5\"], weight = 2 }, { holds = [\"tc6\"] }, { holds = [\"tc7\"], lossless = true },
+]
+
+[[transport]]
+name = \"tcp\"
+
+[[transport]]
+name = \"roce\"
+class = \"tc7\"
+
+[traffic]
+trace = \"flows.csv\"
+classes = { transport = { tc6 = \"roce\" } }
+
+[[traffic.incast]]
+senders = 2
+size = \"3KB\"
+transport = \"roce\"
+
+[[traffic.incast]]
+senders = 2
+size = \"3KB\"
+class = \"tc6\"
+
+[[traffic.collective]]
+kind = \"all-reduce\"
+size = \"8KB\"
+hosts = [\"0-3\"]
+class = \"tc5\"
+";
+
+const NAMES: [&str; 8] = ["unknown", "short", "long", "best-effort", "tc4", "tc5", "tc6", "tc7"];
+
+fn of_tenants(folder: &std::path::Path, toml: &str) -> Result<Prepared, String> {
+    let row = |(at, name): (usize, &&str)| format!("{at},{at},{},20000,{name}", (at + 3) % 8);
+    let rows: Vec<String> = NAMES.iter().enumerate().map(row).collect();
+    let trace = format!("start_us,src,dst,size_bytes,class\n{}\n", rows.join("\n"));
+    std::fs::write(folder.join("flows.csv"), trace).map_err(|error| error.to_string())?;
+    let source = SpecSource { base_dir: folder.to_owned(), ..SpecSource::from_text(toml) };
+    Prepared::new(&source).map_err(|error| error.to_string())
+}
+
+#[test]
+fn eight_classes_of_flows_come_back_by_name_from_whoever_gives_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let prepared = of_tenants(folder.path(), TENANTS).unwrap();
+    let again = of_tenants(folder.path(), &prepared.resolved.toml).unwrap();
+    assert_eq!(again.resolved.hash, prepared.resolved.hash);
+    let outcome = prepared.run(&mut |_| ControlFlow::Continue(()), None, Cores::All).unwrap();
+    let flows = outcome.flows.read().unwrap();
+    let text = |name: &str| flows.column_by_name(name).unwrap().as_string::<i32>().clone();
+    let (classes, carriers) = (text("class"), text("transport"));
+    let count = |name: &str| classes.iter().filter(|class| *class == Some(name)).count();
+    let all_reduce = classes.len() - 8 - 4;
+    assert!(all_reduce > 0);
+    assert_eq!(NAMES.map(count), [1, 1, 1, 1, 1, 1 + all_reduce, 3, 3]);
+    // RoCE has the flows of `tc6`, and those of its incast, which have its class.
+    let of_roce = classes.iter().zip(&carriers).filter(|(_, carrier)| *carrier == Some("roce"));
+    assert!(of_roce.clone().all(|(class, _)| matches!(class, Some("tc6" | "tc7"))));
+    assert_eq!(of_roce.count(), 5);
+    let mut of_summary: Vec<&str> = outcome.summary.classes.iter().map(|class| class.class).collect();
+    of_summary.sort_unstable();
+    let mut names = NAMES;
+    names.sort_unstable();
+    assert_eq!(of_summary, names);
+    // Data of each came by the class of the ports that holds it.
+    let ports = &outcome.classes;
+    let number = ports.column_by_name("class").unwrap().as_primitive::<UInt16Type>();
+    let packets = ports.column_by_name("packets").unwrap().as_primitive::<UInt64Type>();
+    for place in 0..8 {
+        let of_class = number.values().iter().zip(packets.values()).filter(|(class, _)| **class == place);
+        assert!(of_class.map(|(_, packets)| packets).sum::<u64>() > 0, "{place}");
+    }
+}
+
+#[test]
+fn a_class_of_flows_that_no_class_of_a_port_holds_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let message = |toml: &str| match of_tenants(folder.path(), toml) {
+        Err(message) => message,
+        Ok(_) => panic!("a mistake was not noticed: {toml}"),
+    };
+    let without = |name: &str| TENANTS.replace(&format!("\"{name}\"]"), "\"acks\"]");
+    let expected = "fabric.switch_queue.class is missing: no class holds the packets of \"tc5\" flows, and the traffic has \
+                    such flows";
+    let found = message(&without("tc5"));
+    assert!(found.ends_with(expected), "{found}");
+    let host = "[fabric.host_queue]\nscheduler = \"strict\"\nclass = [{ holds = [\"unknown\", \"short\", \"long\", \"best-effort\", \"tc4\"] }]\n";
+    let lossy = TENANTS.replace(", lossless = true", "");
+    assert!(
+        message(&format!("{lossy}{host}"))
+            .contains("fabric.host_queue.class is missing: no class holds the packets of \"tc5\" flows")
+    );
+    // Nobody needs a place for flows that there are not.
+    let ports = TENANTS.split("\n[[transport]]").next().unwrap().replace("\"tc4\"]", "\"acks\"]");
+    let random = format!("{ports}\n[traffic]\nsize = \"20KB\"\nload = 0.3\nflows = 10\n");
+    assert!(of_tenants(folder.path(), &random).is_ok());
+    let near = message(&TENANTS.replace("class = \"tc6\"", "class = \"tc8\""));
+    assert!(near.contains("\"tc8\"") && near.contains("did you mean \"tc"), "{near}");
 }

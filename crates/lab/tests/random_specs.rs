@@ -7,10 +7,19 @@ use proptest::prelude::*;
 use weft_lab::Prepared;
 
 /// Keys, and values for them: sensible ones, ones at the edge, and ones that cannot be meant.
-const CHANGES: [(&str, &[&str]); 36] = [
+const CHANGES: [(&str, &[&str]); 37] = [
     ("run.seed", &["0", "7", "9223372036854775807", "-1", "x"]),
     ("run.time_limit", &["0s", "1us", "1ms", "1s", "99999999999s"]),
-    ("fabric.kind", &["leaf-spine", "fat-tree", "graph", "ring"]),
+    ("fabric.kind", &["leaf-spine", "fat-tree", "rail", "graph", "ring"]),
+    (
+        "fabric",
+        &[
+            "{ kind = 'rail', servers = 4, servers_per_group = 2, gpus = 2, spines = 2 }",
+            "{ kind = 'rail', servers = 2, gpus = 2, planes = 2, spines = 1 }",
+            "{ kind = 'rail', servers = 3, gpus = 1, spines = 2, rail_optimized = 1 }",
+            "{ kind = 'rail', servers = 5, servers_per_group = 2 }",
+        ],
+    ),
     ("fabric.leaves", &["0", "1", "2", "5", "100000", "4294967295", "-3"]),
     ("fabric.spines", &["0", "1", "3", "65535", "4294967295"]),
     ("fabric.hosts_per_leaf", &["0", "1", "3", "65536", "1e3"]),
@@ -41,7 +50,7 @@ const CHANGES: [(&str, &[&str]); 36] = [
         "traffic.incast",
         &["[{ senders = 3, size = '20KB', start = '1us' }]", "[{ senders = 3000, size = '20KB' }]"],
     ),
-    ("traffic.long_lived", &["[{ src = 0, dst = 5 }]", "[{ src = 0, dst = 0 }]"]),
+    ("traffic.long_lived", &["[{ src = 0, dst = 5, class = 'tc5' }]", "[{ src = 0, dst = 0 }]"]),
     ("transport.name", &["tcp", "dctcp", "udp"]),
     ("transport.mss", &["1B", "536B", "9000B", "1MB"]),
     ("transport.initial_window", &["0", "1", "1000000"]),

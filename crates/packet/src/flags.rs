@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the application says of a flow. Schemes may read it where their paper allows it.
+/// What the application says of a flow, or the IEEE 802.1Q traffic class that the fabric carries it in: the names are the numbers 0 to
+/// 7 of these. Schemes may read what is said where their paper allows it; `tc4` to `tc7` say nothing, and schemes take them as
+/// [`Class::Unknown`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[repr(u8)]
 pub enum Class {
@@ -16,15 +18,35 @@ pub enum Class {
     Long = 2,
     /// Neither matters.
     BestEffort = 3,
+    /// Traffic class 4.
+    Tc4 = 4,
+    /// Traffic class 5.
+    Tc5 = 5,
+    /// Traffic class 6.
+    Tc6 = 6,
+    /// Traffic class 7.
+    Tc7 = 7,
 }
 
 impl Class {
-    const ALL: [Self; 4] = [Self::Unknown, Self::Short, Self::Long, Self::BestEffort];
+    /// How many there are.
+    pub const COUNT: usize = 8;
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Unknown,
+        Self::Short,
+        Self::Long,
+        Self::BestEffort,
+        Self::Tc4,
+        Self::Tc5,
+        Self::Tc6,
+        Self::Tc7,
+    ];
 
-    /// The class with this number, taken modulo four.
+    /// The class with this number, taken modulo eight.
     #[inline]
     pub const fn from_bits(bits: u8) -> Self {
-        Self::ALL[(bits & 3) as usize]
+        Self::ALL[bits as usize % Self::COUNT]
     }
 
     /// The name in specs and tables.
@@ -34,6 +56,10 @@ impl Class {
             Self::Short => "short",
             Self::Long => "long",
             Self::BestEffort => "best-effort",
+            Self::Tc4 => "tc4",
+            Self::Tc5 => "tc5",
+            Self::Tc6 => "tc6",
+            Self::Tc7 => "tc7",
         }
     }
 }
@@ -50,6 +76,14 @@ pub enum ClassName {
     Long,
     /// Neither matters.
     BestEffort,
+    /// Traffic class 4: nothing is said but where its packets wait.
+    Tc4,
+    /// Traffic class 5.
+    Tc5,
+    /// Traffic class 6.
+    Tc6,
+    /// Traffic class 7.
+    Tc7,
 }
 
 impl From<ClassName> for Class {
@@ -59,6 +93,10 @@ impl From<ClassName> for Class {
             ClassName::Short => Self::Short,
             ClassName::Long => Self::Long,
             ClassName::BestEffort => Self::BestEffort,
+            ClassName::Tc4 => Self::Tc4,
+            ClassName::Tc5 => Self::Tc5,
+            ClassName::Tc6 => Self::Tc6,
+            ClassName::Tc7 => Self::Tc7,
         }
     }
 }
@@ -73,19 +111,17 @@ impl PacketFlags {
     pub const ECT: Self = Self(1);
     /// Congestion experienced: set by a queue.
     pub const CE: Self = Self(1 << 1);
-    /// ECN echo, on acknowledgements.
+    /// ECN echo, on what goes to the sender of a flow: see [`Packet::is_echo`](crate::Packet::is_echo).
     pub const ECE: Self = Self(1 << 2);
-    /// On data, at the host that got it: the next segment of its flow follows at once, and was joined to it. Acknowledgements have
-    /// [`Self::ECE`] in its place.
-    pub const JOINED: Self = Self::ECE;
-    /// Congestion window reduced, on data.
-    pub const CWR: Self = Self(1 << 3);
+    /// Congestion window reduced, or what else a transport says to the receiver of a flow in its place. It is the bit of [`Self::ECE`]:
+    /// a packet goes one way or the other.
+    pub const CWR: Self = Self::ECE;
     /// This segment was sent before. On an acknowledgement: the segment that caused it had arrived before (D-SACK, RFC
     /// 2883, which says so in the first SACK block).
-    pub const RETRANSMISSION: Self = Self(1 << 4);
+    pub const RETRANSMISSION: Self = Self(1 << 3);
     /// The last segment of its flow.
-    pub const LAST: Self = Self(1 << 5);
-    const CLASS_SHIFT: u32 = 6;
+    pub const LAST: Self = Self(1 << 4);
+    const CLASS_SHIFT: u32 = 5;
 
     /// No flag, and this class.
     #[inline]
@@ -137,12 +173,6 @@ impl PacketFlags {
     pub(crate) const fn bits(self) -> u8 {
         self.0
     }
-
-    /// The number of the flow's class, below four.
-    #[inline]
-    pub const fn class_bits(self) -> u8 {
-        (self.0 >> Self::CLASS_SHIFT) & 3
-    }
 }
 
 #[cfg(test)]
@@ -151,12 +181,26 @@ mod tests {
 
     #[test]
     fn flags_and_class_share_a_byte_without_touching() {
-        let mut flags = PacketFlags::of_class(Class::BestEffort).with(PacketFlags::ECT);
-        flags.set(PacketFlags::CE);
-        assert!(flags.has(PacketFlags::ECT) && flags.has(PacketFlags::CE) && !flags.has(PacketFlags::ECE));
-        assert_eq!(flags.class(), Class::BestEffort);
-        let cleared = flags.without(PacketFlags::CE.with(PacketFlags::ECE));
-        assert_eq!(cleared, PacketFlags::of_class(Class::BestEffort).with(PacketFlags::ECT));
+        let single = [
+            PacketFlags::ECT,
+            PacketFlags::CE,
+            PacketFlags::ECE,
+            PacketFlags::RETRANSMISSION,
+            PacketFlags::LAST,
+        ];
+        for (number, class) in Class::ALL.into_iter().enumerate() {
+            assert_eq!((class as usize, Class::from_bits(number as u8)), (number, class), "in their order");
+            for set in 0..1 << single.len() {
+                let is_set = |bit: usize| set >> bit & 1 == 1;
+                let chosen = (0..single.len()).filter(|&bit| is_set(bit));
+                let flags = chosen.fold(PacketFlags::of_class(class), |flags, bit| flags.with(single[bit]));
+                assert_eq!(flags.class(), class);
+                for (bit, &flag) in single.iter().enumerate() {
+                    assert_eq!(flags.has(flag), is_set(bit));
+                    assert_eq!(flags.without(flag).with_if(flag, is_set(bit)), flags);
+                }
+            }
+        }
         assert_eq!(PacketFlags::default().class(), Class::Unknown);
     }
 }

@@ -74,7 +74,8 @@ impl SackBlock {
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub struct Packet {
-    /// When it reaches the far end of the link that it is on. Written by the fabric.
+    /// When it reaches the far end of the link that it is on. Written by the fabric. At the host that got it:
+    /// [`Packet::arrived_at`].
     pub arrive: Time,
     /// When its transport sent it; on an acknowledgement, the `sent` of the packet that caused it (RFC 7323).
     pub sent: Time,
@@ -111,11 +112,38 @@ pub struct Packet {
 struct Body([u32; 4]);
 
 impl Packet {
-    /// Its kind and the class of its flow as one number below 64: four times the kind, and the class. Both are of one word, which is
+    /// Its kind and the class of its flow as one number below 128: eight times the kind, and the class. Both are of one word, which is
     /// turned around: that is fewer instructions than to put them together.
     #[inline]
     pub const fn kind_and_class(&self) -> u8 {
-        (u16::from_le_bytes([self.kind as u8, self.flags.bits()]).rotate_left(2) & 63) as u8
+        (u16::from_le_bytes([self.kind as u8, self.flags.bits()]).rotate_left(3) & 127) as u8
+    }
+
+    /// Whether it tells its sender of congestion marks: [`PacketFlags::ECE`] on a packet that goes to the sender of its flow.
+    #[inline]
+    pub const fn is_echo(&self) -> bool {
+        self.kind.is_for_sender() && self.flags.has(PacketFlags::ECE)
+    }
+
+    /// Notes of a data packet that reached its host that the next segment of its flow follows at once, and was joined to it. There is no
+    /// bit left for that, so its arrival is turned around: no packet arrives later than it is read. After a quarter of what a
+    /// [`Time`] can tell, 53 days, nothing is joined any more.
+    pub fn join(&mut self) {
+        if self.arrive.as_ps() <= u64::MAX / 4 {
+            self.arrive = Time::from_ps(!self.arrive.as_ps());
+        }
+    }
+
+    /// Of a packet that its host reads now: whether the next segment was joined to it.
+    #[inline]
+    pub fn is_joined(&self, now: Time) -> bool {
+        self.arrive > now
+    }
+
+    /// When a packet that its host reads now had reached it.
+    #[inline]
+    pub fn arrived_at(&self, now: Time) -> Time {
+        if self.is_joined(now) { Time::from_ps(!self.arrive.as_ps()) } else { self.arrive }
     }
 
     /// How many SACK blocks fit in an acknowledgement: four, as without the time stamp option (RFC 2018 §3).
@@ -302,10 +330,34 @@ mod tests {
     fn kind_and_class_are_one_number_whatever_else_is_flagged() {
         let mut packet = Packet::default();
         for kind in Kind::ALL {
-            for class in [Class::Unknown, Class::Short, Class::Long, Class::BestEffort] {
+            for class in Class::ALL {
                 packet.kind = kind;
-                packet.flags = PacketFlags::of_class(class).with(PacketFlags::CE).with(PacketFlags::ECT);
-                assert_eq!(packet.kind_and_class(), kind as u8 * 4 + class as u8);
+                packet.flags = PacketFlags::of_class(class).with(PacketFlags::CE).with(PacketFlags::LAST);
+                assert_eq!(packet.kind_and_class(), kind as u8 * 8 + class as u8);
+            }
+        }
+    }
+
+    #[test]
+    fn an_echo_and_a_reduced_window_are_told_apart_by_the_way_that_a_packet_goes() {
+        for kind in Kind::ALL {
+            let mut packet = Packet { kind, ..Packet::default() };
+            assert!(!packet.is_echo());
+            packet.flags.set(PacketFlags::ECE);
+            assert_eq!(packet.is_echo(), kind.is_for_sender());
+        }
+    }
+
+    #[test]
+    fn a_packet_that_is_joined_knows_when_it_arrived() {
+        let last = u64::MAX / 4;
+        for arrive in [0, 1, 1_000_000, last, last + 1, u64::MAX - 1].map(Time::from_ps) {
+            for now in [arrive, Time::from_ps(arrive.as_ps().saturating_add(5))] {
+                let mut packet = Packet { arrive, ..Packet::default() };
+                assert_eq!((packet.is_joined(now), packet.arrived_at(now)), (false, arrive));
+                packet.join();
+                assert_eq!(packet.arrived_at(now), arrive);
+                assert_eq!(packet.is_joined(now), arrive.as_ps() <= last);
             }
         }
     }

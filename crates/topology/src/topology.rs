@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weft_packet::{HostId, Peer};
+use weft_packet::{Class, HostId, Peer};
 use weft_units::{Bytes, Rate, Span, Time};
 
 /// A node: hosts first, then switches, numbered through.
@@ -129,7 +129,7 @@ impl ClassSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClassSorting {
     /// Those of flows, by the number of their [`Class`](weft_packet::Class).
-    pub of_flows: [u8; 4],
+    pub of_flows: [u8; Class::COUNT],
     /// Those of schemes.
     pub schemes: u8,
     /// Acknowledgements; with their flow if nothing is said.

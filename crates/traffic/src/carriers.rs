@@ -22,6 +22,18 @@ pub struct ClassTransports {
     /// The transport of `best-effort` flows. Default: the first one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best_effort: Option<String>,
+    /// The transport of `tc4` flows. Default: the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tc4: Option<String>,
+    /// The transport of `tc5` flows. Default: the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tc5: Option<String>,
+    /// The transport of `tc6` flows. Default: the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tc6: Option<String>,
+    /// The transport of `tc7` flows. Default: the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tc7: Option<String>,
 }
 
 impl ClassTransports {
@@ -31,11 +43,13 @@ impl ClassTransports {
             Class::Short => self.short.as_deref(),
             Class::Long => self.long.as_deref(),
             Class::BestEffort => self.best_effort.as_deref(),
+            Class::Tc4 => self.tc4.as_deref(),
+            Class::Tc5 => self.tc5.as_deref(),
+            Class::Tc6 => self.tc6.as_deref(),
+            Class::Tc7 => self.tc7.as_deref(),
         }
     }
 }
-
-const CLASSES: [Class; 4] = [Class::Unknown, Class::Short, Class::Long, Class::BestEffort];
 
 /// One of several transports of a run, as far as traffic knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,15 +63,15 @@ pub struct Carrier {
 /// The transports of a run by label, and which of them the traffic names.
 pub(crate) struct Carriers<'a> {
     all: &'a [Carrier],
-    by_class: [u8; CLASSES.len()],
+    by_class: [u8; Class::COUNT],
     named: Vec<bool>,
 }
 
 impl<'a> Carriers<'a> {
     /// These transports, by number; none if there is one without a label.
     pub fn new(spec: &TrafficSpec, all: &'a [Carrier]) -> Result<Self, TrafficError> {
-        let mut carriers = Self { all, by_class: [0; CLASSES.len()], named: vec![false; all.len()] };
-        for class in CLASSES {
+        let mut carriers = Self { all, by_class: [0; Class::COUNT], named: vec![false; all.len()] };
+        for class in Class::ALL {
             if let Some(label) = spec.classes.transport.as_ref().and_then(|transports| transports.of(class)) {
                 let key = format!("traffic.classes.transport.{}", class.name());
                 carriers.by_class[class as usize] = carriers

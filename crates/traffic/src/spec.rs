@@ -61,7 +61,7 @@ pub struct TrafficSpec {
     pub random_sources: Option<u16>,
     /// In place of random flows: a CSV file (relative to the spec) with a flow a row, sorted by time. Its first line
     /// names the columns: `start_us` (microseconds, up to six decimal places), `src`, `dst` (hosts),
-    /// `size_bytes` (payload, 1 to 10^12) and, if wanted, `class` (`unknown`, `short`, `long`, `best-effort`, or empty)
+    /// `size_bytes` (payload, 1 to 10^12) and, if wanted, `class` (`unknown`, `short`, `long`, `best-effort`, `tc4` to `tc7`, or empty)
     /// and `transport` (the label of one of several, or empty).
     /// Other columns are ignored, and so are empty lines and lines that begin with `#`.
     #[serde(skip_serializing_if = "Option::is_none")]

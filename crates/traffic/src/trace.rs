@@ -16,7 +16,6 @@ const DST: &str = "dst";
 const SIZE: &str = "size_bytes";
 const CLASS: &str = "class";
 const TRANSPORT: &str = "transport";
-const CLASSES: [Class; 4] = [Class::Unknown, Class::Short, Class::Long, Class::BestEffort];
 
 /// The text of the file that `key` names.
 pub(crate) fn read_file(key: &'static str, path: &str, base_dir: &Path) -> Result<String, TrafficError> {
@@ -213,8 +212,8 @@ fn parse_class(text: &str) -> Result<Option<Class>, Mistake> {
     if text.is_empty() {
         return Ok(None);
     }
-    let class = CLASSES.into_iter().find(|class| class.name() == text);
-    let allowed = || format!("{}, or nothing", CLASSES.map(Class::name).join(", "));
+    let class = Class::ALL.into_iter().find(|class| class.name() == text);
+    let allowed = || format!("{}, or nothing", Class::ALL.map(Class::name).join(", "));
     class.map(Some).ok_or_else(|| (format!("{CLASS} {text:?}"), allowed()))
 }
 
@@ -282,7 +281,7 @@ mod tests {
         }
         let class = read("start_us,src,dst,size_bytes,class\n1,0,1,9,fast").unwrap_err().to_string();
         assert!(
-            class.contains("found class \"fast\": allowed is unknown, short, long, best-effort"),
+            class.contains("found class \"fast\": allowed is unknown, short, long, best-effort, tc4, tc5, tc6, tc7, or nothing"),
             "{class}"
         );
         assert!(
@@ -296,7 +295,7 @@ mod tests {
     }
 
     fn flows() -> impl Strategy<Value = Vec<Flow>> {
-        let one = (any::<u64>(), 1..=MAX_FLOW_BYTES, 0u16..16, 1u16..16, 0u8..4);
+        let one = (any::<u64>(), 1..=MAX_FLOW_BYTES, 0u16..16, 1u16..16, 0u8..8);
         prop::collection::vec(one, 1..40).prop_map(|rows| {
             let flow = |(ps, size_bytes, src, step, class)| Flow {
                 start: Time::from_ps(ps),

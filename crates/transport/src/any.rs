@@ -105,6 +105,10 @@ macro_rules! any_protocol {
                 act!(self, sender AnySender, (), p => p.sender_keeps(sender, tell))
             }
 
+            fn sender_held_until(&self, sender: &AnySender, now: Time) -> Time {
+                act!(self, sender AnySender, now, p => p.sender_held_until(sender, now))
+            }
+
             fn window(&self, sender: &AnySender) -> Option<WindowState> {
                 act!(self, sender AnySender, None, p => p.window(sender))
             }

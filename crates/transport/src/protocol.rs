@@ -323,6 +323,13 @@ pub trait Protocol: Send + Sync {
         let _ = (sender, tell);
     }
 
+    /// Until when the rate of a sender that is pulled holds back what its window lets it send; now, if it does not. It is not changed
+    /// by being asked.
+    fn sender_held_until(&self, sender: &Self::Sender, now: Time) -> Time {
+        let _ = sender;
+        now
+    }
+
     /// The window of a sender, if it has one of its own.
     fn window(&self, sender: &Self::Sender) -> Option<WindowState> {
         let _ = sender;

@@ -13,9 +13,7 @@ use super::results::arrived;
 use super::sampler::Row;
 
 /// A kind of flow is a class, and whether it is a background flow.
-pub const KINDS: usize = 2 * CLASSES.len();
-/// In the order of their numbers.
-const CLASSES: [Class; 4] = [Class::Unknown, Class::Short, Class::Long, Class::BestEffort];
+pub const KINDS: usize = 2 * Class::COUNT;
 
 /// What one receiver got of one kind of flow in one interval. Nothing: no row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +73,7 @@ impl<'a> Deliveries<'a> {
                 self.rows.push(Delivery {
                     at,
                     host: HostId((place / KINDS) as u16),
-                    class: CLASSES[kind / 2],
+                    class: Class::ALL[kind / 2],
                     background: kind % 2 == 1,
                     payload_bytes,
                 });

@@ -253,7 +253,7 @@ fn join(batch: &[PacketIndex], pool: &mut Pool) {
         let sum = bytes + u32::from(next.wire_bytes);
         if follows(&packet, &next) && sum <= MOST_JOINED {
             joined[place + 1 + offset] = sum;
-            pool[index].flags.set(PacketFlags::JOINED);
+            pool[index].join();
         }
     }
 }

@@ -27,8 +27,8 @@ pub struct Memories {
     origin: Origin,
     /// How long a pause kept that packet from leaving the port before, in units of 2^8 ps.
     blocked: u32,
-    /// How long pauses stopped the queue pair that is asked for a packet now, in ps.
-    stopped_ps: u64,
+    /// How long pauses stopped the queue pair that is asked for a packet now, in ps; none if none is asked.
+    stopped_ps: Option<u64>,
     /// The packet that came to its host last, and how long pauses kept it.
     arrived: (Who, Paused),
     /// By switch and port and class: the port that was to blame for the last pause that was asked for there.
@@ -86,7 +86,7 @@ impl Memories {
             switches: site.switches().iter().map(memory).collect(),
             origin: Origin::HERE,
             blocked: 0,
-            stopped_ps: 0,
+            stopped_ps: None,
             arrived: (Who::default(), Paused::default()),
             blamed: BTreeMap::new(),
             by_flow: BTreeMap::new(),
@@ -281,8 +281,8 @@ impl Network<'_> {
         }
     }
 
-    /// The queue pair that is asked for a packet now was stopped for so long, in ps.
-    pub(super) fn set_stopped_ps(&mut self, stopped_ps: u64) {
+    /// The queue pair that is asked for a packet now was stopped for so long, in ps; none if none is asked any more.
+    pub(super) fn set_stopped_ps(&mut self, stopped_ps: Option<u64>) {
         if let Some(memories) = &mut self.memories {
             memories.stopped_ps = stopped_ps;
         }
@@ -290,14 +290,14 @@ impl Network<'_> {
 
     /// A packet comes to a port. If that is its host's, no pause has kept it so far. Returns how long a queue pair was stopped that sends
     /// it, if one does now, in ps.
-    pub(super) fn begins_way(&mut self, link: u32, index: PacketIndex) -> u64 {
-        let Some(memories) = &mut self.memories else { return 0 };
+    pub(super) fn begins_way(&mut self, link: u32, index: PacketIndex) -> Option<u64> {
+        let memories = self.memories.as_mut()?;
         if self.site.port_of(link).is_some() {
-            return 0;
+            return None;
         }
         let is_data = self.pool[index].kind == Kind::Data;
-        let stopped_ps = if is_data { std::mem::take(&mut memories.stopped_ps) } else { 0 };
-        let on_way = Paused { before: units_of(stopped_ps), ..Paused::default() };
+        let stopped_ps = if is_data { memories.stopped_ps.take() } else { None };
+        let on_way = Paused { before: units_of(stopped_ps.unwrap_or(0)), ..Paused::default() };
         self.pool.set_kept(index, Kept { last: 0, on_way });
         stopped_ps
     }

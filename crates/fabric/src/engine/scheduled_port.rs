@@ -477,6 +477,9 @@ impl Network<'_> {
         port.follow(profile, packets);
         (port.waiting_bytes, port.serving_bytes, port.free_at) = (0, 0, self.now.as_ps());
         (port.waits, port.serves_at) = (0, u64::MAX);
+        if let Some(pausing) = &mut port.aside.pausing {
+            pausing.lose();
+        }
         for (class, index, beside) in lost {
             let came_by = beside.unwrap_or(Beside::NOTHING).came_by;
             self.release(link, class, came_by, self.pool[index].wire_bytes);

@@ -115,7 +115,7 @@ impl Parts {
         let stopped = (u64::from(paused.before) << 8).min(idle);
         self.idle += idle - stopped;
         self.paused += stopped;
-        self.held += now.since(packet.arrive).as_ps();
+        self.held += now.since(packet.arrived_at(now)).as_ps();
         for (tier, sum) in self.waits.iter_mut().enumerate() {
             let wait = packet.wait_ps(tier);
             let stopped = (u64::from(paused.tiers[tier]) << 8).min(wait);

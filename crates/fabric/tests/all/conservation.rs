@@ -206,6 +206,13 @@ fn any_classes() -> impl Strategy<Value = &'static str> {
          [[switch_queue.class]]\nholds = ['short', 'trimmed']\nlossless = true\nweight = 3\n\
          [[switch_queue.class]]\nholds = ['best-effort']\ntrim = '64B'\n\
          [memory]\nsize = '16MB'\nalpha = 0.002\n[pause]\nxoff = '3KB'\nhysteresis = '0B'\n",
+        "scheduler = 'weighted'\n[[switch_queue.class]]\nholds = ['tc7', 'schemes']\nlossless = true\n\
+         [[switch_queue.class]]\nholds = ['tc6']\nlossless = true\nweight = 2\n\
+         [[switch_queue.class]]\nholds = ['tc5']\nlossless = true\nweight = 3\n\
+         [[switch_queue.class]]\nholds = ['tc4', 'acks']\nlossless = true\n\
+         [[switch_queue.class]]\nholds = ['best-effort']\n[[switch_queue.class]]\nholds = ['long']\nlossless = true\n\
+         [[switch_queue.class]]\nholds = ['short']\n[[switch_queue.class]]\nholds = ['unknown']\nlossless = true\n\
+         [memory]\nsize = '16MB'\nalpha = 0.002\n[pause]\nxoff = '3KB'\n",
     ])
 }
 
@@ -308,7 +315,7 @@ proptest! {
             .into_iter()
             .map(|(start, src, offset, size)| {
                 let src = src % hosts;
-                let class = Class::from_bits((size % 4) as u8);
+                let class = Class::from_bits((size % 8) as u8);
                 Flow { class, ..flow(start, src, (src + 1 + offset % (hosts - 1)) % hosts, size) }
             })
             .collect();

@@ -1,6 +1,7 @@
 //! Pauses by hand: when a port is told and obeys, what a frame takes, and for how long flows at an RDMA card are stopped.
 
 use weft_fabric::{Blocked, Results};
+use weft_packet::Class;
 use weft_topology::{Fabric, Tier};
 use weft_traffic::Flow;
 use weft_units::{Span, Time};
@@ -112,6 +113,58 @@ fn every_queue_pair_that_is_ready_is_stopped_as_long_as_its_class_is_paused() {
         (run.groups, run.threads) = (groups, threads);
         assert_eq!(done_as(run.flows(&flows), &results), results);
     }
+}
+
+/// TCP has its window in the host's queue, in the class of a queue pair that always has something to send, and whose packet may have left
+/// before those of TCP that a pause holds: it waits for them, and so for the pause.
+#[test]
+fn a_queue_pair_behind_packets_of_tcp_in_its_class_is_stopped_as_long_as_that_is_paused() {
+    let fabric = leaf(10, "60KB", "");
+    let transports =
+        format!("[[transport]]\n{RDMA}\n[[transport]]\nname = 'tcp'\necn = 'off'\ninitial_window = 64");
+    let mut flows: Vec<Flow> = (1..8).map(|host| flow(0, host, 9, 500_000)).collect();
+    flows.push(flow(0, 0, 8, 8_000_000));
+    flows.push(Flow { transport: 1, ..flow(1, 0, 9, 500_000) });
+    let results = Run::new(&fabric, &transports, "name = 'ecmp'").flows(&flows);
+    let (pauses, paused, _, last) = of_cable(&results);
+    assert!(paused > Span::from_us(100), "{paused}");
+    assert!(results.flows[7].delivered.is_some_and(|at| at > last + Span::from_us(100)));
+    let Blocked { blocked, innocently } = blocked(&results, 7);
+    assert_eq!(blocked, innocently);
+    assert!(is_nearly(blocked, paused, 2 * pauses), "{blocked} of {paused}");
+}
+
+/// Host 0's card has queue pairs in two classes. While the second one is paused those in the first go on at the rate of the cable, and
+/// when it is no longer paused those in it do: the card forgets nobody.
+#[test]
+fn a_card_whose_class_is_paused_goes_on_with_another_class_and_then_with_that_one() {
+    let fabric = fabric(
+        "kind = 'leaf-spine'\nleaves = 1\nspines = 1\nhosts_per_leaf = 10\nhost_rate = '10Gbps'\nhost_delay = '1us'\n\
+         [memory]\nsize = '16MB'\n[pause]\nxoff = '60KB'\n\
+         [switch_queue]\nscheduler = 'strict'\nlossless = true\nmark = 'never'\n\
+         [[switch_queue.class]]\nholds = ['tc5', 'schemes']\n\
+         [[switch_queue.class]]\nholds = ['unknown', 'short', 'long', 'best-effort']\n",
+    );
+    let mut flows: Vec<Flow> = (0..8).map(|host| flow(0, host, 9, 512_000)).collect();
+    flows.extend((0..2).map(|_| Flow { class: Class::Tc5, ..flow(200, 0, 8, 512_000) }));
+    let results = Run::new(&fabric, RDMA, "name = 'ecmp'").flows(&flows);
+    assert_eq!(results.packets.dropped, 0);
+    assert!(results.pauses.iter().all(|pause| pause.class == 1));
+    let (_, paused, first, last) = of_cable(&results);
+    let begins = flows[8].start;
+    assert!(first < begins && last > begins + Span::from_us(900) && paused > Span::from_us(500), "{paused}");
+    // Both have the cable for themselves, but for the packet of the other class that is being sent when they begin.
+    let both = times(PACKET, 1_000) + times(DELAY, 2) + PACKET;
+    let took = flows[8..].iter().zip(&results.flows[8..]);
+    let longest =
+        took.map(|(flow, record)| record.delivered.expect("it ends").since(flow.start)).max().unwrap();
+    assert!(longest >= both && longest <= both + times(PACKET, 2), "{longest} of {both}");
+    let ended: Vec<Time> =
+        results.flows[..8].iter().map(|record| record.delivered.expect("it ends")).collect();
+    // 8 x 500 packets come to host 9 one after the other.
+    let all = Time::ZERO + times(PACKET, 8 * 500 + 1) + times(DELAY, 2);
+    let end = ended.into_iter().max().unwrap();
+    assert!(end >= all && end <= all + Span::from_us(100), "{end:?} of {all:?}");
 }
 
 /// One pause of host 0's cable. A queue pair that begins while it lasts is stopped from then on. One whose window holds a packet waits for

@@ -321,11 +321,13 @@ pub(super) const fn kind_of(tcp: &Tcp, payload: &[u8]) -> Kind {
 }
 
 pub(super) fn flags_of(ip: &Ipv4, tcp: &Tcp, kind: Kind) -> PacketFlags {
-    // On a SYN and its answer ECE and CWR only say who understands them (RFC 3168 §6.1.1).
-    let speaks = !matches!(kind, Kind::Syn | Kind::SynAck);
-    ecn_flags(ip)
-        .with_if(PacketFlags::ECE, speaks && tcp.flags.contains(Flags::ECE))
-        .with_if(PacketFlags::CWR, speaks && tcp.flags.contains(Flags::CWR))
+    let flags = ecn_flags(ip);
+    match kind {
+        Kind::Data => flags.with_if(PacketFlags::CWR, tcp.flags.contains(Flags::CWR)),
+        Kind::Ack => flags.with_if(PacketFlags::ECE, tcp.flags.contains(Flags::ECE)),
+        // On a SYN and its answer ECE and CWR only say who understands them (RFC 3168 §6.1.1).
+        _ => flags,
+    }
 }
 
 /// What an IP header says of congestion.

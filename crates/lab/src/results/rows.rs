@@ -45,7 +45,7 @@ table! {
     dst: u16, "";
     /// payload; 0 for a long-lived flow
     size_bytes: u64, "B";
-    /// `unknown`, `short`, `long`, `best-effort`
+    /// `unknown`, `short`, `long`, `best-effort`, `tc4` to `tc7`
     class: &'static str, "";
     /// long-lived: never finishes, counts in no statistic
     background: bool, "";

@@ -38,7 +38,7 @@ pub struct PacketView {
     /// What it is: "data", "ack", "syn", "syn-ack", "credit", "credit-request", "credit-stop", "control", "message",
     /// "nack", "cnp" or "trimmed".
     kind: &'static str,
-    /// What the application says of its flow: "unknown", "short", "long" or "best-effort".
+    /// The class of its flow: "unknown", "short", "long", "best-effort", or "tc4" to "tc7", which say nothing.
     traffic_class: &'static str,
     /// Whether the packet is an acknowledgement without payload.
     is_ack: bool,
@@ -74,7 +74,7 @@ impl PacketView {
             is_ack: packet.kind == Kind::Ack,
             is_ecn_capable: packet.flags.has(PacketFlags::ECT),
             is_marked: packet.flags.has(PacketFlags::CE),
-            is_echo: packet.kind == Kind::Ack && packet.flags.has(PacketFlags::ECE),
+            is_echo: packet.kind == Kind::Ack && packet.is_echo(),
             is_retransmission: packet.flags.has(PacketFlags::RETRANSMISSION),
             is_last: packet.flags.has(PacketFlags::LAST),
             sent_ps: packet.sent.as_ps(),

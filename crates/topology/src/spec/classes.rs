@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weft_packet::Class;
 use weft_units::Bytes;
 
 use super::amount::Mark;
@@ -38,6 +39,14 @@ pub enum Held {
     Long,
     /// Of best-effort flows.
     BestEffort,
+    /// Of flows of traffic class 4.
+    Tc4,
+    /// Of flows of traffic class 5.
+    Tc5,
+    /// Of flows of traffic class 6.
+    Tc6,
+    /// Of flows of traffic class 7.
+    Tc7,
     /// Of schemes: probes, and messages between hosts.
     Schemes,
     /// Acknowledgements of any flow, good or bad.
@@ -49,12 +58,16 @@ pub enum Held {
 }
 
 impl Held {
-    /// In the order of [`ClassesSpec::class_of`] and, behind those of flows, of the fields beside it.
-    const ALL: [Self; 8] = [
+    /// In the order of [`ClassSorting::of_flows`] and, behind those of flows, of the fields beside it.
+    const ALL: [Self; Class::COUNT + 4] = [
         Self::Unknown,
         Self::Short,
         Self::Long,
         Self::BestEffort,
+        Self::Tc4,
+        Self::Tc5,
+        Self::Tc6,
+        Self::Tc7,
         Self::Schemes,
         Self::Acks,
         Self::Notifications,
@@ -67,6 +80,10 @@ impl Held {
             Self::Short => "short",
             Self::Long => "long",
             Self::BestEffort => "best-effort",
+            Self::Tc4 => "tc4",
+            Self::Tc5 => "tc5",
+            Self::Tc6 => "tc6",
+            Self::Tc7 => "tc7",
             Self::Schemes => "schemes",
             Self::Acks => "acks",
             Self::Notifications => "notifications",
@@ -81,8 +98,8 @@ impl Held {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassTable {
-    /// The packets that it holds. Every class of flows is in one class of the port; packets of schemes are with those of
-    /// flows of no class, if nothing else is said.
+    /// The packets that it holds. Every class of flows is in one class of the port, but `tc4` to `tc7` only if there are such flows;
+    /// packets of schemes are with those of flows of no class, if nothing else is said.
     pub holds: Vec<Held>,
     /// Its share of the port with `scheduler = "weighted"`: packets of full size in its turn, 1 to 1000. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -269,15 +286,36 @@ fn sorting(classes: &[ClassTable], key: &str) -> Result<ClassSorting, FabricErro
             }
         }
     }
-    let missing = |held: Held| FabricError::Missing {
-        key: format!("{key}.class"),
-        reason: format!("no class holds the packets of {:?} flows", held.name()),
-    };
     let [flows @ .., schemes, acks, notifications, trimmed] = class_of;
-    let mut of_flows = [0; 4];
-    for (place, held) in flows.into_iter().zip(Held::ALL) {
-        of_flows[held as usize] = place.ok_or_else(|| missing(held))?;
+    let unknown = flows[Class::Unknown as usize].ok_or_else(|| unheld(key, Class::Unknown, ""))?;
+    let mut of_flows = [unknown; Class::COUNT];
+    for (class, place) in Class::ALL.into_iter().zip(flows) {
+        match place {
+            Some(place) => of_flows[class as usize] = place,
+            // There are none, or [`check_held`] says so.
+            None if class > Class::BestEffort => {}
+            None => return Err(unheld(key, class, "")),
+        }
     }
-    let schemes = schemes.unwrap_or(of_flows[Held::Unknown as usize]);
-    Ok(ClassSorting { of_flows, schemes, acks, notifications, trimmed })
+    Ok(ClassSorting { of_flows, schemes: schemes.unwrap_or(unknown), acks, notifications, trimmed })
+}
+
+/// Flows of this class have no place at a port.
+fn unheld(key: &str, class: Class, why: &str) -> FabricError {
+    FabricError::Missing {
+        key: format!("{key}.class"),
+        reason: format!("no class holds the packets of {:?} flows{why}", class.name()),
+    }
+}
+
+/// Checks that a port, if it has classes, has one for flows of each of these classes.
+pub(super) fn check_held(table: &QueueTable, key: &str, flows: &[Class]) -> Result<(), FabricError> {
+    let names = |class: Class| {
+        let mut held = table.class.iter().flat_map(|own| &own.holds);
+        held.any(|held| held.name() == class.name())
+    };
+    match flows.iter().find(|&&class| !table.class.is_empty() && !names(class)) {
+        Some(&class) => Err(unheld(key, class, ", and the traffic has such flows")),
+        None => Ok(()),
+    }
 }

@@ -16,6 +16,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weft_packet::Class;
 use weft_units::Bytes;
 
 pub use amount::{Mark, PacketRate};
@@ -119,6 +120,16 @@ impl FabricSpec {
         let built = Built { plan, topology, links_of_cable };
         let links = timeline::links_of_faults(common.fault, &built, seed)?;
         Ok(Fabric::new(built.topology, common.fault, &links, common.reroute_after))
+    }
+
+    /// Checks that every port with classes has one that holds flows of each of these.
+    ///
+    /// # Errors
+    /// The first class that none of a port's holds.
+    pub fn check_flows_are_held(&self, flows: &[Class]) -> Result<(), FabricError> {
+        let common = self.common();
+        classes::check_held(common.switch_queue, "fabric.switch_queue", flows)?;
+        classes::check_held(common.host_queue, "fabric.host_queue", flows)
     }
 
     /// The same spec with every default written out.

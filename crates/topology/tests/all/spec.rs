@@ -160,8 +160,8 @@ fn classes_that_cannot_be_meant_are_refused_with_what_is_missing_or_double() {
         ),
         (
             format!("[switch_queue]\nscheduler = 'strict'\n{short}{rest}{}", class("[]")),
-            "fabric.switch_queue.class[2].holds = []: allowed is at least one of unknown, short, long, best-effort, schemes, \
-             acks, notifications, trimmed",
+            "fabric.switch_queue.class[2].holds = []: allowed is at least one of unknown, short, long, best-effort, tc4, tc5, \
+             tc6, tc7, schemes, acks, notifications, trimmed",
         ),
     ] {
         assert_eq!(message(&format!("kind = 'leaf-spine'\n{keys}")), expected);
@@ -182,7 +182,7 @@ fn a_class_has_the_buffer_and_marks_of_its_port_unless_it_says_otherwise() {
         let classes = port.classes.as_deref().unwrap();
         assert_eq!(
             (classes.scheduling, classes.sorting.of_flows, classes.sorting.schemes),
-            (Scheduling::Weighted, [1, 0, 1, 1], 1)
+            (Scheduling::Weighted, [1, 0, 1, 1, 1, 1, 1, 1], 1)
         );
         let [short, rest] = classes.classes[..] else { panic!("two classes") };
         assert_eq!((short.weight, rest.weight), (1, 3));

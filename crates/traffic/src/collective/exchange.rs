@@ -78,9 +78,8 @@ impl Builder<'_, '_> {
         put: impl FnOnce(&mut Exchange<'_>),
     ) -> Vec<Op> {
         let number = self.collectives.len() as u32;
-        let carriers: [u8; 4] = std::array::from_fn(|bits| {
-            carriage.transport.unwrap_or_else(|| self.carriers.of_class(Class::from_bits(bits as u8)))
-        });
+        let carriers =
+            Class::ALL.map(|class| carriage.transport.unwrap_or_else(|| self.carriers.of_class(class)));
         let mut exchange = Exchange {
             draft: &mut self.draft,
             hosts: Arc::clone(hosts),
@@ -113,7 +112,7 @@ pub(crate) struct Exchange<'d> {
     number: u32,
     class: Option<Class>,
     classes: &'d ClassSpec,
-    carriers: [u8; 4],
+    carriers: [u8; Class::COUNT],
     /// By rank: what it sends and gets.
     touched: Vec<Vec<(Op, Point)>>,
 }

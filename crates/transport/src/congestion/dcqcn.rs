@@ -119,6 +119,12 @@ impl Dcqcn {
         }
     }
 
+    /// The same, for who only looks: to catch up in two steps is another rounding than in one.
+    #[cold]
+    pub fn gate_seen(&self, rules: &Rules, now: Time) -> Time {
+        self.clone().gate(rules, now)
+    }
+
     /// A packet is sent now.
     #[inline]
     pub fn sent(&mut self, rules: &Rules, wire_bytes: u16, now: Time) {

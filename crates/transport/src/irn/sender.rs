@@ -50,6 +50,11 @@ impl Sender {
         self.may_send_new(irn) || self.outgo.resend().is_some()
     }
 
+    /// Until when its rate holds it back.
+    pub(super) fn held_until(&self, irn: &Irn, now: Time) -> Time {
+        irn.dcqcn.as_ref().map_or(now, |rules| self.dcqcn.gate_seen(rules, now).max(now))
+    }
+
     #[inline]
     pub(super) fn pull(&mut self, irn: &Irn, out: &mut impl Outbox) -> Pull {
         let now = out.now();

@@ -17,7 +17,7 @@ mod sender;
 pub use receiver::Receiver;
 pub use sender::Sender;
 use weft_packet::Packet;
-use weft_units::Span;
+use weft_units::{Span, Time};
 
 use crate::congestion::dcqcn::Rules;
 use crate::rdma::notifier::Notify;
@@ -81,6 +81,10 @@ impl Protocol for Roce {
 
     fn finished_receiver(&self, size: FlowSize) -> Option<Receiver> {
         Some(Receiver::finished(size))
+    }
+
+    fn sender_held_until(&self, sender: &Sender, now: Time) -> Time {
+        sender.held_until(self, now)
     }
 
     fn sender_stats(&self, sender: &Sender) -> SenderStats {

@@ -66,6 +66,11 @@ impl Sender {
         self.next < self.available && self.next - self.acked < roce.window
     }
 
+    /// Until when its rate holds it back.
+    pub(super) fn held_until(&self, roce: &Roce, now: Time) -> Time {
+        roce.dcqcn.as_ref().map_or(now, |rules| self.dcqcn.gate_seen(rules, now).max(now))
+    }
+
     #[inline]
     pub(super) fn pull(&mut self, roce: &Roce, out: &mut impl Outbox) -> Pull {
         let now = out.now();

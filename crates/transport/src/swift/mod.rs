@@ -16,7 +16,7 @@ pub use config::SwiftConfig;
 pub use receiver::Receiver;
 pub use sender::Sender;
 use weft_packet::Packet;
-use weft_units::Span;
+use weft_units::{Span, Time};
 
 use crate::congestion::swift::Rules;
 use crate::rdma::wire::Wire;
@@ -69,6 +69,10 @@ impl Protocol for SwiftTransport {
 
     fn finished_receiver(&self, size: FlowSize) -> Option<Receiver> {
         Some(Receiver::finished(size))
+    }
+
+    fn sender_held_until(&self, sender: &Sender, now: Time) -> Time {
+        sender.gate(now)
     }
 
     fn sender_stats(&self, sender: &Sender) -> SenderStats {

@@ -52,7 +52,7 @@ impl Sender {
 
     /// When the next packet may be sent: after a pause, if the window holds less than one.
     #[inline]
-    fn gate(&self, now: Time) -> Time {
+    pub(super) fn gate(&self, now: Time) -> Time {
         match self.swift.pause() {
             Some(pause) if self.outgo.next > 0 => self.sent.saturating_add(pause).max(now),
             _ => now,

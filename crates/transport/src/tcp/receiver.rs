@@ -199,7 +199,7 @@ impl Receiver {
         let complete = self.expected == self.segments;
         let is_due = self.pending >= tcp.ack_every || self.begins(tcp);
         // Of segments that were joined, the last one speaks for all.
-        if complete || echo_changed || offers_more || (is_due && !packet.flags.has(PacketFlags::JOINED)) {
+        if complete || echo_changed || offers_more || (is_due && !packet.is_joined(out.now())) {
             self.acknowledge(tcp, out);
         } else if self.pending == 1 {
             // RFC 5681 §4.2.
@@ -270,7 +270,7 @@ impl Receiver {
         let known = self.duplicates > duplicates;
         let complete = self.expected == self.segments && self.expected > before;
         // Of segments that were joined, the last one speaks for all.
-        if known || complete || !packet.flags.has(PacketFlags::JOINED) {
+        if known || complete || !packet.is_joined(out.now()) {
             // RFC 2883: RACK wants to know.
             let in_vain = known && tcp.recovery.has_dsack();
             let flags = PacketFlags::default().with_if(PacketFlags::RETRANSMISSION, in_vain);

@@ -187,15 +187,18 @@ impl<'a, P: SinglePath + Protocol> World<'a, P> {
         self.asked_at = Time::NEVER;
         let Self { now, random, timers: [timer, _], pace, .. } = self;
         let mut call = Call { now: *now, sent: Vec::new(), timer, is_ready: false, random, pace: *pace };
+        // Who only looks sees what holds it back, before it is asked.
+        let held_until = self.protocol.sender_held_until(&self.sender, *now);
         let pull = self.protocol.sender_pull(&mut self.sender, &mut call);
         let sent = call.sent;
         let again = match pull {
             Pull::Sent(again) => {
-                assert_eq!(sent.len(), 1, "one packet, when it says so");
+                assert_eq!((sent.len(), held_until), (1, self.now), "one packet, when it says so");
                 again
             }
             Pull::NotBefore(again) => {
                 assert!(sent.is_empty() && again > self.now, "nothing was sent, and the time is to come");
+                assert!(again == Time::NEVER || again == held_until, "its window or its rate");
                 again
             }
         };

@@ -167,6 +167,17 @@ fn a_best_effort_flow_is_one_from_its_first_packet_and_takes_no_short_queue() {
 }
 
 #[test]
+fn of_all_that_is_said_of_a_flow_best_effort_alone_counts() {
+    for class in Class::ALL {
+        let (mut scheme, mut switch, group) = (lbt(&small(), 4), FakeSwitch::new(4, 1), Group::of(0..4));
+        switch.backlogs = vec![0, 15_000, 9_000, 25_000];
+        let first = with(packet(1), |packet| packet.flags = PacketFlags::of_class(class));
+        let shortest_or_fullest = u16::from(class == Class::BestEffort);
+        assert_eq!(port(&mut scheme, &mut switch, &group, first), shortest_or_fullest, "{class:?}");
+    }
+}
+
+#[test]
 fn acknowledgements_stay_on_a_port_and_never_become_long() {
     let (mut scheme, mut switch, group) = (lbt(&small(), 4), FakeSwitch::new(4, 1), Group::of(0..4));
     let ack = with(best_effort(1), |ack| (ack.kind, ack.wire_bytes) = (Kind::Ack, 40));

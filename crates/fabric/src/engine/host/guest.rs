@@ -311,7 +311,7 @@ impl SendingWay {
 
     fn note_acknowledgement(&mut self, packet: &Packet, frame: &Frame, stats: &mut SenderStats, now: Time) {
         self.active = now;
-        stats.marked_acks += u32::from(packet.flags.has(PacketFlags::ECE));
+        stats.marked_acks += u32::from(packet.is_echo());
         let outstanding = self.next > self.acknowledged;
         if frame.acknowledged > self.acknowledged {
             self.acknowledged = frame.acknowledged;

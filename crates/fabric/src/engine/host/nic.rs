@@ -120,13 +120,14 @@ impl<'n, 'a> Nic<'n, 'a> {
         self.network.class_paused_ps(self.network.site.cable(self.host), lane)
     }
 
-    /// How long a class of the host's port had been paused when data of it left last, in ps.
+    /// How long a class of the host's port had been paused when data of it that a queue pair sent, and that had waited, left last, in ps.
     pub fn paused_when_data_left_ps(&self, lane: usize) -> u64 {
         self.network.paused_when_data_left_ps(self.network.site.cable(self.host), lane)
     }
 
     /// The queue pair that is asked now would have sent so much earlier, in ps, but for pauses. That counts for the data that it sends now.
-    pub fn set_stopped_ps(&mut self, stopped_ps: u64) {
+    /// None is asked any more: `None`.
+    pub fn set_stopped_ps(&mut self, stopped_ps: Option<u64>) {
         self.network.set_stopped_ps(stopped_ps);
     }
 

@@ -16,7 +16,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use weft_transport::{Multipath, Pull, Transports};
+use weft_transport::{Multipath, Protocol, Pull, Transports};
 use weft_units::Time;
 
 use super::nic::Nic;
@@ -112,10 +112,30 @@ impl Rnic {
         if let Some(stops) = &mut self.stops {
             stops.begin(number, nic.paused_ps(lane));
         }
+        self.push_begun(lane, number);
+    }
+
+    /// The same for one that is let go by its window, while its class is stopped, and by its rate only at this time.
+    #[cold]
+    fn push_stopped(&mut self, lane: u8, number: u32, held_until: Time, nic: &Nic<'_, '_>) {
+        let lane = usize::from(lane);
+        if let Some(stops) = &mut self.stops {
+            stops.begin(number, nic.paused_ps(lane) + held_until.since(nic.now()).as_ps());
+        }
+        self.push_begun(lane, number);
+    }
+
+    fn push_begun(&mut self, lane: usize, number: u32) {
         if self.lanes.len() <= lane {
             self.lanes.resize_with(lane + 1, Lane::default);
         }
         self.lanes[lane].turns.push_back(number);
+    }
+
+    /// Whether a class, whose port may be told to pause, is stopped.
+    fn is_stopped(&self, lane: u8, nic: &Nic<'_, '_>) -> bool {
+        let left_at = || self.lanes.get(usize::from(lane)).map_or(Time::ZERO, |lane| lane.left_at);
+        self.stops.is_some() && nic.gate(usize::from(lane), left_at()) == Gate::Shut
     }
 
     /// The next queue pair whose time has come.
@@ -147,7 +167,14 @@ impl<T: Transports> Host<T> {
             return;
         }
         pair.turn = Turn::Queued;
-        self.rest.rnic.push(pair.lane, number, &here.nic);
+        let card = &mut self.rest.rnic;
+        if card.is_stopped(pair.lane, &here.nic) {
+            let lane = pair.lane;
+            let held_until = plan.of(&sender.end).sender_held_until(&sender.state, here.nic.now());
+            card.push_stopped(lane, number, held_until, &here.nic);
+        } else {
+            card.push(pair.lane, number, &here.nic);
+        }
         self.pull(plan, here);
     }
 
@@ -195,7 +222,7 @@ impl<T: Transports> Host<T> {
         let protocol = plan.of(&sender.end);
         if let Some(stops) = &mut self.rest.rnic.stops {
             let (paused_ps, left_ps) = (here.nic.paused_ps(lane), here.nic.paused_when_data_left_ps(lane));
-            here.nic.set_stopped_ps(stops.end(lane, number, paused_ps, left_ps));
+            here.nic.set_stopped_ps(Some(stops.end(lane, number, paused_ps, left_ps)));
         }
         let mut out = HostOutbox { end: &mut sender.end, rest: &mut self.rest, here };
         let pull = protocol.sender_pull(&mut sender.state, &mut out);
@@ -207,7 +234,7 @@ impl<T: Transports> Host<T> {
         };
         let now = here.nic.now();
         if let Some(stops) = &mut self.rest.rnic.stops {
-            here.nic.set_stopped_ps(0);
+            here.nic.set_stopped_ps(None);
             stops.asked(lane, number, has_sent);
         }
         if has_sent {

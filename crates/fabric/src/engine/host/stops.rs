@@ -5,8 +5,12 @@
 //! are stopped as that packet is. Each brings what it was stopped to the port, with the packet that it sends next, and so the
 //! switch behind tells for whom it was stopped innocently: for whom would have gone another way.
 //!
-//! A queue pair is stopped from when it takes its turn: before, its window or its rate held it back. One whose packet waits at the port
-//! is blocked by that packet, and stopped only from when that has left: nothing counts twice.
+//! A queue pair is stopped from when it takes its turn: before, its window or its rate held it back. One that an answer lets take its turn
+//! while its class is stopped is not asked, and so does not say that its rate holds it back yet: it is stopped from when the rate lets it
+//! go, as if the pause lasted until then. If it does not, the queue pair is asked, says so, and takes its turn anew.
+//!
+//! One whose packet waits at the port is blocked by that packet, and stopped only from when that has left: nothing counts twice. What
+//! else waits there in its class, as packets of TCP do, is ahead of it as other queue pairs are: it is stopped meanwhile.
 
 /// Since when the queue pairs of a card wait for their turn, told by how long their class had been paused then, in ps.
 #[derive(Debug, Default)]
@@ -18,15 +22,15 @@ pub struct Stops {
 }
 
 impl Stops {
-    /// A queue pair takes its turn. Its class has been paused for so long until now.
+    /// A queue pair takes its turn. Its class has been paused for so long until now, or will have been when its rate lets it go.
     pub fn begin(&mut self, number: u32, paused_ps: u64) {
         let number = number as usize;
         self.since_ps.resize(self.since_ps.len().max(number + 1), 0);
         self.since_ps[number] = paused_ps;
     }
 
-    /// A queue pair has its turn. Its class has been paused for so long until now, and had been for `left_ps` when data of it that had
-    /// waited left the port last. Returns how long the queue pair was stopped, in ps.
+    /// A queue pair has its turn. Its class has been paused for so long until now, and had been for `left_ps` when data of a queue pair
+    /// that had waited left the port last. Returns how long the queue pair was stopped, in ps.
     pub fn end(&mut self, lane: usize, number: u32, paused_ps: u64, left_ps: u64) -> u64 {
         if let Some(last) = self.sent_last.get_mut(lane).and_then(Option::take)
             && let Some(since) = self.since_ps.get_mut(last as usize)
@@ -57,6 +61,16 @@ mod tests {
         stops.begin(1, 40);
         assert_eq!(stops.end(0, 3, 100, 100), 100);
         assert_eq!(stops.end(0, 1, 100, 100), 60, "its window let it go when the pause was 40 old");
+    }
+
+    #[test]
+    fn one_that_its_rate_lets_go_within_a_pause_is_stopped_from_then_on() {
+        let mut stops = Stops::default();
+        // An answer lets it take its turn when the pause is 40 old, its rate when it is 70.
+        stops.begin(2, 40 + 30);
+        assert_eq!(stops.end(0, 2, 100, 0), 30);
+        stops.begin(2, 140 + 30);
+        assert_eq!(stops.end(0, 2, 160, 0), 0, "the pause ended before that");
     }
 
     #[test]

@@ -258,7 +258,8 @@ impl Network<'_> {
         if self.memories.is_some() {
             self.book_blocked(link, index);
         }
-        let stopped_ps = self.begins_way(link, index);
+        let pulled = self.begins_way(link, index);
+        let stopped_ps = pulled.unwrap_or(0);
         let Some(Outlet { state, port, profile, packets, .. }) = outlet!(self, link) else { return };
         let packet = &mut packets[index as usize];
         let (rest_ps, wire_bytes) = (port.rest_ps(now), packet.wire_bytes);
@@ -310,6 +311,9 @@ impl Network<'_> {
             return self.send_off_watched(link, entering, sent_before, true);
         }
         packet.arrive = self.now;
+        if let (Some(_), Some(pausing), Some(own)) = (pulled, &mut port.aside.pausing, own) {
+            pausing.pulled_waits(own, index);
+        }
         port.push(class, entering, packets, now);
         // With strict priority it is held back, as all that waits at a free port; where classes take turns, it may be its turn.
         let is_its_turn = is_free && !port.is_strict;

@@ -7,6 +7,7 @@ use weft_units::{Span, Time};
 use super::service::{Outlet, outlet};
 use crate::engine::event_set::{EventKey, EventKind};
 use crate::engine::network::Network;
+use crate::engine::pool::{NO_PACKET, PacketIndex};
 
 /// A pause, or its end, as a frame told it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +50,9 @@ pub struct Pausing {
     now: Box<[Option<Pause>]>,
     /// How long each class was paused, without the pause that goes on, in ps.
     paused_ps: Box<[u64]>,
-    /// How long each class had been paused when data of it went into service last, in ps.
-    data_left_ps: Box<[u64]>,
+    /// What a host's card put into each class, of which one packet at most waits, and how long the class had been paused when the last
+    /// one went into service, in ps.
+    pulled: Box<[(PacketIndex, u64)]>,
     /// By own class and the link that is to blame.
     totals: BTreeMap<(u8, u32), PauseTotals>,
 }
@@ -61,7 +63,7 @@ impl Pausing {
             told: VecDeque::new(),
             now: vec![None; classes].into(),
             paused_ps: vec![0; classes].into(),
-            data_left_ps: vec![0; classes].into(),
+            pulled: vec![(NO_PACKET, 0); classes].into(),
             totals: BTreeMap::new(),
         }
     }
@@ -79,11 +81,23 @@ impl Pausing {
         self.paused_ps.get(class).copied().unwrap_or_default() + going_on
     }
 
-    /// Data of a class that waited goes into service. Returns how long the class has been paused so far, in ps.
-    pub fn data_leaves(&mut self, class: usize, now: u64) -> u64 {
+    /// A packet that a queue pair of the host's card sends waits in a class.
+    pub fn pulled_waits(&mut self, class: usize, index: PacketIndex) {
+        if let Some((waits, _)) = self.pulled.get_mut(class) {
+            *waits = index;
+        }
+    }
+
+    /// All that waited was lost.
+    pub fn lose(&mut self) {
+        self.pulled.iter_mut().for_each(|(waits, _)| *waits = NO_PACKET);
+    }
+
+    /// A packet that waited in a class goes into service. Returns how long the class has been paused so far, in ps.
+    pub fn leaves(&mut self, class: usize, index: PacketIndex, now: u64) -> u64 {
         let paused_ps = self.paused_ps(class, now);
-        if let Some(left) = self.data_left_ps.get_mut(class) {
-            *left = paused_ps;
+        if let Some(pulled) = self.pulled.get_mut(class).filter(|(waits, _)| *waits == index) {
+            *pulled = (NO_PACKET, paused_ps);
         }
         paused_ps
     }
@@ -150,10 +164,10 @@ impl Network<'_> {
         of_class.map_or(0, |(pausing, own)| pausing.paused_ps(own, self.now.as_ps()))
     }
 
-    /// How long a class of a link's port had been paused when data of it that had waited left last, in ps.
+    /// How long a class of a link's port had been paused when data of a queue pair that had waited there left last, in ps.
     pub(in crate::engine) fn paused_when_data_left_ps(&self, link: u32, class: usize) -> u64 {
         let of_class = self.pausing_of(link, class);
-        of_class.and_then(|(pausing, own)| pausing.data_left_ps.get(own).copied()).unwrap_or_default()
+        of_class.and_then(|(pausing, own)| Some(pausing.pulled.get(own)?.1)).unwrap_or_default()
     }
 
     /// Whether a class of any port pauses now.
@@ -208,6 +222,25 @@ impl Network<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_a_card_sent_tells_until_when_it_waited() {
+        let mut pausing = Pausing::new(1);
+        let frame = |pauses| PauseFrame { class: 0, pauses, blamed: 7 };
+        let at = |us| Time::ZERO + Span::from_us(us);
+        let us = |us| Span::from_us(us).as_ps();
+        pausing.pulled_waits(0, 3);
+        pausing.note(frame(true), at(0));
+        assert_eq!(pausing.leaves(0, 2, us(1)), us(1), "one of TCP, before it");
+        assert_eq!(pausing.pulled[0], (3, 0));
+        assert_eq!(pausing.leaves(0, 3, us(2)), us(2));
+        assert_eq!(pausing.leaves(0, 4, us(5)), us(5), "one of TCP, behind it");
+        assert_eq!(pausing.pulled[0], (NO_PACKET, us(2)));
+        pausing.pulled_waits(0, 9);
+        pausing.lose();
+        pausing.leaves(0, 9, us(6));
+        assert_eq!(pausing.pulled[0].1, us(2), "another packet in the same place");
+    }
 
     #[test]
     fn pauses_are_booked_by_who_is_to_blame_and_what_repeats_them_is_not() {

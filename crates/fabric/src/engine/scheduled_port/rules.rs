@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use weft_packet::{Kind, Packet};
+use weft_packet::{Class, Kind, Packet};
 use weft_topology::{ClassSorting, ClassSpec, ClassesSpec, LinkSpec, QueueSpec};
 use weft_units::Rate;
 
@@ -199,7 +199,7 @@ struct Sorting {
 }
 
 impl Sorting {
-    const PLACES: usize = 64;
+    const PLACES: usize = 128;
     /// No class has this bit.
     const OF_SCHEME: u8 = 1 << 7;
 
@@ -208,14 +208,14 @@ impl Sorting {
         let before = u8::from(has_pauses) + u8::from(has_credits);
         let mut classes = [0; Self::PLACES];
         for kind in Kind::ALL {
-            for flow in 0..4 {
+            for flow in 0..Class::COUNT {
                 let class = match kind {
                     Kind::Pause if has_pauses => 0,
                     Kind::Credit if has_credits => u8::from(has_pauses),
                     _ => before + Self::own(kind, flow, sorting),
                 };
                 let of_scheme = if kind.is_of_scheme() { Self::OF_SCHEME } else { 0 };
-                classes[kind as usize * 4 + flow] = class | of_scheme;
+                classes[kind as usize * Class::COUNT + flow] = class | of_scheme;
             }
         }
         Self { classes }

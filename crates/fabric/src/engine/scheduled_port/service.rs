@@ -102,8 +102,7 @@ impl Outlet<'_> {
     pub fn note_blocked(&mut self, class: usize, taken: &Waiting, now: u64) {
         let own = class.checked_sub(self.port.first_own());
         let (Some(pausing), Some(own)) = (&mut self.port.aside.pausing, own) else { return };
-        let is_data = self.packets[taken.index as usize].kind == Kind::Data;
-        let paused_ps = if is_data { pausing.data_leaves(own, now) } else { pausing.paused_ps(own, now) };
+        let paused_ps = pausing.leaves(own, taken.index, now);
         let units = units_of(paused_ps - taken.beside.paused_before_ps);
         note_blocked(self.blocked, taken.index, self.state.tier, units);
     }
