@@ -42,7 +42,7 @@ BALANCERS: dict[str, dict[str, object]] = {
 
 STATISTICS = ("mean_slowdown", "p99_slowdown")
 
-OUTSIDE = {("load-80", "irn", "drill", "p99_slowdown")}
+OUTSIDE: set[tuple[str, str, str, str]] = set()
 """Flow lists, modes, load balancers and statistics out of their bound: docs/fidelity.md has what is known of why."""
 
 

@@ -31,7 +31,7 @@ HEADER = 64
 
 BALANCERS: dict[str, dict[str, object]] = {
     "oblivious": {"entropies": 64, "order": "permutation"},
-    "bitmap": {"entropies": 64},
+    "bitmap": {"entropies": 64, "timeout": 0},
     "reps": {"entropies": 64, "explore_every": 1},
 }
 """The parameters of each load balancer that make it uet-htsim's; uec.md says why."""
@@ -39,6 +39,11 @@ BALANCERS: dict[str, dict[str, object]] = {
 FAT_TREE: dict[str, object] = {}
 OVERSUBSCRIBED: dict[str, object] = {"cores": 4}
 LEAF_SPINE: dict[str, object] = {"kind": "leaf-spine", "leaves": 16, "spines": 8, "hosts_per_leaf": 8}
+
+
+def into_first_pod(cables: int, **fault: object) -> dict[str, object]:
+    """So many of the 16 cables from cores into the first pod have this fault, on the way down: four to each switch."""
+    return {"fault": [{"link": f"core{core}>agg{core // 4}"} | fault for core in range(cables)]}
 
 
 @dataclass(frozen=True)
@@ -92,19 +97,30 @@ CASES: dict[str, Case] = {
     "perm_2MB_2tier": Case("perm_2MB", LEAF_SPINE),
     "perm_2MB_os4": Case("perm_2MB", OVERSUBSCRIBED),
     "perm_2MB_400G": Case("perm_2MB", gbps=400),
+    "perm_2MB_slow8": Case("perm_2MB", into_first_pod(8, rate="25Gbps")),
+    "perm_2MB_slow8_queues": Case("perm_2MB", into_first_pod(8, rate="25Gbps")),
+    "perm_2MB_dead1": Case("perm_2MB", into_first_pod(1, loss=1.0)),
+    "perm_2MB_dead4": Case("perm_2MB", into_first_pod(4, loss=1.0)),
     "perm_100KB": Case("perm_100KB"),
     "perm_8MB": Case("perm_8MB"),
     "incast8_1MB": Case("incast8_1MB"),
     "incast32_1MB": Case("incast32_1MB"),
     "incast64_250KB": Case("incast64_250KB"),
     "incast127_2MB": Case("incast127_2MB"),
+    "incast_collateral": Case("incast_collateral"),
     "outcast_incast": Case("outcast_incast"),
     "a2a_g16_serial_1MB": Case("a2a_g16_serial_1MB"),
     "a2a_g32_p4_256KB": Case("a2a_g32_p4_256KB"),
     "a2a_g128_p8_64KB": Case("a2a_g128_p8_64KB"),
 }
 
-OUTSIDE: set[tuple[str, str]] = set()
+OUTSIDE = {
+    ("perm_2MB_slow8", "oblivious"),
+    ("perm_2MB_slow8", "bitmap"),
+    ("perm_2MB_slow8", "reps"),
+    ("perm_2MB_dead4", "oblivious"),
+    ("perm_2MB_dead4", "bitmap"),
+}
 """Cases and load balancers that are out of their bound. Why, as far as it is known, stands in docs/fidelity.md."""
 
 

@@ -47,6 +47,7 @@ pub use protocol::{
 pub use rdma::{CnpBy, DcqcnReaction, RdmaProfile};
 pub use registry::{AnyProtocol, AnyReceiver, AnySender, TransportInfo, TransportSpec, Visitor};
 pub use roce::Roce;
+pub use selective::Resends;
 pub use several::{ReceiverOf, SenderOf, Several, Transports};
 pub use swift::SwiftTransport;
 pub use tcp::{EcnMode, Profile, Tcp};

@@ -79,16 +79,29 @@ pub fn jain(shares: &[f64]) -> f64 {
 pub struct Shared {
     /// Payload that each of them got, in bytes.
     pub got: Vec<f64>,
-    /// The mean queue at that cable, in bytes.
-    pub queue: f64,
+    /// The queue at that cable, in bytes, each 20 us; the shortest first.
+    pub queues: Vec<f64>,
     /// The share of packets that came marked.
     pub marked: f64,
+}
+
+impl Shared {
+    /// The mean queue, in bytes.
+    pub fn queue(&self) -> f64 {
+        self.queues.iter().sum::<f64>() / self.queues.len() as f64
+    }
+
+    /// What the queue was no longer than for this share of the time, in bytes.
+    pub fn queue_at(&self, share: f64) -> f64 {
+        self.queues[((self.queues.len() - 1) as f64 * share).round() as usize]
+    }
 }
 
 /// How many bytes each flow got between two times, and the mean queue at the last cable then.
 fn shares(senders: u16, transport: &str, from: u64, until: u64) -> (Vec<f64>, f64) {
     let shared = share(&leaf(u32::from(senders) + 1), senders, transport, from, until);
-    (shared.got, shared.queue)
+    let queue = shared.queue();
+    (shared.got, queue)
 }
 
 /// So many hosts of a leaf send to the one after them, for ever: what they do from one microsecond to another.
@@ -115,14 +128,15 @@ pub fn share(leaf: &str, senders: u16, transport: &str, from: u64, until: u64) -
     let marked = between(|stats| u64::from(stats.marked)) / between(|stats| stats.segments_received);
     let last = fabric.topology.link_to_host[usize::from(senders)];
     let begin = Time::ZERO + Span::from_us(from);
-    let queues: Vec<f64> = after
+    let mut queues: Vec<f64> = after
         .samples
         .links
         .iter()
         .filter(|sample| sample.link == last && sample.at >= begin)
         .map(|sample| sample.backlog_bytes as f64)
         .collect();
-    Shared { got, queue: queues.iter().sum::<f64>() / queues.len() as f64, marked }
+    queues.sort_by(f64::total_cmp);
+    Shared { got, queues, marked }
 }
 
 /// Flows share a cable fairly at the parameters of DCQCN §5, and the queue stands between the two thresholds of its marks.

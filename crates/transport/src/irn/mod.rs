@@ -11,6 +11,10 @@
 //! - A packet that is sent again is so in place of a new one, at the rate that DCQCN allows, and needs no room under the cap.
 //! - A recovery ends when everything is acknowledged that had been sent when it began. What was sent again in one is not sent again in
 //!   the next one before a timeout.
+//!
+//! The simulator of ConWeave has other rules (`resends = "onwards"`): a sender goes back to the first packet that is missing and sends
+//! everything from there on again that it does not know to have come, though it may well be under way. Its receiver complains with
+//! each packet as long as there is a hole, and the first complaint after one that there was none has the sender go back again.
 
 mod receiver;
 mod sender;
@@ -23,6 +27,7 @@ use weft_units::{PicosPerByte, Span, Time};
 use crate::congestion::dcqcn::Rules;
 use crate::rdma::notifier::Notify;
 use crate::rdma::wire::Wire;
+use crate::selective::Resends;
 use crate::{
     Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState,
     SenderStats, SinglePath, WindowState, Written,
@@ -47,6 +52,9 @@ pub struct Irn {
     pub(crate) few_packets: u32,
     /// Whether what came early counts as a mark.
     pub(crate) nack_notifies: bool,
+    pub(crate) resends: Resends,
+    /// When a packet that came early, and comes again, is complained of again; zero: it is acknowledged.
+    pub(crate) nack_interval: Span,
 }
 
 /// How many packets of this size on the wire fill a path, at least one.
@@ -89,7 +97,7 @@ impl Protocol for Irn {
     }
 
     fn sender(&self, size: FlowSize) -> Sender {
-        Sender::new(size)
+        Sender::new(size, self.resends)
     }
 
     fn receiver(&self, size: FlowSize) -> Receiver {

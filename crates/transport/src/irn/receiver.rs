@@ -1,12 +1,13 @@
 //! The receiving end: keeps what comes early, and tells of it.
 
 use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
+use weft_units::Time;
 
 use super::Irn;
 use crate::rdma::notifier::Notifier;
 use crate::rdma::wire::ACK_REQUEST;
-use crate::selective::Intake;
 use crate::selective::intake::Came;
+use crate::selective::{Intake, Resends};
 use crate::{Delivery, FlowSize, Outbox, ReceiverStats};
 
 /// The receiving end of a flow.
@@ -16,6 +17,8 @@ pub struct Receiver {
     /// Packets in order that are not acknowledged yet, and whether one of them was marked.
     pending: u16,
     is_marked: bool,
+    /// When it complained last of a packet that came early.
+    complained: Time,
     notifier: Notifier,
     trimmed: u32,
     nacks: u32,
@@ -31,7 +34,15 @@ impl Receiver {
     }
 
     fn with(intake: Intake) -> Self {
-        Self { intake, pending: 0, is_marked: false, notifier: Notifier::default(), trimmed: 0, nacks: 0 }
+        Self {
+            intake,
+            pending: 0,
+            is_marked: false,
+            complained: Time::ZERO,
+            notifier: Notifier::default(),
+            trimmed: 0,
+            nacks: 0,
+        }
     }
 
     #[inline]
@@ -55,6 +66,11 @@ impl Receiver {
                     self.acknowledge(irn, packet, out);
                 }
             }
+            Came::Again if packet.seq > self.intake.expected && !irn.nack_interval.is_zero() => {
+                if out.now().since(self.complained) >= irn.nack_interval {
+                    self.tell_of(irn, packet, out);
+                }
+            }
             // Its acknowledgement may have been lost.
             Came::Again => self.acknowledge(irn, packet, out),
             Came::Early => self.tell_of(irn, packet, out),
@@ -66,7 +82,11 @@ impl Receiver {
     fn acknowledge(&mut self, irn: &Irn, packet: &Packet, out: &mut impl Outbox) {
         self.pending = 0;
         let is_marked = std::mem::take(&mut self.is_marked);
-        out.answer(irn.wire.answer(Kind::Ack, self.intake.expected, packet, is_marked));
+        // Whoever sends everything again has to hear when there is no hole any more.
+        let has_hole = irn.resends == Resends::Onwards && self.intake.held() > 0;
+        self.nacks += u32::from(has_hole);
+        let kind = if has_hole { Kind::Nack } else { Kind::Ack };
+        out.answer(irn.wire.answer(kind, self.intake.expected, packet, is_marked));
     }
 
     /// A packet came behind a hole.
@@ -74,6 +94,7 @@ impl Receiver {
     fn tell_of(&mut self, irn: &Irn, packet: &Packet, out: &mut impl Outbox) {
         self.pending = 0;
         self.nacks += 1;
+        self.complained = out.now();
         let is_marked = std::mem::take(&mut self.is_marked) || irn.nack_notifies;
         let mut answer = irn.wire.answer(Kind::Nack, self.intake.expected, packet, is_marked);
         // The cap keeps it near.

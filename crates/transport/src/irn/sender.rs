@@ -7,7 +7,7 @@ use super::Irn;
 use crate::congestion::dcqcn::Dcqcn;
 use crate::rdma::notifier::Notify;
 use crate::rdma::wire::ACK_REQUEST;
-use crate::selective::Outgo;
+use crate::selective::{Outgo, Resends};
 use crate::{FlowSize, Outbox, Pull, Resend, SenderState, SenderStats};
 
 /// The sending end of a flow.
@@ -25,9 +25,9 @@ pub struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(size: FlowSize) -> Self {
+    pub(super) fn new(size: FlowSize, resends: Resends) -> Self {
         Self {
-            outgo: Outgo::new(size),
+            outgo: Outgo::new(size).with(resends),
             dcqcn: Dcqcn::default(),
             timer_since: Time::ZERO,
             timeouts: 0,
@@ -83,7 +83,7 @@ impl Sender {
             let cause = if self.outgo.has_timed_out { Resend::Timeout } else { Resend::FastRecovery };
             out.sends_again(segment, now, cause);
         } else {
-            self.outgo.next += 1;
+            self.outgo.sent_new();
         }
         let flags = PacketFlags::ECT
             .with_if(PacketFlags::RETRANSMISSION, again.is_some())

@@ -10,6 +10,7 @@ use crate::ParamError;
 use crate::congestion::dcqcn::{Reaction, Rules};
 use crate::irn::Irn;
 use crate::roce::Roce;
+use crate::selective::Resends;
 
 /// Whose defaults. Keys that a spec names are as it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -143,6 +144,13 @@ with_shared_keys! {
         /// Whether complaints count as notifications of congestion, where those are bits of answers. Source: the simulator
         /// of ConWeave; DCQCN tells of marks alone.
         nack_notifies: bool = false,
+        /// What a recovery sends again: `missing`, each packet that is missing while a later one has come; or `onwards`, all from the
+        /// first one that is missing on but what is known to have come, also what may yet be under way. Source: missing, IRN §3.1; the
+        /// simulator of ConWeave has onwards.
+        resends: Resends = Resends::Missing,
+        /// A packet that came early and comes once more is acknowledged (0s), or complained of again if the last such complaint was so
+        /// long ago, and not answered otherwise. Source: the simulator of ConWeave, 4us; IRN does not say.
+        nack_interval: Span = Span::ZERO,
     }
 }
 
@@ -231,7 +239,14 @@ impl IrnConfig {
         of_profile!(
             Self,
             profile,
-            conweave { dcqcn: true, bdp_cap: Some(Bytes::new(104_000)), few_packets: 3, nack_notifies: true }
+            conweave {
+                dcqcn: true,
+                bdp_cap: Some(Bytes::new(104_000)),
+                few_packets: 3,
+                nack_notifies: true,
+                resends: Resends::Onwards,
+                nack_interval: Span::from_us(4)
+            }
         )
     }
 
@@ -259,6 +274,8 @@ impl IrnConfig {
             rto_high: self.rto_high,
             few_packets: self.few_packets,
             nack_notifies: self.nack_notifies,
+            resends: self.resends,
+            nack_interval: self.nack_interval,
         })
     }
 }

@@ -94,6 +94,7 @@ impl Sender {
     fn send(&mut self, roce: &Roce, now: Time, out: &mut impl Outbox) {
         let segment = self.next;
         let again = segment < self.sent_below;
+        let is_answer_due = self.acked < self.sent_below;
         self.next += 1;
         let flags = PacketFlags::ECT
             .with_if(PacketFlags::RETRANSMISSION, again)
@@ -110,7 +111,11 @@ impl Sender {
             self.dcqcn.sent(rules, packet.wire_bytes, now);
         }
         out.send(packet);
-        self.restart_timer(roce, out);
+        // It runs from the first packet that awaits an answer, and begins anew with each answer, not with what is sent meanwhile
+        // (IBTA vol. 1 §9.7.6.1.3): else a flow that goes on sending would not notice that what it went back for was lost again.
+        if !is_answer_due {
+            self.restart_timer(roce, out);
+        }
     }
 
     #[inline]
@@ -151,7 +156,7 @@ impl Sender {
         }
         if self.acked == self.sent_below {
             out.wake_at(Time::NEVER);
-        } else if has_more {
+        } else if has_more || packet.kind == Kind::Nack {
             self.restart_timer(roce, out);
         }
         if self.has_packet(roce) {

@@ -9,3 +9,4 @@ pub(crate) mod outgoing;
 
 pub(crate) use intake::Intake;
 pub(crate) use outgoing::Outgo;
+pub use outgoing::Resends;

@@ -1,5 +1,7 @@
 //! What a sender has yet to send, and to send again.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use weft_packet::{Kind, Packet};
 
 use crate::tcp::segments::SegmentSet;
@@ -16,10 +18,23 @@ pub(crate) struct Progress {
     pub begins_recovery: bool,
 }
 
+/// What is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resends {
+    /// What is missing while a later packet has come, each packet once.
+    #[default]
+    Missing,
+    /// Everything from the first packet that is missing on but what is known to have come, once a recovery, which ends when the
+    /// receiver holds nothing.
+    Onwards,
+}
+
 /// The packets of a flow at its sender.
 #[derive(Debug, Clone)]
 pub(crate) struct Outgo {
     pub size: FlowSize,
+    resends: Resends,
     /// The packets below are written.
     available: u32,
     /// The next packet that was never sent.
@@ -30,7 +45,8 @@ pub(crate) struct Outgo {
     arrived: Option<Box<SegmentSet>>,
     /// In a recovery, the first packet that was not sent when it began; else 0.
     recovers_until: u32,
-    /// The packets below were sent again, as far as they had to be.
+    /// The packets below were sent again, as far as they had to be. With [`Resends::Onwards`] the packet to send next, new or not,
+    /// unless that is known to have come.
     resend_from: u32,
     /// The first packet that is missing is to be sent again, though nothing is known of later ones.
     must_resend: bool,
@@ -45,6 +61,7 @@ impl Outgo {
     pub const fn new(size: FlowSize) -> Self {
         Self {
             size,
+            resends: Resends::Missing,
             available: size.segments,
             next: 0,
             acked: 0,
@@ -56,6 +73,12 @@ impl Outgo {
             retransmissions: 0,
             recoveries: 0,
         }
+    }
+
+    /// The same, which sends this again.
+    pub fn with(mut self, resends: Resends) -> Self {
+        self.resends = resends;
+        self
     }
 
     /// So much of the flow is written.
@@ -94,11 +117,16 @@ impl Outgo {
     /// The packet that is to be sent again next, if any is.
     #[inline]
     pub fn resend(&self) -> Option<u32> {
-        if self.recovers_until == 0 { None } else { self.find_resend() }
+        if self.recovers_until == 0 && self.resends == Resends::Missing { None } else { self.find_resend() }
     }
 
     #[inline(never)]
     fn find_resend(&self) -> Option<u32> {
+        if self.resends == Resends::Onwards {
+            let from = self.resend_from.max(self.acked);
+            let first = self.arrived.as_ref().map_or(from, |arrived| arrived.next_absent(from));
+            return (first < self.next).then_some(first);
+        }
         if self.must_resend && self.acked < self.next {
             return Some(self.acked);
         }
@@ -106,6 +134,15 @@ impl Outgo {
         // It is lost if a later one has come (IRN §3.1).
         let first = arrived.next_absent(self.resend_from.max(self.acked));
         (first < arrived.end()).then_some(first)
+    }
+
+    /// The next packet is sent that never was: [`Self::resend`] had named none.
+    #[inline]
+    pub fn sent_new(&mut self) {
+        self.next += 1;
+        if self.resends == Resends::Onwards {
+            self.resend_from = self.next;
+        }
     }
 
     /// A packet is sent again: [`Self::resend`] had named it.
@@ -135,7 +172,24 @@ impl Outgo {
         if answer.kind == Kind::Nack {
             self.take_early(answer, &mut progress);
         }
+        if self.resends == Resends::Onwards {
+            self.rewind(answer.kind, &mut progress);
+        }
         progress
+    }
+
+    /// The first complaint since the receiver last held nothing, or since everything was acknowledged that had been sent by then, has
+    /// the sender go back.
+    fn rewind(&mut self, kind: Kind, progress: &mut Progress) {
+        if kind == Kind::Ack {
+            self.recovers_until = 0;
+        } else if self.recovers_until == 0 {
+            self.recovers_until = self.resend_from.max(self.acked);
+            self.resend_from = self.acked;
+            self.has_timed_out = false;
+            self.recoveries += 1;
+            progress.begins_recovery = true;
+        }
     }
 
     /// What is in order needs to be remembered no more: how many packets of it were known to have come.
@@ -157,7 +211,7 @@ impl Outgo {
         let arrived = self.arrived.get_or_insert_with(|| Box::new(SegmentSet::new(acked)));
         arrived.advance(acked);
         progress.newly += u32::from(arrived.insert(early));
-        if self.recovers_until == 0 && early > acked {
+        if self.recovers_until == 0 && early > acked && self.resends == Resends::Missing {
             self.recovers_until = self.next;
             self.resend_from = self.resend_from.max(acked);
             self.has_timed_out = false;
@@ -224,6 +278,42 @@ mod tests {
         assert_eq!(outgo.take(&ack(10)).newly, 4, "5, 7, 8, 9: 6 was known");
         assert!(outgo.is_done());
         assert_eq!((outgo.retransmissions, outgo.recoveries()), (3, 1));
+    }
+
+    #[test]
+    fn onwards_everything_is_sent_again_but_what_is_known_to_have_come() {
+        let mut outgo = Outgo::new(FlowSize { segments: 12, last_payload: 1 }).with(Resends::Onwards);
+        for _ in 0..10 {
+            assert_eq!(outgo.resend(), None);
+            outgo.sent_new();
+        }
+        assert!(!outgo.take(&ack(2)).begins_recovery);
+        assert_eq!(outgo.resend(), None);
+        assert!(outgo.take(&nack(2, 4)).begins_recovery);
+        let again = |outgo: &mut Outgo, most: usize| -> Vec<u32> {
+            (0..most).map_while(|_| outgo.resend().inspect(|&segment| outgo.resent(segment))).collect()
+        };
+        assert_eq!(again(&mut outgo, 3), [2, 3, 5], "nothing says that 5 is missing");
+        // 2 was late, and there is still a hole: the receiver complains, and the sender goes on.
+        let mut still = nack(3, 3);
+        still.set_sack_blocks([SackBlock::default(); Packet::SACK_BLOCKS]);
+        assert!(!outgo.take(&still).begins_recovery);
+        assert_eq!(again(&mut outgo, 1), [6]);
+        // 3 was late, too: no hole any more, and what was begun goes on from where the receiver is.
+        outgo.take(&ack(8));
+        assert_eq!(again(&mut outgo, 1), [8]);
+        // So the next complaint has the sender go back once more.
+        assert!(outgo.take(&nack(8, 9)).begins_recovery);
+        assert_eq!(again(&mut outgo, 9), [8], "9 has come");
+        outgo.sent_new();
+        assert_eq!((outgo.next, outgo.resend()), (11, None));
+        outgo.time_out();
+        assert_eq!(again(&mut outgo, 9), [8, 10]);
+        outgo.take(&ack(11));
+        outgo.sent_new();
+        outgo.take(&ack(12));
+        assert!(outgo.is_done());
+        assert_eq!((outgo.retransmissions, outgo.recoveries()), (8, 2));
     }
 
     #[test]

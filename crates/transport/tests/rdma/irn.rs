@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use weft_packet::{Kind, Packet};
 use weft_transport::irn::IrnConfig;
-use weft_transport::{Irn, KnownFabric, Protocol, RdmaProfile};
+use weft_transport::{Irn, KnownFabric, Protocol, RdmaProfile, Resends};
 use weft_units::{Bytes, Rate, Span, Time};
 
 use crate::world::{Fate, LATENCY, World, full, losing, passing};
@@ -104,8 +104,12 @@ proptest! {
         cap in 1u32..60,
         packets in 1u32..200,
         ack_every in 1u16..5,
+        resends in prop::sample::select(vec![Resends::Missing, Resends::Onwards]),
+        nack_us in 0u64..6,
     ) {
         let irn = irn(|config| {
+            config.resends = resends;
+            config.nack_interval = Span::from_us(nack_us);
             config.bdp_cap = Some(Bytes::new(u64::from(cap) * 1_086));
             config.ack_every = ack_every;
         });
@@ -147,4 +151,30 @@ fn complaints_count_as_notifications_where_that_is_asked_for() {
         |irn: &Irn| irn.sender_stats(&World::new(irn, full(100), losing(&[20])).run(10_000).sender).cnps;
     assert_eq!(cnps(&with(false)), 0);
     assert!(cnps(&with(true)) > 0);
+}
+
+/// A packet that is overtaken is sent again in any case. By the paper that is all; in the simulator of ConWeave so is all that is under
+/// way when its sender hears of it, but what it knows to have come.
+#[test]
+fn what_is_overtaken_costs_one_packet_or_all_that_are_under_way() {
+    let late = |packet: &Packet, before| {
+        if packet.kind == Kind::Data && packet.seq == 20 && before == 0 {
+            Fate::LateBy(Span::from_ns(200))
+        } else {
+            Fate::Pass
+        }
+    };
+    let segments = |resends| {
+        let irn = irn(|config| config.resends = resends);
+        World::new(&irn, full(300), late).run(10_000).segments()
+    };
+    let once = segments(Resends::Missing);
+    let turn = once.iter().position(|&segment| segment == 20).unwrap();
+    let again = turn + 1 + once[turn + 1..].iter().position(|&segment| segment == 20).unwrap();
+    assert_eq!(once.len(), 301);
+    // 21 and 22 overtake it within 200 ns. Its sender hears of 21 when it has sent all before `again`, and goes back.
+    let all = segments(Resends::Onwards);
+    assert_eq!(all[..=again], once[..=again]);
+    assert_eq!(all[again + 1], 23, "21 and 22 are known to have come");
+    assert_eq!(all.len() - 300, again - 20 - 2, "all that was under way but those two");
 }

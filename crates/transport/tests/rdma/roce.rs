@@ -61,7 +61,7 @@ fn a_complaint_that_is_lost_is_made_again_or_the_timer_sees_to_it() {
     let world = World::new(&once, full(300), path).run(10_000);
     let stats = once.sender_stats(&world.sender);
     assert_eq!((stats.timeouts, stats.nacks), (1, 0));
-    // The timer runs from the last packet, for everything that was acknowledged was so before.
+    // The timer runs from the last answer, which was of packet 1.
     assert_eq!(stats.timed_out, Span::from_us(200));
     let repeated = roce(|config| {
         config.timeout = Span::from_us(200);
@@ -82,6 +82,23 @@ fn a_lost_last_packet_waits_for_the_timer() {
     let again = world.sent(Kind::Data).last().unwrap();
     assert_eq!(again.at, Time::ZERO + last_ack + Span::from_us(150), "from the last acknowledgement on");
     assert!(again.packet.flags.has(PacketFlags::RETRANSMISSION));
+}
+
+/// The timer begins anew with answers, not with packets (IBTA vol. 1 §9.7.6.1.3): a flow that has much to send notices before its end
+/// that what it went back for was lost again.
+#[test]
+fn a_flow_that_goes_on_sending_times_out_as_well() {
+    let path = |packet: &weft_packet::Packet, before| {
+        if packet.kind == Kind::Data && packet.seq == 2 && before < 2 { Fate::Drop } else { Fate::Pass }
+    };
+    let roce = roce(|config| config.timeout = Span::from_us(150));
+    let world = World::new(&roce, full(10_000), path).run(100_000);
+    let complaint = world.sent(Kind::Nack).next().unwrap().at + LATENCY;
+    let third = world.sent(Kind::Data).filter(|sent| sent.packet.seq == 2).nth(2).unwrap();
+    let late = third.at.since(complaint + Span::from_us(150));
+    assert!(late < PACKET, "the cable is busy: {late}");
+    assert_eq!(roce.sender_stats(&world.sender).timeouts, 1);
+    assert!(world.done.is_some());
 }
 
 #[test]
