@@ -7,6 +7,7 @@
 //! The rule of this room: a scheme acts on its own node and on the packet at hand, through its context, and on
 //! nothing else.
 
+pub mod acknowledgements;
 pub mod bound;
 pub mod edge;
 mod edge_api;
