@@ -25,7 +25,7 @@ pub mod testing;
 pub use edge_api::{EdgeBalancer, EdgeContext, EdgeHooks, Expired, HostInfo, Message};
 pub use outside::PythonClass;
 pub use registry::{
-    BalancerInfo, BalancerSpec, EdgeFlow, EdgeScheme, ExternalSwitch, FabricFacts, ParameterError,
+    BalancerInfo, BalancerSpec, EdgeFlow, EdgeScheme, ExternalSwitch, FabricFacts, Order, ParameterError,
     SwitchScheme, balancers,
 };
 pub use switch_api::{

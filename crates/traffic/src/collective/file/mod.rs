@@ -53,7 +53,7 @@ pub struct ScheduleSpec {
     #[serde(default = "yes")]
     pub turns: bool,
     /// What a message of GOAL costs the CPU at either end: a send before it goes out, a recv when it has come, each in its turn on the `cpu`
-    /// that it names. Not scaled. Default 0. Source: `o` of LogGOPS (Hoefler et al., LSAP 2010), for which LogGOPSim has 1500 ns
+    /// that it names. Not scaled. Default 0. Source: `o` of `LogGOPS` (Hoefler et al., LSAP 2010), for which `LogGOPSim` has 1500 ns
     /// unless told otherwise.
     #[serde(default)]
     pub overhead: Span,
