@@ -5,6 +5,7 @@
 - `<!-- table flows -->`: the columns of a table of a result; `<!-- table * -->`: the files of all tables;
 - `<!-- parameters letflow -->`: the parameters of a load balancer;
 - `<!-- inventory -->`: what there is of everything, with links;
+- `<!-- orders -->`: load balancers by what they do to the order of a flow;
 - `<!-- thumbnails -->`: the pictures of the page, small, each a link to its section.
 
 What stands between `<!-- every schemes -->` and `<!-- end -->` is written by hand, and has to name every one.
@@ -25,7 +26,7 @@ from weft.catalog import Entry, Kind, Parameter, entries, entry
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
 PART = re.compile(
-    r"<!-- (?P<mark>(?P<kind>table|parameters|inventory|thumbnails|every)(?: (?P<name>\S+))?) -->\n(?P<body>.*?)<!-- end -->",
+    r"<!-- (?P<mark>(?P<kind>table|parameters|inventory|orders|thumbnails|every)(?: (?P<name>\S+))?) -->\n(?P<body>.*?)<!-- end -->",
     re.DOTALL,
 )
 
@@ -41,6 +42,13 @@ INVENTORY: Sequence[tuple[str, Kind, str | None]] = (
     ("[set-ups of papers](cli.md#weft-presets)", "presets", None),
 )
 """The rows of the inventory: what they are called, their kind, and their place if the kind has several."""
+
+ORDERS = {
+    "keeps": "a flow has one path at a time, and no packet overtakes another one where it is moved",
+    "moves": "a flow is moved now and then, or with care: few packets are overtaken",
+    "sprays": "each packet is chosen for anew: packets of a flow are on several paths at once, and overtake each other",
+}
+"""What a load balancer may do to the order of a flow, in words."""
 
 
 @dataclass
@@ -70,6 +78,8 @@ class Guide:
                 lines = list(_parameters(entry("schemes", name).parameters))
             case "inventory":
                 lines = list(self._inventory())
+            case "orders":
+                lines = list(self._orders(path))
             case "thumbnails":
                 lines = list(_thumbnails(self.pages[path]))
             case _:
@@ -94,9 +104,16 @@ class Guide:
             found = [item for item in entries(kind) if place in (None, item.details.get("place"))]
             yield f"| **{len(found)}** {title} | {', '.join(self._linked(kind, item.name) for item in found)} |"
 
-    def _linked(self, kind: Kind, name: str) -> str:
+    def _orders(self, path: Path) -> Iterator[str]:
+        yield "| `order` | what it does | load balancers |"
+        yield "|---|---|---|"
+        for order, what in ORDERS.items():
+            found = [item.name for item in entries("schemes") if item.raw["order"] == order]
+            yield f"| `{order}` | {what} | {', '.join(self._linked('schemes', name, path.parent) for name in found)} |"
+
+    def _linked(self, kind: Kind, name: str, folder: Path = DOCS) -> str:
         page = self._page_of(kind, name)
-        return f"`{name}`" if page is None else f"[`{name}`]({page.relative_to(DOCS).as_posix()})"
+        return f"`{name}`" if page is None else f"[`{name}`]({page.relative_to(folder).as_posix()})"
 
     def _page_of(self, kind: Kind, name: str) -> Path | None:
         """The page of its own that something has, if any: that with its parameters, or the one that is called as it is."""

@@ -25,6 +25,8 @@ Groups = Mapping[str, Sequence[Summary]]
 
 _UNSTEADY = "in no steady state"
 """Part of the warning of a run whose slowdowns rise or fall all the way."""
+_DEADLOCK = "deadlock"
+"""What the warning of a run that ended by one begins with."""
 _MOST_NAMED = 4
 """Contenders that one sentence names."""
 
@@ -229,7 +231,7 @@ def _waits(runs: Sequence[Summary]) -> dict[str, float]:
 
 
 def caveats(groups: Groups) -> list[str]:
-    """Say what to keep in mind of these runs: flows that did not finish, and runs in no steady state."""
+    """Say what to keep in mind: unfinished flows, no steady state, and what all runs of a contender warn of."""
     missing = {label: sum(run.unfinished for run in runs) for label, runs in groups.items()}
     named = ", ".join(f"{label} {number}" for label, number in missing.items() if number)
     unsteady = [
@@ -248,4 +250,15 @@ def caveats(groups: Groups) -> list[str]:
             f"Not in a steady state, so that means depend on how many flows there are: {', '.join(unsteady)}. More "
             "flows and a warm-up (run.warmup) help; summary.json says more."
         )
+    warned: dict[str, list[str]] = {}
+    for label, runs in groups.items():
+        for warning in _common_warnings(runs):
+            warned.setdefault(warning, []).append(label)
+    found += [f"{', '.join(labels)}: {warning}." for warning, labels in warned.items()]
     return found
+
+
+def _common_warnings(runs: Sequence[Summary]) -> list[str]:
+    """Return what every one of these runs warns of, but for what is said in other words."""
+    common = [warning for warning in runs[0].warnings if all(warning in run.warnings for run in runs)]
+    return [warning for warning in common if _UNSTEADY not in warning and not warning.startswith(_DEADLOCK)]

@@ -8,9 +8,11 @@ import pytest
 
 import weft
 from conftest import Weft
+from weft.catalog import preset
 from weft.collectives import COMPLETION, CRITICAL_PARTS, collectives_of, completion_of, critical_parts, ideal_us
 from weft.comparison import Comparison
 from weft.report import lossless, render, render_sweep, replay
+from weft.spec import to_toml_value
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -256,3 +258,42 @@ def test_packets_that_are_sprayed_fill_every_plane_and_a_flow_only_one(tmp_path:
     assert "1 rails and 1 spines in each of 4 planes, 2 hosts in 2 servers" in found.set_up
     fct = {row["scheme"]: row["mean_fct_us"] for row in found.table.iter_rows(named=True)}
     assert 3.5 < fct["ecmp"] / fct["rps"] <= 4
+
+
+def test_the_preset_of_a_training_cluster_compares_its_schemes_by_where_they_wait(
+    weft_command: Weft, tmp_path: Path
+) -> None:
+    """`ai-allreduce` with four racks of four hosts, two groups of eight, and a threshold at which some pause."""
+    group = {"kind": "all-reduce", "label": "gradients", "size": "2MB", "placement": "random"}
+    smaller: dict[str, Any] = {
+        "fabric.leaves": 4,
+        "fabric.spines": 4,
+        "fabric.hosts_per_leaf": 4,
+        "fabric.pause.xoff": "60KB",
+        "traffic.collective": [group | {"hosts": list(range(first, 16, 2))} for first in (0, 1)],
+    }
+    options = [part for key, value in smaller.items() for part in ("--set", f"{key}={to_toml_value(value, key)}")]
+    done = weft_command("compare", "--preset", "ai-allreduce", *options, "--out", "training")
+    assert done.code == 0, done.stderr
+    schemes = preset("ai-allreduce").schemes
+    first_words = [line.split()[0] for line in done.stdout.splitlines() if line.strip()]
+    assert [word for word in first_words if word in schemes][: len(schemes)] == list(schemes), "a row each"
+    (said,) = [line for line in " ".join(done.stdout.split()).split(". ") if "does not spray" in line]
+    assert said.startswith("ecmp, letflow, conweave: ")
+    assert (tmp_path / "training" / "figures" / "collectives.png").is_file()
+    found = weft.load_comparison(tmp_path / "training")
+    completion, parts = {}, {}
+    for label, runs in found.summaries.items():
+        completion[label], parts[label] = completion_of(runs[0]) or 0.0, critical_parts(runs)
+        assert completion[label] == pytest.approx(sum(parts[label].values()))
+    # Who sprays waits less on its critical path than who does not, and so is done before.
+    waiting = {label: sum(own.values()) - own["transmission"] for label, own in parts.items()}
+    sprayed = ("ar", "oblivious", "reps")
+    for measured in (completion, waiting):
+        others = min(value for label, value in measured.items() if label not in sprayed)
+        assert max(measured[label] for label in sprayed) < others
+    data = replay.payload(found)
+    assert data is not None
+    paused = [len(shown["pauses"]) for shown in data["schemes"]]
+    assert paused == [runs[0].pauses.height for runs in found.groups.values()]
+    assert paused[schemes.index("ecmp")] > 0

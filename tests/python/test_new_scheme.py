@@ -83,7 +83,7 @@ def test_a_scheme_in_rust_stands_wherever_the_tree_lists_schemes(tree: Path) -> 
     assert added[LISTS[0]] == ["pub mod least_queue;"]
     assert [line.split()[-1] for line in modules] == sorted(line.split()[-1] for line in modules)
     (registered,) = added["crates/balance/src/registry.rs"]
-    assert registered.startswith('        least_queue as "least-queue": LeastQueue, "LeastQueue: every packet ')
+    assert registered.startswith('        least_queue as "least-queue": LeastQueue, Sprays, "LeastQueue: every packet ')
     text = "\n".join(after["crates/balance/src/registry.rs"])
     assert text.index("switch {") < text.index(registered) < text.index("\n    edge {")
     pins = tomllib.loads("\n".join(after["crates/lab/tests/fingerprints/pins.toml"]))["pin"]

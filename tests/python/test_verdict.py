@@ -206,6 +206,18 @@ def test_the_best_of_a_column_is_the_best_scheme() -> None:
     assert best_labels(rows, mean, {"a"}) == {"b"}
 
 
+def test_what_every_run_of_some_contenders_warns_of_is_said_once_with_their_names() -> None:
+    sprays = "the load balancer sprays, and roce takes the packets of a flow in order alone"
+    runs = {label: [summary(label, seed, 100.0) for seed in (1, 2)] for label in ("ecmp", "rps", "drill")}
+    for label in ("rps", "drill"):
+        runs[label] = [msgspec.structs.replace(run, warnings=(sprays,)) for run in runs[label]]
+    once = msgspec.structs.replace(runs["ecmp"][0], warnings=("hosts: 1 flow failed inside the kernel",))
+    verdict = judge({**runs, "ecmp": [once, runs["ecmp"][1]]})
+    assert verdict is not None
+    assert [said for said in verdict.sentences if "sprays" in said] == [f"rps, drill: {sprays}."]
+    assert not any("kernel" in said for said in verdict.sentences), "one of several runs alone warns of it"
+
+
 def test_contenders_that_are_in_no_steady_state_are_named() -> None:
     steady, growing = summary("ecmp", 1, 100.0), summary("rps", 1, 80.0)
     growing = msgspec.structs.replace(growing, warnings=("the run is in no steady state: slowdown rises",))

@@ -1,11 +1,13 @@
 //! What every registered scheme must do, whatever it is.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use weft_packet::{HostId, Kind, Route};
 use weft_units::Span;
 
 use crate::testing::{FakeHost, FakeSwitch, Group, HOSTS_PER_RACK, RACKS, packet, with};
-use crate::{Arrival, BalancerSpec, EdgeFlow, PortId, balancers};
+use crate::{Arrival, BalancerSpec, EdgeFlow, Order, PortId, balancers};
 
 const PORTS: usize = 12;
 
@@ -202,6 +204,45 @@ fn an_unknown_parameter_is_refused_by_every_scheme() {
     for spec in specs() {
         let text = format!(r#"{{"name": "{}", "no_such_parameter": 1}}"#, spec.name());
         assert!(serde_json::from_str::<BalancerSpec>(&text).is_err(), "{text} was taken");
+    }
+}
+
+/// On how many ways a scheme sends so many packets of one flow, one straight after the other, while the queue that each joins fills.
+fn ways_of_a_train(spec: &BalancerSpec, packets: u32) -> usize {
+    let (mut switch, group) = (FakeSwitch::new(PORTS, 1), Group::of(0..PORTS as u16));
+    let (mut host, mut edge) = (FakeHost::new(1, 1), spec.edge_scheme(&FakeHost::info(1)));
+    let (mut flow, mut scheme) = (edge.new_flow(), spec.switch_scheme(&switch.info(3, 0, 1)));
+    let mut ways = BTreeSet::new();
+    host.routes = PORTS as u16;
+    for seq in 0..packets {
+        let mut sent = with(packet(1), |sent| sent.seq = seq);
+        edge.sending(&mut host, &mut flow, &mut sent);
+        let port = scheme.choose(&mut switch, &mut sent, &group.hops());
+        switch.backlogs[port] += 1_500;
+        // A route is taken where there is one; the port, where the entropy or the scheme says it.
+        ways.insert((format!("{:?}", sent.route), port));
+    }
+    ways.len()
+}
+
+#[test]
+fn a_scheme_does_to_the_order_of_a_flow_what_the_registry_says() {
+    let by_flowlet = [
+        serde_json::json!({ "name": "ar", "mode": "flowlet" }),
+        serde_json::json!({ "name": "qall", "granularity": "flowlet" }),
+        serde_json::json!({ "name": "qall-poly", "granularity": "flowlet" }),
+    ];
+    let by_flowlet = by_flowlet.map(|spec| serde_json::from_value(spec).expect("a registered name"));
+    // What a bound takes, the engine chooses for it.
+    for spec in specs().into_iter().chain(by_flowlet).filter(|spec| !spec.is_bound()) {
+        let ways = ways_of_a_train(&spec, 120);
+        let allowed = match spec.order().expect("a registered name") {
+            Order::Keeps => 1..=1,
+            // Presto's cells are 44 packets.
+            Order::Moves => 1..=3,
+            Order::Sprays => PORTS / 2..=120,
+        };
+        assert!(allowed.contains(&ways), "{} sends a train on {ways} ways", spec.name());
     }
 }
 

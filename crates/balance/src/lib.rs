@@ -7,6 +7,7 @@
 //! The rule of this room: a scheme acts on its own node and on the packet at hand, through its context, and on
 //! nothing else.
 
+pub mod acknowledgements;
 pub mod bound;
 pub mod edge;
 mod edge_api;
@@ -24,7 +25,7 @@ pub mod testing;
 pub use edge_api::{EdgeBalancer, EdgeContext, EdgeHooks, Expired, HostInfo, Message};
 pub use outside::PythonClass;
 pub use registry::{
-    BalancerInfo, BalancerSpec, EdgeFlow, EdgeScheme, ExternalSwitch, FabricFacts, ParameterError,
+    BalancerInfo, BalancerSpec, EdgeFlow, EdgeScheme, ExternalSwitch, FabricFacts, Order, ParameterError,
     SwitchScheme, balancers,
 };
 pub use switch_api::{

@@ -136,6 +136,7 @@ fn schemes() -> Value {
             "title": info.title,
             "source": info.source,
             "place": info.place,
+            "order": info.order,
             "parameters": parameters(&info.parameters, &info.parameters),
         })
     });

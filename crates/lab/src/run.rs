@@ -11,8 +11,8 @@ use parquet::errors::ParquetError;
 use thiserror::Error;
 use weft_balance::{SwitchInfo, SwitchScheme};
 use weft_fabric::{
-    CaptureOf, FlowRecords, GuestError, InputError, LOOK_AHEAD_FROM, MOST_ROWS, Progress, Results,
-    SHARE_FROM, Simulation, SimulationInput, Status, check_parameters,
+    CaptureOf, FlowRecords, GuestError, InputError, LOOK_AHEAD_FROM, Progress, Results, SHARE_FROM,
+    Simulation, SimulationInput, Status, check_parameters,
 };
 use weft_packet::Class;
 use weft_topology::{Fabric, NotPooled, Topology};
@@ -50,7 +50,7 @@ use crate::rows::{
 use crate::spec::{Resolved, Spec, SpecError, SpecSource};
 use crate::steady::Trend;
 use crate::totals::totals;
-use crate::warnings::{paths_alike, transport_warnings};
+use crate::warnings::{coarser_samples, paths_alike, transport_warnings};
 use crate::window::{Window, ending};
 
 /// A run that did not come to its end.
@@ -499,16 +499,4 @@ fn example(labels: &[String], kernel: &[Option<KernelFlow>], transport: &Transpo
         KernelFlow::whole(is_multipath).fill(Time::ZERO, &mut row);
     }
     row
-}
-
-/// Says that the run was too long for the interval that was asked for, if it was.
-fn coarser_samples(asked: Option<Span>, every: Option<Span>) -> Option<String> {
-    let (asked, every) = (asked?, every?);
-    (every > asked).then(|| {
-        format!(
-            "run.sample_every: samples are {} us apart, not {} us: a run keeps {MOST_ROWS} rows or so",
-            every.as_us(),
-            asked.as_us()
-        )
-    })
 }

@@ -1,10 +1,12 @@
 //! What a run can do, but hardly means.
 
-use weft_balance::BalancerSpec;
 use weft_balance::switch::ecmp::HashSeed;
+use weft_balance::{BalancerSpec, Order};
+use weft_fabric::MOST_ROWS;
 use weft_packet::Packet;
 use weft_topology::{Fabric, Routes};
-use weft_transport::{Multipath, Protocol, TransportSpec, Transports, TransportsSpec, Visitor};
+use weft_transport::{Multipath, Protocol, TransportSpec, Transports, TransportsSpec, Visitor, Wants};
+use weft_units::Span;
 
 use crate::spec::RunSpec;
 
@@ -14,6 +16,8 @@ struct Demands {
     credits: Vec<bool>,
     /// Paths of its own that each flow asks for; `u8::MAX` for all that there are.
     paths: Vec<u8>,
+    /// What else each needs to work as it is meant.
+    wants: Vec<Wants>,
 }
 
 /// Asks transports what they demand.
@@ -26,6 +30,7 @@ impl Visitor for Ask {
         Demands {
             credits: transports.all().map(|transport| transport.credit_ports().is_some()).collect(),
             paths: transports.all().map(|transport| transport.five_tuples().apart()).collect(),
+            wants: transports.all().map(Protocol::wants).collect(),
         }
     }
 }
@@ -45,6 +50,10 @@ pub(crate) fn transport_warnings(
     let mut warnings = Vec::new();
     for (transport, credits) in transports.all().zip(demands.credits) {
         warnings.extend(credits.then(|| credits_astray(transport, balancer)).flatten());
+    }
+    for (transport, wants) in transports.all().zip(demands.wants) {
+        warnings.extend(order_amiss(transport, wants, balancer, fabric));
+        warnings.extend(no_trimming(transport, wants, fabric));
     }
     let tables = match transports {
         TransportsSpec::One(_) => vec!["transport".to_owned()],
@@ -66,6 +75,41 @@ fn credits_astray(transport: &TransportSpec, balancer: &BalancerSpec) -> Option<
         format!(
             "with the load balancer {found}, data may not retrace the path of its credit, which {} counts on: \
              balancer.name = \"ecmp\" with balancer.hash = \"symmetric\" does",
+            transport.name()
+        )
+    })
+}
+
+/// Says that a load balancer sprays where a transport counts on order, or does not where it counts on that. A bound is no choice of
+/// anybody, and where there is one path, nobody chooses.
+fn order_amiss(
+    transport: &TransportSpec,
+    wants: Wants,
+    balancer: &BalancerSpec,
+    fabric: &Fabric,
+) -> Option<String> {
+    let sprays = balancer.order().filter(|_| !balancer.is_bound())? == Order::Sprays;
+    let name = transport.name();
+    let said = match sprays {
+        true if wants.order => format!(
+            "the load balancer sprays, and {name} takes the packets of a flow in order alone: what overtakes is sent again, with all \
+             that follows"
+        ),
+        false if wants.spraying => format!(
+            "the load balancer does not spray, which {name} counts on: all packets of a flow wait in the queues of one path at a time"
+        ),
+        _ => return None,
+    };
+    let topology = fabric.topology.at_its_best(&fabric.faults);
+    (Routes::at_start(&topology).most_choices(&topology) > 0).then_some(said)
+}
+
+/// Says that full queues lose packets of a transport that counts on hearing of each, if so.
+fn no_trimming(transport: &TransportSpec, wants: Wants, fabric: &Fabric) -> Option<String> {
+    let topology = &fabric.topology;
+    (wants.trimming && !topology.trims() && !topology.pauses()).then(|| {
+        format!(
+            "no queue of a switch trims, which {} counts on: what a full queue drops is sent again only when its time is up",
             transport.name()
         )
     })
@@ -95,6 +139,18 @@ pub(crate) fn paths_alike(run: &RunSpec, fabric: &Fabric) -> Option<String> {
         format!(
             "run.paths_of: with {choices} choices on a path, at switches of up to {} ports, some paths are counted as one",
             base - 1
+        )
+    })
+}
+
+/// Says that the run was too long for the interval that was asked for, if it was.
+pub(crate) fn coarser_samples(asked: Option<Span>, every: Option<Span>) -> Option<String> {
+    let (asked, every) = (asked?, every?);
+    (every > asked).then(|| {
+        format!(
+            "run.sample_every: samples are {} us apart, not {} us: a run keeps {MOST_ROWS} rows or so",
+            every.as_us(),
+            asked.as_us()
         )
     })
 }
@@ -129,6 +185,58 @@ mod tests {
         assert!(found.len() == 1 && found[0].starts_with("run.paths_of: with 2 choices"), "{found:?}");
         assert_eq!(warnings(&[("fabric", wide)]), Vec::<String>::new());
         assert_eq!(warnings(&[("run.paths_of", "0B")]), Vec::<String>::new());
+    }
+
+    const SPRAYED: &str = "the load balancer sprays, and roce takes";
+    const ONE_PATH: &str = "the load balancer does not spray, which uec counts on";
+    const UNTRIMMED: &str = "no queue of a switch trims, which uec counts on";
+
+    /// Whether these are the beginnings of the warnings of a spec with these keys.
+    fn begin(keys: &[(&str, &str)], beginnings: &[&str]) {
+        let found = warnings(keys);
+        let fit = found.iter().zip(beginnings).all(|(text, beginning)| text.starts_with(beginning));
+        assert!(found.len() == beginnings.len() && fit, "{keys:?}: {found:?}");
+    }
+
+    #[test]
+    fn roce_is_warned_of_schemes_that_spray_and_uec_of_all_others() {
+        let of_switches = "{ scheduler = 'strict', class = [{ holds = ['trimmed', 'acks', 'notifications', 'schemes'] }, \
+            { holds = ['unknown', 'short', 'long', 'best-effort'], trim = '64B' }] }";
+        let trims = ("fabric.switch_queue", of_switches);
+        let run = |transport, scheme, beginnings: &[&str]| {
+            begin(&[("transport", transport), ("balancer", scheme), trims], beginnings);
+        };
+        for scheme in ["ecmp", "letflow", "conweave", "flowcut", "ar:mode=flowlet"] {
+            run("roce", scheme, &[]);
+            run("uec", scheme, &[ONE_PATH]);
+        }
+        for scheme in ["rps", "ar", "reps"] {
+            run("roce", scheme, &[SPRAYED]);
+            run("uec", scheme, &[]);
+        }
+        for transport in ["irn", "swift", "dctcp"] {
+            run(transport, "rps", &[]);
+            run(transport, "ecmp", &[]);
+        }
+        // A bound is nobody's choice.
+        run("roce", "oracle", &[]);
+        run("uec", "oracle", &[]);
+    }
+
+    #[test]
+    fn where_there_is_one_path_no_load_balancer_is_warned_of() {
+        let one = ("fabric", "{ kind = \"leaf-spine\", leaves = 2, spines = 1, hosts_per_leaf = 4 }");
+        begin(&[one, ("transport", "roce"), ("balancer", "rps")], &[]);
+        begin(&[one, ("transport", "uec"), ("balancer", "ecmp")], &[UNTRIMMED]);
+    }
+
+    #[test]
+    fn queues_that_lose_packets_unheard_are_warned_of_under_uec() {
+        let uec = [("transport", "uec"), ("balancer", "reps")];
+        begin(&uec, &[UNTRIMMED]);
+        let lossless = [("fabric.switch_queue.lossless", "true"), ("fabric.memory.size", "1MB")];
+        begin(&[uec, lossless].concat(), &[]);
+        begin(&[("transport", "irn"), ("balancer", "reps")], &[]);
     }
 
     #[test]

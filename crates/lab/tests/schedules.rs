@@ -135,6 +135,32 @@ fn what_requires_that_a_calc_has_begun_waits_for_its_turn() {
     assert_near(floats(&outcome.critical_path, "compute_us").into_iter().flatten().sum(), 30.0);
 }
 
+#[test]
+fn a_message_costs_the_cpu_at_both_ends_its_overhead() {
+    // By hand: rank 0 computes until 10 µs, then prepares two messages, until 12 and 14 µs. Rank 1 is at work until 40 µs, takes the
+    // first in until 42 µs, and the second until 44 µs; what waits for it computes until 49 µs and goes out at 51 µs.
+    let text = "num_ranks 2\nrank 0 {\na: calc 10000\ns: send 10b to 1\nt: send 10b to 1 tag 1\ns requires a\nt requires a\n\
+        r: recv 10b from 1\n}\n\
+        rank 1 {\nw: calc 40000\nr: recv 10b from 0\nq: recv 10b from 0 tag 1\nc: calc 5000\nc requires q\nu: send 10b to 0\n\
+        u requires c\n}\n";
+    let outcome = goal(text, "overhead = \"2us\"");
+    let starts: Vec<_> =
+        flows(&outcome).into_iter().filter(|flow| flow.0 == (0, 1)).map(|flow| flow.1).collect();
+    assert_eq!(starts.len(), 2);
+    assert_near(starts[0], 12.0);
+    assert_near(starts[1], 14.0);
+    let (_, back, ideal) = flows(&outcome).into_iter().find(|flow| flow.0 == (1, 0)).unwrap();
+    assert_near(back, 51.0);
+    // It ends when rank 0 has taken the answer in.
+    assert_near(completion(&outcome, 0), 51.0 + ideal + 2.0);
+    // On another CPU they are taken in while rank 1 is at work.
+    let beside = goal(&text.replace("from 0", "from 0 cpu 1"), "overhead = \"2us\"");
+    assert_near(start(&beside, (1, 0)), 47.0);
+    // Without an overhead everything is as if nobody had said one.
+    assert_near(start(&goal(text, "overhead = \"0s\""), (0, 1)), 10.0);
+    assert_near(start(&goal(text, "overhead = \"0s\""), (1, 0)), 45.0);
+}
+
 fn node(id: u32, kind: &str, micros: u32, after: &[u32], rest: &str) -> String {
     format!(
         "{{\"id\": {id}, \"type\": \"{kind}\", \"duration_micros\": {micros}, \"data_deps\": {after:?}{rest}}}\n"

@@ -384,6 +384,12 @@ impl Topology {
         of_switches.flat_map(|spec| &spec.classes).any(|class| class.trim_bytes.is_some())
     }
 
+    /// Whether queues of switches pause the port before them lest a packet be lost.
+    pub fn pauses(&self) -> bool {
+        let of_switches = self.links[self.hosts..].iter().filter_map(|link| link.classes.as_deref());
+        of_switches.flat_map(|spec| &spec.classes).any(|class| class.lossless)
+    }
+
     /// Number of racks.
     pub fn racks(&self) -> usize {
         self.switch_of_rack.len()

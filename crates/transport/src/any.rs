@@ -67,6 +67,10 @@ macro_rules! any_protocol {
                 ask!(self, p => p.learn_fabric(known));
             }
 
+            fn wants(&self) -> Wants {
+                ask!(self, p => p.wants())
+            }
+
             fn takes_writes(&self) -> bool {
                 ask!(self, p => p.takes_writes())
             }

@@ -236,6 +236,17 @@ pub struct KnownFabric {
     pub trims: bool,
 }
 
+/// What a transport needs of a fabric and of its load balancer to work as it is meant. Without, it works worse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wants {
+    /// That packets of a flow arrive in the order in which they were sent.
+    pub order: bool,
+    /// That packets of a flow take many paths at once.
+    pub spraying: bool,
+    /// That queues of switches cut packets that find no room, or lose none.
+    pub trimming: bool,
+}
+
 /// A transport: what its flows and packets are like, and the state of their two ends. The configuration is shared by all
 /// flows; the ends are small and plain. How the ends behave is [`SinglePath`] or [`Multipath`].
 pub trait Protocol: Send + Sync {
@@ -282,6 +293,11 @@ pub trait Protocol: Send + Sync {
     /// What an operator knows of the fabric.
     fn learn_fabric(&mut self, known: KnownFabric) {
         let _ = known;
+    }
+
+    /// What it needs of the fabric and of its load balancer to work as it is meant.
+    fn wants(&self) -> Wants {
+        Wants::default()
     }
 
     /// What it needs of ports beyond a queue for data, if it sends credits.

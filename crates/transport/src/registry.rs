@@ -23,7 +23,8 @@ use crate::uec::Uec;
 use crate::uec::UecConfig;
 use crate::{
     Arrived, CreditPorts, Delivery, FiveTuples, FlowSize, KnownFabric, Multipath, ParamError, Ports,
-    Protocol, Pull, ReceiverStats, Segmentation, SenderState, SenderStats, Transports, WindowState, Written,
+    Protocol, Pull, ReceiverStats, Segmentation, SenderState, SenderStats, Transports, Wants, WindowState,
+    Written,
 };
 
 /// What is to be done with the transports of a run, whichever they are: compiled once for each that may be alone, and once for

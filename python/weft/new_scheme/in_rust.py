@@ -46,7 +46,7 @@ def _lines(name: str, module: str, type_name: str) -> dict[str, tuple[str, Calla
     return {
         str(_SWITCH / "mod.rs"): (f"pub mod {module};", lambda text: _in_alphabet(text, module)),
         "crates/balance/src/registry.rs": (
-            f'        {known}: {type_name}, {title}, "docs/schemes/{name}.md";',
+            f'        {known}: {type_name}, Sprays, {title}, "docs/schemes/{name}.md";',
             lambda text: _before(text, "    edge {") - 1,
         ),
         "crates/lab/tests/fingerprints/pins.toml": (

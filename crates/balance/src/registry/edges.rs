@@ -4,8 +4,8 @@
 macro_rules! edge_schemes {
     (
         switch $switch_schemes:tt
-        edge { $($edge_module:ident: $Edge:ident $(| $Leaf:ident)?, $edge_title:literal, $edge_source:literal;)* }
-        bound { $($bound_module:ident: $Bound:ident, $bound_title:literal, $bound_source:literal;)* }
+        edge { $($edge_module:ident: $Edge:ident $(| $Leaf:ident)?, $edge_order:ident, $edge_title:literal, $edge_source:literal;)* }
+        bound { $($bound_module:ident: $Bound:ident, $bound_order:ident, $bound_title:literal, $bound_source:literal;)* }
     ) => {
         edges::host_schemes! {
             $($edge_module: $Edge, edge::$edge_module::$Edge;)*

@@ -3,6 +3,8 @@
 use thiserror::Error;
 use weft_units::{Mistake, Span};
 
+use super::Order;
+
 /// A parameter with a value that cannot be meant.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{key} is {found}: {allowed}")]
@@ -51,6 +53,11 @@ pub(crate) trait Parameters {
     /// Whether a scheme of the edge runs at switches with these values, at those where hosts hang, and not at hosts.
     fn runs_at_switches(&self) -> bool {
         false
+    }
+
+    /// What the scheme does to the order of a flow with these values; `usual` is what it does unless they say otherwise.
+    fn order(&self, usual: Order) -> Order {
+        usual
     }
 
     /// Refuses values that cannot be meant on this fabric.

@@ -13,9 +13,9 @@ macro_rules! scheme_name {
 /// `BalancerSpec`, with a variant for each line of the registry, and the list of them all.
 macro_rules! balancer_spec {
     (
-        switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_title:literal, $switch_source:literal;)* }
-        edge { $($edge_module:ident: $Edge:ident $(| $Leaf:ident)?, $edge_title:literal, $edge_source:literal;)* }
-        bound { $($bound_module:ident: $Bound:ident, $bound_title:literal, $bound_source:literal;)* }
+        switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_order:ident, $switch_title:literal, $switch_source:literal;)* }
+        edge { $($edge_module:ident: $Edge:ident $(| $Leaf:ident)?, $edge_order:ident, $edge_title:literal, $edge_source:literal;)* }
+        bound { $($bound_module:ident: $Bound:ident, $bound_order:ident, $bound_title:literal, $bound_source:literal;)* }
     ) => {
         /// The load balancer of a run, with its parameters.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +71,16 @@ macro_rules! balancer_spec {
                     $(Self::$Edge(params) => params.fits(fabric),)*
                     $(Self::$Bound(params) => params.fits(fabric),)*
                     Self::Python(class) => class.fits(fabric),
+                }
+            }
+
+            /// What it may do to the order of a flow; nobody knows it of a scheme from outside.
+            pub fn order(&self) -> Option<Order> {
+                match self {
+                    $(Self::$Switch(params) => Some(params.order(Order::$switch_order)),)*
+                    $(Self::$Edge(params) => Some(params.order(Order::$edge_order)),)*
+                    $(Self::$Bound(params) => Some(params.order(Order::$bound_order)),)*
+                    Self::Python(_) => None,
                 }
             }
 
@@ -159,6 +169,7 @@ macro_rules! balancer_spec {
                     title: $switch_title,
                     source: $switch_source,
                     place: "switch",
+                    order: Order::$switch_order,
                     parameters: schemars::schema_for!(switch::$switch_module::Params).to_value(),
                 },)*
                 $(BalancerInfo {
@@ -166,6 +177,7 @@ macro_rules! balancer_spec {
                     title: $edge_title,
                     source: $edge_source,
                     place: "edge",
+                    order: Order::$edge_order,
                     parameters: schemars::schema_for!(edge::$edge_module::Params).to_value(),
                 },)*
                 $(BalancerInfo {
@@ -173,6 +185,7 @@ macro_rules! balancer_spec {
                     title: $bound_title,
                     source: $bound_source,
                     place: "bound",
+                    order: Order::$bound_order,
                     parameters: schemars::schema_for!(bound::$bound_module::Params).to_value(),
                 },)*
             ]

@@ -3,8 +3,8 @@
 /// `SwitchScheme`, with a variant for each switch scheme of the registry, and for each edge scheme that may run there.
 macro_rules! switch_schemes {
     (
-        switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_title:literal, $switch_source:literal;)* }
-        edge { $($edge_module:ident: $Edge:ident $(| $Leaf:ident)?, $edge_title:literal, $edge_source:literal;)* }
+        switch { $($switch_module:ident $(as $switch_name:literal)?: $Switch:ident, $switch_order:ident, $switch_title:literal, $switch_source:literal;)* }
+        edge { $($edge_module:ident: $Edge:ident $(| $Leaf:ident)?, $edge_order:ident, $edge_title:literal, $edge_source:literal;)* }
         bound $bounds:tt
     ) => {
         switches::schemes_at_switches! {

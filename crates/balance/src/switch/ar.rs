@@ -14,7 +14,7 @@ use weft_units::{Bytes, Span};
 use super::flowlets::{self, Flowlets};
 use crate::flowlet::Timer;
 use crate::registry::Parameters;
-use crate::{NextHops, ParameterError, PortId, SwitchBalancer, SwitchContext, SwitchInfo};
+use crate::{NextHops, Order, ParameterError, PortId, SwitchBalancer, SwitchContext, SwitchInfo};
 
 #[cfg(test)]
 mod tests;
@@ -81,6 +81,10 @@ const MOST_GRADES: u8 = 16;
 const UNLIMITED: Bytes = Bytes::from_kb(1_000);
 
 impl Parameters for Params {
+    fn order(&self, usual: Order) -> Order {
+        if self.mode == Mode::Flowlet { Order::Moves } else { usual }
+    }
+
     fn validate(&self) -> Result<(), ParameterError> {
         let refuse = |key, found, allowed| Err(ParameterError { key, found, allowed });
         for (key, found) in [("grades", self.grades), ("sticky", self.sticky), ("rebalance", self.rebalance)]

@@ -12,10 +12,10 @@ use weft_packet::{Kinds, Packet};
 
 use self::header::Header;
 use self::metrics::{Dre, FromLeaf, Register, ToLeaf};
-use super::acknowledgements::Aside;
 use super::ecmp::Ecmp;
 use super::flowlets::Flowlets;
 use super::past::Past;
+use crate::acknowledgements::Aside;
 use crate::flowlet::Chosen;
 use crate::{
     Arrival, NextHops, Peer, PortId, Ports, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
 use weft_units::{Span, Stream};
 
-use super::acknowledgements::{Acknowledgements, Aside};
 use super::past::{self, Past, Queue};
+use crate::acknowledgements::{Acknowledgements, Aside};
 use crate::registry::Parameters;
 use crate::{
     NextHops, ParameterError, PortId, Ports, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use weft_packet::Packet;
 use weft_units::Span;
 
-use super::acknowledgements::{Acknowledgements, Aside};
 use super::flowlets::{self, Flowlets};
+use crate::acknowledgements::{Acknowledgements, Aside};
 use crate::flowlet::Timer;
 use crate::registry::Parameters;
 use crate::{NextHops, ParameterError, SwitchBalancer, SwitchContext, SwitchInfo};

@@ -1,6 +1,5 @@
 //! Schemes that live in switches.
 
-pub mod acknowledgements;
 pub mod ar;
 pub mod clove;
 pub mod conga;

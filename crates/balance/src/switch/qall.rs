@@ -28,7 +28,7 @@ use super::flowlets::{Flowlets, Slot};
 use crate::flowlet::Timer;
 use crate::registry::Parameters;
 use crate::{
-    NextHops, ParameterError, Peer, PortId, Ports, Queued, SwitchBalancer, SwitchContext, SwitchHooks,
+    NextHops, Order, ParameterError, Peer, PortId, Ports, Queued, SwitchBalancer, SwitchContext, SwitchHooks,
     SwitchInfo,
 };
 
@@ -43,6 +43,10 @@ with_shared_parameters! {
 }
 
 impl Parameters for Params {
+    fn order(&self, usual: Order) -> Order {
+        self.shared().order(usual)
+    }
+
     fn validate(&self) -> Result<(), ParameterError> {
         if self.falling == 0 {
             return refuse("falling", &self.falling, "1 to 255");

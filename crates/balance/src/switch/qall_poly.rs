@@ -15,7 +15,7 @@ use super::qall::params::{Granularity, Shared, refuse, with_shared_parameters};
 use super::qall::polynomial::{COEFFICIENTS, Form, Polynomial, from_file};
 use crate::registry::Parameters;
 use crate::{
-    NextHops, ParameterError, PortId, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
+    NextHops, Order, ParameterError, PortId, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
 };
 
 with_shared_parameters! {
@@ -53,6 +53,10 @@ impl Params {
 }
 
 impl Parameters for Params {
+    fn order(&self, usual: Order) -> Order {
+        self.shared().order(usual)
+    }
+
     fn load(&mut self) -> Result<(), ParameterError> {
         if let Some(file) = &self.file {
             let (polynomial, time_constant) = from_file(file, self.degree)?;

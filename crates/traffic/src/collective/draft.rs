@@ -91,6 +91,8 @@ pub(crate) enum WrittenIn {
     #[default]
     Lines,
     Messages,
+    /// Of a schedule in GOAL's binary form.
+    Operations,
 }
 
 /// A graph under way. What is put in is numbered in that order.
@@ -168,6 +170,7 @@ impl Draft {
         let part = match self.written_in {
             WrittenIn::Lines => "line",
             WrittenIn::Messages => "message",
+            WrittenIn::Operations => "operation",
         };
         let line = if node.line > 0 { format!(" ({part} {})", node.line) } else { String::new() };
         match node.kind {

@@ -24,7 +24,7 @@ use crate::rdma::notifier::Notify;
 use crate::rdma::wire::Wire;
 use crate::{
     Delivery, FlowSize, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState, SenderStats,
-    SinglePath, Written,
+    SinglePath, Wants, Written,
 };
 
 pub use crate::rdma::RoceConfig;
@@ -61,6 +61,10 @@ impl Protocol for Roce {
     #[inline]
     fn is_pulled(&self) -> bool {
         true
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { order: true, ..Wants::default() }
     }
 
     fn takes_writes(&self) -> bool {

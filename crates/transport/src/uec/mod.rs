@@ -29,7 +29,7 @@ use crate::congestion::nscc::{Params, Rules};
 use crate::rdma::wire::Wire;
 use crate::{
     Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState,
-    SenderStats, SinglePath, WindowState, Written,
+    SenderStats, SinglePath, Wants, WindowState, Written,
 };
 
 /// Ultra Ethernet transport with checked parameters: made by [`UecConfig::build`], shared by all flows.
@@ -78,6 +78,10 @@ impl Protocol for Uec {
     fn learn_fabric(&mut self, known: KnownFabric) {
         let packet = self.wire.mtu + self.wire.header;
         self.rules = Rules::new(&self.params, known, self.wire.mtu, packet);
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { spraying: true, trimming: true, ..Wants::default() }
     }
 
     fn takes_writes(&self) -> bool {

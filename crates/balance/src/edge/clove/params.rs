@@ -6,8 +6,8 @@ use weft_units::Span;
 
 use super::discovery::Discovery;
 use super::header::PathId;
+use crate::acknowledgements::Acknowledgements;
 use crate::registry::{Parameters, check_table_size};
-use crate::switch::acknowledgements::Acknowledgements;
 use crate::{FabricFacts, ParameterError};
 
 /// Parameters of CLOVE.

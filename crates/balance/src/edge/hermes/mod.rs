@@ -25,7 +25,7 @@ use self::meter::Decay;
 use self::paths::{Chooser, Class, Path, Rules};
 use self::probing::{Agent, Finding, Kind as MessageKind, PROBE_BYTES, answer, mirrored, token};
 use super::echo::PathNote;
-use crate::switch::acknowledgements::Acknowledgements;
+use crate::acknowledgements::Acknowledgements;
 use crate::{EdgeBalancer, EdgeContext, EdgeHooks, HostInfo, Message};
 
 pub use self::flow::Flow;

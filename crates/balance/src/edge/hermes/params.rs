@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
+use crate::acknowledgements::Acknowledgements;
 use crate::registry::Parameters;
-use crate::switch::acknowledgements::Acknowledgements;
 use crate::{FabricFacts, ParameterError};
 
 /// Which of the two fabrics that its authors had Hermes is set for.

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_units::Span;
 
-use super::super::acknowledgements::Acknowledgements;
 use super::super::{flowlets, past};
 use super::header::Header;
+use crate::acknowledgements::Acknowledgements;
 use crate::flowlet::Detection;
 use crate::registry::Parameters;
 use crate::{FabricFacts, ParameterError};

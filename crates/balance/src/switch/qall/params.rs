@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
-use crate::ParameterError;
 use crate::switch::flowlets;
+use crate::{Order, ParameterError};
 
 /// What is chosen for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -117,6 +117,11 @@ impl Shared {
     /// tau in ticks.
     pub fn tau_ticks(&self) -> u64 {
         self.time_constant.as_ps() / self.tick.as_ps().max(1)
+    }
+
+    /// What is done to the order of a flow: `usual` if each packet is chosen for.
+    pub fn order(&self, usual: Order) -> Order {
+        if self.granularity == Granularity::Flowlet { Order::Moves } else { usual }
     }
 
     /// Refuses values that cannot be meant.

@@ -1,11 +1,11 @@
-//! Schedules in GOAL's text form, as `LogGOPSim` and ATLAHS read them: Hoefler, Siebert and Lumsdaine, Group Operation Assembly
+//! Schedules in GOAL, and their text form, as `LogGOPSim` and ATLAHS read them: Hoefler, Siebert and Lumsdaine, Group Operation Assembly
 //! Language, ICPP 2009; the grammar is that of `txt2bin.re`.
 //!
 //! `num_ranks N`, and for each rank `rank R { ... }` with `L: send Bb to R tag T`, `L: recv Bb from R tag T`, `L: calc N` (nanoseconds)
 //! and `L requires M`, `L irequires M`. A send that is required has to be acknowledged, a recv to have come, a calc to be done; with
 //! `irequires` it has to have begun. The n-th send to a rank with a tag is for the n-th recv there from this rank with this tag. Calcs
-//! of one `cpu` of a rank (0 if none is said) take turns, in the order in which they become ready. A send or recv takes no CPU: there is no
-//! overhead `o`. `nic` means nothing: how many cards a host has is the fabric's.
+//! of one `cpu` of a rank (0 if none is said) take turns, in the order in which they become ready. A send or recv takes the
+//! overhead `o` of its `cpu`, in turn with calcs, which is nothing unless the spec says otherwise. `nic` means nothing: how many cards a host has is the fabric's.
 
 use std::collections::BTreeMap;
 
@@ -17,41 +17,48 @@ use crate::collective::draft::{Op, Point};
 use crate::{MAX_FLOW_BYTES, TrafficError};
 
 /// What of GOAL is read.
-pub(crate) const TEXT: &str =
-    "GOAL as text (.goal), as txt2bin takes it: the binary form that it makes is not read";
+pub(crate) const FORMS: &str = "GOAL as text, or the binary form of it that txt2bin makes";
 
 const LINES: &str = "num_ranks N, rank N {, }, [label:] send Bb to R, [label:] recv Bb from R, [label:] calc N, label requires label, or label irequires label";
 
 /// An operation of a rank.
 #[derive(Debug, Clone, Copy)]
-enum What {
-    Send { bytes: u64, to: usize, tag: u64 },
-    Recv { bytes: u64, from: usize, tag: u64 },
+pub(super) enum What {
+    Send { bytes: u64, to: usize, tag: u64, cpu: u32 },
+    Recv { bytes: u64, from: usize, tag: u64, cpu: u32 },
     Calc { ns: u64, cpu: u32 },
 }
 
+/// What a rank does, and where in the file it stands.
 #[derive(Debug)]
-struct Operation {
-    line: usize,
-    rank: usize,
-    what: What,
+pub(super) struct Operation {
+    pub line: usize,
+    pub rank: usize,
+    pub what: What,
 }
 
 /// The second has to be there, or to have begun, before the first begins; by number.
 #[derive(Debug)]
-struct Requirement {
-    what: usize,
-    requires: usize,
-    begun: bool,
+pub(super) struct Requirement {
+    pub what: usize,
+    pub requires: usize,
+    pub begun: bool,
 }
 
+/// What a schedule says, in whichever form.
 #[derive(Debug, Default)]
-struct Goal<'t> {
+pub(super) struct Program {
+    pub operations: Vec<Operation>,
+    pub requirements: Vec<Requirement>,
+}
+
+/// A schedule in text, as far as it is read.
+#[derive(Debug, Default)]
+struct Text<'t> {
     ranks: Option<usize>,
     /// The rank whose block is open, and the labels in it.
     open: Option<(usize, BTreeMap<&'t str, usize>)>,
-    operations: Vec<Operation>,
-    requirements: Vec<Requirement>,
+    program: Program,
 }
 
 /// What an operation is in the graph.
@@ -74,7 +81,7 @@ pub(crate) fn read(file: &str, text: &str, graph: &mut Graph<'_, '_, '_>) -> Res
         allowed,
     };
     let text = without_comments(text);
-    let mut goal = Goal::default();
+    let mut goal = Text::default();
     let mut last = 1;
     for line in Line::all(&text, "//") {
         last = line.number;
@@ -83,7 +90,7 @@ pub(crate) fn read(file: &str, text: &str, graph: &mut Graph<'_, '_, '_>) -> Res
     if let Some((rank, _)) = goal.open {
         return Err(bad((last, (format!("the end of the file in rank {rank}"), "}".to_owned()))));
     }
-    if goal.operations.is_empty() {
+    if goal.program.operations.is_empty() {
         return Err(TrafficError::BadFile {
             file: file.to_owned(),
             found: "no operation".to_owned(),
@@ -91,7 +98,7 @@ pub(crate) fn read(file: &str, text: &str, graph: &mut Graph<'_, '_, '_>) -> Res
         });
     }
     graph.set_ranks(goal.ranks.unwrap_or(0), file)?;
-    goal.put(graph).map_err(bad)
+    goal.program.put(graph).map_err(bad)
 }
 
 /// The text with blanks in place of what stands between `/*` and `*/`, line by line.
@@ -119,7 +126,7 @@ fn without_comments(text: &str) -> String {
     clean
 }
 
-impl<'t> Goal<'t> {
+impl<'t> Text<'t> {
     fn take(&mut self, line: &Line<'t>) -> Result<(), Mistake> {
         let words = line.words.as_slice();
         match (words, &self.open) {
@@ -136,7 +143,7 @@ impl<'t> Goal<'t> {
                 };
                 let requirement =
                     Requirement { what: of(what)?, requires: of(other)?, begun: *word == "irequires" };
-                self.requirements.push(requirement);
+                self.program.requirements.push(requirement);
             }
             (_, Some(_)) => self.operation(line)?,
             _ => return Err((line.text(), LINES.to_owned())),
@@ -187,19 +194,17 @@ impl<'t> Goal<'t> {
         };
         let (what, rest) = match words.as_slice() {
             ["send", bytes, "to", to, rest @ ..] => {
-                (What::Send { bytes: size(bytes)?, to: peer(to)?, tag: tag(rest)? }, rest)
+                (What::Send { bytes: size(bytes)?, to: peer(to)?, tag: tag(rest)?, cpu: cpu(rest)? }, rest)
             }
             ["recv", _, "from", "-1", ..] => {
-                let allowed =
-                    "a rank: a schedule whose recvs take what comes first, from any rank, is not read";
-                return Err(("recv from any rank".to_owned(), allowed.to_owned()));
+                return Err(from_any());
             }
-            ["recv", bytes, "from", from, rest @ ..] => {
-                (What::Recv { bytes: size(bytes)?, from: peer(from)?, tag: tag(rest)? }, rest)
-            }
+            ["recv", bytes, "from", from, rest @ ..] => (
+                What::Recv { bytes: size(bytes)?, from: peer(from)?, tag: tag(rest)?, cpu: cpu(rest)? },
+                rest,
+            ),
             ["calc", ns, rest @ ..] => {
-                let cpu = option("cpu", rest, 0)? as u32;
-                (What::Calc { ns: number("calc", ns, 0, u64::MAX / 1_000_000)?, cpu }, rest)
+                (What::Calc { ns: number("calc", ns, 0, u64::MAX / 1_000_000)?, cpu: cpu(rest)? }, rest)
             }
             _ => return Err(bad()),
         };
@@ -208,8 +213,8 @@ impl<'t> Goal<'t> {
         {
             return Err((format!("{:?}", rest.join(" ")), "tag N, cpu N or nic N".to_owned()));
         }
-        let place = self.operations.len();
-        self.operations.push(Operation { line: line.number, rank: *rank, what });
+        let place = self.program.operations.len();
+        self.program.operations.push(Operation { line: line.number, rank: *rank, what });
         if let Some(label) = label
             && labels.insert(label, place).is_some()
         {
@@ -217,9 +222,11 @@ impl<'t> Goal<'t> {
         }
         Ok(())
     }
+}
 
+impl Program {
     /// Puts everything into the graph.
-    fn put(&self, graph: &mut Graph<'_, '_, '_>) -> Result<(), (usize, Mistake)> {
+    pub fn put(&self, graph: &mut Graph<'_, '_, '_>) -> Result<(), (usize, Mistake)> {
         let matched = self.matched()?;
         let mut flows: Vec<Option<Op>> = vec![None; self.operations.len()];
         for (place, operation) in self.operations.iter().enumerate() {
@@ -242,12 +249,18 @@ impl<'t> Goal<'t> {
                     let calc = graph.turn(host, Span::from_ns(ns), operation.line, cpu);
                     Placed { begins: calc, begun: (calc, Point::Started), done: (calc, Point::Done) }
                 }
-                (_, Some(flow)) => {
-                    Placed { begins: flow, begun: (flow, Point::Started), done: (flow, Point::Acknowledged) }
+                (What::Send { cpu, .. }, Some(flow)) => {
+                    let overhead = graph.overhead(host, operation.line, cpu);
+                    if let Some(overhead) = overhead {
+                        graph.after(flow, overhead, Point::Done);
+                    }
+                    let begins = overhead.unwrap_or(flow);
+                    Placed { begins, begun: (begins, Point::Started), done: (flow, Point::Acknowledged) }
                 }
-                _ => {
+                (What::Recv { cpu, .. } | What::Send { cpu, .. }, _) => {
                     let begun = graph.computation(host, Span::ZERO, operation.line);
-                    let done = graph.computation(host, Span::ZERO, operation.line);
+                    let done = graph.overhead(host, operation.line, cpu);
+                    let done = done.unwrap_or_else(|| graph.computation(host, Span::ZERO, operation.line));
                     graph.after(done, begun, Point::Done);
                     if let Some(flow) = matched[place].and_then(|send| flows[send]) {
                         graph.after(done, flow, Point::Received);
@@ -279,7 +292,7 @@ impl<'t> Goal<'t> {
         }
         let mut matched = vec![None; self.operations.len()];
         for (place, operation) in self.operations.iter().enumerate() {
-            let What::Recv { bytes, from, tag } = operation.what else { continue };
+            let What::Recv { bytes, from, tag, .. } = operation.what else { continue };
             let send =
                 sends.get_mut(&(from, operation.rank, tag)).and_then(std::collections::VecDeque::pop_front);
             let Some(send) = send else {
@@ -307,13 +320,29 @@ impl<'t> Goal<'t> {
     }
 }
 
+/// What is said of a recv that takes what comes first.
+pub(super) fn from_any() -> Mistake {
+    let allowed = "a rank: a schedule whose recvs take what comes first, from any rank, is not read";
+    ("recv from any rank".to_owned(), allowed.to_owned())
+}
+
+/// What is said of an operation with any tag.
+pub(super) fn any_tag() -> Mistake {
+    let allowed = "a tag: a schedule whose recvs take what comes first, with any tag, is not read";
+    ("any tag".to_owned(), allowed.to_owned())
+}
+
 /// The tag among what stands behind a send or a recv; 0 if there is none.
 fn tag(rest: &[&str]) -> Result<u64, Mistake> {
     if rest.windows(2).step_by(2).any(|pair| pair == ["tag", "-1"]) {
-        let allowed = "a tag: a schedule whose recvs take what comes first, with any tag, is not read";
-        return Err(("any tag".to_owned(), allowed.to_owned()));
+        return Err(any_tag());
     }
     option("tag", rest, 0)
+}
+
+/// The CPU of a rank among what stands behind an operation; 0 if it says none.
+fn cpu(rest: &[&str]) -> Result<u32, Mistake> {
+    Ok(option("cpu", rest, 0)? as u32)
 }
 
 /// The number behind a word among what stands behind an operation, or what it is if it is not there.

@@ -6,6 +6,7 @@ mod chakra_node;
 mod chakra_protobuf;
 mod cm;
 mod goal;
+mod goal_binary;
 mod lines;
 #[cfg(test)]
 mod tests;
@@ -31,8 +32,8 @@ use crate::{ClassName, HostRange, TrafficError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleSpec {
-    /// The file (relative to the spec): a connection matrix of htsim (its name ends in `.cm`), a schedule in the text form of GOAL
-    /// (`.goal`), or the execution traces of Chakra (`MLCommons`), as protobuf (`.et`) or JSON (`.json`), of which there is one for each rank:
+    /// The file (relative to the spec): a connection matrix of htsim (its name ends in `.cm`), a schedule in GOAL, as text or as
+    /// `txt2bin` makes it of that (`.goal` or `.bin`), or the execution traces of Chakra (`MLCommons`), as protobuf (`.et`) or JSON (`.json`), of which there is one for each rank:
     /// `{rank}` in the name stands for 0, 1, and so on, as in `"step.{rank}.et"`.
     pub file: String,
     /// The hosts that ranks are placed on, as in `[0, "8-15"]`. Default: all.
@@ -51,6 +52,11 @@ pub struct ScheduleSpec {
     /// operations of its CPU (`is_cpu_op`) and those on its memory are apart. Without it they go on side by side. Default true.
     #[serde(default = "yes")]
     pub turns: bool,
+    /// What a message of GOAL costs the CPU at either end: a send before it goes out, a recv when it has come, each in its turn on the `cpu`
+    /// that it names. Not scaled. Default 0. Source: `o` of `LogGOPS` (Hoefler et al., LSAP 2010), for which `LogGOPSim` has 1500 ns
+    /// unless told otherwise.
+    #[serde(default)]
+    pub overhead: Span,
     /// How the all-reduces of Chakra's traces go. Default `"ring"`.
     #[serde(default)]
     pub algorithm: AllReduceAlgorithm,
@@ -151,18 +157,24 @@ impl Builder<'_, '_> {
             Path::new(&spec.file).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         let text = |name: &str| read_file("traffic.schedule.file", name, base_dir);
         match extension.to_ascii_lowercase().as_str() {
-            "cm" => cm::read(&spec.file, &text(&spec.file)?, &mut graph)?,
-            "goal" => {
-                let bytes = read_file_bytes("traffic.schedule.file", &spec.file, base_dir)?;
-                let text = String::from_utf8(bytes).map_err(|_| TrafficError::BadFile {
-                    file: spec.file.clone(),
-                    found: "bytes that are no text".to_owned(),
-                    allowed: goal::TEXT.to_owned(),
-                })?;
-                goal::read(&spec.file, &text, &mut graph)?;
+            "cm" | "et" | "json" if !spec.overhead.is_zero() => {
+                let allowed = "0s, or a schedule in GOAL (.goal), whose sends and recvs name a cpu";
+                return Err(TrafficError::bad_value(key("overhead"), spec.overhead, allowed));
             }
-            "bin" => {
-                return Err(TrafficError::bad_value(key("file"), format!("{:?}", spec.file), goal::TEXT));
+            "cm" => cm::read(&spec.file, &text(&spec.file)?, &mut graph)?,
+            "goal" | "bin" => {
+                let bytes = read_file_bytes("traffic.schedule.file", &spec.file, base_dir)?;
+                if goal_binary::is_binary(&bytes) {
+                    graph.builder.draft.written_in = WrittenIn::Operations;
+                    goal_binary::read(&spec.file, &bytes, &mut graph)?;
+                } else {
+                    let text = String::from_utf8(bytes).map_err(|_| TrafficError::BadFile {
+                        file: spec.file.clone(),
+                        found: "bytes that are neither".to_owned(),
+                        allowed: goal::FORMS.to_owned(),
+                    })?;
+                    goal::read(&spec.file, &text, &mut graph)?;
+                }
             }
             "json" => {
                 let nodes = |name: &str| chakra_json::nodes(name, &text(name)?);
@@ -176,7 +188,7 @@ impl Builder<'_, '_> {
             }
             _ => {
                 let allowed =
-                    "a file whose name ends in .cm (htsim), .goal (GOAL as text), or .et or .json (Chakra)";
+                    "a file whose name ends in .cm (htsim), .goal or .bin (GOAL), or .et or .json (Chakra)";
                 return Err(TrafficError::bad_value(key("file"), format!("{:?}", spec.file), allowed));
             }
         }
@@ -249,6 +261,16 @@ impl Graph<'_, '_, '_> {
         let processor = if self.spec.turns { processor } else { op.0 };
         self.builder.draft.nodes[op.index()].processor = Some(processor);
         op
+    }
+
+    /// Puts in what a message costs a processor of a host; `None` if that is nothing.
+    pub fn overhead(&mut self, host: HostId, line: usize, processor: u32) -> Option<Op> {
+        let takes = self.spec.overhead;
+        (!takes.is_zero()).then(|| {
+            let op = self.turn(host, Span::ZERO, line, processor);
+            self.builder.draft.nodes[op.index()].takes = takes;
+            op
+        })
     }
 
     /// Who waits for what.

@@ -17,11 +17,20 @@ pub(super) fn traffic_of_all<T: AsRef<[u8]>>(
     name: &str,
     files: &[(&str, T)],
 ) -> Result<Traffic, TrafficError> {
+    traffic_with("", name, files)
+}
+
+/// The same with these keys beside the name.
+fn traffic_with<T: AsRef<[u8]>>(
+    keys: &str,
+    name: &str,
+    files: &[(&str, T)],
+) -> Result<Traffic, TrafficError> {
     let folder = tempfile::tempdir().unwrap();
     for (name, contents) in files {
         std::fs::write(folder.path().join(name), contents).unwrap();
     }
-    spec(&format!("[schedule]\nfile = '{name}'")).generate(&leaf_spine(), 1, folder.path())
+    spec(&format!("[schedule]\nfile = '{name}'\n{keys}")).generate(&leaf_spine(), 1, folder.path())
 }
 
 fn said(name: &str, text: &str) -> String {
@@ -142,11 +151,88 @@ fn each_line_of_a_goal_schedule_that_cannot_be_read_is_told() {
         let found = said("x.goal", &format!("num_ranks 3\nrank 0 {{\n{lines}\n}}\n"));
         assert!(found.contains(expected), "{lines:?}: {found}");
     }
-    let binary = traffic_of_all("x.goal", &[("x.goal", [0xff_u8, 0xfe, 0])]).unwrap_err().to_string();
-    assert!(binary.contains("found bytes that are no text: allowed is GOAL as text"), "{binary}");
-    assert!(said("x.bin", "").contains("the binary form that it makes is not read"));
+    let neither = traffic_of_all("x.goal", &[("x.goal", [0xff_u8, 0xfe, 0])]).unwrap_err().to_string();
+    assert!(
+        neither.contains("found bytes that are neither: allowed is GOAL as text, or the binary"),
+        "{neither}"
+    );
     assert!(said("x.goal", "rank 0 {\n}").contains("a rank before num_ranks"));
     assert!(said("x.goal", "num_ranks 2\nrank 0 {\ncalc 1").contains("the end of the file in rank 0"));
+}
+
+#[test]
+fn an_overhead_is_refused_where_no_message_names_a_cpu() {
+    let keys = "overhead = \"1us\"\n";
+    let found = traffic_with(keys, "x.cm", &[("x.cm", CHAIN)]).unwrap_err().to_string();
+    assert!(found.contains("traffic.schedule.overhead") && found.contains(".goal"), "{found}");
+    assert!(traffic_with(keys, "x.goal", &[("x.goal", GOAL)]).is_ok());
+}
+
+/// As `Goal.hpp` of `LogGOPSim` wrote it: [`GOAL`], but that the calc has CPU 1, and that a calc of 7 ns on CPU 2 waits for its beginning.
+const BINARY: &str = "7f100000000000000300000002003600000000000000690000000000000069000000000000001d010000000000001d0100000000000050010000000000000100\
+    00000100000000000000000000000101000000640000000000000004000000000000000000000000000000000000000000040000000100000000000000000000\
+    000200000000640000000000000004000000000001000000000000000000000001000000010000000300000000d0070000000000000000000001000100000001\
+    00000001000000020000000100000001020000003200000000000000000000000000000000000300000000000000030000000100000003000000000700000000\
+    00000000000000020000000000030000000000000003000000010000000200000003000000010000000100000000000000000000000201000000320000000000\
+    000000000000000000000000000000000000000000000000";
+
+fn binary() -> Vec<u8> {
+    let digits = BINARY.as_bytes().chunks_exact(2);
+    digits.map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap()).collect()
+}
+
+#[test]
+fn a_schedule_in_goals_binary_form_is_what_its_text_is() {
+    let text = GOAL
+        .replace("calc 2000", "calc 2000 cpu 1")
+        .replace("  s requires c", "  d: calc 7 cpu 2\n  s requires c\n  d irequires c");
+    let of = |traffic: &Traffic| {
+        let flows = traffic.flows.iter().map(|flow| (flow.src, flow.dst, flow.size_bytes, flow.start));
+        let computations = &traffic.schedule.as_ref().unwrap().dependencies;
+        (flows.collect::<Vec<_>>(), needs(traffic), format!("{computations:?}"))
+    };
+    let expected = of(&traffic_of("x.goal", &text).unwrap());
+    for name in ["x.bin", "x.goal"] {
+        assert_eq!(of(&traffic_of_all(name, &[(name, binary())]).unwrap()), expected, "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_in_goals_binary_form_is_told() {
+    // The operations of rank 1 are behind the head, the part of rank 0 and their own head.
+    let (head, roots) = (8 + 6 + 3 * 16, 12);
+    let operation = |place: usize| head + (roots + 39) + roots + 39 * place;
+    let changed = |at: usize, bytes: &[u8]| {
+        let mut file = binary();
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        traffic_of_all("x.bin", &[("x.bin", file)]).unwrap_err().to_string()
+    };
+    let (any, last) = (u32::MAX.to_le_bytes(), operation(4));
+    let cases = [
+        (changed(operation(0) + 4, &[9]), "x.bin: found operation 2, of rank 1: type 9: allowed is 1 (send)"),
+        (changed(operation(0) + 5, &any), "operation 2, of rank 1: recv from any rank: allowed is a rank"),
+        (
+            changed(operation(0) + 5, &[1]),
+            "operation 2, of rank 1: rank 1: allowed is another rank than its own",
+        ),
+        (changed(operation(2) + 17, &any), "operation 4, of rank 1: any tag: allowed is a tag"),
+        (
+            changed(operation(2) + 5, &[0]),
+            "operation 6: recv from rank 1 with tag 0, which nothing is sent for",
+        ),
+        (changed(last, &[4]), "an operation that waits and is not there: allowed is one of 4"),
+        (changed(operation(0) + 23, &[99]), "found rank 1 that is not whole"),
+        (changed(operation(0) + 23, &any), "found rank 1 that is not whole"),
+        (changed(8 + 6, &any), "found rank 0 that is not whole"),
+        (changed(8, &any), "found the head that is not whole"),
+        (changed(8, &[2]), "operation 4, of rank 1: rank 2: allowed is another rank than its own, 0 to 1"),
+    ];
+    for (found, expected) in cases {
+        assert!(found.contains(expected), "{expected:?}: {found}");
+    }
+    for length in 8..binary().len() {
+        assert!(traffic_of_all("x.bin", &[("x.bin", &binary()[..length])]).is_err(), "{length}");
+    }
 }
 
 /// A computation, what is sent after it, and an all-reduce after that.
@@ -257,5 +343,13 @@ proptest! {
     #[test]
     fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = traffic_of_all("t.{rank}.et", &[("t.0.et", &bytes), ("t.1.et", &bytes)]);
+        let cookie = 4_223_u64.to_le_bytes();
+        let _ = traffic_of_all("x.bin", &[("x.bin", [&cookie, bytes.as_slice()].concat())]);
+        let mut spoiled = binary();
+        for pair in bytes.chunks_exact(2) {
+            let at = 8 + usize::from(pair[0]) % (spoiled.len() - 8);
+            spoiled[at] = pair[1];
+        }
+        let _ = traffic_of_all("x.bin", &[("x.bin", spoiled)]);
     }
 }

@@ -4,7 +4,7 @@ use weft_packet::Route;
 
 use super::super::header::PathId;
 use super::*;
-use crate::switch::acknowledgements::Acknowledgements;
+use crate::acknowledgements::Acknowledgements;
 
 #[test]
 fn in_ecn_mode_flowlets_may_be_drawn_by_weights_that_marks_cut() {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_packet::{Kind, Kinds, Packet};
 
-use super::ecmp::{self, Ecmp};
+use crate::switch::ecmp::{self, Ecmp};
 use crate::{NextHops, SwitchBalancer, SwitchContext, SwitchInfo};
 
 /// Which way acknowledgements, complaints and notifications take.
