@@ -9,6 +9,16 @@ use crate::ParamError;
 use crate::rdma::config::{timer, within};
 use crate::rdma::wire::Wire;
 
+/// By which paths packets go that no acknowledgement called for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UncalledPaths {
+    /// That of the last acknowledgement that called for a packet, as it works.
+    Last,
+    /// Each by one that is drawn, as at the start.
+    Drawn,
+}
+
 crate::keys::define! {
     /// MP-RDMA: each acknowledgement calls for the next packet on its own path.
     pub MpRdmaConfig {
@@ -29,9 +39,12 @@ crate::keys::define! {
         min_window: f64 = 1.0,
         /// Packets that one acknowledgement calls for, at most. Source: MP-RDMA §3.5, burst control: 2.
         burst: u32 = 2,
-        /// What the window allows beyond that is sent by paths that are drawn if no acknowledgement comes for so many round trips.
-        /// Source: MP-RDMA §3.5, burst timer: half a round trip, as an example.
+        /// What the window allows beyond that is sent if no acknowledgement comes for so many round trips. Source: MP-RDMA §3.5, burst
+        /// timer: half a round trip, as an example.
         burst_after: f64 = 0.5,
+        /// By which paths it is sent then: `drawn`, or `last`, that of the last acknowledgement that called for a packet. Source: MP-RDMA
+        /// §3.5 draws them; the last one in a public simulator.
+        burst_paths: UncalledPaths = UncalledPaths::Drawn,
         /// A sender that had nothing to send for so many round trips begins with the first window again. Source: MP-RDMA §3.5: 3, as an
         /// example.
         idle_after: f64 = 3.0,
@@ -43,6 +56,9 @@ crate::keys::define! {
         loss_cut: f64 = 0.0,
         /// The share of the window that a timeout takes: 0 to below 1. Source: a choice, as in a public simulator.
         timeout_cut: f64 = 0.5,
+        /// By which paths a timeout sends again: `last`, that of the last acknowledgement that called for a packet; or `drawn`, as at the
+        /// start. Source: MP-RDMA does not say; the last one in a public simulator.
+        timeout_paths: UncalledPaths = UncalledPaths::Last,
         /// If nothing more comes in order for so long, everything is sent again that is not acknowledged. Source: MP-RDMA gives no number:
         /// a choice, as `RTO_high` of IRN.
         rto: Span = Span::from_us(320),
@@ -128,6 +144,8 @@ impl MpRdmaConfig {
             early: self.early_retransmission,
             loss_cut: self.loss_cut,
             timeout_cut: self.timeout_cut,
+            burst_paths: self.burst_paths,
+            timeout_paths: self.timeout_paths,
             rto: self.rto,
             base_rtt: Span::ZERO,
         };

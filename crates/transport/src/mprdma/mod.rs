@@ -15,7 +15,8 @@
 //!   whenever nothing is known to have come beyond what is in order, the count begins anew ([`window`]).
 //! - A negative acknowledgement calls for a packet as a positive one does. What is in order it tells, too.
 //! - A packet that was refused when it was sent again is sent once more upon the answer that says so.
-//! - After a timeout the window is cut and as many packets as it holds are sent again at once, by paths that are drawn.
+//! - After a timeout the window is cut and as many packets as it holds are sent again at once, on the path of the last
+//!   acknowledgement that called for one.
 //! - `synchronise` (§3.4) keeps the packets of one message behind those of another. A flow is one message: there is nothing to it.
 
 mod config;
@@ -26,7 +27,7 @@ mod tests;
 mod told;
 mod window;
 
-pub use config::MpRdmaConfig;
+pub use config::{MpRdmaConfig, UncalledPaths};
 pub use receiver::Receiver;
 pub use sender::Sender;
 use weft_packet::Packet;
@@ -74,6 +75,8 @@ pub(crate) struct Rules {
     /// The share of the window that a recovery takes, and the one that a timeout takes.
     pub loss_cut: f64,
     pub timeout_cut: f64,
+    pub burst_paths: UncalledPaths,
+    pub timeout_paths: UncalledPaths,
     pub rto: Span,
     /// The round trip until one is measured.
     pub base_rtt: Span,
@@ -152,7 +155,7 @@ impl Protocol for MpRdma {
 
 impl SinglePath for MpRdma {
     fn start(&self, sender: &mut Sender, out: &mut impl Outbox) {
-        sender.start(&self.rules, out);
+        sender.start(out);
     }
 
     fn sender_writes(&self, sender: &mut Sender, written: Written, out: &mut impl Outbox) {

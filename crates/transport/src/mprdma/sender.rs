@@ -9,7 +9,7 @@ use weft_units::{Span, Time};
 
 use super::told::Told;
 use super::window::Window;
-use super::{MpRdma, Rules};
+use super::{MpRdma, Rules, UncalledPaths};
 use crate::{FlowSize, Outbox, Pull, Resend, SenderState, SenderStats, WindowState, Written};
 
 /// The sending end of a flow.
@@ -35,6 +35,8 @@ pub struct Sender {
     turns: VecDeque<u16>,
     /// Turns by paths that are drawn.
     drawn_turns: u32,
+    /// The path of the last answer that called for a packet.
+    last_path: Option<u16>,
     /// Smoothed; zero before the first.
     rtt: Span,
     /// No new path is tried before this time.
@@ -67,6 +69,7 @@ impl Sender {
             window: Window::new(rules),
             turns: VecDeque::new(),
             drawn_turns: 0,
+            last_path: None,
             rtt: Span::ZERO,
             probe_at: Time::ZERO,
             heard_at: Time::ZERO,
@@ -86,9 +89,8 @@ impl Sender {
     }
 
     /// The first window goes by paths that are drawn.
-    pub(super) fn start(&mut self, rules: &Rules, out: &mut impl Outbox) {
+    pub(super) fn start(&mut self, out: &mut impl Outbox) {
         self.heard_at = out.now();
-        self.window = Window::new(rules);
         self.draw_turns(out);
     }
 
@@ -109,6 +111,16 @@ impl Sender {
         self.drawn_turns += self.sendable();
         if self.turns() > 0 {
             out.ready();
+        }
+    }
+
+    /// So many packets may be sent, for which no answer called.
+    fn add_turns(&mut self, count: u32, paths: UncalledPaths) {
+        match self.last_path {
+            Some(path) if paths == UncalledPaths::Last => {
+                self.turns.extend(std::iter::repeat_n(path, count as usize));
+            }
+            _ => self.drawn_turns += count,
         }
     }
 
@@ -324,6 +336,7 @@ impl Sender {
     /// An answer that came by this path calls for a packet on it.
     #[inline]
     fn call(&mut self, rules: &Rules, path: u16) {
+        self.last_path = Some(path);
         if self.is_recovering() {
             let called = self.resend_from.max(self.una) + self.turns();
             if called < self.recovers_until {
@@ -373,7 +386,8 @@ impl Sender {
         if self.outstanding() > 0 && self.timer_since.saturating_add(rules.rto) <= now {
             self.time_out(rules, out);
         } else if self.burst_at <= now {
-            self.draw_turns(out);
+            self.add_turns(self.sendable(), rules.burst_paths);
+            out.ready();
         }
         self.burst_at = Time::NEVER;
         self.arm(rules, out);
@@ -388,7 +402,8 @@ impl Sender {
         self.has_timed_out = true;
         self.window.cut(rules, rules.timeout_cut);
         self.forget_turns();
-        self.drawn_turns = self.outstanding().min(self.window.cwnd as u32);
+        let count = self.outstanding().min(self.window.cwnd as u32);
+        self.add_turns(count, rules.timeout_paths);
         out.timed_out();
         out.ready();
     }
