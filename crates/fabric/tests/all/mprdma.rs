@@ -69,9 +69,8 @@ fn a_slow_path_carries_what_it_can_if_it_may_be_as_far_behind() {
 #[test]
 fn losses_on_three_of_four_paths_cost_less_than_one_path_that_is_drawn() {
     for loss in [0.005, 0.01, 0.05, 0.1] {
-        let faults: String =
-            (0..3).map(|spine| format!("[[fault]]\nlink = 'leaf0-spine{spine}'\nloss = {loss}\n")).collect();
-        let fabric = four_paths("40Gbps", 1, &faults);
+        let fault = |spine: u32| format!("[[fault]]\nlink = 'leaf0-spine{spine}'\nloss = {loss}\n");
+        let fabric = four_paths("40Gbps", 1, &[0, 1, 2].map(fault).concat());
         let mean = |transport: &str| {
             (0..4).map(|seed| rate(&fabric, transport, seed, (5_000, 25_000))).sum::<f64>() / 4.0
         };

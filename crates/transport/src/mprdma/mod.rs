@@ -1,4 +1,4 @@
-//! MP-RDMA: RDMA over many paths, without state for any of them (Lu et al., NSDI 2018; Chen et al., ToN 2019).
+//! MP-RDMA: RDMA over many paths, without state for any of them (Lu et al., NSDI 2018; Chen et al., IEEE/ACM Trans. Netw. 2019).
 //!
 //! - A packet has a virtual path, a number that switches hash as they do a UDP source port. Its acknowledgement leaves at once, on that
 //!   path, and calls for the next packet on it: so paths that deliver fast carry more (multi-path ACK clocking, §3.2).
