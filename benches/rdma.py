@@ -26,6 +26,7 @@ BESIDE_TCP: list[dict[str, object]] = [
     {"name": "irn", "profile": "conweave-ns3"},
     {"name": "swift", "mtu": "1000B"},
     {"name": "uec", "mtu": "1000B"},
+    {"name": "mprdma", "mtu": "1000B"},
 ]
 """On DCTCP's fabric and flows, with packets of the same payload."""
 

@@ -86,6 +86,7 @@ _HOMES: Mapping[str, _Home] = {
     "reps": (2, "s"), "ofan": (2, "<"), "ar": (3, "D"), "conweave": (4, "P"), "flowcut": (4, "^"),
     "oblivious": (5, "p"), "bitmap": (5, "^"),
     "roce": (0, "s"), "irn": (1, "D"), "uec": (2, "P"), "swift": (3, "d"),
+    "mprdma": (4, "*"),
 }  # fmt: skip
 """The colour of each scheme, by its place in `_COLOURS`, and its marker. Orange-red is a paper's own scheme; no two
 schemes that one paper compares share a colour or a marker."""

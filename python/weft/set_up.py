@@ -24,6 +24,7 @@ _TRANSPORTS = {
     "irn": "IRN",
     "uec": "Ultra Ethernet",
     "swift": "Swift",
+    "mprdma": "MP-RDMA",
 }
 """Transports as their papers write them; another one is called as in the spec."""
 _PAIRS = {

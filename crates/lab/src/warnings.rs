@@ -50,6 +50,7 @@ pub(crate) fn transport_warnings(
     let mut warnings = Vec::new();
     for (transport, credits) in transports.all().zip(demands.credits) {
         warnings.extend(credits.then(|| credits_astray(transport, balancer)).flatten());
+        warnings.extend(paths_not_its_own(transport, balancer));
     }
     for (transport, wants) in transports.all().zip(demands.wants) {
         warnings.extend(order_amiss(transport, wants, balancer, fabric));
@@ -111,6 +112,18 @@ fn no_trimming(transport: &TransportSpec, wants: Wants, fabric: &Fabric) -> Opti
         format!(
             "no queue of a switch trims, which {} counts on: what a full queue drops is sent again only when its time is up",
             transport.name()
+        )
+    })
+}
+
+/// Says that a transport which chooses each packet's path, by what switches hash, does not choose it, if so.
+fn paths_not_its_own(transport: &TransportSpec, balancer: &BalancerSpec) -> Option<String> {
+    let goes_by_hashes = matches!(balancer, BalancerSpec::Ecmp(_) | BalancerSpec::Wcmp(_));
+    (matches!(transport, TransportSpec::MpRdma(_)) && !goes_by_hashes).then(|| {
+        let (found, name) = (balancer.name(), transport.name());
+        format!(
+            "with the load balancer {found}, packets do not keep to the paths that {name} chooses by what switches hash: \
+             balancer.name = \"ecmp\" or \"wcmp\" go by it"
         )
     })
 }
@@ -243,5 +256,19 @@ mod tests {
     fn credits_that_data_does_not_retrace_are_warned_of() {
         let found = warnings(&[("balancer.hash", "shared")]);
         assert!(found.len() == 1 && found[0].contains("balancer.hash = \"symmetric\""), "{found:?}");
+    }
+
+    #[test]
+    fn paths_that_a_transport_chooses_and_packets_do_not_keep_to_are_warned_of() {
+        let with = |balancer: &str| {
+            warnings(&[
+                ("transport", "{ name = \"mprdma\" }"),
+                ("balancer", &format!("{{ name = \"{balancer}\" }}")),
+            ])
+        };
+        let found = with("reps");
+        assert!(found.len() == 1 && found[0].contains("paths that mprdma chooses"), "{found:?}");
+        assert_eq!(with("ecmp"), Vec::<String>::new());
+        assert_eq!(with("wcmp"), Vec::<String>::new());
     }
 }

@@ -53,6 +53,25 @@ pub trait Outbox {
         self.send(packet);
     }
 
+    /// Sends a packet by one of the flow's paths: numbers that switches hash with its five-tuple, as they do a UDP source port. 0 is the
+    /// flow's own. Where a load balancer at hosts chooses each packet's way, it does so in place of the transport: all paths are 0.
+    fn send_by_path(&mut self, path: u16, packet: Outgoing) {
+        let _ = path;
+        self.send(packet);
+    }
+
+    /// As [`Self::answer`], by one of the flow's paths.
+    fn answer_by_path(&mut self, path: u16, packet: Outgoing) {
+        let _ = path;
+        self.answer(packet);
+    }
+
+    /// The path by which a packet of the other end was sent.
+    fn path_of(&self, packet: &Packet) -> u16 {
+        let _ = packet;
+        0
+    }
+
     /// Says that a sender that is pulled ([`Protocol::is_pulled`](crate::Protocol::is_pulled)) has something to send, though it
     /// was not to be asked before it said so. Cheap, and of no effect where it waits for its turn or its time anyway.
     fn ready(&mut self) {}

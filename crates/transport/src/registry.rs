@@ -11,6 +11,8 @@ use crate::irn::Irn;
 use crate::irn::IrnConfig;
 use crate::maxpass::MaxPass;
 use crate::maxpass::MaxPassConfig;
+use crate::mprdma::MpRdma;
+use crate::mprdma::MpRdmaConfig;
 use crate::mptcp::Mptcp;
 use crate::mptcp::MptcpConfig;
 use crate::roce::Roce;
@@ -116,6 +118,7 @@ transports! {
     Irn(IrnConfig => Irn), "irn", "IRN: selective repeat with no more in flight than the path holds.", "Mittal et al., SIGCOMM 2018";
     Uec(UecConfig => Uec), "uec", "Ultra Ethernet transport: selective acknowledgements, trimming, NSCC.", "Ultra Ethernet 1.0; uet-htsim";
     Swift(SwiftConfig => SwiftTransport), "swift", "Swift: a window that keeps the delay at its target, over selective repeat.", "Kumar et al., SIGCOMM 2020";
+    MpRdma(MpRdmaConfig => MpRdma), "mprdma", "MP-RDMA: each acknowledgement calls for the next packet on its own path.", "Lu et al., NSDI 2018; Chen et al., ToN 2019";
 }
 
 impl TransportSpec {

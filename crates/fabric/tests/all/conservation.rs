@@ -42,6 +42,14 @@ const TRANSPORTS: Variants = &[
     ),
     ("uec", &["rto = '60us'", "profile = 'uet-htsim'\nmtu = '1000B'\nrto = '100us'\nack_bytes = '3KB'"]),
     (
+        "mprdma",
+        &[
+            "rto = '60us'",
+            "rto = '100us'\nbitmap = 16\ndelta = 4\npaths = 5\nprobe = 0.5\ninitial_window = 40",
+            "rto = '80us'\nearly_retransmission = false\nburst = 1\nloss_cut = 0.5",
+        ],
+    ),
+    (
         "swift",
         &[
             "rto = '60us'",

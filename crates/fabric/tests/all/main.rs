@@ -30,6 +30,7 @@ mod machines;
 mod maxpass;
 mod meet;
 mod memory;
+mod mprdma;
 mod mptcp;
 mod observations;
 mod oracle;

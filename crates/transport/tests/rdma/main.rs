@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod irn;
+mod mprdma;
 mod roce;
 mod swift;
 mod uec;

@@ -29,8 +29,8 @@ pub struct Sent {
 /// What an endpoint did during one call.
 struct Call<'a> {
     now: Time,
-    /// With whether each is an answer.
-    sent: Vec<(Outgoing, bool)>,
+    /// With whether each is an answer, and its path.
+    sent: Vec<(Outgoing, bool, u16)>,
     timer: &'a mut Time,
     is_ready: bool,
     random: &'a mut Stream,
@@ -42,10 +42,19 @@ impl Outbox for Call<'_> {
         self.now
     }
     fn send(&mut self, packet: Outgoing) {
-        self.sent.push((packet, false));
+        self.sent.push((packet, false, 0));
     }
     fn answer(&mut self, packet: Outgoing) {
-        self.sent.push((packet, true));
+        self.sent.push((packet, true, 0));
+    }
+    fn send_by_path(&mut self, path: u16, packet: Outgoing) {
+        self.sent.push((packet, false, path));
+    }
+    fn answer_by_path(&mut self, path: u16, packet: Outgoing) {
+        self.sent.push((packet, true, path));
+    }
+    fn path_of(&self, packet: &Packet) -> u16 {
+        packet.entropy as u16
     }
     fn ready(&mut self) {
         self.is_ready = true;
@@ -128,6 +137,13 @@ impl<'a, P: SinglePath + Protocol> World<'a, P> {
             }
         }
         panic!("not over after {steps} events, at {} us", self.now.as_us());
+    }
+
+    /// Starts the flow and runs for so long.
+    pub fn run_until(mut self, time: Span) -> Self {
+        self.begin();
+        while self.next_at() <= Time::ZERO + time && self.step() {}
+        self
     }
 
     fn begin(&mut self) {
@@ -231,12 +247,12 @@ impl<'a, P: SinglePath + Protocol> World<'a, P> {
         self.dispatch(End::Sender, sent);
     }
 
-    fn dispatch(&mut self, to: End, packets: Vec<(Outgoing, bool)>) {
-        for (outgoing, is_answer) in packets {
+    fn dispatch(&mut self, to: End, packets: Vec<(Outgoing, bool, u16)>) {
+        for (outgoing, is_answer, path) in packets {
             let Outgoing { kind, flags, seq, wire_bytes, sent, sack } = outgoing;
             let mut packet = Packet::default();
             (packet.kind, packet.flags, packet.seq) = (kind, flags, seq);
-            (packet.wire_bytes, packet.sent) = (wire_bytes, sent);
+            (packet.wire_bytes, packet.sent, packet.entropy) = (wire_bytes, sent, path.into());
             if is_answer {
                 packet.set_sack_blocks(sack);
             }

@@ -108,7 +108,10 @@ fn parameters_that_make_no_sense_are_named_with_what_is_allowed() {
 #[test]
 fn every_transport_is_listed_with_valid_defaults() {
     let names: Vec<_> = TransportSpec::list().iter().map(|info| info.name).collect();
-    assert_eq!(names, ["tcp", "dctcp", "expresspass", "mptcp", "maxpass", "roce", "irn", "uec", "swift"]);
+    assert_eq!(
+        names,
+        ["tcp", "dctcp", "expresspass", "mptcp", "maxpass", "roce", "irn", "uec", "swift", "mprdma"]
+    );
     for info in TransportSpec::list() {
         let spec = spec(&format!("name = {:?}", info.name));
         assert_eq!((spec.validate(), spec.name()), (Ok(()), info.name));

@@ -340,6 +340,13 @@ impl HostOutbox<'_, '_, '_, '_> {
         }
     }
 
+    /// Gives a packet its path, where no edge scheme chooses paths. Both ends of a flow have one five-tuple, so that what they make of
+    /// it by a path is the same.
+    fn set_path(&mut self, path: u16, packet: &mut Packet) {
+        packet.entropy ^= u32::from(path);
+        self.here.nic.note_label(packet);
+    }
+
     /// Sends a packet that the edge scheme has seen: an RDMA card takes none of the host's CPU.
     fn send_past_edge(&mut self, packet: Packet) {
         if self.end.pair.is_pulled {
@@ -402,6 +409,30 @@ impl Outbox for HostOutbox<'_, '_, '_, '_> {
             self.rest.edge.route(end, &mut packet, self.here);
         }
         self.here.nic.send(packet);
+    }
+
+    fn send_by_path(&mut self, path: u16, outgoing: Outgoing) {
+        if self.here.common.hooks.sending {
+            return self.send_by(0, outgoing, None);
+        }
+        let mut packet = packet_of(&self.end.first, outgoing);
+        self.set_path(path, &mut packet);
+        self.send_past_edge(packet);
+    }
+
+    fn answer_by_path(&mut self, path: u16, outgoing: Outgoing) {
+        if self.here.common.hooks.sending {
+            return self.answer(outgoing);
+        }
+        let mut packet = packet_of(&self.end.first, outgoing);
+        packet.set_sack_blocks(outgoing.sack);
+        self.set_path(path, &mut packet);
+        self.here.nic.send(packet);
+    }
+
+    #[inline]
+    fn path_of(&self, packet: &Packet) -> u16 {
+        if self.here.common.hooks.sending { 0 } else { (packet.entropy ^ self.end.first.entropy) as u16 }
     }
 
     #[inline]
