@@ -388,7 +388,10 @@ mod tests {
             cubic.on_ack(&mut window, Ack { una, next: 10 + 2 * (una - 1), ..ack(at, rtt) });
             window.cwnd += 1.0;
         }
-        assert!(window.ssthresh.is_infinite(), "a round from the sixteenth segment of the window on lasted 1.3 ms");
+        assert!(
+            window.ssthresh.is_infinite(),
+            "a round from the sixteenth segment of the window on lasted 1.3 ms"
+        );
     }
 
     #[test]
