@@ -5,7 +5,9 @@ use weft_balance::{BalancerSpec, Order};
 use weft_fabric::MOST_ROWS;
 use weft_packet::Packet;
 use weft_topology::{Fabric, Routes};
-use weft_transport::{Multipath, Protocol, TransportSpec, Transports, TransportsSpec, Visitor, Wants};
+use weft_transport::{
+    Multipath, Protocol, TransportSpec, Transports, TransportsSpec, Visitor, WantedWays, Wants,
+};
 use weft_units::Span;
 
 use crate::spec::RunSpec;
@@ -50,10 +52,9 @@ pub(crate) fn transport_warnings(
     let mut warnings = Vec::new();
     for (transport, credits) in transports.all().zip(demands.credits) {
         warnings.extend(credits.then(|| credits_astray(transport, balancer)).flatten());
-        warnings.extend(paths_not_its_own(transport, balancer));
     }
     for (transport, wants) in transports.all().zip(demands.wants) {
-        warnings.extend(order_amiss(transport, wants, balancer, fabric));
+        warnings.extend(choices_amiss(transport, wants, balancer, fabric));
         warnings.extend(no_trimming(transport, wants, fabric));
     }
     let tables = match transports {
@@ -81,26 +82,33 @@ fn credits_astray(transport: &TransportSpec, balancer: &BalancerSpec) -> Option<
     })
 }
 
-/// Says that a load balancer sprays where a transport counts on order, or does not where it counts on that. A bound is no choice of
-/// anybody, and where there is one path, nobody chooses.
-fn order_amiss(
+/// Says that a load balancer does not choose as a transport counts on, if so. A bound is no choice of anybody, and where there is one
+/// path, nobody chooses.
+fn choices_amiss(
     transport: &TransportSpec,
     wants: Wants,
     balancer: &BalancerSpec,
     fabric: &Fabric,
 ) -> Option<String> {
-    let sprays = balancer.order().filter(|_| !balancer.is_bound())? == Order::Sprays;
-    let name = transport.name();
-    let said = match sprays {
-        true if wants.order => format!(
+    let (name, found) = (transport.name(), balancer.name());
+    let sprays = balancer.order().map(|order| order == Order::Sprays);
+    let goes_by_hashes = matches!(balancer, BalancerSpec::Ecmp(_) | BalancerSpec::Wcmp(_));
+    let said = match wants.ways {
+        _ if balancer.is_bound() => return None,
+        WantedWays::InOrder if sprays == Some(true) => format!(
             "the load balancer sprays, and {name} takes the packets of a flow in order alone: what overtakes is sent again, with all \
              that follows"
         ),
-        false if wants.spraying => format!(
+        WantedWays::Many if sprays == Some(false) => format!(
             "the load balancer does not spray, which {name} counts on: all packets of a flow wait in the queues of one path at a time"
+        ),
+        WantedWays::Hashed if !goes_by_hashes => format!(
+            "with the load balancer {found}, packets do not keep to the paths that {name} chooses by what switches hash: \
+             balancer.name = \"ecmp\" or \"wcmp\" go by it"
         ),
         _ => return None,
     };
+    // To look for ways takes time, so last.
     let topology = fabric.topology.at_its_best(&fabric.faults);
     (Routes::at_start(&topology).most_choices(&topology) > 0).then_some(said)
 }
@@ -112,18 +120,6 @@ fn no_trimming(transport: &TransportSpec, wants: Wants, fabric: &Fabric) -> Opti
         format!(
             "no queue of a switch trims, which {} counts on: what a full queue drops is sent again only when its time is up",
             transport.name()
-        )
-    })
-}
-
-/// Says that a transport which chooses each packet's path, by what switches hash, does not choose it, if so.
-fn paths_not_its_own(transport: &TransportSpec, balancer: &BalancerSpec) -> Option<String> {
-    let goes_by_hashes = matches!(balancer, BalancerSpec::Ecmp(_) | BalancerSpec::Wcmp(_));
-    (matches!(transport, TransportSpec::MpRdma(_)) && !goes_by_hashes).then(|| {
-        let (found, name) = (balancer.name(), transport.name());
-        format!(
-            "with the load balancer {found}, packets do not keep to the paths that {name} chooses by what switches hash: \
-             balancer.name = \"ecmp\" or \"wcmp\" go by it"
         )
     })
 }
@@ -270,5 +266,6 @@ mod tests {
         assert!(found.len() == 1 && found[0].contains("paths that mprdma chooses"), "{found:?}");
         assert_eq!(with("ecmp"), Vec::<String>::new());
         assert_eq!(with("wcmp"), Vec::<String>::new());
+        assert_eq!(with("oracle"), Vec::<String>::new(), "a bound is nobody's choice");
     }
 }

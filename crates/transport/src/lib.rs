@@ -44,7 +44,7 @@ pub use outbox::{Arrived, Outbox, Outgoing, Ports, Resend};
 pub use params::ParamError;
 pub use protocol::{
     CreditPorts, Delivery, FiveTuples, FlowSize, KnownFabric, Multipath, Protocol, Pull, ReceiverStats,
-    Segmentation, SenderState, SenderStats, SinglePath, Stalls, Wants, WindowState, Written,
+    Segmentation, SenderState, SenderStats, SinglePath, Stalls, WantedWays, Wants, WindowState, Written,
 };
 pub use rdma::{CnpBy, DcqcnReaction, RdmaProfile};
 pub use registry::{AnyProtocol, AnyReceiver, AnySender, TransportInfo, TransportSpec, Visitor};

@@ -236,13 +236,25 @@ pub struct KnownFabric {
     pub trims: bool,
 }
 
+/// How a transport needs packets' ways to be chosen to work as it is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WantedWays {
+    /// Any will do.
+    #[default]
+    Any,
+    /// Packets of a flow arrive in the order in which they were sent.
+    InOrder,
+    /// Packets of a flow take many paths at once.
+    Many,
+    /// Switches choose by what they hash: the transport chooses paths by that.
+    Hashed,
+}
+
 /// What a transport needs of a fabric and of its load balancer to work as it is meant. Without, it works worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wants {
-    /// That packets of a flow arrive in the order in which they were sent.
-    pub order: bool,
-    /// That packets of a flow take many paths at once.
-    pub spraying: bool,
+    /// Of the load balancer.
+    pub ways: WantedWays,
     /// That queues of switches cut packets that find no room, or lose none.
     pub trimming: bool,
 }

@@ -76,14 +76,14 @@ impl Held {
 
     const fn name(self) -> &'static str {
         match self {
-            Self::Unknown => "unknown",
-            Self::Short => "short",
-            Self::Long => "long",
-            Self::BestEffort => "best-effort",
-            Self::Tc4 => "tc4",
-            Self::Tc5 => "tc5",
-            Self::Tc6 => "tc6",
-            Self::Tc7 => "tc7",
+            Self::Unknown => Class::Unknown.name(),
+            Self::Short => Class::Short.name(),
+            Self::Long => Class::Long.name(),
+            Self::BestEffort => Class::BestEffort.name(),
+            Self::Tc4 => Class::Tc4.name(),
+            Self::Tc5 => Class::Tc5.name(),
+            Self::Tc6 => Class::Tc6.name(),
+            Self::Tc7 => Class::Tc7.name(),
             Self::Schemes => "schemes",
             Self::Acks => "acks",
             Self::Notifications => "notifications",

@@ -6,7 +6,7 @@ use weft_units::{Bytes, Span};
 
 use super::{MpRdma, Rules};
 use crate::ParamError;
-use crate::rdma::config::{timer, within};
+use crate::rdma::config::{timer, wire_of_one_answer};
 use crate::rdma::wire::Wire;
 
 /// By which paths packets go that no acknowledgement called for.
@@ -83,14 +83,7 @@ struct Shared {
 
 impl Shared {
     fn wire(&self) -> Result<Wire, ParamError> {
-        let ack = within("ack_size", self.ack_size, 1, 9_000)?;
-        Ok(Wire {
-            mtu: within("mtu", self.mtu, 1, 32_767)?,
-            header: within("header", self.header, 1, 32_767)?,
-            ack,
-            nack: ack,
-            cnp: 0,
-        })
+        wire_of_one_answer(self.mtu, self.header, self.ack_size)
     }
 }
 

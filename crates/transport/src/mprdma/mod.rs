@@ -37,7 +37,7 @@ use crate::irn::packets_of_path;
 use crate::rdma::wire::Wire;
 use crate::{
     Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState,
-    SenderStats, SinglePath, WindowState, Written,
+    SenderStats, SinglePath, WantedWays, Wants, WindowState, Written,
 };
 
 /// MP-RDMA with checked parameters: made by [`MpRdmaConfig::build`], shared by all flows.
@@ -118,6 +118,10 @@ impl Protocol for MpRdma {
         let path = packets_of_path(known.base_rtt, known.pace, self.wire.mtu + self.wire.header);
         self.rules.initial = f64::from(self.own_initial.unwrap_or(path)).max(self.rules.least);
         self.rules.base_rtt = known.base_rtt;
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { ways: WantedWays::Hashed, ..Wants::default() }
     }
 
     fn takes_writes(&self) -> bool {

@@ -301,6 +301,18 @@ pub(crate) fn within(key: &'static str, bytes: Bytes, least: u16, most: u16) -> 
     fitting.ok_or_else(|| ParamError::new(key, bytes, format!("{least}B to {most}B")))
 }
 
+/// The packets of a transport whose complaints are as large as its acknowledgements, and which has no notifications.
+pub(crate) fn wire_of_one_answer(mtu: Bytes, header: Bytes, ack_size: Bytes) -> Result<Wire, ParamError> {
+    let ack = within("ack_size", ack_size, 1, 9_000)?;
+    Ok(Wire {
+        mtu: within("mtu", mtu, 1, 32_767)?,
+        header: within("header", header, 1, 32_767)?,
+        ack,
+        nack: ack,
+        cnp: 0,
+    })
+}
+
 impl Shared {
     fn wire(&self) -> Result<Wire, ParamError> {
         Ok(Wire {

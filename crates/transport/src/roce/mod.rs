@@ -24,7 +24,7 @@ use crate::rdma::notifier::Notify;
 use crate::rdma::wire::Wire;
 use crate::{
     Delivery, FlowSize, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState, SenderStats,
-    SinglePath, Wants, Written,
+    SinglePath, WantedWays, Wants, Written,
 };
 
 pub use crate::rdma::RoceConfig;
@@ -64,7 +64,7 @@ impl Protocol for Roce {
     }
 
     fn wants(&self) -> Wants {
-        Wants { order: true, ..Wants::default() }
+        Wants { ways: WantedWays::InOrder, ..Wants::default() }
     }
 
     fn takes_writes(&self) -> bool {

@@ -7,7 +7,7 @@ use weft_units::{Bytes, Span};
 use super::SwiftTransport;
 use crate::ParamError;
 use crate::congestion::swift::{Rules, Scaling};
-use crate::rdma::config::{positive, timer, within};
+use crate::rdma::config::{positive, timer, wire_of_one_answer};
 use crate::rdma::wire::Wire;
 
 crate::keys::define! {
@@ -64,14 +64,7 @@ struct Shared {
 
 impl Shared {
     fn wire(&self) -> Result<Wire, ParamError> {
-        let ack = within("ack_size", self.ack_size, 1, 9_000)?;
-        Ok(Wire {
-            mtu: within("mtu", self.mtu, 1, 32_767)?,
-            header: within("header", self.header, 1, 32_767)?,
-            ack,
-            nack: ack,
-            cnp: 0,
-        })
+        wire_of_one_answer(self.mtu, self.header, self.ack_size)
     }
 }
 

@@ -29,7 +29,7 @@ use crate::congestion::nscc::{Params, Rules};
 use crate::rdma::wire::Wire;
 use crate::{
     Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState,
-    SenderStats, SinglePath, Wants, WindowState, Written,
+    SenderStats, SinglePath, WantedWays, Wants, WindowState, Written,
 };
 
 /// Ultra Ethernet transport with checked parameters: made by [`UecConfig::build`], shared by all flows.
@@ -81,7 +81,7 @@ impl Protocol for Uec {
     }
 
     fn wants(&self) -> Wants {
-        Wants { spraying: true, trimming: true, ..Wants::default() }
+        Wants { ways: WantedWays::Many, trimming: true }
     }
 
     fn takes_writes(&self) -> bool {
