@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use weft_packet::{FlowId, HostId, Kind, Packet, PortId};
 use weft_topology::{ClassSpec, Condition, FaultEvent, LinkSpec, PauseRules, SwitchMemory, Topology};
-use weft_units::{Bytes, Span, Time};
+use weft_units::{Bytes, Rate, Span, Time};
 
 use super::link::FarEnd;
 use super::losses::Cause;
@@ -80,7 +80,7 @@ impl Memories {
     /// Those of the switches of a part, if their ports share memory. `faults` are how links change.
     pub fn of(site: &Site<'_>, faults: &[FaultEvent], max_wire_bytes: u16) -> Option<Self> {
         let rules = site.fabric.memory?;
-        let longest = longest_delays(site.fabric, faults);
+        let longest = extremes(site.fabric, faults);
         let memory = |&switch: &u32| memory(site.fabric, &rules, switch, &longest, max_wire_bytes);
         Some(Self {
             switches: site.switches().iter().map(memory).collect(),
@@ -94,26 +94,40 @@ impl Memories {
     }
 }
 
-/// The longest delay that each link ever has, and its highest rate.
-fn longest_delays(topology: &Topology, faults: &[FaultEvent]) -> Vec<Condition> {
-    let mut worst: Vec<Condition> = topology.links.iter().map(|link| link.condition).collect();
+/// The conditions of a link, over all that faults make of it.
+#[derive(Debug, Clone, Copy)]
+struct Extremes {
+    longest: Span,
+    fastest: Rate,
+    slowest: Rate,
+}
+
+/// For each link.
+fn extremes(topology: &Topology, faults: &[FaultEvent]) -> Vec<Extremes> {
+    let of = |condition: Condition| Extremes {
+        longest: condition.delay,
+        fastest: condition.rate,
+        slowest: condition.rate,
+    };
+    let mut found: Vec<Extremes> = topology.links.iter().map(|link| of(link.condition)).collect();
     for fault in faults {
-        let condition = &mut worst[fault.link as usize];
-        condition.delay = condition.delay.max(fault.condition.delay);
-        condition.rate = condition.rate.max(fault.condition.rate);
+        let (extremes, condition) = (&mut found[fault.link as usize], fault.condition);
+        extremes.longest = extremes.longest.max(condition.delay);
+        extremes.fastest = extremes.fastest.max(condition.rate);
+        extremes.slowest = extremes.slowest.min(condition.rate);
     }
-    worst
+    found
 }
 
 fn memory(
     topology: &Topology,
     rules: &SwitchMemory,
     switch: u32,
-    worst: &[Condition],
+    extremes: &[Extremes],
     max_wire_bytes: u16,
 ) -> Memory {
     let ports = ports(topology, switch);
-    let headroom = |link: u32| headroom(topology, rules, link, worst, max_wire_bytes);
+    let headroom = |link: u32| headroom(topology, rules, link, extremes, max_wire_bytes);
     let headrooms: Vec<u64> = ports.clone().map(headroom).collect();
     Memory::new(rules, classes_of(&topology.links[ports.start as usize]), &headrooms)
 }
@@ -132,31 +146,34 @@ fn headroom(
     topology: &Topology,
     rules: &SwitchMemory,
     link: u32,
-    worst: &[Condition],
+    extremes: &[Extremes],
     max_wire_bytes: u16,
 ) -> u64 {
     let Some(pause) = &rules.pause else { return 0 };
-    pause.headroom.unwrap_or_else(|| needed_headroom(topology, pause, link, worst, max_wire_bytes))
+    pause.headroom.unwrap_or_else(|| needed_headroom(topology, pause, link, extremes, max_wire_bytes))
 }
 
 /// What may still come by a port of a switch, in one class, after the switch has found that the port before is to pause: the packet
 /// by which it found that; what is sent until the pause is obeyed, which waits for a full packet on the cable back and for the
-/// pauses of other classes; what is on the wire; and one packet more, which had just begun. As in IEEE 802.1Qbb, annex O.
+/// pauses of other classes; what is on the wire; and one packet more, which had just begun. As in IEEE 802.1Qbb, annex O. A packet that
+/// was begun at the slowest rate of the cable back is sent so to its end, though the cable may be fast again.
 fn needed_headroom(
     topology: &Topology,
     pause: &PauseRules,
     link: u32,
-    worst: &[Condition],
+    extremes: &[Extremes],
     max_wire_bytes: u16,
 ) -> u64 {
-    let (back, there) = (&worst[link as usize], &worst[topology.reverse[link as usize] as usize]);
+    let (back, there) = (extremes[link as usize], extremes[topology.reverse[link as usize] as usize]);
     let overhead = u64::from(topology.overhead_bytes);
     let full = u64::from(max_wire_bytes) + overhead;
     let frames = classes_of(&topology.links[link as usize]).len() as u64 + 1;
     let ahead = full + frames * (u64::from(Packet::LEAST_WIRE_BYTES) + overhead);
-    let until =
-        back.rate.service(Bytes::new(ahead)) + back.delay + pause.response_of(there.rate) + there.delay;
-    let sent = u128::from(until.as_ps()) * u128::from(there.rate.as_bps()) / 8_000_000_000_000;
+    let until = back.slowest.service(Bytes::new(ahead))
+        + back.longest
+        + pause.response_of(there.fastest)
+        + there.longest;
+    let sent = u128::from(until.as_ps()) * u128::from(there.fastest.as_bps()) / 8_000_000_000_000;
     2 * full + sent as u64 + 1
 }
 
@@ -211,12 +228,12 @@ pub fn check_memories(
     max_wire_bytes: u16,
 ) -> Result<(), MemoryError> {
     let Some(rules) = topology.memory else { return Ok(()) };
-    let worst = longest_delays(topology, faults);
+    let extremes = extremes(topology, faults);
     for switch in 0..topology.switches as u32 {
         let ports = ports(topology, switch);
         if let Some((pause, found)) = rules.pause.and_then(|pause| Some((pause, pause.headroom?))) {
             for link in ports.clone() {
-                let needed = needed_headroom(topology, &pause, link, &worst, max_wire_bytes);
+                let needed = needed_headroom(topology, &pause, link, &extremes, max_wire_bytes);
                 if found < needed {
                     let link = topology.link_name(topology.reverse[link as usize]);
                     return Err(MemoryError::Headroom {
@@ -228,7 +245,7 @@ pub fn check_memories(
             }
         }
         let headrooms: Vec<u64> =
-            ports.clone().map(|link| headroom(topology, &rules, link, &worst, max_wire_bytes)).collect();
+            ports.clone().map(|link| headroom(topology, &rules, link, &extremes, max_wire_bytes)).collect();
         let kept = Memory::kept_back(&rules, classes_of(&topology.links[ports.start as usize]), &headrooms);
         if kept.saturating_add(u64::from(max_wire_bytes)) > rules.bytes {
             let switch = topology.names[topology.hosts + switch as usize].clone();

@@ -260,6 +260,7 @@ fn any_fault() -> impl Strategy<Value = String> {
         "[[fault]]\nshare = 0.5\nloss = 0.1\n",
         "[[fault]]\nshare = 0.4\nat = '30us'\nuntil = '400us'\ndown = true\n",
         "[[fault]]\nshare = 0.5\nat = '20us'\nuntil = '90us'\nrate = '100Mbps'\ndelay = '7us'\n",
+        "[[fault]]\nshare = 0.5\nat = '20us'\nrate = '100Mbps'\ndelay = '7us'\n",
         "[[fault]]\nshare = 1.0\nat = '20us'\nuntil = '60us'\ndelay = '30us'\n",
         "[[fault]]\nshare = 0.3\nblackhole = 0.5\n",
     ]);
@@ -301,6 +302,32 @@ fn left_by_class(fabric: &Fabric, results: &Results) -> Vec<Option<i64>> {
         (sorting.schemes != class).then_some(left)
     };
     (0..classes.classes.len() as u8).map(of_class).collect()
+}
+
+fn lacked_headroom(results: &Results) -> bool {
+    results.losses.iter().any(|loss| loss.cause == Cause::Headroom)
+}
+
+/// A packet of 4 KB that began at 100 Mbit/s takes 340 us, and keeps a pause waiting for so long, though the cable is fast again and
+/// the other direction brings 40 KB at 1 Gbit/s meanwhile.
+#[test]
+fn headroom_is_for_a_pause_behind_a_packet_that_began_before_its_cable_was_fast_again() {
+    let text = "kind = 'leaf-spine'\nleaves = 3\nspines = 2\nhosts_per_leaf = 1\nlinks_per_pair = 2\nfabric_rate = '1Gbps'\n\
+        [switch_queue]\nbuffer = '12packets'\nmark = '5KB'\nscheduler = 'weighted'\n\
+        [[switch_queue.class]]\nholds = ['tc7', 'schemes']\nlossless = true\n\
+        [[switch_queue.class]]\nholds = ['tc6']\nlossless = true\nweight = 2\n\
+        [[switch_queue.class]]\nholds = ['tc5']\nlossless = true\nweight = 3\n\
+        [[switch_queue.class]]\nholds = ['tc4', 'acks']\nlossless = true\n\
+        [[switch_queue.class]]\nholds = ['best-effort']\n[[switch_queue.class]]\nholds = ['long']\nlossless = true\n\
+        [[switch_queue.class]]\nholds = ['short']\n[[switch_queue.class]]\nholds = ['unknown']\nlossless = true\n\
+        [memory]\nsize = '16MB'\nalpha = 0.002\n[pause]\nxoff = '3KB'\n\
+        [[fault]]\nshare = 0.5\nat = '20us'\nuntil = '90us'\nrate = '100Mbps'\ndelay = '7us'\n";
+    let fabric = fabric(text);
+    let flow = Flow { class: Class::Long, ..flow(0, 1, 0, 125_410) };
+    let clove = "name = 'clove'\nmode = 'edge-flowlet'\ngap = '5us'\nscope = 'host'";
+    let run =
+        Run { time_limit: Span::from_ms(300), ..Run::new(&fabric, "name = 'uec'\nrto = '60us'", clove) };
+    assert!(!lacked_headroom(&run.flows(&[flow])));
 }
 
 proptest! {
@@ -350,8 +377,9 @@ proptest! {
         prop_assert!(left.iter().sum::<i64>() <= on_way.cast_signed(), "{:?} where {} are left", left, on_way);
         // Where a pause may be lost itself, what comes after it finds no room.
         let loses_pauses = ["down", "loss", "blackhole"].iter().any(|effect| faults.contains(effect));
-        let lost = results.losses.iter().any(|loss| loss.cause == Cause::Headroom);
-        prop_assert!(loses_pauses || !lost, "a lossless class lost");
+        // Headers come from a class that is not paused with theirs.
+        let cuts_into_lossless = fabric_text.contains("'trimmed']\nlossless");
+        prop_assert!(loses_pauses || cuts_into_lossless || !lacked_headroom(&results), "a lossless class lost");
         let again = Run { groups, ..run }.flows(&flows);
         prop_assert_eq!(done_as(again, &results), results);
     }
