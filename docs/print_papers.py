@@ -3,7 +3,7 @@
     .venv/bin/python docs/print_papers.py out/reproduce-paper out/reproduce-quick [--papers meet tr]
     .venv/bin/python docs/print_papers.py --worlds out/multiverse-lbt-8 out/multiverse-meet-6
 
-A figure that is in several directories is taken from the first. Worlds are directories of `weft multiverse`; without
+A figure that is in several directories is taken from the first, one that is in none stays as it is. Worlds are directories of `weft multiverse`; without
 directories of `weft reproduce` the scorecards that are there are written anew, with what worlds say. What is written, docs/papers/PAPER/, is never edited
 by hand; the page docs/papers/PAPER.md shows it.
 """

@@ -204,6 +204,28 @@ def test_the_guide_shows_what_was_made_and_why_the_rest_was_not(tmp_path: Path) 
     assert (folder / "6.png").stat().st_size < (place / "meet" / "6" / "figure.png").stat().st_size
 
 
+def test_a_figure_that_is_not_run_again_stays_in_the_guide(tmp_path: Path) -> None:
+    one = declared(tmp_path)
+    write_parts(one, [run(one, tmp_path / "out")], tmp_path / "guide")
+    folder = tmp_path / "guide" / "meet"
+    first = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (tmp_path / "nothing" / "meet").mkdir(parents=True)
+    write_parts(one, [tmp_path / "nothing"], tmp_path / "guide")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
+    again = write_parts(one, [run(one, tmp_path / "again", ours=90.0, scale="paper")], tmp_path / "guide")
+    assert again.entries[0].measured == "10.0 % ± 0"
+    assert again.commands == ["weft reproduce meet 6 --scale paper"]
+
+
+def test_a_picture_of_what_was_never_run_goes(tmp_path: Path) -> None:
+    one = declared(tmp_path)
+    folder = tmp_path / "guide" / "meet"
+    folder.mkdir(parents=True)
+    (folder / "7.png").touch()
+    write_parts(one, [run(one, tmp_path / "out")], tmp_path / "guide")
+    assert not (folder / "7.png").exists()
+
+
 def test_the_guide_counts_the_verdicts_of_all_papers(tmp_path: Path) -> None:
     one = declared(tmp_path)
     (tmp_path / "tr-claims.toml").write_text(CLAIMS)

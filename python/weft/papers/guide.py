@@ -21,22 +21,26 @@ Others: TypeAlias = Mapping[str, OtherReading]
 
 
 def write_parts(paper: Paper, directories: Sequence[Path], target: Path, others: Others | None = None) -> Scorecard:
-    """Write the scorecard, the figures and their pictures of a paper to `target/<paper>/`; what was there goes.
+    """Write the scorecard, the figures and their pictures of a paper to `target/<paper>/`.
 
-    A figure that is in several directories of `weft reproduce` is taken from the first. `others` says of claims in
-    which other world they are reproduced.
+    A figure that is in several directories of `weft reproduce` is taken from the first; one that is in none stays as
+    it is there. `others` says of claims in which other world they are reproduced.
     """
-    card = read_scorecard(paper, *directories).in_worlds(others or {})
     folder = target / paper.name
     folder.mkdir(parents=True, exist_ok=True)
+    card = read_scorecard(paper, *directories)
+    if (folder / CARD).exists():
+        card = card.completed_by(kept_scorecard(paper, folder / CARD))
+    card = card.in_worlds(others or {})
     parts = []
     for figure in paper.figures.values():
         place = figure_folder(paper, figure.name, *directories)
         picture = folder / f"{figure.name}.png"
-        picture.unlink(missing_ok=True)
         if place is not None:
             picture.write_bytes(small_png(place / "figure.png"))
-        parts.append(_part(paper, figure, card, made=place is not None))
+        elif figure.name not in card.figures:
+            picture.unlink(missing_ok=True)
+        parts.append(_part(paper, figure, card, made=figure.name in card.figures))
     write_file(folder / "figures.md", "\n".join(parts))
     _write_card(card, folder)
     return card

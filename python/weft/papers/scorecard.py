@@ -132,6 +132,13 @@ class Scorecard:
         ]
         return replace(self, entries=entries)
 
+    def completed_by(self, other: "Scorecard") -> "Scorecard":
+        """Return it with the figures, and their claims, that another card of the same paper has and this one lacks."""
+        runs = {**other.figures, **self.figures}
+        theirs = {one.claim.id: one for one in other.entries}
+        entries = [one if one.claim.figure in self.figures else theirs[one.claim.id] for one in self.entries]
+        return replace(self, entries=entries, figures={name: runs[name] for name in self.paper.figures if name in runs})
+
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
         return {
