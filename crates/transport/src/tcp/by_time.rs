@@ -15,6 +15,7 @@ pub(super) struct ByTime {
     pub rack_window: f64,
     pub rack_adaptive: bool,
     pub rack_wait: Span,
+    pub rack_echo_of_sacked: bool,
     pub tail_loss_probe: bool,
     pub probe_wait: Span,
     pub probe_wait_for_one: Span,
@@ -78,7 +79,13 @@ impl ByTime {
 
     /// Why reductions are taken back.
     pub const fn taking_back(&self) -> TakingBack {
-        TakingBack { by_dsack: self.undo, eifel: self.eifel, frto: self.frto, tick: self.timestamp_tick }
+        TakingBack {
+            by_dsack: self.undo,
+            eifel: self.eifel,
+            frto: self.frto,
+            tick: self.timestamp_tick,
+            of_sacked: self.rack_echo_of_sacked,
+        }
     }
 
     /// What a configuration says of it, unless that makes no sense.

@@ -97,6 +97,10 @@ macro_rules! with_keys_of_one_path {
                 /// How long the timer waits beyond that; what is overtaken is found by an acknowledgement before. Source: RFC 8985 has no more;
                 /// 2ms in Linux.
                 rack_wait: Span = Span::ZERO,
+                /// Whether of a segment beyond a hole that was sent again, and is told to have arrived, the time stamp says whether it is the later copy,
+                /// as of one that is acknowledged in order. What is echoed may be that of an older segment whose acknowledgement was delayed; then
+                /// the arrival tells nothing of others. Source: RFC 8985 §6.2 step 2; false in Linux, where the round trip alone tells.
+                rack_echo_of_sacked: bool = true,
                 /// Send one segment where no acknowledgement comes for two round trips, so that the loss of the last ones is found before
                 /// the retransmission timer expires; needs `rack`. Source: RFC 8985 §7; a choice to leave it out.
                 tail_loss_probe: bool = false,
@@ -152,6 +156,7 @@ macro_rules! with_keys_of_one_path {
                     rack_window: config.rack_window,
                     rack_adaptive: config.rack_adaptive,
                     rack_wait: config.rack_wait,
+                    rack_echo_of_sacked: config.rack_echo_of_sacked,
                     tail_loss_probe: config.tail_loss_probe,
                     probe_wait: config.probe_wait,
                     probe_wait_for_one: config.probe_wait_for_one,

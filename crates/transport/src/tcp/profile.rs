@@ -45,6 +45,8 @@ macro_rules! linux {
             rack: true,
             // TCP_TIMEOUT_MIN, two ticks of 1 ms.
             rack_wait: Span::from_ms(2),
+            // tcp_rack_advance(), as tcp_sacktag_one() calls it.
+            rack_echo_of_sacked: false,
             tail_loss_probe: true,
             probe_wait: Span::from_ms(2),
             probe_wait_for_one: Span::from_ms(200),

@@ -47,6 +47,48 @@ fn the_lost_tail_of_a_flow_is_probed_for_after_two_round_trips_and_some_more() {
     assert!(world.retransmitted()[0].0 > at_us(5_000));
 }
 
+/// When segments were sent again, by what a probe for the last one told, and timeouts.
+fn repaired_by_a_probe(
+    tcp: &Tcp,
+    count: u32,
+    path: impl FnMut(&Packet, u32) -> Fate,
+) -> (Vec<(Span, u32)>, u32) {
+    let world = World::new(tcp, segments(count), path).run(10_000);
+    let again = world.retransmitted();
+    let since_probe = again.iter().map(|&(at, segment)| (at.since(again[0].0), segment)).collect();
+    (since_probe, tcp.sender_stats(&world.sender).timeouts)
+}
+
+#[test]
+fn a_probe_that_is_faster_than_the_data_was_tells_of_a_loss_if_the_handshake_was_as_fast() {
+    // The data waits 30 us in a queue, which the probe finds empty: without a handshake its answer may be that of the first copy, which
+    // was late, since none was as fast.
+    let path = |packet: &Packet, before: u32| match (packet.kind, before) {
+        (Kind::Data, 0) if packet.seq >= 8 => DROP,
+        (Kind::Data, 0) => Fate { late_by: Span::from_us(30), ..PASS },
+        _ => PASS,
+    };
+    let found = |handshake| {
+        let tcp = by_time(10, |config| (config.handshake, config.tail_loss_probe) = (handshake, true));
+        repaired_by_a_probe(&tcp, 10, path)
+    };
+    assert_eq!(found(true), (vec![(Span::ZERO, 9), (RTT, 8)], 0));
+    assert_eq!(found(false).1, 1);
+}
+
+#[test]
+fn a_probe_tells_of_a_loss_though_its_answer_echoes_what_waited_for_its_acknowledgement() {
+    // Of 0 to 6 that arrive, 6 waits for another one: the answer to the probe, 8, acknowledges it, and echoes when it was sent.
+    let found = |of_sacked| {
+        let tcp = by_time(10, |config| {
+            (config.tail_loss_probe, config.ack_every, config.rack_echo_of_sacked) = (true, 2, of_sacked);
+        });
+        repaired_by_a_probe(&tcp, 9, losing(&[7, 8]))
+    };
+    assert_eq!(found(false), (vec![(Span::ZERO, 8), (RTT, 7)], 0));
+    assert_eq!(found(true).1, 1);
+}
+
 #[test]
 fn a_probe_where_one_segment_is_out_waits_for_an_acknowledgement_that_may_be_delayed() {
     let tcp = by_time(10, |config| {
@@ -132,6 +174,36 @@ fn a_window_may_shrink_over_a_round_trip() {
     assert!(over.iter().all(|&count| count == 1), "{over:?}");
     assert!((18..=20).contains(&over.iter().sum::<usize>()), "{over:?}");
     assert!(at_once.iter().sum::<usize>().abs_diff(over.iter().sum()) <= 2, "{at_once:?}");
+}
+
+/// Segments that are sent again and when, if the first `lost` of 20 are lost, which were sent at once after the handshake, at 40 us.
+fn sent_again(lost: u32, prr: bool) -> Vec<(Time, usize)> {
+    let lost: Vec<u32> = (0..lost).collect();
+    let tcp = by_time(20, |config| (config.handshake, config.prr) = (true, prr));
+    let world = World::new(&tcp, segments(20), losing(&lost)).run(10_000);
+    let mut by_time: Vec<(Time, usize)> = Vec::new();
+    for (at, _) in world.retransmitted() {
+        match by_time.last_mut() {
+            Some((last, count)) if *last == at => *count += 1,
+            _ => by_time.push((at, 1)),
+        }
+    }
+    by_time
+}
+
+#[test]
+fn where_most_of_a_window_is_lost_recovery_begins_with_as_many_as_arrived() {
+    // 16 to 19 arrive. The third of them tells that the others are lost: one for it, and one for the fourth. Then two for each that arrives.
+    assert_eq!(sent_again(16, true)[..3], [(at_us(80), 2), (at_us(120), 4), (at_us(160), 8)]);
+    // RFC 5681 has a window of ten at once, less the one that is in the network; the fourth that arrives makes room for it.
+    assert_eq!(sent_again(16, false)[0], (at_us(80), 10));
+}
+
+#[test]
+fn recovery_that_the_timer_begins_sends_one_segment_first() {
+    // 18 and 19 are too few to tell at once: the others have a quarter of a round trip more.
+    assert_eq!(sent_again(18, true)[..3], [(at_us(90), 1), (at_us(130), 2), (at_us(170), 4)]);
+    assert_eq!(sent_again(18, false)[0], (at_us(90), 10));
 }
 
 #[test]

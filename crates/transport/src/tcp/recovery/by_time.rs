@@ -17,6 +17,7 @@ impl Sender {
     /// Opens, and sends the first window.
     pub(super) fn open_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         let mut rack = Box::<Rack>::default();
+        rack.note_handshake(self.rtt.smoothed());
         // A SYN-ACK tells it; without a handshake it is known.
         rack.edge = tcp.offers.map_or(u32::MAX, |offers| offers.first);
         self.send_by_time(tcp, &mut rack, Next::LostFirst, out);
@@ -159,13 +160,26 @@ impl Sender {
                     self.window.cwnd = self.window.ssthresh;
                 }
             }
-            self.send_first_lost(tcp, rack, out);
+            if rack.reduction.is_none() {
+                self.send_first_lost(tcp, rack, out);
+            }
         }
         lost
     }
 
+    /// The same when the timer tells. If recovery begins so, its first step is that of one segment that arrived: `tcp_rack_reo_timeout`.
+    fn find_losses_in_time(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
+        let recovered = self.phase == Phase::Recovery;
+        self.find_losses(tcp, &tcp.control, rack, out);
+        let begins = self.phase == Phase::Recovery && !recovered;
+        if let Some(reduction) = rack.reduction.as_mut().filter(|_| begins) {
+            reduction.follow(&mut self.window, rack.in_network, 1, false);
+        }
+    }
+
     /// Sends the first lost segment again, if there is one: as recovery begins whatever the window (RFC 6675 §5
-    /// step 4.3).
+    /// step 4.3), unless the window shrinks over a round trip. Then its first step leaves room for one (`tcp_cwnd_reduction`), which waits for
+    /// the host's queue as any other (`tcp_xmit_retransmit_queue`).
     fn send_first_lost(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) -> bool {
         let Some(lost) = rack.next_lost() else { return false };
         rack.first_again.get_or_insert(out.now());
@@ -259,7 +273,7 @@ impl Sender {
         if let Board::Rack(rack) = &mut *board {
             let times_out = out.now() >= rack.retransmit_at && out.now() < rack.probe.at;
             if !times_out {
-                self.find_losses(tcp, &tcp.control, rack, out);
+                self.find_losses_in_time(tcp, rack, out);
                 self.send_by_time(tcp, rack, Next::LostFirst, out);
             }
             // What was due may be due no more: a loss was found, or new data sent.

@@ -139,6 +139,14 @@ impl Default for Rack {
 }
 
 impl Rack {
+    /// Step 1 for the SYN, which is a sample as any other: `tcp_ack_update_rtt` of Linux calls `tcp_update_rtt_min` for it, too. Small as it is,
+    /// it may be the fastest packet of a flow for long. `rtt`: zero without a handshake.
+    pub(super) fn note_handshake(&mut self, rtt: Span) {
+        if !rtt.is_zero() {
+            self.min_rtt = rtt;
+        }
+    }
+
     /// A segment is sent, for the first time or again: one that is lost, or a probe.
     pub(super) fn sent(&mut self, segment: u32, now: Time) {
         let copy = Copy { sent: now, again: true, fate: Fate::InNetwork };
@@ -162,14 +170,16 @@ impl Rack {
         self.original = u32::MAX;
         let mut last = None;
         for segment in self.base..ack {
-            last = last.max(self.arrives(segment, packet.sent, now, stamps));
+            last = last.max(self.arrives(segment, Some(packet.sent), now, stamps));
         }
+        // `tcp_sacktag_one` of Linux goes by the round trip alone, `tcp_clean_rtx_queue` by the time stamp, too.
+        let echo = stamps.of_sacked.then_some(packet.sent);
         let beyond = self.in_network + self.lost();
         let known = self.base + self.copies.len() as u32;
         for block in packet.sack_blocks().into_iter().filter(|block| block.count > 0) {
             let from = ack.saturating_add(u32::from(block.first));
             for segment in from..from.saturating_add(u32::from(block.count)).min(known) {
-                last = last.max(self.arrives(segment, packet.sent, now, stamps));
+                last = last.max(self.arrives(segment, echo, now, stamps));
             }
         }
         // Step 2: the round trip is that of what was told of, be it older than something that was told of before.
@@ -185,9 +195,15 @@ impl Rack {
         Told { segments: before - left, selectively: beyond - left, original: self.original }
     }
 
-    /// `segment` is known to have arrived; `echo`: when the segment that caused the acknowledgement was sent. Returns when it was
-    /// sent, if that is certain and it was not known before.
-    fn arrives(&mut self, segment: u32, echo: Time, now: Time, stamps: TakingBack) -> Option<(Time, u32)> {
+    /// `segment` is known to have arrived; `echo`: when the segment that caused the acknowledgement was sent, if that says anything of
+    /// this one. Returns when it was sent, if that is certain and it was not known before.
+    fn arrives(
+        &mut self,
+        segment: u32,
+        echo: Option<Time>,
+        now: Time,
+        stamps: TakingBack,
+    ) -> Option<(Time, u32)> {
         let copy = &mut self.copies[(segment - self.base) as usize];
         if copy.fate == Fate::Arrived {
             return None;
@@ -207,7 +223,8 @@ impl Rack {
         }
         // Step 2: of a segment that was sent again, an earlier copy may have arrived.
         let rtt = now.since(sent);
-        if again && (stamps.is_before(echo, sent) || rtt < self.min_rtt) {
+        let echoes_earlier = echo.is_some_and(|echo| stamps.is_before(echo, sent));
+        if again && (echoes_earlier || rtt < self.min_rtt) {
             return None;
         }
         // Step 1.

@@ -15,12 +15,15 @@ use crate::tcp::sender::{Phase, Sender};
 
 /// Which reasons count.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)] // Each is a key of its own.
 pub(in crate::tcp) struct TakingBack {
     pub by_dsack: bool,
     pub eifel: bool,
     pub frto: bool,
     /// What time stamps count in; zero is exact.
     pub tick: Span,
+    /// Whether a time stamp tells which copy arrived of what is acknowledged selectively, too.
+    pub of_sacked: bool,
 }
 
 /// What a sender sends next, by what an acknowledgement told.
