@@ -10,6 +10,7 @@
 //! A flow that never ends stops after 2^32 - 1 segments, which is 500 s at 100 Gbit/s.
 
 mod by_time;
+mod compression;
 mod config;
 mod profile;
 mod reassembly;
@@ -56,6 +57,8 @@ pub struct Tcp {
     max_window: u32,
     /// The window that a receiver offers, if it is not whatever comes.
     offers: Option<receive_window::Offers>,
+    /// Which acknowledgements receivers leave out, if any.
+    compresses: Option<compression::Compresses>,
     /// Segments, at most `max_window`.
     initial_window: f64,
     /// Segments.
