@@ -6,6 +6,7 @@ use weft_units::{Bytes, Span};
 
 use super::by_time::ByTime;
 use super::profile::Profile;
+use super::timers::Wheel;
 use super::{Ecn, Tcp};
 use crate::ParamError;
 use crate::congestion::{Control, Cubic, Dctcp, NewReno};
@@ -69,6 +70,9 @@ macro_rules! with_shared_keys {
             /// Longest wait of a delayed acknowledgement. Without effect if `ack_every` is 1. Keep it below `min_rto`,
             /// or it causes timeouts. Source: a choice below `min_rto`; RFC 5681 §4.2 allows up to 500ms.
             ack_timeout: Span = Span::from_ms(1),
+            /// What timers of hosts count in: one expires with the tick after its time, one that is 63 ticks ahead with the next eighth tick, and so on; 0s is
+            /// exact. Those of pacing and of small queues are exact. Source: a choice, the clock granularity G of RFC 6298; 1ms in Linux with `HZ=1000`, whose timing wheel is as coarse.
+            timer_tick: Span = Span::ZERO,
             /// Begin each flow with SYN and SYN-ACK, a round trip before the first segment; without them the connection
             /// is open already. Source: a choice, so that completion times measure the transfer alone.
             handshake: bool = false,
@@ -381,6 +385,7 @@ impl Shared {
             quick_acks: self.quick_acks,
             abc_limit: self.abc_limit,
             ack_timeout: self.ack_timeout,
+            timers: Wheel::new(self.timer_tick),
             syn_timeout: self.syn_timeout,
             initial_rto: self.initial_rto,
             min_rto: self.min_rto,

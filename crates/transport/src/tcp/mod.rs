@@ -22,6 +22,7 @@ mod rtt;
 pub(crate) mod segments;
 mod sender;
 mod stack;
+mod timers;
 
 pub use config::{Congestion, DctcpConfig, EcnMode, MptcpConfig, TcpConfig};
 pub use profile::Profile;
@@ -87,6 +88,7 @@ pub struct Tcp {
     max_rto: Span,
     initial_rto: Span,
     ack_timeout: Span,
+    timers: timers::Wheel,
     syn_timeout: Span,
 }
 

@@ -75,6 +75,8 @@ macro_rules! linux {
             ack_every: 2,
             quick_acks: 16,
             ack_timeout: Span::from_ms(40),
+            // CONFIG_HZ=1000.
+            timer_tick: Span::from_ms(1),
             handshake: true,
             ..$config::default()
         }

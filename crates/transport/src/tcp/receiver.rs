@@ -187,7 +187,7 @@ impl Receiver {
         if delayed.or_else(|| self.left_out_until()).is_some_and(|at| at <= now) {
             self.acknowledge(tcp, out);
         }
-        let due = buffer.acknowledge_at.unwrap_or_else(|| now.saturating_add(tcp.ack_timeout));
+        let due = buffer.acknowledge_at.unwrap_or_else(|| tcp.timers.due(now, tcp.ack_timeout));
         buffer.acknowledge_at = (self.pending > 0).then_some(due).or_else(|| self.left_out_until());
         out.wake_at(buffer.due().min(buffer.acknowledge_at.unwrap_or(Time::NEVER)));
         self.resequencer = Some(buffer);
@@ -229,7 +229,7 @@ impl Receiver {
             self.acknowledge(tcp, out);
         } else if self.pending == 1 {
             // RFC 5681 §4.2.
-            out.wake_at(out.now().saturating_add(tcp.ack_timeout));
+            out.wake_at(tcp.timers.due(out.now(), tcp.ack_timeout));
         }
         self.note_reading(tcp, out);
         if complete { Delivery::Complete } else { Delivery::Ongoing }

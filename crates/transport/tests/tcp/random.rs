@@ -31,12 +31,14 @@ fn any_tcp_with(sack: bool) -> impl Strategy<Value = Tcp> {
                  ack_every = {ack_every}\ninitial_window = {initial_window}\nmax_window = \"292KB\"\n\
                  rack = {}\nrack_adaptive = {adaptive}\nreorder_hold = \"{hold}us\"\nreorder_segments = 5\n\
                  tail_loss_probe = {probe}\nprr = {prr}\nundo = {undo}\nsegmentation_offload = \"{}B\"\n\
-                 small_queue = \"{}us\"\nrack_wait = \"{}us\"\ncompressed_acks = {}",
+                 small_queue = \"{}us\"\nrack_wait = \"{}us\"\ncompressed_acks = {}\n\
+                 timer_tick = \"{}us\"",
                 rack && sack,
                 if offload { 20_000 } else { 0 },
                 if small { 50 } else { 0 },
                 if wait { 100 } else { 0 },
                 if compress && sack { 3 } else { 0 },
+                if compress { 70 } else { 0 },
             );
             match toml::from_str(&text).unwrap() {
                 TransportSpec::Tcp(config) => config.build().unwrap(),
