@@ -2,6 +2,7 @@
 
 use weft_units::{Bytes, Span};
 
+use super::compression::Compresses;
 use super::receive_window::Offers;
 use super::recovery::{Probing, Recovery, TakingBack, Tolerance};
 use super::stack::Stack;
@@ -31,6 +32,9 @@ pub(super) struct ByTime {
     pub pacing: bool,
     pub receive_window: Bytes,
     pub receive_window_most: Bytes,
+    pub compressed_acks: u16,
+    pub compression_delay: Span,
+    pub compression_slack: Span,
 }
 
 impl ByTime {
@@ -71,6 +75,12 @@ impl ByTime {
         Ok(Some(Offers { first, most, tick: self.timestamp_tick }))
     }
 
+    /// Which acknowledgements receivers leave out.
+    pub fn compresses(&self) -> Option<Compresses> {
+        let (delay, slack) = (self.compression_delay, self.compression_slack);
+        (self.compressed_acks > 0).then_some(Compresses { most: self.compressed_acks, delay, slack })
+    }
+
     /// When there are tail loss probes.
     pub fn probing(&self) -> Option<Probing> {
         self.tail_loss_probe
@@ -94,6 +104,8 @@ impl ByTime {
         ParamError::unless(!found.rack || sack, "rack", found.rack, "false, unless sack is true")?;
         let window = found.rack_window;
         ParamError::unless(window > 0.0 && window <= 100.0, "rack_window", window, "above 0, at most 100")?;
+        let acks = found.compressed_acks;
+        ParamError::unless(acks == 0 || sack, "compressed_acks", acks, "0, unless sack is true")?;
         found.check_needs()?;
         Ok(found)
     }

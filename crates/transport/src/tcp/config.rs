@@ -6,6 +6,7 @@ use weft_units::{Bytes, Span};
 
 use super::by_time::ByTime;
 use super::profile::Profile;
+use super::timers::Wheel;
 use super::{Ecn, Tcp};
 use crate::ParamError;
 use crate::congestion::{Control, Cubic, Dctcp, NewReno};
@@ -63,12 +64,15 @@ macro_rules! with_shared_keys {
             /// In-order segments per acknowledgement; 1 acknowledges each at once. Source: a choice, since an RTT
             /// sample and a mark are then of one segment; RFC 5681 §4.2 allows 2.
             ack_every: u16 = 1,
-            /// Segments at the start of a flow that are acknowledged at once, whatever `ack_every` is. Source: RFC 5681 has none;
-            /// 16 in Linux, where each flow begins so.
+            /// Segments at the start of a flow, and from one on that came twice, that are acknowledged at once, whatever `ack_every` is. Source:
+            /// RFC 5681 has none; 16 in Linux (`TCP_MAX_QUICKACKS`).
             quick_acks: u16 = 0,
             /// Longest wait of a delayed acknowledgement. Without effect if `ack_every` is 1. Keep it below `min_rto`,
             /// or it causes timeouts. Source: a choice below `min_rto`; RFC 5681 §4.2 allows up to 500ms.
             ack_timeout: Span = Span::from_ms(1),
+            /// What timers of hosts count in: one expires with the tick after its time, one that is 63 ticks ahead with the next eighth tick, and so on; 0s is
+            /// exact. Those of pacing and of small queues are exact. Source: a choice, the clock granularity G of RFC 6298; 1ms in Linux with `HZ=1000`, whose timing wheel is as coarse.
+            timer_tick: Span = Span::ZERO,
             /// Begin each flow with SYN and SYN-ACK, a round trip before the first segment; without them the connection
             /// is open already. Source: a choice, so that completion times measure the transfer alone.
             handshake: bool = false,
@@ -146,6 +150,15 @@ macro_rules! with_keys_of_one_path {
                 receive_window: Bytes = Bytes::new(0),
                 /// How far it grows; 65,535 segments at most. Source: half of the 6MiB that Linux gives a buffer where there is memory enough.
                 receive_window_most: Bytes = Bytes::new(3 * 1_048_576),
+                /// How many acknowledgements a receiver leaves out at most while it tells of a hole (SACK compression); 0 leaves out none. The first three
+                /// that tell of a hole are sent; so is what tells of more than two blocks, of what came twice, or of a mark. Needs `sack`. Source: RFC 5681
+                /// §4.2 wants each at once; 44 in Linux (`tcp_comp_sack_nr`).
+                compressed_acks: u16 = 0,
+                /// One is sent after a twentieth of the round trip, but after this at most, counted from the first that was left out. Source: `tcp_comp_sack_delay_ns` of
+                /// Linux.
+                compression_delay: Span = Span::from_ms(1),
+                /// And so much later. Source: `tcp_comp_sack_slack_ns` of Linux, by which its timer may be late, and is, where nothing else wakes the host.
+                compression_slack: Span = Span::from_us(100),
             }
         }
 
@@ -172,6 +185,9 @@ macro_rules! with_keys_of_one_path {
                     pacing: config.pacing,
                     receive_window: config.receive_window,
                     receive_window_most: config.receive_window_most,
+                    compressed_acks: config.compressed_acks,
+                    compression_delay: config.compression_delay,
+                    compression_slack: config.compression_slack,
                 }
             }
         }
@@ -361,6 +377,7 @@ impl Shared {
             syn_bytes,
             max_window,
             offers: by_time.offers(self.mss)?,
+            compresses: by_time.compresses(),
             initial_window: f64::from(self.initial_window.min(max_window)),
             initial_ssthresh: self.initial_ssthresh.map_or(f64::INFINITY, f64::from),
             dup_ack_threshold: self.dup_ack_threshold,
@@ -368,6 +385,7 @@ impl Shared {
             quick_acks: self.quick_acks,
             abc_limit: self.abc_limit,
             ack_timeout: self.ack_timeout,
+            timers: Wheel::new(self.timer_tick),
             syn_timeout: self.syn_timeout,
             initial_rto: self.initial_rto,
             min_rto: self.min_rto,

@@ -10,6 +10,7 @@
 //! A flow that never ends stops after 2^32 - 1 segments, which is 500 s at 100 Gbit/s.
 
 mod by_time;
+mod compression;
 mod config;
 mod profile;
 mod reassembly;
@@ -21,6 +22,7 @@ mod rtt;
 pub(crate) mod segments;
 mod sender;
 mod stack;
+mod timers;
 
 pub use config::{Congestion, DctcpConfig, EcnMode, MptcpConfig, TcpConfig};
 pub use profile::Profile;
@@ -56,6 +58,8 @@ pub struct Tcp {
     max_window: u32,
     /// The window that a receiver offers, if it is not whatever comes.
     offers: Option<receive_window::Offers>,
+    /// Which acknowledgements receivers leave out, if any.
+    compresses: Option<compression::Compresses>,
     /// Segments, at most `max_window`.
     initial_window: f64,
     /// Segments.
@@ -84,6 +88,7 @@ pub struct Tcp {
     max_rto: Span,
     initial_rto: Span,
     ack_timeout: Span,
+    timers: timers::Wheel,
     syn_timeout: Span,
 }
 

@@ -63,6 +63,8 @@ macro_rules! linux {
             small_queue_overhead: Bytes::new(768),
             // Half of the 128KB of tcp_rmem, as far as 16 bits say it.
             receive_window: Bytes::new(65_535),
+            // tcp_comp_sack_nr.
+            compressed_acks: 44,
             // TCP_RTO_MIN, TCP_RTO_MAX, TCP_TIMEOUT_INIT.
             min_rto: Span::from_ms(200),
             min_rto_beyond_rtt: true,
@@ -73,6 +75,8 @@ macro_rules! linux {
             ack_every: 2,
             quick_acks: 16,
             ack_timeout: Span::from_ms(40),
+            // CONFIG_HZ=1000.
+            timer_tick: Span::from_ms(1),
             handshake: true,
             ..$config::default()
         }

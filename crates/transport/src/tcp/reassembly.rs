@@ -15,6 +15,8 @@ pub(super) struct Reassembly {
     /// Since when the next segment in order has kept others waiting.
     stalled_since: Time,
     stalls: Stalls,
+    /// Segments are acknowledged at once as long as fewer than this came: one came twice.
+    pub quick_before: u32,
 }
 
 const NONE: u32 = u32::MAX;
@@ -27,6 +29,7 @@ impl Reassembly {
             recent: [NONE; Packet::SACK_BLOCKS],
             stalled_since: Time::ZERO,
             stalls: Stalls::default(),
+            quick_before: 0,
         }
     }
 
@@ -68,6 +71,16 @@ impl Reassembly {
         recent[1..].fill_with(|| kept.next().unwrap_or(NONE));
         self.recent = recent;
         true
+    }
+
+    /// Whether a segment that is not held is next to one of so many blocks that were reported last, or fewer are known.
+    pub fn joins_block_of(&self, blocks: usize, segment: u32) -> bool {
+        let known = || self.recent.iter().copied().filter(|&other| self.held.contains(other));
+        let joins = |other: u32| {
+            let (start, end) = self.block(other);
+            segment + 1 == start || segment == end
+        };
+        known().count() < blocks || known().take(blocks).any(joins)
     }
 
     /// `segment` is the one that was waited for: what is in order now is let go. Returns the next one to wait for.

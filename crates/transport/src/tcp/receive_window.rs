@@ -87,6 +87,11 @@ impl Offered {
         self.grown > before
     }
 
+    /// The round trip as the receiver sees it; zero before there is one.
+    pub const fn round_trip(&self) -> Span {
+        self.rtt
+    }
+
     /// The window that an acknowledgement of `expected` offers, in segments.
     pub fn window(&mut self, expected: u32, held: u32) -> u16 {
         let window = self.free(held).min(self.grown);

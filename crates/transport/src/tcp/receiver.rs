@@ -1,10 +1,11 @@
 //! The receiving end: reassembly, acknowledgements and the echo of marks.
 
 use weft_packet::{Kind, Packet, PacketFlags, SackBlock};
-use weft_units::Time;
+use weft_units::{Span, Time};
 
+use super::compression::Compression;
 use super::reassembly::Reassembly;
-use super::receive_window::Offered;
+use super::receive_window::{Offered, Offers};
 use super::resequence::Resequencer;
 use super::{Ecn, Tcp};
 use crate::{Delivery, FlowSize, Outbox, Outgoing, ReceiverStats};
@@ -32,14 +33,30 @@ pub struct Receiver {
     reassembly: Option<Box<Reassembly>>,
     /// The reordering buffer below TCP, if there is one.
     resequencer: Option<Box<Resequencer>>,
+    /// What not every receiver does.
+    more: Option<Box<More>>,
+}
+
+/// What a receiver does beyond that, if it does.
+#[derive(Debug, Clone)]
+struct More {
     /// The window, if it is not whatever comes.
-    offered: Option<Box<Offered>>,
+    offered: Option<Offered>,
+    /// Which acknowledgements are left out.
+    compression: Option<Compression>,
+}
+
+impl More {
+    fn of(tcp: &Tcp) -> Option<Box<Self>> {
+        let compression = tcp.compresses.map(|_| Compression::default());
+        let more = Self { offered: tcp.offers.map(Offers::begin), compression };
+        (more.offered.is_some() || more.compression.is_some()).then(|| Box::new(more))
+    }
 }
 
 impl Receiver {
     pub(super) fn new(tcp: &Tcp, size: FlowSize) -> Self {
-        let offered = tcp.offers.map(|offers| Box::new(offers.begin()));
-        Self { offered, ..Self::that_takes_all(size) }
+        Self { more: More::of(tcp), ..Self::that_takes_all(size) }
     }
 
     const fn that_takes_all(size: FlowSize) -> Self {
@@ -56,7 +73,7 @@ impl Receiver {
             marked: 0,
             reassembly: None,
             resequencer: None,
-            offered: None,
+            more: None,
         }
     }
 
@@ -86,14 +103,14 @@ impl Receiver {
                 self.on_data(tcp, packet, out)
             }
             Kind::Syn => {
-                Self::send_syn_ack(tcp, packet, out);
+                self.send_syn_ack(tcp, packet, out);
                 Delivery::Ongoing
             }
             _ => Delivery::Ongoing,
         }
     }
 
-    /// The delayed acknowledgement is due, or a segment in the reordering buffer waited long enough.
+    /// An acknowledgement that was delayed or left out is due, or a segment in the reordering buffer waited long enough.
     pub(super) fn wakes(&mut self, tcp: &Tcp, out: &mut impl Outbox) -> Delivery {
         self.wakes_for(tcp, out, |_, _| ())
     }
@@ -116,11 +133,16 @@ impl Receiver {
         Delivery::Ongoing
     }
 
-    /// Acknowledges what is in order and not acknowledged yet, if anything.
+    /// Acknowledges what is not acknowledged yet, if anything.
     pub(crate) fn acknowledge_pending(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
-        if self.pending > 0 {
+        if self.pending > 0 || self.left_out_until().is_some() {
             self.acknowledge(tcp, out);
         }
+    }
+
+    /// Until when acknowledgements are left out, if any is.
+    fn left_out_until(&self) -> Option<Time> {
+        self.more.as_ref()?.compression.as_ref()?.due()
     }
 
     /// A segment comes to the reordering buffer.
@@ -161,17 +183,21 @@ impl Receiver {
     /// Puts the reordering buffer back, and sets the one timer for it and for the delayed acknowledgement.
     fn keep(&mut self, tcp: &Tcp, mut buffer: Box<Resequencer>, out: &mut impl Outbox) {
         let now = out.now();
-        if self.pending > 0 && buffer.acknowledge_at.is_some_and(|at| at <= now) {
+        let delayed = buffer.acknowledge_at.filter(|_| self.pending > 0);
+        if delayed.or_else(|| self.left_out_until()).is_some_and(|at| at <= now) {
             self.acknowledge(tcp, out);
         }
-        let due = buffer.acknowledge_at.unwrap_or_else(|| now.saturating_add(tcp.ack_timeout));
-        buffer.acknowledge_at = (self.pending > 0).then_some(due);
+        let due = buffer.acknowledge_at.unwrap_or_else(|| tcp.timers.due(now, tcp.ack_timeout));
+        buffer.acknowledge_at = (self.pending > 0).then_some(due).or_else(|| self.left_out_until());
         out.wake_at(buffer.due().min(buffer.acknowledge_at.unwrap_or(Time::NEVER)));
         self.resequencer = Some(buffer);
     }
 
     /// A repeated SYN is answered again: the answer may have been lost.
-    fn send_syn_ack(tcp: &Tcp, syn: &Packet, out: &mut impl Outbox) {
+    fn send_syn_ack(&mut self, tcp: &Tcp, syn: &Packet, out: &mut impl Outbox) {
+        if let Some(compression) = self.more.as_mut().and_then(|more| more.compression.as_mut()) {
+            compression.answers_syn(out.now());
+        }
         out.send(Outgoing {
             kind: Kind::SynAck,
             flags: PacketFlags::default(),
@@ -191,19 +217,19 @@ impl Receiver {
             self.stamp = packet.sent;
         }
         if packet.seq != self.expected || self.held > 0 {
-            return self.on_disorder(tcp, packet, out);
+            return self.on_disorder(tcp, packet, echo_changed, out);
         }
         self.expected += 1;
         self.pending += 1;
         let offers_more = self.note_arrival(tcp, packet, out);
         let complete = self.expected == self.segments;
-        let is_due = self.pending >= tcp.ack_every || self.begins(tcp);
+        let is_due = self.pending >= tcp.ack_every || self.is_quick(tcp);
         // Of segments that were joined, the last one speaks for all.
         if complete || echo_changed || offers_more || (is_due && !packet.is_joined(out.now())) {
             self.acknowledge(tcp, out);
         } else if self.pending == 1 {
             // RFC 5681 §4.2.
-            out.wake_at(out.now().saturating_add(tcp.ack_timeout));
+            out.wake_at(tcp.timers.due(out.now(), tcp.ack_timeout));
         }
         self.note_reading(tcp, out);
         if complete { Delivery::Complete } else { Delivery::Ongoing }
@@ -212,22 +238,29 @@ impl Receiver {
     /// The window follows what arrives, before it is acknowledged. Whether it grows.
     #[inline]
     fn note_arrival(&mut self, tcp: &Tcp, packet: &Packet, out: &impl Outbox) -> bool {
-        let (Some(offered), Some(offers)) = (&mut self.offered, tcp.offers) else { return false };
+        let Some(more) = &mut self.more else { return false };
+        if let Some(compression) = &mut more.compression {
+            compression.arrives(out.now());
+        }
+        let (Some(offered), Some(offers)) = (&mut more.offered, tcp.offers) else { return false };
         offered.arrives(offers, packet, self.expected, self.held, out.now())
     }
 
     /// The window follows what is read, which is after it was acknowledged.
     #[inline]
     fn note_reading(&mut self, tcp: &Tcp, out: &impl Outbox) {
-        if let (Some(offered), Some(offers)) = (&mut self.offered, tcp.offers) {
+        let offered = self.more.as_mut().and_then(|more| more.offered.as_mut());
+        if let (Some(offered), Some(offers)) = (offered, tcp.offers) {
             offered.reads(offers, self.expected, out.now());
         }
     }
 
-    /// Whether it is among the first segments, each of which is acknowledged at once.
+    /// Whether it is among the first segments, or the next after one that came twice: each of them is acknowledged at once.
     #[inline]
-    fn begins(&self, tcp: &Tcp) -> bool {
-        self.segments_received <= u32::from(tcp.quick_acks)
+    fn is_quick(&self, tcp: &Tcp) -> bool {
+        let received = self.segments_received;
+        received <= u32::from(tcp.quick_acks)
+            || self.reassembly.as_ref().is_some_and(|known| received < known.quick_before)
     }
 
     /// Follows the marks. Returns whether this segment must be acknowledged at once.
@@ -256,21 +289,33 @@ impl Receiver {
     }
 
     /// A segment that is not the next one in order, or that arrived while there is a hole. Acknowledged at once (RFC
-    /// 5681 §4.2), whether it opens a hole, fills one or is known.
+    /// 5681 §4.2), whether it opens a hole, fills one or is known; unless the acknowledgement is one that may be left out.
     #[cold]
-    fn on_disorder(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) -> Delivery {
+    fn on_disorder(
+        &mut self,
+        tcp: &Tcp,
+        packet: &Packet,
+        echo_changed: bool,
+        out: &mut impl Outbox,
+    ) -> Delivery {
         let segment = packet.seq;
         let (before, duplicates) = (self.expected, self.duplicates);
         if segment < self.expected || segment >= self.segments {
             self.duplicates += 1;
         } else {
+            self.tell_before_too_many_blocks(tcp, segment, out);
             self.reassemble(segment, packet.flags.has(PacketFlags::RETRANSMISSION), out.now());
         }
-        self.note_arrival(tcp, packet, out);
+        let offers_more = self.note_arrival(tcp, packet, out);
         let known = self.duplicates > duplicates;
         let complete = self.expected == self.segments && self.expected > before;
+        let at_once = known || complete || echo_changed || offers_more || self.held == 0;
+        if known {
+            self.quicken(tcp);
+        }
         // Of segments that were joined, the last one speaks for all.
-        if known || complete || !packet.is_joined(out.now()) {
+        let speaks = known || complete || !packet.is_joined(out.now());
+        if speaks && (at_once || !self.leaves_out(tcp, out)) {
             // RFC 2883: RACK wants to know.
             let in_vain = known && tcp.recovery.has_dsack();
             let flags = PacketFlags::default().with_if(PacketFlags::RETRANSMISSION, in_vain);
@@ -278,6 +323,34 @@ impl Receiver {
         }
         self.note_reading(tcp, out);
         if complete { Delivery::Complete } else { Delivery::Ongoing }
+    }
+
+    /// What comes next is acknowledged at once: `tcp_enter_quickack_mode` of Linux.
+    fn quicken(&mut self, tcp: &Tcp) {
+        let (expected, before) =
+            (self.expected, self.segments_received.saturating_add(tcp.quick_acks.into()));
+        self.reassembly.get_or_insert_with(|| Box::new(Reassembly::new(expected))).quick_before = before;
+    }
+
+    /// Whether the acknowledgement of a segment that is held is left out: then the next one tells of it, or the timer.
+    fn leaves_out(&mut self, tcp: &Tcp, out: &mut impl Outbox) -> bool {
+        let Some(rules) = tcp.compresses.filter(|_| !self.is_quick(tcp)) else { return false };
+        let Some(More { offered, compression: Some(compression) }) = self.more.as_deref_mut() else {
+            return false;
+        };
+        let rtt = offered.as_ref().map_or(Span::ZERO, Offered::round_trip);
+        let Some(due) = compression.leaves_out(rules, self.expected, rtt, out.now()) else { return false };
+        out.wake_at(due);
+        true
+    }
+
+    /// A segment is about to be held that opens a third block: what was left out is told before. An acknowledgement with
+    /// more blocks may be lost: `tcp_sack_new_ofo_skb` of Linux.
+    fn tell_before_too_many_blocks(&mut self, tcp: &Tcp, segment: u32, out: &mut impl Outbox) {
+        let is_apart = |known: &Reassembly| !known.joins_block_of(Compression::BLOCKS, segment);
+        if self.left_out_until().is_some() && self.reassembly.as_deref().is_some_and(is_apart) {
+            self.acknowledge(tcp, out);
+        }
     }
 
     fn reassemble(&mut self, segment: u32, sent_again: bool, now: Time) {
@@ -308,8 +381,13 @@ impl Receiver {
             Some(reassembly) if tcp.recovery.has_sack() && self.held > 0 => reassembly.blocks(self.expected),
             _ => [SackBlock::default(); Packet::SACK_BLOCKS],
         };
-        if let (Some(offered), [.., last]) = (&mut self.offered, &mut blocks) {
-            *last = SackBlock::of_window(offered.window(self.expected, self.held));
+        if let Some(more) = &mut self.more {
+            if let (Some(offered), [.., last]) = (&mut more.offered, &mut blocks) {
+                *last = SackBlock::of_window(offered.window(self.expected, self.held));
+            }
+            if let Some(compression) = &mut more.compression {
+                compression.tells();
+            }
         }
         out.send(Outgoing {
             kind: Kind::Ack,
@@ -320,7 +398,7 @@ impl Receiver {
             sack: blocks,
         });
         self.pending = 0;
-        if tcp.ack_every > 1 {
+        if tcp.ack_every > 1 || tcp.compresses.is_some() {
             out.wake_at(Time::NEVER);
         }
     }

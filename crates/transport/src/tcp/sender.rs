@@ -165,7 +165,7 @@ impl Sender {
             sack: NO_SACK,
         });
         // RFC 6298 rule 5.5 for the SYN too.
-        out.wake_at(now.saturating_add(backed_off(tcp, tcp.syn_timeout, self.backoff)));
+        out.wake_at(tcp.timers.due(now, backed_off(tcp, tcp.syn_timeout, self.backoff)));
     }
 
     fn on_syn_ack(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) {
@@ -274,7 +274,7 @@ impl Sender {
         let deadline = if self.una == self.max {
             Time::NEVER
         } else {
-            out.now().saturating_add(self.rtt.timeout(tcp, self.backoff))
+            tcp.timers.due(out.now(), self.rtt.timeout(tcp, self.backoff))
         };
         out.wake_at(deadline);
     }

@@ -143,6 +143,62 @@ fn the_least_timeout_may_be_beyond_the_round_trip() {
     assert_eq!(timeout(true), at_us(40 + 5_000 + 40));
 }
 
+/// With ticks of 1 ms a timer expires with the one after its time.
+fn ticking(config: &mut TcpConfig) {
+    config.timer_tick = Span::from_ms(1);
+}
+
+#[test]
+fn timers_expire_with_ticks() {
+    // As above, but the probe that would be due at 175 us comes with tick 2: it waits for less than a tick, from within the first one.
+    let tcp = by_time(40, |config| {
+        (config.tail_loss_probe, config.abc_limit) = (true, 1);
+        ticking(config);
+    });
+    let world = World::new(&tcp, segments(60), losing(&[58, 59])).run(10_000);
+    assert_eq!(world.retransmitted(), [(at_us(2_000), 59), (at_us(2_000) + RTT, 58)]);
+    // The timeout of 5 ms, set at 40 us, comes with tick 6.
+    let lost: Vec<u32> = (10..20).collect();
+    let tcp = by_time(10, ticking);
+    let world = World::new(&tcp, segments(20), losing(&lost)).run(1_000);
+    assert_eq!(world.retransmitted()[0], (at_us(6_000), 10));
+    // So does one of a sender that counts; and a SYN is sent again after its 5 ms and a tick.
+    let world_of = |tcp: &Tcp, lost: Kind| {
+        let path = move |packet: &Packet, before: u32| {
+            if packet.kind == lost && before == 0 && packet.seq == 0 { DROP } else { PASS }
+        };
+        World::new(tcp, segments(1), path).run(1_000).done
+    };
+    let tcp = reno(|config| (config.handshake, config.timer_tick) = (true, Span::from_ms(1)));
+    assert_eq!(world_of(&tcp, Kind::Syn), Some(at_us(6_000) + RTT + RTT));
+    assert_eq!(world_of(&tcp, Kind::Data), Some(at_us(6_000) + RTT));
+}
+
+#[test]
+fn what_was_overtaken_is_lost_with_the_tick_after_its_time() {
+    // 18 is lost, and 19 tells of it at 80 us, with a reordering window of a quarter of the round trip.
+    let tcp = by_time(10, |config| {
+        (config.abc_limit, config.rack_adaptive) = (1, false);
+        ticking(config);
+    });
+    let world = World::new(&tcp, segments(20), losing(&[18])).run(1_000);
+    assert_eq!(world.retransmitted(), [(at_us(2_000), 18)]);
+    let exact = by_time(10, |config| (config.abc_limit, config.rack_adaptive) = (1, false));
+    let world = World::new(&exact, segments(20), losing(&[18])).run(1_000);
+    assert_eq!(world.retransmitted(), [(at_us(90), 18)]);
+}
+
+#[test]
+fn a_delayed_acknowledgement_comes_with_a_tick() {
+    let tcp = reno(|config| {
+        (config.ack_every, config.timer_tick) = (2, Span::from_ms(1));
+        config.max_window = Some(Bytes::new(1_460));
+    });
+    let world = World::new(&tcp, segments(2), passes).run(1_000);
+    // It waits for 1 ms from 20 us on.
+    assert_eq!(world.done, Some(at_us(2_000 + 20 + 40)));
+}
+
 /// Segments that each acknowledgement of one round trip lets go, after a loss of the first in a window of 40.
 fn sent_in_recovery(prr: bool) -> Vec<usize> {
     let tcp = by_time(40, |config| (config.prr, config.limited_transmit) = (prr, true));

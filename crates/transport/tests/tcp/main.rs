@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod acks;
+mod compression;
 mod ecn;
 mod handshake;
 mod linux;

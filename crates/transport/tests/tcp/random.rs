@@ -16,8 +16,14 @@ fn any_tcp() -> impl Strategy<Value = Tcp> {
 fn any_tcp_with(sack: bool) -> impl Strategy<Value = Tcp> {
     let name =
         prop::sample::select(vec!["name = \"tcp\"", "name = \"tcp\"\necn = \"classic\"", "name = \"dctcp\""]);
-    (name, any::<[bool; 5]>(), any::<[bool; 6]>(), 1..=2u8, 1..40u32).prop_map(
-        move |(name, [limited, handshake, rack, adaptive, hold], beyond, ack_every, initial_window)| {
+    (name, any::<[bool; 6]>(), any::<[bool; 6]>(), 1..=2u8, 1..40u32).prop_map(
+        move |(
+            name,
+            [limited, handshake, rack, adaptive, hold, compress],
+            beyond,
+            ack_every,
+            initial_window,
+        )| {
             let [probe, prr, undo, offload, small, wait] = beyond.map(|is_on| is_on && rack && sack);
             let hold = if hold { 30 } else { 0 };
             let text = format!(
@@ -25,11 +31,14 @@ fn any_tcp_with(sack: bool) -> impl Strategy<Value = Tcp> {
                  ack_every = {ack_every}\ninitial_window = {initial_window}\nmax_window = \"292KB\"\n\
                  rack = {}\nrack_adaptive = {adaptive}\nreorder_hold = \"{hold}us\"\nreorder_segments = 5\n\
                  tail_loss_probe = {probe}\nprr = {prr}\nundo = {undo}\nsegmentation_offload = \"{}B\"\n\
-                 small_queue = \"{}us\"\nrack_wait = \"{}us\"",
+                 small_queue = \"{}us\"\nrack_wait = \"{}us\"\ncompressed_acks = {}\n\
+                 timer_tick = \"{}us\"",
                 rack && sack,
                 if offload { 20_000 } else { 0 },
                 if small { 50 } else { 0 },
                 if wait { 100 } else { 0 },
+                if compress && sack { 3 } else { 0 },
+                if compress { 70 } else { 0 },
             );
             match toml::from_str(&text).unwrap() {
                 TransportSpec::Tcp(config) => config.build().unwrap(),

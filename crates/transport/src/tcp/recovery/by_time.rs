@@ -140,7 +140,9 @@ impl Sender {
         let recovering = self.phase == Phase::Recovery || rack.after_timeout;
         let window = rack.reordering_window(tcp, recovering, self.rtt.smoothed());
         let lost = rack.find_losses(window, out.now());
-        rack.reorder_at = rack.reorder_at.saturating_add(tcp.rack_wait);
+        if rack.reorder_at < Time::NEVER {
+            rack.reorder_at = tcp.timers.due(out.now(), rack.reorder_at.since(out.now()) + tcp.rack_wait);
+        }
         if lost && !recovering {
             self.counts.fast_recoveries += 1;
             self.phase = Phase::Recovery;
@@ -185,7 +187,7 @@ impl Sender {
         rack.first_again.get_or_insert(out.now());
         self.send_again(tcp, rack, lost, out);
         if lost == self.una {
-            rack.retransmit_at = out.now().saturating_add(self.rtt.timeout(tcp, self.backoff));
+            rack.retransmit_at = tcp.timers.due(out.now(), self.rtt.timeout(tcp, self.backoff));
         }
         true
     }
@@ -273,7 +275,10 @@ impl Sender {
         if let Board::Rack(rack) = &mut *board {
             let times_out = out.now() >= rack.retransmit_at && out.now() < rack.probe.at;
             if !times_out {
-                self.find_losses_in_time(tcp, rack, out);
+                // What else the timer is for tells of no loss.
+                if out.now() >= rack.reorder_at {
+                    self.find_losses_in_time(tcp, rack, out);
+                }
                 self.send_by_time(tcp, rack, Next::LostFirst, out);
             }
             // What was due may be due no more: a loss was found, or new data sent.
@@ -343,7 +348,7 @@ impl Sender {
         // All that is written is acknowledged, and the application pauses.
         let pauses = self.una == self.segments && self.has_more_to_come();
         let timeout = self.rtt.timeout(tcp, self.backoff);
-        rack.retransmit_at = if pauses { Time::NEVER } else { out.now().saturating_add(timeout) };
+        rack.retransmit_at = if pauses { Time::NEVER } else { tcp.timers.due(out.now(), timeout) };
         self.schedule_probe(tcp, rack, out);
         Self::set_timer(rack, out);
     }

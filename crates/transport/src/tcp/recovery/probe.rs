@@ -58,7 +58,7 @@ impl Sender {
             let beyond = if self.max - self.una == 1 { probing.wait_for_one } else { probing.wait };
             smoothed.saturating_mul(2) + beyond
         };
-        rack.probe.at = out.now().saturating_add(wait).min(rack.retransmit_at);
+        rack.probe.at = tcp.timers.due(out.now(), wait).min(rack.retransmit_at);
     }
 
     /// RFC 8985 §7.3: sends a new segment, or the last one again.
