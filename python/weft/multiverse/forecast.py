@@ -18,7 +18,10 @@ _PARTS_LOOKED_AT = 1024
 """In a larger design runs that are there are not looked for: to list its runs would take longer than some of them."""
 
 _RESERVE = 0.15
-"""This share of a budget is left for what a forecast does not see: changes that cost more together than alone, by up to a sixth so far."""
+"""This share of a budget is left for what a forecast does not see: changes that cost more together than alone.
+
+Designs took up to a sixth more than was foretold.
+"""
 
 
 class Costs(Protocol):
