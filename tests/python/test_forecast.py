@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from weft.multiverse.design import Design, Factor, chosen_design
-from weft.multiverse.forecast import is_affordable
+from weft.multiverse.forecast import RESERVE, is_affordable
 from weft.multiverse.parts import Part
 from weft.papers.open import Alternative, Choice
 from weft.papers.worlds import DEFAULT, World
@@ -46,17 +46,17 @@ def design() -> Design:
 def test_a_world_costs_what_each_of_its_changes_makes_of_the_default() -> None:
     """One change makes runs three times as dear, one half as dear: the world with both takes 10 s x 3 / 2 = 15 s.
 
-    The other three are done. A tenth of what is left is kept back, so 15 s can be had for 16.7.
+    The other three are done. A share of what is left is kept back, so 15 s take a budget that much larger.
     """
     costs = MadeCosts({DEFAULT: 10.0, World((DEAR,)): 30.0, World((CHEAP,)): 5.0})
-    assert is_affordable(costs, design(), 15.0 / 0.9 + 0.01)
-    assert not is_affordable(costs, design(), 15.0 / 0.9 - 0.01)
+    assert is_affordable(costs, design(), 15.0 / (1.0 - RESERVE) + 0.01)
+    assert not is_affordable(costs, design(), 15.0 / (1.0 - RESERVE) - 0.01)
 
 
 def test_a_change_that_was_not_tried_costs_what_the_default_does() -> None:
     costs = MadeCosts({DEFAULT: 10.0, World((DEAR,)): 30.0})
-    assert is_affordable(costs, design(), 30.0 / 0.9 + 0.01)
-    assert not is_affordable(costs, design(), 30.0 / 0.9 - 0.01)
+    assert is_affordable(costs, design(), 30.0 / (1.0 - RESERVE) + 0.01)
+    assert not is_affordable(costs, design(), 30.0 / (1.0 - RESERVE) - 0.01)
 
 
 def test_runs_that_are_there_cost_nothing() -> None:

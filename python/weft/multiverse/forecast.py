@@ -12,12 +12,12 @@ from weft.multiverse.design import Design
 from weft.multiverse.parts import Part
 from weft.papers.worlds import DEFAULT, World
 
-__all__ = ["is_affordable"]
+__all__ = ["RESERVE", "is_affordable"]
 
 _PARTS_LOOKED_AT = 1024
 """In a larger design runs that are there are not looked for: to list its runs would take longer than some of them."""
 
-_RESERVE = 0.15
+RESERVE = 0.15
 """This share of a budget is left for what a forecast does not see: changes that cost more together than alone.
 
 Designs took up to a sixth more than was foretold.
@@ -46,7 +46,7 @@ def is_affordable(costs: Costs, design: Design, left_cpu_s: float) -> bool:
 
     Where all its runs together would be too dear, those that are there are found, if there are few to look at.
     """
-    pays = (1.0 - _RESERVE) * left_cpu_s
+    pays = (1.0 - RESERVE) * left_cpu_s
     if _cost_of_all(costs, design) <= pays:
         return True
     if sum(design.parts(concern) for concern in costs.concern.values()) > _PARTS_LOOKED_AT:
