@@ -11,7 +11,7 @@ from weft.papers.claims import Claim, Rule
 from weft.papers.measured import FigureData
 from weft.statistics import Estimate, estimate
 
-__all__ = ["Effect", "Words", "claimed_sign", "measure"]
+__all__ = ["Effect", "Point", "Values", "Words", "claimed_sign", "measure", "values_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def measure(claim: Claim, rule: Rule, data: FigureData, words: Words) -> Effect 
     - zero: the largest magnitude; slope: the change along x of the straight line of least squares, over the mean;
     - spread: the spread of `of` over that of `against`.
     """
-    values = _values(claim, data)
+    values = values_of(claim, data)
     if not rule.of:
         rule = replace(rule, of=tuple(data.rows.get_column("contender").unique(maintain_order=True)))
     match rule.kind:
@@ -95,7 +95,7 @@ def measure(claim: Claim, rule: Rule, data: FigureData, words: Words) -> Effect 
         case "spread":
             return _chosen(list(_pairs(rule, _spreads(rule, values), words)), rule, sign=-1)
     if rule.against or rule.against_x is not None:
-        every = _values(claim, data, everywhere=True) if rule.against_x is not None else values
+        every = values_of(claim, data, everywhere=True) if rule.against_x is not None else values
         return _chosen(list(_pairs(rule, values, words, every)), rule, sign=claimed_sign(rule))
     return _chosen(list(_singles(rule, values, words)), rule, sign=claimed_sign(rule))
 
@@ -115,7 +115,7 @@ def claimed_sign(rule: Rule) -> int:
     return -1 if middle < 0.0 else 1
 
 
-def _values(claim: Claim, data: FigureData, *, everywhere: bool = False) -> Values:
+def values_of(claim: Claim, data: FigureData, *, everywhere: bool = False) -> Values:
     """Collect the values at the points of a claim, or, of its panels and measures, at all points."""
     found: dict[Point, dict[str, dict[int, float]]] = {}
     measures = _measures(claim, data)
