@@ -229,7 +229,7 @@ fn fill_segment(
     let other = &mut connection.directions[1 - place];
     let acknowledged = other.numbers.byte(tcp.acknowledgement).unwrap_or_default();
     packet.seq = segment(acknowledged + u64::from(full) - 1);
-    packet.set_sack_blocks(sack_blocks(tcp, &mut other.numbers, acknowledged, full));
+    packet.set_sack_blocks(sack_blocks(tcp, &mut other.numbers, (acknowledged, 0), full));
 }
 
 /// The fields of any other packet: each is one more.

@@ -298,7 +298,8 @@ impl Sessions {
         let acknowledged = session.numbers.byte(tcp.acknowledgement).map_or(0, |byte| session.cut(byte));
         packet.seq = segment(acknowledged + u64::from(sizes.payload) - 1);
         if packet.kind == Kind::Ack {
-            let mut blocks = sack_blocks(&tcp, &mut session.numbers, acknowledged, sizes.payload);
+            let mut blocks =
+                sack_blocks(&tcp, &mut session.numbers, (acknowledged, session.size), sizes.payload);
             if let (Some(end), [.., last @ SackBlock { count: 0, .. }]) = (&session.simulated, &mut blocks) {
                 let window = end.window(&tcp) / u32::from(sizes.payload);
                 *last = SackBlock::of_window(u16::try_from(window).unwrap_or(u16::MAX));
@@ -337,11 +338,12 @@ pub(super) fn ecn_flags(ip: &Ipv4) -> PacketFlags {
         .with_if(PacketFlags::CE, ip.ecn == Ecn::Congestion)
 }
 
-/// The SACK blocks in segments beyond the acknowledgement; those below it (D-SACK) are left out.
+/// The SACK blocks in segments beyond the acknowledgement; those below it (D-SACK) are left out. A FIN is the segment after the last one:
+/// `size` is that of the flow, or 0 where it is not known.
 pub(super) fn sack_blocks(
     tcp: &Tcp,
     numbers: &mut Numbering,
-    acknowledged: u64,
+    (acknowledged, size): (u64, u64),
     payload: u16,
 ) -> [SackBlock; Packet::SACK_BLOCKS] {
     let mut blocks = [SackBlock::default(); Packet::SACK_BLOCKS];
@@ -352,8 +354,11 @@ pub(super) fn sack_blocks(
     let payload = u64::from(payload);
     let near = told.into_iter().flatten().filter_map(|&(first, end)| {
         let (first, end) = (numbers.byte(first)?, numbers.byte(end)?);
-        let first = first.checked_sub(acknowledged)? / payload;
-        let end = end.checked_sub(acknowledged)?.div_ceil(payload);
+        let (beyond, until) = (first.checked_sub(acknowledged)?, end.checked_sub(acknowledged)?);
+        let is_fin_alone = size > 0 && first == size;
+        let first = if is_fin_alone { beyond.div_ceil(payload) } else { beyond / payload };
+        let has_fin = size > 0 && end > size;
+        let end = if has_fin { (until - 1).div_ceil(payload) + 1 } else { until.div_ceil(payload) };
         Some(SackBlock {
             first: u16::try_from(first).ok()?,
             count: u16::try_from(end.checked_sub(first)?).ok()?,
@@ -363,4 +368,37 @@ pub(super) fn sack_blocks(
         *slot = block;
     }
     blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fin_that_is_told_of_is_the_segment_after_the_last_one_and_not_the_last() {
+        // 2,500 bytes are segments 0 to 2 of 1,000; the FIN is the byte after them.
+        let told = |first: u32, end: u32, size| {
+            let (mut numbers, sack) = (Numbering::default(), TcpOption::Sack(vec![(first, end)]));
+            numbers.begin(0);
+            let tcp = Tcp {
+                source_port: PORT,
+                destination_port: PORT,
+                sequence: 0,
+                acknowledgement: 1_000,
+                flags: Flags::ACK,
+                window: u16::MAX,
+                urgent: 0,
+                options: vec![sack],
+            };
+            let [SackBlock { first, count }, ..] = sack_blocks(&tcp, &mut numbers, (1_000, size), 1_000);
+            (first, count)
+        };
+        assert_eq!(told(2_000, 2_500, 2_500), (1, 1));
+        assert_eq!(told(2_500, 2_501, 2_500), (2, 1), "the FIN alone");
+        assert_eq!(told(2_000, 2_501, 2_500), (1, 2), "the last segment and the FIN");
+        // Whole segments alone.
+        assert_eq!(told(3_000, 3_001, 3_000), (2, 1));
+        assert_eq!(told(2_000, 3_001, 3_000), (1, 2));
+        assert_eq!(told(2_000, 3_000, 0), (1, 1), "the size is not known");
+    }
 }

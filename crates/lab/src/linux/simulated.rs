@@ -177,8 +177,11 @@ impl SimulatedEnd {
         };
         match packet.kind {
             Kind::Data => {
-                let begin = u64::from(packet.seq) * u64::from(manner.payload);
-                let end = begin + u64::from(packet.wire_bytes.checked_sub(manner.header)?);
+                let payload = u64::from(packet.wire_bytes.checked_sub(manner.header)?);
+                // A FIN of its own comes after all bytes.
+                let begin =
+                    if payload == 0 { size } else { u64::from(packet.seq) * u64::from(manner.payload) };
+                let end = begin + payload;
                 segment.sequence = first.wrapping_add(begin as u32);
                 segment.counts.payload = begin..end;
                 if packet.flags.has(PacketFlags::LAST) {

@@ -35,6 +35,7 @@ pub(super) struct ByTime {
     pub compressed_acks: u16,
     pub compression_delay: Span,
     pub compression_slack: Span,
+    pub fin: bool,
 }
 
 impl ByTime {
@@ -121,6 +122,7 @@ impl ByTime {
         needs("eifel", !self.eifel, &self.eifel, "false")?;
         needs("pacing", !self.pacing, &self.pacing, "false")?;
         needs("frto", !self.frto, &self.frto, "false")?;
+        needs("fin", !self.fin, &self.fin, "false")?;
         let Self { segmentation_offload: offload, small_queue, .. } = *self;
         needs("small_queue", small_queue.is_zero(), &small_queue, "0s")?;
         let window = self.receive_window;

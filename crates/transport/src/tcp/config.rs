@@ -159,6 +159,9 @@ macro_rules! with_keys_of_one_path {
                 compression_delay: Span = Span::from_ms(1),
                 /// And so much later. Source: `tcp_comp_sack_slack_ns` of Linux, by which its timer may be late, and is, where nothing else wakes the host.
                 compression_slack: Span = Span::from_us(100),
+                /// Whether a flow whose data was all sent when its application was done ends with a segment of its own, without payload (a FIN), and not
+                /// with its last segment. That the last one was lost is seen then, where it comes. Needs `rack`. Source: a choice; RFC 9293 §3.6 has the bit in either, and so has Linux.
+                fin: bool = false,
             }
         }
 
@@ -188,6 +191,7 @@ macro_rules! with_keys_of_one_path {
                     compressed_acks: config.compressed_acks,
                     compression_delay: config.compression_delay,
                     compression_slack: config.compression_slack,
+                    fin: config.fin,
                 }
             }
         }
@@ -394,6 +398,7 @@ impl Shared {
             stack: by_time.stack(mss),
             probing: by_time.probing(),
             prr: by_time.prr,
+            fin: by_time.fin,
             taking_back: by_time.taking_back(),
             rack_wait: by_time.rack_wait,
             recovery: by_time.recovery(self.sack),

@@ -80,6 +80,7 @@ pub struct Tcp {
     stack: stack::Stack,
     probing: Option<recovery::Probing>,
     prr: bool,
+    fin: bool,
     taking_back: recovery::TakingBack,
     /// Beyond the reordering window.
     rack_wait: Span,

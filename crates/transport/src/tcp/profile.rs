@@ -51,6 +51,8 @@ macro_rules! linux {
             probe_wait: Span::from_ms(2),
             probe_wait_for_one: Span::from_ms(200),
             prr: true,
+            // tcp_send_fin().
+            fin: true,
             undo: true,
             eifel: true,
             // TCP_TS_HZ.

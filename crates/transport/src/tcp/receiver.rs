@@ -211,6 +211,10 @@ impl Receiver {
     #[inline(always)]
     #[allow(clippy::inline_always)] // As a call it takes 1 % more instructions a packet-hop.
     fn on_data(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) -> Delivery {
+        if packet.seq == self.segments {
+            self.on_fin(tcp, packet, out);
+            return Delivery::Ongoing;
+        }
         self.segments_received = self.segments_received.saturating_add(1);
         let echo_changed = self.take_mark(tcp, packet, out);
         if self.pending == 0 {
@@ -325,6 +329,35 @@ impl Receiver {
         if complete { Delivery::Complete } else { Delivery::Ongoing }
     }
 
+    /// The FIN, which brings no data: it tells that there is a hole, if there is one, as a segment would.
+    #[cold]
+    fn on_fin(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) {
+        self.take_mark(tcp, packet, out);
+        if self.pending == 0 {
+            self.stamp = packet.sent;
+        }
+        if self.expected >= self.segments {
+            return self.acknowledge(tcp, out);
+        }
+        self.tell_before_too_many_blocks(tcp, packet.seq, out);
+        let (expected, now) = (self.expected, out.now());
+        let reassembly = self.reassembly.get_or_insert_with(|| Box::new(Reassembly::new(expected)));
+        if self.held == 0 {
+            reassembly.restart(expected, now);
+        }
+        let is_known = !reassembly.hold(packet.seq);
+        self.held = reassembly.len();
+        if is_known || !self.leaves_out(tcp, out) {
+            // RFC 2883, as of a segment.
+            let in_vain = is_known && tcp.recovery.has_dsack();
+            self.acknowledge_with(
+                tcp,
+                PacketFlags::default().with_if(PacketFlags::RETRANSMISSION, in_vain),
+                out,
+            );
+        }
+    }
+
     /// What comes next is acknowledged at once: `tcp_enter_quickack_mode` of Linux.
     fn quicken(&mut self, tcp: &Tcp) {
         let (expected, before) =
@@ -361,7 +394,8 @@ impl Receiver {
         }
         if segment == expected {
             reassembly.end_stall(sent_again, now);
-            self.expected = reassembly.fill(segment);
+            // What comes after the data is the FIN.
+            self.expected = reassembly.fill(segment).min(self.segments);
         } else if reassembly.hold(segment) {
             self.out_of_order += 1;
         } else {

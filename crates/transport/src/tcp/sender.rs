@@ -34,7 +34,7 @@ pub struct Sender {
     pub(super) next: u32,
     /// One past the highest segment that was ever sent.
     pub(super) max: u32,
-    /// One past the last segment that there is to send: what the application has written.
+    /// One past the last segment that there is to send: what the application has written, and a FIN of its own.
     pub(super) segments: u32,
     pub(super) window: Window,
     pub(super) rtt: RttEstimator,
@@ -65,6 +65,10 @@ impl Facts {
     pub const PARTIAL_SEEN: u8 = 1;
     /// The application has yet to write the end of the flow.
     pub const MORE_TO_COME: u8 = 2;
+    /// The last segment is a FIN without payload.
+    pub const ENDS_BY_FIN: u8 = 4;
+    /// The application writes, and closes the connection after that, if it does: what is sent meanwhile has no FIN.
+    pub const IS_WRITING: u8 = 8;
 
     #[inline]
     pub const fn has(self, fact: u8) -> bool {
@@ -211,6 +215,8 @@ impl Sender {
     pub(super) fn finish(&mut self, out: &mut impl Outbox) {
         self.phase = Phase::Done;
         self.board = None;
+        // A FIN is not waited for.
+        (self.una, self.next) = (self.segments, self.segments);
         out.wake_at(Time::NEVER);
     }
 
@@ -243,7 +249,8 @@ impl Sender {
         let again = segment < self.max;
         // RFC 3168 §6.1.5: retransmitted segments are not ECN-capable. DCTCP marks all data, as Linux does.
         let ect = tcp.ecn == Ecn::Dctcp || (tcp.ecn == Ecn::Classic && !again);
-        let last = segment + 1 == self.segments && !self.has_more_to_come();
+        let may_be_last = !self.facts.has(Facts::MORE_TO_COME | Facts::IS_WRITING);
+        let last = segment + 1 == self.segments && may_be_last;
         let mut flags = PacketFlags::default()
             .with_if(PacketFlags::ECT, ect)
             .with_if(PacketFlags::RETRANSMISSION, again)
@@ -257,15 +264,35 @@ impl Sender {
             flags = flags.with_if(PacketFlags::CWR, self.cwr_due);
             self.cwr_due = false;
         }
-        let payload = if last { self.last_payload } else { tcp.mss };
         out.send(Outgoing {
             kind: Kind::Data,
             flags,
             seq: segment,
-            wire_bytes: payload + tcp.header,
+            wire_bytes: self.payload(tcp, segment) + tcp.header,
             sent: out.now(),
             sack: NO_SACK,
         });
+    }
+
+    /// Payload bytes of a segment.
+    #[inline]
+    fn payload(&self, tcp: &Tcp, segment: u32) -> u16 {
+        let left = self.segments - segment;
+        if left > 2 || self.has_more_to_come() {
+            return tcp.mss;
+        }
+        match (left, self.facts.has(Facts::ENDS_BY_FIN)) {
+            (1, true) => 0,
+            (1, false) | (2, true) => self.last_payload,
+            _ => tcp.mss,
+        }
+    }
+
+    /// Whether all data is acknowledged, and there is no more to come.
+    #[inline]
+    pub(super) fn is_acknowledged(&self) -> bool {
+        let fin = u32::from(self.facts.has(Facts::ENDS_BY_FIN));
+        self.una + fin >= self.segments && !self.has_more_to_come()
     }
 
     /// Restarts the retransmission timer, or stops it if nothing is outstanding (RFC 6298 rules 5.1 to 5.3).

@@ -460,6 +460,7 @@ fn rules_that_need_losses_by_time_say_so() {
         ("undo", refused(&|config| config.undo = true)),
         ("eifel", refused(&|config| config.eifel = true)),
         ("frto", refused(&|config| config.frto = true)),
+        ("fin", refused(&|config| config.fin = true)),
         ("pacing", refused(&|config| config.pacing = true)),
         ("small_queue", refused(&|config| config.small_queue = Span::from_ms(1))),
     ] {

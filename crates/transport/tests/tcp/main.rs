@@ -5,6 +5,7 @@
 mod acks;
 mod compression;
 mod ecn;
+mod fin;
 mod handshake;
 mod linux;
 mod offload;

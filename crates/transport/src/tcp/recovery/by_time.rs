@@ -9,7 +9,7 @@ use super::reduction::Reduction;
 use super::spurious::{Next, Undo};
 use crate::congestion::Controller;
 use crate::tcp::Tcp;
-use crate::tcp::sender::{Phase, Sender};
+use crate::tcp::sender::{Facts, Phase, Sender};
 use crate::tcp::stack::Flow;
 use crate::{Outbox, Resend};
 
@@ -20,7 +20,7 @@ impl Sender {
         rack.note_handshake(self.rtt.smoothed());
         // A SYN-ACK tells it; without a handshake it is known.
         rack.edge = tcp.offers.map_or(u32::MAX, |offers| offers.first);
-        self.send_by_time(tcp, &mut rack, Next::LostFirst, out);
+        self.send_written(tcp, &mut rack, out);
         self.restart_timer(tcp, &mut rack, out);
         self.board = Some(Box::new(Board::Rack(rack)));
     }
@@ -38,7 +38,7 @@ impl Sender {
         if let Board::Rack(rack) = &mut *board {
             self.take_by_time((tcp, control), rack, packet, marked, out);
         }
-        if self.una == self.segments && !self.has_more_to_come() {
+        if self.is_acknowledged() {
             self.finish(out);
         } else {
             self.board = Some(board);
@@ -333,7 +333,7 @@ impl Sender {
         let Some(mut board) = self.board.take() else { return };
         if let Board::Rack(rack) = &mut *board {
             let was_idle = self.una == self.max;
-            self.send_by_time(tcp, rack, Next::LostFirst, out);
+            self.send_written(tcp, rack, out);
             if was_idle {
                 self.restart_timer(tcp, rack, out);
             } else {
@@ -341,6 +341,21 @@ impl Sender {
             }
         }
         self.board = Some(board);
+    }
+
+    /// The application has written, and closes the connection if it is done. Where all was sent by then, the FIN goes by itself, whatever the
+    /// window (`tcp_send_fin` of Linux); else the last segment will have it.
+    fn send_written(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
+        self.facts.set(Facts::IS_WRITING, tcp.fin);
+        self.send_by_time(tcp, rack, Next::LostFirst, out);
+        self.facts.set(Facts::IS_WRITING, false);
+        let all_was_sent = self.una < self.segments && self.next == self.segments;
+        if tcp.fin && all_was_sent && !self.has_more_to_come() {
+            self.facts.set(Facts::ENDS_BY_FIN, true);
+            self.segments += 1;
+            rack.handed.begins(self.next);
+            self.send_new(tcp, rack, out);
+        }
     }
 
     /// The retransmission timer runs from now, and with it what goes by it.
