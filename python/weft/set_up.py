@@ -224,10 +224,14 @@ def _transport_of(spec: Mapping[str, Any]) -> str:
     return f"{found}, some hosts with the Linux kernel" if linux else found
 
 
+_AS_IN = {"linux": " as in Linux", "hermes-ns3": " as in the ns-3 of Hermes' authors"}
+"""What a profile of TCP adds to its name."""
+
+
 def _simulated(transport: Mapping[str, Any]) -> str:
     called = transport.get("name", "")
     name = "CUBIC" if transport.get("congestion") == "cubic" else _TRANSPORTS.get(called, called)
-    return f"{name} as in Linux" if transport.get("profile") == "linux" else name
+    return name + _AS_IN.get(transport.get("profile", "rfc"), "")
 
 
 def _of_kernel(transport: Mapping[str, Any], hosts: Mapping[str, Any]) -> str:

@@ -299,7 +299,8 @@ impl LinuxSpec {
         };
         let least = Bytes::new(u64::from(HEADERS) + profile.timestamps().as_u64());
         if profile != Profile::Linux {
-            return refuse("transport.profile", "\"rfc\"", "\"linux\"");
+            let found = if profile == Profile::Rfc { "\"rfc\"" } else { "\"hermes-ns3\"" };
+            return refuse("transport.profile", found, "\"linux\"");
         }
         if !handshake {
             return refuse("transport.handshake", "false", "true");

@@ -232,8 +232,8 @@ impl EcnMode {
 with_keys_of_one_path! {
     /// TCP with slow start and congestion avoidance (RFC 5681, or CUBIC of RFC 9438) and NewReno or SACK recovery.
     pub struct TcpConfig {
-        /// What the defaults of the other keys are: "rfc", as they say themselves, or "linux", as the kernel has them (see the
-        /// page on Linux' TCP). Source: a choice; Linux 6.1.
+        /// What the defaults of the other keys are: "rfc", as they say themselves, "linux", as the kernel has them (see the
+        /// page on Linux' TCP), or "hermes-ns3", as the simulator of Hermes' authors has them (see the page on fidelity). Source: a choice; Linux 6.1; runs of that simulator.
         profile: Profile = Profile::Rfc,
         /// How the window follows losses: "reno" (RFC 5681) or "cubic" (RFC 9438). Source: RFC 5681; CUBIC is the default of Linux.
         congestion: Congestion = Congestion::Reno,
@@ -257,8 +257,8 @@ with_keys_of_one_path! {
 with_keys_of_one_path! {
     /// Data Center TCP (RFC 8257). Set the marking threshold K at the queues.
     pub struct DctcpConfig {
-        /// What the defaults of the other keys are: "rfc", as they say themselves, or "linux", as the kernel has them (see the
-        /// page on Linux' TCP). Source: a choice; Linux 6.1.
+        /// What the defaults of the other keys are: "rfc", as they say themselves, "linux", as the kernel has them (see the
+        /// page on Linux' TCP), or "hermes-ns3", as the simulator of Hermes' authors has them (see the page on fidelity). Source: a choice; Linux 6.1; runs of that simulator.
         profile: Profile = Profile::Rfc,
         /// Weight of the newest window in the estimate alpha of the marked share, above 0 and at most 1. Source: 1/16
         /// in the DCTCP paper and in Linux.

@@ -15,6 +15,8 @@ pub enum Profile {
     Rfc,
     /// Those of Linux 6.1 on Ethernet.
     Linux,
+    /// Those of the ns-3 load-balancing simulator that the authors of Hermes published, as its runs have them.
+    HermesNs3,
 }
 
 impl Profile {
@@ -22,7 +24,7 @@ impl Profile {
     pub const fn timestamps(self) -> Bytes {
         match self {
             Self::Rfc => Bytes::new(0),
-            Self::Linux => Bytes::new(12),
+            Self::Linux | Self::HermesNs3 => Bytes::new(12),
         }
     }
 }
@@ -85,11 +87,33 @@ macro_rules! linux {
     };
 }
 
+/// What both transports have in the simulator of Hermes' authors.
+macro_rules! hermes_ns3 {
+    ($config:ident) => {
+        $config {
+            profile: Profile::HermesNs3,
+            // IPv4 and TCP with time stamps, and 2 bytes of a point-to-point link.
+            mss: Bytes::new(1_400),
+            header: Bytes::new(54),
+            ack_size: Some(Bytes::new(54)),
+            syn_size: Some(Bytes::new(54)),
+            // Its configuration says 10; its flows begin with two segments.
+            initial_window: 2,
+            handshake: true,
+            min_rto: Span::from_ms(5),
+            initial_rto: Span::from_ms(5),
+            syn_timeout: Span::from_ms(5),
+            ..$config::default()
+        }
+    };
+}
+
 impl TcpConfig {
     /// The defaults of a profile.
     pub fn of(profile: Profile) -> Self {
         match profile {
             Profile::Rfc => Self::default(),
+            Profile::HermesNs3 => hermes_ns3!(TcpConfig),
             Profile::Linux => linux!(TcpConfig { congestion: Congestion::Cubic, cubic_first_growth: 0.05 }),
         }
     }
@@ -100,6 +124,7 @@ impl DctcpConfig {
     pub fn of(profile: Profile) -> Self {
         match profile {
             Profile::Rfc => Self::default(),
+            Profile::HermesNs3 => hermes_ns3!(DctcpConfig),
             Profile::Linux => linux!(DctcpConfig { whole_numbers: true }),
         }
     }

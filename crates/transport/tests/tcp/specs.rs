@@ -49,13 +49,20 @@ fn a_profile_sets_the_keys_that_are_not_given() {
         panic!("not dctcp")
     };
     assert_eq!((dctcp.min_rto, dctcp.handshake, dctcp.g), (Span::from_ms(200), true, 1.0 / 16.0));
+    let TransportSpec::Dctcp(dctcp) = spec("name = \"dctcp\"\nprofile = \"hermes-ns3\"") else {
+        panic!("not dctcp")
+    };
+    assert_eq!((dctcp.mss, dctcp.header, dctcp.initial_window), (Bytes::new(1_400), Bytes::new(54), 2));
 }
 
 #[test]
 fn what_a_profile_resolves_to_reads_as_itself() {
-    for text in
-        ["name = \"tcp\"\nprofile = \"linux\"", "name = \"dctcp\"\nprofile = \"linux\"\nmss = \"1KB\""]
-    {
+    for text in [
+        "name = \"tcp\"\nprofile = \"linux\"",
+        "name = \"dctcp\"\nprofile = \"linux\"\nmss = \"1KB\"",
+        "name = \"tcp\"\nprofile = \"hermes-ns3\"",
+        "name = \"dctcp\"\nprofile = \"hermes-ns3\"\nhandshake = false",
+    ] {
         let resolved = spec(text);
         assert_eq!(spec(&toml::to_string(&resolved).unwrap()), resolved);
         assert_eq!(resolved.validate(), Ok(()));
