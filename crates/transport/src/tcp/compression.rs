@@ -66,7 +66,7 @@ impl Compression {
     /// Whether an acknowledgement of `number` that tells of a hole is left out; then, until when. `rtt`: the round trip by what
     /// arrives; zero if that is not known.
     pub fn leaves_out(&mut self, rules: Compresses, number: u32, rtt: Span, now: Time) -> Option<Time> {
-        if self.left_out >= rules.most {
+        if self.left_out >= rules.most || self.due().is_some_and(|due| due <= now) {
             return None;
         }
         if self.number != number {

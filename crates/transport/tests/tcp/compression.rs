@@ -139,3 +139,11 @@ fn all_arrives_whatever_is_left_out() {
         assert_eq!((world.completed.len(), world.done.is_some()), (1, true), "{lost}");
     }
 }
+
+#[test]
+fn a_segment_that_comes_when_one_is_due_is_told_of_at_once() {
+    // The fourth beyond the hole comes at 4 us; it is told of 10 us later, when the fourteenth comes.
+    let tcp = compressing(20, 44, |config| config.compression_slack = Span::from_us(10));
+    let world = World::new(&tcp, segments(20), one_by_one(&[0])).run(1_000);
+    assert_eq!(told(&world, Time::ZERO, 16.0), [(1.0, 1), (2.0, 2), (3.0, 3), (14.0, 14)]);
+}
