@@ -54,6 +54,13 @@ def test_what_is_reproduced_needs_no_bound() -> None:
     assert judged(HALF, levels(52.0, 100.0), levels(51.0, 51.0)).verdict is Verdict.REPRODUCED
 
 
+def test_a_claim_of_a_little_less_is_out_of_reach_only_where_nothing_less_can_be_had() -> None:
+    """Its bound is the most that it says, and not the least."""
+    a_little = claim("reduction", against=("ecmp",), bound=0.2)
+    assert judged(a_little, levels(105.0, 100.0), levels(95.0, 95.0)).verdict is Verdict.NOT_REPRODUCED
+    assert judged(a_little, levels(105.0, 100.0), levels(101.0, 100.0)).verdict is Verdict.UNREACHABLE
+
+
 @pytest.mark.parametrize(
     "one",
     [

@@ -179,15 +179,37 @@ def test_what_an_experiment_decides_is_not_open(folder: Path) -> None:
 
 
 def test_a_choice_of_one_scheme_changes_its_runs_alone(folder: Path, tmp_path: Path) -> None:
-    """DRILL's memory concerns DRILL: ECMP's runs are those of the default world."""
-    found = explored(folder, tmp_path / "out", choices=("drill.memory",))
+    """How old DRILL's view is concerns DRILL: ECMP's runs are those of the default world."""
+    found = explored(folder, tmp_path / "out", choices=("drill.age",))
     assert (len(found.seen), found.runs) == (2, 6)
     question = asked("made", folder=folder)
-    changed = in_world(question.paper, World((("drill.memory", "rack"),)))
+    changed = in_world(question.paper, World((("drill.age", "621us"),)))
     plans = [Plan(paper, "quick") for paper in (question.paper, changed)]
     for case in cases_of_figure(question.figures[0], question.paper, "quick"):
         runs = [plan.run(case) for plan in plans]
         assert (runs[0].id == runs[1].id) == (case.contender == "ecmp")
+
+
+def test_a_choice_of_the_paper_may_be_about_some_load_balancers_alone(folder: Path) -> None:
+    """It sets keys of the spec, for contenders that run with them; where one has its own, that stays."""
+    own = """
+[open.gap]
+question = "Which pause ends a flowlet?"
+balancers = ["letflow", "conga"]
+[open.gap.alternatives]
+short = { source = "made up" }
+long = { source = "made up", set = { "balancer.gap" = "10ms" } }
+"""
+    text = PAPER.replace('["ecmp", "drill"]', '["ecmp", "letflow", "letflow:gap=1ms", "conga"]') + own
+    (folder / "made.toml").write_text(text)
+    question = asked("made", folder=folder)
+    plan = Plan(in_world(question.paper, World((("gap", "long"),))), "quick")
+    cases = {case.contender: case for case in cases_of_figure(question.figures[0], question.paper, "quick")}
+    gaps = {contender: plan.run(case).spec.table("balancer").get("gap") for contender, case in cases.items()}
+    assert gaps == {"ecmp": None, "letflow": "10ms", "letflow:gap=1ms": "1ms", "conga": "10ms"}
+    (folder / "made.toml").write_text(text.replace('"conga"]\n[open', '"congo"]\n[open'))
+    with pytest.raises(SpecError, match=r"open\.gap: balancers: .*did you mean 'conga'"):
+        asked("made", folder=folder)
 
 
 def test_a_world_of_which_no_run_can_be_made_is_left_out_with_the_reason(folder: Path, tmp_path: Path) -> None:
@@ -373,7 +395,7 @@ def test_a_paper_s_own_reading_of_a_scheme_is_its_default(folder: Path) -> None:
     (folder / "made.toml").write_text(read)
     question = asked("made", folder=folder)
     memory = question.choices["drill.memory"]
-    assert (memory.default, memory.others) == ("rack", ("switch",))
+    assert (memory.default, memory.others) == ("rack", ("switch", "host"))
     assert memory.alternatives["rack"].source.startswith("the code that ran; ")
     default, switch = (
         Plan(in_world(question.paper, world), "quick") for world in (DEFAULT, World((("drill.memory", "switch"),)))

@@ -124,7 +124,7 @@ def sharing(tmp_path: Path) -> Path:
 
 def test_a_special_figure_is_in_each_world_what_reproduce_makes_of_it(sharing: Path, tmp_path: Path) -> None:
     """A choice of the fabric, one of a scheme, and an option of the figure, in all combinations."""
-    found = explored(sharing, tmp_path / "out", "host-delay", "drill.memory", "slot")
+    found = explored(sharing, tmp_path / "out", "host-delay", "drill.age", "slot")
     assert len(found.seen) == 8
     told = set()
     for one in found.seen:
@@ -132,26 +132,26 @@ def test_a_special_figure_is_in_each_world_what_reproduce_makes_of_it(sharing: P
         own = {name: judgement.measured_text for name, judgement in one.judgements.items() if name in again}
         assert own == again
         told.add(own["c1"])
-    assert len(told) == 4, "two delays and two slots: each changes what ECMP shares, and DRILL's memory does not"
+    assert len(told) == 4, "two delays and two slots: each changes what ECMP shares, and what DRILL knows does not"
 
 
 def test_worlds_share_the_runs_of_a_special_figure_that_they_do_not_change(sharing: Path, tmp_path: Path) -> None:
     """Two contenders and two seeds, and two runs more of DRILL. RPS is not the paper's: no claim needs its runs."""
-    found = explored(sharing, tmp_path / "out", "drill.memory", "slot")
+    found = explored(sharing, tmp_path / "out", "drill.age", "slot")
     assert (len(found.seen), found.runs) == (4, 6)
-    again = explored(sharing, tmp_path / "out", "drill.memory", "slot")
+    again = explored(sharing, tmp_path / "out", "drill.age", "slot")
     assert (again.kept, again.cpu_s) == (6, 0.0)
 
 
 def test_a_contender_that_others_are_divided_by_is_run_though_no_panel_shows_it(sharing: Path, tmp_path: Path) -> None:
-    found = explored(sharing, tmp_path / "out", "drill.memory")
+    found = explored(sharing, tmp_path / "out", "drill.age")
     measured = found.default.judgements["c2"].measured
     assert measured is not None and measured.mean > 0.0
 
 
 def test_a_run_that_figures_share_is_counted_once_in_what_their_parts_take(sharing: Path, tmp_path: Path) -> None:
     """Both figures show DRILL, and one divides by ECMP, which the other shows: a design is not estimated twice."""
-    asking = asked("made", choices=["drill.memory"], folder=sharing)
+    asking = asked("made", choices=["drill.age"], folder=sharing)
     with Executor(place_of_store(tmp_path / "out")) as executor:
         explorer = Explorer(
             asking.paper, asking.figures, "quick", asking.claims, asking.choices, executor, tmp_path / "inputs"

@@ -1,5 +1,7 @@
 """Verdicts on claims follow the data by one fixed reading, whatever the claim."""
 
+import re
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from papering import Row, data, figure, grid, panel, paper
 from weft.errors import SpecError
 from weft.papers.claims import Claim, Rule, Where, load_claims
-from weft.papers.declared import AxisValue, Experiment, Paper, load_paper, paper_names
+from weft.papers.declared import DATA, AxisValue, Experiment, Paper, load_paper, paper_names
 from weft.papers.verdicts import Judgement, Verdict, judge, not_run, untestable
 
 LOADS = (0.3, 0.6, 0.9)
@@ -142,6 +144,17 @@ def test_a_bound_has_to_be_kept() -> None:
     value = claim("at-most", bound=300.0, over="worst")
     assert judged(value, levels(meet=280.0)).verdict is Verdict.REPRODUCED
     assert judged(value, levels(meet=320.0)).verdict is Verdict.NOT_REPRODUCED
+
+
+def test_what_is_a_little_better_is_better_and_no_more_than_a_little() -> None:
+    a_little = claim("reduction", against=("conga",), bound=0.2)
+    assert judged(a_little, levels(meet=90.0, conga=100.0)).verdict is Verdict.REPRODUCED
+    assert judged(a_little, levels(meet=70.0, conga=100.0)).verdict is Verdict.OTHER_SIZE
+    assert judged(a_little, levels(meet=110.0, conga=100.0)).verdict is Verdict.NOT_REPRODUCED
+    # Reductions of 20, 25 and 30 %: a mean of 25 %, an interval of +- 12 %, which holds the bound.
+    reductions = {1: 0.2, 2: 0.25, 3: 0.3}
+    wide = grid(["meet", "conga"], [0.5], lambda scheme, _, seed: 1.0 - reductions[seed] * (scheme == "meet"))
+    assert judged(a_little, wide).verdict is Verdict.REPRODUCED
 
 
 def test_a_claim_of_no_difference_is_reproduced_by_small_ones_alone() -> None:
@@ -286,7 +299,14 @@ REDUCTION = 'kind = "reduction", of = "meet", against = ["ecmp"], over = "best",
 
 
 @pytest.mark.parametrize(
-    ("kind", "word", "bound"), [("at-most", "much", 0.8), ("at-least", "much", 1.25), ("at-most", "slightly", 1.25)]
+    ("kind", "word", "bound"),
+    [
+        ("at-most", "much", 0.8),
+        ("at-least", "much", 1.25),
+        ("at-most", "slightly", 1.25),
+        ("reduction", "slightly", 0.2),
+        ("gain", "slightly", 0.25),
+    ],
 )
 def test_a_word_is_a_quarter_for_all_claims(tmp_path: Path, kind: str, word: str, bound: float) -> None:
     """What is within a quarter is the same size."""
@@ -294,6 +314,19 @@ def test_a_word_is_a_quarter_for_all_claims(tmp_path: Path, kind: str, word: str
     (tmp_path / "meet-claims.toml").write_text(GOOD.replace(REDUCTION, rule))
     (one,) = load_claims(small_paper(tmp_path))
     assert one.rule is not None and one.rule.bound == pytest.approx(bound)
+
+
+WORD = re.compile(r"\b(much|significantly|slightly|a little)\b(.*)", re.IGNORECASE)
+BOUNDS = {"much": "much", "significantly": "much", "slightly": "slightly", "a little": "slightly"}
+
+
+@pytest.mark.parametrize("name", paper_names())
+def test_a_claim_with_a_word_has_the_bound_of_the_word_unless_a_number_follows(name: str) -> None:
+    """One reading for all: no claim with `much` is judged by its direction alone."""
+    for one in tomllib.loads((DATA / f"{name}-claims.toml").read_text())["claim"]:
+        found = WORD.search(one["text"])
+        if "rule" in one and found is not None and not re.search(r"\d ?(%|ms|us|x\b|times)", found[2]):
+            assert one["rule"].get("bound") == BOUNDS[found[1].lower()], one["id"]
 
 
 def test_claims_are_read(tmp_path: Path) -> None:
@@ -314,7 +347,7 @@ def test_claims_are_read(tmp_path: Path) -> None:
         ("[0.3,", "[0.4,", "there is no point of x '0.4'"),
         ("x = [0.3", 'measure = "p99", x = [0.3', "there is no measure 'p99'"),
         ('"reduction"', '"reductoin"', "did you mean 'reduction'"),
-        (REDUCTION, 'kind = "at-most", of = "meet", bound = "much" }', "words are for ratios"),
+        (REDUCTION, 'kind = "at-most", of = "meet", bound = "much" }', "words are for comparisons"),
         (
             REDUCTION,
             'kind = "at-most", of = "meet", against = ["ecmp"], bound = "more" }',
@@ -322,9 +355,10 @@ def test_claims_are_read(tmp_path: Path) -> None:
         ),
         ("expected", "expcted", "unknown key 'expcted'"),
         ("expected = 0.4", "expected = [0.4, 0.3]", "expected a number, or two as"),
+        ("expected = 0.4", "expected = 0.4, bound = 0.5", "expected and bound: one of them"),
         ('against = ["ecmp"], ', "", "needs against"),
         ("rule =", 'untestable = "why"\nrule =', "one of them"),
-        ('over = "best"', 'bound = 1.0, over = "best"', "takes no bound"),
+        (REDUCTION, 'kind = "zero", bound = 1.0, of = "meet" }', "takes no bound"),
     ],
 )
 def test_a_slip_in_a_claim_is_answered(tmp_path: Path, old: str, new: str, message: str) -> None:

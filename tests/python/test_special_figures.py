@@ -1,13 +1,17 @@
 """What the special figures of TR and QALL work out, by hand."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any, cast
 
 import numpy as np
 import polars as pl
 import pytest
 
+from weft.errors import SpecError
 from weft.models import work_out
 from weft.papers.declared import load_paper
 from weft.papers.measured import RunsUsed
@@ -145,6 +149,15 @@ def test_every_flow_of_tr_s_figure_6_starts_at_once_between_counterparts() -> No
     assert rows[13] == "0,3,13,100000"
 
 
+def test_or_between_hosts_of_both_groups_that_are_drawn() -> None:
+    """As in the random traffic of its scenario: one of the first ten sends to one of the others, not all as much."""
+    rows = tr_model.trace(tr_model.Point(100, 300), Random("1")).splitlines()[1:]
+    ends = [tuple(map(int, row.split(",")[1:3])) for row in rows]
+    assert len(ends) == 100 and all(src < 10 <= dst < 20 for src, dst in ends)
+    assert len(set(ends)) > 50 and max(Counter(src for src, _ in ends).values()) > 10
+    assert rows == tr_model.trace(tr_model.Point(100, 300), Random("1")).splitlines()[1:]
+
+
 def test_tr_s_figure_6_has_model_and_simulation_of_every_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tr_model, "PANELS", {"size": (tr_model.Point(10, 100),), "flows": (tr_model.Point(10, 100),)})
 
@@ -180,3 +193,13 @@ def test_tr_s_figure_6_has_model_and_simulation_of_every_point(tmp_path: Path, m
     assert set(found[2, "tr", "resent, simulation"]) == {0.0} and min(found[2, "rps", "resent, simulation"]) > 0.0
     assert found[1, "tr", "simulation"] == found[0, "tr", "simulation"], "the same point on the other axis"
     assert tr_model.draw(paper, paper.figure("6"), made, "").axes
+
+    figure = paper.figure("6")
+    drawn = tr_model.make(replace(context, figure=replace(figure, options={"pairing": "random"})))
+    assert drawn.rows.filter(measure="simulation").height == made.rows.filter(measure="simulation").height
+    assert not drawn.rows.equals(made.rows)
+    assert {path.name for path in tmp_path.glob("random-*")} == {
+        f"random-10-flows-of-100-kb-seed-{seed}.csv" for seed in (1, 2, 3)
+    }
+    with pytest.raises(SpecError, match="did you mean 'random'"):
+        tr_model.make(replace(context, figure=replace(figure, options={"pairing": "rendom"})))

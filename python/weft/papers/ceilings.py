@@ -82,7 +82,8 @@ def _places_lost(claim: Claim, rule: Rule, data: FigureData) -> list[Point]:
     return [
         place
         for place, contenders in values_of(claim, data).items()
-        if not contenders.get(ORACLE) or any(_beats(contenders.get(name, {}), contenders[ORACLE], more) for name in named)
+        if not contenders.get(ORACLE)
+        or any(_beats(contenders.get(name, {}), contenders[ORACLE], more) for name in named)
     ]
 
 
@@ -118,7 +119,7 @@ def falls_short(rule: Rule, ideal: Effect) -> bool:
 
 def _least_wanted(rule: Rule, sign: int) -> float:
     """Return the least that would be the paper's: its bound, its range with a quarter more, or any effect at all."""
-    if rule.bound is not None:
+    if rule.bound is not None and rule.kind not in ("reduction", "gain"):
         return rule.bound
     if rule.expected is None:
         return 1.0 if rule.kind == "ratio" else 0.0

@@ -19,8 +19,8 @@ _TRENDS = ("rises", "falls", "flat")
 _STATISTICS = ("iqr", "std")
 
 KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "reduction": (("of",), ("against", "against_x", "over", "expected")),
-    "gain": (("of",), ("against", "against_x", "over", "expected")),
+    "reduction": (("of",), ("against", "against_x", "over", "expected", "bound")),
+    "gain": (("of",), ("against", "against_x", "over", "expected", "bound")),
     "ratio": (("of", "expected"), ("against", "against_x", "over")),
     "value": (("of", "expected"), ("over", "more_is_better")),
     "at-most": (("bound",), ("of", "against", "against_x", "over")),
@@ -36,13 +36,16 @@ TOLERANCE = 0.25
 """How far from what the paper says, relatively, something may be and still be the same size."""
 MUCH = 1.0 + TOLERANCE
 """One reading of words for all claims, decided before any was looked at: `much` more is beyond the same size, and
-`slightly` more is up to that."""
+`slightly` more is up to that. Where it says `slightly` better, better has to be established, too: that is a reduction
+or a gain with a bound."""
 
 _WORDS: Mapping[str, Mapping[str, float]] = {
     "at-least": {"much": MUCH},
     "at-most": {"much": 1.0 / MUCH, "slightly": MUCH},
+    "reduction": {"slightly": 1.0 - 1.0 / MUCH},
+    "gain": {"slightly": MUCH - 1.0},
 }
-"""What a bound in words is, for ratios to an opponent."""
+"""What a bound in words is, for comparisons with an opponent."""
 
 _RULE_KEYS = tuple(dict.fromkeys(key for needed, allowed in KINDS.values() for key in (*needed, *allowed)))
 _COMPARING = ("reduction", "gain", "ratio")
@@ -68,6 +71,7 @@ class Rule:
     expected: tuple[float, float] | None = None
     """What the paper says: a range, of no width where it says one number."""
     bound: float | None = None
+    """What is not to be passed; of a reduction or a gain, which is to be there, how large it is at most."""
     trend: str | None = None
     statistic: str = "iqr"
     """What `spread` takes: the range of the middle half, or the standard deviation."""
@@ -192,6 +196,8 @@ def _rule(section: Section) -> Rule:
         more_is_better=section.take("more_is_better", bool, False),
     )
     section.end()
+    if rule.expected is not None and rule.bound is not None:
+        raise section.error("expected and bound: one of them")
     if rule.against and rule.against_x is not None:
         raise section.error("against and against_x: one of them")
     if kind in _COMPARING and not rule.against and rule.against_x is None:
@@ -214,7 +220,7 @@ def _bound(section: Section, kind: str) -> float | None:
             else f"bound = {value!r}: expected a number"
         )
     if "against" not in section and "against_x" not in section:
-        raise section.error(f"bound = {value!r}: words are for ratios, and need against or against_x")
+        raise section.error(f"bound = {value!r}: words are for comparisons, and need against or against_x")
     return words[value]
 
 

@@ -97,6 +97,8 @@ def _faster(rule: Rule) -> float:
     match rule.kind:
         case "reduction" if rule.expected is not None and 0.0 <= rule.expected[0] < 1.0:
             return 1.0 / (1.0 - rule.expected[0])
+        case "reduction" if rule.bound is not None:
+            return 1.0
         case "ratio" if rule.expected is not None and rule.expected[1] > 0.0:
             return 1.0 / rule.expected[1]
         case "at-most" if rule.bound is not None and rule.bound > 0.0:

@@ -2,9 +2,10 @@
 
 A choice stands in the `[open]` table of a preset or of a paper's file, where an alternative sets keys of the spec, or
 in `data/open.toml`, in the table of a load balancer or transport, where an alternative sets that one's parameters. The
-former may also multiply numbers that an experiment sets; in a paper's file they may set options of figures that have a
-function of their own. One alternative sets nothing: it is what Weft does unless told otherwise. It is the default of a
-paper, too, unless the paper's text supports another one better: then `[reads]` in the paper's file says which, and why.
+former may also multiply numbers that an experiment sets, and name the load balancers that they are about; in a paper's
+file they may set options of figures that have a function of their own. One alternative sets nothing: it is what Weft
+does unless told otherwise. It is the default of a paper, too, unless the paper's text supports another one better: then
+`[reads]` in the paper's file says which, and why.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -59,6 +60,8 @@ class Choice:
     """Where it is open: in all of a paper, in what has a preset, in what runs with a balancer or a transport."""
     scheme: str = ""
     """The name of that load balancer or transport, whose parameters it sets; empty: it sets keys of the spec."""
+    balancers: tuple[str, ...] = ()
+    """The load balancers that it is about, if it sets keys of the spec; none: all."""
 
     @property
     def default(self) -> str:
@@ -108,6 +111,7 @@ def read_choices(top: Section, table: str, place: Place, scheme: str = "") -> It
     for name, section in top.sections(table).items():
         own = f"{scheme}.{name}" if scheme else name
         question = section.need("question", str)
+        about = _balancers(section) if not scheme else ()
         alternatives = [_alternative(key, one, place, scheme) for key, one in section.sections("alternatives").items()]
         section.end()
         _check_names([own, *(one.name for one in alternatives)], section)
@@ -115,7 +119,7 @@ def read_choices(top: Section, table: str, place: Place, scheme: str = "") -> It
         if len(defaults) != 1 or len(alternatives) < 2:
             raise section.error("needs two alternatives or more, of which one, the default, sets nothing")
         ordered = sorted(alternatives, key=lambda one: not one.is_default)
-        yield Choice(own, question, {one.name: one for one in ordered}, place, scheme)
+        yield Choice(own, question, {one.name: one for one in ordered}, place, scheme, about)
 
 
 def _alternative(name: str, section: Section, place: Place, scheme: str) -> Alternative:
@@ -130,6 +134,15 @@ def _alternative(name: str, section: Section, place: Place, scheme: str) -> Alte
     if factors and not settings:
         raise section.error("multiply: needs set, which says where it applies")
     return Alternative(name, source, settings, factors, options)
+
+
+def _balancers(section: Section) -> tuple[str, ...]:
+    """Take the load balancers that a choice is about."""
+    names, known = section.texts("balancers"), [one.name for one in schemes()]
+    for name in names:
+        if name not in known:
+            raise section.error(f"balancers: {nearest('load balancer', name, known)}")
+    return names
 
 
 def _check_names(names: Iterable[str], section: Section) -> None:

@@ -135,6 +135,10 @@ def _directed(rule: Rule, value: Estimate, none: float) -> tuple[Verdict, str]:
         return _alike(rule.expected, value)
     if not _beyond(value, none, claimed_sign(rule)):
         return Verdict.NOT_REPRODUCED, _not_established(value, none, rule.expected)
+    if rule.bound is not None and rule.kind in ("reduction", "gain"):
+        if value.low <= rule.bound:
+            return Verdict.REPRODUCED, "the direction is the paper's, and the size is within its bound"
+        return Verdict.OTHER_SIZE, "the direction is the paper's, but the size is beyond its bound"
     if rule.expected is None:
         return Verdict.REPRODUCED, "the direction is the paper's, which gives no size"
     if _near(rule.expected, value):

@@ -202,6 +202,8 @@ def _settings(
     `before` is what choices before it set: one of them may choose another transport, to which others do not apply.
     """
     settings = choice.alternatives[alternative].settings
+    if choice.balancers and _named("balancer", before or {}, grid, whole, contender) not in choice.balancers:
+        return {}
     match choice.place:
         case "balancer" | "transport" as table:
             if _named(table, before or {}, grid, whole, contender) != choice.scheme:

@@ -5,18 +5,24 @@ one size that start together, as the model has them, in place of random ones. Th
 shows, nor how many flows the second plot goes up to: here it is the mean over all flows, and up to the 100 of the
 scenario. Beside what is drawn, the data tell which share of the flows sent a packet again, in panels of its own.
 
-The figure names one set-up, with the schemes of the model: its fabric and transport, for other flows.
+The figure names one set-up, with the schemes of the model: its fabric and transport, for other flows. Its option
+`pairing` says between which hosts these are: `counterparts`, each host and one of the other group in turn, or `random`,
+any two of both groups, drawn for each seed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
+from weft.errors import SpecError
 from weft.flows import measured
 from weft.models import Working, work_out
 from weft.papers.declared import FigureSpec, Measure, PanelSpec, Paper
 from weft.papers.drawing import draw_panels
 from weft.papers.measured import FigureData
+from weft.papers.reading import nearest
 from weft.papers.runs import Case
 from weft.papers.special import SpecialContext
 from weft.papers.special.tidy import figure_data
@@ -28,7 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["DRAWN", "PANELS", "Point", "draw", "make", "trace"]
 
 _GROUP = 10
-"""Hosts of a group: each pair of one of the first group and one of the second has the same number of flows."""
+"""Hosts of a group."""
+
+_COUNTERPARTS, _RANDOM = "counterparts", "random"
 
 _MODEL, _SIMULATED = "model", "simulation"
 _MEASURES = (Measure(label=_SIMULATED, unit="us"), Measure(label=_MODEL, unit="us"))
@@ -82,9 +90,9 @@ def make(context: SpecialContext) -> FigureData:
     """Simulate every point with RPS and TR, with each seed, and work the model out beside it."""
     (name,), (cases,) = context.set_ups.keys(), context.set_ups.values()
     points = sorted({point for own in PANELS.values() for point in own}, key=lambda point: (point.flows, point.size_kb))
-    files = {point: context.keep(point.trace_name, trace(point)) for point in points}
     keys = [(point, case) for point in points for case in cases]
-    specs = [context.spec(case).with_table("traffic", {"trace": str(files[point])}) for point, case in keys]
+    files = {point: _traces(context, point, {case.seed for case in cases}) for point in points}
+    specs = [context.spec(case).with_table("traffic", {"trace": str(files[point][case.seed])}) for point, case in keys]
     found = context.simulate(specs, ["flows"])
     runs = replace(
         context.runs,
@@ -103,10 +111,27 @@ def draw(paper: Paper, figure: FigureSpec, data: FigureData, note: str) -> "Figu
     return draw_panels(paper, DRAWN, data, note)
 
 
-def trace(point: Point) -> str:
-    """All flows at once, from each host of the first group to its counterpart in the second in turn."""
-    rows = [f"0,{index % _GROUP},{_GROUP + index % _GROUP},{1_000 * point.size_kb}" for index in range(point.flows)]
+def trace(point: Point, drawn: Random | None = None) -> str:
+    """All flows at once: from each host of the first group to its counterpart in turn, or from and to drawn ones."""
+    rows = []
+    for index in range(point.flows):
+        src, dst = (drawn.randrange(_GROUP), drawn.randrange(_GROUP)) if drawn else (index % _GROUP, index % _GROUP)
+        rows.append(f"0,{src},{_GROUP + dst},{1_000 * point.size_kb}")
     return "\n".join(["start_us,src,dst,size_bytes", *rows, ""])
+
+
+def _traces(context: SpecialContext, point: Point, seeds: Set[int]) -> Mapping[int, Path]:
+    """Keep the flows of a point for each seed; those between counterparts are the same for all."""
+    pairing = context.options.get("pairing", _COUNTERPARTS)
+    if pairing == _RANDOM:
+        name = f"random-{point.trace_name.removesuffix('.csv')}"
+        return {
+            seed: context.keep(f"{name}-seed-{seed}.csv", trace(point, Random(f"{point.trace_name} {seed}")))
+            for seed in sorted(seeds)
+        }
+    if pairing != _COUNTERPARTS:
+        raise SpecError(f"{context.figure.key}: options: {nearest('pairing', pairing, (_COUNTERPARTS, _RANDOM))}")
+    return dict.fromkeys(seeds, context.keep(point.trace_name, trace(point)))
 
 
 def _rows(found: Mapping[tuple[Point, Case], Result | None], cases: Sequence[Case]) -> Iterator[tuple[Any, ...]]:
