@@ -3,7 +3,7 @@
 
 use weft_units::{Span, Time};
 
-use super::{Ack, Controller, Window};
+use super::{Ack, Controller, Window, whole_cubic};
 
 /// RFC 9438.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +18,8 @@ pub(crate) struct Cubic {
     pub first_growth: f64,
     /// Whether delays may end slow start.
     pub hystart: bool,
+    /// Count as Linux does, if so.
+    pub whole: Option<whole_cubic::Rules>,
 }
 
 /// What CUBIC looks at in an [`Ack`].
@@ -44,6 +46,8 @@ pub(crate) struct CubicState {
     /// The smallest sample of the round-trip time.
     least_rtt: Option<Span>,
     hystart: HyStart,
+    /// In place of `epoch`, if it counts as Linux does.
+    whole: whole_cubic::State,
 }
 
 /// A stage of congestion avoidance.
@@ -98,6 +102,10 @@ impl Controller for Cubic {
         let cwnd = window.cwnd;
         let state = window.cubic.get_or_insert_default();
         let (now, w_max, cwnd_prior) = (state.now, state.w_max, state.cwnd_prior);
+        if let Some(rules) = &self.whole {
+            let least_rtt = state.least_rtt.unwrap_or_default();
+            return rules.increase(&mut state.whole, (cwnd, w_max), acked, (now, least_rtt));
+        }
         let epoch = state.epoch.get_or_insert_with(|| self.epoch(now, w_max, cwnd));
         let t = seconds(now.since(epoch.start));
         // RFC 9438 §4.3: Reno-friendly, until the window is where it was before the loss; then as fast as Reno.
@@ -115,19 +123,30 @@ impl Controller for Cubic {
     /// RFC 9438 §4.6: as a loss.
     fn on_mark(&self, window: &mut Window) {
         self.remember(window);
-        window.scale(self.beta);
+        match &self.whole {
+            Some(rules) => {
+                window.lower_threshold(rules.left(window.cwnd));
+                window.cwnd = window.cwnd.min(window.ssthresh);
+            }
+            None => window.scale(self.beta),
+        }
     }
 
     /// RFC 9438 §4.6.
     fn on_loss(&self, window: &mut Window, flight: u32) {
         self.remember(window);
-        window.lower_threshold(f64::from(flight) * self.beta);
+        let left = match &self.whole {
+            Some(rules) => rules.left(window.cwnd),
+            None => f64::from(flight) * self.beta,
+        };
+        window.lower_threshold(left);
     }
 
     /// RFC 9438 §4.8: the next stage begins with `K = 0`.
     fn on_timeout(&self, window: &mut Window) {
         let state = window.cubic.get_or_insert_default();
         (state.w_max, state.epoch, state.hystart) = (0.0, None, HyStart::default());
+        state.whole = whole_cubic::State::default();
     }
 }
 
@@ -139,8 +158,8 @@ impl Cubic {
         let state = window.cubic.get_or_insert_default();
         (state.now, state.smoothed_rtt) = (ack.now, ack.smoothed_rtt);
         // Right after a recovery delays say little of the path.
-        let soon = state.epoch.is_some_and(|epoch| ack.now < epoch.start.saturating_add(Span::from_s(1)));
-        if soon {
+        let began = state.epoch.map(|epoch| epoch.start).or_else(|| state.whole.began());
+        if began.is_some_and(|began| ack.now < began.saturating_add(Span::from_s(1))) {
             return;
         }
         let least = state.least_rtt.map_or(ack.rtt, |least| least.min(ack.rtt));
@@ -148,6 +167,12 @@ impl Cubic {
         if self.hystart && cwnd < ssthresh && state.hystart.ends(cwnd, least, ack) {
             window.ssthresh = cwnd;
         }
+    }
+
+    /// The same, counted as Linux does.
+    pub fn in_whole_numbers(self) -> Self {
+        let rules = whole_cubic::Rules::new(self.c, self.beta, self.first_growth);
+        Self { whole: Some(rules), ..self }
     }
 
     /// A stage of congestion avoidance begins.
@@ -169,8 +194,11 @@ impl Cubic {
         let cwnd = window.cwnd;
         let state = window.cubic.get_or_insert_default();
         let yields = self.fast_convergence && cwnd < state.w_max;
-        state.w_max = if yields { cwnd * f64::midpoint(1.0, self.beta) } else { cwnd };
+        let yielded = |rules: &whole_cubic::Rules| rules.yielded(cwnd);
+        let yielded = self.whole.as_ref().map_or(cwnd * f64::midpoint(1.0, self.beta), yielded);
+        state.w_max = if yields { yielded } else { cwnd };
         (state.cwnd_prior, state.epoch) = (cwnd, None);
+        state.whole.ends();
     }
 }
 
@@ -236,7 +264,8 @@ fn cube_root(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    const RFC: Cubic = Cubic { c: 0.4, beta: 0.7, fast_convergence: true, first_growth: 0.0, hystart: false };
+    const RFC: Cubic =
+        Cubic { c: 0.4, beta: 0.7, fast_convergence: true, first_growth: 0.0, hystart: false, whole: None };
 
     fn window(cwnd: f64) -> Window {
         Window::new(cwnd, 1.0, 0.0)

@@ -12,6 +12,7 @@ mod new_reno;
 pub(crate) mod nscc;
 mod olia;
 pub(crate) mod swift;
+mod whole_cubic;
 mod window;
 
 use weft_units::{Span, Time};

@@ -246,6 +246,10 @@ with_keys_of_one_path! {
         /// The least by which CUBIC's window grows in congestion avoidance before the first loss, a round trip: 0 to 1 windows.
         /// Source: RFC 9438 has none; a twentieth in Linux.
         cubic_first_growth: f64 = 0.0,
+        /// Whether CUBIC counts in whole segments and milliseconds, looks at its function no more than once in one, and leaves a window that did not move
+        /// for 32 as it is; the Reno-friendly window then grows by 8/15 segments a round trip, also above the window before the loss. Source: RFC 9438
+        /// has exact numbers, and 1 above that window (§4.3); Linux whole ones.
+        cubic_whole_numbers: bool = false,
         /// Whether CUBIC ends slow start before a loss, by the length of a train of acknowledgements or by a delay that rises.
         /// Source: Ha and Rhee 2011 (recalled), as in Linux; RFC 9438 §4.10 asks for it or for `HyStart++` (RFC 9406).
         hystart: bool = true,
@@ -329,6 +333,7 @@ impl TcpConfig {
     pub fn build(&self) -> Result<Tcp, ParamError> {
         let control = match self.congestion {
             Congestion::Reno => Control::NewReno(NewReno),
+            Congestion::Cubic if self.cubic_whole_numbers => Control::Cubic(self.cubic().in_whole_numbers()),
             Congestion::Cubic => Control::Cubic(self.cubic()),
         };
         self.check_cubic()?;
@@ -342,6 +347,7 @@ impl TcpConfig {
             fast_convergence: self.cubic_fast_convergence,
             first_growth: self.cubic_first_growth,
             hystart: self.hystart,
+            whole: None,
         }
     }
 

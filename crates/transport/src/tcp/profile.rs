@@ -114,7 +114,11 @@ impl TcpConfig {
         match profile {
             Profile::Rfc => Self::default(),
             Profile::HermesNs3 => hermes_ns3!(TcpConfig),
-            Profile::Linux => linux!(TcpConfig { congestion: Congestion::Cubic, cubic_first_growth: 0.05 }),
+            Profile::Linux => linux!(TcpConfig {
+                congestion: Congestion::Cubic,
+                cubic_first_growth: 0.05,
+                cubic_whole_numbers: true
+            }),
         }
     }
 }

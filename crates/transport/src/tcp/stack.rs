@@ -196,11 +196,11 @@ impl Stack {
         let burst = u64::from(count) * self.mss + self.overhead;
         let limit = self.at_rate(self.small_queue, flow).max(2 * burst).min(self.small_queue_most);
         let limit = if again { 2 * limit } else { limit };
-        // A sender with one burst out, or none, need not wait for its host.
-        if handed.bytes <= limit || flow.una >= handed.burst {
+        // A sender with one burst out, or none, need not wait for its host. Linux counts one byte more: `sk_wmem_alloc` begins with 1.
+        if handed.bytes < limit || flow.una >= handed.burst {
             return true;
         }
-        handed.resume_at = handed.when_down_to(limit);
+        handed.resume_at = handed.when_below(limit);
         false
     }
 
@@ -278,12 +278,12 @@ impl Handed {
         self.burst == segment
     }
 
-    /// When the queue has no more than `limit` bytes of the flow.
-    fn when_down_to(&self, limit: u64) -> Time {
+    /// When the queue has less than `limit` bytes of the flow.
+    fn when_below(&self, limit: u64) -> Time {
         let mut bytes = self.bytes;
         for &(at, leaving) in &self.leaving {
             bytes -= leaving;
-            if bytes <= limit {
+            if bytes < limit {
                 return at;
             }
         }

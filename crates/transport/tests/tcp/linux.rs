@@ -343,8 +343,9 @@ fn a_small_queue_keeps_a_flow_out_of_its_own_hosts_queue() {
     let with_overhead = |config: &mut TcpConfig| config.small_queue_overhead = Bytes::new(1_460);
     near(most_waiting(|config| (small(config), avoiding(config), with_overhead(config)).2), 0.6);
     // And there is a limit to all.
-    let most = most_waiting(|config| (small(config), config.small_queue_most = Bytes::new(29_200)).1);
-    assert_eq!(most, 29_200 + 1_460, "one is let in when there is room, however large it is");
+    let most = |limit| most_waiting(|config| (small(config), config.small_queue_most = Bytes::new(limit)).1);
+    assert_eq!(most(29_200), 29_200);
+    assert_eq!(most(29_201), 29_200 + 1_460, "one is let in when there is room, however large it is");
 }
 
 #[test]
