@@ -116,6 +116,8 @@ pub struct ReceiverStats {
     pub out_of_order: u32,
     /// Segments that had arrived before: the retransmission was spurious, or the acknowledgement was lost.
     pub duplicates: u32,
+    /// Segments that arrived and have no payload: a FIN. Counted once, in `segments_received`, too; copies of it are duplicates.
+    pub without_payload: u32,
     /// Segments that arrived with a congestion mark.
     pub marked: u32,
     /// Segments that came behind a hole to a receiver that holds none of these: it refused them, and waits for another copy. Not

@@ -78,7 +78,8 @@ impl std::ops::AddAssign for Retransmissions {
 
 /// Payload that arrived, each byte once, to a segment: full ones have `payload_bytes`.
 pub fn arrived(receiver: &ReceiverStats, flow: &Flow, payload_bytes: u64) -> u64 {
-    let segments = receiver.segments_received - u64::from(receiver.duplicates);
+    let segments =
+        receiver.segments_received - u64::from(receiver.duplicates) - u64::from(receiver.without_payload);
     let most = if flow.background { u64::MAX } else { flow.size_bytes };
     segments.saturating_mul(payload_bytes).min(most)
 }

@@ -22,6 +22,8 @@ pub struct Receiver {
     pending: u16,
     /// Whether acknowledgements carry ECE: `DCTCP.CE`, or what RFC 3168 latches until CWR.
     echo: bool,
+    /// The FIN has come, which counts as a segment and brings no data.
+    has_fin: bool,
     /// The time stamp to echo: that of the first pending segment (RFC 7323 §4.3), else that of the segment that
     /// caused the acknowledgement.
     stamp: Time,
@@ -66,6 +68,7 @@ impl Receiver {
             held: 0,
             pending: 0,
             echo: false,
+            has_fin: false,
             stamp: Time::ZERO,
             segments_received: 0,
             out_of_order: 0,
@@ -332,6 +335,9 @@ impl Receiver {
     /// The FIN, which brings no data: it tells that there is a hole, if there is one, as a segment would.
     #[cold]
     fn on_fin(&mut self, tcp: &Tcp, packet: &Packet, out: &mut impl Outbox) {
+        self.segments_received = self.segments_received.saturating_add(1);
+        self.duplicates += u32::from(self.has_fin);
+        self.has_fin = true;
         self.take_mark(tcp, packet, out);
         if self.pending == 0 {
             self.stamp = packet.sent;
@@ -442,6 +448,7 @@ impl Receiver {
             segments_received: u64::from(self.segments_received),
             out_of_order: self.out_of_order,
             duplicates: self.duplicates,
+            without_payload: u32::from(self.has_fin),
             marked: self.marked,
             stalls: self.reassembly.as_ref().map(|reassembly| reassembly.stalls()).unwrap_or_default(),
             ..ReceiverStats::default()

@@ -77,6 +77,7 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
                 segments_received,
                 out_of_order,
                 duplicates,
+                without_payload,
                 marked,
                 refused,
                 trimmed,
@@ -120,7 +121,15 @@ fn visit(record: &mut FlowRecord, number: &mut impl FnMut(u64) -> u64) {
     }
     for count in [dropped, after_loss, after_reordering, after_timeout, retransmissions, timeouts]
         .into_iter()
-        .chain([fast_recoveries, duplicate_acks, marked_acks, out_of_order, duplicates, marked])
+        .chain([
+            fast_recoveries,
+            duplicate_acks,
+            marked_acks,
+            out_of_order,
+            duplicates,
+            without_payload,
+            marked,
+        ])
         .chain([reselections, path_changes, nacks, cnps, refused, trimmed, nacks_sent, cnps_sent, cut])
     {
         *count = number(u64::from(*count)) as u32;

@@ -200,6 +200,7 @@ fn add(sum: &mut ReceiverStats, more: &ReceiverStats) {
         segments_received,
         out_of_order,
         duplicates,
+        without_payload,
         marked,
         refused,
         trimmed,
@@ -212,6 +213,7 @@ fn add(sum: &mut ReceiverStats, more: &ReceiverStats) {
     sum.segments_received += segments_received;
     sum.out_of_order += out_of_order;
     sum.duplicates += duplicates;
+    sum.without_payload += without_payload;
     sum.marked += marked;
     sum.refused += refused;
     sum.trimmed += trimmed;
