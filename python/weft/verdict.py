@@ -19,7 +19,7 @@ from weft.standing import MEAN_FCT, Standing, difference_words, listed, mean_of
 from weft.statistics import Estimate
 from weft.summary import TIERS, Summary
 
-__all__ = ["Verdict", "caveats", "judge"]
+__all__ = ["Verdict", "caveats", "is_unsteady", "judge"]
 
 Groups = Mapping[str, Sequence[Summary]]
 
@@ -234,9 +234,7 @@ def caveats(groups: Groups) -> list[str]:
     """Say what to keep in mind: unfinished flows, no steady state, and what all runs of a contender warn of."""
     missing = {label: sum(run.unfinished for run in runs) for label, runs in groups.items()}
     named = ", ".join(f"{label} {number}" for label, number in missing.items() if number)
-    unsteady = [
-        label for label, runs in groups.items() if any(_UNSTEADY in one for run in runs for one in run.warnings)
-    ]
+    unsteady = [label for label, runs in groups.items() if any(map(is_unsteady, runs))]
     found = []
     late = {label: sum(unfinished_collectives(run) for run in runs) for label, runs in groups.items()}
     if any(late.values()):
@@ -256,6 +254,11 @@ def caveats(groups: Groups) -> list[str]:
             warned.setdefault(warning, []).append(label)
     found += [f"{', '.join(labels)}: {warning}." for warning, labels in warned.items()]
     return found
+
+
+def is_unsteady(run: Summary) -> bool:
+    """Whether a run was in no steady state, so that its means depend on how many flows there are."""
+    return any(_UNSTEADY in warning for warning in run.warnings)
 
 
 def _common_warnings(runs: Sequence[Summary]) -> list[str]:

@@ -173,6 +173,39 @@ def test_a_claim_about_other_places_excludes_nothing() -> None:
     assert exclusions([faster, elsewhere, slower], three(90.0, 80.0, 100.0)) == []
 
 
+NO_BETTER = claim("at-least", against=("conga",), over="worst", bound=1.0)
+AS_LONG = claim("ratio", against=("conga",), expected=(1.0, 1.0))
+HALF_OF_DRILL = replace(claim("reduction", against=("drill",), expected=(0.5, 0.5)), id="half")
+
+
+@pytest.mark.parametrize(
+    ("said", "conga", "verdict"),
+    [
+        (NO_BETTER, 65.0, Verdict.UNREACHABLE),  # 35 % at most
+        (NO_BETTER, 60.0, Verdict.OTHER_SIZE),  # 40 %: half, nearly
+        (AS_LONG, 65.0, Verdict.OTHER_SIZE),  # 0.75 would be as long
+        (AS_LONG, 85.0, Verdict.UNREACHABLE),
+        (claim("at-least", against=("conga",), over="best", bound=1.0), 65.0, Verdict.OTHER_SIZE),  # somewhere alone
+        (claim("order", of=("conga", "meet", "drill")), 65.0, Verdict.OTHER_SIZE),  # a quarter may be out of it
+    ],
+)
+def test_a_claim_is_not_reachable_where_a_baseline_leaves_too_little_to_it(
+    said: Claim, conga: float, verdict: Verdict
+) -> None:
+    """MEET is said to halve DRILL's time, and to be no faster than CONGA; it takes 90, and DRILL 100."""
+    other = replace(said, id="no-better")
+    found = judge(HALF_OF_DRILL, three(90.0, conga, 100.0), unit="us", beside=[HALF_OF_DRILL, other])
+    assert found.verdict is verdict
+    assert ("the least that no-better leaves it" in found.sentence) == (verdict is Verdict.UNREACHABLE)
+
+
+def test_a_baseline_that_the_scheme_beats_bounds_nothing() -> None:
+    """Whatever the paper says of it: MEET takes 63 here, and CONGA 65."""
+    other = replace(NO_BETTER, id="no-better")
+    found = judge(HALF_OF_DRILL, three(63.0, 65.0, 100.0), unit="us", beside=[other])
+    assert found.verdict is Verdict.OTHER_SIZE
+
+
 def with_oracle(meet: float, ecmp: float, oracle: float) -> FigureData:
     """Two contenders and a perfect balancer, far from what idle flows would take."""
     own = {"meet": meet, "ecmp": ecmp, "oracle": oracle}

@@ -207,6 +207,19 @@ def test_flows_that_did_not_finish_are_told(tmp_path: Path) -> None:
     assert f"{unfinished} flows did not finish: not in any mean." in told
 
 
+def test_runs_in_no_steady_state_are_told(tmp_path: Path) -> None:
+    """At a load that the fabric hardly carries slowdowns rise to the end; at a small one they do not."""
+    text = TINY.replace('"traffic.flows" = 30', '"traffic.flows" = 500').replace("= [0.3, 0.7]", "= [0.1, 0.7, 0.99]")
+    folder = write_tiny(tmp_path / "papers", text)
+    made = make_figures("tiny", ["1"], folder=folder, out=tmp_path / "out")
+    runs = [json.loads((path / "summary.json").read_text()) for path in stored_runs(made.path)]
+    unsteady = sum("in no steady state" in " ".join(run["warnings"]) for run in runs)
+    assert 0 < unsteady <= 8 and data_of(made, "1").runs.unsteady == unsteady
+    assert f"how many flows there are (Fig. 1: {unsteady} of 12 runs)" in made.scorecards[0].markdown()
+    paper = load_paper("tiny", folder)
+    assert f"{unsteady} of 12 runs in no steady state." in note_below(paper, paper.figure("1"), data_of(made, "1").runs)
+
+
 def test_a_run_that_fails_is_told_and_leaves_a_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails_once(spec: SpecText, **options: object) -> weft.Result:
         if 'name = "ecmp"' in spec.text and "seed = 2" in spec.text and "load = 0.7" in spec.text:

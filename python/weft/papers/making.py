@@ -25,6 +25,7 @@ from weft.papers.verdict_files import OtherReadings
 from weft.runs.execution import Executor
 from weft.runs.run import Run
 from weft.simulation import Result
+from weft.verdict import is_unsteady
 
 if TYPE_CHECKING:
     import polars as pl
@@ -124,6 +125,7 @@ class Maker:
             reused=sum(run_id in self.kept for run_id in own),
             failed=sum(map(self.store.failed, own.values())),
             unfinished=sum(summary.unfinished for summary in summaries),
+            unsteady=sum(map(is_unsteady, summaries)),
             cpu_s=sum(found.record.measured.cpu_s for found in stored),
             seeds=max((len(experiment.seeds_run) for experiment in experiments.values()), default=1),
             declared_seeds=max((experiment.seeds for experiment in experiments.values()), default=1),

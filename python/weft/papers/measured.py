@@ -28,6 +28,8 @@ class RunsUsed:
     failed: int = 0
     unfinished: int = 0
     """Flows that its runs left unfinished: they are in no mean."""
+    unsteady: int = 0
+    """Runs that were in no steady state: their means depend on how many flows there are."""
     cpu_s: float = 0.0
     """What all of them took, whenever they were done."""
     seeds: int = 1

@@ -176,7 +176,17 @@ class Scorecard:
         runs: dict[str, list[str]] = {}
         for name, figure in self.figures.items():
             runs.setdefault(figure.text, []).append(name)
-        return [*lines, "", *(self._run_for(text, names) for text, names in runs.items())]
+        return [*lines, "", *(self._run_for(text, names) for text, names in runs.items()), *self._unsteady()]
+
+    def _unsteady(self) -> list[str]:
+        """Say which figures rest on runs in no steady state."""
+        told = [
+            f"{self.paper.figures[name].heading}: {figure.unsteady:,} of {figure.runs:,} runs"
+            for name, figure in self.figures.items()
+            if figure.unsteady
+        ]
+        what = "In no steady state, so that means depend on how many flows there are"
+        return [f"- {what} ({'; '.join(told)})"] if told else []
 
     def _run_for(self, text: str, names: Sequence[str]) -> str:
         """Say what was run for some figures; where that is less than at the paper's scale, what the rest would take."""
@@ -205,7 +215,10 @@ def judged(paper: Paper, figure: FigureSpec, data: FigureData, claims: Iterable[
     words = Words(partial(Paper.label, paper), [panel.x_label or field_name(panel.x) for panel in figure.panels])
     own = [claim for claim in claims if claim.figure == figure.name]
     added = paper.added_to(figure, data.runs.scale)
-    return [judge(claim, _as_claimed(claim, data, added), unit=_unit(claim, figure), words=words) for claim in own]
+    return [
+        judge(claim, _as_claimed(claim, data, added), unit=_unit(claim, figure), words=words, beside=own)
+        for claim in own
+    ]
 
 
 def _as_claimed(claim: Claim, data: FigureData, added: Sequence[str]) -> FigureData:
@@ -277,6 +290,7 @@ def _with_runs(paper: Paper, figure: FigureSpec, runs: RunsUsed, claims: Sequenc
         flows=runs.flows,
         declared_flows=runs.declared_flows,
         points=runs.points,
+        unsteady=runs.unsteady,
         oracle=runs.oracle,
         text=f"{scale_words(runs.scale)}, {text}{failed}",
         claims=claims,

@@ -122,6 +122,8 @@ class FigureRuns(msgspec.Struct, frozen=True):
     """Whether a perfect balancer is beside the others."""
     declared_flows: int = 0
     """As many as the scale has at most; more than any run had if fewer were asked for. 0: it has no number of flows."""
+    unsteady: int = 0
+    """Runs that were in no steady state."""
 
 
 class FigureVerdicts(FigureRuns, frozen=True, kw_only=True):

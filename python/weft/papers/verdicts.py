@@ -8,12 +8,13 @@
   as well, which is named (see `weft.multiverse`).
 - *undecided*: the interval includes "no effect" as well as what the paper says: more seeds may tell.
 - *not reachable here*: neither, and no scheme could do it: if flows took the time that they take alone, or, where the
-  oracle is a contender, the times that it gives them, it would not be the paper's size (see `weft.papers.ceilings`).
+  oracle is a contender, the times that it gives them, it would not be the paper's size (see `weft.papers.ceilings`);
+  nor would it, if another claim of the paper holds, by what a baseline took (see `weft.papers.exclusions`).
 - *not reproduced*: all else.
 - *not testable here*: with the reason.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -21,6 +22,7 @@ from weft.drawing.view import DrawnUnit, unit_scale
 from weft.papers.ceilings import falls_short, ideal_effect, oracle_effect, without_oracle
 from weft.papers.claims import TOLERANCE, Claim, Rule, widened
 from weft.papers.effects import Effect, Words, claimed_sign, measure
+from weft.papers.exclusions import baseline_bound
 from weft.papers.measured import FigureData
 from weft.quantity import number, plain
 from weft.statistics import Estimate
@@ -81,12 +83,18 @@ class Judgement:
         return "" if self.measured is None else told(self.measured, self.unit)
 
 
-def judge(claim: Claim, data: FigureData, *, unit: DrawnUnit, words: Words | None = None) -> Judgement:
-    """Judge a claim by the data of its figure; `unit` is that of the figure's values."""
+def judge(
+    claim: Claim, data: FigureData, *, unit: DrawnUnit, words: Words | None = None, beside: Sequence[Claim] = ()
+) -> Judgement:
+    """Judge a claim by the data of its figure; `unit` is that of the figure's values.
+
+    Those that are `beside` it are claims about the same figure, which may bound it.
+    """
     if claim.rule is None:
         return untestable(claim)
+    words = words or Words()
     whole, data = data, without_oracle(data)
-    effect = measure(claim, claim.rule, data, words or Words())
+    effect = measure(claim, claim.rule, data, words)
     if effect is None:
         reason = f"the data of figure {claim.figure} have no value at its points"
         return untestable(claim, f"{reason} at {data.runs.scale} scale")
@@ -94,17 +102,33 @@ def judge(claim: Claim, data: FigureData, *, unit: DrawnUnit, words: Words | Non
     own = _unit(claim.rule, unit)
     if why in UNDECIDED:
         verdict = Verdict.UNDECIDED
-    if verdict is not Verdict.REPRODUCED:
-        ideal = ideal_effect(claim, claim.rule, data, words or Words())
-        if ideal is not None and falls_short(claim.rule, ideal):
-            verdict = Verdict.UNREACHABLE
-            why += f"; if its flows took the time that they take alone, it would be {told(ideal.value, own)}"
-        best = oracle_effect(claim, claim.rule, whole, words or Words(), effect)
-        if best is not None and falls_short(claim.rule, best):
-            verdict = Verdict.UNREACHABLE
-            why += f"; if each packet took the path that delivers it first, it would be {told(best.value, own)}"
+    if verdict is not Verdict.REPRODUCED and (
+        bounds := [*_bounds(claim, claim.rule, whole, words, effect, own, beside)]
+    ):
+        verdict = Verdict.UNREACHABLE
+        why = "; ".join((why, *bounds))
     sentence = _sentence(claim.rule, effect, own, why)
     return Judgement(claim, verdict, effect.value, own, effect.places, sentence)
+
+
+def _bounds(
+    claim: Claim, rule: Rule, whole: FigureData, words: Words, effect: Effect, unit: DrawnUnit, beside: Sequence[Claim]
+) -> Iterator[str]:
+    """Say what no scheme can do: each bound that is too low for a claim."""
+    data = without_oracle(whole)
+    ideal = ideal_effect(claim, rule, data, words)
+    if ideal is not None and falls_short(rule, ideal):
+        yield f"if its flows took the time that they take alone, it would be {told(ideal.value, unit)}"
+    best = oracle_effect(claim, rule, whole, words, effect)
+    if best is not None and falls_short(rule, best):
+        yield f"if each packet took the path that delivers it first, it would be {told(best.value, unit)}"
+    bound = baseline_bound(claim, beside, data, words, effect)
+    if bound is not None and falls_short(rule, bound.effect):
+        share = "" if bound.times == 1.0 else f"{plain(bound.times)} times "
+        yield (
+            f"if it took {share}what {words.contenders(bound.baseline)} takes, the least that {bound.other} leaves it, "
+            f"it would be {told(bound.effect.value, unit)}"
+        )
 
 
 def untestable(claim: Claim, reason: str | None = None) -> Judgement:

@@ -29,6 +29,8 @@ def note_below(paper: Paper, figure: FigureSpec, runs: RunsUsed) -> str:
         lines[-1] += f" {runs.failed} of {_many(runs.runs, 'run')} failed."
     if runs.unfinished:
         lines[-1] += f" {_many(runs.unfinished, 'flow')} did not finish: not in any mean."
+    if runs.unsteady:
+        lines[-1] += f" {runs.unsteady:,} of {_many(runs.runs, 'run')} in no steady state."
     return "\n".join(lines)
 
 
