@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from weft.multiverse.design import Design, Factor, chosen_design
-from weft.multiverse.forecast import RESERVE, is_affordable
+from weft.multiverse.forecast import RESERVE, cost_of, is_affordable
 from weft.multiverse.parts import Part
 from weft.papers.open import Alternative, Choice
 from weft.papers.worlds import DEFAULT, World
@@ -57,6 +57,12 @@ def test_a_change_that_was_not_tried_costs_what_the_default_does() -> None:
     costs = MadeCosts({DEFAULT: 10.0, World((DEAR,)): 30.0})
     assert is_affordable(costs, design(), 30.0 / (1.0 - RESERVE) + 0.01)
     assert not is_affordable(costs, design(), 30.0 / (1.0 - RESERVE) - 0.01)
+
+
+def test_a_single_change_is_taken_to_cost_what_the_default_did_as_far_as_it_is_not_done() -> None:
+    costs = MadeCosts({DEFAULT: 10.0, World((DEAR,)): 30.0})
+    assert [cost_of(costs, world) for world in (World((CHEAP,)), World((DEAR,)), DEFAULT)] == [10.0, 0.0, 0.0]
+    assert cost_of(MadeCosts({DEFAULT: 10.0}, frozenset({World((CHEAP,))})), World((CHEAP,))) == 0.0
 
 
 def test_runs_that_are_there_cost_nothing() -> None:

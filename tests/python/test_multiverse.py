@@ -10,10 +10,11 @@ import polars as pl
 import pytest
 
 from conftest import Weft
+from made_paper import CHOICES, CLAIMS, PAPER, write_made
 from weft.errors import OutputError, SpecError
 from weft.multiverse.design import Factor, chosen_design, single_changes
 from weft.multiverse.drawing import drawn
-from weft.multiverse.exploring import asked, explore
+from weft.multiverse.exploring import Told, asked, explore
 from weft.multiverse.guide import write_worlds
 from weft.multiverse.kept import other_readings
 from weft.multiverse.result import Multiverse, wilson
@@ -27,86 +28,11 @@ from weft.papers.verdicts import Verdict
 from weft.papers.worlds import DEFAULT, World, choices_of_figures, in_world, parse_world
 from weft.report import render_directory
 
-PAPER = """
-[paper]
-name = "made"
-title = "MADE: a paper of which all is known"
-
-[experiment.e]
-schemes = ["ecmp", "drill"]
-seeds = 2
-set = { "fabric.overhead" = "0B" }
-[experiment.e.spec]
-fabric = { kind = "leaf-spine", leaves = 2, spines = 2, hosts_per_leaf = 2 }
-traffic = { size = "1KB", load = 0.001, flows = 20 }
-transport = { name = "tcp" }
-
-[figure.1]
-title = "Completion times"
-[[figure.1.panel]]
-experiment = "e"
-plot = "bars"
-measure = { metric = "mean_fct_us" }
-
-[open.host-delay]
-question = "How long are the cables of hosts?"
-[open.host-delay.alternatives]
-short = { source = "made up" }
-long = { source = "made up: 10 us more, one way", set = { "fabric.host_delay" = "6us" } }
-
-[open.fabric-delay]
-question = "How long are the other cables?"
-[open.fabric-delay.alternatives]
-short = { source = "made up" }
-long = { source = "made up: 20 us more, one way", set = { "fabric.fabric_delay" = "11us" } }
-
-[open.stack]
-question = "How long does a packet take in a host?"
-[open.stack.alternatives]
-nothing = { source = "made up" }
-long = { source = "made up: 30 us more, one way", set = { "fabric.stack_delay" = "15us" } }
-
-[open.overhead]
-question = "What the experiment decides is not open."
-[open.overhead.alternatives]
-none = { source = "made up" }
-much = { source = "made up", set = { "fabric.overhead" = "64B" } }
-"""
-CLAIMS = """
-[[claim]]
-id = "slow"
-text = "flows take 44 us or more"
-place = "everywhere"
-figure = "1"
-rule = { kind = "at-least", bound = 44.0 }
-
-[[claim]]
-id = "fast"
-text = "flows take 24 us at most"
-place = "everywhere"
-figure = "1"
-rule = { kind = "at-most", bound = 24.0 }
-
-[[claim]]
-id = "never"
-text = "flows take no time"
-place = "everywhere"
-figure = "1"
-rule = { kind = "at-most", bound = 1.0 }
-"""
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a made-up paper: 9 us, and 10, 20 and 30 more by three choices."""
-    folder = tmp_path / "papers"
-    folder.mkdir()
-    (folder / "made.toml").write_text(PAPER)
-    (folder / "made-claims.toml").write_text(CLAIMS)
-    return folder
-
-
-CHOICES = ("host-delay", "fabric-delay", "stack")
+    """A folder with the made-up paper."""
+    return write_made(tmp_path / "papers")
 
 
 def explored(folder: Path, out: Path, budget_cpu_min: float = 10.0, choices: tuple[str, ...] = CHOICES) -> Multiverse:
@@ -332,6 +258,17 @@ def test_wilsons_interval_is_that_of_the_textbook() -> None:
     assert wilson(0.0, 10)[1] == pytest.approx(1.96**2 / (10 + 1.96**2), rel=1e-4)
 
 
+def test_where_combinations_are_drawn_each_counts_for_the_interval(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two delays and three memories are six worlds, of which four are drawn: two with each delay."""
+    monkeypatch.setattr("weft.multiverse.design.MOST_WORLDS", 4)
+    found = explored(folder, tmp_path / "out", choices=("host-delay", "drill.memory"))
+    fast = found.claims[1].share
+    assert (fast.worlds, fast.open, fast.exact) == (4, 0, False)
+    assert (fast.low, fast.high) == wilson(fast.holds / 4, 4)
+
+
 def test_choices_of_a_preset_are_open_in_its_experiments_alone() -> None:
     """TR's large fabric has its own; its small one has those of schemes."""
     question = asked("tr")
@@ -421,6 +358,29 @@ def test_what_is_there_costs_nothing_so_that_a_small_budget_goes_on_to_the_same_
     assert again.all_cpu_s == first.all_cpu_s == pytest.approx(first.cpu_s), "each counts once"
     few = explored(folder, tmp_path / "elsewhere" / "out", budget_cpu_min=1e-9)
     assert few.design is None and len(few.seen) < len(first.seen), "where nothing is there, the budget holds"
+
+
+def test_single_changes_leave_half_of_a_budget_to_combinations(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What changes one scheme's runs alone is cheaper, and comes first, wherever it stands among the choices."""
+    tried: list[str] = []
+
+    class Listening(Told):
+        def says(self, text: str) -> None:
+            tried.append(text)
+
+    question = asked("made", choices=[*CHOICES, "drill.memory"], folder=folder)
+    found = explore(question, out=tmp_path / "out", told=Listening())
+    singles = [text.rpartition(" ")[2] for text in tried if text.startswith("one choice at a time")]
+    assert singles == ["drill.memory=rack", "drill.memory=host", *(f"{name}=long" for name in CHOICES)]
+    assert [str(one.world) for one in found.single] == [*(f"{name}=long" for name in CHOICES), *singles[:2]]
+    half_s = 30.0 * found.all_cpu_s
+    monkeypatch.setattr(
+        "weft.multiverse.exploring.cost_of", lambda _, world: 0.1 * half_s if "drill" in str(world) else half_s
+    )
+    less = explore(question, out=tmp_path / "less" / "out", budget_cpu_min=found.all_cpu_s)
+    assert [str(world) for world in less.untried] == [f"{name}=long" for name in CHOICES]
 
 
 def test_what_is_kept_names_the_command_that_does_all_of_it(folder: Path, tmp_path: Path) -> None:

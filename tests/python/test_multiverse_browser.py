@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from test_multiverse import CHOICES, CLAIMS, PAPER
+from made_paper import CHOICES, CLAIMS, PAPER
 from weft.multiverse.exploring import asked, explore
 from weft.multiverse.writing import opened, written
 from weft.report import render_directory

@@ -15,15 +15,16 @@ from weft.errors import SpecError
 from weft.models import work_out
 from weft.papers.declared import load_paper
 from weft.papers.measured import RunsUsed
-from weft.papers.runs import Plan, cases_of_experiment
+from weft.papers.runs import Case, Plan, cases_of_experiment
 from weft.papers.scorecard import figure_verdicts
 from weft.papers.special import SpecialContext, tr_model
-from weft.papers.special.qall_decision_delay import delays_us
+from weft.papers.special.qall_decision_delay import delays_us, set_age_us
 from weft.papers.special.qall_load_sharing import sharing_by_slot
 from weft.papers.special.qall_observations import classes
 from weft.papers.special.qall_queue_variance import occupancy_variance
 from weft.papers.special.scheme_costs import decision_ns
 from weft.papers.special.tidy import figure_data
+from weft.papers.worlds import World, in_world
 from weft.simulation import Result, run_text
 from weft.spec import SpecText
 
@@ -121,6 +122,14 @@ def test_delays_are_means_over_the_clones_and_the_informed_decisions() -> None:
     known, age = delays_us(counters)
     assert known == pytest.approx(1.0) and age == pytest.approx(5.0)
     assert delays_us({"flowlets": 7}) == (None, None)
+
+
+def test_drill_decides_by_lengths_as_old_as_qall_s_table_says() -> None:
+    paper = load_paper("qall")
+    at_once = Plan(in_world(paper), "quick")
+    assert set_age_us(at_once.run(Case("delays", "drill", (), 1)).spec.text) == 0.0
+    late = Plan(in_world(paper, World((("drill.age", "621us"),))), "quick")
+    assert set_age_us(late.run(Case("delays", "drill", (), 1)).spec.text) == pytest.approx(621.0)
 
 
 def test_classes_hold_what_is_up_to_their_end_and_need_enough_of_it() -> None:

@@ -15,9 +15,11 @@ import pytest
 
 import weft
 from conftest import Weft
+from made_paper import CHOICES, write_made
 from sweeping import POINTS, SPEC, rows_done, tree
 from tiny_paper import write_tiny
 from weft import _core
+from weft.multiverse.exploring import asked, explore
 from weft.papers.reproduction import make_figures
 from weft.runs.cluster import Batch, connected
 from weft.runs.run import resolved_run, simulate_far
@@ -117,6 +119,27 @@ def test_a_comparison_runs_on_a_cluster_and_a_reproduction_finds_its_runs(
     scheme = f"{tmp_path / 'last.py'}:Last"
     there = weft.compare([scheme], spec=TINY_SPEC, cluster=address, store=tmp_path / ".weft").runs[0]
     assert there.flows.equals(weft.run(TINY_SPEC, balancer=scheme).flows), "a class in a file runs there as here"
+
+
+def test_a_multiverse_on_a_cluster_gives_the_same_answer(
+    tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
+) -> None:
+    """Every run is done by a worker, and what is said of claims is what it is on this machine."""
+    address, workers = cluster
+    folder = write_made(tmp_path / "papers")
+    far, here = (
+        explore(
+            asked("made", choices=CHOICES, folder=folder),
+            out=tmp_path / name,
+            store=tmp_path / f"store-{name}",
+            cluster=where,
+        )
+        for name, where in (("far", address), ("here", None))
+    )
+    records = [json.loads(file.read_bytes()) for file in (tmp_path / "store-far").glob("??/*/provenance.json")]
+    assert len(records) == far.runs
+    assert {record["record"]["provenance"]["process"] for record in records} <= {worker.pid for worker in workers}
+    assert (far.claims, far.default, far.single, far.crossed) == (here.claims, here.default, here.single, here.crossed)
 
 
 def test_workers_with_other_results_are_refused_before_anything_runs(

@@ -8,7 +8,7 @@ from pathlib import Path
 from weft.errors import SpecError
 from weft.multiverse import BUDGET_CPU_MIN
 from weft.multiverse.design import Design, Factor, chosen_design, single_changes
-from weft.multiverse.forecast import is_affordable
+from weft.multiverse.forecast import cost_of, is_affordable
 from weft.multiverse.judging import Explorer
 from weft.multiverse.parts import why_left_out
 from weft.multiverse.result import Multiverse, Seen, influence, summed
@@ -26,6 +26,10 @@ from weft.runs.progress import SweepProgress
 from weft.runs.store import place_of_store
 
 __all__ = ["Question", "Told", "asked", "check_budget", "explore"]
+
+
+SINGLES = 0.5
+"""At most this share of a budget goes into single changes: what decides claims is often several choices together."""
 
 
 class Told:
@@ -208,15 +212,19 @@ class _Search:
         return reason
 
     def _one_at_a_time(self) -> tuple[list[Seen], list[World]]:
-        seen: list[Seen] = []
+        """Try single changes, the cheapest first, as far as their share of the budget goes; return the others, too."""
         worlds = list(single_changes(self.question.choices))
-        for place, world in enumerate(worlds):
-            if self.explorer.cpu_s >= self.budget_cpu_s:
-                return seen, worlds[place:]
+        costs = {world: cost_of(self.explorer, world) for world in worlds}
+        seen: dict[World, Seen] = {}
+        untried: set[World] = set()
+        for place, world in enumerate(sorted(worlds, key=costs.__getitem__)):
+            if costs[world] > 0.0 and self.explorer.cpu_s + costs[world] > SINGLES * self.budget_cpu_s:
+                untried.add(world)
+                continue
             self.told.says(f"one choice at a time, {place + 1} of {len(worlds)}: {world}")
             if (one := self._seen(world)) is not None:
-                seen.append(one)
-        return seen, []
+                seen[world] = one
+        return [seen[world] for world in worlds if world in seen], [world for world in worlds if world in untried]
 
     def _design(self, default: Seen, single: Sequence[Seen]) -> Design | None:
         """Choose what the rest of the budget pays for: the choices that matter most, together."""

@@ -1,4 +1,4 @@
-"""What the runs of a design will take, from what those of the default world and of each change alone took.
+"""What runs will take, from what those of the default world and of each change alone took.
 
 A part of a figure in a world is taken to cost as much as by default, times what each of its changes alone made of that:
 small flows, or slow ports, change it by more than a factor of two.
@@ -12,7 +12,7 @@ from weft.multiverse.design import Design
 from weft.multiverse.parts import Part
 from weft.papers.worlds import DEFAULT, World
 
-__all__ = ["RESERVE", "is_affordable"]
+__all__ = ["RESERVE", "cost_of", "is_affordable"]
 
 _PARTS_LOOKED_AT = 1024
 """In a larger design runs that are there are not looked for: to list its runs would take longer than some of them."""
@@ -39,6 +39,11 @@ class Costs(Protocol):
 
     def parts(self, worlds: Iterable[World]) -> list[Part]:
         """List the parts that some worlds are made of, each once."""
+
+
+def cost_of(costs: Costs, world: World) -> float:
+    """Forecast the CPU time of the runs of a world that are still to be done, in seconds."""
+    return math.fsum(costs.share_not_there(part) * _cost(costs, part) for part in costs.parts([world]))
 
 
 def is_affordable(costs: Costs, design: Design, left_cpu_s: float) -> bool:

@@ -182,8 +182,9 @@ def _share(claim: str, seen: Sequence[Seen], design: Design | None) -> Share:
     unsure = sum(one.judgements[claim].verdict is Verdict.UNDECIDED for one in seen)
     if design is not None and design.whole:
         return Share(held, unsure, len(seen), held / len(seen), (held + unsure) / len(seen), exact=True)
-    # Worlds that share their runs are not independent: there are no more of those than combinations of what is shared.
-    count = len(seen) if design is None else len(design.rows)
+    # Worlds of a fraction that share their runs are not independent: there are no more of those than combinations of
+    # what is shared. Of all combinations those that were judged are a fair draw, whatever they share.
+    count = len(design.rows) if design is not None and design.fraction else len(seen)
     low, _ = wilson(held / len(seen), count)
     _, high = wilson((held + unsure) / len(seen), count)
     return Share(held, unsure, len(seen), low, high, exact=False)

@@ -1,12 +1,15 @@
 """QALL's Table II: how long it takes until decisions know of a queue, and how old what they know is.
 
-Weft counts both for QALL. ECMP and LetFlow look at no queue; DRILL looks at its own at the instant of the decision. For
-CONGA and HULA nothing is counted. The figure names one experiment, with the table `scheme`.
+Weft counts both for QALL. ECMP and LetFlow look at no queue; DRILL looks at its own, as they were an `age` before the
+decision, which its spec says. For CONGA and HULA nothing is counted. The figure names one experiment, with the table
+`scheme`.
 """
 
+import tomllib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from weft import _core
 from weft.papers.declared import FigureSpec, Measure, PanelSpec, Paper
 from weft.papers.drawing import draw_panels
 from weft.papers.measured import FigureData
@@ -16,13 +19,14 @@ from weft.papers.special.tidy import figure_data
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["BY_CONTENDER", "DRAWN", "delays_us", "draw", "make"]
+__all__ = ["BY_CONTENDER", "DRAWN", "delays_us", "draw", "make", "set_age_us"]
 
 _KNOWN, _AGE = "until a queue is known", "mean age of what decides"
 
 DRAWN = (PanelSpec("", "", "table", (Measure(label=_KNOWN, unit="us"), Measure(label=_AGE, unit="us"))),)
 
-_AT_ONCE = ("drill",)
+_BY_SPEC = ("drill",)
+"""Whose knowledge is as old as the spec says, at every decision."""
 
 BY_CONTENDER = True
 
@@ -48,12 +52,20 @@ def delays_us(counters: Mapping[str, int]) -> tuple[float | None, float | None]:
     return known, age
 
 
+def set_age_us(spec: str) -> float:
+    """Return how old the queue lengths are by which a resolved spec's load balancer decides, in microseconds."""
+    return _core.quantity(tomllib.loads(spec)["balancer"]["age"], "time") / 1e6
+
+
 def _rows(context: SpecialContext) -> Iterator[tuple[Any, ...]]:
     (cases,) = context.cases.values()
     for case in cases:
         result = context.result(case)
-        known, age = (None, None) if result is None else delays_us(dict(result.scheme.iter_rows()))
-        if case.contender in _AT_ONCE:
-            known, age = 0.0, 0.0
+        if result is None:
+            known, age = None, None
+        elif case.contender in _BY_SPEC:
+            known = age = set_age_us(result.spec)
+        else:
+            known, age = delays_us(dict(result.scheme.iter_rows()))
         yield (0, case.contender, "", None, case.seed, _KNOWN, known)
         yield (0, case.contender, "", None, case.seed, _AGE, age)
