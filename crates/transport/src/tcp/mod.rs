@@ -107,7 +107,7 @@ impl Protocol for Tcp {
     }
 
     fn asks_when_free(&self) -> bool {
-        !self.stack.small_queue.is_zero()
+        self.stack.keeps_queue_small()
     }
 
     fn takes_writes(&self) -> bool {

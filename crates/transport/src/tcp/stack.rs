@@ -64,8 +64,10 @@ pub(super) struct Flow<'w> {
 /// What a sender has handed over that is in its host's queue yet, and how it uses its window.
 #[derive(Debug, Clone)]
 pub(super) struct Handed {
-    /// When each packet has left, in order, and the bytes that it counts.
+    /// When each segment has left, in order, and the bytes that it counts.
     leaving: VecDeque<(Time, u64)>,
+    /// When each burst is cut into segments, and the bytes that these count beyond what it did.
+    cuts: VecDeque<(Time, u64)>,
     bytes: u64,
     /// When there is room again, if the queue is what the sender waits for.
     pub resume_at: Time,
@@ -74,6 +76,8 @@ pub(super) struct Handed {
     paced_until: Time,
     /// The first segment of the last burst.
     burst: u32,
+    /// When it was, or is, its turn to be sent.
+    turn: Time,
     /// The sender waits for more of its window.
     waits: bool,
     /// The window was what limited the sender in this round, or the most that was unacknowledged, and where the round ends.
@@ -86,11 +90,13 @@ impl Default for Handed {
     fn default() -> Self {
         Self {
             leaving: VecDeque::new(),
+            cuts: VecDeque::new(),
             bytes: 0,
             resume_at: Time::NEVER,
             last: Time::ZERO,
             paced_until: Time::ZERO,
             burst: 0,
+            turn: Time::ZERO,
             waits: false,
             is_limited: true,
             most: 0,
@@ -143,6 +149,11 @@ impl Bursts {
 }
 
 impl Stack {
+    /// Whether it keeps the most of a flow out of its host's queue.
+    pub const fn keeps_queue_small(&self) -> bool {
+        !self.small_queue.is_zero()
+    }
+
     /// Whether segments leave in bursts.
     pub const fn sends_bursts(&self) -> bool {
         self.burst >= 2 * self.mss
@@ -190,7 +201,7 @@ impl Stack {
     /// Whether the host's queue has so little of the flow that it may hand over more: `count` segments, new or `again`. If not, the
     /// sender is to ask at [`Handed::resume_at`].
     pub fn has_room(&self, flow: &Flow<'_>, handed: &mut Handed, count: u32, again: bool) -> bool {
-        if self.small_queue.is_zero() {
+        if !self.keeps_queue_small() {
             return true;
         }
         let burst = u64::from(count) * self.mss + self.overhead;
@@ -227,14 +238,26 @@ impl Stack {
         }
     }
 
-    /// A segment was handed over, which has left the host when `leaves` says: the first of a burst, or another. A burst is one
-    /// packet until it is cut, which is when it is its turn.
-    pub fn hands_over(&self, handed: &mut Handed, now: Time, is_first: bool, leaves: impl FnOnce() -> Time) {
+    /// A segment is handed over, the first of a burst or another. If the stack keeps its host's queue small, `sent` says from when to when it
+    /// leaves the host.
+    ///
+    /// A burst is one packet until it is its turn. Then it is cut, and each segment counts what only the first did, until it has left:
+    /// `tcp_gso_segment`.
+    pub fn hands_over(&self, handed: &mut Handed, now: Time, is_first: bool, sent: Option<(Time, Time)>) {
         handed.last = now;
-        if !self.small_queue.is_zero() {
-            let bytes = self.mss + if is_first { self.overhead } else { 0 };
-            handed.leaving.push_back((leaves(), bytes));
-            handed.bytes += bytes;
+        let Some((turn, leaves)) = sent else { return };
+        handed.leaving.push_back((leaves, self.mss + self.overhead));
+        handed.bytes += self.mss;
+        if is_first {
+            handed.bytes += self.overhead;
+            handed.turn = turn;
+        } else if handed.turn <= now {
+            handed.bytes += self.overhead;
+        } else {
+            match handed.cuts.back_mut().filter(|cut| cut.0 == handed.turn) {
+                Some(cut) => cut.1 += self.overhead,
+                None => handed.cuts.push_back((handed.turn, self.overhead)),
+            }
         }
     }
 }
@@ -260,6 +283,12 @@ impl Handed {
     /// Forgets what has left the host by now.
     pub fn settle(&mut self, now: Time) {
         self.resume_at = Time::NEVER;
+        while let Some(&(at, more)) = self.cuts.front()
+            && at <= now
+        {
+            self.cuts.pop_front();
+            self.bytes += more;
+        }
         while let Some(&(at, bytes)) = self.leaving.front()
             && at <= now
         {
@@ -281,7 +310,11 @@ impl Handed {
     /// When the queue has less than `limit` bytes of the flow.
     fn when_below(&self, limit: u64) -> Time {
         let mut bytes = self.bytes;
+        let mut cuts = self.cuts.iter().peekable();
         for &(at, leaving) in &self.leaving {
+            while let Some(&(_, more)) = cuts.next_if(|cut| cut.0 <= at) {
+                bytes += more;
+            }
             bytes -= leaving;
             if bytes < limit {
                 return at;
@@ -305,5 +338,42 @@ impl Handed {
     /// Whether the window may grow: a window that is not used says nothing of the path.
     pub fn uses(&self, window: &Window) -> bool {
         self.is_limited || (window.cwnd < window.ssthresh && window.segments() < 2 * self.most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn us(us: u64) -> Time {
+        Time::ZERO.saturating_add(Span::from_us(us))
+    }
+
+    #[test]
+    fn a_burst_counts_as_one_packet_until_it_is_its_turn_and_then_as_many() {
+        let stack = Stack {
+            mss: 1_000,
+            small_queue: Span::from_ms(1),
+            small_queue_most: u64::MAX,
+            overhead: 100,
+            burst: 4_000,
+            paces: false,
+        };
+        let mut handed = Handed::default();
+        // Two bursts of four segments, each of which takes 10 us. It is the turn of the first.
+        for segment in 0..8 {
+            let turn = us(10 * segment);
+            stack.hands_over(&mut handed, us(0), segment % 4 == 0, Some((turn, us(10 * segment + 10))));
+        }
+        assert_eq!(handed.bytes, 4 * 1_100 + 4_100);
+        let below =
+            [8_501, 8_500, 5_200, 4_401, 4_400, 3_300, 1_101, 1_100].map(|limit| handed.when_below(limit));
+        assert_eq!(below[1..], [10, 40, 40, 50, 60, 70, 80].map(us));
+        for (at, bytes) in
+            [(0, 8_500), (10, 7_400), (30, 5_200), (40, 4_400), (50, 3_300), (79, 1_100), (80, 0)]
+        {
+            handed.settle(us(at));
+            assert_eq!(handed.bytes, bytes, "{at} us");
+        }
     }
 }

@@ -261,12 +261,14 @@ impl Sender {
         let cause = if rack.after_timeout { Resend::Timeout } else { Resend::FastRecovery };
         // What is sent again goes by itself.
         let is_first = segment < self.max || rack.handed.began_with(segment);
+        let turn = tcp.stack.keeps_queue_small().then(|| out.free_at().max(out.now()));
         self.transmit_for(cause, tcp, segment, out);
         rack.sent(segment, out.now());
         if let Some(reduction) = &mut rack.reduction {
             reduction.sends();
         }
-        tcp.stack.hands_over(&mut rack.handed, out.now(), is_first, || out.free_at());
+        let sent = turn.map(|turn| (turn, out.free_at()));
+        tcp.stack.hands_over(&mut rack.handed, out.now(), is_first, sent);
     }
 
     /// The one timer is due: for a probe, for retransmission, for reordering, or since the host's queue takes more.
