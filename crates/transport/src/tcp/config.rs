@@ -137,8 +137,8 @@ macro_rules! with_keys_of_one_path {
                 small_queue: Span = Span::ZERO,
                 /// Bytes that may wait there at most, whatever the rate. Source: 1MiB in Linux.
                 small_queue_most: Bytes = Bytes::new(1_048_576),
-                /// What each burst counts there beyond its payload. Source: a choice; a packet that is to be cut takes 768 bytes of Linux' memory
-                /// beside its payload, and waits as one.
+                /// What each packet counts there beyond its payload: a burst is one until it is its turn to be sent, and then as many as it has
+                /// segments, until each has left. Source: a choice; 768 bytes of Linux' memory.
                 small_queue_overhead: Bytes = Bytes::new(0),
                 /// Whether segments leave no faster than the flow's rate, which is as for `small_queue`: after each burst the sender waits as long
                 /// as that takes at this rate (pacing). The first ten segments are not paced. Needs `rack`. Source: a choice; Linux with `fq`,

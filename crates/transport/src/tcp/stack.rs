@@ -19,7 +19,7 @@ pub(super) struct Stack {
     pub small_queue: Span,
     /// Bytes that a flow may have there at most, whatever its rate.
     pub small_queue_most: u64,
-    /// Bytes that a burst counts there beyond its payload.
+    /// Bytes that a packet counts there beyond its payload.
     pub overhead: u64,
     /// Payload bytes that are handed over at once, at most; below two segments each goes by itself.
     pub burst: u64,
