@@ -16,7 +16,7 @@ from weft.papers.worlds import World
 
 __all__ = ["MOST_WORLDS", "Design", "Factor", "chosen_design", "single_changes"]
 
-MOST_WORLDS = 4096
+MOST_WORLDS = 2048
 """More are not judged: of a larger design so many, drawn evenly."""
 
 _RESOLUTION = 4
