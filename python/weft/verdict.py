@@ -213,10 +213,12 @@ def _left(groups: Groups, winner: str, metric: Metric) -> list[str]:
         mean = mean_of(metric, runs)
         if runs[0].scheme not in bounds() or mean is None or not best:
             continue
-        apart = f"{percent(abs(1.0 - mean / best))} {'less' if mean <= best else 'more'} than {winner}"
+        apart, left = "less", "which is about what is left to win by choosing paths"
+        if mean > best:
+            apart, left = "more", "so it does not say what is left to win"
         found.append(
-            f"{label} is no scheme, but knows what no switch knows: its {metric.title} is {time_us(mean)}, {apart}, "
-            "which is about what is left to win by choosing paths."
+            f"{label} is no scheme, but knows what no switch knows: its {metric.title} is {time_us(mean)}, "
+            f"{percent(abs(1.0 - mean / best))} {apart} than {winner}, {left}."
         )
     return found
 

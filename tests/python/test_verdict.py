@@ -196,7 +196,12 @@ def test_a_bound_neither_wins_nor_loses_and_says_what_is_left() -> None:
     told = [sentence for sentence in verdict.sentences if "is no scheme" in sentence]
     assert [sentence.split()[0] for sentence in told] == ["oracle", "one"]
     assert "its mean FCT is 40.0 µs, 20.0 % less than drill" in told[0] and "40.0 % less" in told[1]
+    assert all("which is about what is left to win" in sentence for sentence in told)
     assert judge({"oracle": groups["oracle"]}) is None, "alone it is not compared with anything"
+    beaten = judge({**groups, "oracle": [summary("oracle", 1, 60.0)]})
+    assert beaten is not None
+    told = [sentence for sentence in beaten.sentences if "is no scheme" in sentence]
+    assert "20.0 % more than drill, so it does not say what is left to win" in told[0]
 
 
 def test_the_best_of_a_column_is_the_best_scheme() -> None:
