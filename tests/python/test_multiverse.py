@@ -269,6 +269,19 @@ def test_where_combinations_are_drawn_each_counts_for_the_interval(
     assert (fast.low, fast.high) == wilson(fast.holds / 4, 4)
 
 
+def test_a_choice_of_one_scheme_is_its_own_in_several_figures_too(folder: Path, tmp_path: Path) -> None:
+    """So all of its alternatives are combined with everything, and not only the one that matters most."""
+    figure = PAPER[PAPER.index("[figure.1]") : PAPER.index("[open.host-delay]")]
+    (folder / "made.toml").write_text(PAPER + figure.replace("figure.1", "figure.2"))
+    (folder / "made-claims.toml").write_text(CLAIMS + CLAIMS.replace('id = "', 'id = "again-').replace('"1"', '"2"'))
+    found = explored(folder, tmp_path / "out", choices=("host-delay", "drill.memory"))
+    assert found.design is not None and found.design.size == 6
+    assert {factor.choice.name: factor.shared for factor in found.design.factors} == {
+        "host-delay": True,
+        "drill.memory": False,
+    }
+
+
 def test_choices_of_a_preset_are_open_in_its_experiments_alone() -> None:
     """TR's large fabric has its own; its small one has those of schemes."""
     question = asked("tr")

@@ -245,7 +245,9 @@ class _Search:
 
     def _factor(self, choice: Choice, default: Seen, single: Sequence[Seen]) -> Factor:
         """Vary all alternatives of what concerns one contender; of what several share, that which matters most."""
-        shared = sum(choice.name in concern for concern in self.explorer.concern.values()) > 1
+        # A scheme is the same one in all figures.
+        about = {name for (_, name), concern in self.explorer.concern.items() if choice.name in concern}
+        shared = len(about) > 1
         tried = [one for one in single if one.world.changed[0][0] == choice.name]
         if shared:
             tried = [max(tried, key=lambda one: influence(choice, default, [one]))]
