@@ -61,9 +61,9 @@ table! {
     ideal_fct_us: Option<f64>, "µs", null "background, or no path leads there";
     /// `fct_us / ideal_fct_us`, at least 1
     slowdown: Option<f64>, "", null "unfinished, or without an ideal";
-    /// data segments, retransmissions included
+    /// data segments, retransmissions and FINs (`transport.fin`) included
     segments_sent: u64, "";
-    /// data segments that arrived, however often
+    /// data segments and FINs that arrived, however often
     segments_received: u64, "";
     /// segments sent again
     retransmissions: u32, "";
