@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from made_paper import CHOICES, CLAIMS, PAPER
+from made_paper import CHOICES, write_made
 from weft.multiverse.exploring import asked, explore
 from weft.multiverse.writing import opened, written
 from weft.report import render_directory
@@ -31,8 +31,7 @@ playwright = importlib.import_module("playwright.sync_api")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """The page of the made-up paper's eight worlds, offline, in a phone's width; it complains of nothing."""
     folder, place = tmp_path_factory.mktemp("papers"), tmp_path_factory.mktemp("worlds") / "out"
-    (folder / "made.toml").write_text(PAPER)
-    (folder / "made-claims.toml").write_text(CLAIMS)
+    write_made(folder)
     question = asked("made", choices=CHOICES, folder=folder)
     with opened(place) as directory:
         written(directory, question, explore(question, budget_cpu_min=10.0, out=place))
@@ -87,7 +86,7 @@ def test_the_default_and_any_are_a_button_away(page: Page) -> None:
     assert told(page) == ("One world: default", ["0 %", "100 %", "0 %"])
     page.get_by_role("button", name="any", exact=True).focus()
     page.keyboard.press("Enter")
-    page.wait_for_function("document.getElementById('matching').textContent === '8 of 8 worlds'")
+    page.locator("#matching", has_text="8 of 8 worlds").wait_for()
 
 
 def test_the_page_fits_a_phone(page: Page) -> None:
