@@ -28,6 +28,8 @@ _LONGEST: Mapping[str, float] = {
     "interrupt_delay": 1e8, "cpu_per_packet": 1e6, "cpu_per_byte": 1e3, "forwarding_per_byte": 1e3,
 }  # fmt: skip
 """What each packet or byte takes, in picoseconds: with longer times runs are long."""
+_SHORTEST: Mapping[str, float] = {"sample_every": 1e6}
+"""How often all links are looked at, in picoseconds: with shorter times a run does little else."""
 _PACKETS_PER_SECOND = (10_000, 100_000, 250_000, 1_000_000, 5_000_000, 50_000_000)
 """Rates at which a packet takes whole picoseconds, also at a tenth."""
 _RANGE = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?) to (\d[\d,]*(?:\.\d+)?)(?![\w.^]| %)")
@@ -131,7 +133,9 @@ class Space:
             return f"{random.choice(_PACKETS_PER_SECOND)}pps"
         for units, low, high in ((_PICOSECONDS, 1e4, 1e10), (_BYTES, 1.0, 2e5), (_BITS, 1e8, 1e11)):
             if re.search(rf"\b({'|'.join(units)})\b.*\)\$", pattern):
-                low, high = (low, high) if key not in _LONGEST else (1.0, _LONGEST[key])
+                if key in _LONGEST:
+                    low, high = 1.0, _LONGEST[key]
+                low = _SHORTEST.get(key, low)
                 return _quantity(units, low, high, node.get("default"), "packet" in pattern, random)
         return node["default"] if isinstance(node.get("default"), str) else OMIT
 

@@ -9,8 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from conftest import Outcome, Weft
+from weft.cli.app import app
 
 DISTRIBUTION = {"mean", "p50", "p95", "p99", "p999"}
 
@@ -293,9 +295,18 @@ def test_bench_measures_another_transport_if_asked_to(weft_command: Weft, tmp_pa
     assert_refused(weft_command("bench", "--transport", "mtcp"), tmp_path, "mptcp")
 
 
-def test_bench_measures_every_scheme_if_asked_to(weft_command: Weft) -> None:
-    rows = weft_command("bench", "--hosts", "16", "--all-schemes", "--json").json()
-    assert [row["scheme"] for row in rows] == [scheme["name"] for scheme in weft_command("schemes", "--json").json()]
+def test_bench_measures_every_scheme_if_asked_to(weft_command: Weft, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = []
+
+    def bench(hosts: int, scheme: str, transport: str) -> str:
+        measured.append((hosts, scheme, transport))
+        return json.dumps({"hosts": hosts, "scheme": scheme, "decisions": 1, "packet_hops": 4, "cpu_s": 1.0})
+
+    monkeypatch.setattr("weft._core.bench", bench)
+    outcome = CliRunner().invoke(app, ["bench", "--hosts", "16", "--all-schemes", "--json"])
+    names = [scheme["name"] for scheme in weft_command("schemes", "--json").json()]
+    assert [row["scheme"] for row in json.loads(outcome.stdout)] == names
+    assert measured == [(16, name, "dctcp") for name in names]
 
 
 def test_bench_says_what_a_decision_costs_beyond_ecmp(weft_command: Weft) -> None:

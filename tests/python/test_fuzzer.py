@@ -1,6 +1,7 @@
 """The fuzzer notices what it is there to notice, makes the same cases everywhere, and leaves out no parameter."""
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -28,6 +29,19 @@ DAMAGES = {
     "deliveries_are_payload_of_flows": ("deliveries", pl.col("payload_bytes") + 1),
     "the_summary_is_that_of_the_flows": ("flows", pl.col("retransmissions") + 1),
 }
+
+
+@pytest.fixture(scope="module")
+def first_cases(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Sequence[Case]]:
+    """The first cases of all; each is made once for all tests, which takes some hundredths of a second."""
+    maker = Maker(tmp_path_factory.mktemp("cases"))
+    made: list[Case] = []
+
+    def first(count: int) -> Sequence[Case]:
+        made.extend(map(maker.case, range(len(made), count)))
+        return made[:count]
+
+    return first
 
 
 def small_run() -> Result:
@@ -76,9 +90,10 @@ def test_a_transport_that_is_told_and_was_alone_is_a_mistake() -> None:
     assert [told for told in mistakes(result, {"fabric": {}}) if "a column transport" in told]
 
 
-def test_some_cases_have_several_transports_and_every_transport_is_among_them(tmp_path: Path) -> None:
-    maker = Maker(tmp_path)
-    cases = [case.document["transport"] for case in map(maker.case, range(60))]
+def test_some_cases_have_several_transports_and_every_transport_is_among_them(
+    first_cases: Callable[[int], Sequence[Case]],
+) -> None:
+    cases = [case.document["transport"] for case in first_cases(60)]
     several = [tables for tables in cases if isinstance(tables, list)]
     assert 0 < len(several) < len(cases)
     assert {table["name"] for tables in several for table in tables} == {entry.name for entry in weft.transports()}
@@ -105,7 +120,9 @@ def test_a_case_follows_from_its_number(tmp_path: Path) -> None:
     assert [one.case(number).toml for number in range(40)] == [two.case(number).toml for number in range(40)]
 
 
-def test_every_parameter_of_every_scheme_and_transport_is_drawn(tmp_path: Path) -> None:
+def test_every_parameter_of_every_scheme_and_transport_is_drawn(
+    first_cases: Callable[[int], Sequence[Case]],
+) -> None:
     schema = json.loads(_core.schema())
     missing = {
         node["properties"]["name"]["const"]: set(node["properties"])
@@ -114,9 +131,8 @@ def test_every_parameter_of_every_scheme_and_transport_is_drawn(tmp_path: Path) 
         for node in schema["$defs"][section]["oneOf"]
         if "properties" in node
     }
-    maker = Maker(tmp_path)
     for number in range(2_000):  # as many as `.ci/run` draws
-        document = maker.case(number).document
+        document = first_cases(number + 1)[number].document
         transport = document["transport"]
         for table in (document["balancer"], *(transport if isinstance(transport, list) else [transport])):
             missing[table["name"]] -= set(table)
@@ -125,22 +141,22 @@ def test_every_parameter_of_every_scheme_and_transport_is_drawn(tmp_path: Path) 
     raise AssertionError({name: keys for name, keys in missing.items() if keys})
 
 
-def test_ports_of_several_classes_are_drawn_with_each_scheduler_and_every_key_of_a_class(tmp_path: Path) -> None:
-    maker = Maker(tmp_path)
+def test_ports_of_several_classes_are_drawn_with_each_scheduler_and_every_key_of_a_class(
+    first_cases: Callable[[int], Sequence[Case]],
+) -> None:
     queues = [
         queue
-        for number in range(400)
+        for case in first_cases(400)
         for name in ("switch_queue", "host_queue")
-        if "class" in (queue := maker.case(number).document["fabric"].get(name, {}))
+        if "class" in (queue := case.document["fabric"].get(name, {}))
     ]
     assert {queue["scheduler"] for queue in queues} == {"strict", "weighted"}
     known = set(json.loads(_core.schema())["$defs"]["ClassTable"]["properties"])
     assert {key for queue in queues for table in queue["class"] for key in table} == known
 
 
-def test_schedules_rails_and_all_classes_of_flows_are_drawn(tmp_path: Path) -> None:
-    maker = Maker(tmp_path)
-    documents = [maker.case(number).document for number in range(400)]
+def test_schedules_rails_and_all_classes_of_flows_are_drawn(first_cases: Callable[[int], Sequence[Case]]) -> None:
+    documents = [case.document for case in first_cases(400)]
     files = {schedule["file"] for one in documents if (schedule := one["traffic"].get("schedule"))}
     assert files == {"ring.goal", "ring.cm"}
     assert {one["fabric"]["kind"] for one in documents} == {entry.name for entry in entries("fabrics")}

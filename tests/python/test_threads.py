@@ -3,15 +3,17 @@
 import contextlib
 import json
 import threading
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import weft
 from conftest import Weft
 from weft import _core
-from weft.cli.bench_predict import predicted_wall_s
+from weft.cli.bench_predict import predicted_wall_s, print_predicted
 from weft.cli.bench_threads import measure_threads
 from weft.errors import Stopped
 from weft.runs.cores import CoreShares
@@ -128,8 +130,7 @@ def test_bench_fails_if_results_depend_on_threads(monkeypatch: pytest.MonkeyPatc
 
 
 def test_bench_predicts_from_one_core_and_says_what_is_a_prediction(weft_command: Weft) -> None:
-    options = ("bench", "--hosts", "128", "--schemes", "ecmp", "--predict", "2,8")
-    rows = weft_command(*options, "--json").json()
+    rows = weft_command("bench", "--hosts", "128", "--schemes", "ecmp", "--predict", "2,8", "--json").json()
     whole, two, eight = rows
     assert (whole["groups"], two["groups"], eight["groups"]) == (1, 2, 8)
     assert len({row["result"] for row in rows}) == 1, "counting moves no result"
@@ -140,7 +141,9 @@ def test_bench_predicts_from_one_core_and_says_what_is_a_prediction(weft_command
         assert row["events"] / row["cores"] <= row["busiest_events"] <= row["events"]
         assert 0 < row["shared_windows"] <= row["windows"]
         assert row["predicted_wall_s"] == pytest.approx(predicted_wall_s(row, row["window_s"]))
-    assert "predictions" in weft_command(*options).stdout
+    printed = StringIO()
+    print_predicted(Console(file=printed, width=200), rows)
+    assert "predictions" in printed.getvalue()
     refused = weft_command("bench", "--predict", "8", "--threads", "2")
     assert refused.code == 2 and "--threads, --predict: one of them" in refused.stderr
 
