@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft.multiverse.kept import RESULT, KeptClaim, KeptWorlds, read_worlds
+from weft.multiverse.result import Excluded
 from weft.multiverse.words import decider_words, share_words
 from weft.output import write_file
 from weft.papers.declared import SCALES, Paper
@@ -57,13 +58,32 @@ def _part(paper: Paper, path: Path) -> str:
         "",
     ]
     if worlds.apart:
-        pairs = "; ".join(
-            f"\u201c{worlds.text(one)}\u201d and \u201c{worlds.text(other)}\u201d" for one, other in worlds.apart
-        )
-        lines += [as_markdown(f"Each holds in some world, and both together in none: {pairs}."), ""]
+        lines += ["Each holds in some world, and both together in none:", "", *_apart(worlds), ""]
+    if worlds.excluded:
+        heading = "Exclude each other to the letter, whatever the scheme does, by what a third one takes there:"
+        lines += [heading, "", *(_excluded(one, worlds, paper) for one in worlds.excluded), ""]
     if worlds.untried:
         lines += [as_markdown(f"Not looked at for lack of time: {', '.join(worlds.untried)}."), ""]
     return "\n".join(lines)
+
+
+def _apart(worlds: KeptWorlds) -> list[str]:
+    """A line for each claim, with those that do not hold where it does."""
+    others: dict[str, list[str]] = {}
+    for one, other in worlds.apart:
+        others.setdefault(one, []).append(worlds.text(other))
+    return [as_markdown(f"- \u201c{worlds.text(one)}\u201d, and {_quoted(texts)}") for one, texts in others.items()]
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    return "; or ".join(f"\u201c{text}\u201d" for text in texts)
+
+
+def _excluded(one: Excluded, worlds: KeptWorlds, paper: Paper) -> str:
+    most = "nothing" if one.most <= 0.0 else f"{100.0 * one.most:.3g} % at most"
+    both = f"{_quoted([worlds.text(one.claim)])}, and {_quoted([worlds.text(one.other)])}"
+    where = f"in {one.worlds:,} of {worlds.worlds:,} worlds"
+    return as_markdown(f"- {both}, {where}: {paper.label(one.baseline)} leaves {most} to the first")
 
 
 def _made(worlds: KeptWorlds) -> str:
@@ -77,21 +97,24 @@ def _made(worlds: KeptWorlds) -> str:
 def _answer(worlds: KeptWorlds) -> str:
     """`of 12 claims 3 hold by default, 4 only under another reading, and 5 in none of 64 worlds`."""
     groups = [_group(one) for one in worlds.claims]
-    return (
-        f"of {len(groups)} claims {groups.count(0)} hold by default, {groups.count(1)} only under another reading, "
-        f"and {groups.count(2)} in none of {worlds.worlds:,} worlds"
-    )
+    parts = [f"of {len(groups)} claims {groups.count(0)} hold by default"]
+    parts.append(f"{groups.count(1)} only under another reading")
+    if groups.count(2):
+        parts.append(f"{groups.count(2)} in worlds that are the default as far as seeds tell")
+    return f"{', '.join(parts)}, and {groups.count(3)} in none of {worlds.worlds:,} worlds"
 
 
 def _group(claim: KeptClaim) -> int:
-    """0: holds by default; 1: in another world; 2: in none."""
+    """0: holds by default; 1: under another reading; 2: in worlds that measure nothing else, by luck; 3: in none."""
     if claim.default.verdict is Verdict.REPRODUCED:
         return 0
-    return 2 if claim.nearest is None else 1
+    if claim.nearest is None:
+        return 3
+    return 1 if claim.elsewhere else 2
 
 
 def _row(claim: KeptClaim) -> str:
-    sign = SIGNS[in_worlds(claim.default.verdict, elsewhere=claim.nearest is not None)]
+    sign = SIGNS[in_worlds(claim.default.verdict, elsewhere=claim.elsewhere)]
     default = f"{claim.default.verdict}, {claim.default.measured}" if claim.default.measured else claim.default.verdict
     deciders = "; ".join(map(decider_words, claim.deciders[:_DECIDERS])) or "nothing that was tried"
     cells = (sign, f"{claim.text} (Fig. {claim.figure})", default, share_words(claim.share), deciders)

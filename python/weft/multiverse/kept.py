@@ -17,7 +17,6 @@ from weft.multiverse.result import ClaimWorlds, Decider, Excluded, Multiverse, S
 from weft.papers.open import Choice
 from weft.papers.verdict_files import OtherReading, OtherReadings
 from weft.papers.verdicts import Verdict
-from weft.papers.worlds import DEFAULT
 
 __all__ = ["RESULT", "KeptClaim", "KeptWorlds", "kept", "other_readings", "read_worlds"]
 
@@ -42,9 +41,16 @@ class KeptClaim(msgspec.Struct, frozen=True):
     share: Share
     deciders: Sequence[Decider]
     nearest: str | None
-    """The world with the fewest changes in which it holds; None: it holds in none."""
+    """The nearest world in which it holds; None: it holds in none."""
     nearest_measured: str
     """What was measured there; empty if it holds in none."""
+    nearest_differs: bool = False
+    """Whether that is not what the default has, beyond what seeds do."""
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another reading makes it hold: what is measured there is something else than by default."""
+        return self.nearest_differs and self.default.verdict is not Verdict.REPRODUCED
 
 
 class KeptChoice(msgspec.Struct, frozen=True):
@@ -134,22 +140,22 @@ def read_worlds(path: Path) -> KeptWorlds:
 def other_readings(directories: Iterable[str | os.PathLike[str]]) -> OtherReadings:
     """Say of claims that do not hold by default, but in another world, in which.
 
+    Of several results of a claim the one counts in which it holds in the largest share of worlds.
     Raises `OutputError` for what is no directory, or file, of `weft multiverse`.
     """
     found: dict[str, dict[str, OtherReading]] = {}
     for one in map(read_worlds, map(Path, directories)):
         own = found.setdefault(one.paper, {})
-        own |= {
-            claim.id: OtherReading(
-                world=claim.nearest,
-                measured=claim.nearest_measured,
-                holds=claim.share.holds,
-                worlds=claim.share.worlds,
-                scale=one.scale,
-            )
-            for claim in one.claims
-            if claim.nearest is not None and claim.nearest != str(DEFAULT)
-        }
+        for claim in one.claims:
+            if claim.elsewhere and claim.nearest is not None:
+                other = OtherReading(
+                    world=claim.nearest,
+                    measured=claim.nearest_measured,
+                    holds=claim.share.holds,
+                    worlds=claim.share.worlds,
+                    scale=one.scale,
+                )
+                own[claim.id] = max(own.get(claim.id, other), other, key=lambda it: it.holds / it.worlds)
     return found
 
 
@@ -176,4 +182,5 @@ def _claim(one: ClaimWorlds, result: Multiverse) -> KeptClaim:
         deciders=one.deciders,
         nearest=None if one.nearest is None else str(one.nearest),
         nearest_measured="" if there is None else there.judgements[one.claim.id].measured_text,
+        nearest_differs=one.nearest_differs,
     )

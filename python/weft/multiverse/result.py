@@ -108,7 +108,11 @@ class ClaimWorlds:
     deciders: Sequence[Decider]
     """Those with any effect in the design, the strongest first; then those that were tried by themselves alone."""
     nearest: World | None
-    """The world with the fewest changes in which it holds, the default if that is one; None: it holds in none."""
+    """The world in which it holds with the fewest changes, the default if that is one; None: it holds in none. One
+    whose changes hold up is nearer than one that may be luck: see `_nearest`."""
+    nearest_differs: bool
+    """Whether what is measured there is not what the default has, beyond what seeds do. Without that its verdict may be
+    another one because an interval is wide."""
 
 
 def holds(judgement: Judgement) -> bool:
@@ -125,16 +129,14 @@ def summed(
     """
     weighed = list(crossed) or [default, *single]
     every = _once([default, *single, *crossed])
-    return [
-        ClaimWorlds(
-            claim,
-            default.judgements[claim.id],
-            _share(claim.id, weighed, design),
-            _deciders(claim.id, default, single, design, crossed),
-            _nearest(claim.id, every),
-        )
-        for claim in claims
-    ]
+    found = []
+    for claim in claims:
+        share = _share(claim.id, weighed, design)
+        deciders = _deciders(claim.id, default, single, design, crossed)
+        nearest = _nearest(claim.id, default, every)
+        world, differs = (None, False) if nearest is None else (nearest.world, _differs(claim.id, default, nearest))
+        found.append(ClaimWorlds(claim, default.judgements[claim.id], share, deciders, world, differs))
+    return found
 
 
 def together(claims: Sequence[Claim], seen: Sequence[Seen]) -> list[tuple[str, str]]:
@@ -225,9 +227,33 @@ def _mean(values: Sequence[bool]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _nearest(claim: str, seen: Sequence[Seen]) -> World | None:
-    able = [one.world for one in seen if one.holds(claim)]
-    return min(able, key=lambda world: len(world.changed)) if able else None
+def _nearest(claim: str, default: Seen, seen: Sequence[Seen]) -> Seen | None:
+    """Find the world with the fewest changes in which a claim holds.
+
+    Among thousands of worlds it holds in some by luck. So worlds that measure something else than the default come
+    first, and of these the ones whose changes make it hold in most worlds that have them, whatever else these change.
+    """
+    able = sorted((one for one in seen if one.holds(claim)), key=lambda one: len(one.world.changed))
+    if not able or not able[0].world.changed:
+        return able[0] if able else None
+    other = [one for one in able if _differs(claim, default, one)]
+    changes = [(frozenset(one.world.changed), one.holds(claim)) for one in seen]
+    return next((one for one in other if _holds_up(one.world, changes)), (other or able)[0])
+
+
+def _holds_up(world: World, changes: Sequence[tuple[frozenset[tuple[str, str]], bool]]) -> bool:
+    """Whether a claim holds in more than half of the worlds with these changes, by Wilson's interval of 95 %."""
+    own = frozenset(world.changed)
+    alike = [held for changed, held in changes if own <= changed]
+    return wilson(sum(alike) / len(alike), len(alike))[0] > 0.5
+
+
+def _differs(claim: str, one: Seen, other: Seen) -> bool:
+    """Whether two worlds measure what is not the same: by more than both intervals together."""
+    before, after = one.judgements[claim].measured, other.judgements[claim].measured
+    if before is None or after is None:
+        return before is not after
+    return abs(after.mean - before.mean) > math.hypot(before.half_width or 0.0, after.half_width or 0.0)
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class OtherReading(msgspec.Struct, frozen=True):
     """A world of what the paper leaves open in which a claim is reproduced that is not by default."""
 
     world: str
-    """With the fewest changes, as `weft reproduce --world` takes it."""
+    """The nearest one, as `weft reproduce --world` takes it."""
     measured: str
     """What was measured there, with its interval."""
     holds: int
