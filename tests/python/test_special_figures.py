@@ -167,6 +167,9 @@ def test_or_between_hosts_of_both_groups_that_are_drawn() -> None:
     assert rows == tr_model.trace(tr_model.Point(100, 300), Random("1")).splitlines()[1:]
 
 
+OFF = ((0, "tr", "simulation"), (0, "tr", "model"), (4, "tr", "off"))
+
+
 def test_tr_s_figure_6_has_model_and_simulation_of_every_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tr_model, "PANELS", {"size": (tr_model.Point(10, 100),), "flows": (tr_model.Point(10, 100),)})
 
@@ -200,6 +203,8 @@ def test_tr_s_figure_6_has_model_and_simulation_of_every_point(tmp_path: Path, m
     assert all(value > 69 * 12 + 100 for value in found[0, "rps", "simulation"] + found[0, "tr", "simulation"])
     # What TR is for: between two leaves nothing is sent again.
     assert set(found[2, "tr", "resent, simulation"]) == {0.0} and min(found[2, "rps", "resent, simulation"]) > 0.0
+    for one, other, off in zip(*(found[key] for key in OFF), strict=True):
+        assert off == pytest.approx(max(one / other, other / one))
     assert found[1, "tr", "simulation"] == found[0, "tr", "simulation"], "the same point on the other axis"
     assert tr_model.draw(paper, paper.figure("6"), made, "").axes
 

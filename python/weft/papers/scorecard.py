@@ -261,9 +261,9 @@ def figure_folder(paper: Paper, name: str, *directories: Path) -> Path | None:
 
 
 def _unit(claim: Claim, figure: FigureSpec) -> DrawnUnit:
-    """Unit of the values that a claim is about."""
+    """Unit of the values that a claim is about; what a special figure tells beside what it draws has none."""
     every = figure.panels if figure.special is None else find_special(figure.special).drawn
-    panels = [every[place] for place in claim.panels if place < len(every)] or every
+    panels = [every[place] for place in claim.panels if place < len(every)] or (() if claim.panels else every)
     measures = [measure for panel in panels for measure in panel.measures]
     if any(panel.relative_to is not None for panel in panels):
         return "ratio"

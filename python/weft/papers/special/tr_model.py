@@ -3,7 +3,8 @@
 The scenario is that of the paper's section Design motivation, at its full size: the preset `tr-micro`, with flows of
 one size that start together, as the model has them, in place of random ones. The paper does not say which flow it
 shows, nor how many flows the second plot goes up to: here it is the mean over all flows, and up to the 100 of the
-scenario. Beside what is drawn, the data tell which share of the flows sent a packet again, in panels of its own.
+scenario. Beside what is drawn, the data tell in panels of their own which share of the flows sent a packet again, and
+how far the model is off: the longer of its time and the simulated one over the shorter.
 
 The figure names one set-up, with the schemes of the model: its fabric and transport, for other flows. Its option
 `pairing` says between which hosts these are: `counterparts`, each host and one of the other group in turn, or `random`,
@@ -135,7 +136,10 @@ def _traces(context: SpecialContext, point: Point, seeds: Set[int]) -> Mapping[i
 
 
 def _rows(found: Mapping[tuple[Point, Case], Result | None], cases: Sequence[Case]) -> Iterator[tuple[Any, ...]]:
-    """Yield completion times in the panels drawn, then shares of flows that sent a packet again in as many more."""
+    """Yield completion times in the panels drawn, and what is told beside them in as many more for each.
+
+    These are the shares of flows that sent a packet again, then how far the model is off.
+    """
     for panel, (axis, points) in enumerate(PANELS.items()):
         for scheme in dict.fromkeys(case.contender for case in cases):
             for point in points:
@@ -145,8 +149,10 @@ def _rows(found: Mapping[tuple[Point, Case], Result | None], cases: Sequence[Cas
                 for case in (case for case in cases if case.contender == scheme):
                     run = found[point, case]
                     place = (scheme, str(x), float(x), case.seed)
-                    yield (panel, *place, _SIMULATED, _mean_fct_us(run))
-                    yield (panel, *place, _MODEL, model.value(f"{scheme}_time"))
+                    mean_us, model_us = _mean_fct_us(run), model.value(f"{scheme}_time")
+                    yield (panel, *place, _SIMULATED, mean_us)
+                    yield (panel, *place, _MODEL, model_us)
+                    yield (2 * len(PANELS) + panel, *place, "off", _off(mean_us, model_us))
                     yield (len(PANELS) + panel, *place, f"resent, {_SIMULATED}", _resent(run))
                     yield (len(PANELS) + panel, *place, f"resent, {_MODEL}", resent)
 
@@ -154,6 +160,11 @@ def _rows(found: Mapping[tuple[Point, Case], Result | None], cases: Sequence[Cas
 def _mean_fct_us(result: Result | None) -> float | None:
     mean = None if result is None else measured(result.flows)["fct_us"].mean()
     return float(mean) if isinstance(mean, int | float) else None
+
+
+def _off(one: float | None, other: float) -> float | None:
+    """The larger over the smaller."""
+    return None if not one else max(one / other, other / one)
 
 
 def _resent(result: Result | None) -> float | None:
