@@ -116,10 +116,28 @@ def _shown(result: Multiverse) -> Sequence[Seen]:
 
 
 def _varied(result: Multiverse) -> list[str]:
-    """List the choices in which the worlds that are shown differ, as the design has them."""
-    first = [factor.choice.name for factor in result.design.factors] if result.design is not None else []
+    """List the choices in which the worlds that are shown differ: first those that move verdicts most.
+
+    So worlds with alike verdicts stand side by side, as far as an order of choices can have it.
+    """
     changed = {name for one in _shown(result) for name, _ in one.world.changed}
-    return [name for name in dict.fromkeys([*first, *result.choices]) if name in changed]
+    return sorted((name for name in result.choices if name in changed), key=lambda name: -_moved(name, result))
+
+
+def _moved(name: str, result: Multiverse) -> float:
+    """How far verdicts of worlds with one alternative of a choice are from those of all worlds, over all claims.
+
+    Of a claim it is twice the share of worlds whose verdicts would have to be others (the total variation distance of
+    the two distributions); of several alternatives the largest counts.
+    """
+    levels = np.array([[_level(one.judgements[own.claim.id]) for own in result.claims] for one in _shown(result)])
+    chosen = np.array([one.world.alternative(result.choices[name]) for one in _shown(result)])
+
+    def shares(worlds: "np.typing.NDArray[np.bool_]") -> "np.typing.NDArray[np.float64]":
+        return np.array([(levels[worlds] == level).mean(axis=0) for level in range(len(_LOOKS))])
+
+    every = shares(np.ones(len(chosen), dtype=bool))
+    return max(float(np.abs(shares(chosen == own) - every).sum()) for own in np.unique(chosen))
 
 
 def _ordered(result: Multiverse, varied: Sequence[str]) -> list[Seen]:
