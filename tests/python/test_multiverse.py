@@ -352,7 +352,7 @@ def test_a_claim_that_holds_in_another_world_gets_a_verdict_that_names_it(folder
 
     guide = tmp_path / "guide"
     kept = write_worlds(question.paper, [place], guide)
-    assert [one.name for one in kept] == ["worlds-1.json"]
+    assert [one.name for one in kept] == [f"worlds-1-of-{'-'.join(CHOICES)}.json"]
     assert write_parts(question.paper, [tmp_path / "figures"], guide).counts[Verdict.NOT_REPRODUCED] == 1
     card = rewrite_card(question.paper, guide, other_readings(kept)["made"])
     assert card.counts[Verdict.OTHER_READING] == 1

@@ -20,26 +20,33 @@ _DECIDERS = 2
 
 def kept_worlds(paper: Paper, target: Path) -> list[Path]:
     """List the results of `weft multiverse` that the guide keeps of a paper."""
-    return sorted((target / paper.name).glob("worlds-*.json"))
+    return sorted((target / paper.name).glob("worlds-*.json"), key=lambda path: path.stem)
 
 
 def write_worlds(paper: Paper, directories: Sequence[Path], target: Path) -> list[Path]:
     """Keep results and pictures of `weft multiverse`, and write `target/<paper>/worlds.md` of all that are kept.
 
-    Returns the results that are kept. What is there of the same figures goes; raises `OutputError` for what is no
-    directory of the command.
+    Returns the results that are kept. What is there of the same figures, and of the same choices if some were asked for,
+    goes; raises `OutputError` for what is no directory of the command.
     """
     folder = target / paper.name
     folder.mkdir(parents=True, exist_ok=True)
     for directory in directories:
         worlds = read_worlds(directory)
         if worlds.paper == paper.name:
-            name = "-".join(["worlds", *worlds.figures])
+            name = _name(worlds)
             write_file(folder / f"{name}.json", (directory / RESULT).read_text(encoding="utf-8"))
             (folder / f"{name}.png").write_bytes(small_png(directory / "figure.png"))
     found = kept_worlds(paper, target)
     write_file(folder / "worlds.md", "\n".join(_part(paper, path) for path in found))
     return found
+
+
+def _name(worlds: KeptWorlds) -> str:
+    """`worlds-10`, or `worlds-10-of-sizes-ports` if these choices were asked for."""
+    words = shlex.split(worlds.command)
+    asked = words[words.index("--choices") + 1].split(",") if "--choices" in words else []
+    return "-".join(["worlds", *worlds.figures, *(["of", *asked] if asked else [])])
 
 
 def _part(paper: Paper, path: Path) -> str:
