@@ -168,7 +168,10 @@ def _collectives(traffic: Mapping[str, Any]) -> list[str]:
     found = [f"{words}, {count} times" if count > 1 else words for words, count in alike.items()]
     if jobs := len(traffic.get("job", ())):
         found.append(f"{jobs} training job{'s' * (jobs > 1)}")
-    return found + [f"the schedule of {PurePath(one['file']).name}" for one in traffic.get("schedule", ())]
+    # One table, not a list of them: a spec has one schedule.
+    if schedule := traffic.get("schedule"):
+        found.append(f"the schedule of {PurePath(schedule['file']).name}")
+    return found
 
 
 def _hosts(given: int | str) -> int:

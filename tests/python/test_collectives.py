@@ -211,6 +211,15 @@ def test_the_report_has_tables_chart_and_the_critical_path_in_the_replay(compare
             assert all(us > 0.0 and data["parts"][part]["title"] for part, us in one["parts"])
 
 
+def test_without_lossless_classes_the_critical_path_has_no_pauses() -> None:
+    run = weft.run("", set=FABRIC | RING)
+    assert "pause_us" not in run.critical_path.columns
+    path = lossless.critical(run)
+    assert path is not None
+    pauses = list(CRITICAL_PARTS).index("pause")
+    assert path["links"] and all(part != pauses for one in path["links"] for part, _ in one["parts"])
+
+
 def test_a_replay_knows_the_links_that_were_paused_and_because_of_which() -> None:
     incast = {"traffic.incast": [{"senders": 6, "size": "1MB"}]}
     pausing = {"fabric.pause.xoff": "50KB", "transport.name": "roce", "transport.dcqcn": False}

@@ -16,6 +16,7 @@ from weft.spec import load_spec
 
 TRAFFIC = {"traffic.workload": "web-search", "traffic.load": "0.6", "traffic.flows": "2000"}
 INCAST = "{senders=2,size='1MB'}"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 BLACKHOLES = ",".join(f"{{link='leaf0-spine{number}',blackhole=0.5}}" for number in range(5))
 
 
@@ -52,6 +53,7 @@ def test_the_default_is_said_whole() -> None:
          "2,000 web-search flows in a permutation of hosts at load 0.5 of the host links; "),
         ({**TRAFFIC, "traffic.incast": '[{senders=20,size="30KB",period="1ms"}]', "traffic.long_lived": "[{count=2}]"},
          " at load 0.6, incast of 20 × 30 KB every 1 ms and 2 long-lived flows; "),
+        ({"traffic.schedule": f"{{file='{EXAMPLES / 'ring.cm'}'}}"}, "; the schedule of ring.cm; "),
         ({"traffic.incast": f"[{INCAST},{INCAST},{INCAST},{INCAST.replace('2', '3')}]"},
          "; 3 times incast of 2 × 1 MB and incast of 3 × 1 MB; "),
     ],

@@ -55,9 +55,11 @@ def critical(result: "Result") -> dict[str, Any] | None:
             "from": short(row["ready_us"]),
             "until": short(row["end_us"]),
             "at": row["late_at"],
-            # Most parts are 0.
+            # Most parts are 0, and pauses have a column only where links may be paused.
             "parts": [
-                [place, short(row[f"{key}_us"])] for place, key in enumerate(CRITICAL_PARTS) if row[f"{key}_us"] > 0.0
+                [place, short(value)]
+                for place, key in enumerate(CRITICAL_PARTS)
+                if (value := row.get(f"{key}_us", 0.0)) > 0.0
             ],
         }
         for row in rows.iter_rows(named=True)
