@@ -85,6 +85,19 @@ def test_transports_are_swept_as_a_field_of_their_own_and_mixtures_as_contenders
     assert axes("mptcp + ecmp") == {"contender": ("mptcp+ecmp",)}
 
 
+def test_what_is_varied_of_contenders_is_swept_beside_them() -> None:
+    text = SpecText("[balancer]\nname = 'letflow'\ngap = ['5us', '7us']\n")
+    vary = {"transport.min_rto": ["1ms", "5ms"], "balancer.gap": ["50us", "100us"]}
+    found = read_grid(text, (), vary, None, ["tcp+letflow", "dctcp+letflow"])
+    assert {axis.key: axis.labels for axis in found.axes} == {
+        "balancer.gap": ("50us", "100us"), "transport.min_rto": ("1ms", "5ms"),
+        "contender": ("tcp+letflow", "dctcp+letflow"),
+    }  # fmt: skip
+    assert ("transport.min_rto", '"5ms"') in found.overrides_at((0, 1, 0))
+    gone = read_grid(text, (), {}, None, ["letflow", "drill"])
+    assert [axis.key for axis in gone.axes] == ["balancer"], "what the spec sweeps of a table goes with it"
+
+
 def test_transports_and_a_preset_of_transports_can_be_swept(weft_command: Weft) -> None:
     small = ("--set", "traffic.flows=10", "--json")
     outcome = weft_command("sweep", "--preset", "maxpass-medium", "--set", "traffic.load=0.2", *small)
@@ -205,6 +218,8 @@ def test_the_command_prints_a_table_and_says_where_it_all_is(weft_command: Weft,
         (("--schemes", "ecmp,ecmp"), ("named twice",)),
         (("--schemes", "hermes:probe_interval=1us"), ("balancer.probe_interval is 1us", "balancer = hermes")),
         (("--schemes", "ecmp", "--vary", "balancer=drill,rps"), ("balancer is varied twice",)),
+        (("--schemes", "ecmp", "--vary", "balancer.name=drill,rps"), ("balancer.name is varied, and the schemes say",)),
+        (("--schemes", "ecmp,letflow", "--vary", "balancer.gap=1us,2us"), ("balancer.gap is not a key of ecmp",)),
         (("--seeds", "60000"), ("at most 100,000",)),
         (("--workers", "3"), ("needs --slurm or --pbs",)),
         (("--slurm", "--pbs"), ("give one of them",)),

@@ -5,7 +5,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -30,6 +30,8 @@ CONTENDER = "contender"
 
 # Tables that are named by one of their keys: a label begins with it.
 _TAGS = {"balancer": "name", "transport": "name", "fabric": "kind"}
+# What says which of its tables a contender is.
+_CONTENDERS_NAMES = {"balancer": "name", "transport": "name", "hosts": "kind"}
 
 # A component of a path takes 255 bytes on every file system in use.
 _LONGEST_PARTITION = 200
@@ -49,6 +51,8 @@ class Axis:
     labels: tuple[str, ...]
     contenders: bool = False
     """Whether the values are contenders, as on the command line: each takes the place of one table, or of two."""
+    asked: bool = False
+    """Whether it was asked for beside the spec: mistakes in its values are not the spec's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ def read_grid(
     """Find the swept fields of a spec and add those that were asked for beside it.
 
     `overrides` replace a field of the spec, swept or not; `vary`, `seeds` and `schemes` sweep one in place of what
-    the spec has. Raises `SpecError` for a list without values, a value that is listed twice, or too many points.
+    the spec has. `vary` changes contenders, too, as `overrides` do. Raises `SpecError` for a list without values, a value that is listed twice, or too many points.
     """
     document = parse_document(spec)
     sets = [(_normal(key), text) for key, text in override_pairs(overrides)]
@@ -96,6 +100,8 @@ def read_grid(
     for key in twice:
         if key in asked:
             raise SpecError(f"{key} is varied twice; give all its values at once")
+    if contenders is not None:
+        contenders.check(asked)
     if seeds is not None:
         asked[SEED] = list(seeds)
     for key, _ in sets:
@@ -106,7 +112,7 @@ def read_grid(
     kept = {key: values for key, (_, values) in found.items() if not any(_covers(other, key) for other in gone)}
     for key, values in asked.items():  # one that the spec sweeps too stays in its place
         kept[key] = _expanded(values, tuple(key.split(".")))
-    axes = {key: _axis(key, values) for key, values in kept.items()}
+    axes = {key: _axis(key, values, asked=key in asked) for key, values in kept.items()}
     if contenders is not None:
         axes = contenders.placed(axes)
     if SEED in axes:
@@ -129,11 +135,22 @@ class _Contenders:
     axis: Axis
     tables: frozenset[str]
 
+    def check(self, asked: Iterable[str]) -> None:
+        """Raise `SpecError` for a key that says which contender it is: the contenders say it already."""
+        for key in asked:
+            table, _, rest = key.partition(".")
+            if table in self.tables and rest == _CONTENDERS_NAMES.get(table):
+                raise SpecError(f"{key} is varied, and the schemes say it already; name all in one list of schemes")
+
     def placed(self, axes: Mapping[str, Axis]) -> dict[str, Axis]:
-        """Put them where the spec sweeps what they stand for, else last."""
+        """Put them where the spec sweeps what they stand for, else last; what was asked for beside the spec stays."""
         key = self.axis.key
         found = {known: self.axis if known == key else axis for known, axis in axes.items()}
-        gone = [known for known in found if known != key and known.split(".")[0] in self.tables]
+        gone = [
+            known
+            for known, axis in found.items()
+            if known != key and not axis.asked and known.split(".")[0] in self.tables
+        ]
         return {known: axis for known, axis in found.items() if known not in gone} | {key: self.axis}
 
 
@@ -215,7 +232,7 @@ def _scalar(text: str) -> Any:
     return value if isinstance(value, str | int | float) else text
 
 
-def _axis(key: str, values: Sequence[Any]) -> Axis:
+def _axis(key: str, values: Sequence[Any], *, asked: bool) -> Axis:
     if not values:
         raise SpecError(f"{key} = []: a field that is swept needs at least one value")
     texts = [to_toml_value(value, key) for value in values]
@@ -223,7 +240,7 @@ def _axis(key: str, values: Sequence[Any]) -> Axis:
     if len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
         raise SpecError(f"{key}: {twice} is listed twice")
-    return Axis(key, tuple(texts), tuple(_short(key, label) for label in labels))
+    return Axis(key, tuple(texts), tuple(_short(key, label) for label in labels), asked=asked)
 
 
 def _label(value: Any, tag: str | None = None) -> str:
