@@ -90,6 +90,13 @@ def test_a_file_that_cannot_be_written(refused: Callable[..., str], tmp_path: Pa
     assert "missing is not a directory that can be written to" in said
 
 
+@pytest.mark.parametrize("command", ["packets", "fit", "report", "flow"])
+def test_a_file_that_is_there_stays(refused: Callable[..., str], tmp_path: Path, command: str) -> None:
+    (tmp_path / "mine.pcapng").write_text("mine", encoding="utf-8")
+    assert "mine.pcapng: exists already; --force replaces it" in refused(*TO_A_FILE[command], "mine.pcapng")
+    assert (tmp_path / "mine.pcapng").read_text(encoding="utf-8") == "mine"
+
+
 @pytest.mark.parametrize("command", ["compare", "sweep"])
 def test_a_store_that_is_none(refused: Callable[..., str], tmp_path: Path, command: str) -> None:
     (tmp_path / "file").write_text("mine", encoding="utf-8")

@@ -28,8 +28,11 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write it. Default: DIR/report.html.")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Replace the file in --out.")] = False,
 ) -> None:
     """Write the HTML report of a result: one file that needs no network.
+
+    Without `--out` it takes the place of the report that is there.
 
     **Examples**
 
@@ -45,7 +48,7 @@ def report(
 
     target = out if out is not None else directory / "report.html"
     if out is not None:
-        check_file(out, force=True)
+        check_file(out, force=force)
     if is_reproduction(directory):
         write_paper_report(directory, target)
     else:
