@@ -86,14 +86,22 @@ def test_a_stream_that_is_closed_is_no_error() -> None:
         assert done.returncode == 0, redirection
 
 
-def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
+@pytest.mark.parametrize("arguments", [["schemes"], ["schemes", "--json"], ["--help"]])
+def test_a_reader_that_goes_away_ends_the_command_quietly(arguments: Sequence[str]) -> None:
     done = subprocess.run(
-        ["bash", "-c", '"$@" | head -n 1; exit ${PIPESTATUS[0]}', "bash", *WEFT, "schemes"],
+        # What ends at once has gone before the first line is written.
+        ["bash", "-c", '"$@" | true; exit ${PIPESTATUS[0]}', "bash", *WEFT, *arguments],
         capture_output=True,
         check=False,
         timeout=120,
     )
-    assert done.returncode in (0, 1) and done.stderr == b""
+    assert done.returncode == 141 and done.stderr == b""
+
+
+def test_a_home_that_cannot_be_written_to_is_answered() -> None:
+    home = {"HOME": "/proc/nowhere", "SHELL": "/bin/bash"}
+    code, _, stderr = weft("--install-completion", "bash", environment=home)
+    assert code == 2 and stderr == "error: /proc/nowhere: No such file or directory\n"
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])

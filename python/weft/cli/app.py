@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -28,7 +28,7 @@ from weft.cli import (
     validate,
 )
 from weft.cli.completion import complete_at_once
-from weft.cli.console import EXIT_BAD_INPUT, Sayings, fail, stopped
+from weft.cli.console import EXIT_BAD_INPUT, EXIT_NO_READER, Sayings, fail, stopped
 from weft.cli.process import abandon_output, check_arguments, ready_streams, stop_on_signals
 from weft.errors import SpecError
 
@@ -56,7 +56,8 @@ app = typer.Typer(
     - `weft explain` - show every setting, its value and where the value came from
 
     Data goes to stdout, progress and messages to stderr. Exit code: 0 done, 2 something is wrong with what
-    you gave (nothing is written), 3 some runs failed, 130 stopped with Ctrl-C, 143 by SIGTERM.
+    you gave (nothing is written), 3 some runs failed, 130 stopped with Ctrl-C, 141 nobody read
+    the output any more (`weft schemes | head -1`), 143 by SIGTERM.
     """,
 )
 
@@ -117,5 +118,28 @@ def main() -> None:
     except KeyboardInterrupt as stop:
         sys.exit(stopped(stop))
     except BrokenPipeError:
-        abandon_output()
-        sys.exit(1)
+        _leave_quietly()
+    except OSError as error:  # of what is no command, as --install-completion in a home that cannot be written to
+        fail("error", f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        sys.exit(EXIT_BAD_INPUT)
+    except SystemExit as end:
+        # Click and rich end a command by themselves whose reader has gone.
+        if end.code == 1 and isinstance(end.__context__, BrokenPipeError):
+            _leave_quietly()
+        _flush()
+        raise
+    _flush()
+
+
+def _flush() -> None:
+    """Print what is left now: at exit nobody could answer that the reader has gone."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _leave_quietly()
+
+
+def _leave_quietly() -> NoReturn:
+    """End as other programs do whose reader has gone away, as `head` does: by SIGPIPE, in a shell's words."""
+    abandon_output()
+    sys.exit(EXIT_NO_READER)

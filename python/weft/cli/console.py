@@ -18,6 +18,7 @@ from weft.errors import ClusterError, OutputError, SpecError
 __all__ = [
     "EXIT_BAD_INPUT",
     "EXIT_INTERNAL",
+    "EXIT_NO_READER",
     "EXIT_SOME_FAILED",
     "EXIT_STOPPED",
     "Sayings",
@@ -34,6 +35,8 @@ EXIT_INTERNAL = 1
 EXIT_BAD_INPUT = 2
 EXIT_SOME_FAILED = 3
 EXIT_STOPPED = 130
+EXIT_NO_READER = 141
+"""What a shell says of a program that SIGPIPE ended."""
 
 _WIDTH_WITHOUT_TERMINAL = 200
 
