@@ -18,6 +18,7 @@ from weft.runs.progress import JobsCallback, RunProgress, RunWatch
 from weft.runs.run import Outcome, Run, resolved_run
 from weft.runs.store import Stored, named_store, place_of_store
 from weft.schemas import TABLES
+from weft.seeds import listed_seeds
 from weft.simulation import Overrides, Result
 from weft.spec import SpecLike, load_spec
 from weft.variant import SchemeLike, parse_variants
@@ -148,7 +149,7 @@ def _plan(
 def _seeds(seeds: int | Sequence[int] | None) -> Sequence[int | None]:
     if seeds is None:
         return [None]
-    chosen = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
+    chosen = listed_seeds(seeds)
     if not chosen or len(set(chosen)) != len(chosen) or min(chosen) < 0:
         raise SpecError(f"seeds: expected one or more different numbers from 0, not {seeds}")
     return chosen

@@ -79,3 +79,13 @@ def test_samples_that_go_nowhere_are_told_of(weft_command: Weft, small_options: 
         assert told in lost.stderr and told not in plain.stderr and told not in kept.stderr
         if command[0] == "compare":
             assert lost.stdout == plain.stdout, "samples alone print nothing"
+
+
+def test_load_sharing_without_samples_is_refused_and_a_mistake_is_all_that_is_said(weft_command: Weft) -> None:
+    for command in (("compare", "--schemes", "ecmp,rps"), ("run",)):
+        refused = weft_command(*command, "--load-sharing")
+        assert refused.code == 2 and "--load-sharing needs samples" in refused.stderr
+        wrong = weft_command(*command, "--trace-flows", "-1", "--sample-every", "10us")
+        assert wrong.code == 2 and wrong.stderr.startswith("error: --set: run.trace_flows = -1")
+    sampled = weft_command("run", "--set", "run.sample_every=1ms", "--flows", "10", "--load-sharing")
+    assert sampled.code == 0 and "load sharing accuracy" in sampled.stdout

@@ -1,5 +1,6 @@
 """`weft compare`: several schemes on the same flows."""
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -14,9 +15,13 @@ from weft.cli.progress import show_progress
 from weft.cli.subject import only_one
 from weft.cli.tables import print_comparison
 from weft.errors import SpecError
+from weft.seeds import check_seeds
 from weft.spec import SpecLike
 
 __all__ = ["parse_seeds", "register", "split_schemes"]
+
+_SEED = re.compile(r"[0-9]{1,20}")
+"""No longer than a number of 64 bits."""
 
 
 def register(app: typer.Typer) -> None:
@@ -109,13 +114,14 @@ def compare(
     text = load_spec(text)
     cluster = chosen_cluster(scheduler, slurm=slurm, pbs=pbs, workers=workers, batch=batch)
     wanted = parse_seeds(seeds) if seeds is not None else None
-    if out is None and sample_every is not None and not load_sharing:
-        options.tell_of_lost_samples()
+    overrides += [*with_faults(text, fault or []), *parse_assignments(set_ or [])]
+    if load_sharing:
+        options.check_load_sharing(text, overrides)
     with telling_faults(text, fault or []), show_progress(len(names) * len(wanted or (0,))) as show:
         result = comparing.compare(
             names,
             spec=text,
-            set=[*overrides, *with_faults(text, fault or []), *parse_assignments(set_ or [])],
+            set=overrides,
             seeds=wanted,
             jobs=jobs,
             cluster=cluster,
@@ -134,6 +140,8 @@ def compare(
         log().print(f"{len(result.runs):,} runs, {result.kept:,} of them there before")
     if out is not None:
         log().print(f"written to {out}; open {out / 'report.html'} in a browser")
+    elif sample_every is not None and not load_sharing:
+        options.tell_of_lost_samples()
 
 
 def _subject(spec: Path | None, preset: str | None, schemes: str | None) -> tuple[SpecLike, list[str]]:
@@ -156,15 +164,21 @@ def split_schemes(text: str) -> list[str]:
 
 def parse_seeds(text: str) -> list[int]:
     """Read `--seeds`: a count, a list, ranges, or a list of both."""
-    if text.strip().isdecimal():
-        return list(range(1, int(text) + 1)) or _bad_seeds(text)
+    if _SEED.fullmatch(text.strip()):
+        return _listed_seeds(range(1, int(text) + 1)) or _bad_seeds(text)
     seeds: list[int] = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
+        if not _SEED.fullmatch(first) or (dash and not _SEED.fullmatch(last)):
             return _bad_seeds(text)
-        seeds.extend(range(int(first), int(last if dash else first) + 1))
+        seeds.extend(_listed_seeds(range(int(first), int(last if dash else first) + 1), len(seeds)))
     return seeds if seeds and len(set(seeds)) == len(seeds) else _bad_seeds(text)
+
+
+def _listed_seeds(seeds: range, before: int = 0) -> list[int]:
+    """List the seeds of a range, unless there are more than anybody runs: they would fill the memory."""
+    check_seeds(before + seeds.stop - seeds.start)
+    return list(seeds)
 
 
 def _bad_seeds(text: str) -> list[int]:

@@ -1,5 +1,6 @@
 """Options that several commands have in common."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -7,6 +8,8 @@ import typer
 
 from weft.cli import completion
 from weft.cli.console import log
+from weft.errors import SpecError
+from weft.spec import SpecText
 
 __all__ = [
     "BatchJob",
@@ -35,6 +38,7 @@ __all__ = [
     "Transport",
     "Workers",
     "Workload",
+    "check_load_sharing",
     "settings",
     "tell_of_lost_samples",
 ]
@@ -218,6 +222,12 @@ def settings(
     }
     given = of_sections | {f"run.{key}": value for key, value in run.items()}
     return [(key, str(value)) for key, value in given.items() if value is not None]
+
+
+def check_load_sharing(spec: SpecText, overrides: Sequence[tuple[str, str]]) -> None:
+    """Raise `SpecError` unless there will be samples, which `--load-sharing` is worked out of."""
+    if "sample_every" not in spec.table("run") and all(key.strip() != "run.sample_every" for key, _ in overrides):
+        raise SpecError("--load-sharing needs samples of the links: give --sample-every, too, as in 100us")
 
 
 def tell_of_lost_samples() -> None:

@@ -70,10 +70,10 @@ def run(
         trace_flows=trace_flows,
     )
     overrides = [*given, *with_faults(text, fault or []), *parse_assignments(set_ or [])]
+    if load_sharing:
+        options.check_load_sharing(text, overrides)
     if out is not None:
         check_target(out, force=force)
-    elif sample_every is not None and not load_sharing:
-        options.tell_of_lost_samples()
     start = time.monotonic()
     with telling_faults(text, fault or []), show_progress(1) as show:
 
@@ -106,6 +106,8 @@ def run(
             print_programs(data(), result.programs)
     if out is not None:
         log().print(f"written to {out}")
+    elif sample_every is not None and not load_sharing:
+        options.tell_of_lost_samples()
     if result.summary.incomplete:
         log().print(f"the results are incomplete: {'; '.join(result.summary.incomplete)}", style="red")
         raise typer.Exit(EXIT_SOME_FAILED)

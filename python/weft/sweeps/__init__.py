@@ -13,6 +13,7 @@ from weft.runs.execution import Executor
 from weft.runs.progress import SweepCallback, SweepProgress, Tracker
 from weft.runs.run import Outcome, Run
 from weft.runs.store import Stored, place_of_store
+from weft.seeds import listed_seeds
 from weft.simulation import Overrides
 from weft.spec import SpecLike, load_spec
 from weft.sweeps.grid import Vary, read_grid
@@ -57,7 +58,7 @@ def sweep(
     """
     executor = Executor(place_of_store(out, store), jobs=jobs, cluster=cluster)
     names = None if schemes is None else list(schemes)
-    grid = read_grid(load_spec(spec), set, vary or {}, _seeds(seeds), names)
+    grid = read_grid(load_spec(spec), set, vary or {}, None if seeds is None else listed_seeds(seeds), names)
     fields = fields_of({axis.key: axis.labels for axis in grid.axes})
     asked: list[Asked] = usual(fields) if figures == "usual" else read_asked(figures, fields)
     if figures == "usual" and not asked:
@@ -93,9 +94,3 @@ def sweep(
             view.write(drawn)
             view.keep_only(FIGURES, drawn)
     return Sweep(found.path, found.swept, found.runs, kept=len(there))
-
-
-def _seeds(seeds: int | Sequence[int] | None) -> Sequence[int] | None:
-    if seeds is None:
-        return None
-    return list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)

@@ -89,7 +89,8 @@ def read_grid(
     """Find the swept fields of a spec and add those that were asked for beside it.
 
     `overrides` replace a field of the spec, swept or not; `vary`, `seeds` and `schemes` sweep one in place of what
-    the spec has. `vary` changes contenders, too, as `overrides` do. Raises `SpecError` for a list without values, a value that is listed twice, or too many points.
+    the spec has. `vary` changes contenders, too, as `overrides` do. Raises `SpecError` for a list without values, a
+    value that is listed twice, or too many points.
     """
     document = parse_document(spec)
     sets = [(_normal(key), text) for key, text in override_pairs(overrides)]
@@ -119,7 +120,7 @@ def read_grid(
         axes[SEED] = axes.pop(SEED)  # the last: what differs in nothing else lies side by side
     points = math.prod(len(axis.labels) for axis in axes.values())
     if points > MOST_POINTS:
-        raise SpecError(f"{spec.origin}: {points:,} points: a sweep has at most {MOST_POINTS:,}")
+        raise SpecError(f"the sweep has {points:,} points, and at most {MOST_POINTS:,} are taken")
     return Grid(spec, tuple(sets), tuple(axes.values()))
 
 

@@ -22,7 +22,7 @@ def plan(grid: Grid, workers: int) -> list[Run]:
     first: dict[str, Run] = {}
     for run in runs:
         if run.spec_hash in first:
-            raise SpecError(f"{grid.spec.origin}: two points are the same run: {first[run.spec_hash].name}; {run.name}")
+            raise SpecError(f"two points are the same run: {first[run.spec_hash].name}; {run.name}")
         first[run.spec_hash] = run
     return runs
 
@@ -35,8 +35,9 @@ def _resolve(grid: Grid, index: int, places: Sequence[int]) -> Run:
         return resolved_run(spec, index, labels, overrides=grid.overrides_at(places), contender=contender)
     except SpecError as error:
         # The core is given the values of swept fields as it is given those of --set.
-        swept = error.origin == "--set" and any(_is_at(error.path, axis.key) for axis in grid.axes)
-        raise retold(error, origin=spec.origin if swept else error.origin, where=_where(labels)) from None
+        swept = [axis for axis in grid.axes if error.origin == "--set" and _is_at(error.path, axis.key)]
+        origin = error.origin if not swept else "--vary" if swept[0].asked else spec.origin
+        raise retold(error, origin=origin, where=_where(labels)) from None
 
 
 def _is_at(path: str | None, key: str) -> bool:
