@@ -56,6 +56,8 @@ def test_nothing_is_replaced_and_names_that_cannot_be_are_refused(weft_command: 
     assert (tmp_path / "mine.md").read_text() == "my own" and not (tmp_path / "mine.py").exists()
     for name, message in (
         ("random", "Python has a module random, which a file random.py would hide"),
+        ("class", "class: class is a word of Python's own"),
+        ("none", "none: None is a word of Python's own"),
         ("Mine", "'Mine' cannot be the name of a scheme"),
         ("../mine", "'../mine' cannot be the name of a scheme"),
     ):

@@ -2,6 +2,7 @@
 
 import sys
 from importlib.util import find_spec
+from keyword import iskeyword
 from pathlib import Path
 
 from weft.errors import SpecError
@@ -18,6 +19,8 @@ def python_scheme(name: str, folder: Path) -> list[Change]:
     """Return the files of a scheme of this name; raises `SpecError` for a name that cannot be."""
     check_name(name)
     module = name.replace("-", "_")
+    if word := next((word for word in (module, class_name(name)) if iskeyword(word)), None):
+        raise SpecError(f"{name}: {word} is a word of Python's own, and nothing can be called so; choose another name")
     words = {"name": name, "Class": class_name(name), "module": module, "file": f"{module}.py"}
     found = [
         Change(folder / f"{module}.py", filled("scheme.py.txt", **words)),

@@ -11,6 +11,14 @@ from weft.palette import free_home
 __all__ = ["rust_scheme"]
 
 _SWITCH = Path("crates/balance/src/switch")
+_KEYWORDS = frozenset({
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
+    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
+    "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct",
+    "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while",
+    "yield",
+})  # fmt: skip
+"""Those in use and those that are reserved, by the Rust reference."""
 
 
 def rust_scheme(name: str, root: Path) -> list[Change]:
@@ -25,6 +33,8 @@ def rust_scheme(name: str, root: Path) -> list[Change]:
     if name in taken:
         raise SpecError(f"{name}: is the name of a scheme or transport that there is; choose another")
     module = name.replace("-", "_")
+    if module in _KEYWORDS:
+        raise SpecError(f"{name}: is a word of Rust's own, and no module can be called so; choose another name")
     own, page = _SWITCH / f"{module}.rs", Path(f"docs/schemes/{name}.md")
     words = {"name": name, "Class": class_name(name), "module": module, "file": str(own)}
     # The guide's generator writes the table in between.
