@@ -320,6 +320,13 @@ def test_a_directory_that_holds_something_else_is_no_store(tmp_path: Path) -> No
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(OutputError, match=r"mine: holds 'thesis.tex' and is no store of runs"):
         weft.compare(["ecmp"], set=SMALL, out=tmp_path / "out", store=tmp_path / "mine")
+    (tmp_path / "link").symlink_to(tmp_path / "mine")
+    with pytest.raises(OutputError, match=r"link: is a symbolic link; name the directory itself"):
+        weft.compare(["ecmp"], set=SMALL, out=tmp_path / "out", store=tmp_path / "link")
+    # Not even root makes a directory there.
+    with pytest.raises(OutputError, match=r"store: cannot be written: .*; choose another --store") as refused:
+        weft.compare(["ecmp"], set=SMALL, out=tmp_path / "out", store="/proc/store")
+    assert "runs that are finished" not in str(refused.value)
     with pytest.raises(OutputError, match=r"file: exists and is not a directory"):
         weft.compare(["ecmp"], set=SMALL, out=tmp_path / "out", store=tmp_path / "file")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"] and not (tmp_path / "out").exists()

@@ -202,4 +202,16 @@ def test_a_cluster_that_cannot_be_had_is_told(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(weft.ClusterError, match="--pbs: there is no qsub here"):
         weft.sweep(SPEC, tmp_path / "out", cluster=Batch("pbs"))
-    assert rows_done(tmp_path / "out") == 0
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("address", ["foo", "", "foo://host:1", "tcp://host:port"])
+def test_what_is_no_address_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    def called(*_given: object, **_named: object) -> None:
+        raise AssertionError("Dask was given it")
+
+    monkeypatch.setattr("distributed.Client", called)
+    for run in (weft.sweep, weft.compare):
+        with pytest.raises(weft.ClusterError, match="is no address of a Dask scheduler"):
+            run(["ecmp"] if run is weft.compare else SPEC, out=tmp_path / "deep" / "out", cluster=address)
+    assert list(tmp_path.iterdir()) == []

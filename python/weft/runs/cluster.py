@@ -19,7 +19,7 @@ from weft.runs.run import Outcome, Run, failure, simulate_far
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Batch", "Cluster", "connected", "run_on_cluster"]
+__all__ = ["Batch", "Cluster", "check_cluster", "connected", "run_on_cluster"]
 
 _SECONDS_TO_CONNECT = 15.0
 _SUBMIT = {"slurm": "sbatch", "pbs": "qsub"}
@@ -40,13 +40,38 @@ Cluster: TypeAlias = str | Batch
 """The address of a Dask scheduler, or batch jobs to make a cluster of."""
 
 
+def check_cluster(cluster: Cluster) -> None:
+    """Raise `ClusterError` for what can be no cluster from here; it asks nobody.
+
+    Dask itself waits half a minute, and shows a traceback, once it was given an address that is none.
+    """
+    try:
+        from distributed.comm.addressing import parse_address, parse_host_port
+        from distributed.comm.registry import get_backend
+    except ImportError:
+        raise ClusterError("Dask is not installed: pip install 'weft[cluster]'") from None
+    if isinstance(cluster, Batch):
+        command = _SUBMIT[cluster.system]
+        if shutil.which(command) is None:
+            raise ClusterError(
+                f"--{cluster.system}: there is no {command} here; run this where batch jobs are submitted"
+            )
+        return
+    try:
+        kind, place = parse_address(cluster)
+        get_backend(kind)
+        if kind != "inproc":  # within this process, which has no ports
+            parse_host_port(place)
+    except ValueError as error:
+        raise ClusterError(f"{cluster!r}: is no address of a Dask scheduler, as tcp://host:8786 is: {error}") from None
+
+
 @contextlib.contextmanager
 def connected(cluster: Cluster) -> Iterator["Client"]:
     """Connect to a cluster; batch jobs end with the block. Raises `ClusterError` if that cannot be."""
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ClusterError("Dask is not installed: pip install 'weft[cluster]'") from None
+    check_cluster(cluster)
+    from distributed import Client
+
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet())
         address = cluster if isinstance(cluster, str) else stack.enter_context(_submitted(cluster))
@@ -79,9 +104,6 @@ def _submitted(batch: Batch) -> Iterator[Any]:
         from dask_jobqueue.slurm import SLURMCluster
     except ImportError:
         raise ClusterError("dask-jobqueue is not installed: pip install 'weft[cluster]'") from None
-    command = _SUBMIT[batch.system]
-    if shutil.which(command) is None:
-        raise ClusterError(f"--{batch.system}: there is no {command} here; run this where batch jobs are submitted")
     make = SLURMCluster if batch.system == "slurm" else PBSCluster
     try:
         cluster: Any = make(**batch.options)

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from weft.errors import SpecError
-from weft.runs.cluster import Cluster, connected, run_on_cluster
+from weft.runs.cluster import Cluster, check_cluster, connected, run_on_cluster
 from weft.runs.run import Outcome, Run, Watch
 from weft.runs.store import RunStore, Stored
 from weft.runs.threads import run_in_threads
@@ -30,8 +30,11 @@ class Executor:
     def __init__(self, store: Path | None, *, jobs: int | None = None, cluster: Cluster | None = None) -> None:
         """Take where runs are kept, how many cores they may use, and a cluster if they are to be done there.
 
-        `jobs` is for this machine: all its cores unless told. Raises `SpecError` for less than one.
+        `jobs` is for this machine: all its cores unless told. Raises `SpecError` for less than one, and `ClusterError`
+        for what can be no cluster.
         """
+        if cluster is not None:
+            check_cluster(cluster)
         self.cores = checked_jobs(jobs) or own_cores()
         self._store = None if store is None else RunStore(store)
         self._cluster = cluster
@@ -51,6 +54,16 @@ class Executor:
     def find(self, run: Run) -> Stored | None:
         """Return a run that was done before, with all the tables that are wanted of it; None if it is to be done."""
         return None if self._store is None else self._store.get(run)
+
+    def connect(self, runs: Sequence[Run]) -> None:
+        """Connect to the cluster, if there is one and any of these runs is to be done there."""
+        if self._cluster is not None and any(self.find(run) is None for run in runs):
+            self._client_of(self._cluster)
+
+    def _client_of(self, cluster: Cluster) -> "Client":
+        if self._client is None:
+            self._client = self._open.enter_context(connected(cluster))
+        return self._client
 
     def do(self, runs: Sequence[Run], done: Done, watch: Watch | None = None) -> None:
         """Do all runs, those with one address once. Each is kept in the store before `done` takes it.
@@ -78,9 +91,7 @@ class Executor:
                 "a load balancer that this program made runs on this machine only, not on a cluster; one in a file, as "
                 "in my.py:Least, runs there, too"
             )
-        if self._client is None:
-            self._client = self._open.enter_context(connected(self._cluster))
-        run_on_cluster(self._client, once, done=keep)
+        run_on_cluster(self._client_of(self._cluster), once, done=keep)
 
 
 def own_cores() -> int:

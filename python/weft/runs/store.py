@@ -117,9 +117,11 @@ class RunStore:
         self._lock = -1
 
     def __enter__(self) -> Self:
-        if self.path.is_symlink() or (self.path.exists() and not self.path.is_dir()):
+        if self.path.is_symlink():
+            raise OutputError(f"{self.path}: is a symbolic link; name the directory itself with --store")
+        if self.path.exists() and not self.path.is_dir():
             raise OutputError(f"{self.path}: exists and is not a directory; choose another --store")
-        with goes_on(self.path):
+        with self._unusable():
             self._begin()
             self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
             try:
@@ -197,6 +199,16 @@ class RunStore:
         self._records.clear()
         fcntl.flock(self._lock, fcntl.LOCK_SH)
         return len(gone)
+
+    @contextlib.contextmanager
+    def _unusable(self) -> Iterator[None]:
+        """Say what to do about a store in which nothing can be kept, not even its lock."""
+        try:
+            yield
+        except OSError as error:
+            raise OutputError(
+                f"{self.path}: cannot be written: {error.strerror or error}; choose another --store"
+            ) from error
 
     def _begin(self) -> None:
         """Make the directory; refuse one that holds something else."""

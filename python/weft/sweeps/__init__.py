@@ -1,5 +1,6 @@
 """Sweeps: one spec whose fields may be lists, all combinations of them, in one directory that can be gone on with."""
 
+import contextlib
 import logging
 import os
 from collections.abc import Iterable, Sequence
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from weft.drawing.asked import Asked, read_asked, usual
+from weft.output import check_place
 from weft.progress_bar import Told, sweep_bar
 from weft.runs.cluster import Batch, Cluster
 from weft.runs.execution import Executor
@@ -64,7 +66,18 @@ def sweep(
     if figures == "usual" and not asked:
         _LOG.warning("too many fields are swept for small multiples: no figures are drawn but those that are asked for")
     runs = plan(grid, executor.cores)
-    with Store(Path(out), grid, runs, force=force) as view, executor, sweep_bar(progress, "sweep") as tell:
+    view = Store(Path(out), grid, runs, force=force)
+    with contextlib.ExitStack() as stack:
+        if Path(out).exists():
+            stack.enter_context(view)
+            stack.enter_context(executor)
+        else:
+            # A cluster that cannot be had leaves no directory behind.
+            check_place(Path(out))
+            stack.enter_context(executor)
+            executor.connect(runs)
+            stack.enter_context(view)
+        tell = stack.enter_context(sweep_bar(progress, "sweep"))
         there = view.done()
         for run in () if force else [run for run in runs if run.index not in there]:
             if (stored := executor.find(run)) is not None:
