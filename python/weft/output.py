@@ -32,15 +32,18 @@ def check_target(target: Path, *, force: bool) -> None:
     """
     check_place(target)
     if target.exists():
+        # Also without --force: nobody is told to try what would be refused.
+        _check_replaceable(target)
         if not force:
             raise OutputError(f"{target}: exists already; --force replaces it")
-        _check_replaceable(target)
         _check_writable(target, target.absolute().parent)
 
 
 def check_place(target: Path) -> None:
     """Raise `OutputError` unless a directory at `target` can be written to, or made there. Writes nothing."""
-    if target.is_symlink() or (target.exists() and not target.is_dir()):
+    if target.is_symlink():
+        raise OutputError(f"{target}: is a symbolic link; name the directory itself")
+    if target.exists() and not target.is_dir():
         raise OutputError(f"{target}: exists and is not a directory")
     _check_writable(target, _nearest_existing(target.absolute()))
 
@@ -65,9 +68,11 @@ def _check_replaceable(target: Path) -> None:
     except OSError as error:
         raise OutputError(f"{target}: cannot be read: {error.strerror or error}") from error
     if names and not names & _MARKERS:
-        raise OutputError(f"{target}: is not an earlier result of weft, so --force does not replace it")
+        raise OutputError(f"{target}: is not an earlier result of weft, and nothing replaces it; choose another --out")
     if strangers := sorted(names - _OWN):
-        raise OutputError(f"{target}: holds {strangers[0]!r}, which weft did not write; --force does not replace it")
+        raise OutputError(
+            f"{target}: holds {strangers[0]!r}, which weft did not write, and nothing replaces it; choose another --out"
+        )
 
 
 @contextlib.contextmanager

@@ -51,8 +51,16 @@ def test_force_replaces_an_older_result_whole(tmp_path: Path) -> None:
 
 
 def test_an_older_result_is_kept_without_force(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="--force"):
+    with pytest.raises(OutputError, match="exists already; --force replaces it"):
         check_target(old_result(tmp_path / "out"), force=False)
+
+
+def test_force_is_not_named_where_it_would_replace_nothing(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine", encoding="utf-8")
+    for force in (False, True):
+        with pytest.raises(OutputError, match="not an earlier result of weft") as refused:
+            check_target(tmp_path, force=force)
+        assert "--force" not in str(refused.value)
 
 
 def test_force_never_deletes_what_is_not_a_result(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
     ("out", "said"),
     [
         ("file", "file: exists and is not a directory"),
+        ("link", "link: is a symbolic link; name the directory itself"),
         ("file/deeper", "file is not a directory that can be written to"),
         ("nowhere/deeper", "nowhere is not a directory that can be written to"),
     ],
@@ -64,6 +65,8 @@ def test_a_directory_that_cannot_be_made(
 ) -> None:
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
     assert said in refused(*TO_A_DIRECTORY[command], "--out", out)
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
