@@ -91,7 +91,7 @@ class _Work:
         todo: list[Run] = []
         for run in self._runs:
             if (stored := self._executor.find(run)) is not None:
-                self._take(run, stored.result, 0.0)
+                self._take(run, stored.result, None)
             else:
                 todo.append(run)
         self.kept = len(self._runs) - len(todo)
@@ -106,7 +106,7 @@ class _Work:
             raise SpecError(f"{run.name}: {outcome.error}")
         self._take(run, result, outcome.provenance.took_s)
 
-    def _take(self, run: Run, result: Result, took_s: float) -> None:
+    def _take(self, run: Run, result: Result, took_s: float | None) -> None:
         # As the comparison names it.
         summary = msgspec.structs.replace(result.summary, label=run.labels["scheme"])
         path = result.path

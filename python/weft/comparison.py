@@ -22,6 +22,7 @@ from weft.load_sharing import LoadSharing
 from weft.metrics import ALL_METRICS, Metric, bin_metrics, estimates
 from weft.output import staged_directory, write_file
 from weft.phases import Reaction, phase_metrics, phases_of, reactions
+from weft.quantity import several
 from weft.set_up import set_up_of
 from weft.simulation import Result, load
 from weft.spec import SpecText, parse_document
@@ -52,7 +53,7 @@ class Comparison:
     """The directory that it was written to or loaded from, if any."""
 
     def __repr__(self) -> str:
-        return f"Comparison({', '.join(self.groups)}; {len(self.runs)} runs)"
+        return f"Comparison({', '.join(self.groups)}; {several(len(self.runs), 'run')})"
 
     def _repr_html_(self) -> str:
         from weft.report.in_notebook import comparison_html

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from weft._core import Progress
-from weft.quantity import clock, time_us
+from weft.quantity import clock, several, time_us
 
 if TYPE_CHECKING:
     from weft.runs.progress import RunProgress, SweepProgress
@@ -91,7 +91,7 @@ def _share(state: Progress) -> float:
 
 
 def _counted(done: int, runs: int, failed: int = 0) -> str:
-    return f"{done:,} of {runs:,} runs" + (f", {failed:,} failed" if failed else "")
+    return f"{done:,} of {several(runs, 'run')}" + (f", {failed:,} failed" if failed else "")
 
 
 @contextmanager

@@ -13,6 +13,7 @@ __all__ = [
     "percent",
     "plain",
     "rate_scale",
+    "several",
     "spaced",
     "time_scale",
     "time_us",
@@ -85,6 +86,11 @@ def count(value: float) -> str:
 def number(value: float) -> str:
     """A count, or a mean of counts: 3, 12,345, 2.67."""
     return f"{int(value):,}" if value == int(value) else plain(value)
+
+
+def several(value: float, word: str) -> str:
+    """A number of things: `1 run`, `12,345 runs`."""
+    return f"{number(value)} {word}{'' if value == 1 else 's'}"
 
 
 def estimate_text(value: Estimate | None, unit: Unit, scale: float = 1.0) -> str:

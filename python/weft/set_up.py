@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from weft.faults import MOST_NAMED, faults_of, first_of
-from weft.quantity import number, percent, plain, spaced
+from weft.quantity import number, percent, plain, several, spaced
 from weft.standing import listed
 
 if TYPE_CHECKING:
@@ -150,9 +150,9 @@ def _traffic(traffic: Mapping[str, Any]) -> str:
     found += _times([_incast(one) for one in traffic.get("incast", ())])
     found += _collectives(traffic)
     if lasting := sum(one.get("count", 1) for one in traffic.get("long_lived", ())):
-        found.append(f"{lasting} long-lived flow{'s' * (lasting > 1)}")
+        found.append(several(lasting, "long-lived flow"))
     if programs := len(traffic.get("program", ())):
-        found.append(f"{programs} program{'s' * (programs > 1)}")
+        found.append(several(programs, "program"))
     return listed(found) if found else ""
 
 
@@ -167,7 +167,7 @@ def _collectives(traffic: Mapping[str, Any]) -> list[str]:
         alike[words] = alike.get(words, 0) + one.get("iterations", 1)
     found = [f"{words}, {count} times" if count > 1 else words for words, count in alike.items()]
     if jobs := len(traffic.get("job", ())):
-        found.append(f"{jobs} training job{'s' * (jobs > 1)}")
+        found.append(several(jobs, "training job"))
     # One table, not a list of them: a spec has one schedule.
     if schedule := traffic.get("schedule"):
         found.append(f"the schedule of {PurePath(schedule['file']).name}")
@@ -181,7 +181,8 @@ def _hosts(given: int | str) -> int:
 
 
 def _random_flows(traffic: Mapping[str, Any]) -> str:
-    kind = f"flows of {spaced(traffic['size'])}" if "size" in traffic else f"{_workload(traffic)} flows"
+    flows = "flow" if traffic.get("flows") == 1 else "flows"
+    kind = f"{flows} of {spaced(traffic['size'])}" if "size" in traffic else f"{_workload(traffic)} {flows}"
     if "size_scale" in traffic:
         kind += f" of {plain(traffic['size_scale'])} times the size"
     if "flows" in traffic:

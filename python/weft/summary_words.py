@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from weft.quantity import percent, plain, rate_scale, time_scale, time_us
+from weft.quantity import percent, plain, rate_scale, several, time_scale, time_us
 from weft.summary import BINS, LosslessFacts, PhaseFacts, SizeBin, Summary
 
 __all__ = ["deadlock_words", "pause_words", "summary_lines", "summary_table"]
@@ -49,7 +49,8 @@ def pause_words(found: LosslessFacts, simulated_us: float) -> str:
     if found.root is not None and found.root_share is not None:
         said += f"; {percent(found.root_share)} of it goes back to {found.root}"
     if found.innocent_flows:
-        said += f"; {found.innocent_flows:,} innocent flows were held up"
+        were = "was" if found.innocent_flows == 1 else "were"
+        said += f"; {several(found.innocent_flows, 'innocent flow')} {were} held up"
     return said
 
 
@@ -101,7 +102,9 @@ def _more(summary: Summary) -> list[str]:
     if summary.background is not None and summary.background.goodput_mbps is not None:
         unit, scale = rate_scale([summary.background.goodput_mbps])
         mean = plain(summary.background.goodput_mbps / scale)
-        lines.append(f"{summary.background.flows:,} long-lived flows: {mean} {unit} each, on average")
+        lines.append(f"{several(summary.background.flows, 'long-lived flow')}: {mean} {unit} each, on average")
     if summary.unmeasured is not None:
-        lines.append(f"{summary.unmeasured.flows:,} flows outside the window of measurement are in no average")
+        flows = several(summary.unmeasured.flows, "flow")
+        are = "is" if summary.unmeasured.flows == 1 else "are"
+        lines.append(f"{flows} outside the window of measurement {are} in no average")
     return lines

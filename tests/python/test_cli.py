@@ -370,3 +370,13 @@ def test_a_preset_is_named_rightly_and_stands_alone(weft_command: Weft, tmp_path
     neither = weft_command("compare")
     assert neither.code == 2
     assert "--schemes is missing" in neither.stderr
+
+
+def test_a_spec_of_a_sweep_is_answered_with_the_command_that_takes_it(weft_command: Weft, tmp_path: Path) -> None:
+    (tmp_path / "loads.toml").write_text("[traffic]\nload = [0.2, 0.4]\n", encoding="utf-8")
+    for command in (("run", "loads.toml"), ("compare", "loads.toml", "--schemes", "ecmp")):
+        refused = weft_command(*command)
+        assert refused.code == 2 and "traffic.load = a list" in refused.stderr
+        assert "weft sweep runs each value of a list" in refused.stderr
+    wrong = weft_command("run", "--set", "traffic.load=[0.2,0.4]")
+    assert wrong.code == 2 and "weft sweep" not in wrong.stderr

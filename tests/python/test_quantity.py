@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.quantity import count, estimate_text, percent, plain, time_us
+from weft.quantity import count, estimate_text, percent, plain, several, time_us
 from weft.statistics import estimate
 
 
@@ -52,3 +52,7 @@ def test_estimates_show_their_interval_only_when_there_is_one() -> None:
     assert estimate_text(estimate([1500.0]), "us", 1e3) == "1.50"
     assert estimate_text(estimate([12345.0]), "count") == "12,345"
     assert estimate_text(estimate([0.01, 0.03]), "share") == "2.00 ± 12.7"
+
+
+def test_one_thing_is_one() -> None:
+    assert [several(number, "run") for number in (0, 1, 2, 12_345)] == ["0 runs", "1 run", "2 runs", "12,345 runs"]

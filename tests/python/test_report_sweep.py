@@ -62,7 +62,7 @@ def test_failures_are_listed_and_texts_of_users_stay_text() -> None:
 
     evil, plain = page(EVIL), page("x")
     assert [tag for tag, _ in evil.tags] == [tag for tag, _ in plain.tags]
-    assert "1 runs failed" in evil.text and evil.text.count(EVIL) >= 3
+    assert "1 run failed" in evil.text and evil.text.count(EVIL) >= 3
     assert json.loads(evil.data)["points"] == [{"at": [0], "cells": [None]}]
 
 

@@ -59,7 +59,9 @@ def test_a_class_is_compared_and_its_runs_are_kept_by_the_content_of_its_file(
         return done.stderr
 
     assert "there before" not in compare("least.py:Least")
-    assert "2 runs, 2 of them there before" in compare("least.py:Least")
+    again = compare("least.py:Least")
+    assert "2 runs, 2 of them there before" in again
+    assert "[2/2] least.py:Least seed 1: was there before" in again and "packet-hops/s" not in again
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "same.py").write_text(LEAST)
     assert "2 runs, 2 of them there before" in compare("elsewhere/same.py:Least")

@@ -53,6 +53,8 @@ def test_the_default_is_said_whole() -> None:
          "2,000 web-search flows in a permutation of hosts at load 0.5 of the host links; "),
         ({**TRAFFIC, "traffic.incast": '[{senders=20,size="30KB",period="1ms"}]', "traffic.long_lived": "[{count=2}]"},
          " at load 0.6, incast of 20 × 30 KB every 1 ms and 2 long-lived flows; "),
+        ({**TRAFFIC, "traffic.flows": "1"}, "; 1 web-search flow between racks at load 0.6; "),
+        ({"traffic.flows": "1", "traffic.size": "1MB"}, "; 1 flow of 1 MB "),
         ({"traffic.schedule": f"{{file='{EXAMPLES / 'ring.cm'}'}}"}, "; the schedule of ring.cm; "),
         ({"traffic.incast": f"[{INCAST},{INCAST},{INCAST},{INCAST.replace('2', '3')}]"},
          "; 3 times incast of 2 × 1 MB and incast of 3 × 1 MB; "),

@@ -12,9 +12,10 @@ from weft.cli import completion, options
 from weft.cli.cluster import chosen_cluster
 from weft.cli.console import answers, data, log, print_json
 from weft.cli.progress import show_progress
-from weft.cli.subject import only_one
+from weft.cli.subject import only_one, telling_sweeps
 from weft.cli.tables import print_comparison
 from weft.errors import SpecError
+from weft.quantity import several
 from weft.seeds import check_seeds
 from weft.spec import SpecLike
 
@@ -117,7 +118,8 @@ def compare(
     overrides += [*with_faults(text, fault or []), *parse_assignments(set_ or [])]
     if load_sharing:
         options.check_load_sharing(text, overrides)
-    with telling_faults(text, fault or []), show_progress(len(names) * len(wanted or (0,))) as show:
+    shown = show_progress(len(names) * len(wanted or (0,)))
+    with telling_faults(text, fault or []), telling_sweeps(), shown as show:
         result = comparing.compare(
             names,
             spec=text,
@@ -137,7 +139,7 @@ def compare(
     else:
         print_comparison(data(), result, metrics, load_sharing=load_sharing)
     if result.kept:
-        log().print(f"{len(result.runs):,} runs, {result.kept:,} of them there before")
+        log().print(f"{several(len(result.runs), 'run')}, {result.kept:,} of them there before")
     if out is not None:
         log().print(f"written to {out}; open {out / 'report.html'} in a browser")
     elif sample_every is not None and not load_sharing:

@@ -16,6 +16,8 @@ from weft.runs.progress import JobsCallback, RunProgress
 __all__ = ["show_progress"]
 
 _SECONDS_BETWEEN_LINES = 10.0
+_KEPT = "was there before"
+"""In the place of a speed, which would be that of reading a file."""
 
 
 @contextmanager
@@ -46,6 +48,8 @@ class _TimeLeft(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         elapsed = float(task.fields["elapsed_s"])
+        if task.finished and task.fields["kept"]:
+            return Text("")
         if task.finished:
             return Text(f"took {clock(elapsed)}", style="dim")
         if task.percentage < 1.0:
@@ -64,14 +68,17 @@ class _Bars:
     def __call__(self, state: RunProgress) -> None:
         with self._lock:
             if state.index not in self._tasks:
-                self._tasks[state.index] = self._bars.add_task(_name(state), total=1.0, detail="", elapsed_s=0.0)
+                self._tasks[state.index] = self._bars.add_task(
+                    _name(state), total=1.0, detail="", elapsed_s=0.0, kept=False
+                )
         # The last flows to finish do not end a run by themselves: a full bar means done.
         share = 1.0 if state.done else min(state.fraction, 0.999)
         self._bars.update(
             self._tasks[state.index],
             completed=share,
-            detail=f"{time_us(state.simulated_us)} simulated, {_speed(state)}",
+            detail=_KEPT if state.kept else f"{time_us(state.simulated_us)} simulated, {_speed(state)}",
             elapsed_s=state.elapsed_s,
+            kept=state.kept,
         )
 
 
@@ -89,7 +96,8 @@ class _Lines:
         with self._lock:
             if state.done:
                 self._finished += 1
-                self._say(f"[{self._finished}/{self._runs}] {_name(state)}: {clock(state.elapsed_s)}, {_speed(state)}")
+                took = _KEPT if state.kept else f"{clock(state.elapsed_s)}, {_speed(state)}"
+                self._say(f"[{self._finished}/{self._runs}] {_name(state)}: {took}")
             elif time.monotonic() >= self._next_line:
                 flows = f"{state.flows_finished:,} of {state.flows_total:,} flows"
                 self._say(f"{_name(state)}: {time_us(state.simulated_us)} simulated, {flows}, {_speed(state)}")

@@ -7,7 +7,7 @@ import typer
 from weft.cli import options
 from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
 from weft.cli.progress import show_progress
-from weft.cli.subject import chosen_spec
+from weft.cli.subject import chosen_spec, telling_sweeps
 from weft.cli.tables import print_load_sharing, print_programs, print_summary
 
 __all__ = ["register"]
@@ -75,7 +75,7 @@ def run(
     if out is not None:
         check_target(out, force=force)
     start = time.monotonic()
-    with telling_faults(text, fault or []), show_progress(1) as show:
+    with telling_faults(text, fault or []), telling_sweeps(), show_progress(1) as show:
 
         def tell(state: Progress, done: bool = False) -> None:
             show(

@@ -12,6 +12,7 @@ from weft.cli.console import EXIT_SOME_FAILED, answers, data, log, print_json
 from weft.cli.subject import only_one
 from weft.cli.sweep_progress import show_sweep
 from weft.cli.sweep_table import print_sweep
+from weft.quantity import several
 
 if TYPE_CHECKING:
     from weft.sweeps import Sweep
@@ -152,7 +153,7 @@ def _close(result: "Sweep") -> None:
     """Say where it is and what failed; with failures, the exit code tells."""
     console = log()
     kept = f", {result.kept:,} of them there before" if result.kept else ""
-    console.print(f"{len(result.runs):,} runs{kept}; written to {result.path}")
+    console.print(f"{several(len(result.runs), 'run')}{kept}; written to {result.path}")
     if not result.failed:
         return
     console.print(f"{len(result.failed):,} failed; the same command tries them again", style="bold red")

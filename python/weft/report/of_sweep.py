@@ -9,6 +9,7 @@ from weft.faults import faults_of
 from weft.flows import counted
 from weft.metrics import METRICS, MORE_METRICS, OF_COLLECTIVES, estimates, waiting_metrics
 from weft.phases import fault_metrics
+from weft.quantity import several
 from weft.report.cells import FLOW_COLUMNS, cell, size_steps, waited
 from weft.report.faults import marks
 from weft.report.page import ResultsPage
@@ -142,7 +143,8 @@ def _flows(sweep: "Sweep", point: "Point") -> pl.DataFrame:
 def _subtitle(sweep: "Sweep") -> str:
     seeds = len(sweep.swept.get(SEED, ("",)))
     failed = f"; {len(sweep.failed)} failed" if sweep.failed else ""
-    return f"{len(sweep.runs)} runs at {len(sweep.points)} points, {seeds} seed{'s' * (seeds > 1)} each{failed}"
+    runs, points = several(len(sweep.runs), "run"), several(len(sweep.points), "point")
+    return f"{runs} at {points}, {several(seeds, 'seed')} each{failed}"
 
 
 def _table(sweep: "Sweep", metrics: "Sequence[Metric]") -> "Table":

@@ -28,6 +28,8 @@ class RunProgress:
     elapsed_s: float
     """Wall time since the run started."""
     done: bool = False
+    kept: bool = False
+    """Whether it was there before, so that it took no time now."""
 
     @property
     def fraction(self) -> float:
@@ -62,8 +64,8 @@ class RunWatch:
             )
         )
 
-    def done(self, run: Run, summary: Summary, elapsed_s: float) -> None:
-        """Tell that a run is done, and what it took."""
+    def done(self, run: Run, summary: Summary, elapsed_s: float | None) -> None:
+        """Tell that a run is done, and what it took; None if it was there before."""
         self._callback(
             RunProgress(
                 index=run.index,
@@ -73,8 +75,9 @@ class RunWatch:
                 flows_finished=summary.flows - summary.unfinished,
                 flows_total=summary.flows,
                 packet_hops=summary.packet_hops,
-                elapsed_s=elapsed_s,
+                elapsed_s=elapsed_s or 0.0,
                 done=True,
+                kept=elapsed_s is None,
             )
         )
 

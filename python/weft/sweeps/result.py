@@ -18,6 +18,7 @@ from weft.drawing.asked import Asked, Fields
 from weft.errors import OutputError, unreadable
 from weft.metrics import ALL_METRICS, Metric, estimates
 from weft.phases import fault_metrics, phases_of
+from weft.quantity import several
 from weft.set_up import set_up_words
 from weft.statistics import Estimate
 from weft.summary import PhaseName, Summary
@@ -73,7 +74,8 @@ class Sweep:
     """How many runs were there before the command that returned this."""
 
     def __repr__(self) -> str:
-        return f"Sweep({' x '.join(self.swept) or 'nothing swept'}; {len(self.runs)} runs, {len(self.failed)} failed)"
+        runs = several(len(self.runs), "run")
+        return f"Sweep({' x '.join(self.swept) or 'nothing swept'}; {runs}, {len(self.failed)} failed)"
 
     def _repr_html_(self) -> str:
         from weft.report.in_notebook import sweep_html
