@@ -129,7 +129,8 @@ def reaction_sentences(faults: Sequence[Fault], groups: Groups) -> list[str]:
     told = [
         f"Moved away from {fault.where} ({fault.effect}): {_schemes(found)}."
         for fault, found in zip(faults, reactions(groups), strict=False)
-        if any(one.lost_packets or one.share is not None for one in found.values())
+        # Of a fault that hits all cables there is nothing to move to.
+        if fault.share != 1.0 and any(one.lost_packets or one.share is not None for one in found.values())
     ]
     return first_of(told, "And likewise for {} more faults, in compare.json.")
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from conftest import Weft
 from weft.comparing import compare
@@ -112,6 +113,13 @@ def test_it_is_known_when_each_scheme_had_moved_away(outage: Comparison) -> None
         assert not one.to_the_end
     (sentence,) = reaction_sentences(outage.faults, outage.summaries)
     assert sentence.startswith("Moved away from leaf1-spine1 (down from 5 ms to 9 ms): ecmp after ")
+
+
+def test_where_every_cable_is_hit_there_is_nothing_to_move_to(outage: Comparison) -> None:
+    (fault,) = outage.faults
+    everywhere = replace(fault, link=None, share=1.0)
+    assert reaction_sentences([everywhere], outage.summaries) == []
+    assert reaction_sentences([replace(everywhere, share=0.5)], outage.summaries)
 
 
 def test_figures_over_time_shade_it_and_show_the_leaf_that_it_hits(outage: Comparison) -> None:
