@@ -211,7 +211,9 @@ def test_what_is_no_address_is_told_at_once(tmp_path: Path, monkeypatch: pytest.
         raise AssertionError("Dask was given it")
 
     monkeypatch.setattr("distributed.Client", called)
-    for run in (weft.sweep, weft.compare):
-        with pytest.raises(weft.ClusterError, match="is no address of a Dask scheduler"):
-            run(["ecmp"] if run is weft.compare else SPEC, out=tmp_path / "deep" / "out", cluster=address)
+    out = tmp_path / "deep" / "out"
+    with pytest.raises(weft.ClusterError, match="is no address of a Dask scheduler"):
+        weft.sweep(SPEC, out, cluster=address)
+    with pytest.raises(weft.ClusterError, match="is no address of a Dask scheduler"):
+        weft.compare(["ecmp"], out=out, cluster=address)
     assert list(tmp_path.iterdir()) == []
