@@ -1,6 +1,7 @@
 """Collectives from the command line to the report: what they are judged by, what is printed, drawn and replayed."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,13 @@ def test_a_replay_knows_the_links_that_were_paused_and_because_of_which() -> Non
     assert (names[int(paused)], names[int(cause)], times) == (own["link"], own["because_of"], own["pauses"])
     assert us == pytest.approx(own["paused_us"], rel=1e-3)
     assert lossless.deadlock(run, {}) is None and lossless.critical(run) is None
+
+
+def test_a_page_on_pauses_alone_has_that_heading_once() -> None:
+    incast = {"traffic.incast": [{"senders": 6, "size": "1MB"}]}
+    pausing = {"fabric.pause.xoff": "50KB", "transport.name": "roce", "transport.dcqcn": False}
+    page = render(weft.compare(["ecmp"], set=FABRIC | LOSSLESS | pausing | incast, progress=False))
+    assert len(re.findall(r"<h[23][^>]*>\s*Pauses\s*</h[23]>", page)) == 1
 
 
 def test_the_collectives_of_runs_are_named_once(compared: Comparison) -> None:
