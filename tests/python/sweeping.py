@@ -1,5 +1,6 @@
 """What the tests of sweeps share: a small spec with lists in it, and the bytes of a directory."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from itertools import product
@@ -33,10 +34,18 @@ gap = ["50us", "500us"]
 POINTS = 2 * 3 * 3
 
 
+def _without_command(file: Path) -> bytes:
+    if file.name != "sweep.json":
+        return file.read_bytes()
+    manifest = json.loads(file.read_bytes())
+    manifest.pop("command", None)
+    return json.dumps(manifest).encode()
+
+
 def tree(directory: Path) -> dict[str, str]:
-    """Every file of a sweep, by what it holds; but for the provenance, which tells when and where."""
+    """Every file of a sweep, by what it holds; but for the provenance and the command: when, where and how."""
     files = [path for path in directory.rglob("*") if path.is_file()]
-    found = {str(path.relative_to(directory)): sha256(path.read_bytes()).hexdigest() for path in files}
+    found = {str(path.relative_to(directory)): sha256(_without_command(path)).hexdigest() for path in files}
     return {name: digest for name, digest in found.items() if not name.startswith("provenance/")}
 
 

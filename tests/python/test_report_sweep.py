@@ -55,6 +55,22 @@ def test_a_sweep_of_seeds_alone_has_one_point_and_nothing_to_draw_it_against(tmp
     assert "against" not in {attributes.get("id") for _, attributes in page.tags}
 
 
+def test_headings_stand_over_texts_as_the_texts_do(sweep: Sweep) -> None:
+    table = render_sweep(sweep).split('aria-label="All points"')[1].split("</thead>")[0]
+    heads = table.split("<th ")[1:]
+    assert [head.startswith('scope="col" class="field"') for head in heads[:4]] == [True, True, True, False]
+    assert ">scheme<" in heads[2]
+
+
+def test_the_report_has_the_command_that_made_it(sweep: Sweep, tmp_path: Path, weft_command: Weft) -> None:
+    assert "The whole sweep:" not in render_sweep(sweep), "no command made it"
+    options = ("--vary", "traffic.load=0.3,0.5", "--flows", "10", "--out", "my sweep")
+    assert weft_command("sweep", *options).code == 0
+    page = Page(render_directory(tmp_path / "my sweep"))
+    assert "How to reproduce" in page.text
+    assert "weft sweep --vary traffic.load=0.3,0.5 --flows 10 --out 'my sweep'" in page.text
+
+
 def test_failures_are_listed_and_texts_of_users_stay_text() -> None:
     def page(text: str) -> Page:
         runs = [SweepRun({"traffic.workload": text, "balancer": text}, None, text)]

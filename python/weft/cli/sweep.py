@@ -1,5 +1,7 @@
 """`weft sweep`: every combination of the fields of a spec that are lists."""
 
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -129,6 +131,7 @@ def sweep(
             force=force,
             progress=show,
             figures=figure or "usual",
+            command=shlex.join(["weft", *sys.argv[1:]]),
         )
     if json:
         print_json(result.to_dict())

@@ -59,6 +59,7 @@ def render_sweep(sweep: "Sweep") -> str:
         tables=_more_tables(sweep),
         sizes_note=sizes_note(),
         swept=sweep.swept,
+        command=sweep.command,
     )
 
 

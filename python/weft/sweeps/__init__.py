@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -42,6 +43,7 @@ def sweep(
     store: str | os.PathLike[str] | None = None,
     progress: Told[SweepProgress] = None,
     figures: Sequence[str] | Literal["usual"] = (),
+    command: str | None = None,
 ) -> Sweep:
     """Run all combinations of the fields of a spec that are lists; write one directory, or go on with it.
 
@@ -53,7 +55,7 @@ def sweep(
     to run them elsewhere. `figures` are drawn into the directory at the end, in words as for `Sweep.plot`; "usual"
     stands for mean FCT, 99th percentile and slowdown over what is swept, or the completion time of collectives if all
     runs have some, as `weft sweep` draws them. `progress` is told how far the sweep is; without it there is a bar in a
-    notebook and on a terminal, unless it is False.
+    notebook and on a terminal, unless it is False. `command` is what the report says made it.
 
     Raises `SpecError` for a mistake at any point before anything is run, `OutputError` if the directory is no
     earlier sweep of the same fields (`force` begins anew), is in use, or cannot be written, and `ClusterError`.
@@ -66,7 +68,7 @@ def sweep(
     if figures == "usual" and not asked:
         _LOG.warning("too many fields are swept for small multiples: no figures are drawn but those that are asked for")
     runs = plan(grid, executor.cores)
-    view = Store(Path(out), grid, runs, force=force)
+    view = Store(Path(out), grid, runs, force=force, command=command)
     with contextlib.ExitStack() as stack:
         if Path(out).exists():
             stack.enter_context(view)
@@ -106,4 +108,4 @@ def sweep(
             drawn = dict(figure_files(found, asked))
             view.write(drawn)
             view.keep_only(FIGURES, drawn)
-    return Sweep(found.path, found.swept, found.runs, kept=len(there))
+    return replace(found, kept=len(there))

@@ -72,6 +72,8 @@ class Sweep:
     """In the order of the grid."""
     kept: int = 0
     """How many runs were there before the command that returned this."""
+    command: str | None = None
+    """The command that ran it last, if one did."""
 
     def __repr__(self) -> str:
         runs = several(len(self.runs), "run")
@@ -262,7 +264,8 @@ class Sweep:
 def load_sweep(directory: str | os.PathLike[str]) -> Sweep:
     """Load the directory of a sweep, finished or not."""
     path = Path(directory)
-    swept = read_manifest(path)
+    manifest = read_manifest(path)
+    swept = manifest.swept
     provenance = read_provenance(path)
     rows = {row.point: row for row in provenance.values()}
     runs = []
@@ -272,7 +275,7 @@ def load_sweep(directory: str | os.PathLike[str]) -> Sweep:
         if row is not None:
             runs.append((labels, row))
     summaries = _summaries(path)
-    return Sweep(path, swept, [_run(labels, row, summaries) for labels, row in runs])
+    return Sweep(path, swept, [_run(labels, row, summaries) for labels, row in runs], command=manifest.command)
 
 
 def _summaries(path: Path) -> dict[str, str]:

@@ -58,11 +58,14 @@ _OWN = {MANIFEST, PROVENANCE, *DATA, *_TABLES, VERDICT, FIGURES, "report.html"}
 class Store:
     """An open directory of a sweep. Use it in a `with` block; only one process at a time gets in."""
 
-    def __init__(self, directory: Path, grid: Grid, runs: Sequence[Run], *, force: bool = False) -> None:
+    def __init__(
+        self, directory: Path, grid: Grid, runs: Sequence[Run], *, force: bool = False, command: str | None = None
+    ) -> None:
         self.path = directory
         self._runs = runs
         self._swept = {axis.key: list(axis.labels) for axis in grid.axes}
         self._force = force
+        self._command = command
         self._found: dict[str, Row] = {}
         self._files = DurableDirectory(directory, MANIFEST, _OWN, "sweep")
 
@@ -84,11 +87,11 @@ class Store:
             self._files.clear()
         elif (self.path / MANIFEST).exists():
             self._check_manifest()
-        manifest = {"format": 1, "swept": self._swept}
+        manifest = {"format": 1, "swept": self._swept} | ({} if self._command is None else {"command": self._command})
         self._files.put(self.path / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
 
     def _check_manifest(self) -> None:
-        swept = read_manifest(self.path)
+        swept = read_manifest(self.path).swept
         if list(swept) != list(self._swept):
             raise OutputError(
                 f"{self.path}: holds a sweep of {', '.join(swept) or 'nothing'}, and this is one of "
@@ -161,18 +164,21 @@ class Store:
         return self.path / table / partitions(run.labels) / FILE
 
 
-def read_manifest(directory: Path) -> dict[str, list[str]]:
-    """Read which fields a sweep has, and the labels of their values."""
-    file = directory / MANIFEST
-    if not file.is_file():
-        raise OutputError(f"{directory}: not a sweep: there is no {MANIFEST}")
-    return read_json(file, _Manifest).swept
-
-
-class _Manifest(msgspec.Struct, frozen=True):
+class Manifest(msgspec.Struct, frozen=True):
     """What is read of the manifest."""
 
     swept: dict[str, list[str]]
+    """The fields, and the labels of their values."""
+    command: str | None = None
+    """The last one that ran it, if one did."""
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """Read what a sweep is of."""
+    file = directory / MANIFEST
+    if not file.is_file():
+        raise OutputError(f"{directory}: not a sweep: there is no {MANIFEST}")
+    return read_json(file, Manifest)
 
 
 def _row(stored: Stored) -> bytes:
