@@ -15,12 +15,18 @@ use sha2::{Digest, Sha256};
 const CRATES: [&str; 8] = ["units", "packet", "balance", "transport", "traffic", "topology", "fabric", "lab"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Asked for now: what was asked for at compile time names a folder that may be gone where a target directory was moved.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").ok_or("CARGO_MANIFEST_DIR is not set")?;
+    let root = PathBuf::from(package).join("../..");
     let mut places: Vec<PathBuf> =
         CRATES.iter().map(|name| Path::new("crates").join(name).join("src")).collect();
     places.extend(["Cargo.lock", "data"].map(PathBuf::from));
+    places.retain(|place| root.join(place).exists());
+    if places.is_empty() {
+        return Err(format!("{}: no sources to make a version of the results from", root.display()).into());
+    }
     let mut hash = Sha256::new();
-    for place in places.iter().filter(|place| root.join(place).exists()) {
+    for place in &places {
         println!("cargo:rerun-if-changed={}", root.join(place).display());
         add(&root, place, &mut hash)?;
     }
