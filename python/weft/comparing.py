@@ -18,7 +18,7 @@ from weft.runs.progress import JobsCallback, RunProgress, RunWatch
 from weft.runs.run import Outcome, Run, resolved_run
 from weft.runs.store import Stored, named_store, place_of_store
 from weft.schemas import TABLES
-from weft.seeds import listed_seeds
+from weft.seeds import checked_seeds
 from weft.simulation import Overrides, Result
 from weft.spec import SpecLike, load_spec
 from weft.variant import SchemeLike, parse_variants
@@ -131,7 +131,7 @@ def _plan(
     text = load_spec(spec)
     runs: list[Run] = []
     for variant in parse_variants(schemes):
-        for seed in _seeds(seeds):
+        for seed in [None] if seeds is None else checked_seeds(seeds):
             run = resolved_run(
                 text,
                 len(runs),
@@ -144,12 +144,3 @@ def _plan(
             labels = {**run.labels, "seed": str(run.seed)}
             runs.append(replace(run, labels=labels, factory=variant.factory))
     return runs
-
-
-def _seeds(seeds: int | Sequence[int] | None) -> Sequence[int | None]:
-    if seeds is None:
-        return [None]
-    chosen = listed_seeds(seeds)
-    if not chosen or len(set(chosen)) != len(chosen) or min(chosen) < 0:
-        raise SpecError(f"seeds: expected one or more different numbers from 0, not {seeds}")
-    return chosen

@@ -9,6 +9,7 @@ import ast
 import inspect
 import itertools
 import json
+import numbers
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from weft.balancer import Balancer
 from weft.errors import SchemeError, SpecError
 from weft.scheme import QUANTITIES, Scheme
 
-__all__ = ["in_its_file", "load_scheme"]
+__all__ = ["checked_parameters", "in_its_file", "load_scheme"]
 
 _MODULE = "weft_scheme_"
 """What the modules of schemes are called, with a number behind it."""
@@ -39,29 +40,41 @@ def load_scheme(source: str, file: str, class_name: str, parameters: str) -> Bal
     """
     module = _execute(source, file)
     scheme = _class(module, file, class_name)
-    given = _given(scheme, json.loads(parameters), f"{_shown(file)}:{class_name}")
+    given = _given(scheme, json.loads(parameters), f"{_shown(file)}:{class_name}", "balancer.")
     try:
         made: Balancer = scheme.having(**given) if issubclass(scheme, Scheme) else scheme(**given)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise in_its_file(error, error.__traceback__, scheme) from error
     return made
+
+
+def checked_parameters(scheme: type[Scheme], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that a program gives to a scheme, each of the type that the class asks for."""
+    return _given(scheme, parameters, scheme.__name__.partition(":")[0])
 
 
 def in_its_file(error: BaseException, trace: TracebackType | None, method: Any) -> BaseException:
     """Return the error that tells where in a scheme's file an exception was raised.
 
-    What was raised elsewhere, about an answer of `method`, is told at the line of the method. What ends a program, such
-    as Ctrl-C, stays as it is.
+    What was raised elsewhere, about an answer of `method`, is told at the line of the method. What ends a program from
+    outside, such as Ctrl-C, stays as it is.
     """
-    if isinstance(error, SpecError) or not isinstance(error, Exception):
+    if isinstance(error, SpecError) or not isinstance(error, Exception | SystemExit):
         return error
     place = _place_of(trace)
-    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    said = _said(error)
     if place is None:
         place, said = _place_of_method(method), str(error)
     told = _error(place, said)
     told.__cause__ = error
     return told
+
+
+def _said(error: BaseException) -> str:
+    """Return what an exception says, in one line."""
+    if isinstance(error, SystemExit):
+        return f"sys.exit({'' if error.code is None else repr(error.code)}): a load balancer cannot end the program"
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _execute(source: str, file: str) -> types.ModuleType:
@@ -76,9 +89,9 @@ def _execute(source: str, file: str) -> types.ModuleType:
     sys.modules[module.__name__] = module  # dataclasses ask for it
     try:
         exec(code, module.__dict__)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         place = _place_of(error.__traceback__) or (file, None)
-        raise _error(place, f"{type(error).__name__}: {error}") from error
+        raise _error(place, _said(error)) from error
     finally:
         del sys.modules[module.__name__]
     return module
@@ -122,8 +135,11 @@ def _balances(found: Any) -> bool:
     return isinstance(found, type) and any(callable(getattr(found, name, None)) for name in ("choose", "at"))
 
 
-def _given(scheme: Any, parameters: Mapping[str, Any], called: str) -> dict[str, Any]:
-    """Return the keyword arguments, each of the type that the class asks for."""
+def _given(scheme: Any, parameters: Mapping[str, Any], called: str, table: str = "") -> dict[str, Any]:
+    """Return the keyword arguments, each of the type that the class asks for.
+
+    `table` is what stands before a key in a spec; without it, a program gave them.
+    """
     own = list(inspect.signature(scheme).parameters.values())
     if issubclass(scheme, Scheme):
         own = own[1:]  # the switch
@@ -134,13 +150,16 @@ def _given(scheme: Any, parameters: Mapping[str, Any], called: str) -> dict[str,
             near = get_close_matches(key, named, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             allowed = ", ".join(named) or "none"
-            said = f"balancer.{key} is no parameter of {called}; allowed: {allowed}{hint}"
-            raise _refused(said, f"balancer.{key}", key, list(named), near)
+            said = f"{table}{key} is no parameter of {called}; allowed: {allowed}{hint}"
+            raise _refused(said, f"{table}{key}", key, list(named), near)
     for key, one in named.items():
         if one.default is one.empty and key not in parameters:
-            raise _refused(f"balancer.{key} is missing: {called} needs it", f"balancer.{key}", None, [], [])
+            raise _refused(f"{table}{key} is missing: {called} needs it", f"{table}{key}", None, [], [])
     hints = _hints(scheme)
-    return {key: _converted(key, value, hints.get(key), called) for key, value in parameters.items()}
+    return {
+        key: _converted(f"{table}{key}", value, hints.get(key), called, is_written=bool(table))
+        for key, value in parameters.items()
+    }
 
 
 def _hints(scheme: Any) -> dict[str, Any]:
@@ -152,24 +171,26 @@ def _hints(scheme: Any) -> dict[str, Any]:
         return {}
 
 
-def _converted(key: str, value: Any, wanted: Any, called: str) -> Any:
+def _converted(key: str, value: Any, wanted: Any, called: str, *, is_written: bool) -> Any:
     """Return a value as one of the type that is wanted; types that Weft does not know take it as it is."""
-    where = f"balancer.{key} = {json.dumps(value)}: {called} wants"
+    where = f"{key} = {json.dumps(value, default=repr)}: {called} wants"
     if wanted in QUANTITIES:
+        if not is_written and isinstance(value, numbers.Integral) and not isinstance(value, bool):
+            return wanted(int(value))  # of base units, as everywhere in Python
         try:
             return wanted(str(value))  # a bare number would leave open of what
         except SpecError as error:
-            raise _refused(f"balancer.{key}: {error}", f"balancer.{key}", value, [], []) from None
+            raise _refused(f"{key}: {error}", key, value, [], []) from None
     kinds: dict[Any, tuple[str, Callable[[Any], bool]]] = {
         bool: ("true or false", lambda one: isinstance(one, bool)),
-        int: ("a whole number", lambda one: isinstance(one, int) and not isinstance(one, bool)),
-        float: ("a number", lambda one: isinstance(one, int | float) and not isinstance(one, bool)),
+        int: ("a whole number", lambda one: isinstance(one, numbers.Integral) and not isinstance(one, bool)),
+        float: ("a number", lambda one: isinstance(one, numbers.Real) and not isinstance(one, bool)),
         str: ("a text", lambda one: isinstance(one, str)),
     }
     if wanted in kinds:
         said, fits = kinds[wanted]
         if not fits(value):
-            raise _refused(f"{where} {said}", f"balancer.{key}", value, [], [])
+            raise _refused(f"{where} {said}", key, value, [], [])
         return wanted(value)
     return value
 

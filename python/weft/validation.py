@@ -16,6 +16,7 @@ from weft.runs.progress import JobsCallback
 from weft.simulation import Overrides, Result
 from weft.spec import SpecLike
 from weft.summary import LIMITS, SPENT
+from weft.variant import listed_schemes
 from weft.windows import congestion_windows, means_by_interval, plot_windows
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ def validate(
     With `partings`, the flow of each load balancer that differs most is run again, packet by packet. The rest is as for
     `weft.compare`.
     """
-    contenders = [f"{kind}+{scheme}" for scheme in schemes for kind in KINDS]
+    contenders = [f"{kind}+{scheme}" for scheme in listed_schemes(schemes) for kind in KINDS]
     compared = compare(
         contenders, spec=spec, set=set, seeds=seeds, jobs=jobs, out=out, force=force, store=store, progress=progress
     )

@@ -9,17 +9,21 @@ core reads it, says what it is called, and puts it into a spec.
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeVar, cast
 
 from weft import _core
 from weft.balancer import Balancer
+from weft.errors import SpecError
 from weft.scheme import Scheme
 
-__all__ = ["SchemeLike", "Variant", "parse_variants"]
+__all__ = ["SchemeLike", "Variant", "listed_schemes", "parse_variants"]
 
 SchemeLike: TypeAlias = str | type[Scheme] | Callable[[], Balancer]
 """A contender as it is written, as in `letflow:gap=100us`, `mptcp+ecmp`, `linux+ecmp` or `my.py:Least`; a `Scheme`; or
 a class (or function) that makes a balancer for each run."""
+
+
+_Scheme = TypeVar("_Scheme", bound=SchemeLike)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Variant:
 
 def parse_variants(schemes: Iterable[SchemeLike]) -> list[Variant]:
     """Read the contenders; raises `SpecError` for an unknown or repeated one, or when there is none."""
-    given = list(schemes)
+    given = listed_schemes(schemes)
     texts = [(scheme, False) if isinstance(scheme, str) else (_name(scheme), True) for scheme in given]
     return [
         Variant(**entry, factory=_factory(scheme))
@@ -49,12 +53,24 @@ def parse_variants(schemes: Iterable[SchemeLike]) -> list[Variant]:
     ]
 
 
+def listed_schemes(schemes: Iterable[_Scheme]) -> list[_Scheme]:
+    """Return contenders as a list; raises `SpecError` for one text, whose letters would be taken for names."""
+    if isinstance(schemes, str):
+        example = [part.strip() for part in schemes.split(",")]
+        raise SpecError(f"schemes = {schemes!r}: expected a list, as in {example}")
+    return list(schemes)
+
+
 def _factory(scheme: SchemeLike) -> Callable[[], Balancer] | None:
     """What makes the balancer of each run, if the spec does not say it."""
     if isinstance(scheme, str):
         return None
     if isinstance(scheme, type) and issubclass(scheme, Scheme):
-        return scheme.having
+        return lambda: scheme  # it makes an object for each switch of each run
+    if not callable(scheme):
+        raise SpecError(
+            f"schemes: a {_name(scheme)} would be shared by all runs; give the class, or what makes one for a run"
+        )
     return cast("Callable[[], Balancer]", scheme)
 
 

@@ -237,6 +237,12 @@ class Counts(Nine):
 
     def counters(self):
         return {"calls": "many"}
+
+class Ends(Nine):
+    def choose(self, switch, packet, ports):
+        import sys
+
+        sys.exit(5)
 """
 
 
@@ -253,10 +259,12 @@ class Counts(Nine):
         (BROKEN, "Counts", "broken.py:25: "),
         ("x = 1\nclass A(:\n", "A", "broken.py:2: SyntaxError: invalid syntax"),
         ("x = 1\ny = z\n", "A", "broken.py:2: NameError: name 'z' is not defined"),
+        (BROKEN, "Ends", "broken.py:32: sys.exit(5): a load balancer cannot end the program"),
+        ("import sys\nsys.exit()\n", "A", "broken.py:2: sys.exit(): a load balancer cannot end the program"),
         ("import os\nimport least\n", "A", "broken.py:2: import least: a scheme is one file"),
         ("from . import least\n", "A", "broken.py:1: from . import least: a scheme is one file"),
     ],
-    ids=["raised", "answer", "init", "counters", "syntax", "module", "neighbour", "relative"],
+    ids=["raised", "answer", "init", "counters", "syntax", "module", "exit", "exit of module", "neighbour", "relative"],
 )
 def test_a_mistake_in_the_file_ends_the_run_with_its_line(
     content: str, name: str, message: str, least: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -314,7 +322,55 @@ def test_a_class_of_a_program_is_run_at_each_switch_with_its_parameters() -> Non
     assert weft.run("", set=FEW, balancer=Second).summary.label == "Second"
 
 
+class Gapped(weft.Scheme):
+    """One with a parameter of each kind."""
+
+    def __init__(self, info: weft.SwitchInfo, *, gap: weft.Time = weft.Time("20us"), ways: int = 1) -> None:
+        super().__init__(info)
+        self.gap, self.ways = gap, ways
+
+    def choose(self, switch: object, packet: object, ports: object) -> int:
+        return 0
+
+
+def test_a_class_with_parameters_is_compared_under_a_name_that_has_them() -> None:
+    fifty = Gapped.having(gap=weft.Time("50us"))
+    compared = weft.compare(["ecmp", fifty, Gapped.having(gap="1ms", ways=2), Gapped], set=FEW)
+    assert list(compared.groups) == ["ecmp", "Gapped:gap=50us", "Gapped:gap=1ms:ways=2", "Gapped"]
+    assert weft.run("", set=FEW, balancer=fifty).summary.label == "Gapped:gap=50us"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"gapp": 1}, "gapp is no parameter of Gapped; allowed: gap, ways; did you mean 'gap'?"),
+        ({"gap": "50"}, 'gap: "50" is not a time: the unit is missing'),
+        ({"gap": 0.5}, 'gap: "0.5" is not a time: the unit is missing'),
+        ({"ways": "2"}, 'ways = "2": Gapped wants a whole number'),
+    ],
+)
+def test_a_parameter_that_a_class_does_not_have_is_refused_at_once(given: dict[str, object], message: str) -> None:
+    with pytest.raises(weft.SpecError) as raised:
+        Gapped.having(**given)
+    assert str(raised.value).startswith(message)
+
+
+def test_parameters_are_given_in_steps() -> None:
+    assert Gapped.having(gap=7).having(ways=3).__name__ == "Gapped:gap=7ps:ways=3"
+
+
+def test_one_object_for_all_runs_is_refused() -> None:
+    class Fixed(weft.SwitchBalancer):
+        def choose(self, switch: object, packet: object, ports: object) -> int:
+            return 0
+
+    with pytest.raises(weft.SpecError, match="a Fixed would be shared by all runs; give the class"):
+        weft.compare(["ecmp", Fixed()], set=FEW)  # type: ignore[list-item]
+
+
 def test_quantities_are_whole_numbers_of_base_units() -> None:
+    quantities = (weft.Time("1500ns"), weft.Size("100KB"), weft.Rate("10Gbps"), weft.Time(0))
+    assert [one.text for one in quantities] == ["1500ns", "100KB", "10Gbps", "0s"]
     assert (weft.Time("50us"), weft.Size("100KB"), weft.Rate("10Gbps")) == (50_000_000, 100_000, 10**10)
     assert weft.Time(7) == 7
     with pytest.raises(weft.SpecError, match="is not a rate"):

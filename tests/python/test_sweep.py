@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -245,3 +246,24 @@ def test_a_mistake_at_any_point_is_answered_before_anything_is_run(
 def test_a_list_without_values_is_a_mistake() -> None:
     with pytest.raises(weft.SpecError, match="at least one value"):
         grid("[traffic]\nload = []\n")
+
+
+@pytest.mark.parametrize("value", [0.5, "0.5", {"a": 1}])
+def test_a_field_that_is_varied_has_a_list_of_values(value: object, tmp_path: Path) -> None:
+    with pytest.raises(weft.SpecError, match=r"vary: traffic\.load = .*: expected a list of values, as in \["):
+        weft.sweep("", tmp_path / "out", vary={"traffic.load": value})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("seeds", ["3", 0, [1, 1], [-1], ["1"], 1.5])
+def test_seeds_are_a_number_of_them_or_a_list(seeds: Any, tmp_path: Path) -> None:
+    for call in (
+        lambda: weft.sweep("", tmp_path / "out", vary={"traffic.load": [0.5]}, seeds=seeds),
+        lambda: weft.compare(["ecmp"], seeds=seeds),
+    ):
+        with pytest.raises(weft.SpecError, match="seeds: expected one or more different numbers from 0, not"):
+            call()
+
+
+def test_schemes_of_a_sweep_are_a_list(tmp_path: Path) -> None:
+    with pytest.raises(weft.SpecError, match=r"schemes = 'ecmp,drill': expected a list"):
+        weft.sweep("", tmp_path / "out", schemes="ecmp,drill")

@@ -62,6 +62,11 @@ def test_no_scheme_and_the_same_twice_are_refused(schemes: list[str]) -> None:
         parse_variants(schemes)
 
 
+def test_one_text_with_several_schemes_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"schemes = 'ecmp,drill': expected a list, as in \['ecmp', 'drill'\]"):
+        parse_variants("ecmp,drill")
+
+
 def test_a_balancer_from_python_and_one_of_the_core_cannot_share_a_name() -> None:
     class letflow(SwitchBalancer):  # noqa: N801 - the name that is taken
         def choose(self, switch: Any, packet: Any, ports: Any) -> int:

@@ -16,13 +16,14 @@ from weft.runs.execution import Executor
 from weft.runs.progress import SweepCallback, SweepProgress, Tracker
 from weft.runs.run import Outcome, Run
 from weft.runs.store import Stored, place_of_store
-from weft.seeds import listed_seeds
+from weft.seeds import checked_seeds
 from weft.simulation import Overrides
 from weft.spec import SpecLike, load_spec
 from weft.sweeps.grid import Vary, read_grid
 from weft.sweeps.planning import plan
 from weft.sweeps.result import Point, Sweep, SweepRun, fields_of, figure_files, load_sweep, table_files
 from weft.sweeps.store import FIGURES, OPTIONAL, Store
+from weft.variant import listed_schemes
 
 __all__ = ["Batch", "Point", "Sweep", "SweepCallback", "SweepProgress", "SweepRun", "load_sweep", "sweep"]
 
@@ -61,8 +62,8 @@ def sweep(
     earlier sweep of the same fields (`force` begins anew), is in use, or cannot be written, and `ClusterError`.
     """
     executor = Executor(place_of_store(out, store), jobs=jobs, cluster=cluster)
-    names = None if schemes is None else list(schemes)
-    grid = read_grid(load_spec(spec), set, vary or {}, None if seeds is None else listed_seeds(seeds), names)
+    names = None if schemes is None else listed_schemes(schemes)
+    grid = read_grid(load_spec(spec), set, vary or {}, None if seeds is None else checked_seeds(seeds), names)
     fields = fields_of({axis.key: axis.labels for axis in grid.axes})
     asked: list[Asked] = usual(fields) if figures == "usual" else read_asked(figures, fields)
     if figures == "usual" and not asked:

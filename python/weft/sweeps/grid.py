@@ -94,7 +94,7 @@ def read_grid(
     """
     document = parse_document(spec)
     sets = [(_normal(key), text) for key, text in override_pairs(overrides)]
-    asked = {_normal(key): list(values) for key, values in vary.items()}
+    asked = {_normal(key): _values(key, values) for key, values in vary.items()}
     contenders = _contenders(parse_variants(schemes)) if schemes is not None else None
     twice = [SEED] if seeds is not None else []
     twice += [] if contenders is None else sorted(contenders.tables)
@@ -175,6 +175,13 @@ def parse_vary(texts: Sequence[str]) -> dict[str, list[Any]]:
             raise SpecError(f"--vary: {key} is varied twice; give all its values at once")
         found[_normal(key)] = [_scalar(part) for part in parts]
     return found
+
+
+def _values(key: str, values: Iterable[Any]) -> list[Any]:
+    """Return the values of a field that is varied; raises `SpecError` for one alone."""
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        raise SpecError(f"vary: {key} = {values!r}: expected a list of values, as in [{values!r}]")
+    return list(values)
 
 
 def _normal(key: str) -> str:
