@@ -144,9 +144,8 @@ def _cables(names: Sequence[str]) -> str:
 
 
 def _traffic(traffic: Mapping[str, Any]) -> str:
-    found = [_random_flows(traffic)] if "load" in traffic or "flows" in traffic else []
-    if "trace" in traffic:
-        found.append(f"the flows of {PurePath(traffic['trace']).name}")
+    is_random = "trace" not in traffic and ("load" in traffic or "flows" in traffic)
+    found = [_random_flows(traffic)] if is_random else [_trace(traffic)] if "trace" in traffic else []
     found += _times([_incast(one) for one in traffic.get("incast", ())])
     found += _collectives(traffic)
     if lasting := sum(one.get("count", 1) for one in traffic.get("long_lived", ())):
@@ -154,6 +153,13 @@ def _traffic(traffic: Mapping[str, Any]) -> str:
     if programs := len(traffic.get("program", ())):
         found.append(several(programs, "program"))
     return listed(found) if found else ""
+
+
+def _trace(traffic: Mapping[str, Any]) -> str:
+    """Name a trace, and of which rows; it may have fewer than were asked for."""
+    first = f"the first {number(traffic['flows'])} flows" if "flows" in traffic else "the flows"
+    until = f" that start before {spaced(traffic['duration'])}" if "duration" in traffic else ""
+    return f"{first} of {PurePath(traffic['trace']).name}{until}"
 
 
 def _collectives(traffic: Mapping[str, Any]) -> list[str]:

@@ -64,6 +64,20 @@ def test_what_differs_from_it_is_said(overrides: dict[str, str], part: str) -> N
     assert part in said(overrides)
 
 
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({}, "; the flows of ok.csv; "),
+        ({"flows": 2}, "; the first 2 flows of ok.csv; "),
+        ({"duration": "1ms"}, "; the flows of ok.csv that start before 1 ms; "),
+    ],
+)
+def test_of_a_trace_it_says_which_rows(keys: dict[str, object], words: str) -> None:
+    spec = load_resolved({})
+    spec["traffic"] = {"trace": "/there/ok.csv", "pairs": "between-racks", **keys}
+    assert words in set_up_words([spec], [1])
+
+
 def test_transports_and_seeds_are_named() -> None:
     assert said({}, (1, 2, 3), ("dctcp", "mptcp")).endswith("; DCTCP or MPTCP; seeds 1 to 3.")
     linux = {"transport": "{name='tcp',profile='linux'}"}
