@@ -61,6 +61,8 @@ pub fn write_trace(flows: &[Flow]) -> String {
 
 /// Where each column stands in a row.
 struct Columns {
+    /// How many there are, with those that are passed over.
+    count: usize,
     start: usize,
     src: usize,
     dst: usize,
@@ -139,11 +141,13 @@ impl Columns {
             }
         }
         let must = |wanted: &str| {
-            let allowed =
-                format!("a header with the columns {START}, {SRC}, {DST}, {SIZE} and perhaps {CLASS}");
+            let allowed = format!(
+                "a header with the columns {START}, {SRC}, {DST}, {SIZE} and perhaps {CLASS} and {TRANSPORT}"
+            );
             place(wanted).ok_or_else(|| (format!("{header:?} without the column {wanted}"), allowed))
         };
         Ok(Self {
+            count: names.len(),
             start: must(START)?,
             src: must(SRC)?,
             dst: must(DST)?,
@@ -162,6 +166,13 @@ impl Columns {
                 .copied()
                 .ok_or_else(|| (format!("a row without {name}"), "a cell for every column".to_owned()))
         };
+        // One too many may be a size with a comma in it, "1,500": it would be read as another one.
+        if cells.len() > self.count {
+            return Err((
+                format!("a row of {} cells", cells.len()),
+                format!("{}, one for each column of the header", self.count),
+            ));
+        }
         let start = parse_start(cell(START, self.start)?)?;
         let src = parse_host(SRC, cell(SRC, self.src)?, shape)?;
         let dst = parse_host(DST, cell(DST, self.dst)?, shape)?;
@@ -272,6 +283,10 @@ mod tests {
             ("1e3,0,1,9", "t.csv:2: found start_us \"1e3\""),
             (",0,1,9", "t.csv:2: found start_us \"\""),
             ("1,0,1", "t.csv:2: found a row without size_bytes"),
+            (
+                "1,0,1,1,500",
+                "t.csv:2: found a row of 5 cells: allowed is 4, one for each column of the header",
+            ),
             ("5,0,1,9\n\n4.5,0,1,9", "t.csv:4: found start_us 4.5: allowed is 5 or later"),
             ("", "t.csv: found no row below the header"),
         ];
@@ -285,7 +300,10 @@ mod tests {
             "{class}"
         );
         assert!(
-            read("start_us,src,size_bytes\n").unwrap_err().to_string().contains("without the column dst")
+            read("start_us,src,size_bytes\n").unwrap_err().to_string().contains(
+                "without the column dst: allowed is a header with the columns start_us, src, dst, size_bytes and perhaps class \
+                 and transport"
+            )
         );
         for column in [START, SRC, DST, SIZE, CLASS] {
             let twice = read(&format!("{HEADER},class,{column}\n1,0,1,9,short,9")).unwrap_err().to_string();
