@@ -55,6 +55,29 @@ impl DeadlineSpec {
         Ok(flows.iter().map(deadline).collect())
     }
 
+    /// Why no rule follows: two keys that exclude each other, or one that lacks.
+    fn amiss(&self) -> TrafficError {
+        let reason = "give fixed, or at_least and at_most, or mean (and at_least)";
+        let others = [
+            ("at_least", self.at_least.is_some()),
+            ("at_most", self.at_most.is_some()),
+            ("mean", self.mean.is_some()),
+        ];
+        // Both at_least and at_most go with something, so the pair is told that does not.
+        let (one, with) = match (self.fixed, self.at_most, self.mean) {
+            (Some(_), ..) => ("fixed", others.into_iter().find(|(_, given)| *given)),
+            (None, Some(_), Some(_)) => ("at_most", Some(("mean", true))),
+            _ => ("", None),
+        };
+        with.map_or_else(
+            || TrafficError::missing("traffic.deadlines", reason),
+            |(other, _)| {
+                let key = |key: &str| format!("traffic.deadlines.{key}");
+                TrafficError::conflict(key(one), key(other), reason)
+            },
+        )
+    }
+
     fn rule(&self) -> Result<Rule, TrafficError> {
         let rule = match (self.fixed, self.at_least, self.at_most, self.mean) {
             (Some(fixed), None, None, None) => Rule::Fixed(fixed),
@@ -66,10 +89,7 @@ impl DeadlineSpec {
             (None, at_least, None, Some(mean)) => {
                 Rule::Exponential { mean, at_least: at_least.unwrap_or_default() }
             }
-            _ => {
-                let reason = "give fixed, or at_least and at_most, or mean (and at_least)";
-                return Err(TrafficError::missing("traffic.deadlines", reason));
-            }
+            _ => return Err(self.amiss()),
         };
         let zero = [
             ("fixed", self.fixed.is_some_and(Span::is_zero)),
@@ -148,9 +168,16 @@ mod tests {
     #[test]
     fn what_does_not_fit_together_is_answered() {
         let cases = [
-            ("", "give fixed, or at_least and at_most, or mean"),
-            ("at_least = '1ms'", "give fixed, or"),
-            ("fixed = '1ms'\nmean = '1ms'", "give fixed, or"),
+            ("", "traffic.deadlines is missing: give fixed, or at_least and at_most, or mean"),
+            ("at_least = '1ms'", "traffic.deadlines is missing: give fixed, or"),
+            (
+                "fixed = '1ms'\nmean = '1ms'",
+                "traffic.deadlines.fixed and traffic.deadlines.mean exclude each other: give fixed, or",
+            ),
+            (
+                "at_most = '1ms'\nmean = '1ms'",
+                "traffic.deadlines.at_most and traffic.deadlines.mean exclude each other: give fixed, or",
+            ),
             ("mean = '0ms'", "traffic.deadlines.mean = 0ps: allowed is more than 0"),
             ("fixed = '0ms'", "traffic.deadlines.fixed = 0ps"),
             (
