@@ -39,7 +39,7 @@ impl Window {
             ending(flows),
             flows
                 .last()
-                .map(|last| format!(", the last at {}", last.start.since(Time::ZERO)))
+                .map(|last| format!(", the last at {}", last.start.since(Time::ZERO).rounded()))
                 .unwrap_or_default()
         );
         Err(Mistake::at(format!("run.{key}"), said).allowed("a window in which a flow starts"))
@@ -129,7 +129,7 @@ mod tests {
     fn a_window_without_a_flow_is_refused_by_the_key_that_empties_it() {
         let said = window(Some(at(10)), None).unwrap_err();
         assert!(said.starts_with("run.warmup leaves no flow to measure: 9 flows that end start"), "{said}");
-        assert!(said.ends_with("the last at 9ms"), "{said}");
+        assert!(said.ends_with("the last at 9 ms"), "{said}");
         assert!(window(Some(Extent::Flows(9)), Some(at(1))).unwrap_err().starts_with("run.warmup"));
         // Only the flow that never ends starts in the first millisecond.
         assert!(window(None, Some(at(1))).unwrap_err().starts_with("run.measure"));

@@ -224,7 +224,7 @@ impl TrafficSpec {
         });
         let starts: Vec<Time> = next.take(most).map(|start| Time::ZERO.saturating_add(start)).collect();
         if starts.is_empty() {
-            let gap = Span::from_ps(mean_gap_ps as u64);
+            let gap = Span::from_ps(mean_gap_ps as u64).rounded();
             let reason = format!(
                 "no random flow starts within traffic.duration = {}; one starts every {gap} on average; make the \
                  duration longer or the load higher",

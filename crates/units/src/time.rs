@@ -136,6 +136,17 @@ impl Span {
         self.0 == 0
     }
 
+    /// The time as people read it, rounded: about three digits and a unit, as in "317 us".
+    pub fn rounded(self) -> String {
+        let units = [("s", PS_PER_S), ("ms", PS_PER_MS), ("us", PS_PER_US), ("ns", PS_PER_NS)];
+        let (unit, scale) = units.into_iter().find(|unit| self.0 >= unit.1).unwrap_or(("ps", 1));
+        let value = self.0 as f64 / scale as f64;
+        let decimals = if value >= 100.0 { 0 } else { 2 - usize::from(value >= 10.0) };
+        let text = format!("{value:.decimals$}");
+        let text = if decimals == 0 { &text } else { text.trim_end_matches('0').trim_end_matches('.') };
+        format!("{text} {unit}")
+    }
+
     /// The difference, or zero if `other` is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
@@ -201,6 +212,21 @@ mod tests {
         assert_eq!("1.5us".parse(), Ok(Span::from_ns(1_500)));
         assert_eq!("0.001 ns".parse(), Ok(Span::from_ps(1)));
         assert_eq!(Span::from_ns(1_500).to_string(), "1500ns");
+    }
+
+    #[test]
+    fn people_read_three_digits() {
+        for (ps, expected) in [
+            (0, "0 ps"),
+            (7, "7 ps"),
+            (35_651_041, "35.7 us"),
+            (316_570_257, "317 us"),
+            (9_000_000_000, "9 ms"),
+            (100_000_000_000_000, "100 s"),
+            (1_239_999, "1.24 us"),
+        ] {
+            assert_eq!(Span::from_ps(ps).rounded(), expected);
+        }
     }
 
     #[test]
