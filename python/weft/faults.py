@@ -101,8 +101,8 @@ def parse_fault(text: str) -> dict[str, Any]:
     """Read a fault as the command line writes it; returns its table in a spec.
 
     The cable comes first, as `link` of a spec names it, or a share of cables (`25%`, and of which tier). Then what
-    happens to it: `down`, `rate=1Gbps`, `delay=50us`, `loss=0.01`, `blackhole=0.1`. Then, unless it holds for the whole
-    run, from when to when: `2ms..4ms`, `2ms..`, `..4ms`.
+    happens to it: `down`, `up` (despite an earlier fault), `rate=1Gbps`, `delay=50us`, `loss=0.01`, `blackhole=0.1`.
+    Then, unless it holds for the whole run, from when to when: `2ms..4ms`, `2ms..`, `..4ms`.
     """
     target, *words = text.split() or [""]
     if not target:
@@ -115,7 +115,10 @@ def parse_fault(text: str) -> dict[str, Any]:
     else:
         found["link"] = target
     for word in words:
-        found |= _when(text, word) if ".." in word else _effect(text, word)
+        more = _when(text, word) if ".." in word else _effect(text, word)
+        if any(key in found for key in more):
+            raise _refused(text, f"{word!r} says again what was said before")
+        found |= more
     if not any(key in found for key in ("down", "rate", "delay", "loss", "blackhole")):
         raise _refused(text, "does not say what happens to the cable")
     return found
@@ -126,6 +129,9 @@ def with_faults(spec: SpecText, texts: Sequence[str]) -> list[tuple[str, str]]:
     if not texts:
         return []
     faults = [*_faults_before(spec), *map(parse_fault, texts)]
+    for place, text in enumerate(texts, len(faults) - len(texts)):
+        if faults[place].get("down") is False and not any(_takes_down(fault) for fault in faults[:place]):
+            raise _refused(text, "up is of use only after a fault that takes the cable down")
     return [("fabric.fault", to_toml_value(faults, "--fault"))]
 
 
@@ -150,6 +156,10 @@ def _faults_before(spec: SpecText) -> Sequence[Any]:
     return before if isinstance(before, list) else []
 
 
+def _takes_down(fault: object) -> bool:
+    return isinstance(fault, Mapping) and fault.get("down") is True
+
+
 def _when(text: str, word: str) -> dict[str, str]:
     begins, _, ends = word.partition("..")
     for time in filter(None, (begins, ends)):
@@ -169,7 +179,7 @@ def _effect(text: str, word: str) -> dict[str, Any]:
     near = get_close_matches(name, _EFFECTS, n=1)
     hint = f"; did you mean {near[0]!r}?" if near and near[0] != name else ""
     raise _refused(
-        text, f"{word!r} is none of down, rate=..., delay=..., loss=..., blackhole=... and FROM..UNTIL{hint}"
+        text, f"{word!r} is none of down, up, rate=..., delay=..., loss=..., blackhole=... and FROM..UNTIL{hint}"
     )
 
 

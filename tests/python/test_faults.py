@@ -52,12 +52,21 @@ def test_a_fault_is_written_in_one_line(text: str, table: Mapping[str, Any]) -> 
         ("leaf0-spine1", "does not say what happens to the cable"),
         ("leaf0-spine1 dwon", "'dwon' is none of down, .*; did you mean 'down'"),
         ("leaf0-spine1 down 2..4ms", "'2' is no time with a unit"),
+        ("leaf0-spine1 rate=1Gbps rate=2Gbps", "'rate=2Gbps' says again what was said before"),
+        ("leaf0-spine1 down 1ms..2ms 3ms..", "'3ms..' says again what was said before"),
         ("leaf0-spine1 loss=few", "'loss=few' has no number from 0 to 1"),
     ],
 )
 def test_a_fault_that_cannot_be_read_gets_one_message(text: str, message: str) -> None:
     with pytest.raises(SpecError, match=f"--fault .*{message}"):
         parse_fault(text)
+
+
+def test_up_alone_is_refused_and_lifts_a_fault_before_it() -> None:
+    with pytest.raises(SpecError, match=r"--fault 'leaf0-spine1 up': up is of use only after a fault"):
+        with_faults(SpecText(""), ["leaf0-spine1 up"])
+    [(_, faults)] = with_faults(SpecText(""), ["25% down", "leaf0-spine1 up"])
+    assert "down = false" in faults
 
 
 def test_faults_are_added_to_those_of_the_spec() -> None:

@@ -112,7 +112,13 @@ impl Part {
                 SpecError::from(Mistake::new(sentence).found(assignment.trim()).allowed(allowed))
             })
         });
-        Ok(Self { named, name: name.to_owned(), parameters: parameters.collect::<Result<_, _>>()? })
+        let parameters: Vec<(String, String)> = parameters.collect::<Result<_, _>>()?;
+        let mut seen = BTreeSet::new();
+        if let Some((key, _)) = parameters.iter().find(|(key, _)| !seen.insert(key)) {
+            let sentence = format!("{:?} has {key} twice: expected each parameter once", text.trim());
+            return Err(Mistake::new(sentence).found(key).allowed("each parameter once").into());
+        }
+        Ok(Self { named, name: name.to_owned(), parameters })
     }
 
     /// The name with its parameters, as it is written.
@@ -330,6 +336,10 @@ mod tests {
             ("ecmp+letflow", "two of a kind: ecmp and letflow"),
             ("linus", "did you mean \"linux\"?"),
             ("dctcp:g", "\"dctcp:g\" has \"g\": expected key=value"),
+            (
+                "letflow:gap=50us: gap=60us",
+                "\"letflow:gap=50us: gap=60us\" has gap twice: expected each parameter once",
+            ),
             (
                 "my.py",
                 "\"my.py\" names no load balancer: expected the file and a class in it, as in my.py:Least",
