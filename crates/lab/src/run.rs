@@ -47,7 +47,7 @@ use crate::results::tally::Figures;
 use crate::rows::{
     counter_rows, delivery_rows, flow_rows, link_names, link_rows, path_rows, sample_rows, trace_rows,
 };
-use crate::spec::{Resolved, Spec, SpecError, SpecSource};
+use crate::spec::{Resolved, Spec, SpecError, SpecSource, check_graph_file};
 use crate::steady::Trend;
 use crate::totals::totals;
 use crate::warnings::{coarser_samples, paths_alike, transport_warnings};
@@ -154,6 +154,7 @@ impl Prepared {
         let spec = &resolved.spec;
         // Files are absolute by now.
         let base_dir = Path::new("");
+        check_graph_file(&spec.fabric, base_dir)?;
         let fabric = spec.fabric.build(spec.run.seed, base_dir);
         let mut fabric = fabric.map_err(|error| resolved.error(error))?;
         let warnings = transport_warnings(&spec.transport, &spec.balancer, &fabric);

@@ -17,6 +17,7 @@ mod routes;
 pub mod spec;
 mod topology;
 
+pub use graph::GraphFile;
 pub use ideal::{FlowPackets, Ideal};
 pub use parts::{Cut, Part, Parts, Whole};
 pub use pooled::{NotPooled, POOL, pooled};

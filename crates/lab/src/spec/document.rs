@@ -220,7 +220,7 @@ fn gives(contender: &Contender, path: &KeyPath) -> bool {
 }
 
 /// The line of the longest part of `path` that the text has.
-fn line_of(source: &SpecSource, path: &KeyPath) -> Option<usize> {
+pub(super) fn line_of(source: &SpecSource, path: &KeyPath) -> Option<usize> {
     let root = DeTable::parse(&source.text).ok()?;
     let mut place = None;
     let mut node: Option<&DeValue<'_>> = None;
@@ -265,7 +265,7 @@ pub fn seed_error(found: &dyn std::fmt::Display) -> SpecError {
     SpecError::from(mistake.found(found.to_string()).allowed(allowed)).from_origin(Giver::Seed.name())
 }
 
-fn syntax_error(source: &SpecSource, error: &toml::de::Error) -> SpecError {
+pub(super) fn syntax_error(source: &SpecSource, error: &toml::de::Error) -> SpecError {
     let line = error.span().map(|span| line_at(&source.text, span.start));
     let reason = error.message().replace('\n', ", ");
     let mistake = Mistake::new(format!("not valid TOML: {reason}"));

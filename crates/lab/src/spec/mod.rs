@@ -6,6 +6,7 @@ mod defaults;
 mod document;
 mod error;
 mod extent;
+mod graph_file;
 mod hints;
 mod model;
 mod path;
@@ -26,4 +27,5 @@ pub use threads::Threads;
 
 pub(crate) use decode::decode;
 pub(crate) use document::parse_value;
+pub(crate) use graph_file::check_graph_file;
 pub(crate) use resolve::hex;
