@@ -166,7 +166,7 @@ fn every_mistake_gets_one_message_with_key_value_and_what_is_allowed() {
             &["traffic.workload = \"websearch\"", "did you mean \"web-search\""],
         ),
         ("traffic.pairs", "between", &["traffic.pairs = \"between\"", "did you mean \"between-racks\""]),
-        ("traffic.flows", "0", &["traffic.flows = 0", "at least 1"]),
+        ("traffic.flows", "0", &["traffic.flows = 0", "a whole number from 1 to 4294967295"]),
         ("traffic.trace", "none.csv", &["traffic.trace", "exclude"]),
         ("transport.name", "dctpc", &["transport.name = \"dctpc\"", "did you mean \"dctcp\""]),
         ("transport.g", "2", &["transport.g is 2", "at most 1"]),
@@ -394,7 +394,12 @@ fn every_mistake_with_several_transports_gets_one_message() {
     let table = [
         ("transport.1.subflow", "3", "transport[1].subflow is not a key"),
         ("transport.1.name", "mtcp", "transport[1].name = \"mtcp\" is not known; allowed: tcp, dctcp"),
-        ("transport.1.subflows", "0", "transport[1].subflows is 0; allowed: 1 to 64"),
+        ("transport.1.subflows", "0", "transport[1].subflows = 0: expected a whole number from 1 to 64"),
+        (
+            "transport.1.subflows",
+            "1000",
+            "transport[1].subflows = 1000: expected a whole number from 1 to 64",
+        ),
         ("transport.1.label", "tcp", "transport[1].label is \"tcp\"; allowed: a label of its own"),
         (
             "transport.1.label",

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_units::{Bytes, Span};
+use weft_units::{Bytes, Span, whole_number};
 
 use crate::{
     ApplicationSpec, ClassSpec, CollectiveSpec, DeadlineSpec, HostRange, IncastSpec, JobSpec, LoadOf,
@@ -43,7 +43,7 @@ pub struct TrafficSpec {
     pub load_of: LoadOf,
     /// How many random flows there are, or how many rows of the trace are taken. Default: as many as start within
     /// `duration`; without it 2000 random flows, and all rows. With both, whichever ends first.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "read_flows", skip_serializing_if = "Option::is_none")]
     pub flows: Option<u32>,
     /// No random flow, row of the trace or incast starts at or after this time. Default: no such time.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +92,11 @@ pub struct TrafficSpec {
     /// Programs that run on Linux hosts, beside flows or alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub program: Vec<ProgramSpec>,
+}
+
+/// A number of flows; a spec that asks for none says so by leaving the key out.
+fn read_flows<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    whole_number(deserializer, 1..=u32::MAX).map(Some)
 }
 
 impl TrafficSpec {
@@ -157,9 +162,6 @@ impl TrafficSpec {
         self.classes.check()?;
         self.deadlines.as_ref().map_or(Ok(()), DeadlineSpec::check)?;
         self.application.as_ref().map_or(Ok(()), ApplicationSpec::check)?;
-        if self.flows == Some(0) {
-            return Err(TrafficError::bad_value("traffic.flows", 0, "at least 1"));
-        }
         if self.duration == Some(Span::ZERO) {
             return Err(TrafficError::bad_value("traffic.duration", Span::ZERO, "more than 0"));
         }
@@ -405,11 +407,15 @@ mod tests {
 
     #[test]
     fn unknown_keys_and_values_are_refused_with_what_is_allowed() {
-        let refused = |text| toml::from_str::<TrafficSpec>(text).unwrap_err().to_string();
+        let refused = |text: &str| toml::from_str::<TrafficSpec>(text).unwrap_err().to_string();
         assert!(refused("workloat = 'x'").contains("unknown field `workloat`, expected one of `workload`"));
         assert!(refused("pairs = 'between'").contains("`between-racks`"));
         assert!(refused("[[incast]]\nsenders = 1").contains("missing field `size`"));
         assert!(refused("duration = 5").contains("a time with its unit"));
+        for flows in ["0", "-5", "4294967296", "'few'"] {
+            let said = refused(&format!("flows = {flows}"));
+            assert!(said.contains("expected a whole number from 1 to 4294967295"), "{said}");
+        }
     }
 
     #[test]
@@ -424,7 +430,6 @@ mod tests {
                 "traffic.flows is missing: random flows need it, or traffic.duration",
             ),
             ("size = '1KB'\nflows = 5", "traffic.load is missing"),
-            ("size = '1KB'\nload = 0.5\nflows = 0", "traffic.flows = 0: allowed is at least 1"),
             ("size = '1KB'\nload = 0.5\nduration = '0us'", "traffic.duration = 0ps: allowed is more than 0"),
             ("size = '0B'\nload = 0.5\nflows = 5", "traffic.size = 0B: allowed is 1 B to 1 TB"),
             ("size = '1KB'\nworkload = 'hadoop'", "traffic.workload and traffic.size exclude"),

@@ -13,6 +13,7 @@ mod random;
 mod rate;
 mod size;
 mod time;
+mod whole;
 
 pub use files::{give_file, read_regular_bytes, read_regular_file};
 pub use mistake::{Mistake, OneLine};
@@ -21,3 +22,4 @@ pub use random::{Purpose, Stream, mix64};
 pub use rate::{PicosPerByte, Rate};
 pub use size::Bytes;
 pub use time::{Span, Time};
+pub use whole::whole_number;

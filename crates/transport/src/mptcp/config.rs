@@ -45,7 +45,7 @@ pub use crate::congestion::Coupling;
 pub use crate::tcp::MptcpConfig;
 
 /// The most subflows of a flow.
-const MOST_SUBFLOWS: u8 = 64;
+pub(crate) const MOST_SUBFLOWS: u8 = 64;
 
 impl MptcpConfig {
     /// The transport with these parameters.

@@ -25,6 +25,7 @@ mod data;
 mod receiver;
 mod sender;
 
+pub(crate) use config::MOST_SUBFLOWS;
 pub use config::{Coupling, MptcpConfig, MptcpEcn, Scheduler};
 pub use receiver::Receiver;
 pub use sender::Sender;

@@ -275,11 +275,17 @@ with_keys_of_one_path! {
     }
 }
 
+fn read_subflows<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    let number = weft_units::whole_number(deserializer, 1..=u32::from(crate::mptcp::MOST_SUBFLOWS))?;
+    Ok(number as u8)
+}
+
 with_shared_keys! {
     /// MPTCP over subflows that are TCPs with these keys.
     pub struct MptcpConfig {
         /// Subflows of a flow, each with a five-tuple of its own: 1 to 64. Source: Raiciu et al., SIGCOMM 2011 (recalled),
         /// 8 for the best use of a fat-tree.
+        #[serde(deserialize_with = "read_subflows")]
         subflows: u8 = 8,
         /// Bytes of a flow that must be acknowledged before the other subflows join; at least one segment always. Source: a
         /// choice, as soon as RFC 8684 §3.2 allows; then short flows stay on one path.
