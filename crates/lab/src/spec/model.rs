@@ -49,7 +49,7 @@ pub struct RunSpec {
     #[serde(skip_serializing_if = "Threads::is_automatic")]
     pub threads: Threads,
     /// How often to look at all links and receivers, for the tables `samples` and `deliveries`: what each link sent and
-    /// held, what each receiver got. Default: never; then it costs nothing.
+    /// held, what each receiver got. At least 10ns. Default: never; then it costs nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_every: Option<Span>,
     /// Count what flows of at least this size, and those that never end, deliver over each path from rack to rack, for the
@@ -119,6 +119,9 @@ impl Spec {
     }
 }
 
+/// The shortest time between two looks at all links.
+const LEAST_SAMPLE: Span = Span::from_ns(10);
+
 impl RunSpec {
     fn check(&self) -> Result<(), Mistake> {
         let refuse = |key: &str, found: String, allowed: &str| {
@@ -129,12 +132,10 @@ impl RunSpec {
         if self.time_limit.is_zero() {
             return refuse("time_limit", "0".to_owned(), "more than 0, as in \"10s\"");
         }
-        if self.sample_every.is_some_and(Span::is_zero) {
-            return refuse(
-                "sample_every",
-                "0".to_owned(),
-                "more than 0, as in \"100us\"; leave it out for never",
-            );
+        // All links are looked at each time: below this a run does hardly anything else.
+        if let Some(every) = self.sample_every.filter(|every| *every < LEAST_SAMPLE) {
+            let allowed = format!("at least {LEAST_SAMPLE}, as in \"100us\"; leave it out for never");
+            return refuse("sample_every", every.to_string(), &allowed);
         }
         if let Some(count) = self.trace_flows {
             if !(1..=1_000).contains(&count) {
