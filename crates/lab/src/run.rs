@@ -50,7 +50,7 @@ use crate::rows::{
 use crate::spec::{Resolved, Spec, SpecError, SpecSource, check_graph_file};
 use crate::steady::Trend;
 use crate::totals::totals;
-use crate::warnings::{coarser_samples, paths_alike, transport_warnings};
+use crate::warnings::{coarser_samples, late_faults, paths_alike, transport_warnings};
 use crate::window::{Window, ending};
 
 /// A run that did not come to its end.
@@ -439,6 +439,7 @@ impl Prepared {
         summary.warnings.extend(summary.lossless.as_ref().and_then(Lossless::warning));
         summary.warnings.extend(trend.warning());
         summary.warnings.extend(coarser_samples(spec.run.sample_every, results.samples.every));
+        summary.warnings.extend(late_faults(&self.fabric.spans, results.end));
         summary.warnings.extend(uncoupled(spec));
         summary.warnings.extend(kernel_warnings(&kernel.flows, kernel.foreign));
         summary.kernel = kernel.fingerprint;

@@ -4,11 +4,11 @@ use weft_balance::switch::ecmp::HashSeed;
 use weft_balance::{BalancerSpec, Order};
 use weft_fabric::MOST_ROWS;
 use weft_packet::Packet;
-use weft_topology::{Fabric, Routes};
+use weft_topology::{Fabric, FaultSpan, Routes};
 use weft_transport::{
     Multipath, Protocol, TransportSpec, Transports, TransportsSpec, Visitor, WantedWays, Wants,
 };
-use weft_units::Span;
+use weft_units::{Span, Time};
 
 use crate::spec::RunSpec;
 
@@ -152,6 +152,16 @@ pub(crate) fn paths_alike(run: &RunSpec, fabric: &Fabric) -> Option<String> {
     })
 }
 
+/// Says which faults begin after the end of the run, and so never happen.
+pub(crate) fn late_faults(spans: &[FaultSpan], end: Time) -> Vec<String> {
+    let late = spans.iter().enumerate().filter(|(_, span)| span.from > end);
+    let told = |(number, span): (usize, &FaultSpan)| {
+        let [from, end] = [span.from, end].map(|time| time.since(Time::ZERO).rounded());
+        format!("fabric.fault[{number}] begins at {from}, and the run ended at {end}: it never happened")
+    };
+    late.map(told).collect()
+}
+
 /// Says that the run was too long for the interval that was asked for, if it was.
 pub(crate) fn coarser_samples(asked: Option<Span>, every: Option<Span>) -> Option<String> {
     let (asked, every) = (asked?, every?);
@@ -166,7 +176,21 @@ pub(crate) fn coarser_samples(asked: Option<Span>, every: Option<Span>) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use weft_units::Time;
+
+    use super::late_faults;
     use crate::{Prepared, SpecSource};
+
+    #[test]
+    fn faults_after_the_end_are_warned_of() {
+        let faults = "[{ link = 'leaf0-spine1', down = true, at = '1us' }, { link = 'leaf0-spine1', down = true, at = '100s' }]";
+        let source = SpecSource::from_text("[traffic]\nflows = 2").with("fabric.fault", faults);
+        let spans = Prepared::new(&source).unwrap().fabric.spans;
+        assert_eq!(
+            late_faults(&spans, Time::from_ps(316_570_257)),
+            ["fabric.fault[1] begins at 100 s, and the run ended at 317 us: it never happened"]
+        );
+    }
 
     fn warnings(keys: &[(&str, &str)]) -> Vec<String> {
         let text = "[fabric]\nkind = \"fat-tree\"\nk = 4\n[traffic]\nsize = \"20KB\"\nload = 0.4\nflows = 20\n\
