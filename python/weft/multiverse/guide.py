@@ -26,8 +26,8 @@ def kept_worlds(paper: Paper, target: Path) -> list[Path]:
 def write_worlds(paper: Paper, directories: Sequence[Path], target: Path) -> list[Path]:
     """Keep results and pictures of `weft multiverse`, and write `target/<paper>/worlds.md` of all that are kept.
 
-    Returns the results that are kept. What is there of the same figures, and of the same choices if some were asked for,
-    goes; raises `OutputError` for what is no directory of the command.
+    Returns the results that are kept. What is there of the same figures, and of the same choices if some were asked
+    for, goes; raises `OutputError` for what is no directory of the command.
     """
     folder = target / paper.name
     folder.mkdir(parents=True, exist_ok=True)
