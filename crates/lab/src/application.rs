@@ -46,7 +46,8 @@ mod tests {
             TransportSpec::list().into_iter().map(|info| info.name).filter(|name| prepared(name).is_ok());
         let mut able: Vec<&str> = able.collect();
         let mut named: Vec<&str> = allowed.split(", ").collect();
-        (able.sort_unstable(), named.sort_unstable());
+        able.sort_unstable();
+        named.sort_unstable();
         assert_eq!(named, able, "{said}");
     }
 }
