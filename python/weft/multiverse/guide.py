@@ -6,7 +6,7 @@ from pathlib import Path
 
 from weft.multiverse.kept import RESULT, KeptClaim, KeptWorlds, read_worlds
 from weft.multiverse.result import Excluded
-from weft.multiverse.words import decider_words, share_words
+from weft.multiverse.words import decider_words, share_words, why_excluded
 from weft.output import write_file
 from weft.papers.declared import SCALES, Paper
 from weft.papers.pictures import small_png
@@ -87,10 +87,8 @@ def _quoted(texts: Sequence[str]) -> str:
 
 
 def _excluded(one: Excluded, worlds: KeptWorlds, paper: Paper) -> str:
-    most = "nothing" if one.most <= 0.0 else f"{100.0 * one.most:.3g} % at most"
     both = f"{_quoted([worlds.text(one.claim)])}, and {_quoted([worlds.text(one.other)])}"
-    where = f"in {one.worlds:,} of {worlds.worlds:,} worlds"
-    return as_markdown(f"- {both}, {where}: {paper.label(one.baseline)} leaves {most} to the first")
+    return as_markdown(f"- {both}, {why_excluded(one, worlds.worlds, paper.label)}")
 
 
 def _made(worlds: KeptWorlds) -> str:

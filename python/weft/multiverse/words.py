@@ -9,7 +9,7 @@ from weft.quantity import plain
 if TYPE_CHECKING:
     from weft.multiverse.exploring import Question
 
-__all__ = ["commands", "decided_by", "decider_words", "exclusion_words", "share_words"]
+__all__ = ["commands", "decided_by", "decider_words", "exclusion_words", "share_words", "why_excluded"]
 
 _DECIDERS = 4
 
@@ -40,12 +40,14 @@ def decided_by(claim: ClaimWorlds, most: int = _DECIDERS) -> list[str]:
 
 
 def exclusion_words(one: Excluded, worlds: int, label: Callable[[str], str]) -> str:
-    """`a and b in 12 of 64 worlds: what CONGA takes leaves 22 % at most`."""
+    """`a and b in 12 of 64 worlds: what CONGA takes leaves 22 % at most to the first`."""
+    return f"{one.claim} and {one.other} {why_excluded(one, worlds, label)}"
+
+
+def why_excluded(one: Excluded, worlds: int, label: Callable[[str], str]) -> str:
+    """`in 12 of 64 worlds: what CONGA takes leaves 22 % at most to the first`."""
     most = "nothing" if one.most <= 0.0 else f"{_percent(one.most)} % at most"
-    return (
-        f"{one.claim} and {one.other} in {one.worlds:,} of {worlds:,} worlds: what {label(one.baseline)} takes leaves "
-        f"{most} to the first"
-    )
+    return f"in {one.worlds:,} of {worlds:,} worlds: what {label(one.baseline)} takes leaves {most} to the first"
 
 
 def commands(question: "Question", result: Multiverse) -> Sequence[str]:
