@@ -39,6 +39,7 @@ __all__ = [
     "new_figure",
     "note_below",
     "rendered",
+    "rendered_all",
     "save",
     "save_all",
     "slowdown_cdf",
@@ -203,10 +204,27 @@ def save(figure: Figure, path: Path) -> None:
 
 def save_all(figure: Figure, directory: Path, name: str) -> list[Path]:
     """Write a figure in each of `FORMATS`; returns the files."""
-    paths = [directory / f"{name}.{kind}" for kind in FORMATS]
-    for path in paths:
-        save(figure, path)
+    paths = []
+    for kind, content in rendered_all(figure).items():
+        paths.append(directory / f"{name}.{kind}")
+        write_file(paths[-1], content)
     return paths
+
+
+def rendered_all(figure: Figure, *, whole: bool = False) -> dict[str, bytes]:
+    """Return a figure as a file of each of `FORMATS`, by kind, as `rendered` does.
+
+    It is laid out once, for the first, which takes longer than to draw it: the others have the same places.
+    """
+    engine = figure.get_layout_engine()
+    files = {}
+    try:
+        for kind in FORMATS:
+            files[kind] = rendered(figure, kind, whole=whole)
+            figure.set_layout_engine("none")
+    finally:
+        figure.set_layout_engine(engine)
+    return files
 
 
 def rendered(figure: Figure, kind: str, *, whole: bool = False) -> bytes:

@@ -12,6 +12,8 @@ from typing import Any
 import hypothesis
 import pytest
 
+import forked
+
 # No test asserts a time, and an example on a busy machine may take long.
 hypothesis.settings.register_profile("weft", deadline=None)
 hypothesis.settings.load_profile("weft")
@@ -61,21 +63,20 @@ def small_options() -> list[str]:
 def weft_command(tmp_path: Path) -> Weft:
     """Run the command line in an empty directory, as a user's shell does."""
 
-    def run(*arguments: str | Path, cwd: Path = tmp_path) -> Outcome:
+    def run(*arguments: str | Path, cwd: Path = tmp_path, own_process: bool = False) -> Outcome:
         # Any of the others makes typer print as if to a terminal.
         unwanted = {"COLUMNS", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"}
-        environment = {key: value for key, value in os.environ.items() if key not in unwanted}
-        done = subprocess.run(
-            [sys.executable, "-m", "weft", *map(str, arguments)],
-            cwd=cwd,
-            env=environment | {"NO_COLOR": "1"},
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        return Outcome(done.returncode, done.stdout, done.stderr)
+        environment = {key: value for key, value in os.environ.items() if key not in unwanted} | {"NO_COLOR": "1"}
+        if own_process:
+            command = [sys.executable, "-m", "weft", *map(str, arguments)]
+            done = subprocess.run(
+                command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=240, check=False
+            )
+            outcome = Outcome(done.returncode, done.stdout, done.stderr)
+        else:
+            outcome = Outcome(*forked.run([*map(str, arguments)], cwd, environment, seconds=240))
+        assert "Traceback" not in outcome.stderr, outcome.stderr
+        return outcome
 
     return run
 

@@ -84,7 +84,7 @@ def test_run_writes_a_directory_that_can_be_run_again(
     of_linux_hosts = ("connections", "programs", "subflows", "classes", "pauses", "memory")
     tables = of_a_run + of_linux_hosts + ("faults", "phases", "drops", "collectives", "critical_path")
     assert names == {"spec.toml", "summary.json", *(f"{name}.parquet" for name in tables)}
-    again = weft_command("run", "first/spec.toml", "--out", "again", "--json")
+    again = weft_command("run", "first/spec.toml", "--out", "again", "--json", own_process=True)
     assert again.code == 0
     for summary in (first.json(), again.json()):
         assert summary["seed"] == 5

@@ -52,7 +52,7 @@ def test_a_killed_sweep_goes_on_and_ends_with_the_same_bytes(
     for name in set(tree(out)) & set(undisturbed):
         if name.endswith(".parquet"):
             assert tree(out)[name] == undisturbed[name], "what has its name is whole"
-    went_on = weft_command("sweep", "my.toml", "--out", "out", "--json")
+    went_on = weft_command("sweep", "my.toml", "--out", "out", "--json", own_process=True)
     assert went_on.code == 0, went_on.stderr
     # The store may have one that had not come to the directory yet.
     assert there <= json.loads(went_on.stdout)["kept"] <= there + 1
@@ -103,7 +103,7 @@ def test_a_run_with_a_flipped_bit_is_told_and_done_again(
     for file in damaged[:-1]:
         flip_a_bit(file)
     damaged[-1].write_bytes(b"PAR1")
-    went_on = weft_command("sweep", "my.toml", "--out", "out", "--json")
+    went_on = weft_command("sweep", "my.toml", "--out", "out", "--json", own_process=True)
     assert went_on.code == 0 and went_on.json()["kept"] == POINTS, "the store has all of them"
     said = [line for line in went_on.stderr.splitlines() if "damaged" in line]
     assert sorted(said) == sorted(

@@ -24,7 +24,8 @@ name = "dctcp"
 
 def run_many(weft_command: Weft, folder: Path) -> Outcome:
     (folder / "many.toml").write_text(MANY, encoding="utf-8")
-    return weft_command("run", "many.toml", "--out", "out", "--json")
+    # Its limits are those of this process.
+    return weft_command("run", "many.toml", "--out", "out", "--json", own_process=True)
 
 
 def assert_one_message(done: Outcome, folder: Path, *words: str) -> None:

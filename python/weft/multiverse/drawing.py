@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
-from weft.figures import FORMATS, new_figure, rendered
+from weft.figures import new_figure, rendered_all
 from weft.multiverse.result import ClaimWorlds, Multiverse, Seen
 from weft.multiverse.words import decider_words
 from weft.papers.verdicts import Judgement, Verdict
@@ -38,8 +38,8 @@ _DEFAULT, _OTHER = "#f0f0f0", ("#0072b2", "#cc79a7", "#56b4e9", "#d55e00", "#e69
 
 def drawn(question: "Question", result: Multiverse) -> Mapping[str, bytes]:
     """Draw the figure; returns its files by name."""
-    figure = _figure(question, result)
-    return {f"figure.{kind}": rendered(figure, kind, whole=True) for kind in FORMATS}
+    files = rendered_all(_figure(question, result), whole=True)
+    return {f"figure.{kind}": content for kind, content in files.items()}
 
 
 def _figure(question: "Question", result: Multiverse) -> "Figure":

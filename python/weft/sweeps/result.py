@@ -319,13 +319,12 @@ def table_files(sweep: Sweep) -> dict[str, bytes]:
 def figure_files(sweep: Sweep, asked: Sequence[Asked]) -> Iterator[tuple[str, bytes]]:
     """Draw figures: yields names and contents."""
     from weft.drawing.runs import draw_runs
-    from weft.figures import FORMATS, rendered
+    from weft.figures import rendered_all
 
     source = sweep.to_draw()
     for one in asked:
-        figure = draw_runs(source, one)
-        for kind in FORMATS:
-            yield f"{FIGURES}/{one.name}.{kind}", rendered(figure, kind)
+        for kind, content in rendered_all(draw_runs(source, one)).items():
+            yield f"{FIGURES}/{one.name}.{kind}", content
 
 
 def _table_files(name: str, table: "pl.DataFrame") -> dict[str, bytes]:
