@@ -214,14 +214,14 @@ def save_all(figure: Figure, directory: Path, name: str) -> list[Path]:
 def rendered_all(figure: Figure, *, whole: bool = False) -> dict[str, bytes]:
     """Return a figure as a file of each of `FORMATS`, by kind, as `rendered` does.
 
-    It is laid out once, for the first, which takes longer than to draw it: the others have the same places.
+    It is laid out once, for the first, which takes longer than to draw it: in the others all has the same place.
     """
     engine = figure.get_layout_engine()
     files = {}
     try:
         for kind in FORMATS:
             files[kind] = rendered(figure, kind, whole=whole)
-            figure.set_layout_engine("none")
+            figure.set_layout_engine(None)
     finally:
         figure.set_layout_engine(engine)
     return files
