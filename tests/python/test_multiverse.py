@@ -357,7 +357,7 @@ def test_a_claim_that_holds_in_another_world_gets_a_verdict_that_names_it(folder
     card = rewrite_card(question.paper, guide, other_readings(kept)["made"])
     assert card.counts[Verdict.OTHER_READING] == 1
     assert (
-        "1 hold by default, 1 only under another reading, and 1 in none of 8 worlds"
+        "1 holds by default, 1 only under another reading, and 1 in none of 8 worlds"
         in (guide / "made" / "worlds.md").read_text()
     )
     with pytest.raises(OutputError, match="holds no result"):

@@ -102,8 +102,9 @@ def _made(worlds: KeptWorlds) -> str:
 def _answer(worlds: KeptWorlds) -> str:
     """`of 12 claims 3 hold by default, 4 only under another reading, and 5 in none of 64 worlds`."""
     groups = [_group(one) for one in worlds.claims]
-    parts = [f"of {len(groups)} claims {groups.count(0)} hold by default"]
-    parts.append(f"{groups.count(1)} only under another reading")
+    by_default = groups.count(0)
+    held = {0: "none holds", 1: "1 holds"}.get(by_default, f"{by_default} hold")
+    parts = [f"of {len(groups)} claims {held} by default", f"{groups.count(1)} only under another reading"]
     if groups.count(2):
         parts.append(f"{groups.count(2)} in worlds that are the default as far as seeds tell")
     return f"{', '.join(parts)}, and {groups.count(3)} in none of {worlds.worlds:,} worlds"
