@@ -121,13 +121,18 @@ SCHEMES: dict[str, dict[str, object]] = {
 }
 """The parameters of each load balancer that make it ns-3's; README.md says of each why."""
 
-ONE_CLASS: dict[str, object] = {
-    "fabric.switch_queue.scheduler": "strict",
-    "fabric.switch_queue.class": [
-        {"holds": ["unknown", "short", "long", "best-effort", "schemes", "acks", "notifications"]}
-    ],
+QUEUES: dict[str, dict[str, object]] = {
+    "drill": {
+        "fabric.switch_queue.scheduler": "strict",
+        "fabric.switch_queue.class": [
+            {"holds": ["unknown", "short", "long", "best-effort", "schemes", "acks", "notifications"]}
+        ],
+    },
 }
-"""What DRILL's `length = "waiting"` needs: ports with classes. With one for all packets DRILL is else as without."""
+"""What a scheme needs of the switches for that.
+
+`length = "waiting"` is known of ports with classes; one for all packets changes nothing else.
+"""
 
 OUTSIDE: dict[tuple[CaseName, str], set[str]] = {
     ("symmetric", "clove"): {"mean, > 10 MB"},
@@ -160,8 +165,7 @@ def reference(case: CaseName = "symmetric") -> pl.DataFrame:
 def run(case: CaseName, scheme: str, seed: int) -> weft.Result:
     """The flows of the reference in Weft."""
     balancer = {f"balancer.{key}": value for key, value in SCHEMES[scheme].items()}
-    queues = ONE_CLASS if scheme == "drill" else {}
-    changes = {"balancer.name": scheme} | balancer | queues | CASES[case].changes
+    changes = {"balancer.name": scheme} | balancer | QUEUES.get(scheme, {}) | CASES[case].changes
     return weft.run(HERE / "reference.toml", set=changes, seed=seed, jobs=1)
 
 

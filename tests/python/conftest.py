@@ -23,6 +23,9 @@ SMALL = {"fabric.leaves": 2, "fabric.spines": 2, "fabric.hosts_per_leaf": 4, "tr
 
 ROOT = Path(__file__).parents[2]
 
+MOST_SECONDS = 240.0
+"""What a command may take before its test fails."""
+
 
 def _kernel_is_built() -> bool:
     """Whether there is a kernel for Linux hosts; `.ci/run` insists on it."""
@@ -70,11 +73,11 @@ def weft_command(tmp_path: Path) -> Weft:
         if own_process:
             command = [sys.executable, "-m", "weft", *map(str, arguments)]
             done = subprocess.run(
-                command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=240, check=False
+                command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=MOST_SECONDS, check=False
             )
             outcome = Outcome(done.returncode, done.stdout, done.stderr)
         else:
-            outcome = Outcome(*forked.run([*map(str, arguments)], cwd, environment, seconds=240))
+            outcome = Outcome(*forked.run([*map(str, arguments)], cwd, environment, MOST_SECONDS))
         assert "Traceback" not in outcome.stderr, outcome.stderr
         return outcome
 
