@@ -121,19 +121,6 @@ SCHEMES: dict[str, dict[str, object]] = {
 }
 """The parameters of each load balancer that make it ns-3's; README.md says of each why."""
 
-QUEUES: dict[str, dict[str, object]] = {
-    "drill": {
-        "fabric.switch_queue.scheduler": "strict",
-        "fabric.switch_queue.class": [
-            {"holds": ["unknown", "short", "long", "best-effort", "schemes", "acks", "notifications"]}
-        ],
-    },
-}
-"""What a scheme needs of the switches for that.
-
-`length = "waiting"` is known of ports with classes; one for all packets changes nothing else.
-"""
-
 OUTSIDE: dict[tuple[CaseName, str], set[str]] = {
     ("symmetric", "clove"): {"mean, > 10 MB"},
     ("asymmetric", "ecmp"): {"mean, 100 KB - 10 MB", "mean, > 10 MB"},
@@ -165,7 +152,7 @@ def reference(case: CaseName = "symmetric") -> pl.DataFrame:
 def run(case: CaseName, scheme: str, seed: int) -> weft.Result:
     """The flows of the reference in Weft."""
     balancer = {f"balancer.{key}": value for key, value in SCHEMES[scheme].items()}
-    changes = {"balancer.name": scheme} | balancer | QUEUES.get(scheme, {}) | CASES[case].changes
+    changes = {"balancer.name": scheme} | balancer | CASES[case].changes
     return weft.run(HERE / "reference.toml", set=changes, seed=seed, jobs=1)
 
 

@@ -313,6 +313,10 @@ impl ExternalSwitch for Recorder {
         self.hooks
     }
 
+    fn tells_service(&self) -> bool {
+        self.scheme.tells_service()
+    }
+
     fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize {
         let (at_ps, header) = (cx.now().as_ps(), Header::of(cx, packet));
         let before = cx.random().clone();

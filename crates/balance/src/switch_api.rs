@@ -81,11 +81,9 @@ pub trait SwitchContext {
         self.backlog_bytes(port)
     }
 
-    /// The same without what is left of the packet in service: what waits, in bytes. On a port with one queue the packet in
-    /// service counts, as in [`Self::backlog_bytes`]: such a queue does not tell the two apart.
-    fn waiting_bytes_for(&self, port: PortId, packet: &Packet) -> u64 {
-        self.backlog_bytes_for(port, packet)
-    }
+    /// The same without what is left of the packet in service: what waits, in bytes. For schemes that
+    /// [tell the two apart](SwitchBalancer::tells_service).
+    fn waiting_bytes_for(&self, port: PortId, packet: &Packet) -> u64;
 
     /// The port's rate now.
     fn rate(&self, port: PortId) -> Rate;
@@ -207,6 +205,12 @@ pub trait SwitchBalancer: Sized {
     /// Whether it ever asks how long the queues of ports are: [`SwitchContext::drain_time`] and its neighbours. For one that does
     /// not, ports with several classes need not say at once what they send.
     const LOOKS_AT_QUEUES: bool = true;
+
+    /// Whether it asks for what waits without the packet in service: [`SwitchContext::waiting_bytes_for`]. Ports with one queue keep a
+    /// list of what is queued then.
+    fn tells_service(&self) -> bool {
+        false
+    }
 
     /// Whether [`Self::foretell`] knows every choice: then it is asked in place of [`Self::choose`], which takes more.
     const GOES_BY_FIVE_TUPLE: bool = false;

@@ -11,6 +11,11 @@ pub trait ExternalSwitch: Send {
         SwitchHooks::default()
     }
 
+    /// As [`crate::SwitchBalancer::tells_service`].
+    fn tells_service(&self) -> bool {
+        false
+    }
+
     /// As [`crate::SwitchBalancer::choose`].
     fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize;
 

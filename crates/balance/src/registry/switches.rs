@@ -41,6 +41,14 @@ macro_rules! schemes_at_switches {
                 }
             }
 
+            /// As [`SwitchBalancer::tells_service`].
+            pub fn tells_service(&self) -> bool {
+                match self {
+                    $(Self::$Switch(scheme) => scheme.tells_service(),)*
+                    Self::External(scheme) => scheme.tells_service(),
+                }
+            }
+
             /// As [`SwitchBalancer::choose`]. Those that need many registers are calls, so that the others need not save them.
             #[inline]
             pub fn choose(

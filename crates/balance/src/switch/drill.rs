@@ -39,8 +39,8 @@ pub struct Params {
     /// each destination host. Source: MEET and TR speak of one recorded port at a switch; public ports to ns-3 keep one for each
     /// destination address.
     pub memory: Memory,
-    /// What a queue's length is: `all`, with what is left of the packet in service; `waiting`, without it, where ports have
-    /// classes. Source: a choice; public ports to ns-3 have what waits above the device, where the packet in service is no more.
+    /// What a queue's length is: `all`, with what is left of the packet in service; `waiting`, without it, unless `age` says
+    /// otherwise. Source: a choice; public ports to ns-3 have what waits above the device, where the packet in service is no more.
     pub length: Length,
     /// How old the queue lengths are that decisions go by (time): 0 for what they are now, at most 100ms. Source: 0 as in
     /// DRILL, whose switch sees its queues; 621 us on `BMv2` in QALL, Table II.
@@ -208,6 +208,15 @@ impl Drill {
         };
         memory * self.remembered
     }
+
+    /// How long a port's queue is for a packet, in bytes.
+    fn load(&self, cx: &dyn SwitchContext, port: PortId, packet: &Packet) -> u64 {
+        if self.only_waiting {
+            cx.waiting_bytes_for(port, packet)
+        } else {
+            cx.backlog_bytes_for(port, packet)
+        }
+    }
 }
 
 /// The index of the shortest queue of `samples` next hops and a remembered one. `load` says how long a port's queue is.
@@ -299,6 +308,19 @@ fn decide_late<C: SwitchContext + ?Sized>(
     decide(cx, hops, samples, memory, |cx, port| past.bytes(port, cx.now()))
 }
 
+/// [`decide`] by what waits behind packets in service.
+#[cold]
+#[inline(never)]
+fn decide_by_waiting<C: SwitchContext + ?Sized>(
+    cx: &mut C,
+    packet: &Packet,
+    hops: &NextHops<'_>,
+    samples: usize,
+    memory: &mut [u16],
+) -> usize {
+    decide(cx, hops, samples, memory, |cx, port| cx.waiting_bytes_for(port, packet))
+}
+
 impl SwitchBalancer for Drill {
     type Params = Params;
 
@@ -317,7 +339,7 @@ impl SwitchBalancer for Drill {
             samples: usize::from(params.d),
             remembered,
             shared_by: params.memory,
-            only_waiting: params.length == Length::Waiting,
+            only_waiting: params.length == Length::Waiting && params.age.is_zero(),
             memory: vec![Self::NOTHING; memories * remembered],
             past: Past::new(params.age, info.port_rates.len()),
         }
@@ -342,9 +364,13 @@ impl SwitchBalancer for Drill {
             return decide_late(cx, hops, self.samples, memory, past);
         }
         if self.only_waiting {
-            return decide(cx, hops, self.samples, memory, |cx, port| cx.waiting_bytes_for(port, packet));
+            return decide_by_waiting(cx, packet, hops, self.samples, memory);
         }
         decide(cx, hops, self.samples, memory, |cx, port| cx.backlog_bytes_for(port, packet))
+    }
+
+    fn tells_service(&self) -> bool {
+        self.only_waiting
     }
 
     fn queued<C: SwitchContext + ?Sized>(&mut self, cx: &mut C, _: &mut Packet, queued: Queued) {
@@ -367,7 +393,7 @@ impl SwitchBalancer for Drill {
         let remembered = self.memory.get(first..first + self.remembered).unwrap_or_default();
         let known: Vec<String> = (remembered.iter().map(|&port| PortId(port)))
             .filter(|&port| hops.index_of(port).is_some())
-            .map(|port| format!("port {} with {} B", port.0, cx.backlog_bytes_for(port, packet)))
+            .map(|port| format!("port {} with {} B", port.0, self.load(cx, port, packet)))
             .collect();
         let samples = self.samples.min(hops.ports.len());
         let sampled = format!("the shortest of {samples} sampled queues of {}", hops.ports.len());

@@ -15,6 +15,8 @@ pub struct FakeSwitch {
     pub now: Time,
     /// Bytes queued on each port, what is left of the packet in service included.
     pub backlogs: Vec<u64>,
+    /// What is left of the packet in service on each port, in bytes; no more than `backlogs` has.
+    pub in_service: Vec<u64>,
     /// Bytes that each port would send before a packet of a class, if its ports have several classes; a class that is not
     /// here finds `backlogs`.
     pub ahead: BTreeMap<Class, Vec<u64>>,
@@ -53,6 +55,7 @@ impl FakeSwitch {
         Self {
             now: Time::ZERO,
             backlogs: vec![0; ports],
+            in_service: vec![0; ports],
             ahead: BTreeMap::new(),
             rates: vec![Rate::from_gbps(10); ports],
             sent: vec![0; ports],
@@ -136,6 +139,10 @@ impl SwitchContext for FakeSwitch {
 
     fn backlog_bytes_for(&self, port: PortId, packet: &Packet) -> u64 {
         self.ahead.get(&packet.flags.class()).unwrap_or(&self.backlogs)[port.index()]
+    }
+
+    fn waiting_bytes_for(&self, port: PortId, packet: &Packet) -> u64 {
+        self.backlog_bytes_for(port, packet).saturating_sub(self.in_service[port.index()])
     }
 
     fn rate(&self, port: PortId) -> Rate {

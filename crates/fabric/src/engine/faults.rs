@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weft_packet::{Kind, Packet};
-use weft_topology::Condition;
+use weft_topology::{Condition, Tier};
 use weft_units::Time;
 
 use super::link::{PortKind, Profile};
@@ -39,7 +39,7 @@ impl Network<'_> {
         let spec = self.site.spec(link);
         let profile = Profile::new(spec, &condition, self.topology);
         self.state.links[index].profile = self.state.profiles.number_of(profile);
-        if let Some(special) = self.specials.get_mut(self.state.links[index].special as usize) {
+        if let Some(special) = self.state.specials.get_mut(self.state.links[index].special as usize) {
             special.set_condition(&condition);
         }
         if !condition.up {
@@ -58,16 +58,17 @@ impl Network<'_> {
         // Its drain time says nothing of bytes.
         let has_least_service = !self.topology.least_service(spec).is_zero();
         let has_overhead = self.topology.overhead_bytes > 0 || has_least_service;
-        let run = RunFacts { peaks: self.peaks, seed: self.seed, has_overhead };
+        let tells_service = self.state.tells_service && spec.tier != Tier::Host;
+        let run = RunFacts { peaks: self.peaks, seed: self.seed, has_overhead, tells_service };
         if has_least_service {
             // The shortest way through a port knows of none.
             self.state.links[index].add_kind(PortKind::Special);
         }
         if let Some(special) = Special::of(number, spec, self.changes[index], run) {
             let state = &mut self.state.links[index];
-            state.special = self.specials.len() as u32;
+            state.special = self.state.specials.len() as u32;
             state.add_kind(PortKind::Special);
-            self.specials.push(special);
+            self.state.specials.push(special);
         }
     }
 
@@ -78,7 +79,7 @@ impl Network<'_> {
         let members = self.take_members(link);
         let state = &mut self.state.links[link as usize];
         (state.head, state.tail, state.busy_until) = (NO_PACKET, NO_PACKET, now);
-        self.specials[state.special as usize].clear();
+        self.state.specials[state.special as usize].clear();
         self.lose_queued(link);
         for index in members {
             self.drop_at(link, Cause::Down, index);
@@ -91,7 +92,7 @@ impl Network<'_> {
         let members = self.take_members(link);
         let state = &mut self.state.links[link as usize];
         let profile = &self.state.profiles[state.profile];
-        let queue = self.specials[state.special as usize].queue(now);
+        let queue = self.state.specials[state.special as usize].queue(now);
         let on_wire = members.len() - queue.iter().filter(|queued| queued.arrives).count();
         let mut waiting = members[on_wire..].iter();
         let mut earliest = on_wire.checked_sub(1).map_or(now, |last| self.pool[members[last]].arrive.as_ps());

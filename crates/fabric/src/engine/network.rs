@@ -83,10 +83,14 @@ pub struct PortStates {
     pub(super) profiles: Profiles,
     /// The ports with several classes, by link; empty if there is none.
     pub(super) scheduled: Vec<Option<ScheduledPort>>,
+    /// What few links have, by [`Link::special`].
+    pub(super) specials: Vec<Special>,
     /// Whether each link works, as its own switch sees it at once.
     pub(super) local_up: Vec<bool>,
     /// Whether the scheme of any switch looks at queues, or the oracle does.
     pub(super) are_looked_at: bool,
+    /// Whether one tells the packet in service from those that wait.
+    pub(super) tells_service: bool,
     /// Whether a choice is more than a call of a scheme that finds one queue at each port: it may find several classes, or the oracle
     /// chooses.
     pub(super) chooses_apart: bool,
@@ -100,7 +104,6 @@ pub struct Network<'a> {
     pub events: EventSet,
     /// The state of all ports.
     pub state: PortStates,
-    pub(super) specials: Vec<Special>,
     /// Whether credits have queues of their own.
     pub(super) has_credits: bool,
     pub(super) drops: Vec<LinkDrops>,
@@ -386,7 +389,7 @@ impl Network<'_> {
         let state = &mut self.state.links[link as usize];
         let profile = &self.state.profiles[state.profile];
         // A link that is captured may have no rules of its own.
-        let mut special = self.specials.get_mut(state.special as usize);
+        let mut special = self.state.specials.get_mut(state.special as usize);
         let packet = &mut self.pool[index];
         let service = profile.service_ps(packet.wire_bytes);
         let backlog = state.backlog_ps(now);

@@ -80,6 +80,8 @@ pub struct RunFacts {
     pub seed: u64,
     /// Whether packets take more of the link than their own bytes.
     pub has_overhead: bool,
+    /// Whether a scheme tells the packet in service from those that wait.
+    pub tells_service: bool,
 }
 
 impl Special {
@@ -89,7 +91,7 @@ impl Special {
         let rules = Rules::new(&spec.queue);
         let is_sampled = run.peaks == Peaks::Kept;
         let is_listed = is_sampled && (changes || run.has_overhead);
-        let keeps_queue = changes || is_listed || rules.count_packets();
+        let keeps_queue = changes || is_listed || run.tells_service || rules.count_packets();
         let condition = &spec.condition;
         let is_lossy = condition.loss > 0.0 || condition.blackhole > 0.0;
         if condition.up && !is_lossy && rules.is_empty() && !keeps_queue && !is_sampled {
@@ -168,6 +170,14 @@ impl Special {
             (Some(_), None) => 0,
             (None, _) => profile.bytes_in(backlog_ps),
         }
+    }
+
+    /// How long what waits behind the packet in service takes to send, in ps, if everything has left at `busy_until`. Nothing
+    /// where the queue is not kept.
+    #[inline]
+    pub fn waiting_ps(&self, now_ps: u64, busy_until: u64) -> u64 {
+        let in_service = self.queue.iter().find(|queued| queued.depart_ps > now_ps);
+        in_service.map_or(0, |queued| busy_until - queued.depart_ps)
     }
 
     /// The most bytes that were queued since this was last asked; `backlog_bytes` are queued now.

@@ -109,6 +109,14 @@ impl<const CLASSES: bool> SwitchView<'_, CLASSES> {
         &self.state.profiles[self.link(port).profile]
     }
 
+    /// How long what waits behind the packet in service takes to send, in ps, on a port with one queue.
+    fn waiting_ps(&self, port: PortId) -> u64 {
+        let link = self.link(port);
+        let special = self.state.specials.get(link.special as usize);
+        debug_assert!(special.is_some(), "a scheme that tells the packet in service says so");
+        special.map_or(0, |special| special.waiting_ps(self.now.as_ps(), link.busy_until))
+    }
+
     /// The port, if it has several classes.
     #[inline]
     fn scheduled(&self, port: PortId) -> Option<&ScheduledPort> {
@@ -159,7 +167,7 @@ impl<const CLASSES: bool> SwitchContext for SwitchView<'_, CLASSES> {
             Some(scheduled) => {
                 self.profile(port).bytes_in(scheduled.waiting_before_ps(packet, self.now.as_ps()))
             }
-            None => self.backlog_bytes(port),
+            None => self.profile(port).bytes_in(self.waiting_ps(port)),
         }
     }
 

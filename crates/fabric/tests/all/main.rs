@@ -53,3 +53,4 @@ mod symmetric;
 mod threads;
 mod tr;
 mod traces;
+mod waiting;

@@ -1,5 +1,7 @@
 //! DRILL's choice against loads that the test sets.
 
+use std::collections::BTreeSet;
+
 use weft_packet::{Class, PacketFlags};
 
 use crate::testing::{CHI_SQUARE_7, FakeSwitch, Group, RACKS, chi_square, packet, with};
@@ -61,6 +63,21 @@ fn a_packet_takes_the_queue_that_is_shortest_for_its_class() {
             let mut packet = with(packet(1), |packet| packet.flags = PacketFlags::of_class(class));
             assert_eq!(scheme.choose(&mut switch, &mut packet, &group.hops()), shortest);
         }
+    }
+}
+
+/// An idle port and one that sends its last packet are alike to a switch that counts what waits, and the first drawn is taken.
+#[test]
+fn the_packet_in_service_counts_unless_only_what_waits_does() {
+    for (length, taken) in [(Length::All, 2..=2), (Length::Waiting, 2..=3)] {
+        let (mut switch, group) = (FakeSwitch::new(4, 1), Group::of(0..4));
+        switch.backlogs = vec![4_000, 3_000, 900, 1_000];
+        switch.in_service = vec![1_000, 0, 900, 1_000];
+        let params = Params { d: 16, m: 0, length, ..Params::default() };
+        let mut scheme = Drill::new(&params, &switch.info(0, 0, 1));
+        assert_eq!(scheme.tells_service(), length == Length::Waiting);
+        let chosen: BTreeSet<u16> = (0..100).map(|_| choose(&mut scheme, &mut switch, &group)).collect();
+        assert_eq!(chosen, taken.collect(), "{length:?}");
     }
 }
 

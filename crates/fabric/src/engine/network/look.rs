@@ -72,7 +72,7 @@ impl Network<'_> {
         if let Some(port) = self.state.scheduled.get_mut(link).and_then(Option::as_mut) {
             return (bytes, port.take_peak(bytes));
         }
-        (bytes, self.specials[self.state.links[link].special as usize].take_peak(bytes))
+        (bytes, self.state.specials[self.state.links[link].special as usize].take_peak(bytes))
     }
 
     /// Bytes that are queued now, with what is left of the packet in service, on a link that has rules of its own: as those do
@@ -82,7 +82,9 @@ impl Network<'_> {
         let profile = &self.state.profiles[state.profile];
         match self.state.scheduled.get(link).and_then(Option::as_ref) {
             Some(port) => port.backlog_bytes(now, profile),
-            None => self.specials[state.special as usize].backlog_bytes(now, state.backlog_ps(now), profile),
+            None => {
+                self.state.specials[state.special as usize].backlog_bytes(now, state.backlog_ps(now), profile)
+            }
         }
     }
 

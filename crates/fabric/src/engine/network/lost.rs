@@ -33,15 +33,18 @@ impl Network<'_> {
     #[cold]
     pub(in crate::engine) fn refuse(&mut self, link: u32, index: PacketIndex) {
         self.trace_offered(link, index);
-        let is_up =
-            self.specials.get(self.state.links[link as usize].special as usize).is_none_or(Special::is_up);
+        let is_up = self
+            .state
+            .specials
+            .get(self.state.links[link as usize].special as usize)
+            .is_none_or(Special::is_up);
         self.drop_at(link, if is_up { Cause::Queue } else { Cause::Down }, index);
     }
 
     /// The wire loses a packet.
     #[cold]
     pub(in crate::engine) fn lose_on_wire(&mut self, link: u32, index: PacketIndex) {
-        let special = self.specials.get(self.state.links[link as usize].special as usize);
+        let special = self.state.specials.get(self.state.links[link as usize].special as usize);
         let is_swallowed = special.is_some_and(|special| special.swallows(&self.pool[index]));
         self.drop_at(link, if is_swallowed { Cause::Blackhole } else { Cause::Loss }, index);
     }

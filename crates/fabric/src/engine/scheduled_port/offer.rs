@@ -269,7 +269,7 @@ impl Network<'_> {
         let waiting = queue.len() as u32;
         let backlog_ps = rest_ps + queue.waiting_ps;
         let found = Found { backlog_ps, packets: waiting + u32::from(rest_ps > 0), waiting };
-        let is_up = is_plain || self.specials.get(state.special as usize).is_none_or(Special::is_up);
+        let is_up = is_plain || self.state.specials.get(state.special as usize).is_none_or(Special::is_up);
         let bytes = || profile.bytes_in(backlog_ps);
         let verdict = if is_up {
             admission.judge(packet, service_ps, found, bytes, || stream_of(&mut port.rare, class))

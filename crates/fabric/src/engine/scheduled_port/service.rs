@@ -324,7 +324,7 @@ impl Network<'_> {
         let state = &self.state.links[at];
         let free_at = self.state.scheduled[at].as_ref().map_or(0, |port| port.free_at);
         let arrive = free_at + self.state.profiles[state.profile].delay_ps;
-        let special = self.specials.get_mut(state.special as usize);
+        let special = self.state.specials.get_mut(state.special as usize);
         if special.is_some_and(|special| special.vanishes(&self.pool[index])) {
             self.lose_on_wire(link, index);
         } else {

@@ -1,0 +1,78 @@
+//! What waits behind the packet in service, as DRILL sees it of ports with one queue.
+
+use std::sync::{Arc, Mutex};
+
+use crate::common::{Run, fabric, fct, flow};
+use weft_balance::switch::drill::{Drill, Length, Params};
+use weft_balance::{ExternalSwitch, NextHops, SwitchBalancer, SwitchContext, SwitchInfo, SwitchScheme};
+use weft_packet::{Kind, Packet};
+use weft_traffic::Flow;
+
+/// A full packet on the wire, in bytes.
+const WIRE_BYTES: u64 = 1500;
+
+/// Leaves with slow uplinks, one of them slower.
+const NARROW: &str = "kind = 'leaf-spine'\nleaves = 3\nspines = 4\nhosts_per_leaf = 6\nfabric_rate = '7Gbps'\n\
+                      [[fault]]\nlink = 'leaf0-spine1'\nrate = '2Gbps'\n";
+
+/// Flows of whole packets from the first leaf to the second.
+fn flows() -> Vec<Flow> {
+    (0..60).map(|number| flow(number * 15, (number % 6) as u16, 6 + (number % 6) as u16, 146_000)).collect()
+}
+
+/// Of each port that a decision looked at: what is queued, and what of it waits, in bytes.
+type Ledger = Arc<Mutex<Vec<[u64; 2]>>>;
+
+/// DRILL that goes by what waits, and a ledger of what it saw when it sent data.
+struct Watched {
+    scheme: Drill,
+    ledger: Ledger,
+}
+
+impl ExternalSwitch for Watched {
+    fn tells_service(&self) -> bool {
+        self.scheme.tells_service()
+    }
+
+    fn choose(&mut self, cx: &mut dyn SwitchContext, packet: &mut Packet, hops: &NextHops<'_>) -> usize {
+        if packet.kind == Kind::Data && hops.ports.len() > 1 {
+            let seen = |&port| [cx.backlog_bytes_for(port, packet), cx.waiting_bytes_for(port, packet)];
+            self.ledger.lock().expect("one thread").extend(hops.ports.iter().map(seen));
+        }
+        self.scheme.choose(cx, packet, hops)
+    }
+}
+
+/// Where all packets have the same length, what is queued says what waits: all whole packets, but for one that has just begun. Of what is
+/// left of a packet less than a byte is none.
+#[test]
+fn what_waits_is_what_is_queued_but_for_the_packet_in_service() {
+    let fabric = fabric(NARROW);
+    let ledger = Ledger::default();
+    let mut make = |info: &SwitchInfo<'_>| {
+        let scheme = Drill::new(&Params { length: Length::Waiting, ..Params::default() }, info);
+        SwitchScheme::External(Box::new(Watched { scheme, ledger: Arc::clone(&ledger) }))
+    };
+    let run = Run::new(&fabric, "name = 'dctcp'\nmss = '1460B'", "name = 'ecmp'");
+    run.with_external(&flows(), Some(&mut make));
+    let ledger = ledger.lock().expect("one thread");
+    for &[queued, waiting] in ledger.iter() {
+        let whole = [queued, queued.saturating_sub(1)].map(|bytes| bytes / WIRE_BYTES * WIRE_BYTES);
+        assert!(whole.contains(&waiting), "{waiting} of {queued} bytes");
+    }
+    let several = ledger.iter().filter(|[_, waiting]| *waiting >= 2 * WIRE_BYTES).count();
+    assert!(several > 100, "only {several} of {} queues were longer than two packets", ledger.len());
+}
+
+#[test]
+fn drill_by_what_waits_decides_the_same_in_groups_of_nodes_and_not_as_by_all() {
+    let (fabric, flows) = (fabric(NARROW), flows());
+    let run = |length: &str, groups: usize| {
+        let balancer = format!("name = 'drill'\nmemory = 'host'\nlength = '{length}'");
+        let results = Run { groups, ..Run::new(&fabric, "name = 'dctcp'", &balancer) }.flows(&flows);
+        (0..flows.len()).map(|index| fct(&results, &flows, index)).collect::<Vec<_>>()
+    };
+    let waiting = run("waiting", 1);
+    assert_eq!(waiting, run("waiting", 3));
+    assert_ne!(waiting, run("all", 1));
+}
