@@ -173,10 +173,10 @@ impl Special {
     }
 
     /// How long what waits behind the packet in service takes to send, in ps, if everything has left at `busy_until`. Nothing
-    /// where the queue is not kept.
+    /// where the queue is not kept. A packet that leaves at this instant is in service still, as on ports with classes: the next one waits.
     #[inline]
     pub fn waiting_ps(&self, now_ps: u64, busy_until: u64) -> u64 {
-        let in_service = self.queue.iter().find(|queued| queued.depart_ps > now_ps);
+        let in_service = self.queue.iter().find(|queued| queued.depart_ps >= now_ps);
         in_service.map_or(0, |queued| busy_until - queued.depart_ps)
     }
 

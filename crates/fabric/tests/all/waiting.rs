@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::common::{Run, fabric, fct, flow};
 use weft_balance::switch::drill::{Drill, Length, Params};
 use weft_balance::{ExternalSwitch, NextHops, SwitchBalancer, SwitchContext, SwitchInfo, SwitchScheme};
-use weft_packet::{Kind, Packet};
+use weft_packet::{Class, Kind, Packet};
 use weft_traffic::Flow;
 
 /// A full packet on the wire, in bytes.
@@ -62,6 +62,28 @@ fn what_waits_is_what_is_queued_but_for_the_packet_in_service() {
     }
     let several = ledger.iter().filter(|[_, waiting]| *waiting >= 2 * WIRE_BYTES).count();
     assert!(several > 100, "only {several} of {} queues were longer than two packets", ledger.len());
+}
+
+/// A port with one queue and one with one class do the same by different code. All cables are as fast, so that packets often come at the
+/// instant when another one leaves.
+#[test]
+fn what_waits_is_the_same_on_a_port_with_one_queue_and_on_one_with_one_class() {
+    let every = Class::ALL.map(|class| format!("'{}'", class.name())).join(", ");
+    let one_class = format!(
+        "scheduler = 'strict'\n[[switch_queue.class]]\nholds = [{every}, 'schemes', 'acks', 'notifications']"
+    );
+    let flows = flows();
+    let run = |queue: &str| {
+        let fabric = fabric(&format!(
+            "kind = 'leaf-spine'\nleaves = 3\nspines = 4\nhosts_per_leaf = 6\n\
+             [switch_queue]\nbuffer = '9MB'\nmark = 'never'\n{queue}\n\
+             [[fault]]\nlink = 'leaf0-spine1'\nrate = '2Gbps'\n"
+        ));
+        let balancer = "name = 'drill'\nmemory = 'host'\nlength = 'waiting'";
+        let results = Run::new(&fabric, "name = 'dctcp'", balancer).flows(&flows);
+        (0..flows.len()).map(|index| fct(&results, &flows, index)).collect::<Vec<_>>()
+    };
+    assert_eq!(run(""), run(&one_class));
 }
 
 #[test]
