@@ -254,6 +254,7 @@ impl<'a, T: Transports> Group<'a, T> {
         } else {
             self.take(plan, index);
         }
+        self.network.forget_paused();
     }
 
     /// A packet that reached its host comes to its transport.

@@ -326,6 +326,14 @@ impl Network<'_> {
         }
     }
 
+    /// The packet that came to its host is with its transport, or is held there: whether it is known how long pauses kept it must not depend
+    /// on whether another one has come since.
+    pub(super) fn forget_paused(&mut self) {
+        if let Some(memories) = &mut self.memories {
+            memories.arrived = Default::default();
+        }
+    }
+
     /// How long pauses kept a packet that came to its host now. Of one that came before, and was held there, that is not known.
     pub(super) fn paused_on_way(&self, packet: &Packet) -> Paused {
         let arrived = self.memories.as_ref().map(|memories| memories.arrived);

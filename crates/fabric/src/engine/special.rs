@@ -18,7 +18,7 @@ pub struct Special {
     red: Option<Box<Red>>,
     is_up: bool,
     keeps_queue: bool,
-    /// Of a link that loses packets, or may, or whose backlog is sampled.
+    /// Of a link that loses packets, or may, or whose backlog is sampled, or of which the packet in service is told apart.
     rare: Option<Box<Rare>>,
 }
 
@@ -27,6 +27,8 @@ pub struct Special {
 struct Rare {
     wire: Wire,
     meter: Option<Meter>,
+    /// When the last packet that the list has lost departed, in ps.
+    left_ps: u64,
 }
 
 /// A wire that loses packets.
@@ -104,9 +106,9 @@ impl Special {
             red: Red::of(&spec.queue, run.seed, u64::from(link)),
             is_up: true,
             keeps_queue,
-            rare: (is_lossy || changes || is_sampled).then(|| {
+            rare: (is_lossy || changes || is_sampled || run.tells_service).then(|| {
                 let wire = Wire::new(link, run.seed);
-                Box::new(Rare { wire, meter: is_sampled.then_some(meter) })
+                Box::new(Rare { wire, meter: is_sampled.then_some(meter), left_ps: 0 })
             }),
         };
         special.set_condition(condition);
@@ -173,11 +175,13 @@ impl Special {
     }
 
     /// How long what waits behind the packet in service takes to send, in ps, if everything has left at `busy_until`. Nothing
-    /// where the queue is not kept. A packet that leaves at this instant is in service still, as on ports with classes: the next one waits.
+    /// where the queue is not kept. A packet that leaves at this instant is in service still, as on ports with classes: the next one waits,
+    /// whether or not the list has it yet.
     #[inline]
     pub fn waiting_ps(&self, now_ps: u64, busy_until: u64) -> u64 {
-        let in_service = self.queue.iter().find(|queued| queued.depart_ps >= now_ps);
-        in_service.map_or(0, |queued| busy_until - queued.depart_ps)
+        let left = self.rare.iter().map(|rare| rare.left_ps);
+        let mut departures = left.chain(self.queue.iter().map(|queued| queued.depart_ps));
+        departures.find(|&depart_ps| depart_ps >= now_ps).map_or(0, |depart_ps| busy_until - depart_ps)
     }
 
     /// The most bytes that were queued since this was last asked; `backlog_bytes` are queued now.
@@ -190,7 +194,9 @@ impl Special {
     pub fn queue(&mut self, now_ps: u64) -> &mut VecDeque<Queued> {
         while let Some(first) = self.queue.front().copied().filter(|queued| queued.depart_ps <= now_ps) {
             self.queue.pop_front();
-            if let Some(Meter { listed_bytes: Some(bytes), .. }) = self.meter() {
+            let Some(rare) = &mut self.rare else { continue };
+            rare.left_ps = first.depart_ps;
+            if let Some(Meter { listed_bytes: Some(bytes), .. }) = &mut rare.meter {
                 *bytes -= u64::from(first.wire_bytes);
             }
         }

@@ -7,6 +7,7 @@ use weft_balance::switch::drill::{Drill, Length, Params};
 use weft_balance::{ExternalSwitch, NextHops, SwitchBalancer, SwitchContext, SwitchInfo, SwitchScheme};
 use weft_packet::{Class, Kind, Packet};
 use weft_traffic::Flow;
+use weft_units::Span;
 
 /// A full packet on the wire, in bytes.
 const WIRE_BYTES: u64 = 1500;
@@ -14,6 +15,10 @@ const WIRE_BYTES: u64 = 1500;
 /// Leaves with slow uplinks, one of them slower.
 const NARROW: &str = "kind = 'leaf-spine'\nleaves = 3\nspines = 4\nhosts_per_leaf = 6\nfabric_rate = '7Gbps'\n\
                       [[fault]]\nlink = 'leaf0-spine1'\nrate = '2Gbps'\n";
+
+/// Cables that are as fast as those of hosts, but for one: packets often come at the instant when another one leaves.
+const EVEN: &str = "kind = 'leaf-spine'\nleaves = 3\nspines = 4\nhosts_per_leaf = 6\n\
+                    [[fault]]\nlink = 'leaf0-spine1'\nrate = '2Gbps'\n";
 
 /// Flows of whole packets from the first leaf to the second.
 fn flows() -> Vec<Flow> {
@@ -64,8 +69,7 @@ fn what_waits_is_what_is_queued_but_for_the_packet_in_service() {
     assert!(several > 100, "only {several} of {} queues were longer than two packets", ledger.len());
 }
 
-/// A port with one queue and one with one class do the same by different code. All cables are as fast, so that packets often come at the
-/// instant when another one leaves.
+/// A port with one queue and one with one class do the same by different code, also at the instant when a packet leaves.
 #[test]
 fn what_waits_is_the_same_on_a_port_with_one_queue_and_on_one_with_one_class() {
     let every = Class::ALL.map(|class| format!("'{}'", class.name())).join(", ");
@@ -74,11 +78,7 @@ fn what_waits_is_the_same_on_a_port_with_one_queue_and_on_one_with_one_class() {
     );
     let flows = flows();
     let run = |queue: &str| {
-        let fabric = fabric(&format!(
-            "kind = 'leaf-spine'\nleaves = 3\nspines = 4\nhosts_per_leaf = 6\n\
-             [switch_queue]\nbuffer = '9MB'\nmark = 'never'\n{queue}\n\
-             [[fault]]\nlink = 'leaf0-spine1'\nrate = '2Gbps'\n"
-        ));
+        let fabric = fabric(&format!("{EVEN}[switch_queue]\nbuffer = '9MB'\nmark = 'never'\n{queue}\n"));
         let balancer = "name = 'drill'\nmemory = 'host'\nlength = 'waiting'";
         let results = Run::new(&fabric, "name = 'dctcp'", balancer).flows(&flows);
         (0..flows.len()).map(|index| fct(&results, &flows, index)).collect::<Vec<_>>()
@@ -97,4 +97,20 @@ fn drill_by_what_waits_decides_the_same_in_groups_of_nodes_and_not_as_by_all() {
     let waiting = run("waiting", 1);
     assert_eq!(waiting, run("waiting", 3));
     assert_ne!(waiting, run("all", 1));
+}
+
+/// Samples look at queues at instants when packets leave, too, and whoever looks next must find the same.
+#[test]
+fn drill_by_what_waits_decides_the_same_where_samples_are_taken() {
+    let (fabric, flows) = (fabric(EVEN), flows());
+    let run = |sample_every: Option<Span>, groups: usize| {
+        let balancer = "name = 'drill'\nmemory = 'host'\nlength = 'waiting'";
+        let run = Run { sample_every, groups, ..Run::new(&fabric, "name = 'dctcp'", balancer) };
+        let results = run.flows(&flows);
+        (0..flows.len()).map(|index| fct(&results, &flows, index)).collect::<Vec<_>>()
+    };
+    let alone = run(None, 1);
+    let often = Some(Span::from_ns(4));
+    assert_eq!(alone, run(often, 1));
+    assert_eq!(alone, run(often, 3));
 }

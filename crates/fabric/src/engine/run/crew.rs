@@ -7,6 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::available_parallelism;
 
 use weft_transport::Transports;
 use weft_units::{Span, Time};
@@ -18,7 +19,7 @@ use crate::engine::group::Group;
 use crate::engine::host::Plan;
 use crate::engine::mail::{Bag, Outbox};
 
-/// How often a thread looks before it lets others have its core.
+/// How often a thread looks before it lets others have its core, where each has one.
 const SPINS: u32 = 2_000;
 
 /// What others sent to a group: a bag by thread.
@@ -102,6 +103,8 @@ pub struct Board<'r, 'a, T: Transports> {
     turns: Turns<Window>,
     /// What came of the window that goes on.
     report: Mutex<Report>,
+    /// How often a thread looks before it lets others have its core.
+    spins: u32,
     /// Somebody panicked.
     failed: AtomicBool,
 }
@@ -132,6 +135,8 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
             plan,
             turns: Turns::new(groups.len(), threads, none),
             report: Mutex::new(Report::NONE),
+            // Where there are fewer cores than threads, whoever looks holds up whom it waits for.
+            spins: if available_parallelism().is_ok_and(|cores| cores.get() >= threads) { SPINS } else { 0 },
             failed: AtomicBool::new(false),
         }
     }
@@ -196,7 +201,7 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
         while !is_over() {
             assert!(!self.failed.load(Ordering::Acquire), "a thread of the run panicked");
             spins += 1;
-            if spins < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
+            if spins < self.spins { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
     }
 
