@@ -175,13 +175,20 @@ impl Special {
     }
 
     /// How long what waits behind the packet in service takes to send, in ps, if everything has left at `busy_until`. Nothing
-    /// where the queue is not kept. A packet that leaves at this instant is in service still, as on ports with classes: the next one waits,
-    /// whether or not the list has it yet.
+    /// where the queue is not kept. As on ports with classes, a packet that leaves at this instant is in service still, whether or not the
+    /// list has it yet: what waited behind it does so, and what came to an empty queue goes into service at once.
     #[inline]
     pub fn waiting_ps(&self, now_ps: u64, busy_until: u64) -> u64 {
-        let left = self.rare.iter().map(|rare| rare.left_ps);
-        let mut departures = left.chain(self.queue.iter().map(|queued| queued.depart_ps));
-        departures.find(|&depart_ps| depart_ps >= now_ps).map_or(0, |depart_ps| busy_until - depart_ps)
+        let Some(next) = self.queue.iter().find(|queued| queued.depart_ps > now_ps) else { return 0 };
+        let waited = next.since_ps < now_ps;
+        let in_service_until = if waited && self.leaves_at(now_ps) { now_ps } else { next.depart_ps };
+        busy_until - in_service_until
+    }
+
+    /// Whether a packet leaves at this instant.
+    fn leaves_at(&self, now_ps: u64) -> bool {
+        let left = self.rare.as_ref().is_some_and(|rare| rare.left_ps == now_ps);
+        left || self.queue.iter().any(|queued| queued.depart_ps == now_ps)
     }
 
     /// The most bytes that were queued since this was last asked; `backlog_bytes` are queued now.

@@ -77,13 +77,17 @@ fn what_waits_is_the_same_on_a_port_with_one_queue_and_on_one_with_one_class() {
         "scheduler = 'strict'\n[[switch_queue.class]]\nholds = [{every}, 'schemes', 'acks', 'notifications']"
     );
     let flows = flows();
-    let run = |queue: &str| {
-        let fabric = fabric(&format!("{EVEN}[switch_queue]\nbuffer = '9MB'\nmark = 'never'\n{queue}\n"));
+    let run = |spines: usize, queue: &str| {
+        let even = EVEN.replace("spines = 4", &format!("spines = {spines}"));
+        let fabric = fabric(&format!("{even}[switch_queue]\nbuffer = '9MB'\nmark = 'never'\n{queue}\n"));
         let balancer = "name = 'drill'\nmemory = 'host'\nlength = 'waiting'";
         let results = Run::new(&fabric, "name = 'dctcp'", balancer).flows(&flows);
         (0..flows.len()).map(|index| fct(&results, &flows, index)).collect::<Vec<_>>()
     };
-    assert_eq!(run(""), run(&one_class));
+    // Of few uplinks more wait, so that several packets come while one leaves and others wait.
+    for spines in [4, 3, 2] {
+        assert_eq!(run(spines, ""), run(spines, &one_class), "with {spines} spines");
+    }
 }
 
 #[test]
