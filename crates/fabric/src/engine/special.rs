@@ -179,16 +179,14 @@ impl Special {
     /// list has it yet: what waited behind it does so, and what came to an empty queue goes into service at once.
     #[inline]
     pub fn waiting_ps(&self, now_ps: u64, busy_until: u64) -> u64 {
-        let Some(next) = self.queue.iter().find(|queued| queued.depart_ps > now_ps) else { return 0 };
-        let waited = next.since_ps < now_ps;
-        let in_service_until = if waited && self.leaves_at(now_ps) { now_ps } else { next.depart_ps };
-        busy_until - in_service_until
-    }
-
-    /// Whether a packet leaves at this instant.
-    fn leaves_at(&self, now_ps: u64) -> bool {
-        let left = self.rare.as_ref().is_some_and(|rare| rare.left_ps == now_ps);
-        left || self.queue.iter().any(|queued| queued.depart_ps == now_ps)
+        let Some(at) = self.queue.iter().position(|queued| queued.depart_ps > now_ps) else { return 0 };
+        let before_ps = match at.checked_sub(1) {
+            Some(before) => self.queue[before].depart_ps,
+            None => self.rare.as_ref().map_or(0, |rare| rare.left_ps),
+        };
+        let next = self.queue[at];
+        let waits = before_ps == now_ps && next.since_ps < now_ps;
+        busy_until - if waits { now_ps } else { next.depart_ps }
     }
 
     /// The most bytes that were queued since this was last asked; `backlog_bytes` are queued now.
