@@ -7,7 +7,6 @@ use weft_balance::switch::drill::{Drill, Length, Params};
 use weft_balance::{ExternalSwitch, NextHops, SwitchBalancer, SwitchContext, SwitchInfo, SwitchScheme};
 use weft_packet::{Class, Kind, Packet};
 use weft_traffic::Flow;
-use weft_units::Span;
 
 /// A full packet on the wire, in bytes.
 const WIRE_BYTES: u64 = 1500;
@@ -101,20 +100,4 @@ fn drill_by_what_waits_decides_the_same_in_groups_of_nodes_and_not_as_by_all() {
     let waiting = run("waiting", 1);
     assert_eq!(waiting, run("waiting", 3));
     assert_ne!(waiting, run("all", 1));
-}
-
-/// Samples look at queues at instants when packets leave, too, and whoever looks next must find the same.
-#[test]
-fn drill_by_what_waits_decides_the_same_where_samples_are_taken() {
-    let (fabric, flows) = (fabric(EVEN), flows());
-    let run = |sample_every: Option<Span>, groups: usize| {
-        let balancer = "name = 'drill'\nmemory = 'host'\nlength = 'waiting'";
-        let run = Run { sample_every, groups, ..Run::new(&fabric, "name = 'dctcp'", balancer) };
-        let results = run.flows(&flows);
-        (0..flows.len()).map(|index| fct(&results, &flows, index)).collect::<Vec<_>>()
-    };
-    let alone = run(None, 1);
-    let often = Some(Span::from_ns(4));
-    assert_eq!(alone, run(often, 1));
-    assert_eq!(alone, run(often, 3));
 }
