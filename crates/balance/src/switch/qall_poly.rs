@@ -12,7 +12,7 @@ use weft_units::{Bytes, Span};
 use super::qall::Qall;
 use super::qall::index::Formula;
 use super::qall::params::{Granularity, Shared, refuse, with_shared_parameters};
-use super::qall::polynomial::{COEFFICIENTS, Form, Polynomial, from_file};
+use super::qall::polynomial::{COEFFICIENTS, Cubic, Form, Polynomial, from_file};
 use crate::registry::Parameters;
 use crate::{
     NextHops, Order, ParameterError, PortId, Queued, SwitchBalancer, SwitchContext, SwitchHooks, SwitchInfo,
@@ -21,10 +21,12 @@ use crate::{
 with_shared_parameters! {
     /// Parameters of QALL with a fitted index.
     {
-        /// A published polynomial: `linear`, `poly2`, `poly3` (QALL eqs. 11 to 13), or `poly3-from-eq10`, in which a
-        /// coefficient that QALL eq. 13 gives as 188 is 1887. Source: QALL §V-A; the default is what the paper finds
-        /// best.
+        /// A published polynomial: `linear`, `poly2` or `poly3` (QALL eqs. 11 to 13). Source: QALL §V-A; the default is
+        /// what the paper finds best.
         form: Form = Form::Poly3,
+        /// Which equation has `poly3`: `eq13`, which gives a coefficient as 188, or `eq10`, of which it would be 1887.
+        /// Source: QALL §V-A; the default is what the paper gives for the switch.
+        cubic: Cubic = Cubic::Eq13,
         /// A file that `weft fit qall --out` wrote, in place of `form`; its time constant takes the place of
         /// `time_constant`. Default: none. Source: QALL §VII-A, which fits anew for each traffic.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +48,7 @@ impl Params {
     fn polynomial(&self) -> Option<Polynomial> {
         match &self.file {
             Some(_) => self.loaded.clone(),
-            None if self.coefficients.is_empty() => Some(Polynomial::published(self.form)),
+            None if self.coefficients.is_empty() => Some(Polynomial::published(self.form, self.cubic)),
             None => Polynomial::new(&self.coefficients),
         }
     }
@@ -95,7 +97,8 @@ impl SwitchBalancer for QallPoly {
     const HOOKS: SwitchHooks = Qall::HOOKS;
 
     fn new(params: &Params, info: &SwitchInfo<'_>) -> Self {
-        let polynomial = params.polynomial().unwrap_or_else(|| Polynomial::published(params.form));
+        let polynomial =
+            params.polynomial().unwrap_or_else(|| Polynomial::published(params.form, params.cubic));
         Self(Qall::with_formula(Formula::Polynomial(polynomial), &params.shared(), info))
     }
 

@@ -104,17 +104,19 @@ fn largest(polynomial: &Polynomial) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::polynomial::Form;
+    use super::super::polynomial::{Cubic, Form};
     use super::*;
 
-    const FORMS: [Form; 4] = [Form::Linear, Form::Poly2, Form::Poly3, Form::Poly3FromEq10];
+    const LINEAR: (Form, Cubic) = (Form::Linear, Cubic::Eq13);
+    const POLY2: (Form, Cubic) = (Form::Poly2, Cubic::Eq13);
+    const CUBICS: [(Form, Cubic); 2] = [(Form::Poly3, Cubic::Eq13), (Form::Poly3, Cubic::Eq10)];
 
     fn product() -> Index {
         Index::new(Formula::Product { rising: 2, falling: 1 }, 10_000, 0)
     }
 
-    fn polynomial(form: Form) -> Index {
-        Index::new(Formula::Polynomial(Polynomial::published(form)), 10_000, 0)
+    fn polynomial((form, cubic): (Form, Cubic)) -> Index {
+        Index::new(Formula::Polynomial(Polynomial::published(form, cubic)), 10_000, 0)
     }
 
     #[test]
@@ -136,10 +138,10 @@ mod tests {
 
     #[test]
     fn a_polynomial_below_zero_is_no_congestion_and_none_is_above_the_rate_or_its_maximum() {
-        assert_eq!(polynomial(Form::Linear).congestion(0, 10_000, false), 0, "equation 11 is -30 there");
-        assert_eq!(polynomial(Form::Linear).max(), 42 * ONE);
-        assert_eq!(polynomial(Form::Poly2).max(), 100 * ONE, "equation 12 is 127 at (1, 1)");
-        for form in FORMS {
+        assert_eq!(polynomial(LINEAR).congestion(0, 10_000, false), 0, "equation 11 is -30 there");
+        assert_eq!(polynomial(LINEAR).max(), 42 * ONE);
+        assert_eq!(polynomial(POLY2).max(), 100 * ONE, "equation 12 is 127 at (1, 1)");
+        for form in [LINEAR, POLY2].into_iter().chain(CUBICS) {
             let index = polynomial(form);
             for (l, t) in (0..=ONE).step_by(7).flat_map(|l| (0..12_000).step_by(61).map(move |t| (l, t))) {
                 assert!(index.congestion(l, t, true) <= index.max(), "{form:?} at {l}, {t}");
@@ -150,11 +152,11 @@ mod tests {
     #[test]
     fn fits_of_degree_2_and_3_take_a_full_queue_for_less_congested_than_one_a_third_full() {
         // At T = 0, QALL eq. 12 has its peak at L = 79 / 212; QALL eq. 13 falls from L = 0.234 on. QALL eq. 4 and QALL eq. 11 never fall.
-        for form in [Form::Poly2, Form::Poly3, Form::Poly3FromEq10] {
+        for form in [POLY2].into_iter().chain(CUBICS) {
             let index = polynomial(form);
             assert!(index.congestion(ONE, 0, true) < index.congestion(ONE / 3, 0, true), "{form:?}");
         }
-        for index in [product(), polynomial(Form::Linear)] {
+        for index in [product(), polynomial(LINEAR)] {
             let rise: Vec<u64> = (0..=ONE).step_by(64).map(|l| index.congestion(l, 100, true)).collect();
             assert!(rise.is_sorted(), "{:?}: {rise:?}", index.formula);
         }

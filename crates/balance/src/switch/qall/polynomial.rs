@@ -16,11 +16,20 @@ pub enum Form {
     Linear,
     /// Of degree 2: QALL eq. 12.
     Poly2,
-    /// Of degree 3: QALL eq. 13, as printed.
+    /// Of degree 3: QALL eq. 10 or 13.
     #[default]
     Poly3,
-    /// As `poly3`, with the coefficient of L T that follows from QALL eq. 10.
-    Poly3FromEq10,
+}
+
+/// The equation that has the polynomial of degree 3: the paper prints one coefficient of it in two ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cubic {
+    /// QALL eq. 13, as printed.
+    #[default]
+    Eq13,
+    /// QALL eq. 10, in hundredths.
+    Eq10,
 }
 
 /// QALL eq. 11: QALL eq. 8 times 100, truncated.
@@ -59,12 +68,12 @@ impl Polynomial {
     }
 
     /// A published one.
-    pub fn published(form: Form) -> Self {
-        let (degree, coefficients): (_, &[f64]) = match form {
-            Form::Linear => (1, &LINEAR),
-            Form::Poly2 => (2, &POLY2),
-            Form::Poly3 => (3, &POLY3),
-            Form::Poly3FromEq10 => (3, &POLY3_FROM_EQ10),
+    pub fn published(form: Form, cubic: Cubic) -> Self {
+        let (degree, coefficients): (_, &[f64]) = match (form, cubic) {
+            (Form::Linear, _) => (1, &LINEAR),
+            (Form::Poly2, _) => (2, &POLY2),
+            (Form::Poly3, Cubic::Eq13) => (3, &POLY3),
+            (Form::Poly3, Cubic::Eq10) => (3, &POLY3_FROM_EQ10),
         };
         Self { degree, coefficients: coefficients.into() }
     }
@@ -157,21 +166,21 @@ mod tests {
     fn printed_polynomials_have_their_values_by_hand() {
         // At the four corners (L, T): (0, 0), (1, 0), (0, 1), (1, 1), from the printed coefficients.
         let table = [
-            (Form::Linear, [16.0, 42.0, -30.0, -4.0]),
-            (Form::Poly2, [17.0, -10.0, 12.0, 127.0]),
-            (Form::Poly3, [18.0, 21.0, -4.0, -7_956.0]),
-            (Form::Poly3FromEq10, [18.0, 21.0, -4.0, -6_257.0]),
+            (Form::Linear, Cubic::Eq13, [16.0, 42.0, -30.0, -4.0]),
+            (Form::Poly2, Cubic::Eq13, [17.0, -10.0, 12.0, 127.0]),
+            (Form::Poly3, Cubic::Eq13, [18.0, 21.0, -4.0, -7_956.0]),
+            (Form::Poly3, Cubic::Eq10, [18.0, 21.0, -4.0, -6_257.0]),
         ];
-        for (form, corners) in table {
-            let polynomial = Polynomial::published(form);
+        for (form, cubic, corners) in table {
+            let polynomial = Polynomial::published(form, cubic);
             let found = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)].map(|(l, t)| polynomial.value(l, t));
-            assert_eq!(found, corners, "{form:?}");
+            assert_eq!(found, corners, "{form:?}, {cubic:?}");
         }
         // QALL eq. 12 in the middle: 17 + 39.5 - 44.5 - 26.5 + 35.5 + 21.
-        assert_eq!(Polynomial::published(Form::Poly2).value(0.5, 0.5), 42.0);
+        assert_eq!(Polynomial::published(Form::Poly2, Cubic::Eq13).value(0.5, 0.5), 42.0);
         // QALL eq. 13 at (1/2, 1/4), term by term: 18 + 44.5 - 36 - 62.75 + 23.5 + 21.6875 + 20.625 - 143.375
         // - 182.78125 - 3.515625.
-        assert_eq!(Polynomial::published(Form::Poly3).value(0.5, 0.25), -300.109_375);
+        assert_eq!(Polynomial::published(Form::Poly3, Cubic::Eq13).value(0.5, 0.25), -300.109_375);
     }
 
     #[test]

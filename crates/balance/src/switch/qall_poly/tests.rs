@@ -66,7 +66,7 @@ fn a_file_that_does_not_fit_is_refused_with_its_name() {
 #[test]
 fn coefficients_take_the_place_of_the_published_ones_and_their_number_is_that_of_a_degree() {
     let with = |coefficients: &[f64]| Params { coefficients: coefficients.to_vec(), ..Params::default() };
-    assert_eq!(Params::default().polynomial(), Some(Polynomial::published(Form::Poly3)));
+    assert_eq!(Params::default().polynomial(), Some(Polynomial::published(Form::Poly3, Cubic::Eq13)));
     assert_eq!(with(&[1.0, 2.0, 3.0]).validate(), Ok(()));
     assert_eq!(
         with(&[1.0, 2.0]).validate().unwrap_err().to_string(),
