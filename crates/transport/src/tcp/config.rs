@@ -160,7 +160,8 @@ macro_rules! with_keys_of_one_path {
                 /// And so much later. Source: `tcp_comp_sack_slack_ns` of Linux, by which its timer may be late, and is, where nothing else wakes the host.
                 compression_slack: Span = Span::from_us(100),
                 /// Whether a flow whose data was all sent when its application was done ends with a segment of its own, without payload (a FIN), and not
-                /// with its last segment. That the last one was lost is seen then, where it comes. Needs `rack`. Source: a choice; RFC 9293 §3.6 has the bit in either, and so has Linux.
+                /// with its last segment. That the last one was lost is seen then, where it comes. And whether the segment with the FIN, be it the last one of the data, is sent when it
+                /// alone is left, whatever the congestion window. Needs `rack`. Source: a choice; RFC 9293 §3.6 has the bit in either; Linux does both (`tcp_send_fin`, `tcp_cwnd_test`).
                 fin: bool = false,
             }
         }

@@ -249,8 +249,7 @@ impl Sender {
         let again = segment < self.max;
         // RFC 3168 §6.1.5: retransmitted segments are not ECN-capable. DCTCP marks all data, as Linux does.
         let ect = tcp.ecn == Ecn::Dctcp || (tcp.ecn == Ecn::Classic && !again);
-        let may_be_last = !self.facts.has(Facts::MORE_TO_COME | Facts::IS_WRITING);
-        let last = segment + 1 == self.segments && may_be_last;
+        let last = segment + 1 == self.segments && !self.may_go_on();
         let mut flags = PacketFlags::default()
             .with_if(PacketFlags::ECT, ect)
             .with_if(PacketFlags::RETRANSMISSION, again)
@@ -286,6 +285,12 @@ impl Sender {
             (1, false) | (2, true) => self.last_payload,
             _ => tcp.mss,
         }
+    }
+
+    /// Whether something may come behind the last segment that is written.
+    #[inline]
+    pub(super) const fn may_go_on(&self) -> bool {
+        self.facts.has(Facts::MORE_TO_COME | Facts::IS_WRITING)
     }
 
     /// Whether all data is acknowledged, and there is no more to come.

@@ -38,6 +38,22 @@ fn what_the_first_window_holds_is_followed_by_a_fin_and_what_is_longer_has_it_in
 }
 
 #[test]
+fn the_segment_with_the_fin_goes_with_the_one_before_whatever_the_window() {
+    let when = |fin, size| {
+        let tcp = ending(fin, |_| {});
+        let world = World::new(&tcp, segments(size), losing(&[])).run(1_000);
+        world.sent(Kind::Data).map(|sent| (sent.at, sent.packet.seq)).collect::<Vec<_>>()
+    };
+    let [with, without] = [true, false].map(|fin| when(fin, 11));
+    assert_eq!(with[..10], without[..10]);
+    assert_eq!((with[10], without[10]), ((at_us(0), 10), (at_us(40), 10)));
+    // Two are left behind the first window: they are not the end by themselves.
+    let longer = when(true, 12);
+    assert_eq!(longer[9], (at_us(0), 9));
+    assert!(longer[10].0 > at_us(0), "{longer:?}");
+}
+
+#[test]
 fn a_fin_tells_that_the_only_segment_was_lost() {
     // The connection opens at 40 us. The FIN is told of at 80, and what was sent before it counts as lost a quarter of the round trip later.
     let found = |fin| {

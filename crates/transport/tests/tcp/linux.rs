@@ -60,6 +60,17 @@ fn repaired_by_a_probe(
 }
 
 #[test]
+fn no_probe_is_sent_while_what_was_overtaken_is_waited_for() {
+    // The second of two tells at 40 us that the first may be lost: it is sent again a quarter of the round trip and 1 ms later. The probe would have been due at 180 us.
+    let tcp = by_time(10, |config| {
+        (config.handshake, config.tail_loss_probe) = (true, true);
+        (config.probe_wait, config.rack_wait) = (Span::from_us(60), Span::from_us(1_000));
+    });
+    let world = World::new(&tcp, segments(2), losing(&[0])).run(2_000);
+    assert_eq!(world.retransmitted(), [(at_us(40 + 40 + 10 + 1_000), 0)]);
+}
+
+#[test]
 fn a_probe_that_is_faster_than_the_data_was_tells_of_a_loss_if_the_handshake_was_as_fast() {
     // The data waits 30 us in a queue, which the probe finds empty: without a handshake its answer may be that of the first copy, which
     // was late, since none was as fast.

@@ -141,6 +141,8 @@ impl Sender {
         let window = rack.reordering_window(tcp, recovering, self.rtt.smoothed());
         let lost = rack.find_losses(window, out.now());
         if rack.reorder_at < Time::NEVER {
+            // RFC 8985 §8: the timers are one, and this is what it is for now.
+            rack.probe.at = Time::NEVER;
             rack.reorder_at = tcp.timers.due(out.now(), rack.reorder_at.since(out.now()) + tcp.rack_wait);
         }
         if lost && !recovering {
@@ -215,10 +217,28 @@ impl Sender {
             let flow = self.as_flow(tcp, rack);
             tcp.stack.paces_after(&flow, &mut rack.handed, count, out.now());
         }
+        self.send_end(tcp, rack, out);
         let flow = self.as_flow(tcp, rack);
         rack.handed.note_use(&flow, self.max > before);
         if self.max > before {
             self.schedule_probe(tcp, rack, out);
+        }
+    }
+
+    /// Sends the segment with the FIN, if it alone is left: for it the congestion window is not asked (`tcp_cwnd_test` of Linux).
+    fn send_end(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
+        let is_left = self.next == self.max && self.next + 1 == self.segments;
+        if !tcp.fin || !is_left || self.may_go_on() || self.end_of_window(tcp, rack) < self.segments {
+            return;
+        }
+        let flow = self.as_flow(tcp, rack);
+        if tcp.stack.is_its_time(&mut rack.handed, out.now())
+            && tcp.stack.has_room(&flow, &mut rack.handed, 1, false)
+        {
+            rack.handed.begins(self.next);
+            self.send_new(tcp, rack, out);
+            let flow = self.as_flow(tcp, rack);
+            tcp.stack.paces_after(&flow, &mut rack.handed, 1, out.now());
         }
     }
 
@@ -346,7 +366,7 @@ impl Sender {
     }
 
     /// The application has written, and closes the connection if it is done. Where all was sent by then, the FIN goes by itself, whatever the
-    /// window (`tcp_send_fin` of Linux); else the last segment will have it.
+    /// window (`tcp_send_fin` of Linux); else the last segment has it.
     fn send_written(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
         self.facts.set(Facts::IS_WRITING, tcp.fin);
         self.send_by_time(tcp, rack, Next::LostFirst, out);
@@ -357,6 +377,8 @@ impl Sender {
             self.segments += 1;
             rack.handed.begins(self.next);
             self.send_new(tcp, rack, out);
+        } else {
+            self.send_end(tcp, rack, out);
         }
     }
 
