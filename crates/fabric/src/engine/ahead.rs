@@ -22,8 +22,6 @@ use super::scheduled_port::ScheduledPort;
 pub(super) struct Sorted {
     /// Links whose first packet arrives.
     links: Vec<u32>,
-    /// Packets from other parts, and the link by which each comes, as the fabric numbers it.
-    mail: Vec<(PacketIndex, u32)>,
     /// Places of hosts whose cards are to ask.
     cards: Vec<u32>,
     /// Packets that come to a host.
@@ -49,20 +47,16 @@ impl<'a, T: Transports> Group<'a, T> {
         self.sorted = sorted;
     }
 
-    /// Says what the events are, and asks for the packets that came by mail.
+    /// Says what the events are.
     #[inline]
     fn sort_crowd(&self, crowd: &[Event], sorted: &mut Sorted) {
         let network = &self.network;
         sorted.links.clear();
-        sorted.mail.clear();
         sorted.cards.clear();
         for event in crowd {
             let number = event.number();
             if (number as usize) < network.state.links.len() {
                 sorted.links.push(number);
-            } else if let Some(mail) = network.events.mail(number) {
-                network.pool.warm(mail.0);
-                sorted.mail.push(mail);
             } else if let Some(host) = network.events.card(number) {
                 sorted.cards.push(network.site.cable(HostId(host as u16)));
             }
@@ -71,7 +65,7 @@ impl<'a, T: Transports> Group<'a, T> {
 
     #[inline]
     fn fetch_for(&self, plan: &Plan<'a, T>, sorted: &mut Sorted) {
-        let Sorted { links, mail, cards, arriving } = sorted;
+        let Sorted { links, cards, arriving } = sorted;
         let network = &self.network;
         arriving.clear();
         for &link in links.iter() {
@@ -91,10 +85,6 @@ impl<'a, T: Transports> Group<'a, T> {
         }
         let cards = || cards.iter().filter_map(|&place| self.hosts.get(place as usize));
         cards().for_each(Host::fetch_senders);
-        for &(index, number) in mail.iter() {
-            let at = network.behind(number);
-            at.and_then(|at| network.only_way(at, &network.pool[index])).into_iter().for_each(fetch);
-        }
         arriving.retain_mut(|one| {
             let packet = &network.pool[one.packet];
             let Some(number) = plan.directory.number_of(packet) else { return false };
@@ -130,7 +120,7 @@ impl<'a, T: Transports> Group<'a, T> {
         if state.scheduled.is_empty() {
             return;
         }
-        state.links.iter().for_each(fetch);
+        state.links.iter().take(self.network.site.link_count()).for_each(fetch);
         ports().for_each(ScheduledPort::fetch);
         ports().for_each(|port| port.fetch_waiting(&self.network.pool));
         ports().for_each(|port| port.fetch_second(&self.network.pool));

@@ -1,7 +1,7 @@
 //! The event set: what happens next.
 //!
 //! Arrivals on a link are in order, so only the packet at a link's head is here: at most one entry a link, in a timing
-//! wheel threaded through the links themselves. Timers and mail that are due before it has gone round are in it, too. Timers
+//! wheel threaded through the links themselves. Timers that are due before it has gone round are in it, too. Timers
 //! further away, and the rare head beyond the wheel, are in a binary heap.
 //!
 //! Order is total: by time, then by [`EventKey`] (links before timers, each by number). It is part of every result.
@@ -12,13 +12,14 @@ use std::collections::BinaryHeap;
 use weft_units::{Span, Time};
 
 use super::link::Link;
-use super::pool::{PacketIndex, Pool};
+use super::numbers::Numbers;
+use super::pool::Pool;
 
 mod crowd;
 mod event;
 mod key;
-mod mail;
 mod near;
+mod windows;
 
 pub use event::Event;
 pub use key::{EventKey, EventKind};
@@ -28,21 +29,12 @@ pub use key::{EventKey, EventKind};
 pub enum Next {
     /// The packet at the head of this link reaches the far end. Whoever looks the link up finds out for nothing when that is; whether
     /// others are behind it in its slot ([`Link::wheel_next`]): then it is not yet its turn, and the slot is to be sorted; and whether
-    /// there is no link of this number: then it is that of a timer or of mail ([`EventSet::take_due`]).
+    /// there is no link of this number: then it is that of a timer ([`EventSet::take_due`]).
     Arrival(u32),
     /// All of a slot, to be sorted ([`EventSet::sort`]): this is the first of its list.
     Slot(u32),
     /// Anything else, and when.
     Timer(Time, EventKey),
-}
-
-/// What is in the wheel without a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Due {
-    /// This packet, which was sent in another part, reaches the far end of this link, as the fabric numbers it.
-    Mail(PacketIndex, u32),
-    /// A timer.
-    Timer(EventKey),
 }
 
 /// No link.
@@ -69,20 +61,18 @@ pub struct EventSet {
     /// Room to sort a crowd in.
     sorting: crowd::Sorting,
     heap: BinaryHeap<Reverse<(u64, EventKey)>>,
-    /// Mail that there ever was, less a multiple of 2^32.
-    posted: u32,
     /// Nothing from here on is taken out.
     limit: (u64, EventKey),
     /// The least time of the heap and the limit: an arrival before it comes first. And the slot of that time.
     stop: u64,
     stop_slot: u64,
-    /// The fabric's numbers of links, which order events; empty where links have no others.
-    numbers: Vec<u32>,
+    /// The fabric's numbers of links, which order events.
+    numbers: Numbers,
     /// Whether slots are so wide that it is worth while to look ahead.
     looks_ahead: bool,
     /// What was asked for last of the slot behind the loaded one.
     ahead: u32,
-    /// The timers and the mail in the wheel.
+    /// The timers in the wheel.
     near: near::Near,
     /// The links whose ports have something to post at the end of the window, and when that is, in ps, or before.
     leaving: Vec<u32>,
@@ -90,9 +80,8 @@ pub struct EventSet {
 }
 
 impl EventSet {
-    /// An empty set that is fast for events up to `horizon_ps` ahead. `numbers` are the fabric's numbers of links; empty where they
-    /// have no others.
-    pub fn new(horizon_ps: u64, numbers: Vec<u32>) -> Self {
+    /// An empty set that is fast for events up to `horizon_ps` ahead.
+    pub fn new(horizon_ps: u64, numbers: Numbers) -> Self {
         let width = (horizon_ps / (SLOTS as u64 - 1) + 1).next_power_of_two();
         Self {
             shift: width.trailing_zeros(),
@@ -103,7 +92,6 @@ impl EventSet {
             next: 0,
             sorting: crowd::Sorting::default(),
             heap: BinaryHeap::new(),
-            posted: 0,
             limit: (u64::MAX, EventKey::LAST),
             stop: u64::MAX,
             stop_slot: u64::MAX >> width.trailing_zeros(),
@@ -136,10 +124,10 @@ impl EventSet {
         self.stop_at(self.stop.min(time));
     }
 
-    /// The timer or the mail with this number, which [`Self::take`] gave, and when it is due: it is taken out. None if others are
+    /// The timer with this number, which [`Self::take`] gave, and when it is due: it is taken out. None if others are
     /// behind it in its slot: then that is to be sorted.
     #[inline]
-    pub fn take_due(&mut self, number: u32) -> Option<(Time, Due)> {
+    pub fn take_due(&mut self, number: u32) -> Option<(Time, EventKey)> {
         let (time, next) = self.near.entry(number);
         (next == NONE).then(|| (Time::from_ps(time), self.near.remove(number)))
     }
@@ -249,6 +237,10 @@ impl EventSet {
     /// Takes whatever comes first, if that is before the limit: `arrival`, which is the batch's next, or what the heap has.
     #[cold]
     fn take_first(&mut self, arrival: Option<Event>) -> Option<Next> {
+        // Most often a window ends, and nothing of its last instant is in it: what is in the batch comes at the stop or later.
+        if self.stop == self.limit.0 && self.limit.1 == EventKey::FIRST {
+            return None;
+        }
         let of_batch = arrival.map(|event| (event.time(), self.key_of(event.number())));
         let of_heap = self.heap.peek().map(|top| top.0);
         let first = [of_batch, of_heap].into_iter().flatten().min();
@@ -285,10 +277,7 @@ impl EventSet {
     /// What an entry of the heap stands for.
     fn what(&self, time: u64, key: EventKey) -> Next {
         match key.kind() {
-            EventKind::Arrival => {
-                let place = self.numbers.binary_search(&key.entity()).map(|place| place as u32);
-                Next::Arrival(if self.numbers.is_empty() { key.entity() } else { place.unwrap_or(NONE) })
-            }
+            EventKind::Arrival => Next::Arrival(self.numbers.here(key.entity())),
             _ => Next::Timer(Time::from_ps(time), key),
         }
     }
@@ -304,7 +293,7 @@ impl EventSet {
 
     /// The fabric's number of a link.
     fn number_of(&self, link: u32) -> u32 {
-        self.numbers.get(link as usize).copied().unwrap_or(link)
+        self.numbers.of(link)
     }
 
     /// The time of the next event, or of the slot of the wheel that it is in; none if nothing is pending. The limit is none of it.
@@ -361,11 +350,11 @@ impl EventSet {
             _ => self.sort_by_word(),
         }
         if has_others {
-            self.sort_alike(pool);
+            self.sort_alike();
         }
     }
 
-    /// The time of a link, or of a timer or mail, and what follows it in its slot.
+    /// The time of a link, or of a timer, and what follows it in its slot.
     #[inline]
     fn entry(&self, links: &[Link], number: u32) -> (u64, u32) {
         match links.get(number as usize) {
@@ -401,7 +390,7 @@ impl EventSet {
         self.remove_link(links, link);
     }
 
-    /// Lets this follow a link, a timer or mail in its slot.
+    /// Lets this follow a link or a timer in its slot.
     fn chain(&mut self, links: &mut [Link], number: u32, next: u32) {
         match links.get_mut(number as usize) {
             Some(link) => link.wheel_next = next,
@@ -418,11 +407,6 @@ impl EventSet {
             self.batch.remove(self.next + at);
         }
         let time = links[link as usize].head_arrive;
-        self.unchain(links, link, time);
-    }
-
-    /// Takes a link, a timer or mail for this time out of its slot, if it is in one.
-    fn unchain(&mut self, links: &mut [Link], number: u32, time: u64) {
         let index = (time >> self.shift) as usize % SLOTS;
         let mut members = Vec::new();
         let mut member = self.slots[index];
@@ -430,7 +414,7 @@ impl EventSet {
             members.push(member);
             member = self.entry(links, member).1;
         }
-        members.retain(|&member| member != number);
+        members.retain(|&member| member != link);
         self.slots[index] = NONE;
         for &member in members.iter().rev() {
             let next = std::mem::replace(&mut self.slots[index], member);
@@ -444,7 +428,7 @@ impl EventSet {
     /// Bytes of memory that it takes.
     pub fn memory_bytes(&self) -> usize {
         let vectors = self.batch.capacity() * 16 + self.heap.capacity() * 16 + self.near.memory_bytes();
-        size_of::<Self>() + SLOTS * 4 + vectors
+        size_of::<Self>() + SLOTS * 4 + vectors + self.numbers.memory_bytes()
     }
 }
 

@@ -10,10 +10,10 @@ use weft_transport::{Protocol, Transports, WindowState, Written};
 use weft_units::{Span, Time};
 
 use super::ahead::Sorted;
-use super::event_set::{Due, EventKey, EventKind, Next};
+use super::event_set::{EventKey, EventKind, Next};
 use super::guests::Guests;
 use super::host::{Common, Here, Host, Nic, Plan, Side, Writer};
-use super::mail::{Mailbox, Outbox, Posted};
+use super::mail::Outbox;
 use super::network::{Arrived, Network};
 use super::pool::PacketIndex;
 pub use starts::Starts;
@@ -33,12 +33,8 @@ pub struct Group<'a, T: Transports> {
     pub last: usize,
     /// Events that were no packet's arrival.
     pub timers: u64,
-    /// What has come from other groups, and arrives beyond the timing wheel.
-    pub mailbox: Option<Mailbox>,
     /// The hosts that are not simulated here.
     pub guests: Option<Box<Guests<'a>>>,
-    /// Room for the mail of a day.
-    mail: Vec<Posted>,
     /// Whether the last window had an event for every other link, or more.
     is_busy: bool,
     /// Whether any transport is asked by cards of hosts.
@@ -66,7 +62,6 @@ impl<'a, T: Transports> Group<'a, T> {
         common: Common<'a>,
         starts: Starts,
         last: usize,
-        mailbox: Option<Mailbox>,
     ) -> Self {
         Self {
             network,
@@ -78,9 +73,7 @@ impl<'a, T: Transports> Group<'a, T> {
             finished: 0,
             last,
             timers: 0,
-            mailbox,
             guests: None,
-            mail: Vec::new(),
             is_busy: false,
             has_cards: false,
             sorted: Sorted::default(),
@@ -183,14 +176,13 @@ impl<'a, T: Transports> Group<'a, T> {
             }
             done
         });
-        self.is_busy = done > self.network.state.links.len() as u64 / 2;
+        self.is_busy = done > self.network.site.link_count() as u64 / 2;
         done
     }
 
     /// The time of what comes next here, or one before it; none if nothing will ever come.
     pub fn next_time(&self) -> Option<Time> {
-        let mail = self.mailbox.as_ref().and_then(Mailbox::next_time);
-        [self.network.events.next_time(), mail].into_iter().flatten().min()
+        self.network.events.next_time()
     }
 
     /// What comes next here, whatever the limit, on the day that has begun.
@@ -307,16 +299,13 @@ impl<'a, T: Transports> Group<'a, T> {
         }
     }
 
-    /// A timer of the wheel or a packet from another group is due; or false, if it is not alone in its slot. Not inlined: where there
+    /// A timer of the wheel is due; or false, if it is not alone in its slot. Not inlined: where there
     /// is none, the loop over events is the shorter.
     #[inline(never)]
     fn see_to(&mut self, plan: &Plan<'a, T>, number: u32) -> bool {
-        let Some((time, due)) = self.network.events.take_due(number) else { return false };
+        let Some((time, key)) = self.network.events.take_due(number) else { return false };
         self.network.now = time;
-        match due {
-            Due::Mail(index, link) => self.network.arrive_by_mail(index, link),
-            Due::Timer(key) => self.timer(plan, key),
-        }
+        self.timer(plan, key);
         true
     }
 

@@ -1,15 +1,14 @@
 //! Packets on their way from one part of the fabric to another.
 //!
-//! A packet's arrival is known when it is queued, so it is posted at once, and waits at its destination until its time comes.
-//! Time there is cut into days as long as the least delay between parts: what is posted on one day arrives on a later one.
+//! A packet's arrival is known when it is queued, so it is posted at once. At its destination the link by which it comes has a list of its
+//! own, where it waits until its time comes as any packet on a link does. Time is cut into days as long as the least delay between
+//! parts: what is posted on one day arrives on a later one.
 
 use std::sync::Arc;
 
-use weft_packet::Packet;
-use weft_units::{Span, Time};
-
 use super::fetch::fetch_numbered;
-use super::pool::{Kept, PacketIndex};
+use super::pool::Kept;
+use weft_packet::Packet;
 
 /// What travels beside a packet.
 #[derive(Debug, Clone, Default)]
@@ -34,13 +33,16 @@ pub struct Bag {
 impl Bag {
     /// Puts a packet in.
     #[inline]
-    pub fn push(&mut self, packet: Packet, beside: Option<Beside>) {
-        if let Some(beside) = beside {
-            self.beside.push((self.packets.len() as u32, beside));
-        }
+    pub fn push(&mut self, packet: &Packet) {
         // What is written next was read last in the window before.
         fetch_numbered(&self.packets, self.packets.len() + Self::AHEAD);
-        self.packets.push(packet);
+        self.packets.push(*packet);
+    }
+
+    /// This travels beside the packet that is put in next.
+    #[cold]
+    fn push_beside(&mut self, beside: Beside) {
+        self.beside.push((self.packets.len() as u32, beside));
     }
 
     /// Whether nothing is in it.
@@ -108,14 +110,21 @@ impl Outbox {
     }
 
     /// Puts in a packet for a part.
-    #[inline]
-    pub fn post(&mut self, part: u32, packet: Packet, beside: Option<Beside>) {
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub fn post(&mut self, part: u32, packet: &Packet) {
         let bag = &mut self.bags[part as usize];
         if bag.is_empty() {
             self.used.push(part);
         }
         self.earliest_ps = self.earliest_ps.min(packet.arrive.as_ps());
-        bag.push(packet, beside);
+        bag.push(packet);
+    }
+
+    /// This travels beside the packet that is put in next for a part.
+    #[cold]
+    pub fn put_beside(&mut self, part: u32, beside: Beside) {
+        self.bags[part as usize].push_beside(beside);
     }
 
     /// When the first packet arrives that was posted since this was last asked, in ps; `u64::MAX` if none was.
@@ -135,146 +144,6 @@ impl Outbox {
     /// How many packets have been handed out.
     pub const fn sent(&self) -> u64 {
         self.sent
-    }
-}
-
-/// A packet from another part: when it arrives, in ps, by which link as the fabric numbers them, and its place in the pool.
-pub type Posted = (u64, u32, PacketIndex);
-
-/// Days in a page, and pages ahead that have a list of their own.
-const PAGE: u64 = 64;
-
-/// The mail that one part has still to receive, and that is due beyond its timing wheel: by day as far as the page of today goes, by
-/// page for the pages that follow, and what is further ahead. Mail that comes by one link stays in the order in which it was put in.
-#[derive(Debug)]
-pub struct Mailbox {
-    day_ps: u64,
-    days: Box<[Vec<Posted>]>,
-    pages: Box<[Vec<Posted>]>,
-    /// Which days and pages hold something.
-    days_used: u64,
-    pages_used: u64,
-    far: Vec<Posted>,
-    /// The first page of which `far` holds something.
-    far_page: u64,
-    /// Days before this one have been handed out.
-    today: u64,
-    /// Room that lists had which hold nothing now: the last one is used first, and still warm.
-    spare: Vec<Vec<Posted>>,
-}
-
-impl Mailbox {
-    /// Empty, with days of this length, which is not zero.
-    pub fn new(day: Span) -> Self {
-        let lists = || (0..PAGE).map(|_| Vec::new()).collect();
-        Self {
-            day_ps: day.as_ps(),
-            days: lists(),
-            pages: lists(),
-            days_used: 0,
-            pages_used: 0,
-            far: Vec::new(),
-            far_page: u64::MAX,
-            today: 0,
-            spare: Vec::new(),
-        }
-    }
-
-    /// Takes in a piece of mail, for a day that has not been handed out.
-    #[inline]
-    pub fn put(&mut self, posted: Posted) {
-        let day = posted.0 / self.day_ps;
-        debug_assert!(day >= self.today, "mail comes before its day begins");
-        let (page, ahead) = (day / PAGE, day / PAGE - self.today / PAGE);
-        let (used, list, place) = if ahead == 0 {
-            (&mut self.days_used, &mut self.days, day % PAGE)
-        } else if ahead < PAGE {
-            (&mut self.pages_used, &mut self.pages, page % PAGE)
-        } else {
-            self.far_page = self.far_page.min(page);
-            return self.far.push(posted);
-        };
-        let list = &mut list[place as usize];
-        if *used >> place & 1 == 0 {
-            *used |= 1 << place;
-            *list = self.spare.pop().unwrap_or_default();
-        }
-        list.push(posted);
-    }
-
-    /// Hands out the mail of a day, in no order, in place of what is in `mail`. The days before it hold none, unless they were
-    /// handed out. Nothing if the day has been handed out.
-    pub fn hand_out(&mut self, day: u64, mail: &mut Vec<Posted>) {
-        mail.clear();
-        if day < self.today {
-            return;
-        }
-        self.turn_to(day);
-        let place = day % PAGE;
-        if self.days_used >> place & 1 == 1 {
-            self.days_used &= !(1 << place);
-            let own = std::mem::take(&mut self.days[place as usize]);
-            self.spare.push(std::mem::replace(mail, own));
-        }
-        self.turn_to(day + 1);
-    }
-
-    /// When a day begins.
-    pub const fn begin_of(&self, day: u64) -> Time {
-        Time::from_ps(day * self.day_ps)
-    }
-
-    /// Makes this day today. With a new page its days are sorted out, and so are pages that were too far ahead.
-    #[inline]
-    fn turn_to(&mut self, day: u64) {
-        let (before, page) = (self.today / PAGE, day / PAGE);
-        self.today = day;
-        if page != before {
-            self.open(page);
-        }
-    }
-
-    fn open(&mut self, page: u64) {
-        if self.far_page < page + PAGE {
-            self.far_page = u64::MAX;
-            for posted in std::mem::take(&mut self.far) {
-                self.put(posted);
-            }
-        }
-        let place = page % PAGE;
-        if self.pages_used >> place & 1 == 1 {
-            self.pages_used &= !(1 << place);
-            let mut opened = std::mem::take(&mut self.pages[place as usize]);
-            for posted in opened.drain(..) {
-                self.put(posted);
-            }
-            self.spare.push(opened);
-        }
-    }
-
-    /// The first day for which there may be mail: none before it; none if there is no mail.
-    #[inline]
-    fn next_day(&self) -> Option<u64> {
-        let (page, place) = (self.today / PAGE, self.today % PAGE);
-        let days = self.days_used >> place;
-        if days > 0 {
-            return Some(self.today + u64::from(days.trailing_zeros()));
-        }
-        let pages = self.pages_used.rotate_right((page % PAGE) as u32);
-        let next = if pages > 0 { Some(page + u64::from(pages.trailing_zeros())) } else { None };
-        next.or((self.far_page < u64::MAX).then_some(self.far_page)).map(|page| page * PAGE)
-    }
-
-    /// When the first packet arrives, or an instant before; none if there is no mail.
-    #[inline]
-    pub fn next_time(&self) -> Option<Time> {
-        self.next_day().map(|day| Time::from_ps(day * self.day_ps))
-    }
-
-    /// Takes out what comes by a link, in no order: the link changes its condition.
-    pub fn take_back(&mut self, link: u32) -> Vec<Posted> {
-        let lists = self.days.iter_mut().chain(&mut self.pages).chain(std::iter::once(&mut self.far));
-        lists.flat_map(|list| list.extract_if(.., |posted| posted.1 == link)).collect()
     }
 }
 

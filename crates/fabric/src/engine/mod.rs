@@ -23,6 +23,7 @@ mod mail;
 mod memory;
 mod messages;
 mod network;
+mod numbers;
 mod observer;
 mod oracle;
 mod paths;

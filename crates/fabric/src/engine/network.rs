@@ -343,7 +343,11 @@ impl Network<'_> {
         let now = self.now.as_ps();
         let state = &mut self.state.links[link as usize];
         if state.port != PortKind::Plain {
-            return self.enqueue_elsewhere::<SHOWN>(link, index);
+            return if SHOWN && state.port == PortKind::Leaving {
+                self.enqueue_leaving::<SHOWN>(link, index);
+            } else {
+                self.enqueue_elsewhere::<SHOWN>(link, index);
+            };
         }
         let (packet, profile) = (&mut self.pool[index], &self.state.profiles[state.profile]);
         let taken = take(now, link, state, packet, profile, &mut self.drops, &mut self.counts);

@@ -65,6 +65,12 @@ impl Pool {
         self.packets[index as usize]
     }
 
+    /// The place of a packet is free.
+    #[inline]
+    pub fn free(&mut self, index: PacketIndex) {
+        self.free.push(index);
+    }
+
     /// The packets by index, and what is in free places: who needs one more than once looks up once where they are.
     #[inline]
     pub fn packets(&mut self) -> &mut [Packet] {

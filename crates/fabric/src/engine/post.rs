@@ -4,11 +4,11 @@ use weft_packet::Packet;
 use weft_topology::{Parts, Topology};
 use weft_units::Time;
 
-use super::link::FarEnd;
-use super::mail::{Beside, Outbox};
+use super::fetch::fetch;
+use super::link::{FarEnd, Link};
+use super::mail::{Bag, Beside, Outbox};
 use super::network::{Network, take};
 use super::pool::{Kept, NO_PACKET, PacketIndex, Pool};
-use super::site::entry_port;
 
 /// Which part packets go to that leave theirs.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Addresses {
 
     /// The switch that a link leads to, both as the fabric numbers them.
     #[inline]
-    pub fn switch_behind(&self, number: u32) -> u32 {
+    fn switch_behind(&self, number: u32) -> u32 {
         self.switch_behind[number as usize]
     }
 }
@@ -56,18 +56,18 @@ impl Addresses {
 /// Of a link that leads to no other part.
 pub const STAYS: u64 = u64::MAX;
 
-/// Takes a packet out of a pool, with what travels beside it.
-#[inline]
-fn take_out(pool: &mut Pool, index: PacketIndex) -> (Packet, Option<Beside>) {
-    let packet = pool.remove(index);
-    let has_more = pool.has_options() || pool.has_blocked() || packet.contents().is_some();
-    (packet, if has_more { beside(pool, index, &packet) } else { None })
+/// Whether anything may travel beside a packet.
+#[inline(always)]
+#[allow(clippy::inline_always)]
+fn has_more(pool: &Pool, index: PacketIndex) -> bool {
+    pool.has_options() || pool.has_blocked() || pool[index].contents().is_some()
 }
 
-/// What travelled beside a packet that was taken out.
+/// Takes out what travels beside a packet that is about to be taken out.
 #[cold]
-fn beside(pool: &mut Pool, index: PacketIndex, packet: &Packet) -> Option<Beside> {
-    let (option, contents, kept) = (pool.option(index), pool.contents().take(packet), pool.kept(index));
+fn beside(pool: &mut Pool, index: PacketIndex) -> Option<Beside> {
+    let packet = pool[index];
+    let (option, contents, kept) = (pool.option(index), pool.contents().take(&packet), pool.kept(index));
     let has_more = option > 0 || contents.is_some() || kept != Kept::default();
     has_more.then_some(Beside { option, contents, kept })
 }
@@ -123,7 +123,7 @@ impl Network<'_> {
         }
         match self.part_elsewhere(link, index) {
             Some(part) => self.send_off(link, index, part, arrive),
-            None => self.put_on_list(link, index, arrive),
+            None => self.put_on_list_in_order(link, index, arrive),
         }
     }
 
@@ -142,34 +142,60 @@ impl Network<'_> {
     #[allow(clippy::inline_always)]
     fn send_off(&mut self, link: u32, index: PacketIndex, part: u32, arrive_ps: u64) {
         let number = self.site.number(link);
-        let (mut packet, beside) = take_out(&mut self.pool, index);
+        let Some(office) = &mut self.office else { return };
+        let packet = &mut self.pool[index];
         (packet.arrive, packet.next) = (Time::from_ps(arrive_ps), number);
-        if let Some(office) = &mut self.office {
-            office.outbox.post(part, packet, beside);
+        if has_more(&self.pool, index)
+            && let Some(beside) = beside(&mut self.pool, index)
+        {
+            office.outbox.put_beside(part, beside);
         }
+        office.outbox.post(part, &self.pool[index]);
+        self.pool.free(index);
     }
 
-    /// Takes a packet out, with what travels beside it.
-    pub fn take_out(&mut self, index: PacketIndex) -> (Packet, Option<Beside>) {
-        take_out(&mut self.pool, index)
+    /// Packets that are sent in another part may come by the link with this number of the fabric, which leads here. They have a list of
+    /// their own here, in the order in which they arrive.
+    pub(super) fn add_entry(&mut self, number: u32, far_end: FarEnd) {
+        let tier = self.topology.links[number as usize].tier as u8;
+        self.state.links.push(Link::idle(far_end, 0, tier));
+        self.site.add_entry(number);
+        self.events.add_link(number);
     }
 
-    /// The switch behind a link by which mail comes, as the fabric numbers it, as far as it is here.
+    /// Takes in a packet from another part, which says when it arrives, and in place of the packet behind it by which link.
     #[inline(always)]
     #[allow(clippy::inline_always)]
-    pub(super) fn behind(&self, number: u32) -> Option<FarEnd> {
-        let office = self.office.as_ref()?;
-        self.site.far_end(office.addresses.switch_behind(number))
+    pub fn take_in_mail(&mut self, packet: &Packet, beside: Option<Beside>) {
+        let link = self.events.numbers().here(packet.next);
+        let index = self.take_in(packet, beside);
+        self.put_on_list_in_order(link, index, packet.arrive.as_ps());
     }
 
-    /// A packet that was sent in another part reaches the far end of a link, as the fabric numbers it.
+    /// Asks for what it will take to take in a packet some packets later.
     #[inline]
-    pub fn arrive_by_mail(&mut self, index: PacketIndex, number: u32) {
-        self.counts.hops += 1;
-        let Some(at) = self.behind(number) else { return };
-        if !self.shows(index) || self.enters(at, entry_port(self.topology, number), index) {
-            self.forward(at, index);
+    pub fn fetch_for_mail(&self, packet: &Packet) {
+        if let Some(link) = self.state.links.get(self.events.numbers().here(packet.next) as usize) {
+            fetch(link);
         }
+        self.pool.warm_free(Bag::AHEAD);
+    }
+
+    /// Takes back what was posted to this part over the link with this number of the fabric, by arrival.
+    pub fn take_back_mail(&mut self, number: u32) -> Vec<(Packet, Option<Beside>)> {
+        let link = self.events.numbers().here(number);
+        if (link as usize) < self.site.link_count() || link as usize >= self.state.links.len() {
+            return Vec::new();
+        }
+        let members = self.take_members(link);
+        let state = &mut self.state.links[link as usize];
+        (state.head, state.tail) = (NO_PACKET, NO_PACKET);
+        let pool = &mut self.pool;
+        let take = |index| {
+            let beside = beside(pool, index);
+            (pool.remove(index), beside)
+        };
+        members.into_iter().map(take).collect()
     }
 
     /// Puts a packet from another part into the pool, with what travels beside it.

@@ -9,6 +9,7 @@ use weft_packet::{HostId, PortId};
 use weft_topology::{LinkSpec, Part, Routes, Topology};
 
 use super::link::FarEnd;
+use super::numbers::Numbers;
 use super::switch::racks_of_switches;
 
 /// The ports of a highest switch that was split that lead to one part.
@@ -68,7 +69,7 @@ pub struct Site<'a> {
     /// What there is of highest switches that were split: they are numbered behind the others.
     split: Vec<Split>,
     rack_of_switch: Vec<u16>,
-    /// By link.
+    /// By link; those by which packets come from elsewhere are behind the others.
     ends: Vec<Ends>,
 }
 
@@ -143,9 +144,29 @@ impl<'a> Site<'a> {
         self.links.len()
     }
 
-    /// The fabric's numbers of its links; empty if they are the same.
-    pub fn numbers(&self) -> Vec<u32> {
-        if self.is_whole() { Vec::new() } else { self.links.clone() }
+    /// The fabric's numbers of its links.
+    pub fn numbers(&self) -> Numbers {
+        if self.is_whole() {
+            Numbers::default()
+        } else {
+            Numbers::of_part(&self.links, self.fabric.links.len())
+        }
+    }
+
+    /// Packets that are sent in another part, or posted in this one, may come by the link with this number of the fabric: it has one more
+    /// number here, the next.
+    pub fn add_entry(&mut self, number: u32) {
+        let ends = Ends::of(self.fabric, number, |_| None);
+        self.ends.push(ends);
+    }
+
+    /// The links of other parts by which packets may come here, as the fabric numbers them, and where each leads.
+    pub fn entries(&self) -> impl Iterator<Item = (u32, FarEnd)> + use<'a, '_> {
+        let all = (0..self.fabric.links.len() as u32).filter(|&number| self.link(number).is_none());
+        all.filter_map(|number| {
+            let to = self.fabric.links[number as usize].to.0.checked_sub(self.fabric.hosts as u32)?;
+            Some((number, self.far_end(to)?))
+        })
     }
 
     /// The fabric's number of a link.

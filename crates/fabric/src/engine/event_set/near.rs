@@ -1,14 +1,12 @@
-//! Timers and mail in the timing wheel: what is due before the wheel has gone round once.
+//! Timers in the timing wheel: what is due before the wheel has gone round once.
 //!
 //! Each has a place, whose number no link has: slots and the batch hold both. Ports that wait until they may send again wake by
-//! it, and the clocks of those who pace packets; and packets from other parts wait here for their arrival.
+//! it, and the clocks of those who pace packets.
 
 use weft_units::Time;
 
-use super::{Due, Event, EventKey, EventKind};
+use super::{Event, EventKey};
 use crate::engine::fetch::fetch;
-use crate::engine::mail::Posted;
-use crate::engine::pool::{NO_PACKET, PacketIndex};
 
 /// Places have numbers from here on; links have smaller ones.
 pub(super) const FIRST: u32 = 1 << 31;
@@ -19,20 +17,17 @@ const NONE: u32 = u32::MAX;
 /// When a place is not in use.
 const FREE: u64 = u64::MAX;
 
-/// A timer, or a packet from another part.
+/// A timer.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     /// When it is due, in ps, or [`FREE`].
     at: u64,
-    /// Of a packet: the link by which it comes.
     key: EventKey,
-    /// The packet; of no meaning for a timer.
-    packet: PacketIndex,
     /// The number that follows in the same slot of the wheel; of a free place, the free place behind it.
     next: u32,
 }
 
-/// The timers and the mail in the wheel. Places that are free are used again, the last one first.
+/// The timers in the wheel. Places that are free are used again, the last one first.
 #[derive(Debug)]
 pub(super) struct Near {
     places: Vec<Place>,
@@ -47,17 +42,7 @@ impl Near {
     /// Takes a timer in, for a slot whose first number is `next`. Returns its own number, which is first there now.
     #[inline]
     pub(super) fn insert(&mut self, at: u64, key: EventKey, next: u32) -> u32 {
-        self.take_in(Place { at, key, packet: NO_PACKET, next })
-    }
-
-    /// The same for a packet from another part.
-    #[inline]
-    pub(super) fn insert_mail(&mut self, (at, link, packet): Posted, next: u32) -> u32 {
-        self.take_in(Place { at, key: EventKey::new(EventKind::Arrival, link), packet, next })
-    }
-
-    #[inline]
-    fn take_in(&mut self, place: Place) -> u32 {
+        let place = Place { at, key, next };
         let number = self.free;
         if let Some(free) = self.places.get_mut(number.wrapping_sub(FIRST) as usize) {
             self.free = std::mem::replace(free, place).next;
@@ -69,33 +54,17 @@ impl Near {
 
     /// Takes out what is in no slot.
     #[inline]
-    pub(super) fn remove(&mut self, number: u32) -> Due {
+    pub(super) fn remove(&mut self, number: u32) -> EventKey {
         let place = &mut self.places[(number - FIRST) as usize];
-        let (key, packet) = (place.key, place.packet);
         (place.at, place.next) = (FREE, self.free);
         self.free = number;
-        if packet == NO_PACKET { Due::Timer(key) } else { Due::Mail(packet, key.entity()) }
+        place.key
     }
 
-    /// The packet that is here; none if it is a timer.
-    #[inline]
-    pub(super) fn mail(&self, number: u32) -> Option<(PacketIndex, u32)> {
-        let place = self.places.get(number.wrapping_sub(FIRST) as usize)?;
-        (place.packet != NO_PACKET).then_some((place.packet, place.key.entity()))
-    }
-
-    /// The numbers of what comes by a link from another part. Slow: looks at all places.
-    pub(super) fn mail_by(&self, link: u32) -> Vec<u32> {
-        let of_link =
-            |place: &Place| place.at != FREE && place.packet != NO_PACKET && place.key.entity() == link;
-        (FIRST..).zip(&self.places).filter(|(_, place)| of_link(place)).map(|(number, _)| number).collect()
-    }
-
-    /// The key of the timer that is here; none if it is a packet.
+    /// The key of the timer that is here, if one can be.
     #[inline]
     pub(super) fn timer(&self, number: u32) -> Option<EventKey> {
-        let place = self.places.get(number.wrapping_sub(FIRST) as usize)?;
-        (place.packet == NO_PACKET).then_some(place.key)
+        self.places.get(number.wrapping_sub(FIRST) as usize).map(|place| place.key)
     }
 
     /// Asks for what is here, if anything can be.
@@ -131,8 +100,7 @@ impl Near {
 
     /// When the first timer is due. Slow: looks at all places.
     pub(super) fn first_timer(&self) -> Option<Time> {
-        let timers = self.places.iter().filter(|place| place.packet == NO_PACKET);
-        timers.map(|place| place.at).min().filter(|&at| at != FREE).map(Time::from_ps)
+        self.places.iter().map(|place| place.at).min().filter(|&at| at != FREE).map(Time::from_ps)
     }
 
     /// Bytes of memory that they take.

@@ -2,7 +2,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::engine::link::FarEnd;
-use crate::engine::mail::Posted;
 use weft_packet::Packet;
 
 fn links(count: usize) -> Vec<Link> {
@@ -60,7 +59,7 @@ fn a_key_says_whose_it_is() {
 #[test]
 fn links_come_before_timers_at_one_instant() {
     let mut links = links(2);
-    let mut events = EventSet::new(1_000, Vec::new());
+    let mut events = EventSet::new(1_000, Numbers::default());
     events.push_timer(Time::from_ps(500), EventKey::new(EventKind::FlowStart, 0));
     for link in [1, 0] {
         links[link as usize].head_arrive = 500;
@@ -74,7 +73,7 @@ fn links_come_before_timers_at_one_instant() {
 
 #[test]
 fn timers_that_rank_alike_come_by_their_keys_all_the_same() {
-    let mut events = EventSet::new(4_095, Vec::new());
+    let mut events = EventSet::new(4_095, Numbers::default());
     let key = |host| EventKey::host_timer(host, 7);
     for host in [3, 1, 2] {
         assert_eq!(key(host).rank(), key(1).rank());
@@ -91,7 +90,7 @@ fn timers_that_rank_alike_come_by_their_keys_all_the_same() {
 fn timers_of_one_instant_come_by_kind_and_number_whatever_else_their_slot_holds() {
     let mut links = links(1);
     // A slot is 64 ps wide.
-    let mut events = EventSet::new(64 * 4_000, Vec::new());
+    let mut events = EventSet::new(64 * 4_000, Numbers::default());
     let at = Time::from_ps(6_400);
     let keys =
         [(EventKind::Port, 3), (EventKind::Receiver, 9), (EventKind::Receiver, 2), (EventKind::Port, 1)];
@@ -113,11 +112,9 @@ fn timers_of_one_instant_come_by_kind_and_number_whatever_else_their_slot_holds(
 /// The key of what came out, where the fabric has other numbers for links.
 fn key_by(events: &mut EventSet, next: Next, number_of: impl Fn(u32) -> u32) -> EventKey {
     match next {
-        Next::Arrival(number) if number >= near::FIRST => match events.take_due(number) {
-            Some((_, Due::Mail(_, link))) => EventKey::new(EventKind::Arrival, link),
-            Some((_, Due::Timer(key))) => key,
-            None => panic!("it is not alone in its slot"),
-        },
+        Next::Arrival(number) if number >= near::FIRST => {
+            events.take_due(number).expect("it is alone in its slot").1
+        }
         Next::Arrival(link) => EventKey::new(EventKind::Arrival, number_of(link)),
         Next::Timer(_, key) => key,
         Next::Slot(_) => panic!("slots are sorted"),
@@ -153,7 +150,7 @@ proptest! {
         steps in prop::collection::vec((0u32..40, prop_oneof![0u64..300_000, 0u64..30], any::<bool>(), 0u32..10), 1..400),
     ) {
         let mut links = links(40);
-        let mut events = EventSet::new(horizon, Vec::new());
+        let mut events = EventSet::new(horizon, Numbers::default());
         if let Some(width) = wide {
             events.look_ahead(width);
         }
@@ -190,114 +187,59 @@ proptest! {
         prop_assert_eq!(pop(&mut events, &mut links), None);
     }
 
-    /// In windows, with mail from elsewhere, events come out in the one order, and none of a later window.
+    /// In windows, events come out in the one order, which is that of the fabric's numbers of links, and none of a later window: also those
+    /// of links by which packets come from elsewhere, which are numbered behind the others here.
     #[test]
     fn windows_hold_their_events_in_order(
         width in 50u64..5_000,
         horizon in 1u64..20_000,
         wide in prop::option::of(1u64..50_000),
         windows in prop::collection::vec(
-            prop::collection::vec((0u32..20, 0u64..15_000, 0u8..3), 0..12), 1..60),
+            prop::collection::vec((0u32..40, 0u64..15_000, any::<bool>()), 0..12), 1..60),
     ) {
-        // Links have every other number of the fabric, so that mail comes between them.
-        let mut links = links(20);
-        let mut events = EventSet::new(horizon, (0..20).map(|link| 2 * link).collect());
+        // Links have every other number of the fabric, and those from elsewhere the numbers between them.
+        let number_of = |link: u32| if link < 20 { 2 * link } else { 2 * (link - 20) + 1 };
+        let mut links = links(40);
+        let own: Vec<u32> = (0..20).map(number_of).collect();
+        let mut events = EventSet::new(horizon, Numbers::of_part(&own, 40));
+        (20..40).for_each(|link| events.add_link(number_of(link)));
         events.cover(Span::from_ps(width));
         if let Some(width) = wide {
             events.look_ahead(width);
         }
         let mut expected = std::collections::BTreeSet::new();
-        // What is beyond the wheel.
-        let mut far: Vec<Posted> = Vec::new();
         for (window, steps) in windows.iter().enumerate() {
             let (begin, end) = (window as u64 * width, (window as u64 + 1) * width);
             events.set_limit(Time::from_ps(begin), EventKey::FIRST);
             prop_assert_eq!(pop(&mut events, &mut links), None, "the window before is done");
-            for &(number, delay, kind) in steps {
-                let at = begin + delay;
-                let arrival = EventKey::new(EventKind::Arrival, 2 * number);
-                match kind {
-                    0 if !expected.iter().any(|entry: &(u64, EventKey)| entry.1 == arrival) => {
-                        links[number as usize].head_arrive = at;
-                        events.push_link(&mut links[number as usize], number);
-                        expected.insert((at, arrival));
-                    }
-                    1 => {
-                        let key = EventKey::new(EventKind::Sender, number);
-                        if expected.insert((at, key)) {
-                            events.push_timer(Time::from_ps(at), key);
-                        }
-                    }
-                    _ => {
-                        let posted = (at, 2 * number + 1, 0);
-                        if expected.insert((at, EventKey::new(EventKind::Arrival, posted.1)))
-                            && !events.push_mail(posted, &one_packet())
-                        {
-                            far.push(posted);
-                        }
-                    }
-                }
+            if expected.first().is_none_or(|event: &(u64, EventKey)| event.0 >= begin) {
+                events.turn_to(Time::from_ps(begin));
             }
-            events.turn_to(Time::from_ps(begin));
-            for posted in far.extract_if(.., |posted| posted.0 < end) {
-                prop_assert!(events.push_mail(posted, &one_packet()), "the wheel covers a window");
+            for &(link, delay, is_link) in steps {
+                let at = begin + delay;
+                let arrival = EventKey::new(EventKind::Arrival, number_of(link));
+                if !is_link {
+                    let key = EventKey::new(EventKind::Sender, link);
+                    if expected.insert((at, key)) {
+                        events.push_timer(Time::from_ps(at), key);
+                    }
+                } else if !expected.iter().any(|entry| entry.1 == arrival) {
+                    links[link as usize].head_arrive = at;
+                    events.push_link(&mut links[link as usize], link);
+                    expected.insert((at, arrival));
+                }
             }
             events.set_limit(Time::from_ps(end), EventKey::FIRST);
             while let Some((time, next)) = pop(&mut events, &mut links) {
-                let key = key_by(&mut events, next, |link| 2 * link);
+                let key = key_by(&mut events, next, number_of);
                 prop_assert!(time.as_ps() < end);
                 prop_assert_eq!(Some((time.as_ps(), key)), expected.pop_first());
             }
-            prop_assert!(expected.first().is_none_or(|event| event.0 >= end));
-            let is_far = |event: &(u64, EventKey)| {
-                far.iter().any(|mail| *event == (mail.0, EventKey::new(EventKind::Arrival, mail.1)))
-            };
-            let first = expected.iter().find(|event| !is_far(event)).map(|event| event.0);
+            let first = expected.first().map(|event| event.0);
+            prop_assert!(first.is_none_or(|first| first >= end));
             prop_assert_eq!(events.next_time().is_none(), first.is_none());
             prop_assert!(events.next_time().is_none_or(|time| time.as_ps() <= first.unwrap_or(0)));
         }
-    }
-
-    /// What comes by one link at one instant comes out, and is taken back, in the order in which it was numbered: also what was beyond
-    /// the wheel when later mail was within, and in the slot that is being worked on.
-    #[test]
-    fn mail_for_one_instant_stays_in_the_order_in_which_it_was_numbered(
-        arrivals in prop::collection::vec((0u64..40, 0u32..3, any::<bool>()), 1..80),
-        width in prop_oneof![Just(1u64), 1u64..100],
-        taken_back in prop::option::of(0u32..3),
-    ) {
-        let mut links = links(1);
-        let mut events = EventSet::new(width * 4_000, Vec::new());
-        let mut pool = Pool::default();
-        let mut expected = Vec::new();
-        let mut later = Vec::new();
-        for (at, link, waits) in arrivals {
-            let index = pool.insert(Packet::default());
-            pool[index].next = events.number_mail();
-            expected.push((at, link, index));
-            if waits {
-                later.push((at, link, index));
-            } else {
-                prop_assert!(events.push_mail((at, link, index), &pool));
-            }
-        }
-        for posted in later {
-            prop_assert!(events.push_mail(posted, &pool));
-        }
-        expected.sort_by_key(|&(at, link, _)| (at, link));
-        if let Some(link) = taken_back {
-            let mut taken = events.take_back_mail(&mut links, link);
-            events.sort_mail(&mut taken, &pool);
-            prop_assert_eq!(taken, expected.extract_if(.., |posted| posted.1 == link).collect::<Vec<_>>());
-        }
-        for due in expected {
-            let (time, next) = events.pop::<false>(&mut links, &pool).expect("all comes out");
-            let Next::Arrival(number) = next else { panic!("no timer was set") };
-            let Some((at, Due::Mail(index, link))) = events.take_due(number) else { panic!("no timer was set") };
-            prop_assert_eq!(time, at);
-            prop_assert_eq!((time.as_ps(), link, index), due);
-        }
-        prop_assert!(events.next_time().is_none());
     }
 }
 
@@ -308,7 +250,7 @@ proptest! {
         shift in 0u32..40,
         events in prop::collection::btree_map((any::<u64>(), any::<u32>()), 0u32..1 << 20, 1..300),
     ) {
-        let mut set = EventSet::new(1, Vec::new());
+        let mut set = EventSet::new(1, Numbers::default());
         set.shift = shift;
         let in_slot = |time: u64| slot << shift | time & ((1 << shift) - 1);
         let unsorted = events.iter().map(|(&(time, rank), &number)| Event::new(in_slot(time), rank, number));

@@ -16,6 +16,7 @@ use crate::engine::held::Held;
 use crate::engine::link::{Link, PortKind, Profiles};
 use crate::engine::losses::Losses;
 use crate::engine::mail::Outbox;
+use crate::engine::numbers::Numbers;
 use crate::engine::pause::Memories;
 use crate::engine::pool::Pool;
 use crate::engine::post::{Addresses, PostOffice, STAYS};
@@ -93,7 +94,7 @@ impl<'a> Network<'a> {
         let stops = if inputs.is_some() || memories.is_some() { STOPS_ALL } else { SwitchHooks::NONE };
         let mut network = Self {
             now: Time::ZERO,
-            events: EventSet::new(0, Vec::new()),
+            events: EventSet::new(0, Numbers::default()),
             state: PortStates {
                 are_looked_at: has_oracle || schemes.iter().any(SwitchScheme::looks_at_queues),
                 tells_service: schemes.iter().any(SwitchScheme::tells_service),
@@ -167,7 +168,7 @@ impl<'a> Network<'a> {
 
     /// Notes from now on packets that links send. Ports with several classes send in an order of their own and are left out.
     pub fn capture(&mut self, of: CaptureOf<'_>) {
-        let capture = Capture::new(of, self.state.links.len());
+        let capture = Capture::new(of, self.site.link_count());
         for link in capture.links() {
             self.state.links[link].add_kind(PortKind::Special);
         }
@@ -184,6 +185,10 @@ impl<'a> Network<'a> {
             }
         }
         self.office = Some(PostOffice { own, addresses, latest, outbox: Outbox::default() });
+        let entries: Vec<_> = self.site.entries().collect();
+        for (number, far_end) in entries {
+            self.add_entry(number, far_end);
+        }
     }
 
     /// An idle network that is all of a fabric.

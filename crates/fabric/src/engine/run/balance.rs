@@ -1,9 +1,8 @@
 //! How well several threads would share the windows of a run that one thread works on.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::turns::Turns;
+use super::turns::{Call, Turns};
 use crate::engine::results::Sharing;
 
 /// What the busiest of several threads would have done, window by window, if all events took the same time.
@@ -68,22 +67,25 @@ fn busiest(groups: &[u64], threads: usize) -> u64 {
 /// one has come. Measured now, and right on cores that nobody else uses.
 pub fn cost_of_a_window(threads: usize) -> Duration {
     const WINDOWS: u32 = 100_000;
-    let turns = Turns::new(threads, threads, ());
+    let turns = Turns::new(threads, threads, (), ());
     // Each takes the one group of its own share: who took those of others would not wait for anybody.
-    let work = |thread: usize| turns.finish(turns.take(thread, &mut { thread }).into_iter().count());
-    let gone = AtomicBool::new(false);
+    let work = |thread: usize| {
+        let taken = turns.take(thread, &mut { thread }).into_iter().count();
+        turns.finish(thread, taken, |()| ());
+    };
     std::thread::scope(|scope| {
         for thread in 1..threads {
-            let (turns, work, gone) = (&turns, &work, &gone);
+            let (turns, work) = (&turns, &work);
             scope.spawn(move || {
-                let mut seen = 0;
-                while !gone.load(Ordering::Relaxed) {
-                    if turns.begun() > seen {
-                        seen = turns.begun();
-                        work(thread);
-                    } else {
+                let mut seen = Call::NONE;
+                while !seen.is_over() {
+                    let call = turns.call(thread);
+                    if call == seen {
                         std::hint::spin_loop();
+                    } else if !call.is_over() {
+                        work(thread);
                     }
+                    seen = call;
                 }
             });
         }
@@ -94,9 +96,11 @@ pub fn cost_of_a_window(threads: usize) -> Duration {
             while !turns.are_done() {
                 std::hint::spin_loop();
             }
+            turns.take_reports((), |()| ());
         }
-        gone.store(true, Ordering::Relaxed);
-        begin.elapsed() / WINDOWS
+        let elapsed = begin.elapsed() / WINDOWS;
+        turns.end();
+        elapsed
     })
 }
 

@@ -21,7 +21,6 @@ use crate::engine::host::{
     route_counts,
 };
 use crate::engine::machine::{HostMachine, Machines};
-use crate::engine::mail::Mailbox;
 use crate::engine::network::{Network, NetworkFacts};
 use crate::engine::paths::PathMeter;
 use crate::engine::ports::SwitchConfigs;
@@ -40,8 +39,8 @@ use crate::engine::windows::Windows;
 /// The least number of flows that end before what hosts noted of them is looked for: it takes a look at every host.
 const TAKE_IN_EVERY: usize = 4_096;
 
-/// So many days the wheel of a group covers at least: most mail for it is due before that.
-const DAYS_IN_WHEEL: u64 = 16;
+/// So many days the wheel of a group covers at least: nearly all that comes first by a link is due before that.
+const DAYS_IN_WHEEL: u64 = 2;
 
 /// What all hosts know before the run begins.
 fn plan<'a, T: Transports>(
@@ -347,8 +346,7 @@ impl<'a, T: Transports> Maker<'_, 'a, T> {
         let may_pause = site.fabric.memory.is_some_and(|memory| memory.pause.is_some());
         let hosts = hosts.map(|host| self.host(host, may_pause)).collect();
         let last = if self.parts.is_none() { self.last } else { usize::MAX };
-        let mailbox = self.parts.as_ref().map(|&(_, day)| Mailbox::new(day));
-        Group::new(self.network(number, site), hosts, (self.common)(), starts, last, mailbox)
+        Group::new(self.network(number, site), hosts, (self.common)(), starts, last)
     }
 
     fn host(&mut self, number: u32, may_pause: bool) -> Host<T> {

@@ -13,7 +13,7 @@ use weft_transport::Transports;
 use weft_units::{Span, Time};
 
 use super::balance::Balance;
-use super::turns::Turns;
+use super::turns::{Apart, Call, Turns};
 use crate::engine::event_set::EventKey;
 use crate::engine::group::Group;
 use crate::engine::host::Plan;
@@ -22,31 +22,50 @@ use crate::engine::mail::{Bag, Outbox};
 /// How often a thread looks before it lets others have its core, where each has one.
 const SPINS: u32 = 2_000;
 
-/// What others sent to a group: a bag by thread.
+/// What others sent to a group: by thread, a bag for windows with even numbers and one for the others. So what was sent in the window
+/// before is not mixed with what is sent in this one already: of one link the second may come from another thread, and is behind
+/// the first.
 #[derive(Debug, Default)]
-pub struct Slot(Vec<(AtomicBool, Mutex<Bag>)>);
+pub struct Slot(Vec<Apart<[Sent; 2]>>);
+
+/// A bag, and whether anything is in it.
+#[derive(Debug, Default)]
+struct Sent {
+    used: AtomicBool,
+    bag: Mutex<Bag>,
+}
 
 impl Slot {
     /// Empty, for so many threads.
     pub fn new(threads: usize) -> Self {
-        Self((0..threads).map(|_| (AtomicBool::new(false), Mutex::default())).collect())
+        Self((0..threads).map(|_| Apart::default()).collect())
     }
 
-    /// Takes in what a thread sent.
-    fn put(&self, thread: usize, bag: &mut Bag) {
-        let (used, own) = &self.0[thread];
-        locked(own).append(bag);
-        used.store(true, Ordering::Release);
+    /// Takes in what a thread sent in the window with this number.
+    fn put(&self, thread: usize, window: u64, bag: &mut Bag) {
+        let sent = &self.0[thread].0[(window % 2) as usize];
+        locked(&sent.bag).append(bag);
+        sent.used.store(true, Ordering::Release);
     }
 
-    /// Hands out what is there.
+    /// Hands out what was sent in the window before the one with this number.
+    fn empty_for(&self, window: u64, mut take: impl FnMut(&mut Bag)) {
+        let before = ((window + 1) % 2) as usize;
+        self.0.iter().for_each(|Apart(sent)| sent[before].empty(&mut take));
+    }
+
+    /// Hands out what is there, when no window goes on: then it was sent in one window.
     pub fn empty(&self, mut take: impl FnMut(&mut Bag)) {
-        for (used, bag) in &self.0 {
-            if used.load(Ordering::Acquire) {
-                let mut bag = locked(bag);
-                used.store(false, Ordering::Relaxed);
-                take(&mut bag);
-            }
+        self.0.iter().flat_map(|Apart(sent)| sent).for_each(|sent| sent.empty(&mut take));
+    }
+}
+
+impl Sent {
+    fn empty(&self, take: &mut impl FnMut(&mut Bag)) {
+        if self.used.load(Ordering::Acquire) {
+            let mut bag = locked(&self.bag);
+            self.used.store(false, Ordering::Relaxed);
+            take(&mut bag);
         }
     }
 }
@@ -56,19 +75,21 @@ pub fn locked<V>(lock: &Mutex<V>) -> MutexGuard<'_, V> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How far to work: all that comes before the limit, which lies on this day or just behind it.
+/// How far to work: all from the beginning of a day that comes before the limit, which lies on this day or just behind it.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
-    pub day: u64,
+    /// The windows of a run are numbered.
+    pub number: u64,
+    pub begin: Time,
     pub limit: (Time, EventKey),
 }
 
 impl Window {
-    /// The day on which this time is, as far as the limit. A day is so long.
-    pub fn of_day(time: Time, length: Span, limit: (Time, EventKey)) -> Self {
+    /// The window with this number: the day on which this time is, as far as the limit. A day is so long.
+    pub fn of_day(number: u64, time: Time, length: Span, limit: (Time, EventKey)) -> Self {
         let day = time.as_ps() / length.as_ps();
-        let tomorrow = Time::from_ps((day + 1).saturating_mul(length.as_ps()));
-        Self { day, limit: limit.min((tomorrow, EventKey::FIRST)) }
+        let begin = Time::from_ps(day * length.as_ps());
+        Self { number, begin, limit: limit.min((begin.saturating_add(length), EventKey::FIRST)) }
     }
 }
 
@@ -100,9 +121,7 @@ pub struct Board<'r, 'a, T: Transports> {
     groups: &'r [Mutex<Group<'a, T>>],
     slots: &'r [Slot],
     plan: &'r Plan<'a, T>,
-    turns: Turns<Window>,
-    /// What came of the window that goes on.
-    report: Mutex<Report>,
+    turns: Turns<Window, Report>,
     /// How often a thread looks before it lets others have its core.
     spins: u32,
     /// Somebody panicked.
@@ -128,13 +147,12 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
         plan: &'r Plan<'a, T>,
         threads: usize,
     ) -> Self {
-        let none = Window { day: 0, limit: (Time::ZERO, EventKey::FIRST) };
+        let none = Window { number: 0, begin: Time::ZERO, limit: (Time::ZERO, EventKey::FIRST) };
         Self {
             groups,
             slots,
             plan,
-            turns: Turns::new(groups.len(), threads, none),
-            report: Mutex::new(Report::NONE),
+            turns: Turns::new(groups.len(), threads, none, Report::NONE),
             // Where there are fewer cores than threads, whoever looks holds up whom it waits for.
             spins: if available_parallelism().is_ok_and(|cores| cores.get() >= threads) { SPINS } else { 0 },
             failed: AtomicBool::new(false),
@@ -160,7 +178,7 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
         if let Some(balance) = balance {
             balance.end_window();
         }
-        sum.add(self.send(0, outbox));
+        sum.add(self.send(0, window.number, outbox));
         sum
     }
 
@@ -170,11 +188,12 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
     /// If another thread did.
     pub fn lead(&self, window: Window, outbox: &mut Outbox) -> Report {
         let _alarm = Alarm(&self.failed);
-        *locked(&self.report) = Report::NONE;
         self.turns.begin(window);
         self.work(0, outbox);
         self.wait(|| self.turns.are_done());
-        *locked(&self.report)
+        let mut sum = Report::NONE;
+        self.turns.take_reports(Report::NONE, |report| sum.add(report));
+        sum
     }
 
     /// Lets the others go.
@@ -185,13 +204,13 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
     /// Follows the leader until he lets go.
     pub fn follow(&self, thread: usize, outbox: &mut Outbox) {
         let _alarm = Alarm(&self.failed);
-        let mut seen = 0;
+        let mut seen = Call::NONE;
         loop {
-            self.wait(|| self.turns.begun() > seen || self.turns.are_over());
-            if self.turns.are_over() {
+            self.wait(|| self.turns.call(thread) != seen);
+            seen = self.turns.call(thread);
+            if seen.is_over() {
                 return;
             }
-            seen = self.turns.begun();
             self.work(thread, outbox);
         }
     }
@@ -210,33 +229,63 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
         let (mut sum, mut groups) = (Report::NONE, 0);
         let (mut window, mut from) = (None, thread);
         while let Some(group) = self.turns.take(thread, &mut from) {
-            let window = *window.get_or_insert_with(|| self.turns.window());
+            let window = *window.get_or_insert_with(|| self.turns.window(from));
             sum.add(self.work_on(group, window, outbox));
             groups += 1;
         }
-        if groups == 0 {
-            return;
-        }
-        sum.add(self.send(thread, outbox));
-        locked(&self.report).add(sum);
-        self.turns.finish(groups);
+        let Some(window) = window else { return };
+        sum.add(self.send(thread, window.number, outbox));
+        self.turns.finish(thread, groups, |report| report.add(sum));
     }
 
-    /// Puts what a thread posted into the slots of the groups that it is for. Says when the first of it arrives.
-    fn send(&self, thread: usize, outbox: &mut Outbox) -> Report {
+    /// Puts what a thread posted in a window into the slots of the groups that it is for. Says when the first of it arrives.
+    fn send(&self, thread: usize, window: u64, outbox: &mut Outbox) -> Report {
         let earliest = outbox.take_earliest_ps();
-        outbox.send(|part, bag| self.slots[part as usize].put(thread, bag));
+        outbox.send(|part, bag| self.slots[part as usize].put(thread, window, bag));
         Report { next: (earliest < u64::MAX).then(|| Time::from_ps(earliest)), ..Report::NONE }
     }
 
     fn work_on(&self, number: usize, window: Window, outbox: &mut Outbox) -> Report {
         let mut group = locked(&self.groups[number]);
-        self.slots[number].empty(|bag| group.put(bag));
+        group.network.events.turn_to(window.begin);
+        self.slots[number].empty_for(window.number, |bag| group.put(bag));
         let mut done = 0;
         if group.next_time().is_some_and(|next| (next, EventKey::FIRST) < window.limit) {
-            group.begin_day(window.day);
             done = group.work(self.plan, window.limit, u64::MAX, outbox);
         }
         Report { done, delivered: group.common.delivered, next: group.next_time() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_packet::Packet;
+
+    use super::*;
+
+    fn arrivals(window: impl Fn(&mut dyn FnMut(&mut Bag))) -> Vec<u64> {
+        let mut found = Vec::new();
+        window(&mut |bag| bag.empty(|packet, _, _| found.push(packet.arrive.as_ps())));
+        found
+    }
+
+    /// The group that sent it was another thread's in the window before, and that thread was faster now.
+    #[test]
+    fn what_was_sent_in_this_window_already_waits_for_the_next() {
+        let slot = Slot::new(2);
+        let send = |thread, window, at| {
+            let mut bag = Bag::default();
+            let mut packet = Packet::default();
+            packet.arrive = Time::from_ps(at);
+            bag.push(&packet);
+            slot.put(thread, window, &mut bag);
+        };
+        send(1, 4, 10);
+        send(0, 5, 20);
+        assert_eq!(arrivals(|take| slot.empty_for(5, take)), [10]);
+        send(1, 6, 30);
+        assert_eq!(arrivals(|take| slot.empty_for(6, take)), [20]);
+        assert_eq!(arrivals(|take| slot.empty(take)), [30]);
+        assert!(arrivals(|take| slot.empty(take)).is_empty());
     }
 }

@@ -108,7 +108,7 @@ impl<T: Transports> Engine<'_, T> {
         let mut lead = |outbox: &mut Outbox| {
             let mut next = Some(next);
             while let Some(begin) = next.filter(|&next| (next, EventKey::FIRST) < limit) {
-                let window = Window::of_day(begin, *length, limit);
+                let window = Window::of_day(*windows, begin, *length, limit);
                 // One window has about as many events as the one before.
                 let shares = threads > 1 && before >= share_from;
                 let report = if shares {
@@ -149,9 +149,9 @@ impl<T: Transports> Engine<'_, T> {
         let Some(days) = &mut self.days else { return work };
         days.windows += 1;
         let last = limit;
-        let Window { day, mut limit } = Window::of_day(next, days.length, limit);
+        let Window { begin, mut limit, .. } = Window::of_day(days.windows, next, days.length, limit);
         work.is_over = limit == last;
-        self.groups_mut().for_each(|group| group.begin_day(day));
+        self.groups_mut().for_each(|group| group.network.events.turn_to(begin));
         loop {
             let nexts = self.groups_mut().enumerate();
             let first = nexts.filter_map(|(number, group)| Some((group.peek()?, number))).min();

@@ -121,7 +121,7 @@ impl LinkNow {
 impl Network<'_> {
     fn show_links(&mut self, at: Time, seen: &mut Snapshot) {
         self.catch_up(at, false);
-        for (link, state) in self.state.links.iter().enumerate() {
+        for (link, state) in self.state.links.iter().take(self.site.link_count()).enumerate() {
             let (number, drops) = (self.site.number(link as u32), self.drops(link));
             seen.links[number as usize] = LinkNow {
                 backlog_bytes: self.backlog_at(link, at),

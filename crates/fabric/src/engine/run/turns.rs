@@ -2,85 +2,122 @@
 //!
 //! A window is over when all of its groups are done, whoever did them: a thread that sleeps is not waited for, unless it has taken
 //! a group. Each thread takes the groups of its own share first, and then those that are left of the others'.
+//!
+//! A window takes some microseconds, and what one core wrote another sees after a tenth of one. So all that a thread is told stands
+//! in one place of its own, where what it says stands, too.
 
 #[cfg(test)]
 use loom::sync::Mutex;
 #[cfg(test)]
-use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use loom::sync::atomic::{AtomicU64, AtomicUsize};
 use std::ops::Range;
 #[cfg(not(test))]
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 #[cfg(not(test))]
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-/// The groups of one thread's share that nobody has taken yet: the number of the window above, of the next group below. In cache
-/// lines of its own.
-#[derive(Debug)]
+/// In cache lines of its own: what one thread writes does not take from another what it looks at.
+#[derive(Debug, Default)]
 #[repr(align(128))]
-struct Share {
+pub struct Apart<V>(pub V);
+
+/// The share of one thread, and what it and the one who leads tell each other.
+#[derive(Debug)]
+struct Share<W, R> {
+    /// The number of the window above, of the next group that nobody has taken yet below.
     next: AtomicU64,
     groups: Range<usize>,
+    window: Mutex<W>,
+    report: Mutex<R>,
 }
 
-impl Share {
+/// Which window goes on, or that there are no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call(u32);
+
+impl Call {
+    /// Before the first window.
+    pub const NONE: Self = Self(0);
+    const OVER: u32 = 1 << 31;
+
+    /// There will be no more windows.
+    pub const fn is_over(self) -> bool {
+        self.0 == Self::OVER
+    }
+}
+
+impl<W: Copy, R: Copy> Share<W, R> {
     const WINDOW_SHIFT: u32 = 32;
     /// Beyond the last group of any share.
     const NOTHING: u64 = 1 << 31;
 
+    fn call(&self) -> Call {
+        Call((self.next.load(Ordering::Acquire) >> Self::WINDOW_SHIFT) as u32)
+    }
+
     fn take(&self) -> Option<usize> {
+        // Most looks find that nothing is left: then the line stays where it is. Who is late to see that a window has begun leaves its
+        // groups to those who are not.
+        if self.next.load(Ordering::Relaxed) as u32 as usize >= self.groups.len() {
+            return None;
+        }
         let place = self.next.fetch_add(1, Ordering::AcqRel) as u32 as usize;
         (place < self.groups.len()).then(|| self.groups.start + place)
     }
 }
 
-/// The turns of the threads of a run. `W` says what to do in a window.
+/// The turns of the threads of a run. `W` says what to do in a window, `R` what came of it.
 #[derive(Debug)]
-pub struct Turns<W> {
-    shares: Vec<Share>,
+pub struct Turns<W, R> {
+    shares: Vec<Apart<Share<W, R>>>,
     groups: usize,
-    window: Mutex<W>,
-    /// How many windows have begun.
-    begun: AtomicU64,
-    /// How many groups are done in this window.
-    done: AtomicUsize,
-    is_over: AtomicBool,
+    /// How many windows have begun. Only the one who leads asks.
+    begun: Apart<AtomicU64>,
+    /// How many groups are done, of all windows.
+    done: Apart<AtomicUsize>,
 }
 
-impl<W: Copy> Turns<W> {
-    /// Before the first window; `window` is of no meaning.
-    pub fn new(groups: usize, threads: usize, window: W) -> Self {
+impl<W: Copy, R: Copy> Turns<W, R> {
+    /// Before the first window; `window` is of no meaning. `nothing` is what came of nothing.
+    pub fn new(groups: usize, threads: usize, window: W, nothing: R) -> Self {
         let first = |thread: usize| thread * groups / threads;
-        let share =
-            |thread| Share { next: AtomicU64::new(Share::NOTHING), groups: first(thread)..first(thread + 1) };
+        let share = |thread| {
+            Apart(Share {
+                next: AtomicU64::new(Share::<W, R>::NOTHING),
+                groups: first(thread)..first(thread + 1),
+                window: Mutex::new(window),
+                report: Mutex::new(nothing),
+            })
+        };
         Self {
             shares: (0..threads).map(share).collect(),
             groups,
-            window: Mutex::new(window),
-            begun: AtomicU64::new(0),
-            done: AtomicUsize::new(0),
-            is_over: AtomicBool::new(false),
+            begun: Apart(AtomicU64::new(0)),
+            done: Apart(AtomicUsize::new(0)),
         }
     }
 
     /// Begins a window: the one before is over.
     pub fn begin(&self, window: W) {
-        *self.window.lock().unwrap_or_else(PoisonError::into_inner) = window;
-        self.done.store(0, Ordering::Relaxed);
-        let number = self.begun.load(Ordering::Relaxed) + 1;
-        for share in &self.shares {
-            // Who takes one of these sees the window and that nothing is done.
-            share.next.swap(number << Share::WINDOW_SHIFT, Ordering::AcqRel);
+        let number = self.begun.0.load(Ordering::Relaxed) + 1;
+        self.begun.0.store(number, Ordering::Relaxed);
+        // So many that who has slept may take one for another: then there is work, or there is none. None is that before the first.
+        let call = number % u64::from(Call::OVER - 1) + 1;
+        // The others first: the first share is that of the one who leads.
+        for Apart(share) in self.shares.iter().rev() {
+            *share.window.lock().unwrap_or_else(PoisonError::into_inner) = window;
+            // Who takes one of these sees the window.
+            share.next.swap(call << Share::<W, R>::WINDOW_SHIFT, Ordering::AcqRel);
         }
-        self.begun.store(number, Ordering::Release);
     }
 
     /// Takes a group that nobody has, if there is one: it is of the window that goes on, which cannot end before the group is
     /// done. `from` is where to look first, and then where to look again: at the beginning the thread's own number.
     pub fn take(&self, thread: usize, from: &mut usize) -> Option<usize> {
         while *from < thread + self.shares.len() {
-            if let Some(group) = self.shares[*from % self.shares.len()].take() {
+            if let Some(group) = self.shares[*from % self.shares.len()].0.take() {
                 return Some(group);
             }
             *from += 1;
@@ -88,34 +125,44 @@ impl<W: Copy> Turns<W> {
         None
     }
 
-    /// What to do in the window that goes on. Only for who has taken a group.
-    pub fn window(&self) -> W {
-        *self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What to do in the window that goes on. Only for who has just taken a group, with this place to look.
+    pub fn window(&self, from: usize) -> W {
+        *self.shares[from % self.shares.len()].0.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// So many groups are done, of those that a thread took.
-    pub fn finish(&self, groups: usize) {
-        self.done.fetch_add(groups, Ordering::Release);
+    /// So many groups are done, of those that a thread took, and `add` says what came of them.
+    pub fn finish(&self, thread: usize, groups: usize, add: impl FnOnce(&mut R)) {
+        add(&mut self.shares[thread].0.report.lock().unwrap_or_else(PoisonError::into_inner));
+        self.done.0.fetch_add(groups, Ordering::Release);
     }
 
-    /// Whether all groups are done in this window. What was done to them is seen by who asks.
+    /// Whether all groups are done in this window. What was done to them is seen by who asks: the one who leads.
     pub fn are_done(&self) -> bool {
-        self.done.load(Ordering::Acquire) == self.groups
+        let due = self.begun.0.load(Ordering::Relaxed) as usize * self.groups;
+        self.done.0.load(Ordering::Acquire) == due
     }
 
-    /// How many windows have begun.
-    pub fn begun(&self) -> u64 {
-        self.begun.load(Ordering::Acquire)
+    /// Hands out what came of the window that is over, thread by thread, and leaves `nothing` in place of it.
+    pub fn take_reports(&self, nothing: R, mut take: impl FnMut(R)) {
+        for Apart(share) in &self.shares {
+            take(std::mem::replace(
+                &mut *share.report.lock().unwrap_or_else(PoisonError::into_inner),
+                nothing,
+            ));
+        }
+    }
+
+    /// Which window this thread has been told of.
+    pub fn call(&self, thread: usize) -> Call {
+        self.shares[thread].0.call()
     }
 
     /// There will be no more windows.
     pub fn end(&self) {
-        self.is_over.store(true, Ordering::Release);
-    }
-
-    /// Whether there will be no more windows.
-    pub fn are_over(&self) -> bool {
-        self.is_over.load(Ordering::Acquire)
+        for Apart(share) in &self.shares {
+            let over = u64::from(Call::OVER) << Share::<W, R>::WINDOW_SHIFT;
+            share.next.store(over | Share::<W, R>::NOTHING, Ordering::Release);
+        }
     }
 }
 
@@ -131,7 +178,7 @@ mod tests {
 
     /// The turns of two threads, and for each group the windows in which it was worked on, as digits.
     struct World {
-        turns: Turns<u64>,
+        turns: Turns<u64, usize>,
         worked: [Seen; GROUPS],
     }
 
@@ -139,26 +186,26 @@ mod tests {
         fn work(&self, thread: usize) {
             let (mut from, mut taken, mut window) = (thread, 0, None);
             while let Some(group) = self.turns.take(thread, &mut from) {
-                let window = *window.get_or_insert_with(|| self.turns.window());
+                let window = *window.get_or_insert_with(|| self.turns.window(from));
                 // Not ordered by itself: what the next one sees of it is the work of the turns.
                 let before = self.worked[group].load(Ordering::Relaxed);
                 self.worked[group].store(before * 10 + window, Ordering::Relaxed);
                 taken += 1;
             }
             if taken > 0 {
-                self.turns.finish(taken);
+                self.turns.finish(thread, taken, |report| *report += taken);
             }
         }
     }
 
     /// In every order in which two threads can come to their turns, with at most three interruptions: each group is worked on once in each window, after it was
-    /// worked on in the window before, and the window does not end earlier.
+    /// worked on in the window before, and the window does not end earlier; and what came of it is told once.
     #[test]
     fn each_group_has_one_turn_in_each_window() {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(|| {
-            let turns = Turns::new(GROUPS, 2, 0);
+            let turns = Turns::new(GROUPS, 2, 0, 0);
             let world = Arc::new(World { turns, worked: [Seen::new(0), Seen::new(0)] });
             let other = Arc::clone(&world);
             // It comes when it likes, even before a window begins, or as one ends.
@@ -168,14 +215,40 @@ mod tests {
                 world.work(0);
                 while !world.turns.are_done() {
                     // The model may show an old count for ever, but not to who adds to it.
-                    world.turns.finish(0);
+                    world.turns.finish(0, 0, |_| ());
                     thread::yield_now();
                 }
                 for group in &world.worked {
                     assert_eq!(group.load(Ordering::Relaxed), expected, "after window {window}");
                 }
+                let mut told = 0;
+                world.turns.take_reports(0, |report| told += report);
+                assert_eq!(told, GROUPS, "after window {window}");
             }
             follower.join().expect("the other thread");
+        });
+    }
+
+    /// Whoever is told of a window sees another one than before, and sees the end.
+    #[test]
+    fn a_call_is_another_in_each_window_and_the_last_is_over() {
+        loom::model(|| {
+            let turns: Turns<u64, usize> = Turns::new(2, 2, 0, 0);
+            let mut calls = vec![turns.call(1)];
+            assert_eq!(calls[0], Call::NONE);
+            for window in 1..4 {
+                turns.begin(window);
+                calls.push(turns.call(1));
+            }
+            turns.begun.0.store(u64::from(Call::OVER) - 3, Ordering::Relaxed);
+            for window in 4..8 {
+                turns.begin(window);
+                calls.push(turns.call(1));
+            }
+            assert!(calls.windows(2).all(|pair| pair[0] != pair[1]));
+            assert!(calls[1..].iter().all(|&call| call != Call::NONE && !call.is_over()));
+            turns.end();
+            assert!(turns.call(1).is_over());
         });
     }
 }

@@ -60,6 +60,18 @@ impl Network<'_> {
     /// Finds the ports that nobody watches. Before the first packet, when all are known that do. `hosts_look` tells that hosts look at
     /// their own: they are not simulated here, or a transport asks when what waits there has left.
     pub(in crate::engine) fn find_late_ports(&mut self, hosts_look: bool) {
+        self.find_late(hosts_look);
+        // What these ports send comes by mail to this part, too.
+        let leaves = |port: &Option<ScheduledPort>| port.as_ref().is_some_and(|port| port.leaves);
+        let leaving: Vec<u32> =
+            (0..).zip(&self.state.scheduled).filter(|(_, port)| leaves(port)).map(|(link, _)| link).collect();
+        for link in leaving {
+            let far_end = self.state.links[link as usize].far_end();
+            self.add_entry(self.site.number(link), far_end);
+        }
+    }
+
+    fn find_late(&mut self, hosts_look: bool) {
         let latest = self.office.as_ref().map(|office| &office.latest);
         let stays = |link: usize| latest.is_none_or(|latest| latest[link] == STAYS);
         let first_port = self.site.hosts().len();

@@ -347,6 +347,14 @@ impl Network<'_> {
         put_behind::<false>(state, self.pool.packets(), &mut self.events, (link, index, arrive));
     }
 
+    /// The same for one that arrives behind those by itself.
+    #[inline(always)]
+    #[allow(clippy::inline_always)]
+    pub(in crate::engine) fn put_on_list_in_order(&mut self, link: u32, index: PacketIndex, arrive: u64) {
+        let state = &mut self.state.links[link as usize];
+        put_behind::<true>(state, self.pool.packets(), &mut self.events, (link, index, arrive));
+    }
+
     /// See [`Outlet::settle`].
     pub(super) fn settle_port(&mut self, link: u32) {
         let now = self.now.as_ps();

@@ -6,7 +6,7 @@ use weft_topology::{Fabric, FabricSpec, FaultEvent};
 use weft_units::{Purpose, Stream, Time};
 
 use super::*;
-use crate::engine::event_set::{Due, EventKey, Next};
+use crate::engine::event_set::{EventKey, Next};
 use crate::engine::network::{Arrived, LinkDrops};
 use crate::engine::pool::NO_PACKET;
 use crate::engine::special::Peaks;
@@ -79,9 +79,7 @@ fn arrive(network: &mut Network<'_>, link: u32) {
         Arrived::AtHost(index) => drop(network.consume(index)),
         Arrived::Gone => {}
         Arrived::NoLink => {
-            let Some((_, Due::Timer(key))) = network.events.take_due(link) else {
-                panic!("there are no other parts")
-            };
+            let Some((_, key)) = network.events.take_due(link) else { panic!("there are no other parts") };
             network.wake_port(key.entity());
         }
         Arrived::NotAlone => panic!("slots are sorted"),
