@@ -298,11 +298,13 @@ impl EventSet {
 
     /// The time of the next event, or of the slot of the wheel that it is in; none if nothing is pending. The limit is none of it.
     pub fn next_time(&self) -> Option<Time> {
-        let batch = self.batch.get(self.next).map(|event| event.time());
-        let wheel = if batch.is_some() { batch } else { self.next_slot().map(|slot| slot << self.shift) };
-        let timer = self.heap.peek().map(|top| top.0.0);
-        let leaving = (self.leaves_at < u64::MAX).then_some(self.leaves_at);
-        [wheel, timer, leaving].into_iter().flatten().min().map(Time::from_ps)
+        let wheel = match self.batch.get(self.next) {
+            Some(event) => event.time(),
+            None => self.next_slot().map_or(u64::MAX, |slot| slot << self.shift),
+        };
+        let timer = self.heap.peek().map_or(u64::MAX, |top| top.0.0);
+        let next = wheel.min(timer).min(self.leaves_at);
+        (next < u64::MAX).then(|| Time::from_ps(next))
     }
 
     /// The first slot after the loaded one that holds something.

@@ -249,10 +249,7 @@ impl<'r, 'a, T: Transports> Board<'r, 'a, T> {
         let mut group = locked(&self.groups[number]);
         group.network.events.turn_to(window.begin);
         self.slots[number].empty_for(window.number, |bag| group.put(bag));
-        let mut done = 0;
-        if group.next_time().is_some_and(|next| (next, EventKey::FIRST) < window.limit) {
-            done = group.work(self.plan, window.limit, u64::MAX, outbox);
-        }
+        let done = group.work(self.plan, window.limit, u64::MAX, outbox);
         Report { done, delivered: group.common.delivered, next: group.next_time() }
     }
 }
