@@ -18,7 +18,7 @@ pub struct Addresses {
     /// By rack, and by switch that is whole.
     of_rack: Vec<u32>,
     of_switch: Vec<u32>,
-    /// By link of the fabric: the switch that it leads to; of no meaning for one to a host. What mail needs of a link, and few
+    /// By link of the fabric: the switch that it leads to; of no meaning for one to a host. What says where mail goes, and few
     /// bytes each: a look at the link itself would be a wait for memory each time.
     switch_behind: Vec<u32>,
 }

@@ -64,7 +64,7 @@ impl EventSet {
         self.fetch_event(links, self.ahead);
     }
 
-    /// Asks for a link, or a timer or mail, if there is one with this number.
+    /// Asks for a link, or a timer, if there is one with this number.
     #[inline(always)]
     #[allow(clippy::inline_always)]
     fn fetch_event(&self, links: &[Link], number: u32) {

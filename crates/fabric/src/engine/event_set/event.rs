@@ -1,7 +1,7 @@
 //! What is sorted of an event.
 
 /// An event of the slot that is being worked on. All that orders events is one word, which is compared at once: the time, then the rank of
-/// the key ([`EventKey::rank`](super::EventKey::rank)). The number of the link, timer or mail is behind it.
+/// the key ([`EventKey::rank`](super::EventKey::rank)). The number of the link or timer is behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event(u128);
 
@@ -23,7 +23,7 @@ impl Event {
         (self.0 >> 64) as u64
     }
 
-    /// The number of its link, or, beyond those, of a timer or of mail.
+    /// The number of its link, or, beyond those, of a timer.
     #[inline]
     pub const fn number(self) -> u32 {
         self.0 as u32

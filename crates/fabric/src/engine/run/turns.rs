@@ -103,7 +103,8 @@ impl<W: Copy, R: Copy> Turns<W, R> {
     pub fn begin(&self, window: W) {
         let number = self.begun.0.load(Ordering::Relaxed) + 1;
         self.begun.0.store(number, Ordering::Relaxed);
-        // So many that who has slept may take one for another: then there is work, or there is none. None is that before the first.
+        // They repeat after so many that nobody sleeps as long; and if somebody did, the others would do his part. Never that of before
+        // the first.
         let call = number % u64::from(Call::OVER - 1) + 1;
         // The others first: the first share is that of the one who leads.
         for Apart(share) in self.shares.iter().rev() {
