@@ -8,7 +8,9 @@
 //! `WEFT_BASE` changes the spec of all (`traffic.flows=80`), `WEFT_SET` that of simulated hosts alone (`transport.hystart=false;...`),
 //! `WEFT_AGAINST` that of what they are compared with (`hosts=linux`; or another simulated one). `WEFT_TWINS`: simulated hosts run so many
 //! times, each with cables of hosts that are 1 ns longer, and the mean of these is taken, which leaves less of it to chance; with 0 the
-//! kernel's runs are kept, and no more. With `WEFT_POOLED` there is one row a control and queue, of all load balancers and loads together.
+//! kernel's runs are kept, and no more. `WEFT_KERNELS`: the same for the kernel's runs, of which there is one otherwise. With `WEFT_POOLED`
+//! there is one row a control and queue, of all load balancers and loads together.
+//! `WEFT_MOST_MS` leaves out flows that any run took longer for, and says how many: those whose SYN was lost, which are a second late.
 
 #![allow(clippy::unwrap_used)]
 
@@ -87,6 +89,9 @@ struct Case {
     load: String,
     /// By bin, seed and block.
     sums: [Vec<Sums>; BINS.len()],
+    /// How many flows there are, and how many of them were left out, since one run or another took too long for them.
+    flows: usize,
+    left_out: usize,
     /// Of simulated hosts, and of what they are compared with.
     counted: [[f64; COUNTED.len()]; 2],
 }
@@ -100,7 +105,8 @@ impl Case {
                     for load in list("WEFT_LOADS", "0.3,0.7") {
                         let (control, buffer, balancer) = (control.clone(), buffer.clone(), balancer.clone());
                         let (sums, counted) = (<[Vec<Sums>; BINS.len()]>::default(), Default::default());
-                        cases.push(Self { control, buffer, balancer, load, sums, counted });
+                        let (flows, left_out) = (0, 0);
+                        cases.push(Self { control, buffer, balancer, load, sums, flows, left_out, counted });
                     }
                 }
             }
@@ -122,6 +128,8 @@ impl Case {
 
     /// Takes in another case with the same seeds.
     fn take_in(&mut self, other: &Self) {
+        self.flows += other.flows;
+        self.left_out += other.left_out;
         for (ours, theirs) in self.sums.iter_mut().zip(&other.sums) {
             for (sums, &more) in ours.iter_mut().zip(theirs) {
                 *sums = sums.and(more);
@@ -132,14 +140,16 @@ impl Case {
         }
     }
 
-    fn add(&mut self, simulated: &[Measured], against: &[Measured]) {
+    /// Takes in the runs of a seed, but for flows that one of them took longer for than `most_ms`.
+    fn add(&mut self, simulated: &[Measured], against: &[Measured], most_ms: f64) {
+        let is_out = |flow: usize| simulated.iter().chain(against).any(|run| run.fcts_ms[flow] > most_ms);
         let (ours, our_logarithms) = together(simulated);
         let (theirs, their_logarithms) = together(against);
         assert_eq!(ours.sizes, theirs.sizes, "the same flows");
         for (sums, (_, least, below)) in self.sums.iter_mut().zip(BINS) {
             let mut of_seed = [Sums::default(); BLOCKS];
             for (flow, &size) in ours.sizes.iter().enumerate() {
-                if size >= least && size < below {
+                if size >= least && size < below && !is_out(flow) {
                     let logarithm = our_logarithms[flow] - their_logarithms[flow];
                     let block = &mut of_seed[flow * BLOCKS / ours.sizes.len()];
                     block.add(ours.fcts_ms[flow], theirs.fcts_ms[flow], logarithm);
@@ -147,6 +157,8 @@ impl Case {
             }
             sums.extend(of_seed);
         }
+        self.flows += ours.sizes.len();
+        self.left_out += (0..ours.sizes.len()).filter(|&flow| is_out(flow)).count();
         for (counted, of) in self.counted.iter_mut().zip([ours, theirs]) {
             for (sum, value) in counted.iter_mut().zip(of.sums) {
                 *sum += value;
@@ -213,9 +225,11 @@ fn measures() {
     let set = env("WEFT_SET", "transport.profile=linux;fabric.host_queue.mark=never");
     let against = env("WEFT_AGAINST", "hosts=linux");
     let twins: u64 = env("WEFT_TWINS", "4").parse().unwrap();
+    let kernels: u64 = env("WEFT_KERNELS", "1").parse().unwrap();
+    let most_ms: f64 = env("WEFT_MOST_MS", "inf").parse().unwrap();
     let kernel = weft_linux_hosts::find().ok().map(|image| weft_linux_hosts::fingerprint(&image).unwrap());
     let kept = Kept(std::env::var_os("WEFT_KEEP").map(Into::into));
-    let is_linux = against.contains("hosts=linux");
+    let is_linux = ["hosts=linux", "hosts.kind=linux"].iter().any(|hosts| against.contains(hosts));
     let (seeds, mut cases) = (seeds(), Case::all());
     // A seed after the other: however far it comes, all cases have the same ones.
     for &seed in &seeds {
@@ -231,13 +245,19 @@ fn measures() {
                 (0..twins).map(|twin| kept.measured(&name, of(twin), || run(own, twin))).collect()
             };
             let theirs = if is_linux {
-                vec![kept.measured(&name, (SPEC, &changes, &against, &kernel), || run(&against, 0))]
+                let of = (SPEC, &changes, &against, &kernel);
+                let kernel = |twin| match twin {
+                    // Known by the name that it had when there was no other.
+                    0 => kept.measured(&name, of, || run(&against, 0)),
+                    _ => kept.measured(&name, (of, twin), || run(&against, twin)),
+                };
+                (0..kernels).map(kernel).collect()
             } else {
                 simulated(&against)
             };
             let ours = simulated(&set);
             if twins > 0 {
-                case.add(&ours, &theirs);
+                case.add(&ours, &theirs, most_ms);
             }
             eprintln!("seed {seed}: {}", case.name(" "));
         }
@@ -246,7 +266,7 @@ fn measures() {
         cases = pooled(cases);
     }
     if twins > 0 {
-        let runs = if is_linux { "1".to_owned() } else { twins.to_string() };
+        let runs = if is_linux { kernels } else { twins };
         println!("seeds: {seeds:?}; runs of simulated hosts a seed: {twins}, of the others: {runs}");
         print_table(
             "Mean FCT in ms, simulated / other, and by how much they differ",
@@ -256,5 +276,10 @@ fn measures() {
         );
         print_table("Ratio of single flows, geometric mean", &cases, Sums::of_flows, false);
         print_counts(&cases);
+        if most_ms.is_finite() {
+            let [left_out, flows] = [|case: &Case| case.left_out, |case: &Case| case.flows]
+                .map(|count| cases.iter().map(count).sum::<usize>());
+            println!("\nleft out, since a run took more than {most_ms} ms: {left_out} of {flows} flows");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weft_units::Time;
 
 use super::{Ack, Control, Controller, Window, lia, olia};
 
@@ -44,8 +45,8 @@ impl Controller for Coupled<'_> {
         self.alone.on_loss(window, flight);
     }
 
-    fn on_timeout(&self, window: &mut Window) {
-        self.alone.on_timeout(window);
+    fn on_timeout(&self, window: &mut Window, now_and_next: (Time, u32)) {
+        self.alone.on_timeout(window, now_and_next);
     }
 }
 

@@ -28,7 +28,7 @@ struct Seen {
     una: u32,
     next: u32,
     now: Time,
-    rtt: Span,
+    rtt: Option<Span>,
     smoothed_rtt: Span,
 }
 
@@ -142,10 +142,11 @@ impl Controller for Cubic {
         window.lower_threshold(left);
     }
 
-    /// RFC 9438 §4.8: the next stage begins with `K = 0`.
-    fn on_timeout(&self, window: &mut Window) {
+    /// RFC 9438 §4.8: the next stage begins with `K = 0`. The least delay is forgotten, and all that is out is one round to `HyStart`, as in Linux.
+    fn on_timeout(&self, window: &mut Window, (now, next): (Time, u32)) {
         let state = window.cubic.get_or_insert_default();
-        (state.w_max, state.epoch, state.hystart) = (0.0, None, HyStart::default());
+        (state.w_max, state.epoch, state.least_rtt) = (0.0, None, None);
+        state.hystart = HyStart::begins(now, next);
         state.whole = whole_cubic::State::default();
     }
 }
@@ -162,9 +163,10 @@ impl Cubic {
         if began.is_some_and(|began| ack.now < began.saturating_add(Span::from_s(1))) {
             return;
         }
-        let least = state.least_rtt.map_or(ack.rtt, |least| least.min(ack.rtt));
+        let Some(rtt) = ack.rtt else { return };
+        let least = state.least_rtt.map_or(rtt, |least| least.min(rtt));
         state.least_rtt = Some(least);
-        if self.hystart && cwnd < ssthresh && state.hystart.ends(cwnd, least, ack) {
+        if self.hystart && cwnd < ssthresh && state.hystart.ends(cwnd, least, rtt, ack) {
             window.ssthresh = cwnd;
         }
     }
@@ -203,21 +205,26 @@ impl Cubic {
 }
 
 impl HyStart {
+    /// A round begins, which ends when this segment is acknowledged.
+    fn begins(now: Time, next: u32) -> Self {
+        Self { round_end: next, round_start: now, last_ack: now, ..Self::default() }
+    }
+
     /// Whether slow start ends with this acknowledgement.
-    fn ends(&mut self, cwnd: f64, least: Span, ack: Seen) -> bool {
+    fn ends(&mut self, cwnd: f64, least: Span, rtt: Span, ack: Seen) -> bool {
         if self.found {
             return false;
         }
         // Whatever the window is: a round that began late would take acknowledgements of the next for its own, as in Linux before 6.14
         // and before the stable versions that have the mend.
         if ack.una > self.round_end {
-            *self = Self { round_end: ack.next, round_start: ack.now, last_ack: ack.now, ..Self::default() };
+            *self = Self::begins(ack.now, ack.next);
         }
         if cwnd < LOW_WINDOW {
             return false;
         }
         let train = self.train_is_long(cwnd, least, ack);
-        self.found = train || self.delay_has_risen(least, ack.rtt);
+        self.found = train || self.delay_has_risen(least, rtt);
         self.found
     }
 
@@ -272,7 +279,15 @@ mod tests {
     }
 
     fn ack(now: Span, rtt: Span) -> Ack {
-        Ack { acked: 1, una: 1, next: 100, marked: false, now: Time::ZERO + now, rtt, smoothed_rtt: rtt }
+        Ack {
+            acked: 1,
+            una: 1,
+            next: 100,
+            marked: false,
+            now: Time::ZERO + now,
+            rtt: Some(rtt),
+            smoothed_rtt: rtt,
+        }
     }
 
     fn close(found: f64, expected: f64) {
@@ -373,7 +388,7 @@ mod tests {
     fn after_a_timeout_the_next_stage_begins_at_its_plateau() {
         let mut window = window(100.0);
         RFC.on_loss(&mut window, 100);
-        RFC.on_timeout(&mut window);
+        RFC.on_timeout(&mut window, (Time::ZERO, 100));
         window.cwnd = 70.0;
         RFC.on_ack(&mut window, ack(Span::from_s(1), Span::from_ms(1)));
         RFC.increase(&mut window, 1);
@@ -432,5 +447,21 @@ mod tests {
         assert!(slow_start(long, &[short]), "a train of 950 us");
         assert!(!slow_start(quiet, &[short, Span::from_us(4_000)]), "3.9 ms slower");
         assert!(slow_start(quiet, &[short, Span::from_us(4_200)]), "4.1 ms slower");
+    }
+
+    #[test]
+    fn after_a_timeout_all_that_was_out_is_one_round_to_hystart_and_the_least_delay_is_learned_anew() {
+        let cubic = Cubic { hystart: true, ..RFC };
+        let (ms, us) = (Span::from_ms, Span::from_us);
+        let mut window = Window::new(20.0, 1_000.0, 0.0);
+        let state = |window: &Window| window.cubic.clone().unwrap();
+        cubic.on_ack(&mut window, ack(ms(1), us(100)));
+        cubic.on_timeout(&mut window, (Time::ZERO + ms(10), 50));
+        assert_eq!(state(&window).least_rtt, None);
+        // The train began with the timeout: 900 us later it is longer than half of the least delay, which is 1 ms now, and what bursts disturb.
+        cubic.on_ack(&mut window, Ack { una: 40, ..ack(ms(10) + us(900), ms(1)) });
+        assert_eq!((state(&window).least_rtt, window.ssthresh), (Some(ms(1)), 1_000.0));
+        cubic.on_ack(&mut window, Ack { una: 45, ..ack(ms(10) + us(1_100), ms(1)) });
+        close(window.ssthresh, 20.0);
     }
 }

@@ -31,7 +31,7 @@ impl Controller for Dctcp {
             return;
         }
         // Steps 5 and 6.
-        let share = f64::from(marks.marked) / f64::from(marks.acked);
+        let share = f64::from(marks.marked) / f64::from(marks.acked.max(1));
         let alpha = if self.whole_numbers {
             self.whole_alpha(marks.alpha, share)
         } else {
@@ -39,6 +39,19 @@ impl Controller for Dctcp {
         };
         // Steps 7 and 8.
         *marks = Marks { alpha, acked: 0, marked: 0, window_end: next };
+    }
+
+    /// As RFC 5681; in whole numbers, as `dctcp_react_to_loss` has it, of the window, not of what is unacknowledged.
+    fn on_loss(&self, window: &mut Window, flight: u32) {
+        let half = if self.whole_numbers { (window.segments() / 2).into() } else { f64::from(flight) / 2.0 };
+        window.lower_threshold(half);
+    }
+
+    /// In Linux the threshold is half of what the window is by then (`dctcp_state`).
+    fn on_loss_after_mark(&self, window: &mut Window) {
+        if self.whole_numbers {
+            window.lower_threshold((window.segments() / 2).into());
+        }
     }
 
     /// Step 9.
@@ -92,5 +105,19 @@ mod tests {
         assert_eq!(reduced(WHOLE, 3.5, 1.0), (2.0, 2.0));
         let exact = Dctcp { whole_numbers: false, ..WHOLE };
         assert_eq!(reduced(exact, 20.0, 0.05), (19.5, 19.5));
+    }
+
+    #[test]
+    fn a_loss_leaves_half_of_what_is_unacknowledged_or_in_whole_numbers_of_the_window_also_behind_a_mark() {
+        let left = |control: Dctcp, react: fn(&Dctcp, &mut Window)| {
+            let mut window = Window::new(21.5, f64::INFINITY, 0.0);
+            react(&control, &mut window);
+            window.ssthresh
+        };
+        let exact = Dctcp { whole_numbers: false, ..WHOLE };
+        let loss = |control: &Dctcp, window: &mut Window| control.on_loss(window, 15);
+        assert_eq!((left(exact, loss), left(WHOLE, loss)), (7.5, 10.0));
+        let behind = |control: &Dctcp, window: &mut Window| control.on_loss_after_mark(window);
+        assert_eq!((left(exact, behind), left(WHOLE, behind)), (f64::INFINITY, 10.0));
     }
 }

@@ -24,10 +24,10 @@ pub(crate) use dctcp::Dctcp;
 pub(crate) use new_reno::NewReno;
 pub(crate) use window::Window;
 
-/// New data was acknowledged.
+/// Data was acknowledged, in order or beyond a hole.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ack {
-    /// Segments that it acknowledged, at least 1.
+    /// Segments that it told of first: none if all that it acknowledged was known to have arrived.
     pub acked: u32,
     /// The first segment that is not acknowledged now.
     pub una: u32,
@@ -37,15 +37,15 @@ pub(crate) struct Ack {
     pub marked: bool,
     /// When it came.
     pub now: Time,
-    /// The round-trip time that it shows.
-    pub rtt: Span,
+    /// The round-trip time that it shows, if it shows any.
+    pub rtt: Option<Span>,
     /// The smoothed round-trip time, this sample included.
     pub smoothed_rtt: Span,
 }
 
 /// How a window follows what acknowledgements tell. Windows are counted in segments.
 pub(crate) trait Controller {
-    /// New data was acknowledged, in whatever phase.
+    /// Data was acknowledged, in whatever phase.
     #[inline]
     fn on_ack(&self, window: &mut Window, ack: Ack) {
         let _ = (window, ack);
@@ -71,10 +71,15 @@ pub(crate) trait Controller {
         window.lower_threshold(f64::from(flight) / 2.0);
     }
 
-    /// A timer expired: said after [`Controller::on_loss`].
-    #[inline]
-    fn on_timeout(&self, window: &mut Window) {
+    /// A loss was found in a round trip in which the window shrinks for a mark already.
+    fn on_loss_after_mark(&self, window: &mut Window) {
         let _ = window;
+    }
+
+    /// A timer expired, at this time, when this was the next new segment: said after [`Controller::on_loss`].
+    #[inline]
+    fn on_timeout(&self, window: &mut Window, now_and_next: (Time, u32)) {
+        let _ = (window, now_and_next);
     }
 }
 
@@ -131,7 +136,11 @@ impl Controller for Control {
         rules!(self, rules => rules.on_loss(window, flight));
     }
 
-    fn on_timeout(&self, window: &mut Window) {
-        rules!(self, rules => rules.on_timeout(window));
+    fn on_loss_after_mark(&self, window: &mut Window) {
+        rules!(self, rules => rules.on_loss_after_mark(window));
+    }
+
+    fn on_timeout(&self, window: &mut Window, now_and_next: (Time, u32)) {
+        rules!(self, rules => rules.on_timeout(window, now_and_next));
     }
 }

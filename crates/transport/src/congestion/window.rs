@@ -56,7 +56,14 @@ impl Window {
         if self.cwnd < self.ssthresh {
             // Slow start, RFC 5681 eq. 2: at most one segment per acknowledgement, however many it covers, unless the
             // configuration counts them (RFC 3465).
-            self.cwnd += f64::from(acked.min(each));
+            let (more, room) = (f64::from(acked.min(each)), self.ssthresh - self.cwnd);
+            if each == 1 || more <= room {
+                self.cwnd += more;
+            } else {
+                // No further than the threshold; the rest counts as after it (`tcp_slow_start` of Linux).
+                self.cwnd = self.ssthresh;
+                self.cwnd += control.increase(self, (more - room) as u32);
+            }
         } else {
             self.cwnd += control.increase(self, acked);
         }

@@ -21,6 +21,8 @@ pub(super) struct ByTime {
     pub probe_wait: Span,
     pub probe_wait_for_one: Span,
     pub prr: bool,
+    pub timeout_keeps_network: bool,
+    pub grow_beyond_holes: bool,
     pub undo: bool,
     pub eifel: bool,
     pub timestamp_tick: Span,
@@ -118,6 +120,8 @@ impl ByTime {
         };
         needs("tail_loss_probe", !self.tail_loss_probe, &self.tail_loss_probe, "false")?;
         needs("prr", !self.prr, &self.prr, "false")?;
+        needs("timeout_keeps_network", !self.timeout_keeps_network, &self.timeout_keeps_network, "false")?;
+        needs("grow_beyond_holes", !self.grow_beyond_holes, &self.grow_beyond_holes, "false")?;
         needs("undo", !self.undo, &self.undo, "false")?;
         needs("eifel", !self.eifel, &self.eifel, "false")?;
         needs("pacing", !self.pacing, &self.pacing, "false")?;

@@ -54,8 +54,9 @@ macro_rules! with_shared_keys {
             /// Smallest retransmission timeout. Source: the ns-3 load-balancing simulator of Hermes and MQ-ECN; the
             /// DCTCP paper has 10ms, RFC 6298 has 1s.
             min_rto: Span = Span::from_ms(5),
-            /// Whether that is the least beyond the smoothed round trip, and not the least in all. Source: RFC 6298 rule 2.4 has it in all;
-            /// Linux beyond.
+            /// Whether that is the least beyond the smoothed round trip, and not the least in all; with `rack` the largest deviation of a round trip counts
+            /// then, which falls by a quarter of what is too much each round trip. Source: RFC 6298 rule 2.4 has it in all; Linux beyond
+            /// (`tcp_rtt_estimator`).
             min_rto_beyond_rtt: bool = false,
             /// Largest retransmission timeout, backoff included. Source: RFC 6298 rule 2.5.
             max_rto: Span = Span::from_s(60),
@@ -88,8 +89,8 @@ macro_rules! with_keys_of_one_path {
         with_shared_keys! {
             $(#[$attr])* $vis struct $name, with defaults by profile {
                 $($own)*
-                /// Find losses by time, not by counting duplicate acknowledgements; needs `sack`.
-                /// Source: RFC 8985 (RACK).
+                /// Find losses by time, not by counting duplicate acknowledgements; needs `sack`. One timer is for this, for probes and for timeouts, and
+                /// round-trip times are also those of what arrives beyond a hole, as in Linux. Source: RFC 8985 (RACK), with its §8.
                 rack: bool = false,
                 /// How long RACK waits for a segment that was overtaken, in round-trip times (the flow's smallest); above 0,
                 /// at most 100. Source: RFC 8985 §6.2 step 4.
@@ -116,6 +117,12 @@ macro_rules! with_keys_of_one_path {
                 /// Whether the window shrinks over a round trip when a loss or a mark was seen, as acknowledgements come, and not at
                 /// once; needs `rack`. A loss or a timeout meanwhile shrinks it no further. Source: RFC 6937 (PRR) and Linux; RFC 5681 has it at once.
                 prr: bool = false,
+                /// Whether after a timeout the window is one segment more than what is in the network, and not one segment; needs `rack`. Source: RFC 5681 §3.1
+                /// has one; Linux more (`tcp_enter_loss`).
+                timeout_keeps_network: bool = false,
+                /// Whether the window also grows by what arrives beyond a hole, once a segment was seen to be late by more than three; needs `rack`.
+                /// Source: RFC 5681 §3.1 counts what is acknowledged in order; Linux more (`tcp_may_raise_cwnd`).
+                grow_beyond_holes: bool = false,
                 /// Whether the window is as before if it is told that all was in vain that a recovery sent again (D-SACK); needs `rack`.
                 /// Source: a choice; RFC 3708 and Linux have it.
                 undo: bool = false,
@@ -178,6 +185,8 @@ macro_rules! with_keys_of_one_path {
                     probe_wait: config.probe_wait,
                     probe_wait_for_one: config.probe_wait_for_one,
                     prr: config.prr,
+                    timeout_keeps_network: config.timeout_keeps_network,
+                    grow_beyond_holes: config.grow_beyond_holes,
                     undo: config.undo,
                     eifel: config.eifel,
                     timestamp_tick: config.timestamp_tick,
@@ -411,6 +420,8 @@ impl Shared {
             stack: by_time.stack(mss),
             probing: by_time.probing(),
             prr: by_time.prr,
+            timeout_keeps_network: by_time.timeout_keeps_network,
+            grow_beyond_holes: by_time.grow_beyond_holes,
             fin: by_time.fin,
             taking_back: by_time.taking_back(),
             rack_wait: by_time.rack_wait,

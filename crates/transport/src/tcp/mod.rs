@@ -80,6 +80,8 @@ pub struct Tcp {
     stack: stack::Stack,
     probing: Option<recovery::Probing>,
     prr: bool,
+    timeout_keeps_network: bool,
+    grow_beyond_holes: bool,
     fin: bool,
     taking_back: recovery::TakingBack,
     /// Beyond the reordering window.

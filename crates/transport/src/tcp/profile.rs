@@ -53,6 +53,10 @@ macro_rules! linux {
             probe_wait: Span::from_ms(2),
             probe_wait_for_one: Span::from_ms(200),
             prr: true,
+            // tcp_enter_loss().
+            timeout_keeps_network: true,
+            // tcp_may_raise_cwnd().
+            grow_beyond_holes: true,
             // tcp_send_fin().
             fin: true,
             undo: true,

@@ -36,6 +36,12 @@ impl RttEstimator {
         }
     }
 
+    /// Takes a sample whose deviation is reckoned elsewhere: the timeout has so much beyond the smoothed round trip.
+    pub fn sample_with(&mut self, rtt: Span, beyond: Span) {
+        self.sample(rtt);
+        self.rttvar_ps = beyond.as_ps() / 4;
+    }
+
     /// The timeout before any expiry: rule 2.1 before the first sample, then rules 2.4 and 2.5.
     #[inline]
     fn first_timeout(&self, tcp: &Tcp) -> Span {

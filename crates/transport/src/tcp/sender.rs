@@ -196,7 +196,7 @@ impl Sender {
 
     /// What controllers are told of an acknowledgement of new data, after its sample was taken.
     #[inline]
-    pub(super) fn told(&self, acked: u32, marked: bool, rtt: Span, out: &impl Outbox) -> Ack {
+    pub(super) fn told(&self, acked: u32, marked: bool, rtt: Option<Span>, out: &impl Outbox) -> Ack {
         let smoothed_rtt = self.rtt.smoothed();
         Ack { acked, una: self.una, next: self.next, marked, now: out.now(), rtt, smoothed_rtt }
     }

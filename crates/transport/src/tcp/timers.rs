@@ -27,6 +27,12 @@ impl Wheel {
         if self.tick.is_zero() { now.saturating_add(wait) } else { self.due_by_ticks(now, wait) }
     }
 
+    /// A wait in whole ticks, rounded up.
+    pub const fn whole(self, wait: Span) -> Span {
+        let tick = self.tick.as_ps();
+        if tick == 0 { wait } else { Span::from_ps(wait.as_ps().div_ceil(tick).saturating_mul(tick)) }
+    }
+
     /// `usecs_to_jiffies` rounds up, `calc_index` to the next step of the level.
     fn due_by_ticks(self, now: Time, wait: Span) -> Time {
         let tick = self.tick.as_ps();

@@ -19,4 +19,5 @@ mod specs;
 mod spurious;
 mod stalls;
 mod timeouts;
+mod timer;
 mod world;

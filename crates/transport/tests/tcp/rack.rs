@@ -75,8 +75,14 @@ fn a_loss_is_repaired_one_reordering_window_after_something_later_arrived() {
 fn the_first_loss_is_found_at_once_by_three_sacked_segments_as_long_as_nothing_was_reordered() {
     // RFC 8985 §6.2 step 4: the window is zero if no reordering was seen and DupThresh segments are SACKed.
     let tcp = rack(40);
-    let world = World::new(&tcp, segments(200), losing(&[0])).run(10_000);
-    assert_eq!(world.retransmitted(), [(Time::ZERO + RTT, 0)]);
+    // Of the first window each comes a nanosecond behind the one before it.
+    let path = |packet: &Packet, before| {
+        let lost = packet.kind == Kind::Data && packet.seq == 0 && before == 0;
+        let late_by = Span::from_ns(if packet.seq < 40 { packet.seq.into() } else { 0 });
+        if lost { DROP } else { Fate { late_by, ..PASS } }
+    };
+    let world = World::new(&tcp, segments(200), path).run(10_000);
+    assert_eq!(world.retransmitted(), [(Time::ZERO + RTT + Span::from_ns(3), 0)]);
     assert_eq!(tcp.sender_stats(&world.sender).timeouts, 0);
 }
 
@@ -196,4 +202,15 @@ fn the_buffer_and_delayed_acknowledgements_share_a_timer() {
     let arrived = Time::ZERO + LATENCY;
     let expected = [(arrived, 4), (arrived + Span::from_us(30), 5), (arrived + Span::from_us(50), 5)];
     assert_eq!(acks[..3], expected);
+}
+
+#[test]
+fn what_was_acknowledged_with_the_first_that_came_beyond_a_hole_was_not_late() {
+    // The first of two waits for its acknowledgement when the third tells of a hole: one answer for both. Nothing was reordered, so that three that overtake
+    // are a loss at once.
+    let tcp = reno(|config| {
+        (config.sack, config.rack, config.initial_window, config.ack_every) = (true, true, 6, 2);
+    });
+    let world = World::new(&tcp, segments(5), losing(&[1])).run(10_000);
+    assert_eq!(world.retransmitted(), [(Time::ZERO + RTT, 1)]);
 }

@@ -186,3 +186,30 @@ fn a_mark_says_that_there_was_congestion_whatever_was_late() {
     };
     assert!(after(true) < 0.7 * after(false), "{} {}", after(true), after(false));
 }
+
+#[test]
+fn a_recovery_in_which_nothing_could_be_sent_again_yet_is_taken_back_when_what_was_late_arrives() {
+    // The first segment is marked: the window shrinks over a round trip, and leaves no room for what is taken for lost when 11 to 13 have overtaken 9
+    // and 10. At 50 us the first of these is told of: neither was lost. The other is
+    // not sent again, then, and is told of at 100 us.
+    let again = |eifel| {
+        let tcp = dctcp(|config: &mut DctcpConfig| {
+            (config.sack, config.rack, config.prr, config.initial_window) = (true, true, true, 14);
+            (config.eifel, config.whole_numbers) = (eifel, true);
+        });
+        let path = |packet: &Packet, before: u32| {
+            let is_first = packet.kind == Kind::Data && before == 0;
+            let late = match packet.seq {
+                9 if is_first => 10,
+                10 if is_first => 60,
+                _ => 0,
+            };
+            Fate { late_by: Span::from_us(late), marked: is_first && packet.seq == 0, ..PASS }
+        };
+        let world = World::new(&tcp, segments(40), path).run(10_000);
+        assert_eq!(tcp.sender_stats(&world.sender).fast_recoveries, 1);
+        world.retransmitted()
+    };
+    assert_eq!(again(true), []);
+    assert_eq!(again(false), [(at_us(80), 10)]);
+}

@@ -1,12 +1,14 @@
 //! What a sender does whose losses are found by time (RFC 8985): what it sends when, and what its one timer is for.
 
 use weft_packet::{Packet, PacketFlags};
-use weft_units::Time;
+use weft_units::{Span, Time};
 
 use super::Board;
-use super::rack::Rack;
+use super::rack::{Losses, Rack, Told};
 use super::reduction::Reduction;
+use super::samples::Sample;
 use super::spurious::{Next, Undo};
+use super::timer::{Purpose, Timer, wake};
 use crate::congestion::Controller;
 use crate::tcp::Tcp;
 use crate::tcp::sender::{Facts, Phase, Sender};
@@ -17,11 +19,11 @@ impl Sender {
     /// Opens, and sends the first window.
     pub(super) fn open_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         let mut rack = Box::<Rack>::default();
-        rack.note_handshake(self.rtt.smoothed());
+        self.note_handshake(tcp, &mut rack);
         // A SYN-ACK tells it; without a handshake it is known.
         rack.edge = tcp.offers.map_or(u32::MAX, |offers| offers.first);
         self.send_written(tcp, &mut rack, out);
-        self.restart_timer(tcp, &mut rack, out);
+        wake(&rack, out);
         self.board = Some(Box::new(Board::Rack(rack)));
     }
 
@@ -60,19 +62,21 @@ impl Sender {
             rack.edge = rack.edge.max(packet.seq.saturating_add(u32::from(packet.receive_window())));
         }
         if acked > 0 {
-            self.backoff = 0;
-            let rtt = out.now().since(packet.sent);
-            self.rtt.sample(rtt);
-            let ack = self.told(acked, marked, rtt, out);
-            control.on_ack(&mut self.window, ack);
+            (self.backoff, rack.timeouts) = (0, 0);
         } else if self.una < self.max {
             self.counts.duplicate_acks += 1;
+        }
+        let sample = self.take_sample(tcp, rack, packet, acked > 0, told, out.now());
+        if acked > 0 || told.segments > 0 {
+            let rtt = sample.map(|sample| sample.of_last);
+            let ack = self.told(told.segments, marked, rtt, out);
+            control.on_ack(&mut self.window, ack);
         }
         self.judge_probe(control, rack, packet, told.segments);
         if marked {
             rack.undo = rack.undo.map(Undo::keep);
         }
-        let next = self.take_back(tcp, rack, packet, acked > 0, told);
+        let next = self.take_back(tcp, rack, packet, acked, told);
         let recovered = self.leave_recovery(rack);
         rack.adapt(packet.flags.has(PacketFlags::RETRANSMISSION), self.next, recovered);
         if self.phase == Phase::Open && marked && (acked > 0 || told.segments > 0) {
@@ -80,12 +84,23 @@ impl Sender {
         }
         let may_grow =
             self.phase == Phase::Open && rack.reduction.is_none() && rack.handed.uses(&self.window);
-        if may_grow && acked > 0 && self.una > self.window.cwr_end {
-            self.window.grow(control, acked, (tcp.max_window, tcp.abc_limit));
+        // `tcp_may_raise_cwnd`, and what `tcp_newly_delivered` counts.
+        let is_progress = acked > 0 || (tcp.grow_beyond_holes && rack.path_reorders());
+        if may_grow && is_progress && told.segments > 0 && self.una > self.window.cwr_end {
+            self.window.grow(control, told.segments, (tcp.max_window, tcp.abc_limit));
         }
-        let lost = next == Next::LostFirst && self.find_losses(tcp, control, rack, out);
+        let puts_off = acked > 0 || Self::is_as_old_as_first(rack, told, sample, out.now());
+        let losses = match next {
+            Next::LostFirst if told.certain => self.find_losses(tcp, control, rack, false, out),
+            _ => Losses::default(),
+        };
+        if let Some(wait) = losses.wait {
+            Self::set_for_reordering(tcp, rack, wait, out.now());
+        } else if puts_off {
+            self.restart_timer(tcp, rack, out.now());
+        }
         if let Some(reduction) = &mut rack.reduction {
-            reduction.follow(&mut self.window, rack.in_network, told.segments, acked > 0 && !lost);
+            reduction.follow(&mut self.window, rack.in_network, told.segments, acked > 0 && !losses.any);
         }
         self.send_by_time(tcp, rack, next, out);
         if next == Next::NewOnly && rack.frto && self.next == self.recover {
@@ -93,11 +108,47 @@ impl Sender {
             rack.frto = false;
             self.send_by_time(tcp, rack, Next::LostFirst, out);
         }
-        if acked > 0 {
-            self.restart_timer(tcp, rack, out);
-        } else {
-            Self::set_timer(rack, out);
+        wake(rack, out);
+    }
+
+    /// The SYN is a sample as any other: `tcp_ack_update_rtt` of Linux calls `tcp_update_rtt_min` for it, too. Small as it is, it may be the fastest packet of
+    /// a flow for long.
+    fn note_handshake(&mut self, tcp: &Tcp, rack: &mut Rack) {
+        let rtt = self.rtt.smoothed();
+        if !rtt.is_zero() {
+            rack.min_rtt = rtt;
+            rack.deviation.sample(rtt, Span::ZERO, tcp.min_rto, (0, 0));
         }
+    }
+
+    /// Takes the round-trip times that an acknowledgement shows, if it shows any.
+    fn take_sample(
+        &mut self,
+        tcp: &Tcp,
+        rack: &mut Rack,
+        packet: &Packet,
+        acked: bool,
+        told: Told,
+        now: Time,
+    ) -> Option<Sample> {
+        let echo = acked.then_some(packet.sent);
+        let sample = told.samples.sample(now, echo, tcp.taking_back.tick)?;
+        if tcp.min_rto_beyond_rtt {
+            rack.deviation.sample(sample.of_first, self.rtt.smoothed(), tcp.min_rto, (self.una, self.next));
+            self.rtt.sample_with(sample.of_first, rack.deviation.allowed);
+        } else {
+            self.rtt.sample(sample.of_first);
+        }
+        self.backoff = 0;
+        rack.min_rtt = rack.min_rtt.min(sample.of_last);
+        Some(sample)
+    }
+
+    /// Whether what arrived beyond a hole was sent before the first segment that is not acknowledged, the last time that this was: then a timeout counts
+    /// from now (`tcp_clean_rtx_queue`).
+    fn is_as_old_as_first(rack: &Rack, told: Told, sample: Option<Sample>, now: Time) -> bool {
+        let since_first = rack.first_sent().map(|sent| now.since(sent));
+        sample.is_some() && told.samples.of_first_beyond(now) > since_first && since_first.is_some()
     }
 
     /// A mark: the window shrinks at once, or over a round trip.
@@ -129,52 +180,56 @@ impl Sender {
         recovered
     }
 
-    /// Finds what is lost, and reduces the window for it once.
+    /// Finds what is lost, and reduces the window for it once. `by_timer`: whether the timer asks, and not an acknowledgement.
     fn find_losses(
         &mut self,
         tcp: &Tcp,
         control: &impl Controller,
         rack: &mut Rack,
+        by_timer: bool,
         out: &mut impl Outbox,
-    ) -> bool {
+    ) -> Losses {
         let recovering = self.phase == Phase::Recovery || rack.after_timeout;
         let window = rack.reordering_window(tcp, recovering, self.rtt.smoothed());
-        let lost = rack.find_losses(window, out.now());
-        if rack.reorder_at < Time::NEVER {
-            // RFC 8985 §8: the timers are one, and this is what it is for now.
-            rack.probe.at = Time::NEVER;
-            rack.reorder_at = tcp.timers.due(out.now(), rack.reorder_at.since(out.now()) + tcp.rack_wait);
+        let losses = rack.find_losses(window, out.now());
+        // What was sent again after a timeout and is lost, or what the timer finds then, is a loss of its own (`FLAG_LOST_RETRANS`,
+        // `tcp_rack_reo_timeout`).
+        let is_new = !recovering || (rack.after_timeout && (by_timer || losses.again));
+        if losses.any && is_new {
+            self.recovers(tcp, control, rack, out);
         }
-        if lost && !recovering {
-            self.counts.fast_recoveries += 1;
-            self.phase = Phase::Recovery;
-            rack.probe.ends();
-            self.remember(tcp, rack);
-            if let Some(reduction) = rack.reduction {
-                // The window shrinks for a mark in the same round trip already.
-                self.recover = self.window.cwr_end;
-                rack.reduction = Some(reduction.until(self.recover));
-            } else {
-                let before = self.window.cwnd;
-                self.reduce_by_time(control);
-                (self.recover, self.cwr_due) = (self.max, true);
-                if tcp.prr {
-                    rack.reduction = Some(Reduction::from(before, self.recover));
-                } else {
-                    self.window.cwnd = self.window.ssthresh;
-                }
-            }
-            if rack.reduction.is_none() {
-                self.send_first_lost(tcp, rack, out);
-            }
-        }
-        lost
+        losses
     }
 
-    /// The same when the timer tells. If recovery begins so, its first step is that of one segment that arrived: `tcp_rack_reo_timeout`.
+    /// A recovery begins.
+    fn recovers(&mut self, tcp: &Tcp, control: &impl Controller, rack: &mut Rack, out: &mut impl Outbox) {
+        self.counts.fast_recoveries += 1;
+        self.phase = Phase::Recovery;
+        (rack.after_timeout, rack.frto) = (false, false);
+        rack.probe = None;
+        self.remember(tcp, rack);
+        if let Some(reduction) = rack.reduction {
+            // The window shrinks for a mark in the same round trip already.
+            self.recover = self.window.cwr_end;
+            rack.reduction = Some(reduction.until(self.recover));
+            control.on_loss_after_mark(&mut self.window);
+            return;
+        }
+        let before = self.window.cwnd;
+        self.reduce_by_time(control);
+        (self.recover, self.cwr_due) = (self.max, true);
+        if tcp.prr {
+            rack.reduction = Some(Reduction::from(before, self.recover));
+        } else {
+            self.window.cwnd = self.window.ssthresh;
+            self.send_first_lost(tcp, rack, out);
+        }
+    }
+
+    /// The timer is due for RACK. If recovery begins so, its first step is that of one segment that arrived: `tcp_rack_reo_timeout`.
     fn find_losses_in_time(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
         let recovered = self.phase == Phase::Recovery;
-        self.find_losses(tcp, &tcp.control, rack, out);
+        self.find_losses(tcp, &tcp.control, rack, true, out);
         let begins = self.phase == Phase::Recovery && !recovered;
         if let Some(reduction) = rack.reduction.as_mut().filter(|_| begins) {
             reduction.follow(&mut self.window, rack.in_network, 1, false);
@@ -188,8 +243,8 @@ impl Sender {
         let Some(lost) = rack.next_lost() else { return false };
         rack.first_again.get_or_insert(out.now());
         self.send_again(tcp, rack, lost, out);
-        if lost == self.una {
-            rack.retransmit_at = tcp.timers.due(out.now(), self.rtt.timeout(tcp, self.backoff));
+        if lost == self.una && rack.timer.purpose != Purpose::Reordering {
+            self.set_for_whole_timeout(tcp, rack, out.now());
         }
         true
     }
@@ -198,7 +253,7 @@ impl Sender {
     /// takes more.
     fn send_by_time(&mut self, tcp: &Tcp, rack: &mut Rack, next: Next, out: &mut impl Outbox) {
         rack.handed.settle(out.now());
-        let before = self.max;
+        let (before, was_idle) = (self.max, self.una == self.max);
         while rack.in_network < self.window.segments() && tcp.stack.is_its_time(&mut rack.handed, out.now()) {
             let again = next == Next::LostFirst && rack.next_lost().is_some();
             let flow = self.as_flow(tcp, rack);
@@ -221,7 +276,7 @@ impl Sender {
         let flow = self.as_flow(tcp, rack);
         rack.handed.note_use(&flow, self.max > before);
         if self.max > before {
-            self.schedule_probe(tcp, rack, out);
+            self.set_after_sending(tcp, rack, was_idle, out.now());
         }
     }
 
@@ -291,56 +346,60 @@ impl Sender {
         tcp.stack.hands_over(&mut rack.handed, out.now(), is_first, sent);
     }
 
-    /// The one timer is due: for a probe, for retransmission, for reordering, or since the host's queue takes more.
+    /// The timer is due, or the host's queue takes more.
     pub(super) fn wakes_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         let Some(mut board) = self.board.take() else { return };
         if let Board::Rack(rack) = &mut *board {
-            let times_out = out.now() >= rack.retransmit_at && out.now() < rack.probe.at;
-            if !times_out {
-                // What else the timer is for tells of no loss.
-                if out.now() >= rack.reorder_at {
+            let is_due = out.now() >= rack.timer.at;
+            match rack.timer.purpose {
+                Purpose::Timeout if is_due => self.time_out_by_time(tcp, rack, out),
+                Purpose::Probe if is_due => self.send_probe(tcp, rack, out),
+                Purpose::Reordering if is_due => {
                     self.find_losses_in_time(tcp, rack, out);
+                    self.send_by_time(tcp, rack, Next::LostFirst, out);
+                    if rack.timer.purpose != Purpose::Timeout {
+                        self.set_for_timeout(tcp, rack, out.now());
+                    }
                 }
+                _ => {}
+            }
+            if rack.handed.resume_at <= out.now() {
                 self.send_by_time(tcp, rack, Next::LostFirst, out);
             }
-            // What was due may be due no more: a loss was found, or new data sent.
-            if out.now() >= rack.probe.at {
-                self.send_probe(tcp, rack, out);
-            }
-            if out.now() >= rack.retransmit_at {
-                self.time_out_by_time(tcp, rack, out);
-            }
-            Self::set_timer(rack, out);
+            wake(rack, out);
         }
         self.board = Some(board);
     }
 
-    /// The retransmission timer expired: RFC 6298 rules 5.4 to 5.6, RFC 8985 §6.3.
+    /// The retransmission timer expired: RFC 6298 rules 5.4 to 5.6, RFC 8985 §6.3, `tcp_enter_loss`.
     fn time_out_by_time(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
         self.count_timeout(self.rtt.timeout(tcp, self.backoff));
         out.timed_out();
-        rack.probe.ends();
+        rack.probe = None;
         // RFC 5682 §3.1 step 1: not while another loss is being repaired, but for the same timeout again.
         let repairs = self.phase == Phase::Recovery || rack.after_timeout;
-        rack.frto = tcp.taking_back.frto && (!repairs || self.backoff > 0);
-        if self.backoff == 0 {
+        rack.frto = tcp.taking_back.frto && (!repairs || rack.timeouts > 0);
+        if rack.timeouts == 0 {
             if rack.reduction.is_none() {
                 self.remember(tcp, rack);
                 self.reduce_by_time(&tcp.control);
             }
-            tcp.control.on_timeout(&mut self.window);
+            tcp.control.on_timeout(&mut self.window, (out.now(), self.max));
         }
         rack.reduction = None;
-        self.window.cwnd = 1.0;
         self.phase = Phase::Open;
         self.recover = self.max;
         (self.window.cwr_end, self.cwr_due) = (0, true);
         self.backoff = self.backoff.saturating_add(1);
+        rack.timeouts += 1;
         let window = rack.reordering_window(tcp, true, self.rtt.smoothed());
         rack.time_out(window, out.now());
+        let kept = if tcp.timeout_keeps_network { rack.in_network } else { 0 };
+        self.window.cwnd = f64::from(kept + 1);
+        rack.timer = Timer::OFF;
         self.send_first_lost(tcp, rack, out);
         self.send_by_time(tcp, rack, Next::LostFirst, out);
-        self.restart_timer(tcp, rack, out);
+        self.set_for_whole_timeout(tcp, rack, out.now());
     }
 
     /// A loss. What arrived beyond a hole makes room for more, so that more than a window can be unacknowledged: the
@@ -354,13 +413,8 @@ impl Sender {
     pub(in crate::tcp) fn resume_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         let Some(mut board) = self.board.take() else { return };
         if let Board::Rack(rack) = &mut *board {
-            let was_idle = self.una == self.max;
             self.send_written(tcp, rack, out);
-            if was_idle {
-                self.restart_timer(tcp, rack, out);
-            } else {
-                Self::set_timer(rack, out);
-            }
+            wake(rack, out);
         }
         self.board = Some(board);
     }
@@ -371,6 +425,7 @@ impl Sender {
         self.facts.set(Facts::IS_WRITING, tcp.fin);
         self.send_by_time(tcp, rack, Next::LostFirst, out);
         self.facts.set(Facts::IS_WRITING, false);
+        let (before, was_idle) = (self.max, self.una == self.max);
         let all_was_sent = self.una < self.segments && self.next == self.segments;
         if tcp.fin && all_was_sent && !self.has_more_to_come() {
             self.facts.set(Facts::ENDS_BY_FIN, true);
@@ -380,23 +435,8 @@ impl Sender {
         } else {
             self.send_end(tcp, rack, out);
         }
-    }
-
-    /// The retransmission timer runs from now, and with it what goes by it.
-    pub(super) fn restart_timer(&self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
-        // All that is written is acknowledged, and the application pauses.
-        let pauses = self.una == self.segments && self.has_more_to_come();
-        let timeout = self.rtt.timeout(tcp, self.backoff);
-        rack.retransmit_at = if pauses { Time::NEVER } else { tcp.timers.due(out.now(), timeout) };
-        self.schedule_probe(tcp, rack, out);
-        Self::set_timer(rack, out);
-    }
-
-    fn set_timer(rack: &Rack, out: &mut impl Outbox) {
-        let at = rack.retransmit_at.min(rack.reorder_at).min(rack.probe.at).min(rack.handed.resume_at);
-        // What is due at this instant is pending already.
-        if at > out.now() {
-            out.wake_at(at);
+        if self.max > before {
+            self.set_after_sending(tcp, rack, was_idle, out.now());
         }
     }
 }

@@ -74,7 +74,7 @@ impl Sender {
         // RFC 7323 §4.1: an acknowledgement of new data gives a sample.
         let rtt = out.now().since(packet.sent);
         self.rtt.sample(rtt);
-        let told = self.told(acked, marked, rtt, out);
+        let told = self.told(acked, marked, Some(rtt), out);
         control.on_ack(&mut self.window, told);
         let mut restart_timer = true;
         if self.phase == Phase::Recovery {
@@ -179,7 +179,7 @@ impl Sender {
         if self.backoff == 0 {
             let flight = self.next - self.una;
             tcp.control.on_loss(&mut self.window, flight.saturating_sub(u32::from(self.limited)));
-            tcp.control.on_timeout(&mut self.window);
+            tcp.control.on_timeout(&mut self.window, (out.now(), self.max));
         }
         self.window.cwnd = 1.0;
         self.phase = Phase::Open;

@@ -2,8 +2,9 @@
 //!
 //! - [`NewReno`] and [`Sack`] count duplicate acknowledgements, and have in common what is in `counting.rs`. Their segments may leave in
 //!   bursts (`bursts.rs`).
-//! - `rack` goes by time, and `by_time.rs` sends accordingly; with it come tail loss probes (`probe.rs`) and windows that shrink over a
-//!   round trip (`reduction.rs`), or grow back since nothing was lost (`spurious.rs`).
+//! - `rack` goes by time, and `by_time.rs` sends accordingly, with one timer (`timer.rs`) and round-trip times of its own (`samples.rs`); with it come
+//!   tail loss probes (`probe.rs`) and windows that shrink over a round trip (`reduction.rs`), or grow back since nothing was lost
+//!   (`spurious.rs`).
 
 mod bursts;
 mod by_time;
@@ -13,7 +14,9 @@ mod probe;
 mod rack;
 mod reduction;
 mod sack;
+mod samples;
 mod spurious;
+mod timer;
 
 use weft_packet::Packet;
 

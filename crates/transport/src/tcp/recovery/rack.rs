@@ -9,9 +9,10 @@ use weft_packet::Packet;
 use weft_units::{Span, Time};
 
 use super::Recovery;
-use super::probe::Probe;
 use super::reduction::Reduction;
+use super::samples::{Deviation, Samples};
 use super::spurious::{TakingBack, Undo};
+use super::timer::Timer;
 use crate::tcp::Tcp;
 use crate::tcp::stack::Handed;
 
@@ -39,10 +40,24 @@ enum Fate {
 pub(in crate::tcp) struct Told {
     /// How many segments have arrived.
     pub segments: u32,
+    /// Whether it is certain of one which copy arrived: `tp->rack.advanced` of Linux.
+    pub certain: bool,
     /// Of these, how many beyond a hole.
     pub selectively: u32,
     /// The first of them that was sent once; beyond all if none was.
     pub original: u32,
+    /// Which round-trip times that shows.
+    pub samples: Samples,
+}
+
+/// What RACK found to be lost, and what it waits for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::tcp) struct Losses {
+    pub any: bool,
+    /// Whether some of it had been sent again.
+    pub again: bool,
+    /// Until the last of what was overtaken had its time.
+    pub wait: Option<Span>,
 }
 
 /// The last copy of a segment.
@@ -56,6 +71,8 @@ struct Copy {
 
 /// Duplicate acknowledgements that stand for a loss as long as no reordering was seen (RFC 8985 §6.2 step 4).
 const DUP_THRESHOLD: u32 = 3;
+/// As far as one segment may be overtaken at most, in `reordering`: `tcp_max_reordering`.
+const MOST_REORDERING: u32 = 300;
 /// Recoveries without a D-SACK after which a window that had grown is as at first (RFC 8985 §6.2 step 4).
 const PERSIST: u8 = 16;
 
@@ -73,12 +90,14 @@ pub(in crate::tcp) struct Rack {
     first_lost: u32,
     /// `RACK.xmit_ts` and `RACK.end_seq`: of all copies that arrived, the one that was sent last.
     newest: (Time, u32),
-    /// `RACK.rtt`: the round-trip time of the copy that arrived last, of those that one acknowledgement told of the one sent last.
+    /// `RACK.rtt`: the round-trip time of the copy that was told of last.
     rtt: Span,
     pub(super) min_rtt: Span,
     /// `RACK.fack`: one past the highest segment that arrived.
     end: u32,
     pub(super) reordering_seen: bool,
+    /// How many segments one was seen to be late by, at least [`DUP_THRESHOLD`]: `tp->reordering`.
+    reordering: u32,
     /// The first segment sent once that the acknowledgement at hand tells of.
     original: u32,
     /// `RACK.dsack_round`: until this segment is acknowledged, D-SACKs widen the window no more.
@@ -91,12 +110,14 @@ pub(in crate::tcp) struct Rack {
     pub(super) after_timeout: bool,
     /// Whether that timeout may have been in vain (RFC 5682).
     pub(super) frto: bool,
+    /// Timeouts since an acknowledgement of new data: `icsk_retransmits`.
+    pub(super) timeouts: u32,
     /// When something was sent again first, in this recovery.
     pub(super) first_again: Option<Time>,
-    pub(super) retransmit_at: Time,
-    /// When the reordering window of a segment that was overtaken is over.
-    pub(super) reorder_at: Time,
-    pub(super) probe: Probe,
+    pub(super) timer: Timer,
+    /// `TLP.end_seq` and `TLP.is_retrans`, while a probe is out.
+    pub(super) probe: Option<(u32, bool)>,
+    pub(super) deviation: Deviation,
     /// The window that is being reduced over a round trip.
     pub(super) reduction: Option<Reduction>,
     /// What the last reduction for a loss took.
@@ -120,16 +141,18 @@ impl Default for Rack {
             min_rtt: Span::from_ps(u64::MAX),
             end: 0,
             reordering_seen: false,
+            reordering: DUP_THRESHOLD,
             original: u32::MAX,
             dsack_round: None,
             steps: 1,
             persist: 0,
             after_timeout: false,
             frto: false,
+            timeouts: 0,
             first_again: None,
-            retransmit_at: Time::NEVER,
-            reorder_at: Time::NEVER,
-            probe: Probe::default(),
+            timer: Timer::OFF,
+            probe: None,
+            deviation: Deviation::default(),
             reduction: None,
             undo: None,
             handed: Handed::default(),
@@ -139,14 +162,6 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// Step 1 for the SYN, which is a sample as any other: `tcp_ack_update_rtt` of Linux calls `tcp_update_rtt_min` for it, too. Small as it is,
-    /// it may be the fastest packet of a flow for long. `rtt`: zero without a handshake.
-    pub(super) fn note_handshake(&mut self, rtt: Span) {
-        if !rtt.is_zero() {
-            self.min_rtt = rtt;
-        }
-    }
-
     /// A segment is sent, for the first time or again: one that is lost, or a probe.
     pub(super) fn sent(&mut self, segment: u32, now: Time) {
         let copy = Copy { sent: now, again: true, fate: Fate::InNetwork };
@@ -164,49 +179,52 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 §6.2 steps 1 to 3, for all that an acknowledgement tells of.
+    /// RFC 8985 §6.2 steps 1 to 3, for all that an acknowledgement tells of: first what it says of segments beyond a hole, then what is in order, as
+    /// `tcp_ack` of Linux does.
     pub(super) fn take(&mut self, packet: &Packet, now: Time, stamps: TakingBack) -> Told {
         let (before, ack) = (self.in_network + self.lost(), packet.seq);
         self.original = u32::MAX;
-        let mut last = None;
-        for segment in self.base..ack {
-            last = last.max(self.arrives(segment, Some(packet.sent), now, stamps));
-        }
+        let (mut samples, mut certain) = (Samples::default(), false);
+        let end_before = self.end;
         // `tcp_sacktag_one` of Linux goes by the round trip alone, `tcp_clean_rtx_queue` by the time stamp, too.
         let echo = stamps.of_sacked.then_some(packet.sent);
-        let beyond = self.in_network + self.lost();
         let known = self.base + self.copies.len() as u32;
         for block in packet.sack_blocks().into_iter().filter(|block| block.count > 0) {
             let from = ack.saturating_add(u32::from(block.first));
             for segment in from..from.saturating_add(u32::from(block.count)).min(known) {
-                last = last.max(self.arrives(segment, echo, now, stamps));
+                let Copy { sent, again, fate } = self.copies[(segment - self.base) as usize];
+                samples.arrived_beyond(sent, again, fate == Fate::Arrived);
+                certain |= self.arrives(segment, (self.end, echo), now, stamps);
             }
         }
-        // Step 2: the round trip is that of what was told of, be it older than something that was told of before.
-        if let Some(last) = last {
-            self.rtt = now.since(last.0);
-            self.newest = self.newest.max(last);
+        let beyond = self.in_network + self.lost();
+        for segment in self.base..ack {
+            let Copy { sent, again, fate } = self.copies[(segment - self.base) as usize];
+            samples.acknowledged(sent, again, fate == Fate::Arrived);
+            // What is told of for the first time with it overtook nothing that is in order now.
+            certain |= self.arrives(segment, (end_before, Some(packet.sent)), now, stamps);
         }
         let left = self.in_network + self.lost();
         self.copies.drain(..(ack - self.base) as usize);
         self.arrived -= ack - self.base;
         self.base = ack;
         self.first_lost = self.first_lost.max(ack);
-        Told { segments: before - left, selectively: beyond - left, original: self.original }
+        let (segments, selectively) = (before - left, before - beyond);
+        Told { segments, selectively, certain, original: self.original, samples }
     }
 
-    /// `segment` is known to have arrived; `echo`: when the segment that caused the acknowledgement was sent, if that says anything of
-    /// this one. Returns when it was sent, if that is certain and it was not known before.
+    /// `segment` is known to have arrived, which is late if it is below `overtaken`; `echo`: when the segment that caused the acknowledgement was sent, if
+    /// that says anything of this one. Returns whether it is certain which copy arrived, and was not known before.
     fn arrives(
         &mut self,
         segment: u32,
-        echo: Option<Time>,
+        (overtaken, echo): (u32, Option<Time>),
         now: Time,
         stamps: TakingBack,
-    ) -> Option<(Time, u32)> {
+    ) -> bool {
         let copy = &mut self.copies[(segment - self.base) as usize];
         if copy.fate == Fate::Arrived {
-            return None;
+            return false;
         }
         self.in_network -= u32::from(matches!(copy.fate, Fate::InNetwork | Fate::Spared));
         self.arrived += 1;
@@ -216,20 +234,28 @@ impl Rack {
             self.original = self.original.min(segment);
         }
         // Step 3.
-        if segment >= self.end {
-            self.end = segment + 1;
-        } else if !again {
-            self.reordering_seen = true;
+        self.end = self.end.max(segment + 1);
+        if segment < overtaken && !again {
+            self.saw_reordering(segment);
         }
         // Step 2: of a segment that was sent again, an earlier copy may have arrived.
         let rtt = now.since(sent);
         let echoes_earlier = echo.is_some_and(|echo| stamps.is_before(echo, sent));
         if again && (echoes_earlier || rtt < self.min_rtt) {
-            return None;
+            return false;
         }
         // Step 1.
         self.min_rtt = self.min_rtt.min(rtt);
-        Some((sent, segment))
+        // The round trip is that of what was told of last, be it older than something that was told of before.
+        self.rtt = rtt;
+        self.newest = self.newest.max((sent, segment));
+        true
+    }
+
+    /// This segment is late.
+    pub(super) fn saw_reordering(&mut self, segment: u32) {
+        self.reordering_seen = true;
+        self.reordering = self.reordering.max(self.end.saturating_sub(segment)).min(MOST_REORDERING);
     }
 
     /// Step 4, the part about D-SACK: `next` is the next new segment, `recovered` says that a recovery ended.
@@ -268,10 +294,15 @@ impl Rack {
         window(self.steps).min(smoothed_rtt)
     }
 
-    /// Step 5: what was overtaken by something sent later, and had its time. Returns whether anything is lost.
-    pub(super) fn find_losses(&mut self, window: Span, now: Time) -> bool {
-        let mut found = false;
-        self.reorder_at = Time::NEVER;
+    /// Whether a segment was seen to be late by more than stands for a loss: then what arrives beyond a hole is progress, too
+    /// (`tcp_may_raise_cwnd`).
+    pub(super) const fn path_reorders(&self) -> bool {
+        self.reordering > DUP_THRESHOLD
+    }
+
+    /// Step 5: what was overtaken by something sent later, and had its time.
+    pub(super) fn find_losses(&mut self, window: Span, now: Time) -> Losses {
+        let mut losses = Losses::default();
         let allowed = self.rtt + window;
         for (copy, segment) in self.copies.iter_mut().zip(self.base..) {
             if copy.fate != Fate::InNetwork || (copy.sent, segment) >= self.newest {
@@ -282,13 +313,13 @@ impl Rack {
                 copy.fate = Fate::Lost;
                 self.in_network -= 1;
                 self.first_lost = self.first_lost.min(segment);
-                found = true;
-            } else if self.reorder_at == Time::NEVER || due > self.reorder_at {
+                (losses.any, losses.again) = (true, losses.again || copy.again);
+            } else {
                 // The latest, as the RFC says: one timer event for all.
-                self.reorder_at = due;
+                losses.wait = losses.wait.max(Some(due.since(now)));
             }
         }
-        found
+        losses
     }
 
     /// What was taken for lost is in the network after all, and is not judged by its time again.
@@ -321,8 +352,11 @@ impl Rack {
             }
         }
         self.first_lost = self.base;
+        if !self.after_timeout && self.arrived >= DUP_THRESHOLD {
+            // So many had overtaken, and it was a loss all the same.
+            self.reordering = DUP_THRESHOLD;
+        }
         self.after_timeout = true;
-        self.reorder_at = Time::NEVER;
     }
 
     /// The first segment that is lost and was not sent again since.

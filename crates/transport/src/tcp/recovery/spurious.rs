@@ -105,9 +105,10 @@ impl Sender {
         tcp: &Tcp,
         rack: &mut Rack,
         packet: &Packet,
-        acked: bool,
+        acked: u32,
         told: Told,
     ) -> Next {
+        let (news, acked) = (acked, acked > 0);
         let rules = tcp.taking_back;
         let came_twice = packet.flags.has(PacketFlags::RETRANSMISSION);
         if came_twice && rules.by_dsack && rack.undo.as_mut().is_some_and(Undo::in_vain) {
@@ -119,7 +120,8 @@ impl Sender {
         }
         // RFC 3522 §3.2 step 5, for each acknowledgement of new data.
         let late = rules.eifel && acked && rack.undo.is_some();
-        let late = late && rack.first_again.is_some_and(|first| rules.is_before(packet.sent, first));
+        // Where nothing could be sent again yet, it was late in any case (`tcp_packet_delayed`).
+        let late = late && rack.first_again.is_none_or(|first| rules.is_before(packet.sent, first));
         if rack.after_timeout {
             return self.take_back_timeout(tcp, rack, acked, late, told);
         }
@@ -128,7 +130,7 @@ impl Sender {
         }
         if self.una < self.recover {
             // A hole was filled by what was late: the path reorders more than was known.
-            rack.reordering_seen = true;
+            rack.saw_reordering(self.una - news);
             if rack.again_in_network() > 0 {
                 return Next::NewOnly;
             }
