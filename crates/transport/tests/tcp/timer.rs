@@ -4,7 +4,7 @@
 use weft_packet::{Kind, Packet};
 use weft_transport::tcp::TcpConfig;
 use weft_transport::{Protocol, Tcp};
-use weft_units::Span;
+use weft_units::{Rate, Span};
 
 use crate::world::{DROP, Fate, PASS, World, at_us, losing, reno, segments};
 
@@ -165,4 +165,16 @@ fn the_timeout_has_the_largest_deviation_of_a_round_trip_and_falls_by_a_quarter_
     // A short one takes at most a quarter of the difference away, and only in the next round.
     assert!(beyond(3) <= rose && beyond(3) > 0.7 * rose, "{}", beyond(3));
     assert!(beyond(8) < beyond(3));
+}
+
+#[test]
+fn what_was_lost_in_a_recovery_beyond_its_end_is_mended_by_another() {
+    // The first of ten is lost, and 11, which leaves before that is known: the recovery ends when both have arrived. 13 leaves in it, and is lost, too: it is
+    // known and sent again before the end.
+    let tcp = by_time(10, |_| {});
+    let world =
+        World::new(&tcp, segments(40), losing(&[0, 11, 13])).with_cable(Rate::from_gbps(10)).run(2_000);
+    let again: Vec<_> = world.retransmitted().into_iter().map(|(_, segment)| segment).collect();
+    assert_eq!(again, [0, 11, 13]);
+    assert_eq!(tcp.sender_stats(&world.sender).fast_recoveries, 2);
 }

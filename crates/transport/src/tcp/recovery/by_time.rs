@@ -91,8 +91,8 @@ impl Sender {
         }
         let puts_off = acked > 0 || Self::is_as_old_as_first(rack, told, sample, out.now());
         let losses = match next {
-            Next::LostFirst if told.certain => self.find_losses(tcp, control, rack, false, out),
-            _ => Losses::default(),
+            Next::LostFirst => self.find_losses(tcp, control, rack, Some(told.certain), out),
+            Next::NewOnly => Losses::default(),
         };
         if let Some(wait) = losses.wait {
             Self::set_for_reordering(tcp, rack, wait, out.now());
@@ -180,22 +180,31 @@ impl Sender {
         recovered
     }
 
-    /// Finds what is lost, and reduces the window for it once. `by_timer`: whether the timer asks, and not an acknowledgement.
+    /// Finds what is lost, and reduces the window for it once. `certain`: whether an acknowledgement told for certain of an arrival; `None` if the timer
+    /// asks.
     fn find_losses(
         &mut self,
         tcp: &Tcp,
         control: &impl Controller,
         rack: &mut Rack,
-        by_timer: bool,
+        certain: Option<bool>,
         out: &mut impl Outbox,
     ) -> Losses {
         let recovering = self.phase == Phase::Recovery || rack.after_timeout;
         let window = rack.reordering_window(tcp, recovering, self.rtt.smoothed());
-        let losses = rack.find_losses(window, out.now());
-        // What was sent again after a timeout and is lost, or what the timer finds then, is a loss of its own (`FLAG_LOST_RETRANS`,
-        // `tcp_rack_reo_timeout`).
-        let is_new = !recovering || (rack.after_timeout && (by_timer || losses.again));
-        if losses.any && is_new {
+        let losses =
+            if certain == Some(false) { Losses::default() } else { rack.find_losses(window, out.now()) };
+        let begins = if rack.after_timeout {
+            // What was sent again after a timeout and is lost, or what the timer finds then, is a loss of its own (`FLAG_LOST_RETRANS`,
+            // `tcp_rack_reo_timeout`).
+            losses.again || (losses.any && certain.is_none())
+        } else if recovering {
+            false
+        } else {
+            // What was lost in the recovery before, and sent after that began, is mended by one of its own (`tcp_time_to_recover`).
+            losses.any || (certain.is_some() && rack.unmended > 0)
+        };
+        if begins {
             self.recovers(tcp, control, rack, out);
         }
         losses
@@ -229,7 +238,7 @@ impl Sender {
     /// The timer is due for RACK. If recovery begins so, its first step is that of one segment that arrived: `tcp_rack_reo_timeout`.
     fn find_losses_in_time(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
         let recovered = self.phase == Phase::Recovery;
-        self.find_losses(tcp, &tcp.control, rack, true, out);
+        self.find_losses(tcp, &tcp.control, rack, None, out);
         let begins = self.phase == Phase::Recovery && !recovered;
         if let Some(reduction) = rack.reduction.as_mut().filter(|_| begins) {
             reduction.follow(&mut self.window, rack.in_network, 1, false);

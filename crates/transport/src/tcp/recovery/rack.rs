@@ -66,7 +66,17 @@ struct Copy {
     sent: Time,
     /// Whether it was a retransmission.
     again: bool,
+    /// Whether one before it was lost, or this one, as far as is known: `TCPCB_LOST`.
+    mends: bool,
     fate: Fate,
+}
+
+impl Copy {
+    /// It is lost. Returns 1 if none before it was, or that has been forgotten.
+    fn is_lost(&mut self) -> u32 {
+        self.fate = Fate::Lost;
+        u32::from(!std::mem::replace(&mut self.mends, true))
+    }
 }
 
 /// Duplicate acknowledgements that stand for a loss as long as no reordering was seen (RFC 8985 §6.2 step 4).
@@ -86,6 +96,8 @@ pub(in crate::tcp) struct Rack {
     /// Copies that are neither lost nor arrived.
     pub(super) in_network: u32,
     pub(super) arrived: u32,
+    /// Segments that were lost and have not arrived since, sent again or not: `lost_out`.
+    pub(super) unmended: u32,
     /// No segment below this one is lost and not sent again.
     first_lost: u32,
     /// `RACK.xmit_ts` and `RACK.end_seq`: of all copies that arrived, the one that was sent last.
@@ -135,6 +147,7 @@ impl Default for Rack {
             base: 0,
             in_network: 0,
             arrived: 0,
+            unmended: 0,
             first_lost: 0,
             newest: (Time::ZERO, 0),
             rtt: Span::ZERO,
@@ -164,13 +177,13 @@ impl Default for Rack {
 impl Rack {
     /// A segment is sent, for the first time or again: one that is lost, or a probe.
     pub(super) fn sent(&mut self, segment: u32, now: Time) {
-        let copy = Copy { sent: now, again: true, fate: Fate::InNetwork };
+        let copy = Copy { sent: now, again: true, mends: false, fate: Fate::InNetwork };
         match self.copies.get_mut((segment - self.base) as usize) {
             // A probe of what has arrived meanwhile tells nothing more of it.
             Some(Copy { fate: Fate::Arrived, .. }) => {}
             Some(known) => {
                 self.in_network += u32::from(known.fate == Fate::Lost);
-                *known = copy;
+                *known = Copy { mends: known.mends, ..copy };
             }
             None => {
                 self.in_network += 1;
@@ -192,14 +205,14 @@ impl Rack {
         for block in packet.sack_blocks().into_iter().filter(|block| block.count > 0) {
             let from = ack.saturating_add(u32::from(block.first));
             for segment in from..from.saturating_add(u32::from(block.count)).min(known) {
-                let Copy { sent, again, fate } = self.copies[(segment - self.base) as usize];
+                let Copy { sent, again, fate, .. } = self.copies[(segment - self.base) as usize];
                 samples.arrived_beyond(sent, again, fate == Fate::Arrived);
                 certain |= self.arrives(segment, (self.end, echo), now, stamps);
             }
         }
         let beyond = self.in_network + self.lost();
         for segment in self.base..ack {
-            let Copy { sent, again, fate } = self.copies[(segment - self.base) as usize];
+            let Copy { sent, again, fate, .. } = self.copies[(segment - self.base) as usize];
             samples.acknowledged(sent, again, fate == Fate::Arrived);
             // What is told of for the first time with it overtook nothing that is in order now.
             certain |= self.arrives(segment, (end_before, Some(packet.sent)), now, stamps);
@@ -228,6 +241,7 @@ impl Rack {
         }
         self.in_network -= u32::from(matches!(copy.fate, Fate::InNetwork | Fate::Spared));
         self.arrived += 1;
+        self.unmended -= u32::from(copy.mends);
         copy.fate = Fate::Arrived;
         let Copy { sent, again, .. } = *copy;
         if !again {
@@ -310,7 +324,7 @@ impl Rack {
             }
             let due = copy.sent.saturating_add(allowed);
             if due <= now {
-                copy.fate = Fate::Lost;
+                self.unmended += copy.is_lost();
                 self.in_network -= 1;
                 self.first_lost = self.first_lost.min(segment);
                 (losses.any, losses.again) = (true, losses.again || copy.again);
@@ -324,10 +338,14 @@ impl Rack {
 
     /// What was taken for lost is in the network after all, and is not judged by its time again.
     pub(super) fn spare_lost(&mut self) {
-        for copy in self.copies.iter_mut().filter(|copy| copy.fate == Fate::Lost) {
-            copy.fate = Fate::Spared;
-            self.in_network += 1;
+        for copy in &mut self.copies {
+            if copy.fate == Fate::Lost {
+                copy.fate = Fate::Spared;
+                self.in_network += 1;
+            }
+            copy.mends = false;
         }
+        self.unmended = 0;
         self.first_lost = self.base + self.copies.len() as u32;
     }
 
@@ -347,7 +365,7 @@ impl Rack {
         for (copy, segment) in self.copies.iter_mut().zip(self.base..) {
             let is_due = segment == self.base || copy.sent.saturating_add(allowed) <= now;
             if matches!(copy.fate, Fate::InNetwork | Fate::Spared) && is_due {
-                copy.fate = Fate::Lost;
+                self.unmended += copy.is_lost();
                 self.in_network -= 1;
             }
         }
