@@ -1,4 +1,4 @@
-//! What hosts cost. Not a test of a bound: `cargo test -p weft-linux-hosts --test speed -- --ignored --nocapture` prints it.
+//! What hosts cost. Not a test of a bound: `cargo test --profile quick -p weft-linux-hosts --test speed -- --ignored --nocapture` prints it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,11 +15,26 @@ fn taken(path: &str) -> u64 {
     fs::read_to_string(path).unwrap().split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// CPU time in ns of a kernel and of the processes of its guests, which are its children.
-fn taken_by_kernel(kernel: u32) -> u64 {
+/// A kernel and the processes of its guests, which are its children.
+fn processes(kernel: u32) -> Vec<String> {
     let children = fs::read_to_string(format!("/proc/{kernel}/task/{kernel}/children")).unwrap();
-    let pids = children.split_whitespace().map(str::to_owned).chain([kernel.to_string()]);
-    pids.map(|pid| taken(&format!("/proc/{pid}/schedstat"))).sum()
+    children.split_whitespace().map(str::to_owned).chain([kernel.to_string()]).collect()
+}
+
+/// Their CPU time in ns.
+fn taken_by_kernel(kernel: u32) -> u64 {
+    processes(kernel).iter().map(|pid| taken(&format!("/proc/{pid}/schedstat"))).sum()
+}
+
+/// Their ticks of CPU time in code of their own, and in this machine's kernel.
+fn ticks_of_kernel(kernel: u32) -> [u64; 2] {
+    let ticks = |pid: &String| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        // The name of the process is in brackets and may have any signs.
+        let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        [11, 12].map(|field: usize| fields[field].parse::<u64>().unwrap())
+    };
+    processes(kernel).iter().map(ticks).fold([0; 2], |sum, more| [sum[0] + more[0], sum[1] + more[1]])
 }
 
 fn resident_kib(kernel: u32) -> String {
@@ -33,7 +48,7 @@ fn measure(name: &str, fabric: Fabric, control: &str, pairs: &[(usize, usize)], 
     let mut world = World::start(fabric, &fabric.setup(image, control, 1)).unwrap();
     let kernel = world.guest.process().unwrap();
     let (boot, boot_cpu) = (began.elapsed(), taken_by_kernel(kernel));
-    let memory = resident_kib(kernel);
+    let (memory, boot_ticks) = (resident_kib(kernel), ticks_of_kernel(kernel));
 
     let own = taken("/proc/thread-self/schedstat");
     let flows: Vec<_> = pairs
@@ -44,15 +59,17 @@ fn measure(name: &str, fabric: Fabric, control: &str, pairs: &[(usize, usize)], 
     world.run_flows(&flows).unwrap();
     let own = taken("/proc/thread-self/schedstat") - own;
     let theirs = taken_by_kernel(kernel) - boot_cpu;
+    let [own_code, machine] = [0, 1].map(|part| (ticks_of_kernel(kernel)[part] - boot_ticks[part]) as f64);
     let (packets, steps) = (world.packets as f64, world.guest.steps() as f64);
     println!(
         "{name}: boot {:.0} ms ({:.0} ms CPU), {memory}, then {}; {packets} packets, {:.0} a CPU-second; \
-         a packet takes {:.1} us of the kernel, {:.1} us of the world, {:.2} steps",
+         a packet takes {:.1} us of the kernel, {:.0} % of them in this machine's, {:.1} us of the world, {:.2} steps",
         boot.as_secs_f64() * 1e3,
         boot_cpu as f64 / 1e6,
         resident_kib(kernel),
         packets / ((own + theirs) as f64 / 1e9),
         theirs as f64 / 1e3 / packets,
+        100.0 * machine / (own_code + machine),
         own as f64 / 1e3 / packets,
         steps / packets,
     );
