@@ -4,6 +4,8 @@
 //! minutes, nearly all of it the kernel's; `WEFT_KEEP` names a folder in which runs are kept and found again, so that one may go on
 //! later with more seeds, or with other simulated hosts. For runs of the kernel a folder is good as long as the fabric is the same.
 //!
+//! `log-uniform.csv` beside this file has sizes that are spread evenly over their logarithm (`WEFT_BASE=traffic.workload=...`).
+//!
 //! `WEFT_SEEDS`, `WEFT_CONTROLS`, `WEFT_BUFFERS`, `WEFT_BALANCERS` and `WEFT_LOADS` say which runs, each a list with commas (seeds: `1-20`, too);
 //! `WEFT_BASE` changes the spec of all (`traffic.flows=80`), `WEFT_SET` that of simulated hosts alone (`transport.hystart=false;...`),
 //! `WEFT_AGAINST` that of what they are compared with (`hosts=linux`; or another simulated one). `WEFT_TWINS`: simulated hosts run so many

@@ -45,8 +45,8 @@ impl Controller for Coupled<'_> {
         self.alone.on_loss(window, flight);
     }
 
-    fn on_timeout(&self, window: &mut Window, now_and_next: (Time, u32)) {
-        self.alone.on_timeout(window, now_and_next);
+    fn on_timeout(&self, window: &mut Window, now: Time, next: u32) {
+        self.alone.on_timeout(window, now, next);
     }
 }
 

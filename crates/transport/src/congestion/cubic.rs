@@ -143,7 +143,7 @@ impl Controller for Cubic {
     }
 
     /// RFC 9438 §4.8: the next stage begins with `K = 0`. The least delay is forgotten, and all that is out is one round to `HyStart`, as in Linux.
-    fn on_timeout(&self, window: &mut Window, (now, next): (Time, u32)) {
+    fn on_timeout(&self, window: &mut Window, now: Time, next: u32) {
         let state = window.cubic.get_or_insert_default();
         (state.w_max, state.epoch, state.least_rtt) = (0.0, None, None);
         state.hystart = HyStart::begins(now, next);
@@ -388,7 +388,7 @@ mod tests {
     fn after_a_timeout_the_next_stage_begins_at_its_plateau() {
         let mut window = window(100.0);
         RFC.on_loss(&mut window, 100);
-        RFC.on_timeout(&mut window, (Time::ZERO, 100));
+        RFC.on_timeout(&mut window, Time::ZERO, 100);
         window.cwnd = 70.0;
         RFC.on_ack(&mut window, ack(Span::from_s(1), Span::from_ms(1)));
         RFC.increase(&mut window, 1);
@@ -456,7 +456,7 @@ mod tests {
         let mut window = Window::new(20.0, 1_000.0, 0.0);
         let state = |window: &Window| window.cubic.clone().unwrap();
         cubic.on_ack(&mut window, ack(ms(1), us(100)));
-        cubic.on_timeout(&mut window, (Time::ZERO + ms(10), 50));
+        cubic.on_timeout(&mut window, Time::ZERO + ms(10), 50);
         assert_eq!(state(&window).least_rtt, None);
         // The train began with the timeout: 900 us later it is longer than half of the least delay, which is 1 ms now, and what bursts disturb.
         cubic.on_ack(&mut window, Ack { una: 40, ..ack(ms(10) + us(900), ms(1)) });

@@ -27,7 +27,7 @@ pub(crate) use window::Window;
 /// Data was acknowledged, in order or beyond a hole.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ack {
-    /// Segments that it told of first: none if all that it acknowledged was known to have arrived.
+    /// Segments that it acknowledged; of a sender that goes by time those that it told of first, which may be none.
     pub acked: u32,
     /// The first segment that is not acknowledged now.
     pub una: u32,
@@ -78,8 +78,8 @@ pub(crate) trait Controller {
 
     /// A timer expired, at this time, when this was the next new segment: said after [`Controller::on_loss`].
     #[inline]
-    fn on_timeout(&self, window: &mut Window, now_and_next: (Time, u32)) {
-        let _ = (window, now_and_next);
+    fn on_timeout(&self, window: &mut Window, now: Time, next: u32) {
+        let _ = (window, now, next);
     }
 }
 
@@ -140,7 +140,7 @@ impl Controller for Control {
         rules!(self, rules => rules.on_loss_after_mark(window));
     }
 
-    fn on_timeout(&self, window: &mut Window, now_and_next: (Time, u32)) {
-        rules!(self, rules => rules.on_timeout(window, now_and_next));
+    fn on_timeout(&self, window: &mut Window, now: Time, next: u32) {
+        rules!(self, rules => rules.on_timeout(window, now, next));
     }
 }

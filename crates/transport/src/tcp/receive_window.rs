@@ -7,6 +7,8 @@
 use weft_packet::Packet;
 use weft_units::{Span, Time};
 
+use super::timers::elapsed;
+
 /// The rules, which all flows share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offers {
@@ -134,8 +136,7 @@ impl Offered {
         let ticks = |time: Time| time.as_ps() / tick.as_ps();
         if self.sampled != Some(ticks(sent)) {
             self.sampled = Some(ticks(sent));
-            let took = (ticks(now) - ticks(sent)).max(1);
-            self.sample(tick.saturating_mul(took), false);
+            self.sample(elapsed(tick, sent, now), false);
         }
     }
 

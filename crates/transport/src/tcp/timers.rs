@@ -48,6 +48,15 @@ impl Wheel {
     }
 }
 
+/// How much time a clock of such ticks shows between two instants, at least one; zero ticks are exact.
+pub(super) fn elapsed(tick: Span, from: Time, to: Time) -> Span {
+    if tick.is_zero() {
+        return to.since(from);
+    }
+    let ticks = |time: Time| time.as_ps() / tick.as_ps();
+    tick.saturating_mul(ticks(to).saturating_sub(ticks(from)).max(1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,15 +6,7 @@ use weft_transport::tcp::{DctcpConfig, TcpConfig};
 use weft_transport::{Protocol, Tcp};
 use weft_units::{Bytes, Rate, Span, Time};
 
-use crate::world::{DROP, Fate, PASS, RTT, World, at_us, dctcp, losing, marking, reno, segments};
-
-/// Losses by time, a window of so many segments, and more.
-fn by_time(window: u32, change: impl FnOnce(&mut TcpConfig)) -> Tcp {
-    reno(|config| {
-        (config.sack, config.rack, config.initial_window) = (true, true, window);
-        change(config);
-    })
-}
+use crate::world::{DROP, Fate, PASS, RTT, World, at_us, by_time, dctcp, losing, marking, reno, segments};
 
 fn passes(_: &Packet, _: u32) -> Fate {
     PASS

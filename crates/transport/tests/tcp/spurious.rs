@@ -3,19 +3,11 @@
 use std::ops::Range;
 
 use weft_packet::{Kind, Packet, PacketFlags};
-use weft_transport::tcp::{DctcpConfig, TcpConfig};
+use weft_transport::tcp::DctcpConfig;
 use weft_transport::{Protocol, Tcp};
 use weft_units::{Bytes, Rate, Span, Time};
 
-use crate::world::{DROP, Fate, PASS, World, at_us, dctcp, losing, reno, segments};
-
-/// Losses by time, a window of so many segments, and more.
-fn by_time(window: u32, change: impl FnOnce(&mut TcpConfig)) -> Tcp {
-    reno(|config| {
-        (config.sack, config.rack, config.initial_window) = (true, true, window);
-        change(config);
-    })
-}
+use crate::world::{DROP, Fate, PASS, World, at_us, by_time, dctcp, losing, segments};
 
 /// The first copies of these segments are late.
 fn late(segments: Range<u32>, by: Span) -> impl FnMut(&Packet, u32) -> Fate {

@@ -6,15 +6,7 @@ use weft_transport::tcp::TcpConfig;
 use weft_transport::{Protocol, Tcp};
 use weft_units::{Rate, Span};
 
-use crate::world::{DROP, Fate, PASS, World, at_us, losing, reno, segments};
-
-/// Losses by time, a window of so many segments, and more.
-fn by_time(window: u32, change: impl FnOnce(&mut TcpConfig)) -> Tcp {
-    reno(|config| {
-        (config.sack, config.rack, config.initial_window) = (true, true, window);
-        change(config);
-    })
-}
+use crate::world::{DROP, Fate, PASS, World, at_us, by_time, losing, segments};
 
 /// Losses that only a timeout tells of.
 fn never_by_time(window: u32, change: impl FnOnce(&mut TcpConfig)) -> Tcp {

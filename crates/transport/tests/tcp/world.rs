@@ -291,6 +291,14 @@ pub fn reno(change: impl FnOnce(&mut TcpConfig)) -> Tcp {
     config.build().unwrap()
 }
 
+/// Losses by time, a window of so many segments, and more.
+pub fn by_time(window: u32, change: impl FnOnce(&mut TcpConfig)) -> Tcp {
+    reno(|config| {
+        (config.sack, config.rack, config.initial_window) = (true, true, window);
+        change(config);
+    })
+}
+
 /// DCTCP with some parameters changed.
 pub fn dctcp(change: impl FnOnce(&mut DctcpConfig)) -> Tcp {
     let mut config = DctcpConfig::default();

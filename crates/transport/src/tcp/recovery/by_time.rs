@@ -62,7 +62,7 @@ impl Sender {
             rack.edge = rack.edge.max(packet.seq.saturating_add(u32::from(packet.receive_window())));
         }
         if acked > 0 {
-            (self.backoff, rack.timeouts) = (0, 0);
+            rack.timeouts = 0;
         } else if self.una < self.max {
             self.counts.duplicate_acks += 1;
         }
@@ -89,7 +89,7 @@ impl Sender {
         if may_grow && is_progress && told.segments > 0 && self.una > self.window.cwr_end {
             self.window.grow(control, told.segments, (tcp.max_window, tcp.abc_limit));
         }
-        let puts_off = acked > 0 || Self::is_as_old_as_first(rack, told, sample, out.now());
+        let puts_off = acked > 0 || Self::is_older_than_first(rack, told, out.now());
         let losses = match next {
             Next::LostFirst => self.find_losses(tcp, control, rack, Some(told.certain), out),
             Next::NewOnly => Losses::default(),
@@ -121,7 +121,7 @@ impl Sender {
         }
     }
 
-    /// Takes the round-trip times that an acknowledgement shows, if it shows any.
+    /// Takes the round-trip times that an acknowledgement shows: one of new data always shows one, and ends the backoff.
     fn take_sample(
         &mut self,
         tcp: &Tcp,
@@ -146,9 +146,8 @@ impl Sender {
 
     /// Whether what arrived beyond a hole was sent before the first segment that is not acknowledged, the last time that this was: then a timeout counts
     /// from now (`tcp_clean_rtx_queue`).
-    fn is_as_old_as_first(rack: &Rack, told: Told, sample: Option<Sample>, now: Time) -> bool {
-        let since_first = rack.first_sent().map(|sent| now.since(sent));
-        sample.is_some() && told.samples.of_first_beyond(now) > since_first && since_first.is_some()
+    fn is_older_than_first(rack: &Rack, told: Told, now: Time) -> bool {
+        told.samples.of_first_beyond(now) > rack.first_sent().map(|sent| now.since(sent))
     }
 
     /// A mark: the window shrinks at once, or over a round trip.
@@ -393,7 +392,7 @@ impl Sender {
                 self.remember(tcp, rack);
                 self.reduce_by_time(&tcp.control);
             }
-            tcp.control.on_timeout(&mut self.window, (out.now(), self.max));
+            tcp.control.on_timeout(&mut self.window, out.now(), self.max);
         }
         rack.reduction = None;
         self.phase = Phase::Open;

@@ -179,7 +179,7 @@ impl Sender {
         if self.backoff == 0 {
             let flight = self.next - self.una;
             tcp.control.on_loss(&mut self.window, flight.saturating_sub(u32::from(self.limited)));
-            tcp.control.on_timeout(&mut self.window, (out.now(), self.max));
+            tcp.control.on_timeout(&mut self.window, out.now(), self.max);
         }
         self.window.cwnd = 1.0;
         self.phase = Phase::Open;

@@ -3,6 +3,8 @@
 
 use weft_units::{Span, Time};
 
+use crate::tcp::timers::elapsed;
+
 /// When the segments were sent that an acknowledgement tells of.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::tcp) struct Samples {
@@ -56,7 +58,7 @@ impl Samples {
             ..sample
         });
         by_segments.or_else(|| {
-            let rtt = by_clock(now, echo?, tick);
+            let rtt = elapsed(tick, echo?, now);
             Some(Sample { of_first: rtt, of_last: rtt })
         })
     }
@@ -65,15 +67,6 @@ impl Samples {
     pub fn of_first_beyond(self, now: Time) -> Option<Span> {
         self.beyond.map(|(first, _)| now.since(first))
     }
-}
-
-/// What a clock of such steps shows; at least one.
-fn by_clock(now: Time, echo: Time, tick: Span) -> Span {
-    if tick.is_zero() {
-        return now.since(echo);
-    }
-    let ticks = |time: Time| time.as_ps() / tick.as_ps();
-    tick.saturating_mul((ticks(now) - ticks(echo)).max(1))
 }
 
 /// Four times the mean deviation of round-trip times as `tcp_rtt_estimator` has it: the largest of each round trip counts, at least the least timeout, and

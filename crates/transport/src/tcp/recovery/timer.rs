@@ -42,12 +42,11 @@ impl Sender {
     /// The timer is for a timeout: `tcp_rearm_rto`.
     pub(super) fn set_for_timeout(&self, tcp: &Tcp, rack: &mut Rack, now: Time) {
         let was_for_another = rack.timer.purpose != Purpose::Timeout;
-        let left = self.left_for_timeout(tcp, rack, now).filter(|_| was_for_another);
-        match left {
-            Some(left) if self.una < self.max => {
+        match was_for_another.then(|| self.left_for_timeout(tcp, rack, now)).flatten() {
+            Some(left) => {
                 rack.timer = Timer { at: tcp.timers.due(now, left.max(LEAST)), purpose: Purpose::Timeout };
             }
-            _ => self.set_for_whole_timeout(tcp, rack, now),
+            None => self.set_for_whole_timeout(tcp, rack, now),
         }
     }
 
