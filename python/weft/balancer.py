@@ -65,7 +65,7 @@ class PacketView(Protocol):
 
     @property
     def kind(self) -> str:
-        """One of data, ack, syn, syn-ack, credit, credit-request, credit-stop, control, message, nack, cnp, trimmed."""
+        """One of data, ack, syn, syn-ack, credit, credit-request, credit-stop, control, message, nack, cnp, trimmed, sender-ack."""
 
     @property
     def traffic_class(self) -> str:

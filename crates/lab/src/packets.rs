@@ -136,6 +136,7 @@ fn as_ip(packet: &Captured, mss: u64) -> Option<(Vec<u8>, usize)> {
         Kind::Syn => (true, Flags::SYN, 0, 0),
         Kind::SynAck => (false, Flags::SYN | Flags::ACK, 0, 1),
         Kind::Data => (true, Flags::ACK | flag(PacketFlags::CWR, Flags::CWR), sequence, 1),
+        Kind::SenderAck => (true, Flags::ACK, sequence, 1),
         Kind::Ack => (false, Flags::ACK | flag(PacketFlags::ECE, Flags::ECE), 1, sequence),
         _ => return None,
     };

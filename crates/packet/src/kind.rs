@@ -33,11 +33,13 @@ pub enum Kind {
     Trimmed,
     /// A port tells the port before to pause a class, or that it may go on: it ends at the next node (IEEE 802.1Qbb).
     Pause,
+    /// A sender acknowledges without payload: what opens a connection, the third packet of its handshake, or what closes it.
+    SenderAck,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Data,
         Self::Ack,
         Self::Syn,
@@ -51,6 +53,7 @@ impl Kind {
         Self::Cnp,
         Self::Trimmed,
         Self::Pause,
+        Self::SenderAck,
     ];
 
     /// Its name in tables.
@@ -69,6 +72,7 @@ impl Kind {
             Self::Cnp => "cnp",
             Self::Trimmed => "trimmed",
             Self::Pause => "pause",
+            Self::SenderAck => "sender-ack",
         }
     }
 

@@ -11,7 +11,7 @@
   // In the order of weft_packet::Kind.
   const KINDS = [
     "data", "ack", "syn", "syn-ack", "credit", "credit-request", "credit-stop", "control", "message",
-    "nack", "cnp", "trimmed", "pause",
+    "nack", "cnp", "trimmed", "pause", "sender-ack",
   ];
 
   let module = null;

@@ -192,6 +192,10 @@ impl SimulatedEnd {
                     segment.flags = segment.flags | Flags::CWR;
                 }
             }
+            // The end of the handshake.
+            Kind::SenderAck if packet.seq == 0 => {}
+            // After its own FIN. That of the Linux host may not be there: it is answered when it is.
+            Kind::SenderAck => segment.sequence = first.wrapping_add(size as u32).wrapping_add(1),
             // After its own FIN, and that of the Linux host.
             Kind::Ack => {
                 segment.sequence = first.wrapping_add(size as u32).wrapping_add(1);

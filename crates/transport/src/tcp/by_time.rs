@@ -32,12 +32,14 @@ pub(super) struct ByTime {
     pub small_queue_most: Bytes,
     pub small_queue_overhead: Bytes,
     pub pacing: bool,
+    pub write_ahead: bool,
     pub receive_window: Bytes,
     pub receive_window_most: Bytes,
     pub compressed_acks: u16,
     pub compression_delay: Span,
     pub compression_slack: Span,
     pub fin: bool,
+    pub sender_acks: bool,
 }
 
 impl ByTime {
@@ -61,6 +63,7 @@ impl ByTime {
             overhead: self.small_queue_overhead.as_u64(),
             burst: self.segmentation_offload.as_u64(),
             paces: self.pacing,
+            writes_ahead: self.write_ahead,
         }
     }
 
@@ -124,6 +127,7 @@ impl ByTime {
         needs("grow_beyond_holes", !self.grow_beyond_holes, &self.grow_beyond_holes, "false")?;
         needs("undo", !self.undo, &self.undo, "false")?;
         needs("eifel", !self.eifel, &self.eifel, "false")?;
+        needs("write_ahead", !self.write_ahead, &self.write_ahead, "false")?;
         needs("pacing", !self.pacing, &self.pacing, "false")?;
         needs("frto", !self.frto, &self.frto, "false")?;
         needs("fin", !self.fin, &self.fin, "false")?;

@@ -147,6 +147,10 @@ macro_rules! with_keys_of_one_path {
                 /// What each packet counts there beyond its payload: a burst is one until it is its turn to be sent, and then as many as it has
                 /// segments, until each has left. Source: a choice; 768 bytes of Linux' memory.
                 small_queue_overhead: Bytes = Bytes::new(0),
+                /// Whether a burst is at most half of the largest receive window that was offered when the application wrote it, which has a
+                /// buffer of 2,304 bytes for each of two windows of segments, 4 MiB at most; else all is written at once. Needs `rack`. Source: a choice;
+                /// Linux (`tcp_bound_to_half_wnd`, `tcp_sndbuf_expand`).
+                write_ahead: bool = false,
                 /// Whether segments leave no faster than the flow's rate, which is as for `small_queue`: after each burst the sender waits as long
                 /// as that takes at this rate (pacing). The first ten segments are not paced. Needs `rack`. Source: a choice; Linux with `fq`,
                 /// whose `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio` are those factors.
@@ -170,6 +174,9 @@ macro_rules! with_keys_of_one_path {
                 /// with its last segment. That the last one was lost is seen then, where it comes. And whether the segment with the FIN, be it the last one of the data, is sent when it
                 /// alone is left, whatever the congestion window. Needs `rack`. Source: a choice; RFC 9293 §3.6 has the bit in either; Linux does both (`tcp_send_fin`, `tcp_cwnd_test`).
                 fin: bool = false,
+                /// Whether a sender acknowledges, too, without payload: the end of the handshake before its first data, and the FIN of its receiver when all is
+                /// acknowledged. Source: RFC 9293 §3.5 and §3.6; a choice to leave them out.
+                sender_acks: bool = false,
             }
         }
 
@@ -196,12 +203,14 @@ macro_rules! with_keys_of_one_path {
                     small_queue_most: config.small_queue_most,
                     small_queue_overhead: config.small_queue_overhead,
                     pacing: config.pacing,
+                    write_ahead: config.write_ahead,
                     receive_window: config.receive_window,
                     receive_window_most: config.receive_window_most,
                     compressed_acks: config.compressed_acks,
                     compression_delay: config.compression_delay,
                     compression_slack: config.compression_slack,
                     fin: config.fin,
+                    sender_acks: config.sender_acks,
                 }
             }
         }
@@ -423,6 +432,7 @@ impl Shared {
             timeout_keeps_network: by_time.timeout_keeps_network,
             grow_beyond_holes: by_time.grow_beyond_holes,
             fin: by_time.fin,
+            sender_acks: by_time.sender_acks,
             taking_back: by_time.taking_back(),
             rack_wait: by_time.rack_wait,
             recovery: by_time.recovery(self.sack),

@@ -20,6 +20,7 @@ mod recovery;
 mod resequence;
 mod rtt;
 pub(crate) mod segments;
+mod send_queue;
 mod sender;
 mod stack;
 mod timers;
@@ -83,6 +84,7 @@ pub struct Tcp {
     timeout_keeps_network: bool,
     grow_beyond_holes: bool,
     fin: bool,
+    sender_acks: bool,
     taking_back: recovery::TakingBack,
     /// Beyond the reordering window.
     rack_wait: Span,

@@ -59,6 +59,7 @@ macro_rules! linux {
             grow_beyond_holes: true,
             // tcp_send_fin().
             fin: true,
+            sender_acks: true,
             undo: true,
             eifel: true,
             // TCP_TS_HZ.
@@ -66,6 +67,7 @@ macro_rules! linux {
             frto: true,
             // GSO_LEGACY_MAX_SIZE less the room for headers: 45 segments.
             segmentation_offload: Bytes::new(65_215),
+            write_ahead: true,
             // sk_pacing_shift, 2^-10 s; sk_buff, skb_shared_info and headers of a packet that is to be cut.
             small_queue: Span::from_ns(976_562),
             small_queue_overhead: Bytes::new(768),

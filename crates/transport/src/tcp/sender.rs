@@ -179,7 +179,22 @@ impl Sender {
             self.window.cwnd = 1.0;
             self.backoff = 0;
         }
+        self.acknowledge(tcp, out);
         self.open(tcp, out);
+    }
+
+    /// Acknowledges what the receiver has sent beside its acknowledgements, if that costs a packet: its SYN-ACK and its FIN.
+    pub(super) fn acknowledge(&self, tcp: &Tcp, out: &mut impl Outbox) {
+        if tcp.sender_acks {
+            out.send(Outgoing {
+                kind: Kind::SenderAck,
+                flags: PacketFlags::default(),
+                seq: self.next,
+                wire_bytes: tcp.ack_bytes,
+                sent: out.now(),
+                sack: NO_SACK,
+            });
+        }
     }
 
     #[inline]

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use weft_units::{Span, Time};
 
+use super::send_queue::{SendQueue, Sizes};
 use crate::congestion::Window;
 
 /// The rules, which all flows share.
@@ -25,6 +26,8 @@ pub(super) struct Stack {
     pub burst: u64,
     /// Whether the rate of a flow limits when it hands over.
     pub paces: bool,
+    /// Whether an application writes as far ahead as its buffer allows, and not all at once.
+    pub writes_ahead: bool,
 }
 
 /// A window is left to grow before it is used for a burst: a third of it, `tcp_tso_win_divisor`.
@@ -38,6 +41,9 @@ const LEAST_BURST: u64 = 2;
 const PATIENCE: Span = Span::from_ms(1);
 /// Segments of a flow that are not paced, those at its beginning: `tcp_update_skb_after_send`.
 const UNPACED: u32 = 10;
+/// A burst is cut when so many of its packets' times are left until its turn: byte queue limits let a card that is never idle have three
+/// packets, of which one leaves (`dql_completed`).
+const CUT_AHEAD: u64 = 2;
 /// The rate of a flow counts twice before half of the threshold of slow start, and 1.2 times afterwards: `tcp_pacing_ss_ratio` and
 /// `tcp_pacing_ca_ratio`.
 const GAINS: (f64, f64) = (2.0, 1.2);
@@ -46,12 +52,13 @@ const GAINS: (f64, f64) = (2.0, 1.2);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flow<'w> {
     pub window: &'w Window,
-    /// The first segment that is not acknowledged, the next one, one past the highest sent, and one past the last that the receiver
-    /// and the flow allow.
+    /// The first segment that is not acknowledged, the next one, one past the highest sent, one past the last that the receiver allows,
+    /// and one past the last of the flow.
     pub una: u32,
     pub next: u32,
     pub max: u32,
-    pub end: u32,
+    pub edge: u32,
+    pub segments: u32,
     pub in_network: u32,
     pub smoothed_rtt: Span,
     pub min_rtt: Span,
@@ -76,8 +83,10 @@ pub(super) struct Handed {
     paced_until: Time,
     /// The first segment of the last burst.
     burst: u32,
-    /// When it was, or is, its turn to be sent.
-    turn: Time,
+    /// What is written.
+    pub queue: SendQueue,
+    /// When it was, or is, cut into segments.
+    cut: Time,
     /// The sender waits for more of its window.
     waits: bool,
     /// The window was what limited the sender in this round, or the most that was unacknowledged, and where the round ends.
@@ -96,7 +105,8 @@ impl Default for Handed {
             last: Time::ZERO,
             paced_until: Time::ZERO,
             burst: 0,
-            turn: Time::ZERO,
+            queue: SendQueue::default(),
+            cut: Time::ZERO,
             waits: false,
             is_limited: true,
             most: 0,
@@ -178,24 +188,34 @@ impl Stack {
         (bytes / self.mss).max(LEAST_BURST) as u32
     }
 
+    /// What counts of packets in the send queue.
+    pub const fn sizes(&self) -> Sizes {
+        Sizes { mss: self.mss, overhead: self.overhead, full: (self.burst / self.mss) as u32 }
+    }
+
     /// How many new segments are to be handed over now; none if it is better to wait for an acknowledgement. The window has room.
     pub fn burst(&self, flow: &Flow<'_>, handed: &mut Handed, now: Time) -> u32 {
-        let left = flow.end.saturating_sub(flow.next);
-        let full = (self.burst / self.mss) as u32;
-        if full < 2 || left == 0 {
-            return left.min(1);
+        let offered = flow.edge.saturating_sub(flow.next);
+        let full = self.sizes().full;
+        if full < 2 {
+            return offered.min(flow.segments.saturating_sub(flow.next)).min(1);
+        }
+        let (end, is_last) = handed.queue.first_packet(flow.next, flow.segments, full);
+        let packet = end.saturating_sub(flow.next);
+        if offered == 0 || packet == 0 {
+            return 0;
         }
         let window = flow.window.segments();
-        let room = window - flow.in_network;
-        let largest = self.largest_burst(flow);
-        // What was written fills packets as large as the card takes: this one ends there.
-        let packet = left.min(full - flow.next % full);
-        if packet > 1 && defers(flow, handed, now, (room, packet, largest)) {
-            handed.waits |= room <= packet;
+        let allowed = window - flow.in_network;
+        let first = First { packet, is_last, largest: self.largest_burst(flow), allowed, offered };
+        if packet > 1 && defers(flow, handed, now, first) {
+            handed.waits |= allowed < offered && allowed <= packet;
             return 0;
         }
         // Two bursts at least are to be on their way.
-        packet.min(room.min((window / 2).max(1))).min(largest)
+        let count = packet.min(allowed.min((window / 2).max(1))).min(first.largest).min(offered);
+        handed.queue.cut_off(flow.next + count);
+        count
     }
 
     /// Whether the host's queue has so little of the flow that it may hand over more: `count` segments, new or `again`. If not, the
@@ -241,7 +261,7 @@ impl Stack {
     /// A segment is handed over, the first of a burst or another. If the stack keeps its host's queue small, `sent` says from when to when it
     /// leaves the host.
     ///
-    /// A burst is one packet until it is its turn. Then it is cut, and each segment counts what only the first did, until it has left:
+    /// A burst is one packet until it is nearly its turn. Then it is cut, and each segment counts what only the first did, until it has left:
     /// `tcp_gso_segment`.
     pub fn hands_over(&self, handed: &mut Handed, now: Time, is_first: bool, sent: Option<(Time, Time)>) {
         handed.last = now;
@@ -250,33 +270,48 @@ impl Stack {
         handed.bytes += self.mss;
         if is_first {
             handed.bytes += self.overhead;
-            handed.turn = turn;
-        } else if handed.turn <= now {
+            let ahead = leaves.since(turn) * CUT_AHEAD;
+            handed.cut = now.saturating_add(turn.since(now).saturating_sub(ahead));
+        } else if handed.cut <= now {
             handed.bytes += self.overhead;
         } else {
-            match handed.cuts.back_mut().filter(|cut| cut.0 == handed.turn) {
+            match handed.cuts.back_mut().filter(|cut| cut.0 == handed.cut) {
                 Some(cut) => cut.1 += self.overhead,
-                None => handed.cuts.push_back((handed.turn, self.overhead)),
+                None => handed.cuts.push_back((handed.cut, self.overhead)),
             }
         }
     }
 }
 
-/// Whether a larger burst is worth waiting for.
-fn defers(flow: &Flow<'_>, handed: &Handed, now: Time, (room, packet, largest): (u32, u32, u32)) -> bool {
-    let is_last = flow.next + packet >= flow.end;
-    let suffices =
-        room >= largest || WINDOW_DIVISOR * room >= flow.window.segments() || (!is_last && room >= packet);
+/// The packet that is first in the queue, and what may be sent of it, in segments.
+#[derive(Debug, Clone, Copy)]
+struct First {
+    packet: u32,
+    /// There is no other behind it.
+    is_last: bool,
+    /// What the rate of the flow allows at once.
+    largest: u32,
+    /// What the window has room for, and what the receiver has.
+    allowed: u32,
+    offered: u32,
+}
+
+/// Whether a larger burst is worth waiting for: `tcp_tso_should_defer`.
+fn defers(flow: &Flow<'_>, handed: &Handed, now: Time, first: First) -> bool {
+    let First { packet, is_last, largest, allowed, offered } = first;
+    let room = allowed.min(offered);
+    let window = flow.window.segments().min(flow.edge - flow.una);
+    let suffices = room >= largest || WINDOW_DIVISOR * room >= window || (!is_last && room >= packet);
     if flow.recovers || now.since(handed.last) > PATIENCE || suffices {
-        return false;
-    }
-    // The last packet of a flow will not get any larger.
-    if is_last && room > packet {
         return false;
     }
     let soon = PATIENCE.min(flow.smoothed_rtt / 2);
     let awaited = flow.first_sent.map(|sent| sent.saturating_add(flow.smoothed_rtt));
-    awaited.is_some_and(|at| at <= now.saturating_add(soon))
+    if awaited.is_none_or(|at| at > now.saturating_add(soon)) {
+        return false;
+    }
+    // The last packet of a flow will not get any larger.
+    room <= packet || flow.next + packet < flow.segments
 }
 
 impl Handed {
@@ -349,31 +384,71 @@ mod tests {
         Time::ZERO.saturating_add(Span::from_us(us))
     }
 
-    #[test]
-    fn a_burst_counts_as_one_packet_until_it_is_its_turn_and_then_as_many() {
-        let stack = Stack {
+    fn stack(burst_segments: u64) -> Stack {
+        Stack {
             mss: 1_000,
             small_queue: Span::from_ms(1),
             small_queue_most: u64::MAX,
             overhead: 100,
-            burst: 4_000,
+            burst: 1_000 * burst_segments,
             paces: false,
-        };
+            writes_ahead: false,
+        }
+    }
+
+    #[test]
+    fn a_burst_counts_as_one_packet_until_two_others_are_ahead_and_then_as_many() {
+        let stack = stack(4);
         let mut handed = Handed::default();
-        // Two bursts of four segments, each of which takes 10 us. It is the turn of the first.
+        // Two bursts of four segments, each of which takes 10 us. It is the turn of the first, and the card takes the second after 20 us.
         for segment in 0..8 {
             let turn = us(10 * segment);
             stack.hands_over(&mut handed, us(0), segment % 4 == 0, Some((turn, us(10 * segment + 10))));
         }
         assert_eq!(handed.bytes, 4 * 1_100 + 4_100);
-        let below =
-            [8_501, 8_500, 5_200, 4_401, 4_400, 3_300, 1_101, 1_100].map(|limit| handed.when_below(limit));
-        assert_eq!(below[1..], [10, 40, 40, 50, 60, 70, 80].map(us));
-        for (at, bytes) in
-            [(0, 8_500), (10, 7_400), (30, 5_200), (40, 4_400), (50, 3_300), (79, 1_100), (80, 0)]
-        {
+        let below = [8_500, 7_400, 6_600, 5_500, 4_401, 4_400, 3_300, 1_101, 1_100]
+            .map(|limit| handed.when_below(limit));
+        assert_eq!(below, [10, 20, 30, 40, 40, 50, 60, 70, 80].map(us));
+        for (at, bytes) in [
+            (0, 8_500),
+            (10, 7_400),
+            (20, 6_600),
+            (30, 5_500),
+            (40, 4_400),
+            (50, 3_300),
+            (79, 1_100),
+            (80, 0),
+        ] {
             handed.settle(us(at));
             assert_eq!(handed.bytes, bytes, "{at} us");
         }
+    }
+
+    #[test]
+    fn a_packet_that_was_cut_off_and_had_to_wait_stays_as_long() {
+        let stack = stack(8);
+        let window = Window::new(20.0, 100.0, 0.0);
+        let flow = |next, in_network| Flow {
+            window: &window,
+            una: 0,
+            next,
+            max: next,
+            edge: 100,
+            segments: 100,
+            in_network,
+            smoothed_rtt: Span::from_ms(1),
+            min_rtt: Span::from_us(10),
+            recovers: true,
+            first_sent: None,
+        };
+        let mut handed = Handed::default();
+        assert_eq!(stack.burst(&flow(16, 17), &mut handed, us(0)), 3, "as the window says");
+        assert_eq!(stack.burst(&flow(16, 10), &mut handed, us(0)), 3, "though there is more room by now");
+        assert_eq!(
+            stack.burst(&flow(19, 10), &mut handed, us(0)),
+            5,
+            "the rest of what was written together"
+        );
+        assert_eq!(stack.burst(&flow(24, 10), &mut handed, us(0)), 8);
     }
 }

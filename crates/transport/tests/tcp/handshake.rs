@@ -41,3 +41,20 @@ fn a_lost_syn_or_answer_is_repeated_with_backoff_and_the_window_starts_at_one() 
         assert_eq!(tcp.sender_stats(&world.sender).segments_sent, 3);
     }
 }
+
+#[test]
+fn a_sender_that_acknowledges_ends_the_handshake_before_its_data_and_answers_the_fin_of_its_receiver() {
+    let tcp = reno(|config| {
+        (config.handshake, config.sender_acks) = (true, true);
+        config.ack_size = Some(Bytes::new(52));
+    });
+    let world = World::new(&tcp, segments(3), |_, _| PASS).run(1_000);
+    let acks: Vec<_> = world.sent(Kind::SenderAck).map(|sent| (sent.at, sent.packet.wire_bytes)).collect();
+    // The SYN-ACK is here after a round trip, the last acknowledgement after two.
+    assert_eq!(acks, [(Time::ZERO + RTT, 52), (Time::ZERO + RTT * 2, 52)]);
+    assert_eq!(world.kinds_at(Time::ZERO + RTT), [Kind::SenderAck, Kind::Data, Kind::Data, Kind::Data]);
+    assert_eq!(
+        World::new(&with_handshake(), segments(3), |_, _| PASS).run(1_000).sent(Kind::SenderAck).count(),
+        0
+    );
+}

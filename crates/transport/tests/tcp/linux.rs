@@ -479,3 +479,30 @@ fn rules_that_need_losses_by_time_say_so() {
         assert!(message.contains(key) && message.contains("unless rack is true"), "{message}");
     }
 }
+
+/// The receiver offers 45 segments at first: what the application writes by then is in packets of 22.
+#[test]
+fn bursts_are_at_most_half_of_the_window_that_the_receiver_offered_when_they_were_written() {
+    let bursts = |write_ahead| {
+        let tcp = by_time(10, |config| {
+            config.mss = Bytes::new(1_448);
+            (config.segmentation_offload, config.write_ahead) = (Bytes::new(65_215), write_ahead);
+            (config.receive_window, config.abc_limit) = (Bytes::new(65_535), u32::MAX);
+            config.small_queue_overhead = Bytes::new(768);
+        });
+        let world = World::new(&tcp, segments(400), passes).with_cable(Rate::from_gbps(1)).run(10_000);
+        assert_eq!(world.completed.len(), 1);
+        let mut ends: Vec<(Time, u32)> = Vec::new();
+        for (at, segment) in new_data(&world) {
+            match ends.last_mut() {
+                Some(last) if last.0 == at => last.1 = segment + 1,
+                _ => ends.push((at, segment + 1)),
+            }
+        }
+        ends.iter().map(|end| end.1).collect::<Vec<_>>()
+    };
+    // Where bursts of the kernel end at the beginning of such a flow, which is alone on a path of this rate: 42 and 64 are ends of packets, 80 is
+    // that of the window.
+    assert_eq!(bursts(true)[..9], [10, 14, 20, 26, 34, 42, 54, 64, 80]);
+    assert_eq!(bursts(false)[..8], [10, 14, 20, 26, 34, 44, 45, 56]);
+}

@@ -266,6 +266,11 @@ impl<'a> World<'a> {
         self.log.iter().filter(move |sent| sent.packet.kind == kind)
     }
 
+    /// The kinds of what was sent at an instant, in order.
+    pub fn kinds_at(&self, at: Time) -> Vec<Kind> {
+        self.log.iter().filter(|sent| sent.at == at).map(|sent| sent.packet.kind).collect()
+    }
+
     /// Segments that were sent again: when, and which.
     pub fn retransmitted(&self) -> Vec<(Time, u32)> {
         let data = self.sent(Kind::Data);

@@ -260,6 +260,10 @@ impl<T: Transports> Host<T> {
             let flow = plan.traffic(packet.flow);
             paths.note(here.common.topology, packet, flow, plan.header_bytes(flow));
         }
+        if packet.kind == Kind::SenderAck {
+            // It tells of what receivers do not have: no transport asks for it.
+            return;
+        }
         let number = plan.directory.number(Side::Receiver, packet.flow);
         let place = match self.receivers.place(number) {
             Some(place) => place,

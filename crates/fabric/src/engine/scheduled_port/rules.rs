@@ -226,7 +226,7 @@ impl Sorting {
         let with_flow = sorting.of_flows[flow];
         match kind {
             Kind::Control | Kind::Message | Kind::Pause => sorting.schemes,
-            Kind::Ack | Kind::Nack => sorting.acks.unwrap_or(with_flow),
+            Kind::Ack | Kind::Nack | Kind::SenderAck => sorting.acks.unwrap_or(with_flow),
             Kind::Cnp => sorting.notifications.unwrap_or(with_flow),
             Kind::Trimmed => sorting.trimmed.unwrap_or(with_flow),
             Kind::Data | Kind::Syn | Kind::SynAck | Kind::Credit | Kind::CreditRequest | Kind::CreditStop => {

@@ -9,11 +9,10 @@ use super::reduction::Reduction;
 use super::samples::Sample;
 use super::spurious::{Next, Undo};
 use super::timer::{Purpose, Timer, wake};
+use crate::Outbox;
 use crate::congestion::Controller;
 use crate::tcp::Tcp;
-use crate::tcp::sender::{Facts, Phase, Sender};
-use crate::tcp::stack::Flow;
-use crate::{Outbox, Resend};
+use crate::tcp::sender::{Phase, Sender};
 
 impl Sender {
     /// Opens, and sends the first window.
@@ -22,6 +21,7 @@ impl Sender {
         self.note_handshake(tcp, &mut rack);
         // A SYN-ACK tells it; without a handshake it is known.
         rack.edge = tcp.offers.map_or(u32::MAX, |offers| offers.first);
+        rack.handed.queue.follow(0, rack.edge);
         self.send_written(tcp, &mut rack, out);
         wake(&rack, out);
         self.board = Some(Box::new(Board::Rack(rack)));
@@ -41,6 +41,7 @@ impl Sender {
             self.take_by_time((tcp, control), rack, packet, marked, out);
         }
         if self.is_acknowledged() {
+            self.acknowledge(tcp, out);
             self.finish(out);
         } else {
             self.board = Some(board);
@@ -60,6 +61,9 @@ impl Sender {
         self.una = packet.seq;
         if tcp.offers.is_some() {
             rack.edge = rack.edge.max(packet.seq.saturating_add(u32::from(packet.receive_window())));
+        }
+        if tcp.stack.writes_ahead {
+            rack.handed.queue.follow(self.una, rack.edge - self.una);
         }
         if acked > 0 {
             rack.timeouts = 0;
@@ -244,116 +248,6 @@ impl Sender {
         }
     }
 
-    /// Sends the first lost segment again, if there is one: as recovery begins whatever the window (RFC 6675 §5
-    /// step 4.3), unless the window shrinks over a round trip. Then its first step leaves room for one (`tcp_cwnd_reduction`), which waits for
-    /// the host's queue as any other (`tcp_xmit_retransmit_queue`).
-    fn send_first_lost(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) -> bool {
-        let Some(lost) = rack.next_lost() else { return false };
-        rack.first_again.get_or_insert(out.now());
-        self.send_again(tcp, rack, lost, out);
-        if lost == self.una && rack.timer.purpose != Purpose::Reordering {
-            self.set_for_whole_timeout(tcp, rack, out.now());
-        }
-        true
-    }
-
-    /// Lost segments first, then new ones, as long as fewer are in the network than the window allows and the host's queue
-    /// takes more.
-    fn send_by_time(&mut self, tcp: &Tcp, rack: &mut Rack, next: Next, out: &mut impl Outbox) {
-        rack.handed.settle(out.now());
-        let (before, was_idle) = (self.max, self.una == self.max);
-        while rack.in_network < self.window.segments() && tcp.stack.is_its_time(&mut rack.handed, out.now()) {
-            let again = next == Next::LostFirst && rack.next_lost().is_some();
-            let flow = self.as_flow(tcp, rack);
-            let count = if again { 1 } else { tcp.stack.burst(&flow, &mut rack.handed, out.now()) };
-            if count == 0 || !tcp.stack.has_room(&flow, &mut rack.handed, count, again) {
-                break;
-            }
-            if again {
-                self.send_first_lost(tcp, rack, out);
-            } else {
-                rack.handed.begins(self.next);
-                for _ in 0..count {
-                    self.send_new(tcp, rack, out);
-                }
-            }
-            let flow = self.as_flow(tcp, rack);
-            tcp.stack.paces_after(&flow, &mut rack.handed, count, out.now());
-        }
-        self.send_end(tcp, rack, out);
-        let flow = self.as_flow(tcp, rack);
-        rack.handed.note_use(&flow, self.max > before);
-        if self.max > before {
-            self.set_after_sending(tcp, rack, was_idle, out.now());
-        }
-    }
-
-    /// Sends the segment with the FIN, if it alone is left: for it the congestion window is not asked (`tcp_cwnd_test` of Linux).
-    fn send_end(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
-        let is_left = self.next == self.max && self.next + 1 == self.segments;
-        if !tcp.fin || !is_left || self.may_go_on() || self.end_of_window(tcp, rack) < self.segments {
-            return;
-        }
-        let flow = self.as_flow(tcp, rack);
-        if tcp.stack.is_its_time(&mut rack.handed, out.now())
-            && tcp.stack.has_room(&flow, &mut rack.handed, 1, false)
-        {
-            rack.handed.begins(self.next);
-            self.send_new(tcp, rack, out);
-            let flow = self.as_flow(tcp, rack);
-            tcp.stack.paces_after(&flow, &mut rack.handed, 1, out.now());
-        }
-    }
-
-    /// One past the last segment that the receiver's window and the flow allow.
-    pub(super) fn end_of_window(&self, tcp: &Tcp, rack: &Rack) -> u32 {
-        self.una.saturating_add(tcp.max_window).min(rack.edge).min(self.segments)
-    }
-
-    /// What the rules of the host's stack go by.
-    fn as_flow(&self, tcp: &Tcp, rack: &Rack) -> Flow<'_> {
-        Flow {
-            window: &self.window,
-            una: self.una,
-            next: self.next,
-            max: self.max,
-            end: self.end_of_window(tcp, rack),
-            in_network: rack.in_network,
-            smoothed_rtt: self.rtt.smoothed(),
-            min_rtt: rack.min_rtt,
-            recovers: self.phase == Phase::Recovery || rack.after_timeout,
-            first_sent: rack.first_sent(),
-        }
-    }
-
-    /// Sends the next new segment.
-    pub(super) fn send_new(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
-        self.put_out(tcp, rack, self.next, out);
-        self.next += 1;
-    }
-
-    /// Sends a segment again.
-    pub(super) fn send_again(&mut self, tcp: &Tcp, rack: &mut Rack, segment: u32, out: &mut impl Outbox) {
-        if let Some(undo) = &mut rack.undo {
-            undo.sends_again();
-        }
-        self.put_out(tcp, rack, segment, out);
-    }
-
-    fn put_out(&mut self, tcp: &Tcp, rack: &mut Rack, segment: u32, out: &mut impl Outbox) {
-        let cause = if rack.after_timeout { Resend::Timeout } else { Resend::FastRecovery };
-        // What is sent again goes by itself.
-        let is_first = segment < self.max || rack.handed.began_with(segment);
-        let turn = tcp.stack.keeps_queue_small().then(|| out.free_at().max(out.now()));
-        self.transmit_for(cause, tcp, segment, out);
-        rack.sent(segment, out.now());
-        if let Some(reduction) = &mut rack.reduction {
-            reduction.sends();
-        }
-        let sent = turn.map(|turn| (turn, out.free_at()));
-        tcp.stack.hands_over(&mut rack.handed, out.now(), is_first, sent);
-    }
-
     /// The timer is due, or the host's queue takes more.
     pub(super) fn wakes_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
         let Some(mut board) = self.board.take() else { return };
@@ -415,36 +309,5 @@ impl Sender {
     pub(super) fn reduce_by_time(&mut self, control: &impl Controller) {
         let flight = (self.max - self.una).min(self.window.segments());
         control.on_loss(&mut self.window, flight);
-    }
-
-    /// The application has written more.
-    pub(in crate::tcp) fn resume_by_time(&mut self, tcp: &Tcp, out: &mut impl Outbox) {
-        let Some(mut board) = self.board.take() else { return };
-        if let Board::Rack(rack) = &mut *board {
-            self.send_written(tcp, rack, out);
-            wake(rack, out);
-        }
-        self.board = Some(board);
-    }
-
-    /// The application has written, and closes the connection if it is done. Where all was sent by then, the FIN goes by itself, whatever the
-    /// window (`tcp_send_fin` of Linux); else the last segment has it.
-    fn send_written(&mut self, tcp: &Tcp, rack: &mut Rack, out: &mut impl Outbox) {
-        self.facts.set(Facts::IS_WRITING, tcp.fin);
-        self.send_by_time(tcp, rack, Next::LostFirst, out);
-        self.facts.set(Facts::IS_WRITING, false);
-        let (before, was_idle) = (self.max, self.una == self.max);
-        let all_was_sent = self.una < self.segments && self.next == self.segments;
-        if tcp.fin && all_was_sent && !self.has_more_to_come() {
-            self.facts.set(Facts::ENDS_BY_FIN, true);
-            self.segments += 1;
-            rack.handed.begins(self.next);
-            self.send_new(tcp, rack, out);
-        } else {
-            self.send_end(tcp, rack, out);
-        }
-        if self.max > before {
-            self.set_after_sending(tcp, rack, was_idle, out.now());
-        }
     }
 }

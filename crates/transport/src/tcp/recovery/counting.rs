@@ -90,6 +90,7 @@ impl Sender {
             }
         }
         if self.una == self.segments && !self.has_more_to_come() {
+            self.acknowledge(tcp, out);
             self.finish(out);
             return;
         }

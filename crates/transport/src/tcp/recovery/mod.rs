@@ -15,6 +15,7 @@ mod rack;
 mod reduction;
 mod sack;
 mod samples;
+mod sending;
 mod spurious;
 mod timer;
 

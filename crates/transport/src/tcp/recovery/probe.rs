@@ -27,8 +27,7 @@ impl Sender {
         }
         let is_new = self.next < self.end_of_window(tcp, rack);
         if is_new {
-            rack.handed.begins(self.next);
-            self.send_new(tcp, rack, out);
+            self.send_burst(tcp, rack, 1, out);
         } else {
             self.send_again(tcp, rack, self.max - 1, out);
         }
