@@ -65,7 +65,10 @@ class PacketView(Protocol):
 
     @property
     def kind(self) -> str:
-        """One of data, ack, syn, syn-ack, credit, credit-request, credit-stop, control, message, nack, cnp, trimmed, sender-ack."""
+        """What it is: data, ack, syn, syn-ack, credit, credit-request, credit-stop, control, message, nack, cnp, trimmed.
+
+        Or sender-ack, a sender's acknowledgement without payload.
+        """
 
     @property
     def traffic_class(self) -> str:
