@@ -65,7 +65,7 @@ class PacketView(Protocol):
 
     @property
     def kind(self) -> str:
-        """What it is: data, ack, syn, syn-ack, credit, credit-request, credit-stop, control, message, nack, cnp, trimmed.
+        """A name: data, ack, syn, syn-ack, credit, credit-request, credit-stop, control, message, nack, cnp, trimmed.
 
         Or sender-ack, a sender's acknowledgement without payload.
         """
