@@ -21,7 +21,7 @@ pub(super) struct Offers {
 }
 
 /// What was read in the round before the first is taken for: `TCP_INIT_CWND`.
-const FIRST_ROUND: u32 = 10;
+pub(super) const FIRST_ROUND: u32 = 10;
 /// For how many segments the window grows with each that arrives.
 const GROWS_BY: u32 = 2;
 /// What a segment that waits beyond a hole takes of the window: a packet of 1,500 bytes has 2,304 bytes of memory, and a byte of the

@@ -8,6 +8,8 @@
 
 use std::collections::VecDeque;
 
+use super::receive_window::FIRST_ROUND;
+
 /// What the queue needs to know of its sender.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Progress {
@@ -29,7 +31,7 @@ pub(super) struct Sizes {
 /// Memory that a segment is taken to need, bytes: a packet of 1,500 bytes and what is kept of it, rounded up.
 const SEGMENT_MEMORY: u64 = 2_304;
 /// The buffer is as large as twice the window needs, and as this window at least: `TCP_INIT_CWND`.
-const LEAST_WINDOW: u32 = 10;
+const LEAST_WINDOW: u32 = FIRST_ROUND;
 /// Bytes of the buffer at most: `tcp_wmem`.
 const MOST: u64 = 4 << 20;
 
