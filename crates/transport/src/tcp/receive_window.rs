@@ -24,9 +24,10 @@ pub(super) struct Offers {
 pub(super) const FIRST_ROUND: u32 = 10;
 /// For how many segments the window grows with each that arrives.
 const GROWS_BY: u32 = 2;
-/// What a segment that waits beyond a hole takes of the window: a packet of 1,500 bytes has 2,304 bytes of memory, and a byte of the
-/// window stands for two of memory, so 1,152 of 1,448.
-const HELD_PERCENT: u64 = 80;
+/// Memory of a segment, bytes: a packet of 1,500 bytes and what is kept of it, rounded up (`skb->truesize`).
+pub(super) const SEGMENT_MEMORY: u64 = 2_304;
+/// What a segment that waits beyond a hole takes of the window, of its payload of 1,448 bytes: a byte of the window stands for two of memory.
+const HELD_PERCENT: u64 = (100 * SEGMENT_MEMORY / 2).div_ceil(1_448);
 /// The weight of a new sample in the receiver's round trip.
 const WEIGHT: u64 = 8;
 

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use super::receive_window::FIRST_ROUND;
+use super::receive_window::{FIRST_ROUND, SEGMENT_MEMORY};
 
 /// What the queue needs to know of its sender.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +28,6 @@ pub(super) struct Sizes {
     pub full: u32,
 }
 
-/// Memory that a segment is taken to need, bytes: a packet of 1,500 bytes and what is kept of it, rounded up.
-const SEGMENT_MEMORY: u64 = 2_304;
 /// The buffer is as large as twice the window needs, and as this window at least: `TCP_INIT_CWND`.
 const LEAST_WINDOW: u32 = FIRST_ROUND;
 /// Bytes of the buffer at most: `tcp_wmem`.

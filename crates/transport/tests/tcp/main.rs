@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod acks;
+mod bursts;
 mod compression;
 mod ecn;
 mod fin;

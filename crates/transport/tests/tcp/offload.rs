@@ -5,7 +5,7 @@ use weft_transport::tcp::TcpConfig;
 use weft_transport::{Protocol, Tcp};
 use weft_units::{Bytes, Rate, Span, Time};
 
-use crate::world::{DROP, Fate, LATENCY, PASS, World, segments};
+use crate::world::{DROP, Fate, LATENCY, PASS, World, passes, segments};
 
 /// A TCP with a window of so many segments, which does not grow beyond slow start's one, and this offload.
 fn tcp(window: u32, offload: u64, sack: bool) -> Tcp {
@@ -17,10 +17,6 @@ fn tcp(window: u32, offload: u64, sack: bool) -> Tcp {
         ..TcpConfig::default()
     };
     config.build().unwrap()
-}
-
-fn passes(_: &Packet, _: u32) -> Fate {
-    PASS
 }
 
 /// When each data segment was handed over for the first time.

@@ -5,7 +5,7 @@ use weft_transport::Tcp;
 use weft_transport::tcp::TcpConfig;
 use weft_units::{Bytes, Span, Time};
 
-use crate::world::{Fate, PASS, World, at_us, losing, reno, segments};
+use crate::world::{Fate, World, at_us, losing, passes, reno, segments};
 
 const MSS: u64 = 1_460;
 
@@ -16,10 +16,6 @@ fn offering(change: impl FnOnce(&mut TcpConfig)) -> Tcp {
         config.receive_window = Bytes::new(20 * MSS + 7);
         change(config);
     })
-}
-
-fn passes(_: &Packet, _: u32) -> Fate {
-    PASS
 }
 
 /// How many new segments leave at each instant.

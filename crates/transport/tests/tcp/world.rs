@@ -271,6 +271,13 @@ impl<'a> World<'a> {
         self.log.iter().filter(|sent| sent.at == at).map(|sent| sent.packet.kind).collect()
     }
 
+    /// New data segments: when each was handed over, and which.
+    pub fn new_data(&self) -> Vec<(Time, u32)> {
+        let data = self.sent(Kind::Data);
+        let new = data.filter(|sent| !sent.packet.flags.has(PacketFlags::RETRANSMISSION));
+        new.map(|sent| (sent.at, sent.packet.seq)).collect()
+    }
+
     /// Segments that were sent again: when, and which.
     pub fn retransmitted(&self) -> Vec<(Time, u32)> {
         let data = self.sent(Kind::Data);
@@ -309,6 +316,11 @@ pub fn dctcp(change: impl FnOnce(&mut DctcpConfig)) -> Tcp {
     let mut config = DctcpConfig::default();
     change(&mut config);
     config.build().unwrap()
+}
+
+/// A path that does nothing to any packet.
+pub const fn passes(_: &Packet, _: u32) -> Fate {
+    PASS
 }
 
 /// Marks these segments.
