@@ -24,16 +24,16 @@ _TIME_SCALES = (("s", 1e6), ("ms", 1e3), ("µs", 1.0))
 
 
 def plain(value: float) -> str:
-    """Three significant digits without an exponent: 0.0123, 1.23, 123, 12,345."""
+    """Three significant digits, from 0.0001 on without an exponent: 0.00123, 0.0123, 1.23, 123, 12,345."""
     if value == 0.0:
         return "0"
     magnitude = abs(value)
     if magnitude >= 99.95:
         return f"{value:,.0f}"
-    for limit, digits in ((9.995, 1), (0.9995, 2), (0.09995, 3)):
+    for limit, digits in ((9.995, 1), (0.9995, 2), (0.09995, 3), (0.009995, 4), (0.0009995, 5)):
         if magnitude >= limit:
             return f"{value:.{digits}f}"
-    return f"{value:.3g}" if magnitude < 1e-3 else f"{value:.4f}"
+    return f"{value:.3g}"
 
 
 def time_scale(values_us: Iterable[float]) -> tuple[str, float]:
