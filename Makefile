@@ -26,7 +26,7 @@ demo: build ## six schemes on a 128-host fabric: table, figures, report in out/d
 build: $(VENV)/.extension ## the weft command, optimised, in .venv
 
 dev: $(VENV)/.requirements ## the same in seconds after a change, at half the speed: for authors of schemes
-	VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --profile quick --locked --quiet
+	VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --locked --quiet
 	@rm -f $(VENV)/.extension
 
 URL ?=

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What an author of a scheme waits for: the CPU-seconds and seconds of a quick build after a changed comment in a scheme, and after a
+# What an author of a scheme waits for: the CPU-seconds and seconds of a build after a changed comment in a scheme, and after a
 # changed decision. Builds once before, so that only the change is measured. Leaves the file as it was.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,7 +10,7 @@ kept=$(mktemp)
 cp "$scheme" "$kept"
 trap 'cp "$kept" "$scheme"; rm -f "$kept"' EXIT
 
-build() { cargo build --quiet --profile quick -p weft-python --locked; }
+build() { cargo build --quiet --profile dev -p weft-python --locked; }
 
 measure() {
   local TIMEFORMAT='%U %S %R' said user system real
