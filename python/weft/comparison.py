@@ -132,7 +132,8 @@ class Comparison:
     @cached_property
     def verdict(self) -> Verdict | None:
         """Who wins on mean FCT, or on completion of collectives if there are any; None if nothing finished."""
-        return judge(self.summaries)
+        by_run = {(run.summary.label, run.summary.seed): run for run in self.runs}
+        return judge(self.summaries, lambda of: by_run[of.label, of.seed].flows)
 
     @cached_property
     def table(self) -> "pl.DataFrame":
@@ -215,6 +216,7 @@ class Comparison:
                     "ci95": verdict.difference_us.half_width,
                     "excludes_zero": verdict.difference_us.excludes_zero,
                 },
+                "reason": None if verdict.reason is None else verdict.reason.to_dict(),
                 "sentences": list(verdict.sentences),
             },
         }

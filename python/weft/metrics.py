@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from weft.errors import SpecError
 from weft.outermost import completion_of, longest_of, unfinished_collectives
 from weft.statistics import Estimate, estimate
-from weft.summary import BinName, SizeBin, Summary
+from weft.summary import SPENT, BinName, SizeBin, Summary
 
 __all__ = [
     "ALL_METRICS",
@@ -16,6 +16,7 @@ __all__ = [
     "METRICS",
     "MORE_METRICS",
     "OF_COLLECTIVES",
+    "SPENT_METRICS",
     "Metric",
     "Unit",
     "best_labels",
@@ -163,7 +164,17 @@ MORE_METRICS: Sequence[Metric] = (
 )
 """The columns that are shown if `--columns` names them, and that every table on disk has."""
 
-ALL_METRICS: Sequence[Metric] = (*METRICS, *MORE_METRICS)
+
+def _spent(part: str) -> Reading:
+    return lambda summary: _number(getattr(summary.spent_us, part))
+
+
+SPENT_METRICS: Sequence[Metric] = tuple(
+    Metric(f"spent_{part}_us", f"time: {title}", "us", _spent(part)) for part, title in SPENT.items()
+)
+"""The parts of the mean completion time, which add up to it; shown and kept as `MORE_METRICS` are."""
+
+ALL_METRICS: Sequence[Metric] = (*METRICS, *MORE_METRICS, *SPENT_METRICS)
 
 
 def waiting_metrics() -> Sequence[Metric]:

@@ -67,7 +67,7 @@ TIERS: Mapping[str, str] = {
 
 SPENT: Mapping[str, str] = {
     "transmission": "propagation and serialisation",
-    "host": "waiting at the host",
+    "host": "waiting at the sender's NIC",
     "leaf": "leaf uplink",
     "spine": "spine",
     "last": "last hop",

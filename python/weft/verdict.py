@@ -15,9 +15,10 @@ from weft.collectives import (
 )
 from weft.metrics import Metric
 from weft.quantity import number, percent, plain, time_scale, time_us
+from weft.reason import FlowsOf, Reason, flow_reason
 from weft.standing import MEAN_FCT, Standing, difference_words, listed, mean_of
 from weft.statistics import Estimate
-from weft.summary import TIERS, Summary
+from weft.summary import Summary
 
 __all__ = ["Verdict", "caveats", "is_unsteady", "judge"]
 
@@ -49,6 +50,8 @@ class Verdict:
     sentences: tuple[str, ...]
     metric: Metric = MEAN_FCT
     """What it was judged by."""
+    reason: Reason | None = None
+    """Where the time went under the winner and under the other one."""
 
     @property
     def relative(self) -> float | None:
@@ -58,12 +61,13 @@ class Verdict:
         return self.winner_mean_us / self.other_mean_us - 1.0
 
 
-def judge(groups: Groups) -> Verdict | None:
+def judge(groups: Groups, flows_of: "FlowsOf | None" = None) -> Verdict | None:
     """Compare the lowest mean FCT with ECMP (or the first scheme; or, if that one wins, with the next best).
 
     Where flows wait for each other, nobody waits for a flow by itself: then it is the completion time of collectives,
     and of jobs that of steps. A bound, such as the oracle, is no scheme: it neither wins nor loses, and what it says
-    comes last. None when no flow of a scheme finished anywhere.
+    comes last. `flows_of` is asked for the flows of runs that left some unfinished: the reason compares those that
+    finished under both. None when no flow of a scheme finished anywhere.
     """
     everything, groups = groups, {label: runs for label, runs in groups.items() if runs[0].scheme not in bounds()}
     standing = stand_fairly({}, groups)
@@ -77,13 +81,17 @@ def judge(groups: Groups) -> Verdict | None:
         said = (alone, *_overhead(groups), *_left(everything, winner, metric), *caveats(everything))
         return Verdict(winner, None, None, standing.mean_us, None, None, said, metric)
     rival = next(one for one in standing.rivals if one.name == other)
+    reason = _reason((winner, other), groups, metric, flows_of)
+    sure = not standing.sure or rival.behind
     sentences = [
         *_who(standing, other, rival.mean_us),
         _how_sure(rival.difference_us),
-        *_why(winner, other, groups, metric, sure=not standing.sure or rival.behind),
+        *(reason.sentences(sure=sure) if reason is not None else ()),
+        _packets(winner, other, groups),
     ]
     said = (*sentences, *_overhead(groups), *_left(everything, winner, metric), *caveats(everything))
-    return Verdict(winner, standing.leader, other, standing.mean_us, rival.mean_us, rival.difference_us, said, metric)
+    means = standing.mean_us, rival.mean_us
+    return Verdict(winner, standing.leader, other, *means, rival.difference_us, said, metric, reason)
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -133,52 +141,13 @@ def _how_sure(difference: Estimate | None) -> str:
     )
 
 
-def _why(winner: str, other: str, groups: Groups, metric: Metric, *, sure: bool) -> list[str]:
-    """Say where packets waited, and what else it took. What may be luck is not called a reason."""
-    if metric is COMPLETION:
-        return [*_critical(winner, other, groups, sure=sure), _packets(winner, other, groups)]
-    mine, yours = _waits(groups[winner]), _waits(groups[other])
-    shared = [tier for tier in TIERS if tier in mine and tier in yours]
-    if not shared:
-        return []
-    main = max(shared, key=lambda tier: yours[tier] - mine[tier])
-    mine_us, yours_us = (fsum(waits[tier] for tier in shared) for waits in (mine, yours))
-    # Less at one place and more at others is no reason, nor is what reads the same.
-    if yours_us <= mine_us or plain(yours[main]) == plain(mine[main]):
-        mine_all, yours_all = plain(mine_us), plain(yours_us)
-        begin = "Queues do not explain it" if sure else "Waits"
-        sentence = (
-            f"{begin}: a data packet waited {mine_all} µs on average in all of them under {winner}, "
-            f"{yours_all} µs under {other}."
-        )
-        return [sentence, _packets(winner, other, groups)]
-    rest = ", ".join(
-        f"{TIERS[tier]} {plain(mine[tier])} against {plain(yours[tier])}" for tier in shared if tier != main
-    )
-    sentence = (
-        f"{'Why' if sure else 'Waits'}: a data packet waited on average {plain(mine[main])} µs at the {TIERS[main]} "
-        f"under {winner}, {plain(yours[main])} µs under {other}" + (f" ({rest})." if rest else ".")
-    )
-    return [sentence, _packets(winner, other, groups)]
-
-
-def _critical(winner: str, other: str, groups: Groups, *, sure: bool) -> list[str]:
-    """Say which part of the critical path sets the two apart most, and the next one."""
-    mine, yours = critical_parts(groups[winner]), critical_parts(groups[other])
-    if not mine or not yours:
-        return []
-    apart = sorted(CRITICAL_PARTS, key=lambda key: mine[key] - yours[key])
-    better = [key for key in apart if mine[key] < yours[key]]
-    if not better:
-        return []
-    main, *others = better
-    named = ", ".join(
-        f"{CRITICAL_PARTS[key]} {time_us(mine[key])} against {time_us(yours[key])}"
-        for key in (*others[:1], *(key for key in reversed(apart) if mine[key] > yours[key]))
-    )
-    begin = "Why" if sure else "Critical paths"
-    took = f"{time_us(mine[main])} of the critical path under {winner}, {time_us(yours[main])} under {other}"
-    return [f"{begin}: {CRITICAL_PARTS[main]} took {took}" + (f" ({named})." if named else ".")]
+def _reason(names: tuple[str, str], groups: Groups, metric: Metric, flows_of: "FlowsOf | None") -> Reason | None:
+    """Compare the parts of flows' completion times, or of the critical paths of collectives."""
+    mine, yours = (groups[name] for name in names)
+    if metric is not COMPLETION:
+        return flow_reason(names, mine, yours, flows_of)
+    parts = critical_parts(mine), critical_parts(yours)
+    return Reason.of(names, parts, CRITICAL_PARTS) if all(parts) else None
 
 
 def _packets(winner: str, other: str, groups: Groups) -> str:
@@ -221,15 +190,6 @@ def _left(groups: Groups, winner: str, metric: Metric) -> list[str]:
             f"{percent(abs(1.0 - mean / best))} {apart} than {winner}, {left}."
         )
     return found
-
-
-def _waits(runs: Sequence[Summary]) -> dict[str, float]:
-    waits: dict[str, float] = {}
-    for tier in TIERS:
-        values = [value for run in runs if (value := getattr(run.wait_us, tier)) is not None]
-        if values:
-            waits[tier] = _mean(values)
-    return waits
 
 
 def caveats(groups: Groups) -> list[str]:

@@ -1,6 +1,6 @@
 """Results made by hand, for tests of what is done with results."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import polars as pl
@@ -59,13 +59,17 @@ def summary(
     sizes: Sequence[str] = (),
     own_bytes: int = 0,
     collectives: Sequence[dict[str, Any]] = (),
+    spent: Mapping[str, float] | None = None,
 ) -> Summary:
+    """`spent` are the parts of the mean completion time; those that are not named are 0."""
+    parts = {} if spent is None else {"spent_us": dict.fromkeys(SPENT, 0.0) | dict(spent)}
     return Summary.read(
         {
             "scheme": scheme or label,
             "label": label,
             "seed": seed,
             **size_bin(10, mean_us, unfinished),
+            **parts,
             "small": size_bin(8, mean_us, unfinished),
             "medium": size_bin(2, mean_us),
             "large": size_bin(0, None),

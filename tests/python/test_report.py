@@ -131,6 +131,7 @@ def test_ranges_of_sizes_have_tables_of_their_own_and_what_nobody_has_has_no_col
     runs = [summary(label, 1, 5.0, sizes=["< 100 KB", "≥ 100 KB"]) for label in ("ecmp", "rps")]
     page = Page(render(comparison(*runs)))
     tables = [tag for tag, _ in page.tags if tag == "table"]
-    assert len(tables) == 1 + 2 + 1
+    # The summary, one for each range, two with more columns, and the reason's.
+    assert len(tables) == 1 + 2 + 2 + 1
     assert "Flows of < 100 KB" in page.text and "resent after reordering" in page.text
     assert "missed deadlines" not in page.text

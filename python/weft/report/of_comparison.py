@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from weft.flows import counted
-from weft.metrics import METRICS, MORE_METRICS, bin_metrics
+from weft.metrics import METRICS, MORE_METRICS, SPENT_METRICS, bin_metrics
 from weft.port_classes import class_table
 from weft.quantity import plain
 from weft.report import collectives, faults, over_time, replay
@@ -13,6 +13,7 @@ from weft.report.cells import FLOW_COLUMNS, cell, size_steps
 from weft.report.page import ResultsPage
 from weft.report.payload import curve_points, payload
 from weft.report.picture import picture
+from weft.report.reason import reason_view
 from weft.report.sizes import sizes_of
 from weft.report.tables import Cell, Head, Row, Table, metric_table, sizes_note
 
@@ -52,6 +53,7 @@ def render(comparison: "Comparison") -> str:
         pausing=any(run.summary.lossless is not None and run.summary.lossless.pauses for run in comparison.runs),
         waiting=comparison.has_collectives,
         verdict=verdict.sentences if verdict is not None else (),
+        reason=reason_view(verdict.reason) if verdict is not None and verdict.reason is not None else None,
         summary=_table(comparison, METRICS),
         tables=_more_tables(comparison),
         sizes_note=sizes_note(),
@@ -93,6 +95,7 @@ def _subtitle(comparison: "Comparison") -> str:
 
 def _more_tables(comparison: "Comparison") -> "dict[str, Table]":
     found = {f"Flows of {sizes}": bin_metrics(place) for place, sizes in enumerate(comparison.size_bins)}
+    found["Parts of the mean completion time"] = SPENT_METRICS
     found["Reordering, duplicates, throughput, deadlines, state"] = MORE_METRICS
     tables = {title: _table(comparison, metrics) for title, metrics in found.items()}
     if (classes := _classes(comparison)) is not None:

@@ -7,7 +7,7 @@ import polars as pl
 
 from weft.faults import faults_of
 from weft.flows import counted
-from weft.metrics import METRICS, MORE_METRICS, OF_COLLECTIVES, estimates, waiting_metrics
+from weft.metrics import METRICS, MORE_METRICS, OF_COLLECTIVES, SPENT_METRICS, estimates, waiting_metrics
 from weft.phases import fault_metrics
 from weft.quantity import several
 from weft.report.cells import FLOW_COLUMNS, cell, size_steps, waited
@@ -67,7 +67,8 @@ def _more_tables(sweep: "Sweep") -> "dict[str, Table]":
     """What the first table leaves out: also flows, if they wait for each other."""
     faults = {"Before, during and after the faults": fault_metrics(sweep.phases)} if sweep.phases else {}
     flows = {"Flows": METRICS} if sweep.has_collectives else {}
-    found = {**faults, **flows, "Reordering, duplicates, throughput, deadlines, state": MORE_METRICS}
+    parts = {"Parts of the mean completion time": SPENT_METRICS}
+    found = {**faults, **flows, **parts, "Reordering, duplicates, throughput, deadlines, state": MORE_METRICS}
     return {title: _table(sweep, metrics) for title, metrics in found.items()}
 
 

@@ -1,0 +1,228 @@
+"""Why flows are done sooner under one contender than under another: the parts of the mean time that differ.
+
+The parts of a completion time add up to it, so their differences add up to the difference of the means, and the share
+of a part is its difference over that of the means. Both means are over the same flows: those that finished under both.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from weft.flows import counted
+from weft.quantity import number, time_us
+from weft.summary import SPENT, Summary
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["FlowsOf", "PartTimes", "Reason", "flow_reason"]
+
+FlowsOf: TypeAlias = "Callable[[Summary], pl.DataFrame]"
+"""The table of flows of a run."""
+Parts: TypeAlias = Mapping[str, float]
+"""Mean parts of a time in microseconds, by key."""
+
+_WORDS: Mapping[str, str] = {
+    key: f"queues at the {title}" if key in ("leaf", "spine", "last") else title for key, title in SPENT.items()
+}
+"""What the parts are called in a sentence."""
+_MOST_OF_IT = 0.5
+"""A part with this share of the difference explains it."""
+_WORTH_A_WORD = 0.25
+"""A part with a larger share is named beside it, and so is one that takes as much back."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartTimes:
+    """One part of the mean time of both contenders."""
+
+    key: str
+    words: str
+    winner_us: float
+    other_us: float
+    share: float | None
+    """Its part of the difference of the means; below zero if the winner lost time by it. None without a difference."""
+
+    @property
+    def against(self) -> str:
+        """Both times: `6.60 ms against 412 ms`."""
+        return f"{time_us(self.winner_us)} against {time_us(self.other_us)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """The parts of the mean time of two contenders, over the same flows."""
+
+    winner: str
+    other: str
+    parts: tuple[PartTimes, ...]
+    left_out: int = 0
+    """Flows that are in neither mean, since they did not finish under one of the two; over all seeds."""
+    flows: int | None = None
+    """Flows that the means are over, over all seeds, if some are left out."""
+
+    @classmethod
+    def of(
+        cls,
+        names: tuple[str, str],
+        parts: tuple[Parts, Parts],
+        words: Mapping[str, str],
+        flows: int | None = None,
+        left_out: int = 0,
+    ) -> "Reason":
+        """Compare the parts of the winner with those of the other one, by key, in the order of `words`."""
+        mine, yours = parts
+        difference = fsum(yours.values()) - fsum(mine.values())
+
+        def times(key: str) -> PartTimes:
+            winner_us, other_us = mine.get(key, 0.0), yours.get(key, 0.0)
+            share = (other_us - winner_us) / difference if difference else None
+            return PartTimes(key, words[key], winner_us, other_us, share)
+
+        return cls(*names, tuple(times(key) for key in words if key in mine or key in yours), left_out, flows)
+
+    @property
+    def winner_us(self) -> float:
+        """The winner's mean time."""
+        return fsum(part.winner_us for part in self.parts)
+
+    @property
+    def other_us(self) -> float:
+        """The other one's mean time."""
+        return fsum(part.other_us for part in self.parts)
+
+    @property
+    def main(self) -> PartTimes | None:
+        """The part that explains the difference: the one with most of it, if that is half of it or more."""
+        first = self._ranked[0] if self._ranked else None
+        return first if first is not None and (first.share or 0.0) >= _MOST_OF_IT else None
+
+    @property
+    def _ranked(self) -> list[PartTimes]:
+        """The parts by which the winner gained, the largest share first; none unless it was sooner at all."""
+        if self.other_us <= self.winner_us:
+            return []
+        return sorted((part for part in self.parts if (part.share or 0.0) > 0.0), key=lambda part: -(part.share or 0.0))
+
+    def sentences(self, *, sure: bool) -> list[str]:
+        """Say which part explains most of the difference, with its share. What may be luck is not called a reason."""
+        found = []
+        if self.left_out:
+            found.append(
+                f"The parts are of the {number(self.flows or 0)} flows that finished under both, without "
+                f"{number(self.left_out)} that did not."
+            )
+        ranked = self._ranked
+        if not ranked:
+            if self.left_out and self.parts:
+                mine, yours = time_us(self.winner_us), time_us(self.other_us)
+                found.append(
+                    f"They do not explain it: the mean of these flows is {mine} under {self.winner}, "
+                    f"{yours} under {self.other}."
+                )
+            return found
+        begin = "Why: " if sure else "If it is not luck, "
+        first, *rest = ranked
+        if self.main is None:
+            second = f", then {_named(rest[0])}" if rest else ""
+            said = f"no part explains half of the difference; the largest is {_named(first)}{second}"
+        else:
+            more = next((part for part in rest if (part.share or 0.0) > _WORTH_A_WORD), None)
+            second = f", and {_named(more)}" if more is not None else ""
+            explains = f"{_verb(first, 'explain')} {_percent(first.share)} of the difference"
+            said = f"{first.words} {explains}: {first.against}{second}"
+        return [*found, f"{begin}{said}{self._back(first)}."]
+
+    def _back(self, first: PartTimes) -> str:
+        """Say what the winner lost, where that is much, or where one part is more than the difference."""
+        lost = min(self.parts, key=lambda part: part.share or 0.0)
+        if (lost.share or 0.0) < -_WORTH_A_WORD:
+            return f"; {lost.words} {_verb(lost, 'take')} {_percent(lost.share)} back ({lost.against})"
+        rest = 1.0 - (first.share or 0.0)
+        return f"; the other parts take {_percent(rest)} back" if rest <= -0.005 else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        main = self.main
+        return {
+            "part": None if main is None else main.key,
+            "winner_us": self.winner_us,
+            "against_us": self.other_us,
+            "flows_left_out": self.left_out,
+            "parts": [
+                {"part": part.key, "winner_us": part.winner_us, "against_us": part.other_us, "share": part.share}
+                for part in self.parts
+            ],
+        }
+
+
+def flow_reason(
+    names: tuple[str, str], mine: Sequence[Summary], yours: Sequence[Summary], flows_of: "FlowsOf | None"
+) -> Reason | None:
+    """Compare where the time of flows went, as a mean over the seeds that both have.
+
+    Where all flows finished, the summaries say it. Otherwise `flows_of` does, of the flows that finished under both;
+    without it nothing is known, and so where none did.
+    """
+    by_seed = {run.seed: run for run in yours}
+    pairs = [(run, by_seed[run.seed]) for run in mine if run.seed in by_seed]
+    if not any(run.unfinished for pair in pairs for run in pair):
+        parts = _mean([_parts_of(one) for one, _ in pairs]), _mean([_parts_of(other) for _, other in pairs])
+        return Reason.of(names, parts, _WORDS) if all(parts) else None
+    if flows_of is None:
+        return None
+    both = [_of_both(counted(flows_of(one)), counted(flows_of(other))) for one, other in pairs]
+    parts = _mean([one.mine for one in both]), _mean([one.yours for one in both])
+    flows, left_out = sum(one.flows for one in both), sum(one.left_out for one in both)
+    return Reason.of(names, parts, _WORDS, flows, left_out) if all(parts) else None
+
+
+def _parts_of(run: Summary) -> Parts:
+    found = ((key, getattr(run.spent_us, key)) for key in SPENT)
+    return {key: value for key, value in found if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """The flows of one seed that finished under both."""
+
+    mine: Parts
+    yours: Parts
+    flows: int
+    left_out: int
+
+
+def _of_both(mine: "pl.DataFrame", yours: "pl.DataFrame") -> _Both:
+    import polars as pl
+
+    done = [frame.filter(pl.col("fct_us").is_not_null()) for frame in (mine, yours)]
+    kept = [done[place].join(done[1 - place].select("id"), on="id", how="semi") for place in (0, 1)]
+    keys = [key for key in SPENT if f"spent_{key}_us" in mine.columns and f"spent_{key}_us" in yours.columns]
+    parts = [
+        frame.select(pl.col(f"spent_{key}_us").mean().alias(key) for key in keys).row(0, named=True) for frame in kept
+    ]
+    first, second = ({key: float(value) for key, value in one.items() if value is not None} for one in parts)
+    return _Both(first, second, kept[0].height, mine.height - kept[0].height)
+
+
+def _mean(seeds: Sequence[Parts]) -> Parts:
+    """Return the mean over the seeds that have any parts."""
+    known = [one for one in seeds if one]
+    keys = [key for key in SPENT if any(key in one for one in known)]
+    return {key: fsum(one.get(key, 0.0) for one in known) / len(known) for key in keys}
+
+
+def _named(part: PartTimes) -> str:
+    return f"{part.words} with {_percent(part.share)} ({part.against})"
+
+
+def _percent(share: float | None) -> str:
+    return f"{abs(100.0 * (share or 0.0)):.0f} %"
+
+
+def _verb(part: PartTimes, verb: str) -> str:
+    """A verb as the words of a part need it: `timeouts explain`, `waiting at the sender's NIC explains`."""
+    first, *_, last = part.words.split() * 2
+    several = first.endswith("s") or last.endswith("s") or " and " in part.words
+    return verb if several else f"{verb}s"
