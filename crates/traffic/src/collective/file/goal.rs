@@ -6,6 +6,8 @@
 //! `irequires` it has to have begun. The n-th send to a rank with a tag is for the n-th recv there from this rank with this tag. Calcs
 //! of one `cpu` of a rank (0 if none is said) take turns, in the order in which they become ready. A send or recv takes the
 //! overhead `o` of its `cpu`, in turn with calcs, which is nothing unless the spec says otherwise. `nic` means nothing: how many cards a host has is the fabric's.
+//!
+//! Invariant: a text means what its binary form means. `txt2bin` keeps the lower 32 bits of a tag and 8 of a `cpu`.
 
 use std::collections::BTreeMap;
 
@@ -24,9 +26,9 @@ const LINES: &str = "num_ranks N, rank N {, }, [label:] send Bb to R, [label:] r
 /// An operation of a rank.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum What {
-    Send { bytes: u64, to: usize, tag: u64, cpu: u32 },
-    Recv { bytes: u64, from: usize, tag: u64, cpu: u32 },
-    Calc { ns: u64, cpu: u32 },
+    Send { bytes: u64, to: usize, tag: u32, cpu: u8 },
+    Recv { bytes: u64, from: usize, tag: u32, cpu: u8 },
+    Calc { ns: u64, cpu: u8 },
 }
 
 /// What a rank does, and where in the file it stands.
@@ -55,7 +57,8 @@ pub(super) struct Program {
 /// A schedule in text, as far as it is read.
 #[derive(Debug, Default)]
 struct Text<'t> {
-    ranks: Option<usize>,
+    /// By rank: whether its block has been read. Empty before `num_ranks`.
+    ranks: Vec<bool>,
     /// The rank whose block is open, and the labels in it.
     open: Option<(usize, BTreeMap<&'t str, usize>)>,
     program: Program,
@@ -90,14 +93,18 @@ pub(crate) fn read(file: &str, text: &str, graph: &mut Graph<'_, '_, '_>) -> Res
     if let Some((rank, _)) = goal.open {
         return Err(bad((last, (format!("the end of the file in rank {rank}"), "}".to_owned()))));
     }
+    let whole = |found: String, allowed: &str| {
+        let file = file.to_owned();
+        Err(TrafficError::BadFile { file, found, allowed: allowed.to_owned() })
+    };
     if goal.program.operations.is_empty() {
-        return Err(TrafficError::BadFile {
-            file: file.to_owned(),
-            found: "no operation".to_owned(),
-            allowed: LINES.to_owned(),
-        });
+        return whole("no operation".to_owned(), LINES);
     }
-    graph.set_ranks(goal.ranks.unwrap_or(0), file)?;
+    if let Some(missing) = goal.ranks.iter().position(|there| !there) {
+        let count = goal.ranks.len();
+        return whole(format!("no rank {missing} of {count}"), "a block \"rank N { ... }\" for every rank");
+    }
+    graph.set_ranks(goal.ranks.len(), file)?;
     goal.program.put(graph).map_err(bad)
 }
 
@@ -130,8 +137,11 @@ impl<'t> Text<'t> {
     fn take(&mut self, line: &Line<'t>) -> Result<(), Mistake> {
         let words = line.words.as_slice();
         match (words, &self.open) {
-            (["num_ranks", count], None) => {
-                self.ranks = Some(number("num_ranks", count, 1, u64::from(u16::MAX) + 1)? as usize);
+            (["num_ranks", count], None) if self.ranks.is_empty() => {
+                self.ranks = vec![false; number("num_ranks", count, 1, u64::from(u16::MAX) + 1)? as usize];
+            }
+            (["num_ranks", _], None) => {
+                return Err((format!("{} again", line.text()), "num_ranks N once".to_owned()));
             }
             (["rank", rank, "{"], None) => self.begin(rank)?,
             (["rank", rank], None) if rank.ends_with('{') => self.begin(&rank[..rank.len() - 1])?,
@@ -152,16 +162,19 @@ impl<'t> Text<'t> {
     }
 
     fn begin(&mut self, rank: &str) -> Result<(), Mistake> {
-        let Some(ranks) = self.ranks else {
+        if self.ranks.is_empty() {
             return Err(("a rank before num_ranks".to_owned(), "num_ranks N first".to_owned()));
-        };
-        let rank = number("rank", rank, 0, ranks as u64 - 1)? as usize;
+        }
+        let rank = number("rank", rank, 0, self.ranks.len() as u64 - 1)? as usize;
+        if std::mem::replace(&mut self.ranks[rank], true) {
+            return Err((format!("rank {rank} again"), "each rank once".to_owned()));
+        }
         self.open = Some((rank, BTreeMap::new()));
         Ok(())
     }
 
     fn operation(&mut self, line: &Line<'t>) -> Result<(), Mistake> {
-        let ranks = self.ranks.unwrap_or(0);
+        let ranks = self.ranks.len();
         let bad = || (line.text(), LINES.to_owned());
         let Some((rank, labels)) = &mut self.open else { return Err(bad()) };
         let (label, words) = match line.words.as_slice() {
@@ -192,27 +205,24 @@ impl<'t> Text<'t> {
             }
             all => all.to_vec(),
         };
-        let (what, rest) = match words.as_slice() {
+        let what = match words.as_slice() {
             ["send", bytes, "to", to, rest @ ..] => {
-                (What::Send { bytes: size(bytes)?, to: peer(to)?, tag: tag(rest)?, cpu: cpu(rest)? }, rest)
+                let Options { tag, cpu } = Options::of(rest)?;
+                What::Send { bytes: size(bytes)?, to: peer(to)?, tag, cpu }
             }
             ["recv", _, "from", "-1", ..] => {
                 return Err(from_any());
             }
-            ["recv", bytes, "from", from, rest @ ..] => (
-                What::Recv { bytes: size(bytes)?, from: peer(from)?, tag: tag(rest)?, cpu: cpu(rest)? },
-                rest,
-            ),
+            ["recv", bytes, "from", from, rest @ ..] => {
+                let Options { tag, cpu } = Options::of(rest)?;
+                What::Recv { bytes: size(bytes)?, from: peer(from)?, tag, cpu }
+            }
             ["calc", ns, rest @ ..] => {
-                (What::Calc { ns: number("calc", ns, 0, u64::MAX / 1_000_000)?, cpu: cpu(rest)? }, rest)
+                let ns = number("calc", ns, 0, u64::MAX / 1_000_000)?;
+                What::Calc { ns, cpu: Options::of(rest)?.cpu }
             }
             _ => return Err(bad()),
         };
-        if !rest.len().is_multiple_of(2)
-            || rest.iter().step_by(2).any(|word| !["tag", "cpu", "nic"].contains(word))
-        {
-            return Err((format!("{:?}", rest.join(" ")), "tag N, cpu N or nic N".to_owned()));
-        }
         let place = self.program.operations.len();
         self.program.operations.push(Operation { line: line.number, rank: *rank, what });
         if let Some(label) = label
@@ -246,11 +256,11 @@ impl Program {
             let host = graph.host(operation.rank);
             let one = match (operation.what, flows[place]) {
                 (What::Calc { ns, cpu }, _) => {
-                    let calc = graph.turn(host, Span::from_ns(ns), operation.line, cpu);
+                    let calc = graph.turn(host, Span::from_ns(ns), operation.line, cpu.into());
                     Placed { begins: calc, begun: (calc, Point::Started), done: (calc, Point::Done) }
                 }
                 (What::Send { cpu, .. }, Some(flow)) => {
-                    let overhead = graph.overhead(host, operation.line, cpu);
+                    let overhead = graph.overhead(host, operation.line, cpu.into());
                     if let Some(overhead) = overhead {
                         graph.after(flow, overhead, Point::Done);
                     }
@@ -259,7 +269,7 @@ impl Program {
                 }
                 (What::Recv { cpu, .. } | What::Send { cpu, .. }, _) => {
                     let begun = graph.computation(host, Span::ZERO, operation.line);
-                    let done = graph.overhead(host, operation.line, cpu);
+                    let done = graph.overhead(host, operation.line, cpu.into());
                     let done = done.unwrap_or_else(|| graph.computation(host, Span::ZERO, operation.line));
                     graph.after(done, begun, Point::Done);
                     if let Some(flow) = matched[place].and_then(|send| flows[send]) {
@@ -284,7 +294,7 @@ impl Program {
 
     /// By recv: its send. Every send has its recv.
     fn matched(&self) -> Result<Vec<Option<usize>>, (usize, Mistake)> {
-        let mut sends: BTreeMap<(usize, usize, u64), std::collections::VecDeque<usize>> = BTreeMap::new();
+        let mut sends: BTreeMap<(usize, usize, u32), std::collections::VecDeque<usize>> = BTreeMap::new();
         for (place, operation) in self.operations.iter().enumerate() {
             if let What::Send { to, tag, .. } = operation.what {
                 sends.entry((operation.rank, to, tag)).or_default().push_back(place);
@@ -332,22 +342,42 @@ pub(super) fn any_tag() -> Mistake {
     ("any tag".to_owned(), allowed.to_owned())
 }
 
-/// The tag among what stands behind a send or a recv; 0 if there is none.
-fn tag(rest: &[&str]) -> Result<u64, Mistake> {
-    if rest.windows(2).step_by(2).any(|pair| pair == ["tag", "-1"]) {
-        return Err(any_tag());
+/// The options behind an operation. One that is left out is 0.
+#[derive(Debug, Default)]
+struct Options {
+    tag: u32,
+    cpu: u8,
+}
+
+impl Options {
+    fn of(words: &[&str]) -> Result<Self, Mistake> {
+        let mut options = Self::default();
+        let mut seen: Vec<&str> = Vec::new();
+        for pair in words.chunks(2) {
+            let &[name @ ("tag" | "cpu" | "nic"), value] = pair else {
+                return Err((format!("{:?}", pair.join(" ")), "tag N, cpu N or nic N".to_owned()));
+            };
+            if seen.contains(&name) {
+                return Err((format!("{name} again"), "each of tag, cpu and nic once".to_owned()));
+            }
+            seen.push(name);
+            match name {
+                "tag" if value == "-1" => return Err(any_tag()),
+                "tag" => options.tag = lower_bits(name, value)? as u32,
+                "cpu" => options.cpu = lower_bits(name, value)? as u8,
+                _ => drop(lower_bits(name, value)?),
+            }
+        }
+        // The binary form writes "any" so.
+        if options.tag == u32::MAX { Err(any_tag()) } else { Ok(options) }
     }
-    option("tag", rest, 0)
 }
 
-/// The CPU of a rank among what stands behind an operation; 0 if it says none.
-fn cpu(rest: &[&str]) -> Result<u32, Mistake> {
-    Ok(option("cpu", rest, 0)? as u32)
-}
-
-/// The number behind a word among what stands behind an operation, or what it is if it is not there.
-fn option(name: &str, rest: &[&str], default: u64) -> Result<u64, Mistake> {
-    let found = rest.iter().position(|&word| word == name).map(|at| rest.get(at + 1));
-    found
-        .map_or(Ok(default), |value| number(name, value.copied().unwrap_or_default(), 0, u64::from(u32::MAX)))
+/// The lower 64 bits of a whole number of any length, as `txt2bin` adds up its digits.
+fn lower_bits(name: &str, text: &str) -> Result<u64, Mistake> {
+    if text.is_empty() || !text.bytes().all(|digit| digit.is_ascii_digit()) {
+        return Err((format!("{name} {text:?}"), "a whole number from 0".to_owned()));
+    }
+    let add = |sum: u64, digit: u8| sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+    Ok(text.bytes().fold(0, add))
 }

@@ -19,6 +19,9 @@ use crate::{MAX_FLOW_BYTES, TrafficError};
 const COOKIE: u64 = 4_223;
 /// Its first bytes, which offsets do not count.
 const COOKIE_BYTES: usize = 8;
+/// Bytes of the head behind these, and of the place of each rank's part.
+const HEAD: usize = 6;
+const PLACE: usize = 16;
 /// Bytes of an operation.
 const OPERATION: usize = 39;
 /// Any rank, or any tag.
@@ -38,13 +41,20 @@ pub(super) fn read(file: &str, bytes: &[u8], graph: &mut Graph<'_, '_, '_>) -> R
     let ranks = ranks.and_then(|ranks| head.skip(2).map(|()| ranks as usize));
     let ranks = ranks.ok_or_else(|| bad(cut("the head", body.len())))?;
     let mut program = Program::default();
+    // Parts follow each other without gaps, the first behind the table of all parts.
+    let mut first = Some(HEAD + ranks * PLACE);
     for rank in 0..ranks {
-        let part = head
-            .u64()
-            .zip(head.u64())
-            .and_then(|(begin, end)| body.get(usize::try_from(begin).ok()?..usize::try_from(end).ok()?));
+        let part = head.u64().zip(head.u64()).and_then(|(begin, end)| {
+            let (begin, end) = (usize::try_from(begin).ok()?, usize::try_from(end).ok()?);
+            (first.replace(end) == Some(begin)).then(|| body.get(begin..end))?
+        });
         let part = part.ok_or_else(|| bad(cut(&format!("rank {rank}"), body.len())))?;
         take_part(&mut program, rank, ranks, part).map_err(bad)?;
+    }
+    let behind = first.and_then(|end| body.len().checked_sub(end)).unwrap_or(0);
+    if behind > 0 {
+        let found = format!("{behind} bytes behind the last rank");
+        return Err(bad((found, "a file that ends with the last rank".to_owned())));
     }
     if program.operations.is_empty() {
         return Err(bad(("no operation".to_owned(), goal::FORMS.to_owned())));
@@ -92,7 +102,8 @@ fn take_part(program: &mut Program, rank: usize, ranks: usize, part: &[u8]) -> R
             }
         }
     }
-    Ok(())
+    let waiting = (program.requirements.len() - before) * 4;
+    if waiting == behind.len() { Ok(()) } else { Err(whole()) }
 }
 
 /// The bytes of so many u32s, from this one on.
@@ -120,7 +131,7 @@ struct Raw {
 impl Raw {
     /// What it does, if that can be.
     fn what(&self, rank: usize, ranks: usize) -> Result<What, Mistake> {
-        let cpu = self.cpu.into();
+        let cpu = self.cpu;
         if self.kind == 3 {
             let ns = Some(self.size).filter(|&ns| ns <= u64::MAX / 1_000_000);
             let ns = ns.ok_or_else(|| (format!("calc {}", self.size), "fewer nanoseconds".to_owned()))?;
@@ -135,7 +146,7 @@ impl Raw {
         if self.tag == ANY {
             return Err(any_tag());
         }
-        let (peer, bytes, tag) = (self.peer as usize, self.size, u64::from(self.tag));
+        let (peer, bytes, tag) = (self.peer as usize, self.size, self.tag);
         if peer == rank || peer >= ranks {
             return Err((format!("rank {peer}"), format!("another rank than its own, 0 to {}", ranks - 1)));
         }

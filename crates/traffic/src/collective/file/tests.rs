@@ -141,6 +141,13 @@ fn each_line_of_a_goal_schedule_that_cannot_be_read_is_told() {
             "x.goal:3: found recv from any rank: allowed is a rank: a schedule whose recvs take what comes first",
         ),
         ("send 9b to 1 colour 3", "x.goal:3: found \"colour 3\": allowed is tag N, cpu N or nic N"),
+        ("send 9b to 1 tag", "x.goal:3: found \"tag\": allowed is tag N, cpu N or nic N"),
+        ("send 9b to 1 tag 1 tag 2", "x.goal:3: found tag again: allowed is each of tag, cpu and nic once"),
+        ("send 9b to 1 tag 1.5", "x.goal:3: found tag \"1.5\": allowed is a whole number from 0"),
+        ("calc 1 cpu -1", "x.goal:3: found cpu \"-1\": allowed is a whole number from 0"),
+        ("calc 1 nic x", "x.goal:3: found nic \"x\": allowed is a whole number from 0"),
+        ("send 9b to 1 tag 4294967295", "x.goal:3: found any tag: allowed is a tag"),
+        ("calc 1\n} }", "x.goal:4: found \"} }\": allowed is num_ranks N"),
         ("a requires b", "x.goal:3: found \"a\": allowed is a label of this rank that stands before"),
         ("a: calc 1\na: calc 1", "x.goal:4: found label \"a\" again"),
         ("send 9b to 1 tag 2", "x.goal:3: found send to rank 1 with tag 2, which nothing receives"),
@@ -148,8 +155,23 @@ fn each_line_of_a_goal_schedule_that_cannot_be_read_is_told() {
         ("a: calc 1\nb: calc 1\na requires b\nb requires a", "a cycle, in which each waits for the next"),
     ];
     for (lines, expected) in cases {
-        let found = said("x.goal", &format!("num_ranks 3\nrank 0 {{\n{lines}\n}}\n"));
-        assert!(found.contains(expected), "{lines:?}: {found}");
+        for end in ["\n", "\r\n"] {
+            let text = format!("num_ranks 3\nrank 0 {{\n{lines}\n}}\nrank 1 {{\n}}\nrank 2 {{\n}}");
+            let found = said("x.goal", &text.replace('\n', end));
+            assert!(found.contains(expected), "{lines:?}: {found}");
+        }
+    }
+    let heads = [
+        ("num_ranks 4\nrank 3 {\ncalc 1\n}\nnum_ranks 2", "x.goal:5: found \"num_ranks 2\" again"),
+        ("num_ranks 2\nrank 0 {\ncalc 1\n}\nrank 0 {\n}", "x.goal:5: found rank 0 again"),
+        ("num_ranks 3\nrank 0 {\ncalc 1\n}\nrank 2 {\n}", "x.goal: found no rank 1 of 3"),
+        ("num_ranks 2\nrank 0 {\ncalc 1\n}\nrank 1 {\n}\nend", "x.goal:7: found \"end\""),
+        ("num_ranks 0", "x.goal:1: found num_ranks \"0\": allowed is a whole number, 1 to"),
+        ("", "x.goal: found no operation"),
+    ];
+    for (text, expected) in heads {
+        let found = said("x.goal", text);
+        assert!(found.contains(expected), "{text:?}: {found}");
     }
     let neither = traffic_of_all("x.goal", &[("x.goal", [0xff_u8, 0xfe, 0])]).unwrap_err().to_string();
     assert!(
@@ -198,6 +220,23 @@ fn a_schedule_in_goals_binary_form_is_what_its_text_is() {
 }
 
 #[test]
+fn numbers_of_a_goal_text_are_cut_as_its_binary_form_cuts_them() {
+    let of = |tag: &str, cpu: &str| {
+        let text = GOAL
+            .replace("tag 4", &format!("tag {tag}"))
+            .replace("calc 2000", &format!("calc 2000 cpu {cpu}"));
+        traffic_of("x.goal", &text).map(|traffic| (needs(&traffic), traffic.schedule)).unwrap()
+    };
+    // 2^64 + 5 is 5.
+    assert_eq!(500_000_100_000_u64 % (1 << 32), 1_783_893_664);
+    assert_eq!(of("500000100000", "0"), of("1783893664", "0"));
+    assert_eq!(of("18446744073709551621", "258"), of("5", "2"));
+    // A send and a recv whose tags agree in the lower 32 bits belong together.
+    let apart = GOAL.replacen("tag 4", "tag 4294967300", 1);
+    assert_eq!(needs(&traffic_of("x.goal", &apart).unwrap()), [0, 1]);
+}
+
+#[test]
 fn what_cannot_be_in_goals_binary_form_is_told() {
     // The operations of rank 1 are behind the head, the part of rank 0 and their own head.
     let (head, roots) = (8 + 6 + 3 * 16, 12);
@@ -225,11 +264,22 @@ fn what_cannot_be_in_goals_binary_form_is_told() {
         (changed(operation(0) + 23, &any), "found rank 1 that is not whole"),
         (changed(8 + 6, &any), "found rank 0 that is not whole"),
         (changed(8, &any), "found the head that is not whole"),
-        (changed(8, &[2]), "operation 4, of rank 1: rank 2: allowed is another rank than its own, 0 to 1"),
+        (
+            changed(operation(0) + 5, &[3]),
+            "operation 2, of rank 1: rank 3: allowed is another rank than its own, 0 to 2",
+        ),
+        (changed(8, &[2]), "found rank 0 that is not whole"),
     ];
     for (found, expected) in cases {
         assert!(found.contains(expected), "{expected:?}: {found}");
     }
+    let table = |rank: usize| 8 + 6 + 16 * rank;
+    let first: [u8; 16] = binary()[table(0)..table(1)].try_into().unwrap();
+    let twice = changed(table(1), &first);
+    assert!(twice.contains("found rank 1 that is not whole"), "{twice}");
+    let behind = [binary(), vec![0; 3]].concat();
+    let behind = traffic_of_all("x.bin", &[("x.bin", behind)]).unwrap_err().to_string();
+    assert!(behind.contains("found 3 bytes behind the last rank"), "{behind}");
     for length in 8..binary().len() {
         assert!(traffic_of_all("x.bin", &[("x.bin", &binary()[..length])]).is_err(), "{length}");
     }
