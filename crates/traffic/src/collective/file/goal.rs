@@ -263,6 +263,7 @@ impl Program {
                     let overhead = graph.overhead(host, operation.line, cpu.into());
                     if let Some(overhead) = overhead {
                         graph.after(flow, overhead, Point::Done);
+                        graph.end_with(operation.rank, overhead);
                     }
                     let begins = overhead.unwrap_or(flow);
                     Placed { begins, begun: (begins, Point::Started), done: (flow, Point::Acknowledged) }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use weft_units::{Span, Time};
 
 use crate::fixtures::{leaf_spine, spec};
-use crate::{Traffic, TrafficError};
+use crate::{Place, Point, Traffic, TrafficError};
 
 /// The traffic of a file of this name and text, on four racks of four hosts.
 pub(super) fn traffic_of(name: &str, text: &str) -> Result<Traffic, TrafficError> {
@@ -234,6 +234,20 @@ fn numbers_of_a_goal_text_are_cut_as_its_binary_form_cuts_them() {
     // A send and a recv whose tags agree in the lower 32 bits belong together.
     let apart = GOAL.replacen("tag 4", "tag 4294967300", 1);
     assert_eq!(needs(&traffic_of("x.goal", &apart).unwrap()), [0, 1]);
+}
+
+#[test]
+fn a_rank_of_goal_ends_with_the_overhead_of_its_last_send() {
+    let keys = "overhead = \"1us\"\n";
+    let traffic = traffic_with(keys, "x.goal", &[("x.goal", GOAL)]).unwrap();
+    let schedule = traffic.schedule.unwrap();
+    // Rank 0 sends and does nothing else: its end waits for the turn of its CPU, and not for an acknowledgement.
+    let Place::Computation(end) = schedule.collectives[0].exits[0] else { panic!("{schedule:?}") };
+    let dependencies = &schedule.dependencies;
+    let leads = (0..dependencies.nodes())
+        .filter(|&node| dependencies.dependents(node, Point::Done).any(|next| next == end));
+    let leads: Vec<_> = leads.map(|node| (dependencies.is_flow(node), dependencies.takes(node))).collect();
+    assert_eq!(leads, [(false, Span::from_us(1))]);
 }
 
 #[test]
