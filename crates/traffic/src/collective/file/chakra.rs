@@ -1,13 +1,12 @@
 //! Execution traces of `MLCommons` Chakra, one for each rank, as protobuf or as JSON: what is sent, and after what.
 //! `schema/protobuf/et_def.proto`.
 //!
-//! Of a node there is `id`, `type`, `ctrl_deps` and `data_deps`, `duration_micros`, and among its `attr` `comm_type`, `comm_size`, `comm_src`,
-//! `comm_dst`, `comm_tag`, `pg_name` and `involved_dim`, in the names of the protocol or those of its JSON form. Computations of a rank take turns, in the order
+//! Which fields of a node are read, passed over and rejected is in `chakra_node.rs`. Computations of a rank take turns, in the order
 //! in which they become ready, and of those that do at one instant by id; what is sent goes on beside them. Operations of the CPU (`is_cpu_op`) and
 //! those on memory have turns of their own.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weft_packet::HostId;
@@ -47,9 +46,33 @@ struct Traces {
     by_id: Vec<BTreeMap<u64, usize>>,
 }
 
-/// The files of the ranks, if the name has a place for them: those that there are, from 0 on.
-pub(crate) fn files_of_ranks(file: &str) -> impl Iterator<Item = String> {
-    (0..MAX_RANKS).map(move |rank| file.replace(RANK, &rank.to_string()))
+/// The ranks that have a file, if the name has a place for their number.
+pub(crate) fn ranks_of(file: &Path) -> BTreeSet<usize> {
+    let (mut folder, mut parts) = (PathBuf::new(), file.components());
+    // The first part with a place for the number: what is beside it says which numbers there are.
+    let part = loop {
+        match parts.next() {
+            Some(part) if part.as_os_str().to_str().is_some_and(|part| part.contains(RANK)) => break part,
+            Some(part) => folder.push(part),
+            None => return BTreeSet::new(),
+        }
+    };
+    let part = part.as_os_str().to_str().unwrap_or_default();
+    let (before, _) = part.split_once(RANK).unwrap_or_default();
+    let number = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        let digits = name.strip_prefix(before)?;
+        let end = digits.find(|character: char| !character.is_ascii_digit()).unwrap_or(digits.len());
+        let rank = digits[..end].parse::<usize>().ok().filter(|rank| *rank < MAX_RANKS)?;
+        Path::new(&file_of(file.to_str()?, rank)).exists().then_some(rank)
+    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
+    std::fs::read_dir(folder).into_iter().flatten().flatten().filter_map(number).collect()
+}
+
+/// The file of a rank.
+pub(crate) fn file_of(file: &str, rank: usize) -> String {
+    file.replace(RANK, &rank.to_string())
 }
 
 /// Reads traces into a graph; `nodes` reads the file of a rank.
@@ -63,14 +86,17 @@ pub(crate) fn read(
         let allowed = format!("a name with {RANK} in it: there is a trace for each rank");
         return Err(TrafficError::bad_value("traffic.schedule.file", format!("{file:?}"), allowed));
     }
-    let mut ranks = Vec::new();
-    for (rank, name) in files_of_ranks(file).enumerate() {
-        if rank >= 2 && !base_dir.join(&name).exists() {
-            break;
-        }
-        ranks.push(nodes(&name)?);
+    let there = ranks_of(&base_dir.join(file));
+    let count = there.last().map_or(0, |last| last + 1);
+    if let Some(missing) = (0..count).find(|rank| !there.contains(rank)) {
+        let found =
+            format!("{} for rank {}, and no {}", file_of(file, count - 1), count - 1, file_of(file, missing));
+        let allowed = format!("a trace for each rank, {missing} among them");
+        return Err(TrafficError::BadFile { file: file.to_owned(), found, allowed });
     }
-    graph.set_ranks(ranks.len(), file)?;
+    // A rank of which there is no file is told by the reader.
+    let ranks = (0..count.max(1)).map(|rank| nodes(&file_of(file, rank))).collect::<Result<Vec<_>, _>>()?;
+    graph.set_ranks(count, file)?;
     Traces::new(file, ranks)?.put(graph)
 }
 
@@ -212,8 +238,10 @@ impl Traces {
             all.entry((&node.group, *count)).or_default().parts.push(at);
             *count += 1;
         }
-        let most: BTreeMap<&str, usize> =
+        let mut most: BTreeMap<&str, usize> =
             all.iter().rev().map(|((group, _), together)| (*group, together.parts.len())).collect();
+        // Without a group it is of all ranks.
+        most.insert("", self.ranks.len());
         for ((group, number), together) in &all {
             if together.parts.len() < most[group] {
                 let found = format!(
@@ -241,6 +269,17 @@ impl Traces {
                 }
                 Err(self.bad(at, (format!("{name} {peer}"), allowed())))
             };
+            let own = match node.kind {
+                NodeType::Send => ("comm_src", node.from),
+                NodeType::Recv => ("comm_dst", node.to),
+                _ => continue,
+            };
+            if let (name, Some(rank)) = own
+                && rank != at.0 as u64
+            {
+                let found = format!("{name} {rank} in the trace of rank {}", at.0);
+                return Err(self.bad(at, (found, format!("{name} {}, or none", at.0))));
+            }
             if node.kind == NodeType::Send {
                 let to = peer(node.to, "comm_dst")?;
                 let Some(bytes) = node.bytes.filter(|bytes| *bytes <= MAX_FLOW_BYTES) else {
@@ -272,6 +311,13 @@ impl Traces {
                 );
                 return Err(self.bad(at, (found, allowed.to_owned())));
             };
+            let sent = self.ranks[send.0][send.1].bytes;
+            if node.bytes.is_some() && node.bytes != sent {
+                let found = format!("comm_size {} of a receive", node.bytes.unwrap_or_default());
+                let sent = sent.unwrap_or_default();
+                let name = format!("node {} of rank {}", self.ranks[send.0][send.1].id, send.0);
+                return Err(self.bad(at, (found, format!("{sent}, as {name} sends"))));
+            }
             sends.of_recv.insert(at, send);
         }
         let is_taken = |(key, sent): (&(u64, u64, u64), &Vec<At>)| {

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::chakra_node::{Node, Stands, node};
+use super::chakra_node::{Node, Stands, check_metadata, node};
 use super::lines::Mistake;
 use crate::TrafficError;
 
 /// The nodes of a trace: objects one behind the other as Chakra's own converter writes them, or a list of them, by itself or as
-/// `nodes`. What has no type is no node: the metadata.
+/// `nodes` or `workload_graph`. An object without a type is the metadata.
 pub(crate) fn nodes(file: &str, text: &str) -> Result<Vec<Node>, TrafficError> {
     let line_at = |offset: usize| text[..offset.min(text.len())].matches('\n').count() + 1;
     let bad = |line, mistake: Mistake| Stands::Line(line).bad(file, mistake);
@@ -22,7 +22,10 @@ pub(crate) fn nodes(file: &str, text: &str) -> Result<Vec<Node>, TrafficError> {
             Value::Array(list) => list,
             Value::Object(mut object) => {
                 match object.remove("nodes").or_else(|| object.remove("workload_graph")) {
-                    Some(Value::Array(list)) => list,
+                    Some(Value::Array(list)) => {
+                        check_metadata(&Value::Object(object)).map_err(|mistake| bad(line, mistake))?;
+                        list
+                    }
                     _ => vec![Value::Object(object)],
                 }
             }

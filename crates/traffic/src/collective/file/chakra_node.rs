@@ -1,6 +1,8 @@
 //! A node of one of Chakra's traces.
 //!
 //! Both readers hand it over as the JSON form has it, so that one conversion decides what is taken and what is refused.
+//!
+//! Invariant: a field or an attribute that no list here has is rejected. One that is passed over moves no flow.
 
 use serde_json::Value;
 use weft_units::Span;
@@ -103,14 +105,115 @@ impl Node {
     }
 }
 
-/// A node out of its JSON form, if it is one: what has no type is none, nor is metadata.
+/// The fields of a node that are read (`schema/protobuf/et_def.proto`), by the names of the protocol, of its JSON form, and of the
+/// feeder for JSON (`json_node.cpp`).
+const READ: [&str; 14] = [
+    "id",
+    "Id",
+    "type",
+    "NodeType",
+    "ctrl_deps",
+    "ctrlDeps",
+    "data_deps",
+    "dataDeps",
+    "duration_micros",
+    "durationMicros",
+    "runtime",
+    "attr",
+    "name",
+    "Name",
+];
+/// Those that say nothing of what is sent, and when.
+const PASSED_OVER: [&str; 4] = ["start_time_micros", "startTimeMicros", "inputs", "outputs"];
+/// The attributes that are read.
+const READ_ATTRIBUTES: [&str; 11] = [
+    "comm_type",
+    "comm_size",
+    "comm_src",
+    "comm_dst",
+    "comm_tag",
+    "pg_name",
+    "involved_dim",
+    "is_cpu_op",
+    "runtime",
+    "num_ops",
+    "tensor_size",
+];
+/// Those that Chakra's converter and ASTRA-sim's generators write besides.
+const PASSED_OVER_ATTRIBUTES: [&str; 12] = [
+    "comm_priority",
+    "rf_id",
+    "fw_parent",
+    "seq_id",
+    "scope",
+    "tid",
+    "fw_tid",
+    "op_schema",
+    "stream",
+    "name",
+    "inputs",
+    "outputs",
+];
+/// The fields of `GlobalMetadata`, and those of a trace of `PyTorch` that its attributes repeat.
+const METADATA: [&str; 8] =
+    ["version", "attr", "schema", "pid", "time", "start_ts", "finish_ts", "input_file"];
+
+/// Refuses a name that no list has.
+fn check_name(what: &str, found: &str, lists: &[&[&str]]) -> Result<(), Mistake> {
+    if lists.iter().any(|list| list.contains(&found)) {
+        return Ok(());
+    }
+    let known: Vec<&str> = lists.iter().flat_map(|list| list.iter().copied()).collect();
+    Err((format!("{what} {found:?}"), known.join(", ")))
+}
+
+/// Refuses an object without a type that is no metadata: a node whose type is missing or misspelt.
+pub(crate) fn check_metadata(value: &Value) -> Result<(), Mistake> {
+    let mut names = value.as_object().into_iter().flat_map(|object| object.keys());
+    names.find(|name| !METADATA.contains(&name.as_str())).map_or(Ok(()), |name| {
+        let allowed = format!("a node with a type, or metadata with {}", METADATA.join(", "));
+        Err((format!("{name:?} in an object without a type"), allowed))
+    })
+}
+
+/// Refuses fields and attributes that are not known, and attributes that come twice or have no value that is read.
+fn check_fields(id: u64, value: &Value) -> Result<(), Mistake> {
+    for name in value.as_object().into_iter().flat_map(|object| object.keys()) {
+        let all = [&READ[..], &PASSED_OVER, &READ_ATTRIBUTES, &PASSED_OVER_ATTRIBUTES];
+        check_name(&format!("node {id}: the field"), name, &all)?;
+    }
+    let Some(list) = value.get("attr") else { return Ok(()) };
+    let attributes = list
+        .as_array()
+        .ok_or_else(|| (format!("node {id}: attr = {list}"), "a list of attributes".to_owned()))?;
+    let mut seen: Vec<&str> = Vec::with_capacity(attributes.len());
+    for attribute in attributes {
+        let name = attribute.get("name").and_then(Value::as_str).unwrap_or_default();
+        check_name(&format!("node {id}: the attribute"), name, &[&READ_ATTRIBUTES, &PASSED_OVER_ATTRIBUTES])?;
+        if seen.contains(&name) || value.get(name).is_some_and(|_| READ_ATTRIBUTES.contains(&name)) {
+            return Err((format!("node {id}: {name} again"), "each attribute once".to_owned()));
+        }
+        seen.push(name);
+        let is_read = READ_ATTRIBUTES.contains(&name) && name != "involved_dim";
+        if is_read && held(attribute).is_none() {
+            let allowed = "one value, as in \"int64Val\": 1".to_owned();
+            return Err((format!("node {id}: {name} without a value that is read"), allowed));
+        }
+    }
+    Ok(())
+}
+
+/// A node out of its JSON form, if it is one: metadata is none.
 pub(crate) fn node(value: &Value, stands: Stands) -> Result<Option<Node>, Mistake> {
-    let Some(kind) = field(value, &["type", "NodeType"]) else { return Ok(None) };
+    let Some(kind) = field(value, &["type", "NodeType"]) else {
+        return check_metadata(value).map(|()| None);
+    };
     let Some(kind) = node_type(kind)? else { return Ok(None) };
     let of_cpu = kind == NodeType::Computation(Processor::Accelerator) && is_cpu_op(value);
     let kind = if of_cpu { NodeType::Computation(Processor::Cpu) } else { kind };
     let id = field(value, &["id", "Id"]).map_or(Some(0), whole);
     let id = id.ok_or_else(|| ("an id that is no whole number".to_owned(), "a whole number".to_owned()))?;
+    check_fields(id, value)?;
     let list = |names: &[&str]| -> Result<Vec<u64>, Mistake> {
         let Some(list) = field(value, names) else { return Ok(Vec::new()) };
         let ids = list.as_array().and_then(|list| list.iter().map(whole).collect());
@@ -130,6 +233,14 @@ pub(crate) fn node(value: &Value, stands: Stands) -> Result<Option<Node>, Mistak
     let micros = micros.map_or(Some(0.0), decimal).filter(|micros| (0.0..=1e12).contains(micros));
     let micros = micros
         .ok_or_else(|| (format!("node {id}: a duration that cannot be"), "microseconds from 0".to_owned()))?;
+    // ASTRA-sim's roofline makes times of these, for an accelerator that is not known here.
+    for name in ["num_ops", "tensor_size"] {
+        let is_timed = micros > 0.0 || !matches!(kind, NodeType::Computation(_));
+        if !is_timed && attribute(value, name).is_some_and(|held| decimal(held) != Some(0.0)) {
+            let found = format!("node {id}: {name} without duration_micros");
+            return Err((found, "duration_micros, the time that it takes".to_owned()));
+        }
+    }
     let bytes = number("comm_size")?;
     let collective = if kind == NodeType::Collective {
         let found = attribute(value, "comm_type");
@@ -194,10 +305,14 @@ fn is_cpu_op(value: &Value) -> bool {
 
 /// What an attribute holds: the value beside its name, whatever its type; or the field of this name.
 fn attribute<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    listed(value, name).and_then(held).or_else(|| value.get(name))
+}
+
+/// The value beside the name of an attribute.
+fn held(attribute: &Value) -> Option<&Value> {
     let is_value =
         |(key, _): &(&String, &Value)| key.ends_with("Val") || key.ends_with("_val") || *key == "value";
-    let held = listed(value, name).and_then(Value::as_object).and_then(|held| held.iter().find(is_value));
-    held.map(|(_, value)| value).or_else(|| value.get(name))
+    attribute.as_object()?.iter().find(is_value).map(|(_, value)| value)
 }
 
 /// A whole number, as such or as a text: JSON has those of 64 bits as texts.

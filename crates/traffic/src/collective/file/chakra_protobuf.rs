@@ -1,6 +1,7 @@
 //! The nodes of one of Chakra's traces, out of a `.et` file: messages of `schema/protobuf/et_def.proto`, each behind its length as a
 //! varint. The first one is `GlobalMetadata`, all others are `Node`.
 
+use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
 use prost::{DecodeError, Message};
 use serde_json::{Map, Value, json};
 
@@ -108,8 +109,8 @@ pub(crate) fn nodes(file: &str, bytes: &[u8]) -> Result<Vec<Node>, TrafficError>
     check_metadata(first.bytes).map_err(|mistake| first.stands.bad(file, mistake))?;
     let mut all = Vec::with_capacity(others.len());
     for Cut { stands, bytes } in others {
-        let read = message::Node::decode(*bytes).map_err(|error| undecodable("Node", &error));
-        let read = read.and_then(|message| node(&json_of(message), *stands));
+        let read = decode::<message::Node>(bytes, "Node", &NODE_FIELDS)
+            .and_then(|message| node(&json_of(message), *stands));
         all.extend(read.map_err(|mistake| stands.bad(file, mistake))?);
     }
     if all.is_empty() {
@@ -143,9 +144,46 @@ fn check_metadata(bytes: &[u8]) -> Result<(), Mistake> {
     if message::Node::decode(bytes).is_ok_and(|node| node.kind != 0) {
         return Err(("a Node".to_owned(), "GlobalMetadata, which comes first".to_owned()));
     }
-    message::GlobalMetadata::decode(bytes)
+    decode::<message::GlobalMetadata>(bytes, "GlobalMetadata, which comes first", &METADATA_FIELDS)
         .map(|_| ())
-        .map_err(|error| undecodable("GlobalMetadata, which comes first", &error))
+}
+
+/// Decodes a message that has no field that the protocol does not have.
+fn decode<M: Message + Default>(bytes: &[u8], name: &str, fields: &[u32; 3]) -> Result<M, Mistake> {
+    match check_numbers(bytes, fields).map_err(|error| undecodable(name, &error))? {
+        None => M::decode(bytes).map_err(|error| undecodable(name, &error)),
+        Some(unknown) => Err((unknown, format!("the fields of {name}, as in Chakra's et_def.proto"))),
+    }
+}
+
+/// The highest number of a field of `Node`, the number of its attributes, and the highest one of a field of those.
+const NODE_FIELDS: [u32; 3] = [10, 10, 32];
+/// Those of `GlobalMetadata`.
+const METADATA_FIELDS: [u32; 3] = [2, 2, 32];
+
+/// The field that the protocol does not have, if there is one: decoding would pass it over.
+fn check_numbers(
+    bytes: &[u8],
+    [last, attributes, last_of_attribute]: &[u32; 3],
+) -> Result<Option<String>, DecodeError> {
+    let mut left = bytes;
+    while !left.is_empty() {
+        let (number, wire_type) = decode_key(&mut left)?;
+        if number > *last {
+            return Ok(Some(format!("a field {number}")));
+        }
+        if number == *attributes && wire_type == WireType::LengthDelimited {
+            let length = prost::decode_length_delimiter(&mut left)?;
+            let Some((attribute, rest)) = left.split_at_checked(length) else { return Ok(None) };
+            if let Some(unknown) = check_numbers(attribute, &[*last_of_attribute, u32::MAX, 0])? {
+                return Ok(Some(format!("{unknown} in an attribute")));
+            }
+            left = rest;
+        } else {
+            skip_field(wire_type, number, &mut left, DecodeContext::default())?;
+        }
+    }
+    Ok(None)
 }
 
 fn undecodable(allowed: &str, error: &DecodeError) -> Mistake {

@@ -73,7 +73,7 @@ pub fn schedule_files(file: &Path) -> Vec<PathBuf> {
     let Some(name) = file.to_str().filter(|name| name.contains(chakra::RANK)) else {
         return vec![file.to_owned()];
     };
-    chakra::files_of_ranks(name).map(PathBuf::from).take_while(|file| file.exists()).collect()
+    chakra::ranks_of(file).into_iter().map(|rank| chakra::file_of(name, rank).into()).collect()
 }
 
 /// The name of a file without its folder.

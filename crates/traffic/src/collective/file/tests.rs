@@ -362,6 +362,41 @@ fn nodes_of_chakra_that_cannot_be_read_are_told() {
             ),
             "node 1: an involved_dim that leaves a dimension out, without pg_name: allowed is pg_name",
         ),
+        (
+            node("\"type\": 4, \"durations_micros\": 5"),
+            "t.0.json:2: found node 1: the field \"durations_micros\": allowed is id, Id, type",
+        ),
+        (
+            node("\"type\": 4, \"attr\": [{\"name\": \"is_cpu\", \"boolVal\": true}]"),
+            "t.0.json:2: found node 1: the attribute \"is_cpu\": allowed is comm_type, comm_size",
+        ),
+        (
+            node("\"type\": 5, \"attr\": [{\"name\": \"comm_tag\", \"int64List\": {\"values\": [1]}}]"),
+            "node 1: comm_tag without a value that is read: allowed is one value",
+        ),
+        (
+            node(
+                "\"type\": 5, \"attr\": [{\"name\": \"comm_size\", \"int64Val\": 5}, \
+                 {\"name\": \"comm_size\", \"int64Val\": 6}]",
+            ),
+            "node 1: comm_size again: allowed is each attribute once",
+        ),
+        (
+            node("\"kind\": 4"),
+            "t.0.json:2: found \"id\" in an object without a type: allowed is a node with a type, or metadata",
+        ),
+        (
+            node("\"type\": 4, \"num_ops\": 1000000"),
+            "node 1: num_ops without duration_micros: allowed is duration_micros, the time that it takes",
+        ),
+        (
+            node("\"type\": 5, \"comm_size\": 5, \"comm_dst\": 1, \"comm_src\": 1"),
+            "node 1: comm_src 1 in the trace of rank 0: allowed is comm_src 0, or none",
+        ),
+        (node("\"type\": 5, \"comm_size\": -5"), "node 1: comm_size = -5: allowed is a whole number from 0"),
+        (node("\"type\": 5, \"comm_size\": 1.5"), "node 1: comm_size = 1.5: allowed is a whole number"),
+        (node("\"type\": 4, \"duration_micros\": -1"), "node 1: a duration that cannot be"),
+        (all("{\"version\": \"0.0.4\"} junk"), "t.0.json:1: found expected value at line 1"),
         (all("{\"id\": 1, \"type\""), "allowed is JSON"),
         (all("{}"), "no node"),
     ];
@@ -373,6 +408,58 @@ fn nodes_of_chakra_that_cannot_be_read_are_told() {
         said("t.txt", "")
             .contains("traffic.schedule.file = \"t.txt\": allowed is a file whose name ends in .cm")
     );
+}
+
+#[test]
+fn ranks_without_a_trace_are_told() {
+    let text = "{\"id\": 1, \"type\": 7, \"comm_type\": 0, \"comm_size\": 9}";
+    let of = |name: &str, ranks: &[u32]| {
+        let folder = tempfile::tempdir().unwrap();
+        for rank in ranks {
+            let file = folder.path().join(name.replace("{rank}", &rank.to_string()));
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
+        spec(&format!("[schedule]\nfile = '{name}'")).generate(&leaf_spine(), 1, folder.path())
+    };
+    for name in ["t.{rank}.json", "rank{rank}/t.json", "{rank}/t{rank}.json"] {
+        let file = |rank: u32| name.replace("{rank}", &rank.to_string());
+        let cases: [(&[u32], String); 4] = [
+            (&[0, 1, 3], format!("found {} for rank 3, and no {}", file(3), file(2))),
+            (&[1, 2], format!("found {} for rank 2, and no {}", file(2), file(0))),
+            (&[0], "found 1 ranks: allowed is 2 to 16".to_owned()),
+            (&[], format!("{}", file(0))),
+        ];
+        for (ranks, expected) in cases {
+            let found = of(name, ranks).unwrap_err().to_string();
+            assert!(found.contains(&expected), "{name} {ranks:?}: {found}");
+        }
+        assert_eq!(of(name, &[0, 1, 2]).unwrap().schedule.unwrap().collectives[0].hosts.len(), 3);
+    }
+    // A collective without a group is of all ranks.
+    let alone = [("t.0.json", text), ("t.1.json", text), ("t.2.json", "{\"id\": 1, \"type\": 4}")];
+    let found = traffic_of_all("t.{rank}.json", &alone).unwrap_err().to_string();
+    assert!(found.contains("collective 0 of group \"\" at 2 of 3 ranks"), "{found}");
+}
+
+#[test]
+fn a_receive_of_chakra_is_as_large_as_its_send() {
+    let of = |sent: u64, received: &str| {
+        let send = format!("{{\"id\": 1, \"type\": 5, \"comm_dst\": 1, \"comm_size\": {sent}}}");
+        let receive = format!("{{}}\n{{\"id\": 2, \"type\": 6, \"comm_src\": 0{received}}}");
+        traffic_of_all("t.{rank}.json", &[("t.0.json", send), ("t.1.json", receive)])
+            .map(|traffic| traffic.flows.len())
+    };
+    for received in ["", ", \"comm_size\": 100000"] {
+        assert_eq!(of(100_000, received), Ok(1));
+    }
+    for received in [50_000, 200_000] {
+        let found = of(100_000, &format!(", \"comm_size\": {received}")).unwrap_err().to_string();
+        let expected = format!(
+            "t.1.json:2: found node 2: comm_size {received} of a receive: allowed is 100000, as node 1 of rank 0 sends"
+        );
+        assert!(found.contains(&expected), "{found}");
+    }
 }
 
 #[test]

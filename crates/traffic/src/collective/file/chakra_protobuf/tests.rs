@@ -177,6 +177,19 @@ fn each_message_that_cannot_be_read_is_told() {
             nodes(&[node(1, COLL, &[], vec![size(5), attribute("comm_type", Held::Int32(0)), partial])]),
             "found node 1: an involved_dim that leaves a dimension out, without pg_name".to_owned(),
         ),
+        (
+            said(&[&metadata()[..], &[4, 0x08, 1, 0x58, 1]].concat()),
+            format!("message 2 at byte {first}: found a field 11: allowed is the fields of Node, as in Chakra's"),
+        ),
+        (
+            said(&[&metadata()[..], &[7, 0x08, 1, 0x52, 3, 0x88, 2, 1]].concat()),
+            format!("message 2 at byte {first}: found a field 33 in an attribute: allowed is the fields of Node"),
+        ),
+        (
+            said(&[2, 0x18, 1]),
+            "message 1 at byte 0: found a Node: allowed is GlobalMetadata, which comes first".to_owned(),
+        ),
+        (said(&[2, 0x20, 1]), "message 1 at byte 0: found a field 4: allowed is the fields of GlobalMetadata".to_owned()),
     ];
     for (found, expected) in cases {
         assert!(found.contains(&expected), "{expected}: {found}");
