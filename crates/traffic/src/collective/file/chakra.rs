@@ -214,6 +214,9 @@ impl Traces {
                 self.bad(first, ("a collective of one rank".to_owned(), "at least 2 ranks".to_owned()))
             );
         }
+        // An all-gather says what each rank contributes, all others what each rank has in the beginning (ASTRA-sim, `Ring.cc`;
+        // Chakra's converter adds up the tensors that go in).
+        let bytes = if kind == CollType::AllGather { bytes * ranks as u64 } else { bytes };
         // A byte for every message is the least.
         let bytes = bytes.max(2 * ranks as u64);
         let hosts: Arc<[HostId]> = together.parts.iter().map(|part| graph.host(part.0)).collect();

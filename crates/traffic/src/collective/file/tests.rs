@@ -410,6 +410,34 @@ fn nodes_of_chakra_that_cannot_be_read_are_told() {
     );
 }
 
+/// One collective at each of so many ranks.
+fn together(ranks: usize, kind: &str, bytes: u64) -> Result<Traffic, TrafficError> {
+    let text = format!("{{\"id\": 1, \"type\": 7, \"comm_type\": \"{kind}\", \"comm_size\": {bytes}}}");
+    let files: Vec<_> = (0..ranks).map(|rank| (format!("t.{rank}.json"), text.clone())).collect();
+    let files: Vec<_> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    traffic_of_all("t.{rank}.json", &files)
+}
+
+#[test]
+fn comm_size_is_what_a_rank_brings_in_by_kind_of_collective() {
+    // What each rank sends of 1 MiB at 4 ranks: of a broadcast and a reduce, all of them together.
+    let (mib, ranks) = (1_u64 << 20, 4);
+    let cases = [
+        ("ALL_GATHER", 3 * mib, Some(4 * mib)),
+        ("REDUCE_SCATTER", 3 * mib / 4, Some(mib)),
+        ("ALL_REDUCE", 2 * 3 * mib / 4, Some(mib)),
+        ("ALL_TO_ALL", 3 * mib / 4, Some(mib)),
+        ("BROADCAST", 3 * mib / 4, Some(mib)),
+        ("REDUCE", 3 * mib / 4, Some(mib)),
+    ];
+    for (kind, sent, size) in cases {
+        let traffic = together(ranks, kind, mib).unwrap();
+        let total: u64 = traffic.flows.iter().map(|flow| flow.size_bytes).sum();
+        assert_eq!(total, ranks as u64 * sent, "{kind}");
+        assert_eq!(traffic.schedule.unwrap().collectives[1].size_bytes, size, "{kind}");
+    }
+}
+
 #[test]
 fn ranks_without_a_trace_are_told() {
     let text = "{\"id\": 1, \"type\": 7, \"comm_type\": 0, \"comm_size\": 9}";
