@@ -456,7 +456,7 @@ fn ranks_without_a_trace_are_told() {
             (&[0, 1, 3], format!("found {} for rank 3, and no {}", file(3), file(2))),
             (&[1, 2], format!("found {} for rank 2, and no {}", file(2), file(0))),
             (&[0], "found 1 ranks: allowed is 2 to 16".to_owned()),
-            (&[], format!("{}", file(0))),
+            (&[], file(0)),
         ];
         for (ranks, expected) in cases {
             let found = of(name, ranks).unwrap_err().to_string();
