@@ -37,7 +37,8 @@ pub use classes::ClassSpec;
 pub use collective::{
     AllGatherSpec, AllReduceAlgorithm, AllReduceSpec, AllToAllSpec, Collective, CollectiveKind,
     CollectiveSpec, Dependencies, GatherAlgorithm, JobSpec, MoeSpec, PipelineSchedule, PipelineSpec, Place,
-    Placement, Point, ReduceScatterSpec, Role, Schedule, ScheduleSpec, Turn, Turns, schedule_files,
+    Placement, Point, ReduceScatterSpec, Role, Schedule, ScheduleSpec, StartUnit, Turn, Turns,
+    schedule_files,
 };
 pub use deadlines::DeadlineSpec;
 pub use distribution::Distribution;

@@ -36,7 +36,7 @@ mod tests;
 pub use dependencies::Dependencies;
 pub use draft::{Point, Role};
 pub(crate) use exchange::Builder;
-pub use file::{ScheduleSpec, schedule_files};
+pub use file::{ScheduleSpec, StartUnit, schedule_files};
 pub use job::JobSpec;
 pub(crate) use make::World;
 pub use spec::{

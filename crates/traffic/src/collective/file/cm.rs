@@ -1,7 +1,8 @@
 //! htsim's connection matrices (`.cm`), as its `connection_matrix.cpp` and `trigger.h` have them.
 //!
 //! A line is a connection, `src->dst id N start PS size BYTES` or, in place of `start`, `trigger T`, with `send_done_trigger T` and
-//! `recv_done_trigger T`; or a trigger, `trigger id T oneshot | multishot | barrier count N`. Times are picoseconds. A trigger that a
+//! `recv_done_trigger T`; or a trigger, `trigger id T oneshot | multishot | barrier count N`. The unit of times is that of the program that
+//! a matrix is for, and does not stand in it. A trigger that a
 //! source knows of starts what waits for it: all of it (`oneshot`, `barrier`), or with each activation the next (`multishot`).
 //!
 //! In htsim a trigger acts on all nodes at once. Here a source knows of a connection at its own end alone: where it ends, by what has
@@ -10,8 +11,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use weft_packet::HostId;
 use weft_units::{Span, Time};
 
@@ -23,6 +26,16 @@ use crate::{MAX_FLOW_BYTES, TrafficError};
 const CONNECTION: &str =
     "id, start, size, trigger, send_done_trigger, recv_done_trigger or prio, each with a number, or msg";
 const LINES: &str = "\"Nodes N\", \"Connections N\", \"Triggers N\", \"src->dst ...\", \"trigger id N ...\", or a comment that begins with #";
+
+/// The unit of the starts in a connection matrix of htsim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartUnit {
+    /// Microseconds: `htsim_uec`, `htsim_eqds` and `htsim_roce` of uet-htsim, and `htsim_swift`.
+    Us,
+    /// Picoseconds: the other programs of csg-htsim and of uet-htsim.
+    Ps,
+}
 
 /// A connection, and the triggers that it waits for or activates.
 #[derive(Debug, Default)]
@@ -54,12 +67,15 @@ struct Trigger {
 /// What a file says.
 #[derive(Debug, Default)]
 struct Matrix {
+    unit: Option<StartUnit>,
     nodes: Option<usize>,
     connections: Vec<Connection>,
     triggers: BTreeMap<u64, Trigger>,
     counts: Vec<(&'static str, usize, usize)>,
     /// Of the connections that carry messages, by id: the ends.
     carrying: BTreeMap<u64, (usize, usize)>,
+    /// Ids of connections that carry no messages.
+    ids: BTreeSet<u64>,
 }
 
 impl Connection {
@@ -83,7 +99,7 @@ pub(crate) fn read(file: &str, text: &str, graph: &mut Graph<'_, '_, '_>) -> Res
         found,
         allowed,
     };
-    let mut matrix = Matrix::default();
+    let mut matrix = Matrix { unit: graph.spec.start_unit, ..Matrix::default() };
     for line in Line::all(text, "#") {
         matrix.take(&line).map_err(|mistake| bad(line.number, mistake))?;
     }
@@ -99,6 +115,40 @@ pub(crate) fn read(file: &str, text: &str, graph: &mut Graph<'_, '_, '_>) -> Res
     matrix.put(graph).map_err(|(line, mistake)| bad(line, mistake))
 }
 
+/// A time of a matrix. Without a unit, 0 alone is one.
+fn start(text: &str, unit: Option<StartUnit>) -> Result<Time, Mistake> {
+    let parse = |allowed: &str| -> Result<Span, Mistake> {
+        // A microsecond has as many decimal places as there are picoseconds in it.
+        let span = format!("{text}us").parse::<Span>().ok().filter(|_| !text.contains([' ', '+']));
+        span.ok_or_else(|| (format!("start {text:?}"), allowed.to_owned()))
+    };
+    let in_us =
+        parse("a time from 0, in microseconds with at most six decimal places or in whole picoseconds");
+    let in_ps = || {
+        let whole = text.split_once('.').filter(|(_, rest)| rest.bytes().all(|digit| digit == b'0'));
+        number("start", whole.map_or(text, |(whole, _)| whole), 0, u64::MAX / 4)
+    };
+    match unit {
+        Some(StartUnit::Us) => Ok(Time::ZERO.saturating_add(in_us?)),
+        Some(StartUnit::Ps) => Ok(Time::from_ps(in_ps()?)),
+        None if in_us.as_ref().is_ok_and(|start| start.is_zero()) => Ok(Time::ZERO),
+        None => {
+            let picoseconds = in_ps().map(|ps| {
+                format!(
+                    " or \"ps\" ({} us: htsim_ndp, and the programs of csg-htsim)",
+                    Span::from_ps(ps).as_us()
+                )
+            });
+            let allowed = format!(
+                "traffic.schedule.start_unit = \"us\" ({} us: htsim_uec, htsim_eqds and htsim_roce of uet-htsim){}",
+                in_us?.as_us(),
+                picoseconds.unwrap_or_default()
+            );
+            Err((format!("start {text}, whose unit no matrix states"), allowed))
+        }
+    }
+}
+
 impl Matrix {
     fn take(&mut self, line: &Line<'_>) -> Result<(), Mistake> {
         let first = line.words[0];
@@ -108,6 +158,13 @@ impl Matrix {
                 _ => Err((line.text(), format!("\"{name} N\""))),
             }
         };
+        let is_again = match first {
+            "Nodes" => self.nodes.is_some(),
+            name => self.counts.iter().any(|count| count.0 == name),
+        };
+        if is_again {
+            return Err((format!("{first} again"), format!("\"{first} N\" once")));
+        }
         match first {
             "Nodes" => self.nodes = Some(header("Nodes")?),
             "Connections" => self.counts.push(("Connections", header("Connections")?, line.number)),
@@ -137,7 +194,7 @@ impl Matrix {
             match word {
                 "id" => id = Some(value(1)?),
                 "count" => count = Some(value(1)?),
-                "oneshot" | "multishot" | "barrier" => name = Some(word),
+                "oneshot" | "multishot" | "barrier" if name.is_none() => name = Some(word),
                 _ => {
                     let allowed = "id N, oneshot, multishot, or barrier with count N";
                     return Err((format!("{word:?}"), allowed.to_owned()));
@@ -181,7 +238,12 @@ impl Matrix {
         }
         let mut words = line.words[1..].iter().copied().peekable();
         let mut is_message = false;
+        let mut seen: Vec<&str> = Vec::new();
         while let Some(word) = words.next() {
+            if seen.contains(&word) {
+                return Err((format!("{word} again"), "each of them once".to_owned()));
+            }
+            seen.push(word);
             if word == "msg" {
                 is_message = true;
                 // Its number may be left out.
@@ -192,22 +254,13 @@ impl Matrix {
                 }
                 continue;
             }
-            let mut value = |least, most| {
-                let value = words
-                    .next()
-                    .ok_or_else(|| (format!("{word} without a number"), "a number".to_owned()))?;
-                // A time may have a fraction, which is below what there is.
-                let value = if word == "start" {
-                    value.split_once('.').map_or(value, |(whole, _)| whole)
-                } else {
-                    value
-                };
-                number(word, value, least, most)
-            };
+            let mut text =
+                || words.next().ok_or_else(|| (format!("{word} without a number"), "a number".to_owned()));
+            let mut value = |least, most| number(word, text()?, least, most);
             let any = u64::from(u32::MAX);
             match word {
                 "id" => connection.id = value(1, any)?,
-                "start" => connection.start = Some(Time::from_ps(value(0, u64::MAX / 4)?)),
+                "start" => connection.start = Some(start(text()?, self.unit)?),
                 "size" => connection.size = value(1, MAX_FLOW_BYTES)?,
                 "trigger" => connection.trigger = Some(value(1, any)?),
                 "send_done_trigger" => connection.send_done = Some(value(1, any)?),
@@ -219,6 +272,8 @@ impl Matrix {
         }
         if is_message {
             self.check_message(&connection)?;
+        } else if connection.id > 0 && !self.ids.insert(connection.id) {
+            return Err((format!("id {} again", connection.id), "an id of its own".to_owned()));
         }
         let found = match (connection.start, connection.trigger, connection.size) {
             (Some(_), Some(_), _) => "both start and trigger",

@@ -28,6 +28,8 @@ use super::{CollectiveKind, draft::FlowDraft};
 use crate::trace::{read_file, read_file_bytes};
 use crate::{ClassName, HostRange, TrafficError};
 
+pub use cm::StartUnit;
+
 /// Flows that wait for each other, from a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -57,6 +59,10 @@ pub struct ScheduleSpec {
     /// unless told otherwise.
     #[serde(default)]
     pub overhead: Span,
+    /// The unit of the starts in a connection matrix of htsim: `"us"` (`htsim_uec`, `htsim_eqds` and `htsim_roce` of uet-htsim, and `htsim_swift`) or
+    /// `"ps"` (the other programs, and those of csg-htsim). Required if a start is not 0, since no matrix states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_unit: Option<StartUnit>,
     /// How the all-reduces of Chakra's traces go. Default `"ring"`.
     #[serde(default)]
     pub algorithm: AllReduceAlgorithm,
@@ -157,6 +163,10 @@ impl Builder<'_, '_> {
             Path::new(&spec.file).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         let text = |name: &str| read_file("traffic.schedule.file", name, base_dir);
         match extension.to_ascii_lowercase().as_str() {
+            other if other != "cm" && spec.start_unit.is_some() => {
+                let reason = "only the starts of a connection matrix of htsim (.cm) have no unit";
+                return Err(TrafficError::conflict(key("start_unit"), key("file"), reason));
+            }
             "cm" | "et" | "json" if !spec.overhead.is_zero() => {
                 let allowed = "0s, or a schedule in GOAL (.goal), whose sends and recvs name a cpu";
                 return Err(TrafficError::bad_value(key("overhead"), spec.overhead, allowed));

@@ -21,7 +21,7 @@ pub(super) fn traffic_of_all<T: AsRef<[u8]>>(
 }
 
 /// The same with these keys beside the name.
-fn traffic_with<T: AsRef<[u8]>>(
+pub(super) fn traffic_with<T: AsRef<[u8]>>(
     keys: &str,
     name: &str,
     files: &[(&str, T)],
@@ -52,7 +52,7 @@ const CHAIN: &str = "# three in a row\nNodes 4\nConnections 3\nTriggers 2\n\
 
 #[test]
 fn a_matrix_starts_flows_at_their_picoseconds_and_by_their_triggers() {
-    let traffic = traffic_of("x.cm", CHAIN).unwrap();
+    let traffic = traffic_with("start_unit = \"ps\"", "x.cm", &[("x.cm", CHAIN)]).unwrap();
     let ends: Vec<_> = traffic.flows.iter().map(|flow| (flow.src.0, flow.dst.0, flow.size_bytes)).collect();
     assert_eq!(ends, [(0, 1, 1_000), (1, 2, 2_000), (1, 3, 3_000)]);
     assert_eq!(traffic.flows[0].start, Time::from_ps(5_000));
@@ -82,6 +82,21 @@ fn each_line_of_a_matrix_that_cannot_be_read_is_told() {
         ("0->1 id 1 start 0 trigger 1 size 9", "x.cm:2: found both start and trigger"),
         ("0->1 id 1 start 0 size 9 speed 3", "x.cm:2: found \"speed\": allowed is id, start, size"),
         ("0->1 id 1 start", "x.cm:2: found start without a number"),
+        ("0->1 id 1 start 0 size 9 size 8", "x.cm:2: found size again: allowed is each of them once"),
+        ("0->1 id 1 start 0 size 1.5", "x.cm:2: found size \"1.5\": allowed is a whole number"),
+        ("0->1 id 1 start 0 size -9", "x.cm:2: found size \"-9\": allowed is a whole number"),
+        ("0->1 id 1 start -1 size 9", "x.cm:2: found start \"-1\": allowed is a time from 0"),
+        ("0->1 id 1 start 1e3 size 9", "x.cm:2: found start \"1e3\": allowed is a time from 0"),
+        (
+            "0->1 id 1 start 0 size 9\n1->0 id 1 start 0 size 9",
+            "x.cm:3: found id 1 again: allowed is an id of its own",
+        ),
+        ("0->3 id 1 start 0 size 9\nNodes 2", "x.cm:3: found Nodes again: allowed is \"Nodes N\" once"),
+        (
+            "Connections 1\nConnections 1\n0->1 id 1 start 0 size 9",
+            "x.cm:3: found Connections again: allowed is \"Connections N\" once",
+        ),
+        ("trigger id 1 oneshot barrier count 2", "x.cm:2: found \"barrier\": allowed is id N, oneshot"),
         ("hello", "x.cm:2: found \"hello\": allowed is \"Nodes N\""),
         ("trigger id 1", "x.cm:2: found a trigger without a type: allowed is oneshot, multishot or barrier"),
         ("trigger id 1 barrier", "x.cm:2: found a barrier without a count"),

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::super::tests::{needs, traffic_of};
+use super::super::tests::{needs, traffic_of, traffic_with};
 use crate::fixtures::{racks, spec};
-use crate::{Point, Traffic};
+use crate::{Point, Traffic, TrafficError};
 
 /// A matrix of so many nodes and triggers of one kind, with these connections.
 fn matrix(nodes: usize, connections: &[String], (triggers, kind): (usize, &str)) -> String {
@@ -151,7 +151,7 @@ fn a_butterfly_and_an_all_to_all_wait_for_as_much_as_they_say() {
 #[test]
 fn messages_of_one_connection_are_flows_with_or_without_a_number() {
     let text = "Nodes 2\nConnections 3\nTriggers 1\n0->1 id 1 msg start 0 size 40860\n\
-        0->1 id 1 msg 7 start 5 size 40860 send_done_trigger 1\n0->1 id 1 msg trigger 1 size 9\ntrigger id 1 oneshot\n";
+        0->1 id 1 msg 7 start 0 size 40860 send_done_trigger 1\n0->1 id 1 msg trigger 1 size 9\ntrigger id 1 oneshot\n";
     let traffic = traffic_of("x.cm", text).unwrap();
     assert_eq!(needs(&traffic), [0, 0, 1]);
     let cases = [
@@ -166,6 +166,43 @@ fn messages_of_one_connection_are_flows_with_or_without_a_number() {
         let found = traffic_of("x.cm", &format!("Nodes 2\n{lines}\n")).unwrap_err().to_string();
         assert!(found.contains(expected), "{lines:?}: {found}");
     }
+}
+
+#[test]
+fn starts_have_the_unit_that_the_spec_says_and_none_without_it() {
+    let starts = |unit: &str, starts: &[&str]| {
+        let line = |(at, start): (usize, &&str)| format!("0->1 id {} start {start} size 9\n", at + 1);
+        let text = format!("Nodes 2\n{}", starts.iter().enumerate().map(line).collect::<String>());
+        let traffic = traffic_with(unit, "x.cm", &[("x.cm", text)])?;
+        Ok::<_, TrafficError>(traffic.flows.iter().map(|flow| flow.start.as_ps()).collect::<Vec<_>>())
+    };
+    let (us, ps) = ("start_unit = \"us\"", "start_unit = \"ps\"");
+    assert_eq!(starts(us, &["0", "1.5", "20", "20.000001"]), Ok(vec![0, 1_500_000, 20_000_000, 20_000_001]));
+    assert_eq!(starts(ps, &["0", "20", "30.000000"]), Ok(vec![0, 20, 30]));
+    assert_eq!(starts("", &["0", "0.000000"]), Ok(vec![0, 0]));
+    let cases = [
+        (
+            starts("", &["0", "20"]),
+            "x.cm:3: found start 20, whose unit no matrix states: allowed is traffic.schedule.start_unit = \"us\" (20 us: \
+             htsim_uec, htsim_eqds and htsim_roce of uet-htsim) or \"ps\" (0.00002 us: htsim_ndp, and the programs of csg-htsim)",
+        ),
+        (
+            starts("", &["0.5"]),
+            "start_unit = \"us\" (0.5 us: htsim_uec, htsim_eqds and htsim_roce of uet-htsim)",
+        ),
+        (starts(ps, &["0.5"]), "x.cm:2: found start \"0.5\": allowed is a whole number"),
+        (
+            starts(us, &["0.0000001"]),
+            "x.cm:2: found start \"0.0000001\": allowed is a time from 0, in microseconds",
+        ),
+        (starts(us, &["99999999999999999999"]), "x.cm:2: found start \"99999999999999999999\""),
+    ];
+    for (found, expected) in cases {
+        let found = found.unwrap_err().to_string();
+        assert!(found.contains(expected), "{expected}: {found}");
+    }
+    let other = traffic_with(us, "x.goal", &[("x.goal", "num_ranks 2")]).unwrap_err().to_string();
+    assert!(other.contains("traffic.schedule.start_unit"), "{other}");
 }
 
 /// All matrices in a folder and those in it.
@@ -194,7 +231,7 @@ fn every_matrix_of_a_folder_is_read_unless_its_header_counts_otherwise() {
     let mut refused = Vec::new();
     for path in &found {
         let name = path.file_name().unwrap().to_str().unwrap();
-        let traffic = spec(&format!("[schedule]\nfile = '{name}'")).generate(
+        let traffic = spec(&format!("[schedule]\nfile = '{name}'\nstart_unit = 'us'")).generate(
             &racks(64, 128, 1_280),
             1,
             path.parent().unwrap(),
