@@ -14,20 +14,19 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock rust-toolchain.toml
 RUST_DATA := $(shell find data -type f 2>/dev/null)
 
-.PHONY: help demo build dev playground wheel check-wheel linux-hosts fuzz test test-rust test-python fidelity lint format docs lock clean
+.PHONY: help demo dev build wheel check-wheel check test test-all test-rust test-python lint format fuzz fidelity \
+  docs playground linux-hosts lock clean compiled
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-demo: build ## six schemes on a 128-host fabric: table, figures, report in out/demo
+demo: $(VENV)/.extension ## six schemes on a 128-host fabric: table, figures, report in out/demo
 	$(BIN)/weft compare --schemes ecmp,rps,drb,presto,letflow,drill --fabric leaf-spine --workload web-search \
 	  --load 0.6 --flows 2000 --transport dctcp --out out/demo --force
 
-build: $(VENV)/.extension ## the weft command, optimised, in .venv
+dev: $(VENV)/.extension ## the weft command in .venv, with checks, in seconds after a change: for authors of schemes
 
-dev: $(VENV)/.requirements ## the same in seconds after a change, at half the speed: for authors of schemes
-	VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --locked --quiet
-	@rm -f $(VENV)/.extension
+build: $(VENV)/.release ## the weft command in .venv, as fast as it gets
 
 URL ?=
 GUIDE ?=
@@ -50,13 +49,23 @@ fuzz: $(VENV)/.extension $(VENV)/.dev-requirements ## random specs until stopped
 	@if (( $(FUZZ_STORES) )); then $(BIN)/python tests/fuzz --stores $(FUZZ_STORES); fi
 	$(BIN)/python tests/fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SPECS),--specs $(FUZZ_SPECS))
 
-test: test-rust test-python ## all tests
+check: lint ## before each commit: lints, the unit tests of the crates that differ from main, the fast Python tests
+	tests/changed-crates
+	@$(MAKE) --no-print-directory test-python PYTEST='-m "not nightly" --ignore-glob="*_browser.py"'
+
+test: test-rust test-python ## all everyday tests
 
 test-rust:
-	cargo test --workspace --locked
+	cargo test --workspace --locked --quiet
 
+# Figures of papers, kernels, P4 and rare combinations are tested by `make test-all`.
+PYTEST ?= -m "not nightly" --durations 10
 test-python: $(VENV)/.extension $(VENV)/.dev-requirements
-	$(BIN)/python -m pytest -n auto --dist loadfile --durations 20
+	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST)
+
+test-all: ## all tests, with those that take long
+	cargo test --workspace --locked --features weft-lab/nightly --quiet
+	@$(MAKE) --no-print-directory test-python PYTEST='--durations 20'
 
 fidelity: $(VENV)/.extension ## the flows of reference runs in ns-3, uet-htsim and conweave-ns3, compared
 	$(BIN)/python tests/fidelity/reference.py
@@ -113,7 +122,23 @@ $(VENV)/.packaging-requirements: packaging/requirements.txt | $(BIN)/python
 	$(PIP) -r packaging/requirements.txt
 	@touch $@
 
-$(VENV)/.extension: $(VENV)/.requirements pyproject.toml $(RUST_SOURCES) $(RUST_DATA)
-	@command -v cargo > /dev/null || { echo "cargo is missing; install Rust from https://rustup.rs" >&2; exit 1; }
-	VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+# The extension, by the newest of two builds: that of cargo's profile `dev`, which all tests share, or a release.
+SOURCES := pyproject.toml $(RUST_SOURCES) $(RUST_DATA)
+DEVELOP = VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --locked --quiet
+
+$(VENV)/.extension: $(SOURCES) requirements.lock requirements-dev.lock | $(BIN)/python
+	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.requirements compiled
+	$(DEVELOP)
+	@rm -f $(VENV)/.release
 	@touch $@
+
+$(VENV)/.release: $(VENV)/.requirements $(SOURCES)
+	@command -v cargo > /dev/null || { echo "cargo is missing; install Rust from https://rustup.rs" >&2; exit 1; }
+	$(DEVELOP) --release
+	@touch $(VENV)/.extension $@
+
+# The crates are compiled while Python's packages are fetched.
+compiled:
+	@command -v cargo > /dev/null || { echo "cargo is missing; install Rust from https://rustup.rs" >&2; exit 1; }
+	@echo "cargo build: 2 to 3 minutes on two cores the first time, seconds later"
+	cargo build --package weft-python --locked --quiet

@@ -4,6 +4,7 @@
 #
 #   benches/instructions.sh            compare with benches/instructions.toml; fails when one takes over 5 % more
 #   benches/instructions.sh --write    measure and write benches/instructions.toml
+#   benches/instructions.sh --dev      print those of the development build (`make dev`, `make demo`) beside the release's
 #   benches/instructions.sh --schemes  measure every scheme and write benches/schemes.md: takes some minutes
 #
 # What is counted is the extension module that users have, `make build`. Needs valgrind.
@@ -21,7 +22,7 @@ many=300
 tolerance_percent=5
 
 command -v valgrind >/dev/null || { echo "valgrind is not installed" >&2; exit 2; }
-make --silent build
+if [[ "${1:-}" == --dev ]]; then make --silent dev; else make --silent build; fi
 hops=(.venv/bin/python benches/hops.py)
 # Python then hashes and collects alike in both runs.
 export PYTHONHASHSEED=0
@@ -78,6 +79,16 @@ if [[ "${1:-}" == --schemes ]]; then
   }' "$scratch/found" | sort -t '|' -k 3n >"$scratch/rows"
   { echo "| scheme | instructions a packet-hop | of ECMP |"; echo "|---|---|---|"; cat "$scratch/rows"; } >benches/schemes.md
   cat benches/schemes.md
+  exit 0
+fi
+
+if [[ "${1:-}" == --dev ]]; then
+  echo "instructions a packet-hop: development build, release, ratio"
+  measure_all "${schemes[@]}" "${transports[@]}" "${classes[@]}" | while read -r name found; do
+    committed=$(sed -n "s/^$name = \([0-9.]*\)$/\1/p" "$figures")
+    awk -v name="$name" -v found="$found" -v committed="$committed" \
+      'BEGIN { printf "%-12s %6.1f %6.1f %5.2f\n", name, found, committed, found / committed }'
+  done
   exit 0
 fi
 

@@ -69,6 +69,8 @@ pub struct Bench {
     pub busiest_events: Option<u64>,
     /// How many windows those would have shared.
     pub shared_windows: Option<u64>,
+    /// The build that was measured: `release` or `development`.
+    pub build: &'static str,
     /// A fingerprint of all tables, in hexadecimal.
     pub result: String,
 }
@@ -182,6 +184,7 @@ pub fn bench(subject: Subject<'_>, observer: Observer<'_>) -> Result<Bench, RunE
         crossings: results.cooperation.crossings,
         busiest_events: sharing.map(|sharing| sharing.busiest_events),
         shared_windows: sharing.map(|sharing| sharing.windows),
+        build: crate::BUILD,
         // Last, for it takes what was simulated.
         result: prepared.outcome(simulated, None)?.fingerprint()?,
     })

@@ -52,6 +52,9 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// dependencies and data. Two builds of one hash give the same bytes for the same spec; `build.rs` makes it.
 pub const RESULTS_VERSION: &str = env!("WEFT_RESULTS_VERSION");
 
+/// The build: cargo's profile `release` is optimised as a whole, `dev` has assertions on.
+pub const BUILD: &str = if cfg!(debug_assertions) { "development" } else { "release" };
+
 #[cfg(test)]
 mod tests {
     #[test]

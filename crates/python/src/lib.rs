@@ -466,6 +466,13 @@ fn results_version() -> &'static str {
     weft_lab::RESULTS_VERSION
 }
 
+/// The build of the core: "release" is optimised as a whole, "development" checks its assumptions as it runs.
+#[pyfunction]
+#[pyo3(signature = () -> "str")]
+fn build() -> &'static str {
+    weft_lab::BUILD
+}
+
 /// The Rust core: everything that is true about specs, schemes and runs.
 #[pymodule]
 mod _core {
@@ -473,7 +480,7 @@ mod _core {
 
     #[pymodule_export]
     use super::{
-        Progress, RunResult, SpecError, Table, bench_window, catalog, congestion_windows, contenders,
+        Progress, RunResult, SpecError, Table, bench_window, build, catalog, congestion_windows, contenders,
         measure, measure_memory, model, observe, packets, pcapng, quantity, record, resolve, results_version,
         run, schema, version,
     };

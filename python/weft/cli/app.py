@@ -66,7 +66,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from weft import __version__, _core
 
-        typer.echo(f"weft {__version__} (results {_core.results_version()})")
+        typer.echo(f"weft {__version__} ({_core.build()} build, results {_core.results_version()})")
         raise typer.Exit
 
 

@@ -99,6 +99,7 @@ def bench(
     if flows is not None and not memory:
         raise SpecError("--flows: only --memory asks for a number of flows")
     carrier = entry("transports", transport).name
+    _report_build()
     sizes = _numbers(
         hosts or ("128,1024,8192,65536" if memory else "128,1024,8192"), "--hosts", "hosts, such as 128,1024"
     )
@@ -156,6 +157,14 @@ def bench(
             "-" if row["cpu_ns_per_decision_over_ecmp"] is None else plain(row["cpu_ns_per_decision_over_ecmp"]),
         )
     data().print(table)
+
+
+def _report_build() -> None:
+    """Say that a development build is slower: figures of speed are those of a release."""
+    from weft import _core
+
+    if _core.build() != "release":
+        log().print(f"a {_core.build()} build; figures of speed are those of a release (`make build`)", style="yellow")
 
 
 def _decision_ns(row: dict[str, Any], rows: list[dict[str, Any]]) -> float | None:
