@@ -8,8 +8,8 @@ directory of their own, and puts their output in place of the old one. Options s
 - `stderr`: messages, too;
 - `copy=out/demo/figures/waits.png`: afterwards, that file to docs/images/; several with commas between them;
 - `into=gallery`: to docs/images/gallery/, in few colours, so that many are small;
-- `checked`: cheap, and the same on every machine. With `--check` these alone are run, nothing is written, and a page that
-  says something else is an error.
+- `checked`: cheap. With `--check` these alone are run, nothing is written, and a page that says something else is an error;
+- `measured`: figures of speed, which differ between machines. `--check --all` runs all other blocks.
 
 A block after `<!-- file mine.toml -->` is written to that file first.
 """
@@ -38,10 +38,11 @@ def main() -> int:
     """Print the examples of the pages that are named, or of all; or compare what is cheap."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="fail if a block that is `checked` is out of date")
+    parser.add_argument("--all", action="store_true", help="with --check: every block but those that are `measured`")
     parser.add_argument("--checked", action="store_true", help="print those blocks alone that are `checked`")
     parser.add_argument("pages", nargs="*", help="names of pages, such as cli.md; all unless told")
     asked = parser.parse_args()
-    stale = _stale(asked.pages, check=asked.check, cheap=asked.check or asked.checked)
+    stale = _stale(asked.pages, check=asked.check, cheap=asked.checked or (asked.check and not asked.all))
     for page in stale:
         print(f"{page.name} is out of date: run python docs/print_examples.py {page.name}", file=sys.stderr)
     return 1 if stale else 0
@@ -61,7 +62,7 @@ def _stale(names: list[str], *, check: bool, cheap: bool) -> list[Path]:
                 continue
             for found in _FILE.finditer(text):
                 (place / found["name"]).write_text(found["body"], encoding="utf-8")
-            printed = _RUN.sub(partial(_printed, place, cheap), text)
+            printed = _RUN.sub(partial(_printed, place, cheap, check), text)
             if not check:
                 page.write_text(printed, encoding="utf-8")
             elif printed != text:
@@ -69,13 +70,14 @@ def _stale(names: list[str], *, check: bool, cheap: bool) -> list[Path]:
     return stale
 
 
-def _printed(place: Path, cheap: bool, found: re.Match[str]) -> str:
-    if cheap and "checked" not in found["options"].split():
+def _printed(place: Path, cheap: bool, check: bool, found: re.Match[str]) -> str:
+    words = found["options"].split()
+    if (cheap and "checked" not in words) or (check and "measured" in words):
         return found[0]
-    options = dict(part.partition("=")[::2] for part in found["options"].split())
+    options = dict(part.partition("=")[::2] for part in words)
     commands = [line[2:] for line in found["body"].splitlines() if line.startswith("$ ")]
     outputs = [f"$ {command}\n{_output(command, options, place)}" for command in commands]
-    for name in filter(None, options.get("copy", "").split(",")):
+    for name in filter(None, () if check else options.get("copy", "").split(",")):
         _copy(place, Path(name), options.get("into"))
     return f"<!-- run{found['options']} -->\n```console\n" + "\n".join(outputs) + "```"
 
