@@ -64,7 +64,8 @@ test-python: $(VENV)/.extension $(VENV)/.dev-requirements
 	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST)
 
 test-all: ## all tests, with those that take long
-	cargo test --workspace --locked --features weft-lab/nightly --quiet
+	cargo test --workspace --locked --quiet
+	cargo test --workspace --locked --quiet -- --ignored nightly
 	@$(MAKE) --no-print-directory test-python PYTEST='--durations 20'
 
 fidelity: $(VENV)/.extension ## the flows of reference runs in ns-3, uet-htsim and conweave-ns3, compared
