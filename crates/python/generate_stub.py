@@ -38,7 +38,7 @@ def main() -> int:
 def _introspected() -> str:
     """What maturin writes from the pieces that pyo3 has put into the module."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [BIN / "maturin", "generate-stubs", "--quiet", "--profile", "release", "--locked", "--out", folder]
+        command = [BIN / "maturin", "generate-stubs", "--quiet", "--locked", "--out", folder]
         subprocess.run(command, check=True, cwd=ROOT)
         return (Path(folder) / "weft" / "_core.pyi").read_text(encoding="utf-8")
 

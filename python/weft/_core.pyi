@@ -83,6 +83,9 @@ def bench_window() -> float:
     Measured now, and right on two cores that nobody else uses.
     """
 
+def build() -> str:
+    """The build of the core: "release" is optimised as a whole, "development" checks its assumptions as it runs."""
+
 def catalog(kind: str) -> str:
     """List everything of one kind as JSON text.
 
