@@ -55,6 +55,21 @@ class Table:
     def __len__(self, /) -> int: ...
     def __repr__(self, /) -> str: ...
 
+def address(
+    spec: str,
+    *,
+    base_dir: str = ...,
+    overrides: collections.abc.Sequence[tuple[str, str]] = ...,
+    seed: int | None = None,
+    origin: str = ...,
+    contender: str | None = None,
+) -> str:
+    """Work out the address of a run whose spec was found right with another seed.
+
+    JSON text `{"result_toml", "spec_hash", "seed", "threads"}`, as in the answer of `resolve`; `threads` is null unless the spec says it.
+    Fabric and traffic are not made, so that it takes a fraction of the time.
+    """
+
 def bench(
     hosts: int, scheme: str, *, transport: str = "dctcp", seed: int = 1, threads: int = 1, as_if: bool = False
 ) -> str:
@@ -209,6 +224,9 @@ def record(
     switch end with its decision number `most`, and `beyond` says how many came behind it. The rest is as for `run`.
     """
 
+def refuse_code() -> None:
+    """From now on refuse every spec that runs code: a load balancer in Python, Linux hosts, programs on them."""
+
 def resolve(
     spec: str,
     *,
@@ -221,10 +239,12 @@ def resolve(
 ) -> str:
     """Resolve a spec (TOML text).
 
-    JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "toml", "result_toml", "spec_hash", "missing", "cores"}`. `origin` is
+    JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "notes", "conditions": [{"quantity", "key", "value", "asked"}], "toml",
+    "result_toml", "spec_hash", "missing", "cores"}`. `origin` is
     what error messages call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
     `contender` stands in place of the spec's transport, load balancer, or both. What passes can be run,
-    unless `missing` says what this machine lacks for it. `result_toml` is the spec without what no result depends on. With `jobs`, `cores` says on how many threads a run on so many
+    unless `missing` says what this machine lacks for it. `notes` say what a transport in the place of the spec's did not keep of its keys,
+    `conditions` under which it competes with others. `result_toml` is the spec without what no result depends on. With `jobs`, `cores` says on how many threads a run on so many
     cores works, and why: `{"threads", "groups", "reason", "text"}`; it is null without.
     """
 

@@ -1,13 +1,14 @@
 """Runs every scheme on the same flows: what a comparison is made of."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
 from weft.comparison import Comparison, load_comparison, run_directory
+from weft.conditions import notes_of
 from weft.drawing.asked import Fields, read_asked
 from weft.errors import SpecError
 from weft.output import staged_directory
@@ -63,15 +64,17 @@ def compare(
         raise SpecError("figures are files: say where to with --out")
     executor = Executor(kept_in, jobs=jobs, cluster=cluster)
     runs = _plan(schemes, spec, set, seeds, tables=() if kept_in is None else TABLES)
+    first = {run.labels["scheme"]: run for run in reversed(runs)}
+    notes = notes_of((label, run.notes, run.conditions) for label, run in reversed(first.items()))
     asked = read_asked(figures, Fields({"scheme": list(dict.fromkeys(run.labels["scheme"] for run in runs))}))
     if out is None:
         with executor, jobs_bar(progress, len(runs)) as tell:
             work = _Work(runs, executor, tell, None)
-            return Comparison(work.do(), kept=work.kept, command=command)
+            return Comparison(work.do(), kept=work.kept, command=command, notes=notes)
     with staged_directory(Path(out), force=force) as staging, executor, jobs_bar(progress, len(runs)) as tell:
         (staging / "runs").mkdir()
         work = _Work(runs, executor, tell, staging)
-        Comparison(work.do(), command=command).write_rest(staging, asked)
+        Comparison(work.do(), command=command, notes=notes).write_rest(staging, asked)
     return replace(load_comparison(out), kept=work.kept)
 
 
@@ -130,6 +133,7 @@ def _plan(
     """Lay out the runs; the core checks each of them before anything runs."""
     text = load_spec(spec)
     runs: list[Run] = []
+    checked: set[Hashable] = set()
     for variant in parse_variants(schemes):
         for seed in [None] if seeds is None else checked_seeds(seeds):
             run = resolved_run(
@@ -140,6 +144,7 @@ def _plan(
                 seed=seed,
                 contender=variant.contender,
                 tables=tables,
+                checked=checked,
             )
             labels = {**run.labels, "seed": str(run.seed)}
             runs.append(replace(run, labels=labels, factory=variant.factory))

@@ -28,6 +28,7 @@ from weft.simulation import Result, load
 from weft.spec import SpecText, parse_document
 from weft.statistics import Estimate
 from weft.summary import PhaseName, Summary
+from weft.untrusted import one_line
 from weft.verdict import Verdict, judge
 
 if TYPE_CHECKING:
@@ -51,9 +52,11 @@ class Comparison:
     """The command line that makes this comparison, if it came from one."""
     path: Path | None = field(default=None, kw_only=True)
     """The directory that it was written to or loaded from, if any."""
+    notes: Sequence[str] = field(default=(), kw_only=True)
+    """In what the schemes compete under unequal conditions, and which keys of the spec a transport did not take."""
 
     def __repr__(self) -> str:
-        return f"Comparison({', '.join(self.groups)}; {several(len(self.runs), 'run')})"
+        return f"Comparison({one_line(', '.join(self.groups))}; {several(len(self.runs), 'run')})"
 
     def _repr_html_(self) -> str:
         from weft.report.in_notebook import comparison_html
@@ -193,6 +196,7 @@ class Comparison:
             "version": _core.version(),
             "command": self.command,
             "set_up": self.set_up,
+            "notes": list(self.notes),
             "runs": [
                 {**run.summary.raw, "label": run.summary.label, "directory": run_directory(run.summary)}
                 for run in self.runs
@@ -370,6 +374,7 @@ class _Document(msgspec.Struct, frozen=True):
 
     runs: tuple[_Run, ...]
     command: str | None
+    notes: tuple[str, ...] = ()
 
 
 def load_comparison(directory: str | os.PathLike[str]) -> Comparison:
@@ -381,4 +386,4 @@ def load_comparison(directory: str | os.PathLike[str]) -> Comparison:
         raise OutputError(f"{path}: neither compare.json nor summary.json is there; not a result of weft")
     document = read_json(path / "compare.json", _Document)
     runs = [Result(run, load(path / run.directory).spec, path=path / run.directory) for run in document.runs]
-    return Comparison(runs, command=document.command, path=path)
+    return Comparison(runs, command=document.command, path=path, notes=document.notes)

@@ -17,6 +17,7 @@ from weft.schemas import LATER_TABLES, TABLES, empty_table
 from weft.set_up import set_up_words
 from weft.spec import SpecLike, SpecText, check_text, load_spec, to_toml_value
 from weft.summary import Summary
+from weft.untrusted import one_line
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,7 +57,7 @@ class Result:
     def __repr__(self) -> str:
         mean = self.summary.fct_us.mean
         fct = "no flow finished" if mean is None else f"mean FCT {mean:.1f} us"
-        return f"Result({self.summary.label}, seed {self.summary.seed}, {self.summary.flows} flows, {fct})"
+        return f"Result({one_line(self.summary.label)}, seed {self.summary.seed}, {self.summary.flows} flows, {fct})"
 
     def _repr_html_(self) -> str:
         from weft.report.in_notebook import result_html

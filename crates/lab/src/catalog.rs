@@ -143,7 +143,8 @@ fn schemes() -> Value {
     entries.collect()
 }
 
-fn transports() -> Value {
+/// Every transport with its parameters.
+pub(crate) fn transports() -> Value {
     let entries = TransportSpec::list().into_iter().map(|info| {
         let schema = info.schema.to_value();
         let parameters = parameters(&schema, &schema);

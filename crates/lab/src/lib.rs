@@ -10,6 +10,7 @@ pub mod bench;
 pub mod bins;
 pub mod catalog;
 pub mod clock;
+mod code;
 pub mod collectives;
 pub mod congestion;
 pub mod cores;
@@ -34,6 +35,7 @@ mod window;
 
 pub use bins::{BinSet, bin_sets};
 pub use catalog::catalog;
+pub use code::refuse_code;
 pub use cores::{Cores, Decision};
 pub use external::External;
 pub use model::work_out;
@@ -42,7 +44,8 @@ pub use presets::{Preset, presets};
 pub use results::fingerprint::fingerprint;
 pub use run::{Prepared, Report, RunError};
 pub use spec::{
-    Contender, Part, Resolved, Spec, SpecError, SpecSource, check_contenders, schema, seed_error, slug,
+    Contender, Part, Resolved, Spec, SpecError, SpecSource, address, check_contenders, schema, seed_error,
+    slug,
 };
 
 /// The version of Weft.

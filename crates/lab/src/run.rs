@@ -47,7 +47,9 @@ use crate::results::tally::Figures;
 use crate::rows::{
     counter_rows, delivery_rows, flow_rows, link_names, link_rows, path_rows, sample_rows, trace_rows,
 };
-use crate::spec::{Resolved, Spec, SpecError, SpecSource, check_graph_file};
+use crate::spec::{
+    Resolved, Spec, SpecError, SpecSource, blamed, check_graph_file, in_graph_file, in_traffic_file,
+};
 use crate::steady::Trend;
 use crate::totals::totals;
 use crate::warnings::{coarser_samples, late_faults, paths_alike, transport_warnings};
@@ -150,19 +152,26 @@ impl Prepared {
     /// # Errors
     /// The first mistake in the spec.
     pub fn new(source: &SpecSource) -> Result<Self, SpecError> {
+        Self::read(source).map_err(|error| blamed(source, error, |text| Self::read(text).err()))
+    }
+
+    fn read(source: &SpecSource) -> Result<Self, SpecError> {
         let resolved = Resolved::new(source)?;
         let spec = &resolved.spec;
         // Files are absolute by now.
         let base_dir = Path::new("");
         check_graph_file(&spec.fabric, base_dir)?;
         let fabric = spec.fabric.build(spec.run.seed, base_dir);
-        let mut fabric = fabric.map_err(|error| resolved.error(error))?;
+        let wrong_fabric = |error| in_graph_file(error).unwrap_or_else(|error| resolved.error(error));
+        let mut fabric = fabric.map_err(wrong_fabric)?;
         let warnings = transport_warnings(&spec.transport, &spec.balancer, &fabric);
         fabric.warnings.extend(warnings);
         fabric.warnings.extend(paths_alike(&spec.run, &fabric));
+        fabric.warnings.extend(resolved.notes.iter().cloned());
         // The shape is that of the fabric before any fault, so that a fault never moves the traffic.
         let traffic = spec.traffic.generate_over(&spec.carriers(), &fabric.shape(), spec.run.seed, base_dir);
-        let traffic = traffic.map_err(|error| resolved.error(error))?;
+        let wrong_traffic = |error| in_traffic_file(error).unwrap_or_else(|error| resolved.error(error));
+        let traffic = traffic.map_err(wrong_traffic)?;
         let held = spec.fabric.check_flows_are_held(&classes_of(&traffic.flows));
         held.map_err(|error| resolved.error(error))?;
         if let Some(linux) = spec.hosts.linux() {

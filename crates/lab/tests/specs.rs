@@ -16,8 +16,9 @@ fn message(source: &SpecSource) -> String {
 #[test]
 fn an_empty_spec_is_a_whole_run_of_defaults() {
     let resolved = Resolved::new(&SpecSource::from_text("")).unwrap();
-    let given: Vec<&str> = resolved.origins.iter().map(|origin| origin.origin).collect();
-    assert!(given.iter().all(|origin| *origin == "default"), "{:?}", resolved.origins);
+    let origins = resolved.origins().unwrap();
+    let given: Vec<&str> = origins.iter().map(|origin| origin.origin).collect();
+    assert!(given.iter().all(|origin| *origin == "default"), "{origins:?}");
     for line in [
         "seed = 1",
         "kind = \"leaf-spine\"",
@@ -125,13 +126,14 @@ fn an_unknown_key_is_told_where_it_stands_or_whose_it_is() {
 fn every_value_says_who_gave_it_and_what_it_means() {
     let source = small(&[("traffic.load", "0.7")]).with_seed(5);
     let resolved = Resolved::new(&source).unwrap();
-    let find = |key: &str| resolved.origins.iter().find(|origin| origin.key == key).unwrap();
+    let origins = resolved.origins().unwrap();
+    let find = |key: &str| origins.iter().find(|origin| origin.key == key).unwrap();
     assert_eq!(find("traffic.load").origin, "--set");
     assert_eq!(find("run.seed").origin, "--seed");
     assert_eq!(find("fabric.leaves").origin, "spec file");
     assert_eq!(find("fabric.host_rate").origin, "default");
     assert_eq!(find("run.seed").value, 5);
-    for origin in &resolved.origins {
+    for origin in &origins {
         assert!(origin.doc.as_ref().is_some_and(|doc| doc.len() > 5), "{} has no doc", origin.key);
     }
 }
@@ -317,7 +319,7 @@ fn a_contender_takes_the_place_of_the_specs_parts_and_its_own_parameters_win() {
         Resolved::new(&source.clone().with_contender(contender)).unwrap()
     };
     let value = |resolved: &Resolved, key: &str| {
-        let origin = resolved.origins.iter().find(|origin| origin.key == key);
+        let origin = resolved.origins().unwrap().into_iter().find(|origin| origin.key == key);
         origin.map(|origin| (origin.value.as_str().unwrap_or_default().to_owned(), origin.origin))
     };
     let text = |text: &str, origin| Some((text.to_owned(), origin));
@@ -376,13 +378,14 @@ fn over_two() -> SpecSource {
 #[test]
 fn several_transports_are_resolved_described_and_set_one_by_one() {
     let resolved = Resolved::new(&over_two().with("transport.1.subflows", "3")).unwrap();
-    let find = |key: &str| resolved.origins.iter().find(|origin| origin.key == key).unwrap();
+    let origins = resolved.origins().unwrap();
+    let find = |key: &str| origins.iter().find(|origin| origin.key == key).unwrap();
     assert_eq!(
         (&find("transport[1].subflows").value, find("transport[1].subflows").origin),
         (&3.into(), "--set")
     );
     assert_eq!(find("transport[0].name").origin, "spec file");
-    for origin in &resolved.origins {
+    for origin in &origins {
         assert!(origin.doc.as_ref().is_some_and(|doc| doc.len() > 5), "{} has no doc", origin.key);
     }
     let again = Resolved::new(&SpecSource::from_text(resolved.toml.clone())).unwrap();
@@ -444,4 +447,45 @@ fn applications_that_write_in_pieces_go_with_simulated_hosts_and_transports_with
     for transport in ["tcp", "dctcp", "mptcp"] {
         assert!(Prepared::new(&writing("transport.name", transport)).is_ok(), "{transport}");
     }
+}
+
+#[test]
+fn a_mistake_is_blamed_on_the_file_and_line_that_it_comes_from_whatever_else_is_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).unwrap();
+        folder.path().join(name).display().to_string()
+    };
+    let cables =
+        "hosts = [{ prefix = 'h', count = 2 }]\nswitches = ['s', 't']\nrate = '10Gbps'\ndelay = '1us'\n";
+    let two = write("two.toml", &format!("{cables}\n[[link]]\nfrom = ['h0', 'h1']\nto = ['s', 't']\n"));
+    let slow = write("slow.toml", &format!("{cables}[[link]]\nfrom = 'h0'\nto = 's'\nrate = '1bps'\n"));
+    let sizes = write("sizes.csv", "size_bytes,cumulative_probability\n100,0\n90,1\n");
+    let trace = write("trace.csv", "start_us,src,dst,size_bytes\n0,0,1,100\nx,0,1,100\n");
+    let graph = |file: &str| format!("[fabric]\nkind = 'graph'\nfile = '{file}'\n");
+    for (text, expected) in [
+        (graph(&two), format!("{two}:6: host h0 has 2 cables")),
+        (graph(&slow), format!("{slow}:8: link[0].rate = 1bps")),
+        (format!("[traffic]\nworkload = '{sizes}'\n"), format!("{sizes}:3: ")),
+        (format!("[traffic]\ntrace = '{trace}'\n"), format!("{trace}:3: ")),
+        ("[run]\nseed = 3\n[traffic]\nload = 0\n".to_owned(), "spec:4: traffic.load".to_owned()),
+    ] {
+        for changes in
+            [&[][..], &[("run.threads", "1")], &[("traffic.flows", "10"), ("run.time_limit", "1s")]]
+        {
+            let source = SpecSource::from_text(text.clone());
+            let source = changes.iter().fold(source, |source, (key, value)| source.with(key, value));
+            let message = message(&source);
+            assert!(message.starts_with(&expected), "{changes:?}: {message}");
+        }
+    }
+}
+
+#[test]
+fn a_mistake_around_a_changed_key_is_the_texts_only_if_it_has_it_without_the_change() {
+    let text = "[[fabric.fault]]\nlink = 'leaf0-spine0'\nat = '2s'\nuntil = '3s'\ndown = true\n";
+    let said = message(&SpecSource::from_text(text).with("fabric.fault.0.until", "1s"));
+    assert!(said.starts_with("--set: "), "{said}");
+    let said = message(&SpecSource::from_text(text.replace("3s", "1s")).with("fabric.leaves", "2"));
+    assert!(said.starts_with("spec:"), "{said}");
 }

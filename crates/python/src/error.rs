@@ -47,11 +47,19 @@ pub fn spec_error(error: &weft_lab::SpecError) -> PyErr {
 pub fn run_error(error: &RunError) -> PyErr {
     match error {
         RunError::Spec(error) => spec_error(error),
-        RunError::Temporary(_) | RunError::TemporaryTable(_) | RunError::Guests(_) => {
-            PyOSError::new_err(error.to_string())
-        }
+        RunError::Temporary(_) | RunError::TemporaryTable(_) => match number_of(error) {
+            Some(number) => PyOSError::new_err((number, error.to_string())),
+            None => PyOSError::new_err(error.to_string()),
+        },
+        RunError::Guests(_) => PyOSError::new_err(error.to_string()),
         RunError::Stopped | RunError::Table(_) => PyRuntimeError::new_err(error.to_string()),
     }
+}
+
+/// The system's number of an error, if one of those that it follows from is the system's.
+fn number_of(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
+    std::iter::successors(Some(error), |error| error.source())
+        .find_map(|error| error.downcast_ref::<std::io::Error>()?.raw_os_error())
 }
 
 /// The `OSError` of results that could not be written, with its number where the system gave one.

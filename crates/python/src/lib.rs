@@ -8,6 +8,7 @@
 //! The rule of this room: no fact of its own; what Python needs to know is asked of the rooms below.
 
 mod error;
+mod planning;
 mod progress;
 mod result;
 mod scheme;
@@ -27,6 +28,7 @@ use weft_lab::run::Observer;
 use weft_lab::{Contender, Cores, External, Prepared, Report, RunError, SpecSource, check_contenders};
 
 use error::{SpecError, guarded, run_error, spec_error};
+use planning::{address, refuse_code};
 use progress::{Failure, Progress, tell};
 use result::{RunResult, Table};
 use scheme::{PythonBalancer, Racks};
@@ -78,10 +80,12 @@ fn contenders(texts: Vec<(String, bool)>) -> PyResult<String> {
 
 /// Resolve a spec (TOML text).
 ///
-/// JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "toml", "result_toml", "spec_hash", "missing", "cores"}`. `origin` is
+/// JSON text `{"spec", "origins": [{"key", "value", "origin", "doc"}], "notes", "conditions": [{"quantity", "key", "value", "asked"}], "toml",
+/// "result_toml", "spec_hash", "missing", "cores"}`. `origin` is
 /// what error messages call the text, such as a file name. Raises `SpecError` for a mistake in the spec.
 /// `contender` stands in place of the spec's transport, load balancer, or both. What passes can be run,
-/// unless `missing` says what this machine lacks for it. `result_toml` is the spec without what no result depends on. With `jobs`, `cores` says on how many threads a run on so many
+/// unless `missing` says what this machine lacks for it. `notes` say what a transport in the place of the spec's did not keep of its keys,
+/// `conditions` under which it competes with others. `result_toml` is the spec without what no result depends on. With `jobs`, `cores` says on how many threads a run on so many
 /// cores works, and why: `{"threads", "groups", "reason", "text"}`; it is null without.
 #[pyfunction]
 #[pyo3(signature = (
@@ -480,9 +484,9 @@ mod _core {
 
     #[pymodule_export]
     use super::{
-        Progress, RunResult, SpecError, Table, bench_window, build, catalog, congestion_windows, contenders,
-        measure, measure_memory, model, observe, packets, pcapng, quantity, record, resolve, results_version,
-        run, schema, version,
+        Progress, RunResult, SpecError, Table, address, bench_window, build, catalog, congestion_windows,
+        contenders, measure, measure_memory, model, observe, packets, pcapng, quantity, record, refuse_code,
+        resolve, results_version, run, schema, version,
     };
 
     /// Gives errors that are raised in Python their parts, too.

@@ -75,36 +75,80 @@ impl Ends {
 
 /// The fabric in the file. Nodes and ports are in the order of the file.
 pub(crate) fn plan(spec: &GraphSpec, base_dir: &Path) -> Result<Plan, FabricError> {
+    let file = read(spec, base_dir)?;
+    file.plan().map_err(|error| file.located(spec, error))
+}
+
+/// A mistake that became known when the plan of the file was laid out, with its place in the file.
+pub(crate) fn blamed(spec: &GraphSpec, base_dir: &Path, error: FabricError) -> FabricError {
+    match read(spec, base_dir) {
+        Ok(file) => file.located(spec, error),
+        Err(error) => error,
+    }
+}
+
+fn read(spec: &GraphSpec, base_dir: &Path) -> Result<GraphFile, FabricError> {
     let path = base_dir.join(&spec.file);
-    let shown = spec.file.display().to_string();
-    let error = |reason: String| FabricError::File { path: shown.clone(), reason };
+    let error = |reason: String| FabricError::File { path: spec.file.display().to_string(), reason };
     let text = read_regular_file(&path).map_err(|e| error(e.to_string()))?;
-    let file: GraphFile = toml::from_str(&text).map_err(|e| error(e.to_string().trim_end().to_owned()))?;
-    file.plan(&shown)
+    toml::from_str(&text).map_err(|e| error(e.to_string().trim_end().to_owned()))
 }
 
 impl GraphFile {
-    fn plan(&self, shown: &str) -> Result<Plan, FabricError> {
+    fn plan(&self) -> Result<Plan, FabricError> {
         let count = |nodes: &[Nodes]| nodes.iter().map(Nodes::count).sum();
         let (hosts, switches): (u64, u64) = (count(&self.hosts), count(&self.switches));
         if hosts == 0 || switches == 0 {
-            let key = format!("{shown}: {}", if hosts == 0 { "hosts" } else { "switches" });
+            let key = if hosts == 0 { "hosts" } else { "switches" };
             return Err(FabricError::bad(key, &0, "at least 1"));
         }
         self.census(hosts, switches).check()?;
         let mut plan = Plan {
-            hosts: names(&self.hosts, &format!("{shown}: hosts"))?,
-            switches: names(&self.switches, &format!("{shown}: switches"))?,
+            hosts: names(&self.hosts, "hosts")?,
+            switches: names(&self.switches, "switches")?,
             cables: Vec::new(),
             tiers: TIERS,
         };
         let numbers = numbers(&plan);
         let mut cables = Vec::new();
         for (index, link) in self.link.iter().enumerate() {
-            self.add(link, &format!("{shown}: link[{index}]"), &numbers, hosts as u32, &mut cables)?;
+            self.add(link, &format!("link[{index}]"), &numbers, hosts as u32, &mut cables)?;
         }
         plan.cables = cables;
         Ok(plan)
+    }
+
+    /// The mistake with the place in this file.
+    fn located(&self, spec: &GraphSpec, error: FabricError) -> FabricError {
+        let key = self.key_of(&error);
+        FabricError::InFile { path: spec.file.display().to_string(), key, error: Box::new(error) }
+    }
+
+    /// The key that a mistake is at.
+    fn key_of(&self, error: &FabricError) -> Option<String> {
+        let links = |ends: &[&String]| {
+            let joins = |link: &Link| {
+                ends.iter().all(|end| link.from.names().contains(end) || link.to.names().contains(end))
+            };
+            self.link.iter().rposition(joins).map(|index| format!("link[{index}]"))
+        };
+        let listed = |name: &str| {
+            let lists = [("switches", &self.switches), ("hosts", &self.hosts)];
+            lists.into_iter().find_map(|(key, nodes)| {
+                let place = nodes.iter().rposition(|nodes| nodes.holds(name))?;
+                Some(format!("{key}[{place}]"))
+            })
+        };
+        match error {
+            FabricError::BadValue { key, .. }
+            | FabricError::Missing { key, .. }
+            | FabricError::UnknownName { key, .. } => Some(key.clone()),
+            FabricError::HostCables { host, .. } => links(&[host]).or_else(|| listed(host)),
+            FabricError::BadCable { from, to, .. } => links(&[from, to]),
+            FabricError::DuplicateName { name } => listed(name),
+            FabricError::Disconnected { to, .. } => links(&[to]).or_else(|| listed(to)),
+            _ => None,
+        }
     }
 
     fn census(&self, hosts: u64, switches: u64) -> Census {
@@ -148,6 +192,17 @@ impl GraphFile {
 }
 
 impl Nodes {
+    /// Whether a node of these has this name.
+    fn holds(&self, name: &str) -> bool {
+        match self {
+            Self::Name(own) => own == name,
+            Self::Numbered(nodes) => {
+                let number = name.strip_prefix(&nodes.prefix).and_then(|rest| rest.parse::<u32>().ok());
+                number.is_some_and(|number| number < nodes.count)
+            }
+        }
+    }
+
     fn count(&self) -> u64 {
         match self {
             Self::Name(_) => 1,

@@ -23,6 +23,7 @@ __all__ = [
     "Json",
     "Load",
     "LoadSharing",
+    "NoCode",
     "Out",
     "Pbs",
     "Preset",
@@ -77,6 +78,24 @@ Set: TypeAlias = Annotated[
         metavar="KEY=VALUE",
         help="Replace one setting, e.g. --set fabric.leaves=4. May be repeated.",
         autocompletion=completion.keys,
+    ),
+]
+
+
+def _refuse_code(wanted: bool) -> bool:
+    if wanted:
+        from weft import _core
+
+        _core.refuse_code()
+    return wanted
+
+
+NoCode: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--no-code",
+        callback=_refuse_code,
+        help="Refuse a spec that runs code: schemes in Python, Linux hosts, programs.",
     ),
 ]
 FabricKind: TypeAlias = Annotated[

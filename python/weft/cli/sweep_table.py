@@ -41,6 +41,8 @@ def print_sweep(console: Console, sweep: Sweep, metrics: Sequence[Metric] | None
     sizes = f"small {BINS['small']}, medium {BINS['medium']}, large {BINS['large']}"
     note = "flows wait for each other, so their own times say little: --columns shows them" if waiting else sizes
     console.print(f"{note}{interval}", style="dim")
+    for unequal in sweep.notes:
+        console.print(f"note: {unequal}")
     if sweep.phases:
         console.print("before, during and after the faults: a flow belongs to the time in which it starts")
         _print_rows(console, sweep, fault_metrics(sweep.phases), tells)

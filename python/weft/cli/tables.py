@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from weft.cli.console import one_line
 from weft.cli.layout import new_table, stacked
 from weft.cli.waits import print_classes, print_pause_tree
 from weft.collectives import (
@@ -26,6 +25,7 @@ from weft.quantity import estimate_text, percent, plain, unit_and_scale
 from weft.statistics import Estimate, estimate
 from weft.summary import BINS, Summary
 from weft.summary_words import deadlock_words, summary_lines, summary_table
+from weft.untrusted import one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,6 +65,8 @@ def print_comparison(
     else:
         note = "* best in its column; flows wait for each other, so their own times say little: --columns shows them"
         console.print("; ".join(filter(None, (note, interval))), style="dim")
+    for note in comparison.notes:
+        console.print(f"note: {note}")
     _print_phases(console, comparison)
     print_classes(console, comparison.groups)
     if load_sharing and comparison.load_sharing:

@@ -58,9 +58,8 @@ def comparison_html(comparison: "Comparison") -> str:
     said = comparison.verdict.sentences if comparison.verdict is not None else ()
     title = f"{_many(len(comparison.groups), 'scheme')} on the same flows"
     note = f"Bold: best in its column. {sizes_note()}{_interval(seeds)}"
-    return _html(
-        _Part(title, metric_table(rows, METRICS, apart=comparison.bounds), comparison.set_up, note, _first(said))
-    )
+    table = metric_table(rows, METRICS, apart=comparison.bounds)
+    return _html(_Part(title, table, comparison.set_up, note, [*_notes(comparison.notes), *_first(said)]))
 
 
 def sweep_html(sweep: "Sweep") -> str:
@@ -73,7 +72,7 @@ def sweep_html(sweep: "Sweep") -> str:
     note = f"{sizes_note()}{_interval(len(sweep.swept.get(SEED, ())))}"
     metrics = waiting_metrics() if sweep.has_collectives else METRICS
     table = metric_table(rows, metrics, fields, best=False)
-    return _html(_Part(title, table, sweep.set_up, note, lines=[*failed, *_first(said)]))
+    return _html(_Part(title, table, sweep.set_up, note, lines=[*failed, *_notes(sweep.notes), *_first(said)]))
 
 
 def reproduction_html(reproduction: "Reproduction") -> str:
@@ -98,6 +97,10 @@ def _figure(made: "Made") -> _Part:
 
 def _html(*parts: _Part) -> str:
     return render_template("notebook.html", parts=parts)
+
+
+def _notes(notes: Sequence[str]) -> list[str]:
+    return [f"Note: {note}" for note in notes]
 
 
 def _first(sentences: Sequence[str]) -> list[str]:

@@ -57,6 +57,7 @@ def render(comparison: "Comparison") -> str:
         summary=_table(comparison, METRICS),
         tables=_more_tables(comparison),
         sizes_note=sizes_note(),
+        notes=comparison.notes,
         seeds=max(len(runs) for runs in comparison.groups.values()),
         over_time=over_time.view(comparison),
         command=comparison.command,

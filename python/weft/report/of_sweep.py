@@ -58,6 +58,7 @@ def render_sweep(sweep: "Sweep") -> str:
         summary=_table(sweep, waiting_metrics() if sweep.has_collectives else METRICS),
         tables=_more_tables(sweep),
         sizes_note=sizes_note(),
+        notes=sweep.notes,
         swept=sweep.swept,
         command=sweep.command,
     )

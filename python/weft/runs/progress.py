@@ -100,12 +100,15 @@ class SweepProgress:
     """Of the runs to do now, 0 to 1, with parts of those that are running."""
     run: str
     """The point that this is about."""
-    event: Literal["running", "done", "failed"]
+    event: Literal["checking", "running", "done", "failed"]
+    """`checking` comes before any run: of all specs, `checked` were found right, which is `share`."""
     error: str | None = None
+    checked: int = 0
 
 
 SweepCallback: TypeAlias = Callable[[SweepProgress], None]
-"""Called when a run is done and, on this machine, about five times a second for each that is running."""
+"""Called when a run is done and, on this machine, about five times a second for each that is running, and while specs
+are checked."""
 
 
 class Tracker:

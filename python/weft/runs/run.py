@@ -5,17 +5,19 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from io import BytesIO
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from weft import _core
 from weft.balancer import Balancer
+from weft.conditions import Condition
 from weft.decoding import convert
 from weft.errors import SpecError, Stopped
 from weft.schemas import TABLES
@@ -25,7 +27,20 @@ from weft.spec import SpecText
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Measured", "Outcome", "Provenance", "Run", "Watch", "failure", "resolved_run", "simulate", "simulate_far"]
+__all__ = [
+    "SEED",
+    "Measured",
+    "Outcome",
+    "Provenance",
+    "Run",
+    "Watch",
+    "failure",
+    "resolved_run",
+    "simulate",
+    "simulate_far",
+]
+
+SEED = "run.seed"
 
 Watch: TypeAlias = Callable[["Run", _core.Progress], None]
 """Told about five times a second, from any thread, how far a run is."""
@@ -53,6 +68,10 @@ class Run:
     """How many threads are to work on it, if its spec said so: `spec` does not, since no result depends on it."""
     factory: Callable[[], Balancer] | None = None
     """Makes the load balancer, if a program brought its own: then the spec does not decide the result."""
+    notes: Sequence[str] = ()
+    """What its transport did not keep of the spec's keys."""
+    conditions: Sequence[Condition] = ()
+    """Under which its transport competes with others."""
 
     @property
     def id(self) -> str:
@@ -74,30 +93,40 @@ def resolved_run(
     seed: int | None = None,
     contender: str | None = None,
     tables: Sequence[str] = TABLES,
+    checked: set[Hashable] | None = None,
 ) -> Run:
-    """Make a run of a spec; raises `SpecError` for whatever a run would refuse, and for what this machine lacks."""
-    answer = json.loads(
-        _core.resolve(
-            spec.text,
-            base_dir=spec.base_dir,
-            overrides=override_pairs(overrides),
-            seed=seed,
-            origin=spec.origin,
-            contender=contender,
-        )
-    )
-    if answer["missing"] is not None:  # told now, and not after other runs of the command have taken their time
-        raise SpecError(answer["missing"])
-    return Run(
+    """Make a run of a spec; raises `SpecError` for whatever a run would refuse, and for what this machine lacks.
+
+    `checked` remembers specs that were found right: with another seed, one of them is not checked again, and its run
+    has neither notes nor conditions.
+    """
+    pairs = override_pairs(overrides)
+    how: dict[str, Any] = {"base_dir": spec.base_dir, "seed": seed, "origin": spec.origin, "contender": contender}
+    alike = (spec, contender, tuple(pair for pair in pairs if pair[0] != SEED))
+    run = partial(
+        Run,
         index=index,
         labels=labels,
-        spec=SpecText(answer["result_toml"], origin="resolved spec"),
-        spec_hash=answer["spec_hash"],
-        seed=answer["spec"]["run"]["seed"],
         version=_core.version(),
         results_version=_core.results_version(),
         tables=tables,
+    )
+    if checked is not None and alike in checked:
+        answer = json.loads(_core.address(spec.text, overrides=pairs, **how))
+        text = SpecText(answer["result_toml"], origin="resolved spec")
+        return run(spec=text, spec_hash=answer["spec_hash"], seed=answer["seed"], threads=answer["threads"])
+    answer = json.loads(_core.resolve(spec.text, overrides=pairs, **how))
+    if answer["missing"] is not None:  # told now, and not after other runs of the command have taken their time
+        raise SpecError(answer["missing"])
+    if checked is not None:
+        checked.add(alike)
+    return run(
+        spec=SpecText(answer["result_toml"], origin="resolved spec"),
+        spec_hash=answer["spec_hash"],
+        seed=answer["spec"]["run"]["seed"],
         threads=answer["spec"]["run"].get("threads"),
+        notes=tuple(answer["notes"]),
+        conditions=tuple(msgspec.convert(answer["conditions"], list[Condition])),
     )
 
 

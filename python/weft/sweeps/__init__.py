@@ -20,7 +20,7 @@ from weft.seeds import checked_seeds
 from weft.simulation import Overrides
 from weft.spec import SpecLike, load_spec
 from weft.sweeps.grid import Vary, read_grid
-from weft.sweeps.planning import plan
+from weft.sweeps.planning import notes_of_grid, plan
 from weft.sweeps.result import Point, Sweep, SweepRun, fields_of, figure_files, load_sweep, table_files
 from weft.sweeps.store import FIGURES, OPTIONAL, Store
 from weft.variant import listed_schemes
@@ -68,9 +68,11 @@ def sweep(
     asked: list[Asked] = usual(fields) if figures == "usual" else read_asked(figures, fields)
     if figures == "usual" and not asked:
         _LOG.warning("too many fields are swept for small multiples: no figures are drawn but those that are asked for")
-    runs = plan(grid, executor.cores)
-    view = Store(Path(out), grid, runs, force=force, command=command)
     with contextlib.ExitStack() as stack:
+        tell = stack.enter_context(sweep_bar(progress, "sweep"))
+        runs = plan(grid, executor.cores, tell)
+        notes = notes_of_grid(grid, runs, fields.contender)
+        view = Store(Path(out), grid, runs, force=force, command=command, notes=notes)
         if Path(out).exists():
             stack.enter_context(view)
             stack.enter_context(executor)
@@ -80,7 +82,6 @@ def sweep(
             stack.enter_context(executor)
             executor.connect(runs)
             stack.enter_context(view)
-        tell = stack.enter_context(sweep_bar(progress, "sweep"))
         there = view.done()
         for run in () if force else [run for run in runs if run.index not in there]:
             if (stored := executor.find(run)) is not None:

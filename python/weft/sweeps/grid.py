@@ -15,13 +15,12 @@ from urllib.parse import quote
 
 from weft import _core
 from weft.errors import SpecError
+from weft.runs.run import SEED
 from weft.simulation import Overrides, override_pairs
 from weft.spec import SpecText, parse_document, to_toml_value
 from weft.variant import Variant, parse_variants
 
 __all__ = ["SEED", "Axis", "Grid", "Vary", "parse_vary", "partitions", "read_grid"]
-
-SEED = "run.seed"
 
 MOST_POINTS = 100_000
 
@@ -143,15 +142,16 @@ class _Contenders:
             if table in self.tables and rest == _CONTENDERS_NAMES.get(table):
                 raise SpecError(f"{key} is varied, and the schemes say it already; name all in one list of schemes")
 
+    def _says(self, key: str) -> bool:
+        """Whether the contenders say what a key of the spec says; a transport keeps the spec's own keys."""
+        table, _, rest = key.partition(".")
+        return table in self.tables and (table != "transport" or rest in ("", _CONTENDERS_NAMES[table]))
+
     def placed(self, axes: Mapping[str, Axis]) -> dict[str, Axis]:
         """Put them where the spec sweeps what they stand for, else last; what was asked for beside the spec stays."""
         key = self.axis.key
         found = {known: self.axis if known == key else axis for known, axis in axes.items()}
-        gone = [
-            known
-            for known, axis in found.items()
-            if known != key and not axis.asked and known.split(".")[0] in self.tables
-        ]
+        gone = [known for known, axis in found.items() if known != key and not axis.asked and self._says(known)]
         return {known: axis for known, axis in found.items() if known not in gone} | {key: self.axis}
 
 

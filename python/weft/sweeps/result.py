@@ -27,6 +27,7 @@ from weft.sweeps.grid import SEED
 from weft.sweeps.provenance import PROVENANCE, Row, read_provenance
 from weft.sweeps.store import DATA, DIFFERENCES, FIGURES, PHASES, RUNS, TABLE, VERDICT, read_manifest
 from weft.sweeps.verdict import SweepVerdict, judge_sweep
+from weft.untrusted import one_line
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,10 +75,12 @@ class Sweep:
     """How many runs were there before the command that returned this."""
     command: str | None = None
     """The command that ran it last, if one did."""
+    notes: Sequence[str] = ()
+    """In what the contenders compete under unequal conditions, and which keys of the spec a transport did not take."""
 
     def __repr__(self) -> str:
         runs = several(len(self.runs), "run")
-        return f"Sweep({' x '.join(self.swept) or 'nothing swept'}; {runs}, {len(self.failed)} failed)"
+        return f"Sweep({one_line(' x '.join(self.swept)) or 'nothing swept'}; {runs}, {len(self.failed)} failed)"
 
     def _repr_html_(self) -> str:
         from weft.report.in_notebook import sweep_html
@@ -254,6 +257,7 @@ class Sweep:
             "runs": len(self.runs),
             "kept": self.kept,
             "set_up": self.set_up,
+            "notes": list(self.notes),
             "points": self.table.to_dicts(),
             "phases": self.phases_table.to_dicts(),
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
@@ -275,7 +279,8 @@ def load_sweep(directory: str | os.PathLike[str]) -> Sweep:
         if row is not None:
             runs.append((labels, row))
     summaries = _summaries(path)
-    return Sweep(path, swept, [_run(labels, row, summaries) for labels, row in runs], command=manifest.command)
+    done = [_run(labels, row, summaries) for labels, row in runs]
+    return Sweep(path, swept, done, command=manifest.command, notes=manifest.notes)
 
 
 def _summaries(path: Path) -> dict[str, str]:

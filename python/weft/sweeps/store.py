@@ -59,13 +59,21 @@ class Store:
     """An open directory of a sweep. Use it in a `with` block; only one process at a time gets in."""
 
     def __init__(
-        self, directory: Path, grid: Grid, runs: Sequence[Run], *, force: bool = False, command: str | None = None
+        self,
+        directory: Path,
+        grid: Grid,
+        runs: Sequence[Run],
+        *,
+        force: bool = False,
+        command: str | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         self.path = directory
         self._runs = runs
         self._swept = {axis.key: list(axis.labels) for axis in grid.axes}
         self._force = force
         self._command = command
+        self._notes = notes
         self._found: dict[str, Row] = {}
         self._files = DurableDirectory(directory, MANIFEST, _OWN, "sweep")
 
@@ -88,6 +96,7 @@ class Store:
         elif (self.path / MANIFEST).exists():
             self._check_manifest()
         manifest = {"format": 1, "swept": self._swept} | ({} if self._command is None else {"command": self._command})
+        manifest |= {"notes": list(self._notes)} if self._notes else {}
         self._files.put(self.path / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
 
     def _check_manifest(self) -> None:
@@ -171,6 +180,8 @@ class Manifest(msgspec.Struct, frozen=True):
     """The fields, and the labels of their values."""
     command: str | None = None
     """The last one that ran it, if one did."""
+    notes: tuple[str, ...] = ()
+    """In what the contenders compete under unequal conditions, and which keys of the spec a transport did not take."""
 
 
 def read_manifest(directory: Path) -> Manifest:

@@ -132,11 +132,14 @@ impl Part {
         self.fill(root.entry(self.named.table()).or_insert_with(empty));
     }
 
-    /// Puts the name and the parameters into a table of a spec. It keeps its own parameters only if it is of the same name:
-    /// those of one scheme or transport mean nothing to another.
+    /// Puts the name and the parameters into a table of a spec. A table of another name loses its parameters, which mean nothing to
+    /// this one; a transport's stay, for whoever has all changes to choose from them.
     pub(crate) fn fill(&self, table: &mut Value) {
         let tag = self.named.tag();
-        let own = table.as_table_mut().filter(|own| own.get(tag).and_then(Value::as_str) == Some(&self.name));
+        let is_kept = |own: &toml::Table| {
+            self.named == Named::Transport || own.get(tag).and_then(Value::as_str) == Some(&self.name)
+        };
+        let own = table.as_table_mut().filter(|own| is_kept(own));
         let mut filled = own.map(std::mem::take).unwrap_or_default();
         filled.insert(tag.to_owned(), self.name.clone().into());
         self.parameters.iter().for_each(|(key, value)| put(&mut filled, key, parse_value(value)));

@@ -6,7 +6,7 @@ use toml::Value;
 use super::contender::Named;
 
 /// What a table of this kind is of by default.
-const fn by_default(named: Named) -> &'static str {
+pub(super) const fn by_default(named: Named) -> &'static str {
     match named {
         Named::Hosts => "simulated",
         Named::Transport => "dctcp",

@@ -2,14 +2,24 @@
 
 use std::path::PathBuf;
 
+use serde::Deserialize;
 use toml::Value;
-use toml::de::{DeTable, DeValue};
+use weft_balance::BalancerSpec;
+use weft_topology::FabricSpec;
+use weft_transport::TransportsSpec;
 use weft_units::Mistake;
 
+use super::carried::Owners;
 use super::contender::{Contender, Named, Part};
+use super::decode::decode;
+use super::defaults::by_default;
 use super::error::SpecError;
-use super::path::{KeyPath, Step};
+use super::hints::hinted;
+use super::path::{KeyPath, Step, insert, reaches};
+use super::place::{line_of, syntax_error};
 use super::python_class;
+use super::schema;
+use crate::linux::HostsSpec;
 
 /// A spec and what changes it: everything that a run is made from.
 #[derive(Debug, Clone)]
@@ -74,6 +84,12 @@ pub(crate) struct Document<'a> {
     overridden: Vec<KeyPath>,
     /// Whether the name of the load balancer is written out as a file and a class.
     has_class: bool,
+    /// For which transport each key of the transport was written.
+    owners: Owners,
+    /// What a transport in the place of another did not keep.
+    pub notes: Vec<String>,
+    /// Keys of the transport that stand beside its name where it was named as a variant.
+    pub asked: Vec<String>,
 }
 
 /// Who gave a key its value.
@@ -107,17 +123,33 @@ impl<'a> Document<'a> {
         let table: toml::Table =
             source.text.parse().map_err(|error: toml::de::Error| syntax_error(source, &error))?;
         let written = Value::Table(table);
-        let mut document =
-            Self { source, value: written.clone(), written, overridden: Vec::new(), has_class: false };
+        let mut document = Self {
+            source,
+            value: written.clone(),
+            written,
+            overridden: Vec::new(),
+            has_class: false,
+            owners: Owners::default(),
+            notes: Vec::new(),
+            asked: Vec::new(),
+        };
         document.open_short_forms()?;
+        document.owners = Owners::of_table(document.transport());
         python_class::rebase(&mut document.value, &source.base_dir);
-        document.enter(source.contender.as_ref());
+        let parts = source.contender.as_ref().map(|one| one.parts.as_slice()).unwrap_or_default();
+        // A transport comes last: it keeps what changes write, too.
+        for part in parts.iter().filter(|part| part.named != Named::Transport) {
+            document.enter(part)?;
+        }
         for (key, value) in &source.overrides {
             document.set(key, value)?;
             python_class::rebase(&mut document.value, &source.base_dir);
         }
         // Again: what a contender says of itself is not to be changed for all.
-        document.enter(source.contender.as_ref());
+        for part in parts {
+            document.enter(part)?;
+        }
+        document.settle_transport(parts)?;
         document.set_seed()?;
         document.has_class = python_class::write_out(&mut document.value);
         Ok(document)
@@ -136,10 +168,97 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    /// Puts the parts of a contender in their places.
-    fn enter(&mut self, contender: Option<&Contender>) {
-        let Some(root) = self.value.as_table_mut() else { return };
-        contender.iter().flat_map(|contender| &contender.parts).for_each(|part| part.enter(root));
+    fn transport(&self) -> Option<&Value> {
+        self.value.get(Named::Transport.table())
+    }
+
+    /// Puts what has a name in its place.
+    fn enter(&mut self, part: &Part) -> Result<(), SpecError> {
+        self.check_replaced(part)?;
+        if part.named == Named::Transport {
+            if let Some(Value::Array(tables)) = self.transport() {
+                let several = tables.len();
+                self.notes.push(format!("{} takes the place of {several} tables [[transport]]", part.name));
+                self.owners = Owners::default();
+            }
+            self.asked = part.parameters.iter().map(|(key, _)| key.clone()).collect();
+            self.owners.named(&part.name, &self.asked);
+        }
+        if part.named == Named::Balancer {
+            self.notes.extend(self.left_behind(part));
+        }
+        self.value.as_table_mut().into_iter().for_each(|root| part.enter(root));
+        Ok(())
+    }
+
+    /// Says that a load balancer has a key, too, that the spec gives to the one in whose place it comes.
+    fn left_behind(&self, part: &Part) -> Option<String> {
+        let tag = part.named.tag();
+        let own = self.value.get(part.named.table())?.as_table()?;
+        let name = own.get(tag).map_or(Some(by_default(part.named)), Value::as_str)?;
+        let variants = schema::variants(&KeyPath(vec![Step::Key(part.named.table().to_owned())]));
+        let variant =
+            variants.into_iter().find(|one| one["properties"][tag]["const"] == part.name.as_str())?;
+        let is_given = |key: &str| part.parameters.iter().any(|(given, _)| given == key);
+        let mut keys = own.iter().filter(|(key, _)| *key != tag && !is_given(key));
+        let (key, value) = keys.find(|(key, _)| !variant["properties"][key.as_str()].is_null())?;
+        let given = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let like = format!("{}:{key}={given}", part.name);
+        (name != part.name).then(|| {
+            format!("`{key}` is for {name}; {} keeps its own unless it is named, as in {like}", part.name)
+        })
+    }
+
+    /// Refuses a key of a table that is to go if the table cannot have it: nobody would ever hear of it.
+    fn check_replaced(&self, part: &Part) -> Result<(), SpecError> {
+        let (table, tag) = (part.named.table(), part.named.tag());
+        let Some(Value::Table(own)) = self.value.get(table) else { return Ok(()) };
+        let name = own.get(tag).map_or(Some(by_default(part.named)), Value::as_str);
+        let Some(name) = name else { return Ok(()) };
+        let is_open =
+            part.named == Named::Balancer && (name == "python" || python_class::named(name).is_some());
+        if name == part.name || part.named == Named::Transport || is_open {
+            return Ok(());
+        }
+        std::iter::once(tag)
+            .chain(own.keys().map(String::as_str))
+            .try_for_each(|key| self.check_key(part.named, name, key))
+    }
+
+    /// Refuses a key that what has this name does not have, and a name that there is not.
+    fn check_key(&self, named: Named, name: &str, key: &str) -> Result<(), SpecError> {
+        let path = KeyPath(vec![Step::Key(named.table().to_owned()), Step::Key(key.to_owned())]);
+        let Some(value) = path.get(&self.value) else { return Ok(()) };
+        let table = [(key, value.clone()), (named.tag(), Value::String(name.to_owned()))];
+        let table: toml::Table = table.map(|(key, value)| (key.to_owned(), value)).into_iter().collect();
+        let alone = Value::Table([(named.table().to_owned(), table.into())].into_iter().collect());
+        match decode::<Tables>(&alone) {
+            Err(misfit) if misfit.path == path && (misfit.known.is_some() || key == named.tag()) => {
+                let (path, mistake) = hinted(misfit, &alone);
+                // Whoever replaces the table did not write it.
+                let giver = if self.overridden.contains(&path) { Giver::Override } else { Giver::Text };
+                Err(self.error_by(giver, &path, mistake))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes out of the transport what it does not keep, if a contender or a change named it.
+    fn settle_transport(&mut self, parts: &[Part]) -> Result<(), SpecError> {
+        let is_contender = parts.iter().any(|part| part.named == Named::Transport);
+        let tag =
+            [Step::Key(Named::Transport.table().to_owned()), Step::Key(Named::Transport.tag().to_owned())];
+        let is_changed = self.overridden.iter().any(|path| tag.starts_with(&path.0));
+        if !is_contender && !is_changed {
+            return Ok(());
+        }
+        if let Some((key, owner)) = self.owners.mistake() {
+            self.check_key(Named::Transport, owner, key)?;
+        }
+        let Some(Value::Table(table)) = self.value.get_mut(Named::Transport.table()) else { return Ok(()) };
+        let notes = self.owners.settle(table, !is_contender);
+        self.notes.extend(notes);
+        Ok(())
     }
 
     fn set(&mut self, key: &str, text: &str) -> Result<(), SpecError> {
@@ -152,7 +271,7 @@ impl<'a> Document<'a> {
         if let (Some(named), Value::String(text)) = (Named::of_table(key), parse_value(text)) {
             let part =
                 Part::parse(named, &text).map_err(|error| error.from_origin(Giver::Override.name()))?;
-            self.value.as_table_mut().into_iter().for_each(|root| part.enter(root));
+            self.enter(&part)?;
             self.overridden.push(path);
             return Ok(());
         }
@@ -160,6 +279,17 @@ impl<'a> Document<'a> {
             let mistake = Mistake::at(key, format!("={text}: {reason}")).found(text);
             SpecError::from(mistake).from_origin(Giver::Override.name())
         })?;
+        match path.0.as_slice() {
+            [Step::Key(table)] if table == Named::Transport.table() => {
+                self.owners = Owners::of_table(self.transport());
+                let own = self.transport().and_then(Value::as_table);
+                self.asked = own.map(|own| own.keys().cloned().collect()).unwrap_or_default();
+            }
+            [Step::Key(table), Step::Key(key), ..] if table == Named::Transport.table() => {
+                self.owners.changed(self.value.get(table), key);
+            }
+            _ => {}
+        }
         self.overridden.push(path);
         Ok(())
     }
@@ -192,8 +322,12 @@ impl<'a> Document<'a> {
 
     /// An error at `path` (or at the nearest table around it), with the place it was written at.
     pub fn error_at(&self, path: &KeyPath, mistake: Mistake) -> SpecError {
-        match self.giver(path) {
-            giver @ (Giver::Override | Giver::Contender | Giver::Seed) => {
+        self.error_by(self.giver(path), path, mistake)
+    }
+
+    fn error_by(&self, giver: Giver, path: &KeyPath, mistake: Mistake) -> SpecError {
+        match giver {
+            Giver::Override | Giver::Contender | Giver::Seed => {
                 SpecError::from(mistake).from_origin(giver.name())
             }
             Giver::Text | Giver::Default => {
@@ -211,43 +345,22 @@ impl<'a> Document<'a> {
     }
 }
 
+/// The tables that a contender takes the place of.
+#[derive(Debug, Deserialize)]
+#[allow(dead_code)] // Read for its mistakes.
+struct Tables {
+    transport: Option<TransportsSpec>,
+    balancer: Option<BalancerSpec>,
+    hosts: Option<HostsSpec>,
+    fabric: Option<FabricSpec>,
+}
+
 /// Whether a contender says what stands at `path`.
 fn gives(contender: &Contender, path: &KeyPath) -> bool {
     let [Step::Key(table), Step::Key(key), ..] = path.0.as_slice() else { return false };
     let mut own = contender.parts.iter().filter(|part| part.named.table() == table);
     let is_first = |own: &str| own.split('.').next() == Some(key.as_str());
     own.any(|part| key == part.named.tag() || part.parameters.iter().any(|(own, _)| is_first(own)))
-}
-
-/// The line of the longest part of `path` that the text has.
-pub(super) fn line_of(source: &SpecSource, path: &KeyPath) -> Option<usize> {
-    let root = DeTable::parse(&source.text).ok()?;
-    let mut place = None;
-    let mut node: Option<&DeValue<'_>> = None;
-    for step in &path.0 {
-        let table = match (node, step) {
-            (None, _) => Some(root.get_ref()),
-            (Some(DeValue::Table(table)), _) => Some(table),
-            _ => None,
-        };
-        node = match (table, node, step) {
-            (Some(table), _, Step::Key(key)) => {
-                let entry = table.iter().find(|(name, _)| name.get_ref() == key);
-                place = entry.map(|(name, _)| name.span().start).or(place);
-                entry.map(|(_, value)| value.get_ref())
-            }
-            (_, Some(DeValue::Array(array)), Step::Index(index)) => {
-                let item = array.get(*index);
-                place = item.map(|item| item.span().start).or(place);
-                item.map(toml::Spanned::get_ref)
-            }
-            _ => None,
-        };
-        if node.is_none() {
-            break;
-        }
-    }
-    place.map(|place| line_at(&source.text, place))
 }
 
 fn seed_path() -> KeyPath {
@@ -265,84 +378,11 @@ pub fn seed_error(found: &dyn std::fmt::Display) -> SpecError {
     SpecError::from(mistake.found(found.to_string()).allowed(allowed)).from_origin(Giver::Seed.name())
 }
 
-pub(super) fn syntax_error(source: &SpecSource, error: &toml::de::Error) -> SpecError {
-    let line = error.span().map(|span| line_at(&source.text, span.start));
-    let reason = error.message().replace('\n', ", ");
-    let mistake = Mistake::new(format!("not valid TOML: {reason}"));
-    SpecError { line, ..SpecError::from(mistake).from_origin(&source.origin) }
-}
-
-fn line_at(text: &str, offset: usize) -> usize {
-    let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
-    before.split(|&byte| byte == b'\n').count()
-}
-
 /// The value that `text` stands for: TOML if it is that, else a bare string.
 pub(crate) fn parse_value(text: &str) -> Value {
     let as_toml = format!("value = {text}").parse::<toml::Table>().ok();
     let alone = as_toml.filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));
     alone.unwrap_or_else(|| Value::String(text.to_owned()))
-}
-
-/// Writes `value` at `path`, with the tables that lead there.
-fn insert(root: &mut Value, path: &KeyPath, value: Value) -> Result<(), String> {
-    let mut node = root;
-    for (depth, step) in path.0.iter().enumerate() {
-        let here = KeyPath(path.0[..depth].to_vec());
-        node = match (node, step) {
-            (Value::Table(table), Step::Key(key)) => {
-                let next = path.0.get(depth + 1);
-                table.entry(key.clone()).or_insert_with(|| empty_for(next))
-            }
-            (Value::Array(array), Step::Index(index)) => {
-                let length = array.len();
-                if *index > length {
-                    return Err(format!("{here} has {length} entries; the next one is {here}[{length}]"));
-                }
-                if *index == length {
-                    array.push(empty_for(path.0.get(depth + 1)));
-                }
-                &mut array[*index]
-            }
-            (Value::Array(_), Step::Key(key)) => {
-                return Err(format!(
-                    "{here} is a list: write the entry's number before {key:?}, as in {here}.0.{key}"
-                ));
-            }
-            (Value::Table(_), Step::Index(index)) => {
-                return Err(format!("{here} is a table: it has no entry {index}"));
-            }
-            (other, _) => {
-                return Err(format!("{here} is {other}, not a table: nothing can be set within it"));
-            }
-        };
-    }
-    *node = value;
-    Ok(())
-}
-
-fn empty_for(next: Option<&Step>) -> Value {
-    match next {
-        Some(Step::Index(_)) => Value::Array(Vec::new()),
-        _ => Value::Table(toml::Table::new()),
-    }
-}
-
-/// Whether the text decides the value at `steps`: it has it, or something that is not a table on the way.
-fn reaches(root: &Value, steps: &[Step]) -> bool {
-    let mut node = root;
-    for step in steps {
-        let next = match (node, step) {
-            (Value::Table(table), Step::Key(key)) => table.get(key),
-            (Value::Array(array), Step::Index(index)) => array.get(*index),
-            _ => return true,
-        };
-        match next {
-            Some(next) => node = next,
-            None => return false,
-        }
-    }
-    true
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use weft_topology::{FabricSpec, GraphFile};
 use weft_units::read_regular_file;
 
 use super::decode::decode;
-use super::document::{SpecSource, line_of, syntax_error};
+use super::document::SpecSource;
 use super::error::SpecError;
+use super::place::{line_of, syntax_error};
 
 /// Refuses what does not fit in the file of a fabric that has one. A file that cannot be read is for who builds the fabric to tell.
 pub(crate) fn check_graph_file(fabric: &FabricSpec, base_dir: &Path) -> Result<(), SpecError> {

@@ -1,5 +1,6 @@
 //! Specs: text, changes, types, and messages when one does not follow from the other.
 
+mod carried;
 mod contender;
 mod decode;
 mod defaults;
@@ -10,22 +11,25 @@ mod graph_file;
 mod hints;
 mod model;
 mod path;
+mod place;
 mod python_class;
 mod resolve;
 pub(crate) mod schema;
 mod threads;
 mod value;
 
+pub use carried::Condition;
 pub use contender::{Contender, Named, Part, check_contenders, slug};
 pub use document::{SpecSource, seed_error};
 pub use error::{SpecError, nearest};
 pub use extent::Extent;
 pub use model::{RunSpec, Spec};
-pub use resolve::{Origin, Resolved};
+pub use resolve::{Origin, Resolved, address};
 pub use schema::schema;
 pub use threads::Threads;
 
 pub(crate) use decode::decode;
 pub(crate) use document::parse_value;
 pub(crate) use graph_file::check_graph_file;
+pub(crate) use place::{blamed, in_graph_file, in_traffic_file};
 pub(crate) use resolve::hex;

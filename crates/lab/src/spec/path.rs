@@ -98,6 +98,67 @@ pub(crate) fn children(value: &Value) -> Vec<Step> {
     }
 }
 
+/// Writes `value` at `path`, with the tables that lead there.
+pub(super) fn insert(root: &mut Value, path: &KeyPath, value: Value) -> Result<(), String> {
+    let mut node = root;
+    for (depth, step) in path.0.iter().enumerate() {
+        let here = KeyPath(path.0[..depth].to_vec());
+        node = match (node, step) {
+            (Value::Table(table), Step::Key(key)) => {
+                let next = path.0.get(depth + 1);
+                table.entry(key.clone()).or_insert_with(|| empty_for(next))
+            }
+            (Value::Array(array), Step::Index(index)) => {
+                let length = array.len();
+                if *index > length {
+                    return Err(format!("{here} has {length} entries; the next one is {here}[{length}]"));
+                }
+                if *index == length {
+                    array.push(empty_for(path.0.get(depth + 1)));
+                }
+                &mut array[*index]
+            }
+            (Value::Array(_), Step::Key(key)) => {
+                return Err(format!(
+                    "{here} is a list: write the entry's number before {key:?}, as in {here}.0.{key}"
+                ));
+            }
+            (Value::Table(_), Step::Index(index)) => {
+                return Err(format!("{here} is a table: it has no entry {index}"));
+            }
+            (other, _) => {
+                return Err(format!("{here} is {other}, not a table: nothing can be set within it"));
+            }
+        };
+    }
+    *node = value;
+    Ok(())
+}
+
+fn empty_for(next: Option<&Step>) -> Value {
+    match next {
+        Some(Step::Index(_)) => Value::Array(Vec::new()),
+        _ => Value::Table(toml::Table::new()),
+    }
+}
+
+/// Whether the text decides the value at `steps`: it has it, or something that is not a table on the way.
+pub(super) fn reaches(root: &Value, steps: &[Step]) -> bool {
+    let mut node = root;
+    for step in steps {
+        let next = match (node, step) {
+            (Value::Table(table), Step::Key(key)) => table.get(key),
+            (Value::Array(array), Step::Index(index)) => array.get(*index),
+            _ => return true,
+        };
+        match next {
+            Some(next) => node = next,
+            None => return false,
+        }
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,6 +9,7 @@ use toml::Value;
 use weft_traffic::schedule_files;
 use weft_units::{Mistake, read_regular_bytes};
 
+use super::carried::{Condition, conditions};
 use super::decode::decode;
 use super::defaults::complete;
 use super::document::{Document, SpecSource};
@@ -18,6 +19,7 @@ use super::model::{RunSpec, Spec};
 use super::path::{KeyPath, Step, children};
 use super::schema;
 use super::threads::Threads;
+use crate::code::check_code;
 use crate::linux::of_machine;
 
 /// A spec with every default written out.
@@ -32,8 +34,10 @@ pub struct Resolved {
     /// 128 bits of the SHA-256 of the spec and of the files that it names, in hexadecimal; with Linux hosts also of their kernel, and of
     /// the files of their programs. It does not depend on where those files are.
     pub hash: String,
-    /// Every value, in the order of the TOML.
-    pub origins: Vec<Origin>,
+    /// What a transport in the place of the spec's did not keep of its keys, each a sentence.
+    pub notes: Vec<String>,
+    /// Under which conditions its transport competes with others; none with several transports.
+    pub conditions: Vec<Condition>,
     pub(crate) source: SpecSource,
 }
 
@@ -66,11 +70,11 @@ impl Resolved {
             let (path, mistake) = hinted(misfit, &document.value);
             document.error_at(&path, mistake)
         })?;
+        check_code(&spec).map_err(|mistake| document.error(mistake))?;
         spec.fabric = spec.fabric.resolved();
         spec.traffic = spec.traffic.resolved();
         let read = spec.balancer.load().map_err(|error| Mistake::from(error).within("balancer"));
         read.and_then(|()| spec.check()).map_err(|mistake| document.error(mistake))?;
-        let value = Value::try_from(&spec).map_err(|error| unwritable(&error))?;
         let body = toml::to_string(&spec).map_err(|error| unwritable(&error))?;
         let bare = bare(&spec);
         let bare_value = Value::try_from(&bare).map_err(|error| unwritable(&error))?;
@@ -78,8 +82,20 @@ impl Resolved {
         let hash = hash(&bare_value, &files, &of_machine(&spec));
         let headed = |body: &str| format!("# Weft {}, spec {hash}\n\n{body}", crate::VERSION);
         let (toml, result_toml) = (headed(&body), headed(&bare_body));
-        let origins = origins(&value, &document);
-        Ok(Self { spec, toml, result_toml, hash, origins, source: source.clone() })
+        let conditions = conditions(&spec.transport, &document.asked);
+        let notes = document.notes;
+        Ok(Self { spec, toml, result_toml, hash, notes, conditions, source: source.clone() })
+    }
+
+    /// Every value, in the order of the TOML.
+    ///
+    /// # Errors
+    /// None in practice: what was read once can be read again.
+    pub fn origins(&self) -> Result<Vec<Origin>, SpecError> {
+        let mut document = Document::parse(&self.source)?;
+        complete(&mut document.value);
+        let value = Value::try_from(&self.spec).map_err(|error| unwritable(&error))?;
+        Ok(origins(&value, &document))
     }
 
     /// The error that a mistake is, with the place of its key.
@@ -90,12 +106,14 @@ impl Resolved {
         }
     }
 
-    /// `{"spec", "origins", "toml", "result_toml", "spec_hash", "version", "results_version"}`.
+    /// `{"spec", "origins", "notes", "conditions", "toml", "result_toml", "spec_hash", "version", "results_version"}`.
     pub(crate) fn to_json(&self) -> Result<serde_json::Value, SpecError> {
         let spec = serde_json::to_value(&self.spec).map_err(|error| unwritable(&error))?;
         Ok(serde_json::json!({
             "spec": spec,
-            "origins": self.origins,
+            "origins": self.origins()?,
+            "notes": self.notes,
+            "conditions": self.conditions,
             "toml": self.toml,
             "result_toml": self.result_toml,
             "spec_hash": self.hash,
@@ -103,6 +121,21 @@ impl Resolved {
             "results_version": crate::RESULTS_VERSION,
         }))
     }
+}
+
+/// What tells runs of a spec that was found right apart, seed by seed: `{"result_toml", "spec_hash", "seed", "threads"}`.
+///
+/// # Errors
+/// A mistake in the text. Fabric and traffic are not made.
+pub fn address(source: &SpecSource) -> Result<serde_json::Value, SpecError> {
+    let Resolved { spec, result_toml, hash, .. } = Resolved::new(source)?;
+    let threads = match spec.run.threads {
+        Threads::Automatic => serde_json::Value::Null,
+        given => serde_json::to_value(given).map_err(|error| unwritable(&error))?,
+    };
+    Ok(serde_json::json!({
+        "result_toml": result_toml, "spec_hash": hash, "seed": spec.run.seed, "threads": threads,
+    }))
 }
 
 /// What of a spec its results depend on.

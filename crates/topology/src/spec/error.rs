@@ -113,6 +113,16 @@ pub enum FabricError {
         /// What is wrong.
         reason: String,
     },
+    /// A mistake in the file of a graph.
+    #[error("{path}: {error}")]
+    InFile {
+        /// The file.
+        path: String,
+        /// The key in it that the mistake is at, as in `link[3]`, if it is at one.
+        key: Option<String>,
+        /// What is wrong.
+        error: Box<FabricError>,
+    },
 }
 
 impl FabricError {
@@ -139,6 +149,7 @@ impl From<FabricError> for Mistake {
             }
             FabricError::NoCable { key, found, neighbours, .. } => at(key).found(found).allowed(neighbours),
             FabricError::File { path, .. } => at("fabric.file").found(path),
+            FabricError::InFile { .. } => Self::new(&sentence),
             FabricError::TooLarge { found, most, .. } => {
                 Self::new(&sentence).found(found.to_string()).allowed(format!("at most {most}"))
             }

@@ -114,7 +114,11 @@ impl FabricSpec {
             Self::Graph(spec) => graph::plan(spec, base_dir),
         }?;
         let software = common.software_switch.map(SoftwareSwitchTable::rules).transpose()?;
-        let (mut topology, links_of_cable) = plan.topology(&shared)?;
+        let laid_out = plan.topology(&shared);
+        let (mut topology, links_of_cable) = laid_out.map_err(|error| match self {
+            Self::Graph(spec) => graph::blamed(spec, base_dir, error),
+            _ => error,
+        })?;
         topology.software = software;
         topology.memory = common.memory_rules(&shared)?;
         let built = Built { plan, topology, links_of_cable };

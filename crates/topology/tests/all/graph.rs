@@ -77,7 +77,7 @@ fn wrong_nodes_are_refused() {
     let said = message("no-hosts", "hosts = []\nswitches = ['s']");
     assert_eq!(said, "no-hosts.toml: hosts = 0: allowed is at least 1");
     let said = message("twice", "hosts = ['a', { prefix = 'x', count = 3 }]\nswitches = ['x1']");
-    assert_eq!(said, "the name \"x1\" is given to two nodes: each needs its own");
+    assert_eq!(said, "twice.toml: the name \"x1\" is given to two nodes: each needs its own");
     let said = message("many", "hosts = [{ prefix = 'h', count = 4000000000 }]\nswitches = ['s']");
     assert!(said.contains("4000000000 hosts: at most 65536 are possible"), "{said}");
 }
@@ -91,16 +91,16 @@ fn wrong_links_are_refused() {
         "unknown.toml: link[0].to names \"s7\", and there is no such node; there are h0, h1, s0, s1"
     );
     let said = with("hosts", "[[link]]\nfrom = 'h0'\nto = 'h1'");
-    assert_eq!(said, "a cable connects h0 to h1: a host connects to a switch");
+    assert_eq!(said, "hosts.toml: a cable connects h0 to h1: a host connects to a switch");
     let said = with("self", "[[link]]\nfrom = 's0'\nto = 's0'");
-    assert_eq!(said, "a cable connects s0 to s0: both ends are one node");
+    assert_eq!(said, "self.toml: a cable connects s0 to s0: both ends are one node");
     let said =
         with("two-cables", "[[link]]\nfrom = 'h0'\nto = ['s0', 's1']\n[[link]]\nfrom = 'h1'\nto = 's0'");
-    assert_eq!(said, "host h0 has 2 cables: a host has exactly one, to a switch");
+    assert_eq!(said, "two-cables.toml: host h0 has 2 cables: a host has exactly one, to a switch");
     let said = with("no-cable", "[[link]]\nfrom = 'h0'\nto = 's0'");
-    assert_eq!(said, "host h1 has 0 cables: a host has exactly one, to a switch");
+    assert_eq!(said, "no-cable.toml: host h1 has 0 cables: a host has exactly one, to a switch");
     let said = with("apart", "[[link]]\nfrom = 'h0'\nto = 's0'\n[[link]]\nfrom = 'h1'\nto = 's1'");
-    assert_eq!(said, "the fabric is not connected: no cables lead from h0 to h1");
+    assert_eq!(said, "apart.toml: the fabric is not connected: no cables lead from h0 to h1");
     let said = with("none", "[[link]]\nfrom = 'h0'\nto = 's0'\ncount = 0");
     assert_eq!(said, "none.toml: link[0].count = 0: allowed is at least 1");
     let said = with("slow", "[[link]]\nfrom = 'h0'\nto = 's0'\nrate = '0bps'");
@@ -199,7 +199,10 @@ proptest! {
                 let routes = Routes::at_start(&fabric.topology);
                 prop_assert_eq!(all_arrive(&fabric.topology, &routes), Ok(true));
             }
-            Err(error) => prop_assert!(!chained && matches!(error, FabricError::Disconnected { .. }), "{error}"),
+            Err(FabricError::InFile { error, .. }) => {
+                prop_assert!(!chained && matches!(*error, FabricError::Disconnected { .. }), "{error}");
+            }
+            Err(error) => prop_assert!(false, "{error}"),
         }
     }
 
