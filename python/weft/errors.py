@@ -1,8 +1,13 @@
 """The errors that Weft raises on purpose. Their messages are meant to be read by a user."""
 
+import errno
+
 from weft._core import SpecError
 
-__all__ = ["ClusterError", "OutputError", "SchemeError", "SpecError", "Stopped", "retold", "unreadable"]
+__all__ = ["ClusterError", "OutputError", "SchemeError", "SpecError", "Stopped", "no_space", "retold", "unreadable"]
+
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""A full disk, a quota that is used up, a file at the limit of its size."""
 
 
 class ClusterError(Exception):
@@ -19,6 +24,15 @@ class SchemeError(SpecError):
 
 class Stopped(Exception):
     """A run was stopped from outside, from another thread."""
+
+
+def no_space(error: BaseException | None) -> bool:
+    """Whether an error, or what it follows from, is that there is no space left to write to."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _NO_SPACE:
+            return True
+        error = error.__cause__
+    return False
 
 
 def unreadable() -> tuple[type[BaseException], ...]:

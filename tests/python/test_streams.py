@@ -1,6 +1,8 @@
 """Whatever an argument holds and whatever becomes of the streams, a command answers in one line."""
 
+import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -9,11 +11,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from rich.panel import Panel
+from rich.progress import Progress, TextColumn
+from rich.text import Text
 
-from weft.cli.console import data, log, one_line
+from weft.cli.console import EXIT_NO_SPACE, data, log, print_json
+from weft.cli.layout import new_table
 from weft.errors import SpecError
-from weft.simulation import run
-from weft.spec import load_spec
+from weft.simulation import load, run
+from weft.spec import load_spec, to_toml
+from weft.untrusted import one_line
 
 WEFT = [sys.executable, "-m", "weft"]
 ASCII = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
@@ -46,6 +53,85 @@ def test_no_console_reads_markup_in_what_it_prints(capsys: pytest.CaptureFixture
     assert printed.out == "[bold]a[/bold] :x:\n"
     assert printed.err == "[bold]a[/bold] :x:\\nb\\x1b[31m\n", "and messages stay in their line"
     assert one_line("µ ± ✓") == "µ ± ✓"
+
+
+HOSTILE = "\x1b]0;OWNED\x07\x1b[31mX\x9b2J\u202e"
+"""Sets the title of a terminal, turns its text red, clears it, and turns the direction of writing."""
+
+
+def assert_harmless(printed: str) -> None:
+    assert "OWNED" in printed and printed.replace("\n", "").isprintable(), repr(printed)
+
+
+def test_no_console_sends_a_terminal_orders_that_a_text_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    table = new_table("name", HOSTILE, left=("name",))
+    table.add_row(HOSTILE, Text(HOSTILE, style="bold"))
+    for console in (data(), log()):
+        console.print(HOSTILE, Text(HOSTILE))
+        console.print(table)
+        console.print(Panel(HOSTILE))
+        with Progress(TextColumn("{task.description}", markup=False), console=console) as bars:
+            bars.add_task(HOSTILE, total=1.0)
+    print_json({"label": HOSTILE})
+    printed = capsys.readouterr()
+    assert_harmless(printed.out)
+    assert_harmless(printed.err)
+    assert json.loads(printed.out[printed.out.index("{") :]) == {"label": HOSTILE}
+    rows = [line for line in printed.out.splitlines() if "OWNED" in line and "name" not in line]
+    assert rows[1].count("\\u202e") == 2, "no cell is cut: columns are as wide as what is printed"
+
+
+def test_labels_and_names_of_files_of_strangers_are_printed_as_text(tmp_path: Path, small: Mapping[str, int]) -> None:
+    collective = {"kind": "all-reduce", "size": "10KB", "label": HOSTILE}
+    fabric = {key.split(".")[1]: value for key, value in small.items() if key.startswith("fabric.")}
+    spec = {"fabric": fabric, "traffic": {"collective": [collective]}}
+    (tmp_path / f"{HOSTILE}.toml").write_text(to_toml(spec), encoding="utf-8")
+    (tmp_path / f"{HOSTILE}.csv").write_text("no numbers", encoding="utf-8")
+    files = {"traffic.workload": f"{HOSTILE}.csv", "fabric.file": f"{HOSTILE}.none"}
+    (tmp_path / "wrong.toml").write_text(
+        to_toml({"traffic": {"workload": files["traffic.workload"]}}), encoding="utf-8"
+    )
+    graph = {"fabric": {"kind": "graph", "file": files["fabric.file"]}}
+    (tmp_path / "graph.toml").write_text(to_toml(graph), encoding="utf-8")
+    for wanted, arguments in (
+        (0, ["run", f"{HOSTILE}.toml", "--out", HOSTILE]),
+        (0, ["compare", f"{HOSTILE}.toml", "--schemes", "ecmp,drill", "--sample-every", "10us"]),
+        (0, ["explain", f"{HOSTILE}.toml"]),
+        (0, ["explain", f"{HOSTILE}.toml", "--json"]),
+        (2, ["run", "wrong.toml"]),
+        (2, ["run", "graph.toml", "--set", "run.threads=1"]),
+        (2, ["run", f"{HOSTILE}.none"]),
+        (2, ["run", "wrong.toml", f"{HOSTILE}.toml"]),
+        (2, [HOSTILE]),
+        (2, ["explain", "--set", f"balancer.name={HOSTILE}"]),
+        (2, ["compare", "--schemes", HOSTILE]),
+        (2, ["report", HOSTILE + "x"]),
+    ):
+        code, stdout, stderr = weft(*arguments, cwd=tmp_path)
+        assert code == wanted, (arguments, stderr)
+        assert_harmless(stdout.decode() + stderr)
+    loaded = load(tmp_path / HOSTILE)
+    assert repr(loaded).isprintable()
+
+
+def test_a_full_disk_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*WEFT, "schemes"], stdout=full, stderr=subprocess.PIPE, timeout=120, check=False)
+    assert (done.returncode, done.stderr.decode()) == (EXIT_NO_SPACE, "error: No space left on device\n")
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    for arguments in (
+        ["run", "--flows", "20", "--out", "out"],
+        ["compare", "--schemes", "ecmp,drill", "--flows", "20", "--out", "out"],
+        ["sweep", "--schemes", "ecmp,drill", "--flows", "20", "--out", "out"],
+    ):
+        done = subprocess.run(
+            [*WEFT, *arguments], cwd=tmp_path, preexec_fn=limit, capture_output=True, timeout=120, check=False
+        )
+        message = done.stderr.decode().splitlines()[-1]
+        assert done.returncode == EXIT_NO_SPACE and message.startswith("error: "), (arguments, done.stderr)
 
 
 @pytest.mark.parametrize("arguments", [["run", "no\nsuch.toml"], ["explain", "--set", "balancer.name='a\nb'"]])

@@ -2,9 +2,13 @@
 
 import logging
 import sys
-from typing import Annotated, NoReturn
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer._click.exceptions import ClickException
+from typer.core import TyperGroup
 
 from weft.cli import (
     bench,
@@ -28,14 +32,40 @@ from weft.cli import (
     validate,
 )
 from weft.cli.completion import complete_at_once
-from weft.cli.console import EXIT_BAD_INPUT, EXIT_NO_READER, Sayings, fail, stopped
+from weft.cli.console import EXIT_BAD_INPUT, EXIT_NO_READER, Sayings, answer_system, fail, stopped
 from weft.cli.process import abandon_output, check_arguments, ready_streams, stop_on_signals
 from weft.errors import SpecError
+from weft.untrusted import one_line
 
 __all__ = ["app", "main"]
 
+
+class _Commands(TyperGroup):
+    """The commands. What Typer says of an argument that does not fit holds no order to the terminal."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Read the arguments, as Typer does."""
+        with _harmless():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, as Typer does."""
+        with _harmless():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _harmless() -> Iterator[None]:
+    try:
+        yield
+    except ClickException as error:
+        error.message = one_line(error.message)
+        raise
+
+
 app = typer.Typer(
     name="weft",
+    cls=_Commands,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -56,8 +86,8 @@ app = typer.Typer(
     - `weft explain` - show every setting, its value and where the value came from
 
     Data goes to stdout, progress and messages to stderr. Exit code: 0 done, 2 something is wrong with what
-    you gave (nothing is written), 3 some runs failed, 130 stopped with Ctrl-C, 141 nobody read
-    the output any more (`weft schemes | head -1`), 143 by SIGTERM.
+    you gave (nothing is written), 3 some runs failed, 28 no space is left to write to, 130 stopped with Ctrl-C,
+    141 nobody read the output any more (`weft schemes | head -1`), 143 by SIGTERM.
     """,
 )
 
@@ -120,8 +150,7 @@ def main() -> None:
     except BrokenPipeError:
         _leave_quietly()
     except OSError as error:  # of what is no command, as --install-completion in a home that cannot be written to
-        fail("error", f"{error.filename}: {error.strerror}" if error.filename else str(error))
-        sys.exit(EXIT_BAD_INPUT)
+        sys.exit(answer_system(error))
     except SystemExit as end:
         # Click and rich end a command by themselves whose reader has gone.
         if end.code == 1 and isinstance(end.__context__, BrokenPipeError):
@@ -132,11 +161,15 @@ def main() -> None:
 
 
 def _flush() -> None:
-    """Print what is left now: at exit nobody could answer that the reader has gone."""
+    """Print what is left now: at exit nobody could answer that the reader has gone, or that the disk is full."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         _leave_quietly()
+    except OSError as error:
+        code = answer_system(error)
+        abandon_output()
+        sys.exit(code)
 
 
 def _leave_quietly() -> NoReturn:

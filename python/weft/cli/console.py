@@ -4,27 +4,35 @@ import functools
 import json
 import logging
 import os
+import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
 
 from weft.cli.process import Terminated
-from weft.errors import ClusterError, OutputError, SpecError
+from weft.errors import ClusterError, OutputError, SpecError, no_space
+from weft.untrusted import one_line
 
 __all__ = [
     "EXIT_BAD_INPUT",
     "EXIT_INTERNAL",
     "EXIT_NO_READER",
+    "EXIT_NO_SPACE",
     "EXIT_SOME_FAILED",
     "EXIT_STOPPED",
     "Sayings",
+    "answer_system",
     "answers",
     "data",
+    "exit_code",
     "fail",
+    "harmless",
     "log",
     "one_line",
     "print_json",
@@ -34,11 +42,16 @@ __all__ = [
 EXIT_INTERNAL = 1
 EXIT_BAD_INPUT = 2
 EXIT_SOME_FAILED = 3
+EXIT_NO_SPACE = 28
+"""The number that the system gives this error: ENOSPC."""
 EXIT_STOPPED = 130
 EXIT_NO_READER = 141
 """What a shell says of a program that SIGPIPE ended."""
 
 _WIDTH_WITHOUT_TERMINAL = 200
+
+_OBEYED = re.compile(r"[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Control characters, and those that turn the direction of writing."""
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -47,7 +60,7 @@ Returned = TypeVar("Returned")
 def data() -> Console:
     """Console for what the user asked for: stdout. Wide when it is not a terminal, so that nothing is folded."""
     narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(highlight=False, markup=False, emoji=False, width=None if narrow else _WIDTH_WITHOUT_TERMINAL)
+    return _Console(highlight=False, markup=False, emoji=False, width=None if narrow else _WIDTH_WITHOUT_TERMINAL)
 
 
 def log() -> Console:
@@ -55,7 +68,29 @@ def log() -> Console:
     return _Log(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
-class _Log(Console):
+def harmless(text: str) -> str:
+    """Escape control characters but line breaks: a label or a file's name may hold orders to the terminal."""
+    return text if text.isprintable() else "\n".join(map(one_line, text.split("\n")))
+
+
+class _Console(Console):
+    """A console that sends a terminal no control characters but its own."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Render, as `rich.console.Console.render` does."""
+        shown = harmless(renderable) if isinstance(renderable, str) else renderable
+        for segment in super().render(shown, options):
+            if segment.control is None and not segment.text.isprintable():
+                yield Segment(harmless(segment.text), segment.style)
+            else:
+                yield segment
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Make a text of a string, as `rich.console.Console.render_str` does."""
+        return super().render_str(harmless(text), **options)
+
+
+class _Log(_Console):
     """A console on which a message stays in its line, whatever a user's value in it holds."""
 
     def print(self, *objects: Any, **options: Any) -> None:
@@ -63,15 +98,12 @@ class _Log(Console):
         super().print(*(one_line(text) if isinstance(text, str) else text for text in objects), **options)
 
 
-def one_line(text: str) -> str:
-    r"""Escape line breaks and other control characters: a line feed becomes `\n`."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
 def print_json(value: Any) -> None:
     """Print one JSON document to stdout, as it is: no colours, no folding. Escaped where it could not be printed."""
     escaped = not (sys.stdout.encoding or "").lower().startswith("utf")
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=escaped))
+    text = json.dumps(value, indent=2, ensure_ascii=escaped)
+    # JSON leaves DEL and the control characters above it as they are, and a terminal obeys them.
+    typer.echo(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def answers(command: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
@@ -83,15 +115,13 @@ def answers(command: Callable[Parameters, Returned]) -> Callable[Parameters, Ret
             return command(*args, **kwargs)
         except (SpecError, OutputError, ClusterError) as error:
             fail("error", str(error))
-            raise typer.Exit(EXIT_BAD_INPUT) from None
+            raise typer.Exit(exit_code(error)) from None
         except KeyboardInterrupt as stop:
             raise typer.Exit(stopped(stop)) from None
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
         except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            fail("error", f"{where}{error.strerror or error}")
-            raise typer.Exit(EXIT_BAD_INPUT) from None
+            raise typer.Exit(answer_system(error)) from None
         except BaseException as error:
             # A panic of Rust code is no Exception.
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
@@ -102,6 +132,18 @@ def answers(command: Callable[Parameters, Returned]) -> Callable[Parameters, Ret
             raise typer.Exit(EXIT_INTERNAL) from None
 
     return wrapped
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code of an error that is no defect of Weft."""
+    return EXIT_NO_SPACE if no_space(error) else EXIT_BAD_INPUT
+
+
+def answer_system(error: OSError) -> int:
+    """Say what the system answered, and return the exit code."""
+    where = f"{error.filename}: " if error.filename else ""
+    fail("error", f"{where}{error.strerror or error}")
+    return exit_code(error)
 
 
 class Sayings(logging.Handler):

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from weft.cli.console import answers, log
+from weft.untrusted import one_line
 
 __all__ = ["register"]
 
@@ -44,7 +45,7 @@ def new_scheme(
     changes = rust_scheme(name, place) if rust else python_scheme(name, place)
     write(changes)
     for change in changes:
-        typer.echo(f"{'wrote' if change.is_new else 'added a line to'} {change.path}")
+        typer.echo(one_line(f"{'wrote' if change.is_new else 'added a line to'} {change.path}"))
     if rust:
         steps = [
             f"cargo test -p weft-balance --lib {name.replace('-', '_')}",
