@@ -63,6 +63,9 @@ def sweep_bar(progress: Told["SweepProgress"], name: str) -> "Iterator[Callable[
             return
 
         def tell(state: "SweepProgress") -> None:
+            if state.event == "checking":
+                show(state.share, f"{state.checked:,} of {several(state.total, 'spec')} checked")
+                return
             show(state.share, _counted(state.kept + state.finished, state.total, state.failed))
 
         yield tell

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,12 @@ from typer.testing import CliRunner
 import weft
 from conftest import Weft
 from sweeping import POINTS, SPEC, tree
+from weft import _core
 from weft.cli.app import app
+from weft.cli.sweep_progress import show_sweep
+from weft.runs.run import resolved_run
 from weft.spec import SpecText
+from weft.sweeps import SweepProgress, planning
 from weft.sweeps.grid import Grid, partitions, read_grid
 
 
@@ -267,3 +272,35 @@ def test_seeds_are_a_number_of_them_or_a_list(seeds: Any, tmp_path: Path) -> Non
 def test_schemes_of_a_sweep_are_a_list(tmp_path: Path) -> None:
     with pytest.raises(weft.SpecError, match=r"schemes = 'ecmp,drill': expected a list"):
         weft.sweep("", tmp_path / "out", schemes="ecmp,drill")
+
+
+def test_each_distinct_spec_is_checked_once_and_progress_is_shown_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checked: list[str] = []
+    resolve = _core.resolve
+
+    def counted(text: str, **how: Any) -> str:
+        checked.append(text)
+        return resolve(text, **how)
+
+    monkeypatch.setattr(_core, "resolve", counted)
+    monkeypatch.setattr(planning, "_BETWEEN_S", 0.0)
+    told: list[SweepProgress] = []
+    weft.sweep(SPEC, tmp_path / "out", jobs=1, progress=told.append)
+    assert len(checked) == POINTS / 3, "three seeds of each"
+    checks = [state for state in told if state.event == "checking"]
+    assert [state.checked for state in checks] == list(range(1, POINTS + 1))
+    assert {state.total for state in checks} == {POINTS}
+    first_run = next(place for place, state in enumerate(told) if state.event != "checking")
+    assert first_run == len(checks), "before any run"
+    with show_sweep() as show:
+        show(replace(checks[-2], elapsed_s=3.0))
+    assert "17/18 specs checked" in capsys.readouterr().err
+
+
+def test_points_that_are_not_checked_again_are_the_same_runs() -> None:
+    swept = grid(SPEC)
+    for run, places in zip(planning.plan(swept, 1), swept.places(), strict=True):
+        alone = resolved_run(swept.spec, 0, {}, overrides=swept.overrides_at(places))
+        assert (run.id, run.spec, run.seed, run.threads) == (alone.id, alone.spec, alone.seed, alone.threads)

@@ -15,6 +15,7 @@ from weft.runs.progress import SweepProgress
 __all__ = ["ShownSweep", "show_sweep"]
 
 _SECONDS_BETWEEN_LINES = 1.0
+_SECONDS_BETWEEN_CHECKS = 5.0
 
 
 class ShownSweep(Protocol):
@@ -51,32 +52,49 @@ class _Bar:
 
     def __init__(self, bars: Progress, name: str) -> None:
         self._bars = bars
+        self._name = name
         self._task = bars.add_task(name, total=1.0, detail="")
 
     def __call__(self, state: SweepProgress) -> None:
+        if state.event == "checking":
+            detail = f"{state.checked:,}/{state.total:,}{_left(state)}"
+            self._bars.update(self._task, description="checking specs", completed=state.share, detail=detail)
+            return
         if state.event == "failed":
             self._bars.console.print(f"failed: {state.run}: {state.error}")
         detail = f"{_count(state)}{_left(state)}"
-        self._bars.update(self._task, completed=state.share, detail=detail)
+        self._bars.update(self._task, description=self._name, completed=state.share, detail=detail)
 
     def say(self, text: str) -> None:
         self._bars.console.print(text)
 
 
 class _Lines:
-    """A line when a run ends, but for those within a second of the last line; failures and the end always."""
+    """A line when a run ends, but for those within a second of the last line; failures and the end always.
+
+    While specs are checked there is a line every few seconds.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._next_line = 0.0
+        self._next_check = _SECONDS_BETWEEN_LINES
 
     def __call__(self, state: SweepProgress) -> None:
+        if state.event == "checking":
+            self._checking(state)
+            return
         last = state.kept + state.finished == state.total
         if state.event == "running" or (state.event == "done" and not last and time.monotonic() < self._next_line):
             return
         self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
         error = f": failed: {state.error}" if state.error is not None else ""
         self._console.print(f"[{_count(state)}{_left(state)}] {state.run}{error}")
+
+    def _checking(self, state: SweepProgress) -> None:
+        if state.elapsed_s >= self._next_check:
+            self._next_check = state.elapsed_s + _SECONDS_BETWEEN_CHECKS
+            self._console.print(f"[{state.checked:,}/{state.total:,} specs checked{_left(state)}]")
 
     def say(self, text: str) -> None:
         self._console.print(text)
