@@ -61,6 +61,7 @@ def compare(
     figure: options.Figure = None,
     fault: options.Fault = None,
     set_: options.Set = None,
+    _no_code: options.NoCode = False,
     out: options.Out = None,
     force: options.Force = False,
     json: options.Json = False,

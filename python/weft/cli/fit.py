@@ -56,6 +56,7 @@ def fit_qall(
         typer.Option(help="What stands for a window: its last packet, as in a clone of QALL, or the mean of them."),
     ] = "latest",
     set_: options.Set = None,
+    _no_code: options.NoCode = False,
     seed: options.Seed = None,
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace the file in --out.")] = False,
     json: options.Json = False,

@@ -76,6 +76,7 @@ def flow(
     ] = None,
     most: Annotated[int, typer.Option(min=1, help="So many packets at most in a .pcapng.")] = 1_000_000,
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace the files in --figure and --out.")] = False,
+    _no_code: options.NoCode = False,
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Of several seeds, this one.", show_default="the first")
     ] = None,

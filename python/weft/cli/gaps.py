@@ -36,6 +36,7 @@ def gaps(
         ),
     ] = "ecmp",
     set_: options.Set = None,
+    _no_code: options.NoCode = False,
     seed: options.Seed = None,
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the figure to this file: .png, .pdf or .svg.")

@@ -56,6 +56,7 @@ def multiverse(
         typer.Option("--oracle", help="Put a perfect balancer beside the others, in every world: it bounds claims."),
     ] = False,
     scheme: options.Scheme = None,
+    _no_code: options.NoCode = False,
     budget: Annotated[
         float, typer.Option(metavar="CPU-MINUTES", help="What runs may take that were not done before.")
     ] = BUDGET_CPU_MIN,

@@ -50,6 +50,7 @@ def check(
     ] = None,
     programs: Programs = None,
     set_: options.Set = None,
+    _no_code: options.NoCode = False,
     seed: options.Seed = None,
     json: options.Json = False,
 ) -> None:

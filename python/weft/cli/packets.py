@@ -46,6 +46,7 @@ def packets(
     ] = None,
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace the file in --out.")] = False,
     set_: options.Set = None,
+    _no_code: options.NoCode = False,
     seed: options.Seed = None,
 ) -> None:
     """List the packets that links send, one by one, of simulated and of Linux hosts.

@@ -73,6 +73,7 @@ def reproduce(
         bool, typer.Option("--oracle", help="Put a perfect balancer beside the others: what is there to win at all?")
     ] = False,
     scheme: options.Scheme = None,
+    _no_code: options.NoCode = False,
     worlds: Annotated[
         list[Path] | None,
         typer.Option(

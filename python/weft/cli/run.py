@@ -29,6 +29,7 @@ def run(
     bins: options.Bins = None,
     fault: options.Fault = None,
     set_: options.Set = None,
+    _no_code: options.NoCode = False,
     seed: options.Seed = None,
     sample_every: options.SampleEvery = None,
     trace_flows: options.TraceFlows = None,

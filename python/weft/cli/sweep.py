@@ -64,6 +64,7 @@ def sweep(
     figure: options.Figure = None,
     fault: options.Fault = None,
     set_: options.Set = None,
+    _no_code: options.NoCode = False,
     out: Annotated[
         Path | None,
         typer.Option(

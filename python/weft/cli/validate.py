@@ -45,6 +45,7 @@ def validate(
         str | None, typer.Option(help="How many seeds (5 means 1 to 5), or which: 3,7,9 or 10-19. Default: the spec's.")
     ] = None,
     set_: options.Set = None,
+    _no_code: options.NoCode = False,
     partings: Annotated[
         bool, typer.Option("--partings/--no-partings", help="Look for the first data packet at which two flows part.")
     ] = True,
