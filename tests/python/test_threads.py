@@ -43,6 +43,47 @@ def test_a_run_on_threads_has_the_tables_of_one_without_and_says_so_in_its_spec(
     assert two.summary.spec_hash == one.summary.spec_hash
 
 
+STAR = """
+hosts = [{ prefix = "h", count = 8 }]
+switches = ["s0"]
+rate = "10Gbps"
+delay = "1us"
+link = [{ from = ["h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7"], to = "s0" }]
+"""
+INTERLEAVED = """
+hosts = ["h0", "h1", "h2", "h3"]
+switches = ["s0", "s1"]
+rate = "10Gbps"
+delay = "50us"
+link = [{ from = ["h0", "h1", "h3", "s1"], to = "s0" }, { from = "h2", to = "s1" }]
+"""
+RING = """
+hosts = [{ prefix = "h", count = 6 }]
+switches = ["s0", "s1", "s2"]
+rate = "10Gbps"
+delay = "1us"
+link = [
+    { from = ["h0", "h1", "s1"], to = "s0" },
+    { from = ["h2", "h3", "s2"], to = "s1" },
+    { from = ["h4", "h5", "s0"], to = "s2" },
+]
+"""
+
+
+@pytest.mark.parametrize("graph", [STAR, INTERLEAVED, RING])
+def test_threads_leave_no_trace_where_hosts_are_at_switches_of_the_highest_tier(graph: str, tmp_path: Path) -> None:
+    file = tmp_path / "graph.toml"
+    file.write_text(graph, encoding="utf-8")
+    keys = {"fabric": {"kind": "graph", "file": str(file)}, "traffic": {"flows": 30, "load": 0.2, "size": "50KB"}}
+    keys["traffic"] |= {"pairs": "anywhere", "load_of": "host-links"}
+    one, *others = (weft.run({**keys, "run": {"threads": threads}}) for threads in (1, 2, 3, 8))
+    assert one.summary.unfinished == 0 and one.summary.unroutable_packets == 0
+    for other in others:
+        assert other.summary.events == one.summary.events
+        for name in ("flows", "links", "scheme"):
+            assert getattr(other, name).equals(getattr(one, name)), name
+
+
 def test_a_stored_run_is_found_whatever_threads_it_had_and_keeps_none(tmp_path: Path) -> None:
     first = weft.compare(["ecmp"], set={**CUT, "run.threads": 2}, store=tmp_path / "store", out=tmp_path / "one")
     again = weft.compare(["ecmp"], set=CUT, store=tmp_path / "store", out=tmp_path / "two")
@@ -89,7 +130,7 @@ def test_explain_says_on_how_many_threads_a_run_works_and_why(weft_command: Weft
     assert said("--jobs", "2").startswith("1 thread: with fewer than 1024 hosts, ")
     within = ("--set", "traffic.pairs=anywhere", "--set", "traffic.load_of=host-links")
     one_leaf = said("--set", "fabric.leaves=1", *within, "--set", "run.threads=2")
-    assert one_leaf == "1 thread: without its highest switches the fabric is still in one piece"
+    assert one_leaf == "1 thread: all hosts are at one switch"
     asked = weft_command("explain", "--jobs", "2", "--set", "run.threads=2", "--json").json()
     assert asked["cores"]["groups"] == 2
 

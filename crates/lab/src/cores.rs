@@ -305,7 +305,7 @@ mod tests {
         let within = [("traffic.pairs", "anywhere"), ("traffic.load_of", "host-links")];
         assert_eq!(
             decision(&[("fabric", "{ kind = 'leaf-spine', leaves = 1 }"), within[0], within[1]]),
-            "1 thread: without its highest switches the fabric is still in one piece"
+            "1 thread: all hosts are at one switch"
         );
     }
 }

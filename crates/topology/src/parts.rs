@@ -1,17 +1,28 @@
 //! A fabric cut into parts, so that one part's work over a stretch of time needs nothing of the others'.
 //!
-//! The cut goes through the highest switches: what hangs together without them is a piece (a leaf with its hosts, a pod of a
-//! fat-tree), and a part is one piece or several neighbours. A highest switch that has one way to each rack only passes packets
-//! on, so each part has its own ports of it, and a path crosses once. A highest switch that chooses, or whose scheme looks
-//! at packets on their way, belongs to one part as a whole, and a path crosses up to twice.
+//! Any fabric can be cut between its racks. What the engine assumes of parts is checked in `sound.rs`, whatever the fabric's shape:
+//!
+//! - each node, and each link, is in one part: a link in that of the node that sends on it;
+//! - a host is in the part of its switch, so what a switch sends to a host stays in its part;
+//! - the hosts of a part have neighbouring numbers;
+//! - a packet takes at least the lookahead from one part to another, on whatever link and in whatever condition;
+//! - so does what a receiver got until its sender knows.
+//!
+//! Where the highest switches join what would fall apart without them (leaves with their hosts, pods of a fat-tree), the cut goes through these:
+//! a path crosses least there. A highest switch that has one way to each rack only passes packets on, so each part has its own
+//! ports of it, and a path crosses once. A highest switch that chooses, or whose scheme looks at packets on their way, belongs to
+//! one part as a whole, and a path crosses up to twice.
 
 mod nearest;
+mod pieces;
+mod sound;
 
 use std::ops::Range;
 
 use thiserror::Error;
 use weft_units::Span;
 
+use self::pieces::Pieces;
 use crate::{FaultEvent, RouteEntry, Routes, Topology};
 
 /// Some nodes and the links that they send on, as the fabric numbers them.
@@ -50,7 +61,7 @@ pub struct Cut {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Whole {
     /// There is nothing to cut.
-    #[error("without its highest switches the fabric is still in one piece")]
+    #[error("all hosts are at one switch")]
     OnePiece,
     /// The hosts of a part have other hosts between them.
     #[error("hosts that belong together do not have neighbouring numbers")]
@@ -66,100 +77,57 @@ impl Parts {
     /// # Errors
     /// Why it cannot be cut.
     pub fn of(topology: &Topology, faults: &[FaultEvent], cut: Cut) -> Result<Self, Whole> {
-        let pieces = Pieces::of(topology);
-        if pieces.count < 2 || cut.most < 2 {
+        if cut.most < 2 {
             return Err(Whole::OnePiece);
         }
+        let delays = least_delays(topology, faults);
+        let pieces = Pieces::of(topology, &delays)?;
         let is_split = cut.may_split && pieces.can_be_split(topology, faults);
-        let of_node = pieces.parts(topology, cut.most)?;
-        let owners = pieces.owners(topology, &of_node, is_split);
-        let parts = parts(topology, &pieces, &of_node, &owners, is_split);
-        let lookahead = lookahead(topology, faults, &pieces);
-        if lookahead == Span::ZERO {
-            return Err(Whole::NoDelay);
-        }
+        let of_node = pieces.parts(cut.most);
+        let owner = |link: &crate::LinkSpec| {
+            let goes_down = is_split && pieces.is_loose(link.from.0 as usize);
+            of_node[if goes_down { link.to.0 } else { link.from.0 } as usize]
+        };
+        let owners: Vec<u32> = topology.links.iter().map(owner).collect();
         let switches = topology.switches as u32;
         // They are split only where they are the last ones.
-        let first = topology.tier_of_switch.partition_point(|&tier| tier < pieces.highest) as u32;
-        let split = if is_split { first..switches } else { switches..switches };
-        Ok(Self { parts, split, lookahead })
+        let first = (topology.hosts..of_node.len()).position(|node| pieces.is_loose(node));
+        let split = if is_split { first.unwrap_or_default() as u32..switches } else { switches..switches };
+        let parts = parts(topology, &of_node, &owners, &split);
+        let found = Self { parts, split, lookahead: pieces.lookahead(topology, &delays) };
+        debug_assert_eq!(found.unsound(topology, &delays), None);
+        Ok(found)
     }
-
-    /// How many parts a fabric can have: 1 if it cannot be cut.
-    pub fn most(topology: &Topology) -> usize {
-        Pieces::of(topology).count as usize
-    }
-}
-
-/// The highest switches taken out: what hangs together.
-struct Pieces {
-    /// By node, its piece; [`Pieces::NONE`] for the highest switches.
-    of_node: Vec<u32>,
-    /// How many there are.
-    count: u32,
-    /// The tier of the highest switches.
-    highest: u8,
 }
 
 impl Pieces {
-    const NONE: u32 = u32::MAX;
-
-    fn of(topology: &Topology) -> Self {
-        let highest = topology.tier_of_switch.iter().copied().max().unwrap_or_default();
-        let mut pieces = Self { of_node: vec![Self::NONE; topology.first_link.len() - 1], count: 0, highest };
-        // Hosts come first, so pieces are in the order of their first hosts.
-        for start in 0..topology.hosts {
-            if pieces.of_node[start] != Self::NONE {
-                continue;
-            }
-            let mut reached = vec![start];
-            while let Some(node) = reached.pop() {
-                if pieces.of_node[node] != Self::NONE || pieces.is_highest(topology, node) {
-                    continue;
-                }
-                pieces.of_node[node] = pieces.count;
-                let ports = topology.first_link[node] as usize..topology.first_link[node + 1] as usize;
-                reached.extend(topology.links[ports].iter().map(|link| link.to.0 as usize));
-            }
-            pieces.count += 1;
-        }
-        pieces
-    }
-
-    fn is_highest(&self, topology: &Topology, node: usize) -> bool {
-        node.checked_sub(topology.hosts).is_some_and(|switch| topology.tier_of_switch[switch] == self.highest)
-    }
-
     /// Whether every highest switch has one way to each rack, straight into the rack's piece, for the whole run.
     fn can_be_split(&self, topology: &Topology, faults: &[FaultEvent]) -> bool {
         let touches = |link: usize| {
             let spec = &topology.links[link];
-            [spec.from, spec.to].into_iter().any(|node| self.is_highest(topology, node.0 as usize))
+            [spec.from, spec.to].into_iter().any(|node| self.is_loose(node.0 as usize))
         };
         let stays = topology.links.iter().all(|link| link.condition.up)
             // Where a link is down, even the highest switches may know several ways around.
             && faults.iter().all(|fault| fault.condition.up && !touches(fault.link as usize));
+        let mut switches = topology.hosts..topology.hosts + topology.switches;
         // So that a part's links are in the order of its nodes.
-        let is_last = topology.tier_of_switch.is_sorted_by_key(|&tier| tier == self.highest);
-        let highest =
-            (0..topology.switches).filter(|&switch| topology.tier_of_switch[switch] == self.highest);
-        if !stays || !is_last {
+        let are_last = switches.clone().is_sorted_by_key(|node| self.is_loose(node));
+        if !self.hang_below_highest || !stays || !are_last {
             return false;
         }
         if self.are_nearest_straight(topology) {
             return true;
         }
         let routes = Routes::at_start(topology);
-        highest.into_iter().all(|switch| self.is_straight(topology, &routes, switch))
+        switches.all(|node| !self.is_loose(node) || self.is_straight(topology, &routes, node))
     }
 
     /// Whether a highest switch has one port for each rack, which leads into the rack's piece; and ports in the order of pieces.
-    fn is_straight(&self, topology: &Topology, routes: &Routes, switch: usize) -> bool {
-        let node = topology.hosts + switch;
-        let first = topology.first_link[node] as usize;
-        let ports = &topology.links[first..topology.first_link[node + 1] as usize];
+    fn is_straight(&self, topology: &Topology, routes: &Routes, node: usize) -> bool {
+        let ports = &topology.links[topology.ports_of(node)];
         let leads_to = |port: usize| self.of_node[ports[port].to.0 as usize];
-        let leads_straight = |rack: usize| match routes.entry(switch, rack) {
+        let leads_straight = |rack: usize| match routes.entry(node - topology.hosts, rack) {
             RouteEntry::Port(port) => {
                 leads_to(port.index())
                     == self.of_node[topology.hosts + topology.switch_of_rack[rack] as usize]
@@ -168,33 +136,9 @@ impl Pieces {
         };
         (0..ports.len()).is_sorted_by_key(leads_to) && (0..topology.racks()).all(leads_straight)
     }
-
-    /// By node, its part: about as many neighbouring pieces each. The highest switches, in their order, go by turns.
-    fn parts(&self, topology: &Topology, most: usize) -> Result<Vec<u32>, Whole> {
-        let count = most.min(self.count as usize);
-        if !self.of_node[..topology.hosts].is_sorted() {
-            return Err(Whole::ScatteredHosts);
-        }
-        let highest = self.of_node.iter().filter(|&&piece| piece == Self::NONE).count();
-        let mut turns = (0..highest).map(|turn| (turn * count / highest) as u32);
-        let part = |&piece: &u32| match piece {
-            Self::NONE => turns.next().unwrap_or_default(),
-            piece => (piece as usize * count / self.count as usize) as u32,
-        };
-        Ok(self.of_node.iter().map(part).collect())
-    }
-
-    /// By link, the part that sends on it.
-    fn owners(&self, topology: &Topology, of_node: &[u32], is_split: bool) -> Vec<u32> {
-        let owner = |link: &crate::LinkSpec| {
-            let goes_down = is_split && self.is_highest(topology, link.from.0 as usize);
-            of_node[if goes_down { link.to.0 } else { link.from.0 } as usize]
-        };
-        topology.links.iter().map(owner).collect()
-    }
 }
 
-fn parts(topology: &Topology, pieces: &Pieces, of_node: &[u32], owners: &[u32], is_split: bool) -> Vec<Part> {
+fn parts(topology: &Topology, of_node: &[u32], owners: &[u32], split: &Range<u32>) -> Vec<Part> {
     let count = of_node.iter().max().map_or(0, |&last| last as usize + 1);
     let mut parts = vec![Part { hosts: 0..0, switches: Vec::new(), links: Vec::new() }; count];
     for (link, &owner) in owners.iter().enumerate() {
@@ -203,7 +147,7 @@ fn parts(topology: &Topology, pieces: &Pieces, of_node: &[u32], owners: &[u32], 
     for (node, &part) in of_node.iter().enumerate() {
         let part = &mut parts[part as usize];
         match node.checked_sub(topology.hosts) {
-            Some(_) if is_split && pieces.is_highest(topology, node) => {}
+            Some(switch) if split.contains(&(switch as u32)) => {}
             Some(switch) => part.switches.push(switch as u32),
             None if part.hosts.is_empty() => part.hosts = node as u32..node as u32 + 1,
             None => part.hosts.end = node as u32 + 1,
@@ -212,14 +156,12 @@ fn parts(topology: &Topology, pieces: &Pieces, of_node: &[u32], owners: &[u32], 
     parts
 }
 
-fn lookahead(topology: &Topology, faults: &[FaultEvent], pieces: &Pieces) -> Span {
-    let least = |of: &dyn Fn(usize) -> bool| {
-        let at_start = topology.links.iter().enumerate().map(|(link, spec)| (link, spec.condition.delay));
-        let later = faults.iter().map(|fault| (fault.link as usize, fault.condition.delay));
-        at_start.chain(later).filter(|&(link, _)| of(link)).map(|(_, delay)| delay).min().unwrap_or_default()
-    };
-    let ends = |link: usize| [topology.links[link].from, topology.links[link].to].map(|node| node.0 as usize);
-    let may_cross = least(&|link| ends(link).iter().any(|&node| pieces.is_highest(topology, node)));
-    let of_host = least(&|link| ends(link).iter().any(|&node| node < topology.hosts));
-    may_cross.min(of_host + of_host)
+/// By link, the least propagation delay that it ever has.
+fn least_delays(topology: &Topology, faults: &[FaultEvent]) -> Vec<Span> {
+    let mut delays: Vec<Span> = topology.links.iter().map(|link| link.condition.delay).collect();
+    for fault in faults {
+        let delay = &mut delays[fault.link as usize];
+        *delay = fault.condition.delay.min(*delay);
+    }
+    delays
 }

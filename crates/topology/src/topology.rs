@@ -1,5 +1,6 @@
 //! Nodes, links and queues, and where each stands.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use weft_packet::{Class, HostId, Peer};
@@ -356,6 +357,11 @@ impl Topology {
             None => Peer::Host(HostId(link.to.0 as u16)),
             Some(switch) => Peer::Switch { switch: switch as u32, tier: self.tier_of_switch[switch] },
         }
+    }
+
+    /// The links of a node's ports.
+    pub fn ports_of(&self, node: usize) -> Range<usize> {
+        self.first_link[node] as usize..self.first_link[node + 1] as usize
     }
 
     /// The same fabric with each link in the best condition that it is ever in: what no run with these faults can beat.

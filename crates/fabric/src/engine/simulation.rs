@@ -52,8 +52,8 @@ pub struct SimulationInput<'a> {
     pub seed: u64,
     /// Simulated time that is allowed after the last flow started.
     pub time_limit: Span,
-    /// Into how many groups of nodes the fabric may be cut; at most so many as it has pieces without its highest switches. With
-    /// 1 it stays whole. Results do not depend on it.
+    /// Into how many groups of nodes the fabric may be cut; at most so many as it has pieces that stay together. With 1 it
+    /// stays whole. Results do not depend on it.
     pub groups: usize,
     /// How many threads work on the groups; at least 1. Results do not depend on it.
     pub threads: usize,

@@ -112,6 +112,10 @@ impl<'a> Site<'a> {
         let hosts = part.hosts.start as usize..part.hosts.end as usize;
         let of_switch = racks_of_switches(fabric);
         let switch_here = |switch: u32| part.switches.binary_search(&switch).ok().map(|place| place as u32);
+        debug_assert!(
+            fabric.link_to_host[hosts.clone()].iter().all(|link| part.links.binary_search(link).is_ok()),
+            "a host is in the part of its switch"
+        );
         Self {
             ends: part.links.iter().map(|&link| Ends::of(fabric, link, switch_here)).collect(),
             fabric,

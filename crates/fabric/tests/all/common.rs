@@ -1,6 +1,7 @@
 //! The small networks that tests share, and one way to run them.
 use std::path::Path;
 
+use proptest::prelude::ProptestConfig;
 use weft_balance::{BalancerSpec, SwitchInfo, SwitchScheme};
 use weft_fabric::{Cause, Ending, HostMachine, Place, Results, Simulation, SimulationInput, Status};
 use weft_packet::{Class, HostId};
@@ -220,6 +221,14 @@ pub fn mean_fct_us(results: &Results, flows: &[Flow]) -> f64 {
 /// What the scheme counted under this name, which it must have.
 pub fn counter(results: &Results, name: &str) -> u64 {
     results.scheme.iter().find(|counter| counter.name == name).unwrap().value
+}
+
+/// So many cases of a property, or as many as `PROPTEST_CASES` says.
+pub fn cases(everyday: u32) -> ProptestConfig {
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig::with_cases(everyday),
+    }
 }
 
 /// What came of a run, without how it was done: memory, groups and threads are as in `other`.

@@ -10,7 +10,8 @@ use weft_traffic::Flow;
 use weft_transport::TransportSpec;
 use weft_units::Span;
 
-use crate::common::{Run, done_as, fabric, flow};
+use crate::any_graph::{any_graph, with_graph};
+use crate::common::{Run, cases, done_as, fabric, flow};
 
 /// Names of a registry, each with parameters to try: such that everything that it can do happens within 300 us.
 type Variants = &'static [(&'static str, &'static [&'static str])];
@@ -171,22 +172,23 @@ fn of_kind(kind: &str) -> BoxedStrategy<String> {
                 )
             })
             .boxed(),
-        "graph" => Just("file = '../../data/fabrics/mixed-speeds.toml'\n".to_owned()).boxed(),
         other => panic!("{other} is registered: say here what its parameters may be"),
     }
 }
 
-fn any_fabric() -> impl Strategy<Value = String> {
-    let kinds = fabrics().into_iter().map(|info| {
-        of_kind(info.name).prop_map(move |parameters| format!("kind = '{}'\n{parameters}", info.name))
+/// Keys of a fabric, and the file of one that is a graph.
+fn any_fabric() -> impl Strategy<Value = (String, Option<String>)> {
+    let kinds = fabrics().into_iter().map(|info| match info.name {
+        "graph" => any_graph().prop_map(|graph| (String::new(), Some(graph))).boxed(),
+        name => of_kind(name).prop_map(move |keys| (format!("kind = '{name}'\n{keys}"), None)).boxed(),
     });
     let buffer = prop::sample::select(vec!["'8KB'", "'12packets'", "'375KB'", "'unlimited'"]);
     let parts = (prop::strategy::Union::new(kinds), buffer, any_classes(), any_software());
-    parts.prop_map(|(fabric, buffer, classes, software)| {
+    parts.prop_map(|((fabric, graph), buffer, classes, software)| {
         // A switch that is a program keeps packets in queues of its own.
         let has_memory = classes.contains("[memory]") || classes.contains("lossless");
         let software = if has_memory { "" } else { software };
-        format!("{fabric}{software}[switch_queue]\nbuffer = {buffer}\nmark = '5KB'\n{classes}")
+        (format!("{fabric}{software}[switch_queue]\nbuffer = {buffer}\nmark = '5KB'\n{classes}"), graph)
     })
 }
 
@@ -362,6 +364,7 @@ fn what_pauses_took_of_packets_that_are_held_at_hosts_is_the_same_in_groups() {
 #[derive(Debug)]
 struct Drawn {
     fabric_text: String,
+    graph: Option<String>,
     faults: String,
     flows: Vec<(u64, u16, u16, u64)>,
     transport: String,
@@ -373,8 +376,9 @@ struct Drawn {
 fn any_run() -> impl Strategy<Value = Drawn> {
     let parts =
         (any_fabric(), any_fault(), any_flows(), any_transport(), any_balancer(), 1usize..9, any_machine());
-    parts.prop_map(|(fabric_text, faults, flows, transport, balancer, groups, machine)| Drawn {
+    parts.prop_map(|((fabric_text, graph), faults, flows, transport, balancer, groups, machine)| Drawn {
         fabric_text,
+        graph,
         faults,
         flows,
         transport,
@@ -385,8 +389,12 @@ fn any_run() -> impl Strategy<Value = Drawn> {
 }
 
 fn assert_accounted(drawn: Drawn, sample_every: Option<Span>) -> Result<(), TestCaseError> {
-    let Drawn { fabric_text, faults, flows: raw, transport, balancer, groups, machine } = drawn;
-    let fabric = fabric(&format!("{fabric_text}{faults}"));
+    let Drawn { fabric_text, graph, faults, flows: raw, transport, balancer, groups, machine } = drawn;
+    let keys = format!("{fabric_text}{faults}");
+    let fabric = match graph {
+        Some(graph) => with_graph(&keys, &graph).unwrap(),
+        None => fabric(&keys),
+    };
     let hosts = fabric.topology.hosts as u16;
     let mut flows: Vec<Flow> = raw
         .into_iter()
@@ -430,7 +438,7 @@ fn assert_accounted(drawn: Drawn, sample_every: Option<Span>) -> Result<(), Test
 
 // Two tests, so that two cores work on them.
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(cases(400))]
 
     #[test]
     fn every_packet_is_accounted_for_and_groups_leave_no_trace(drawn in any_run()) {

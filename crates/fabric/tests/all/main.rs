@@ -2,6 +2,8 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod admitted;
+#[path = "../../../topology/tests/all/any_graph.rs"]
+mod any_graph;
 mod applications;
 mod balancing;
 mod classes;
@@ -16,6 +18,7 @@ mod endings;
 mod expresspass;
 mod faults;
 mod flowcut;
+mod graphs;
 mod guests;
 mod hedera;
 mod held;

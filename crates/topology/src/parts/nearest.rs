@@ -11,11 +11,10 @@ impl Pieces {
     /// into a piece is two links nearer to a rack than another one, straight is the one way. Where this is false, it may still be.
     /// All links are up.
     pub(super) fn are_nearest_straight(&self, topology: &Topology) -> bool {
-        let ports = |node: usize| topology.first_link[node] as usize..topology.first_link[node + 1] as usize;
-        let nodes = topology.hosts..self.of_node.len();
-        let mut highest = nodes.filter(|&node| self.of_node[node] == Self::NONE);
+        let mut highest = (topology.hosts..self.of_node.len()).filter(|&node| self.is_loose(node));
         let has_one_port_each = |node: usize| {
-            let pieces = topology.links[ports(node)].iter().map(|link| self.of_node[link.to.0 as usize]);
+            let pieces =
+                topology.links[topology.ports_of(node)].iter().map(|link| self.of_node[link.to.0 as usize]);
             pieces.eq(0..self.count)
         };
         highest.all(has_one_port_each) && self.entries_are_alike(topology)
@@ -48,10 +47,9 @@ impl Pieces {
         let (mut next, mut nearest) = (0, u32::MAX);
         while let Some(&node) = reached.get(next) {
             next += 1;
-            let ports = topology.first_link[node] as usize..topology.first_link[node + 1] as usize;
-            for link in &topology.links[ports] {
+            for link in &topology.links[topology.ports_of(node)] {
                 let to = link.to.0 as usize;
-                if self.of_node[to] == Self::NONE {
+                if self.is_loose(to) {
                     // Nodes come in the order of their distance, so the first entry is the nearest.
                     nearest = nearest.min(distance[node]);
                     if distance[node] >= nearest + 2 {
@@ -84,11 +82,10 @@ mod tests {
     }
 
     fn told_of(topology: &Topology) -> (bool, bool) {
-        let pieces = Pieces::of(topology);
+        let pieces = Pieces::below_highest(topology).unwrap();
         let routes = Routes::at_start(topology);
-        let mut highest =
-            (0..topology.switches).filter(|&switch| pieces.is_highest(topology, topology.hosts + switch));
-        let is_straight = highest.all(|switch| pieces.is_straight(topology, &routes, switch));
+        let mut highest = (topology.hosts..pieces.of_node.len()).filter(|&node| pieces.is_loose(node));
+        let is_straight = highest.all(|node| pieces.is_straight(topology, &routes, node));
         (pieces.are_nearest_straight(topology), is_straight)
     }
 

@@ -1,6 +1,7 @@
 //! Fabrics from specs: what they are made of, and what is refused.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod any_graph;
 mod fat_tree;
 mod faults;
 mod graph;

@@ -3,12 +3,37 @@
 use std::path::Path;
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use weft_topology::{Cut, Fabric, FabricSpec, Parts, Whole};
 use weft_units::Span;
+
+use crate::any_graph::{any_graph, with_graph};
 
 fn fabric(keys: &str) -> Fabric {
     let spec: FabricSpec = toml::from_str(keys).unwrap();
     spec.build(1, Path::new(".")).unwrap()
+}
+
+/// A graph of these hosts and switches, with cables of 1 us unless they say so.
+fn graph(hosts: &str, switches: &str, links: &[(&str, &str, &str)]) -> Fabric {
+    let tables = links.iter().map(|(from, to, more)| {
+        let ends = [from, to].map(|end| end.replace(' ', "', '"));
+        format!("[[link]]\nfrom = ['{}']\nto = ['{}']\n{more}\n", ends[0], ends[1])
+    });
+    let nodes = [hosts, switches].map(|nodes| format!("['{}']", nodes.replace(' ', "', '")));
+    let text = format!(
+        "hosts = {}\nswitches = {}\nrate = '10Gbps'\ndelay = '1us'\n{}",
+        nodes[0],
+        nodes[1],
+        tables.collect::<String>()
+    );
+    with_graph("", &text).unwrap()
+}
+
+/// The hosts of each part.
+fn hosts(parts: &Parts) -> Vec<std::ops::Range<u32>> {
+    parts.parts.iter().map(|part| part.hosts.clone()).collect()
 }
 
 fn cut(fabric: &Fabric, may_split: bool) -> Result<Parts, Whole> {
@@ -110,6 +135,94 @@ fn what_cannot_be_cut_says_why() {
     assert_eq!(cut(&fabric(now), true), Err(Whole::NoDelay));
 }
 
+#[test]
+fn a_switch_with_hosts_is_in_the_part_of_its_hosts_whatever_its_tier() {
+    let star = graph("h0 h1 h2 h3", "s0", &[("h0 h1 h2 h3", "s0", "")]);
+    let ring = graph(
+        "h0 h1 h2 h3 h4 h5",
+        "s0 s1 s2",
+        &[
+            ("h0 h1", "s0", ""),
+            ("h2 h3", "s1", ""),
+            ("h4 h5", "s2", ""),
+            ("s0", "s1", ""),
+            ("s1 s0", "s2", ""),
+        ],
+    );
+    for may_split in [true, false] {
+        assert_eq!(cut(&star, may_split), Err(Whole::OnePiece));
+        let parts = cut(&ring, may_split).unwrap();
+        assert_whole(&ring, &parts);
+        assert_eq!(hosts(&parts), [0..2, 2..4, 4..6]);
+        assert_eq!((parts.lookahead, parts.split.is_empty()), (Span::from_us(1), true));
+    }
+}
+
+#[test]
+fn racks_are_parts_where_the_highest_switches_do_not_hold_them_together() {
+    // A spine between two leaves, and a switch behind the spine, which is the highest.
+    let behind = graph(
+        "h0 h1",
+        "leaf0 leaf1 spine0 far0",
+        &[("h0", "leaf0", ""), ("h1", "leaf1", ""), ("leaf0 leaf1", "spine0", ""), ("spine0", "far0", "")],
+    );
+    let parts = cut(&behind, true).unwrap();
+    assert_whole(&behind, &parts);
+    let switches: Vec<_> = parts.parts.iter().map(|part| part.switches.clone()).collect();
+    assert_eq!((hosts(&parts), switches), (vec![0..1, 1..2], vec![vec![0, 2], vec![1, 3]]));
+}
+
+#[test]
+fn racks_whose_hosts_have_each_other_between_them_are_one_part() {
+    let links =
+        [("h0 h2", "s0", ""), ("h1", "s1", ""), ("h3", "s2", ""), ("s0 s1", "s2", ""), ("s0", "s1", "")];
+    let parts = cut(&graph("h0 h1 h2 h3", "s0 s1 s2", &links), true).unwrap();
+    assert_eq!(hosts(&parts), [0..3, 3..4]);
+    let scattered =
+        graph("h0 h1 h2 h3", "s0 s1", &[("h0 h1 h3", "s0", ""), ("h2", "s1", ""), ("s0", "s1", "")]);
+    assert_eq!(cut(&scattered, true), Err(Whole::ScatteredHosts));
+    let rail = |servers: u32| {
+        fabric(&format!("kind = 'rail'\nservers = {servers}\nservers_per_group = 4\ngpus = 2\nspines = 2"))
+    };
+    assert_eq!(cut(&rail(4), true), Err(Whole::ScatteredHosts), "the cards of a server have a leaf each");
+    let groups = rail(12);
+    let parts = cut(&groups, true).unwrap();
+    assert_whole(&groups, &parts);
+    assert_eq!(hosts(&parts), [0..8, 8..16, 16..24]);
+}
+
+#[test]
+fn switches_between_which_a_packet_takes_no_time_are_in_one_part() {
+    let near = "delay = '0us'";
+    let links = |between: &'static str| {
+        [
+            ("h0", "leaf0", ""),
+            ("h1", "leaf1", ""),
+            ("h2", "leaf2", ""),
+            ("leaf0 leaf1 leaf2", "spine0", ""),
+            ("leaf0", "leaf1", between),
+            ("leaf1 leaf2", "spine1", near),
+        ]
+    };
+    let switches = "leaf0 leaf1 leaf2 spine0 spine1";
+    let fabric = graph("h0 h1 h2", switches, &links(""));
+    let parts = cut(&fabric, true).unwrap();
+    assert_whole(&fabric, &parts);
+    assert_eq!(hosts(&parts), [0..1, 1..3]);
+    assert_eq!(cut(&graph("h0 h1 h2", switches, &links(near)), true), Err(Whole::NoDelay));
+}
+
+/// Others are one rack, have scattered hosts, or racks that reach each other at once.
+#[test]
+fn most_graphs_are_cut() {
+    let mut runner = TestRunner::deterministic();
+    let is_cut = |_| {
+        let text = any_graph().new_tree(&mut runner).unwrap().current();
+        cut(&with_graph("", &text).unwrap(), true).is_ok()
+    };
+    assert!((0..200).map(is_cut).filter(|&is_cut| is_cut).count() > 100);
+}
+
 proptest! {
     #[test]
     fn every_link_and_host_is_in_one_part(leaves in 2u32..6, spines in 1u32..5, hosts in 1u32..5, pairs in 1u32..3, most in 2usize..8, may_split: bool) {
@@ -121,5 +234,15 @@ proptest! {
         assert_whole(&fabric, &parts);
         prop_assert_eq!(!parts.split.is_empty(), may_split && pairs == 1);
         prop_assert_eq!(parts.parts.len(), most.min(leaves as usize));
+    }
+
+    /// What the engine assumes of parts is asserted where they are made.
+    #[test]
+    fn any_graph_that_is_cut_is_in_parts_that_the_engine_can_work_on(text in any_graph(), most in 2usize..9, may_split: bool) {
+        let fabric = with_graph("", &text).unwrap();
+        match cut_into(&fabric, may_split, most) {
+            Ok(parts) => assert_whole(&fabric, &parts),
+            Err(why) => prop_assert!(fabric.topology.racks() < 2 || why != Whole::OnePiece),
+        }
     }
 }

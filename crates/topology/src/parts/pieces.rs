@@ -1,0 +1,143 @@
+//! What of a fabric stays together in any cut.
+
+use weft_units::Span;
+
+use super::Whole;
+use crate::{LinkSpec, Topology};
+
+/// What stays together: a rack with its hosts, or more.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    /// By node, its piece. Pieces that have hosts come first, by their first hosts. Numbers from `count` on are loose: switches that
+    /// may be in any part.
+    pub of_node: Vec<u32>,
+    /// How many pieces have hosts.
+    pub count: u32,
+    /// Whether each piece hangs together without the highest switches, and these are all that is loose.
+    pub hang_below_highest: bool,
+}
+
+impl Pieces {
+    /// Those of a fabric whose links take at least so long: two or more, none of which reaches another one at once.
+    pub fn of(topology: &Topology, delays: &[Span]) -> Result<Self, Whole> {
+        if topology.racks() < 2 {
+            return Err(Whole::OnePiece);
+        }
+        let are_apart = |pieces: &Self| pieces.count > 1 && !pieces.lookahead(topology, delays).is_zero();
+        let below = Self::below_highest(topology).map(|pieces| pieces.with_hosts_between(topology.hosts));
+        if let Some(pieces) = below.filter(are_apart) {
+            return Ok(pieces);
+        }
+        let racks = Self::of_racks(topology, delays);
+        if racks.count < 2 {
+            return Err(Whole::NoDelay);
+        }
+        let racks = racks.with_hosts_between(topology.hosts);
+        match racks.count {
+            0 | 1 => Err(Whole::ScatteredHosts),
+            _ if are_apart(&racks) => Ok(racks),
+            _ => Err(Whole::NoDelay),
+        }
+    }
+
+    /// What hangs together without the highest switches, where these have no hosts.
+    pub fn below_highest(topology: &Topology) -> Option<Self> {
+        let highest = topology.tier_of_switch.iter().copied().max().filter(|&tier| tier > 0)?;
+        let is_highest = |node: u32| {
+            let switch = (node as usize).checked_sub(topology.hosts);
+            switch.is_some_and(|switch| topology.tier_of_switch[switch] == highest)
+        };
+        let pieces = Self::held_by(topology, |_, link| !is_highest(link.from.0) && !is_highest(link.to.0));
+        Some(Self { hang_below_highest: true, ..pieces })
+    }
+
+    /// Racks; those between which a packet may take no time are one piece.
+    fn of_racks(topology: &Topology, delays: &[Span]) -> Self {
+        let is_host = |node: u32| (node as usize) < topology.hosts;
+        Self::held_by(topology, |number, link| {
+            let cable = [number, topology.reverse[number] as usize];
+            is_host(link.from.0) || is_host(link.to.0) || cable.iter().any(|&link| delays[link].is_zero())
+        })
+    }
+
+    /// What hangs together by the links that hold, each of which does in both directions.
+    fn held_by(topology: &Topology, holds: impl Fn(usize, &LinkSpec) -> bool) -> Self {
+        let nodes = topology.hosts + topology.switches;
+        let (mut of_node, mut found, mut count) = (vec![u32::MAX; nodes], 0, 0);
+        let mut reached = Vec::new();
+        // Hosts are the first nodes, so pieces are in the order of their first hosts.
+        for start in 0..nodes {
+            if of_node[start] != u32::MAX {
+                continue;
+            }
+            reached.push(start);
+            while let Some(node) = reached.pop() {
+                if std::mem::replace(&mut of_node[node], found) != u32::MAX {
+                    continue;
+                }
+                let held = topology.ports_of(node).filter(|&link| holds(link, &topology.links[link]));
+                let behind = held.map(|link| topology.links[link].to.0 as usize);
+                reached.extend(behind.filter(|&node| of_node[node] == u32::MAX));
+            }
+            found += 1;
+            if start < topology.hosts {
+                count = found;
+            }
+        }
+        Self { of_node, count, hang_below_highest: false }
+    }
+
+    /// The same; pieces that have hosts of each other between theirs are one.
+    fn with_hosts_between(self, hosts: usize) -> Self {
+        if self.of_node[..hosts].is_sorted() {
+            return self;
+        }
+        let (mut first, mut last) = (vec![usize::MAX; self.count as usize], vec![0; self.count as usize]);
+        for (host, &piece) in self.of_node[..hosts].iter().enumerate() {
+            first[piece as usize] = host.min(first[piece as usize]);
+            last[piece as usize] = host;
+        }
+        let (mut joined, mut end) = (Vec::with_capacity(first.len()), 0);
+        for (first, last) in first.into_iter().zip(last) {
+            let begins = joined.last().map_or(0, |&piece: &u32| piece + u32::from(first > end));
+            joined.push(begins);
+            end = end.max(last);
+        }
+        let count = joined.last().map_or(0, |last| last + 1);
+        let of_node = self.of_node.into_iter().map(|piece| match joined.get(piece as usize) {
+            Some(&joined) => joined,
+            None => piece - joined.len() as u32 + count,
+        });
+        Self { of_node: of_node.collect(), count, hang_below_highest: false }
+    }
+
+    /// Whether a node may be in any part.
+    pub fn is_loose(&self, node: usize) -> bool {
+        self.of_node[node] >= self.count
+    }
+
+    /// By node, its part: about as many neighbouring pieces each. Loose switches, in their order, go by turns.
+    pub fn parts(&self, most: usize) -> Vec<u32> {
+        let pieces = self.count as usize;
+        let count = most.min(pieces);
+        let loose = self.of_node.iter().max().map_or(0, |&last| last as usize + 1 - pieces);
+        let part = |&piece: &u32| match (piece as usize).checked_sub(pieces) {
+            Some(turn) => (turn * count / loose) as u32,
+            None => (piece as usize * count / pieces) as u32,
+        };
+        self.of_node.iter().map(part).collect()
+    }
+
+    /// How long nothing that a piece does can reach another one, and no longer than it takes from a host to any other.
+    pub fn lookahead(&self, topology: &Topology, delays: &[Span]) -> Span {
+        let least = |of: &dyn Fn(&LinkSpec) -> bool| {
+            let links = topology.links.iter().zip(delays).filter(|(link, _)| of(link));
+            links.map(|(_, &delay)| delay).min().unwrap_or_default()
+        };
+        let crosses =
+            |link: &LinkSpec| self.of_node[link.from.0 as usize] != self.of_node[link.to.0 as usize];
+        let is_host = |node: u32| (node as usize) < topology.hosts;
+        let of_host = least(&|link| is_host(link.from.0) || is_host(link.to.0));
+        least(&crosses).min(of_host + of_host)
+    }
+}

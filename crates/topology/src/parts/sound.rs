@@ -1,0 +1,141 @@
+//! What the engine assumes of the parts of a fabric.
+
+use weft_units::Span;
+
+use super::Parts;
+use crate::Topology;
+
+impl Parts {
+    /// What does not hold of what the engine assumes, on a fabric whose links take at least so long; none if all does.
+    pub(super) fn unsound(&self, topology: &Topology, delays: &[Span]) -> Option<String> {
+        let (Some(nodes), Some(owners)) = (self.parts_of_nodes(topology), self.owners(topology)) else {
+            return Some("each node and link is in one part".to_owned());
+        };
+        let name = |node: usize| &topology.names[node];
+        let hosts = self.parts.iter().flat_map(|part| part.hosts.clone());
+        if !hosts.eq(0..topology.hosts as u32) {
+            return Some("hosts are in the order of parts, and each part has some".to_owned());
+        }
+        if topology.switch_of_rack.iter().any(|switch| self.split.contains(switch)) {
+            return Some("a switch with hosts is in one part".to_owned());
+        }
+        for (link, spec) in topology.links.iter().enumerate() {
+            let (from, to, owner) = (spec.from.0 as usize, spec.to.0 as usize, owners[link]);
+            // A switch that was split is in no part: each has the ports that lead to it.
+            let sends = nodes[from].or(nodes[to]);
+            if sends != Some(owner) {
+                return Some(format!("{} sends on its links in its part", name(from)));
+            }
+            if to < topology.hosts && nodes[to] != Some(owner) {
+                return Some(format!("{} is in the part of its switch", name(to)));
+            }
+            if nodes[to] != Some(owner) && delays[link] < self.lookahead {
+                return Some(format!("{} takes the lookahead", topology.link_name(link as u32)));
+            }
+        }
+        for switch in self.split.clone() {
+            let ports = &owners[topology.ports_of(topology.hosts + switch as usize)];
+            if !ports.is_sorted() {
+                return Some(format!(
+                    "the ports of {} that lead to a part are neighbours",
+                    name(topology.hosts + switch as usize)
+                ));
+            }
+        }
+        (self.lookahead.is_zero()).then(|| "parts work by themselves for a while".to_owned())
+    }
+
+    /// By node, its part; none for switches that were split. None if that is not one part.
+    fn parts_of_nodes(&self, topology: &Topology) -> Option<Vec<Option<u32>>> {
+        let mut parts = vec![None; topology.hosts + topology.switches];
+        for (number, part) in (0..).zip(&self.parts) {
+            let switches = part.switches.iter().map(|&switch| topology.hosts + switch as usize);
+            for node in part.hosts.clone().map(|host| host as usize).chain(switches) {
+                if parts[node].replace(number).is_some() {
+                    return None;
+                }
+            }
+        }
+        let is_split = |node: usize| {
+            node.checked_sub(topology.hosts).is_some_and(|switch| self.split.contains(&(switch as u32)))
+        };
+        (0..parts.len()).all(|node| parts[node].is_none() == is_split(node)).then_some(parts)
+    }
+
+    /// By link, its part. None if that is not one.
+    fn owners(&self, topology: &Topology) -> Option<Vec<u32>> {
+        let mut owners = vec![u32::MAX; topology.links.len()];
+        for (number, part) in (0..).zip(&self.parts) {
+            for &link in &part.links {
+                if std::mem::replace(&mut owners[link as usize], number) != u32::MAX {
+                    return None;
+                }
+            }
+        }
+        (!owners.contains(&u32::MAX)).then_some(owners)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::{Cut, Part, least_delays};
+    use super::*;
+    use crate::FabricSpec;
+
+    fn leaf_spine() -> Topology {
+        let text = "kind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\nhost_delay = '1us'";
+        let spec: FabricSpec = toml::from_str(text).unwrap();
+        spec.build(1, Path::new(".")).unwrap().topology
+    }
+
+    /// What is wrong with the parts of a leaf-spine when they are changed so.
+    fn told(may_split: bool, change: impl FnOnce(&mut Parts)) -> Option<String> {
+        let topology = leaf_spine();
+        let mut parts = Parts::of(&topology, &[], Cut { may_split, most: 2 }).unwrap();
+        change(&mut parts);
+        parts.unsound(&topology, &least_delays(&topology, &[]))
+    }
+
+    #[test]
+    fn each_assumption_of_the_engine_is_looked_at() {
+        let moved = |parts: &mut Parts, link: u32| {
+            let from = usize::from(!parts.parts[0].links.contains(&link));
+            parts.parts[from].links.retain(|&other| other != link);
+            let to = &mut parts.parts[1 - from].links;
+            to.push(link);
+            to.sort_unstable();
+        };
+        assert_eq!(told(true, |_| ()), None);
+        assert_eq!(told(false, |_| ()), None);
+        let wrong = [
+            told(true, |parts| parts.parts[0].links.truncate(1)),
+            told(true, |parts| parts.parts[0].switches.push(2)),
+            told(true, |parts| parts.parts.reverse()),
+            told(true, |parts| parts.lookahead = Span::from_s(1)),
+            told(true, |parts| parts.lookahead = Span::ZERO),
+            // A host's cable, what a leaf sends to a host, and what a spine that was split sends to a leaf.
+            told(true, |parts| moved(parts, 0)),
+            told(true, |parts| moved(parts, 4)),
+            told(true, |parts| moved(parts, 12)),
+            told(false, |parts| parts.split = 2..4),
+        ];
+        assert!(wrong.iter().all(Option::is_some), "{wrong:?}");
+    }
+
+    /// Each host by itself, and the switch with one of them.
+    #[test]
+    fn hosts_in_another_part_than_their_switch_are_no_parts() {
+        let topology = leaf_spine();
+        let of_hosts = |hosts: std::ops::Range<u32>, switches: Vec<u32>| {
+            let nodes = hosts.clone().chain(switches.iter().map(|switch| 4 + switch));
+            let links = nodes.flat_map(|node| topology.ports_of(node as usize)).map(|link| link as u32);
+            Part { links: links.collect(), hosts, switches }
+        };
+        let parts = vec![of_hosts(0..1, vec![0, 2]), of_hosts(1..4, vec![1, 3])];
+        let parts = Parts { parts, split: 4..4, lookahead: Span::from_ns(1) };
+        let told = parts.unsound(&topology, &least_delays(&topology, &[]));
+        assert_eq!(told.as_deref(), Some("host1 is in the part of its switch"));
+    }
+}
