@@ -45,9 +45,9 @@ linux-hosts: ## the kernel of the Linux hosts, once, in ~/.cache/weft
 FUZZ_SPECS ?=
 FUZZ_STORES ?= 0
 FUZZ_SECONDS ?= 10
-fuzz: $(VENV)/.extension $(VENV)/.dev-requirements ## random specs until stopped; FUZZ_SPECS=N, FUZZ_STORES=N, FUZZ_SECONDS=N a run
+fuzz: $(VENV)/.extension $(VENV)/.dev-requirements ## random specs until stopped; FUZZ_SPECS=N, FUZZ_STORES=N, FUZZ_SECONDS=N a run, FUZZ_GRAPHS=1 arbitrary graphs alone
 	@if (( $(FUZZ_STORES) )); then $(BIN)/python tests/fuzz --stores $(FUZZ_STORES); fi
-	$(BIN)/python tests/fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SPECS),--specs $(FUZZ_SPECS))
+	$(BIN)/python tests/fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ_GRAPHS),--graphs )$(if $(FUZZ_SPECS),--specs $(FUZZ_SPECS))
 
 check: lint ## before each commit: lints, the unit tests of the crates that differ from main, the fast Python tests
 	tests/changed-crates

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,12 @@ __all__ = ["told_by_crew"]
 _PROGRAM = Path(__file__).resolve().parent
 
 
-def told_by_crew(first: int, specs: int | None, jobs: int, seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield what came of each case from the first one; of so many, or for ever."""
+def told_by_crew(
+    first: int, specs: int | None, jobs: int, seconds: float, more: Sequence[str] = ()
+) -> Iterator[dict[str, Any]]:
+    """Yield what came of each case from the first one; of so many, or for ever. Members get more options."""
     said: queue.Queue[tuple[int, dict[str, Any] | None]] = queue.Queue()
-    members = [_Member(place, jobs, first + place, seconds, said) for place in range(jobs)]
+    members = [_Member(place, jobs, first + place, [str(seconds), *more], said) for place in range(jobs)]
     last = None if specs is None else first + specs
     # A case is several runs and the shrinking of a failure: beyond this, the core does not come back to Python.
     patience = 10.0 * seconds + 60.0
@@ -53,14 +55,14 @@ def told_by_crew(first: int, specs: int | None, jobs: int, seconds: float) -> It
 class _Member:
     """A process with a thread that listens to it."""
 
-    def __init__(self, place: int, step: int, first: int, seconds: float, said: "queue.Queue[Any]") -> None:
+    def __init__(self, place: int, step: int, first: int, more: Sequence[str], said: "queue.Queue[Any]") -> None:
         self.place, self.number = place, first
-        self._step, self._seconds = step, seconds
+        self._step, self._more = step, more
         self._start(first, said)
 
     def _start(self, first: int, said: "queue.Queue[Any]") -> None:
         self._heard, self._restarted = time.monotonic(), False
-        arguments = ["--worker", str(first), str(self._step), str(self._seconds)]
+        arguments = ["--worker", str(first), str(self._step), *self._more]
         self._process = subprocess.Popen(
             [sys.executable, str(_PROGRAM), *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )

@@ -26,10 +26,10 @@ def shrunk(case: Case, fails: Callable[[Case], bool], seconds: float) -> Case:
 def _smaller(case: Case) -> Iterator[Case]:
     """Yield cases with one change less, then with one item of a list, or key of a table, less."""
     for place in range(len(case.tweaks)):
-        yield Case(case.base, (*case.tweaks[:place], *case.tweaks[place + 1 :]))
+        yield case.changed((*case.tweaks[:place], *case.tweaks[place + 1 :]))
     for place, (path, value) in enumerate(case.tweaks):
         for less in _less(value):
-            yield Case(case.base, (*case.tweaks[:place], (path, less), *case.tweaks[place + 1 :]))
+            yield case.changed((*case.tweaks[:place], (path, less), *case.tweaks[place + 1 :]))
 
 
 def _less(value: object) -> Iterator[object]:

@@ -3,7 +3,7 @@
 import copy
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 from fuzz.classes import classes_of_ports
+from fuzz.graphs import Graph, drawn_graph
 from fuzz.space import OMIT, Space
 from weft import _core
 from weft.catalog import entries
@@ -19,8 +20,8 @@ from weft.spec import to_toml
 
 __all__ = ["SLOWED", "Case", "Maker", "document", "resolved"]
 
-SLOWED = {"flows.csv": "flows-slow.csv", "graph.toml": "graph-slow.toml"}
-"""Files of flows and of a fabric, and the same with times ten times as long and rates a tenth."""
+SLOWED = re.compile(r"((?:^|/)(?:flows|graph|graph-\d+))(\.csv|\.toml)$")
+"""A file of flows or of a fabric. With times ten times as long and rates a tenth, it has `-slow` behind its name."""
 TRACE = "flows.csv"
 
 Path_: TypeAlias = tuple[str | int, ...]
@@ -77,6 +78,10 @@ NAMES: Mapping[str, Sequence[str]] = {
 }
 """What the strings of a spec may name: there are no files of traces, and of cables those of the smallest fabric."""
 
+_TIERS_OF_GRAPH = ("host-switch", "switch-switch")
+_ARBITRARY = 0.3
+"""The share of cases whose fabric is an arbitrary graph."""
+
 _TRAFFICS: Sequence[Mapping[str, Any]] = (
     {"size": "20KB", "load": 0.6, "flows": 10},
     {"size": "200KB", "load": 0.8, "flows": 20},
@@ -91,6 +96,8 @@ class Case:
 
     base: Mapping[str, Any]
     tweaks: Sequence[Tweak]
+    graph: Graph | None = None
+    """The fabric, if it is an arbitrary graph."""
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -102,6 +109,15 @@ class Case:
         """The scheme, and the transport: the first one of several."""
         transport = self.base["transport"]
         return self.base["balancer"]["name"], (transport[0] if isinstance(transport, list) else transport)["name"]
+
+    def changed(self, tweaks: Sequence[Tweak]) -> "Case":
+        """Return the case with other changes."""
+        return Case(self.base, tweaks, self.graph)
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The files of this case alone, by name."""
+        return {} if self.graph is None else {self.base["fabric"]["file"]: self.graph.text(1)}
 
     @cached_property
     def toml(self) -> str:
@@ -131,13 +147,13 @@ def resolved(toml: str, folder: Path) -> dict[str, Any]:
 class Maker:
     """Makes cases by their number: the same number, the same case."""
 
-    def __init__(self, folder: Path) -> None:
-        """Put the files that specs name into a folder."""
+    def __init__(self, folder: Path, *, only_graphs: bool = False) -> None:
+        """Put the files that specs name into a folder. The fabric may be an arbitrary graph in all cases."""
         self.folder = folder
+        self._arbitrary = 1.0 if only_graphs else _ARBITRARY
         folder.mkdir(parents=True, exist_ok=True)
-        for factor, names in ((1, SLOWED.keys()), (10, SLOWED.values())):
-            for name, text in zip(names, (_trace(factor), _graph(factor)), strict=True):
-                (folder / name).write_text(text, encoding="utf-8")
+        self._keep_with_slowed(TRACE, _trace)
+        self._keep_with_slowed("graph.toml", _graph)
         for name, text in zip(_SCHEDULES, (_goal(), _matrix()), strict=True):
             (folder / name).write_text(text, encoding="utf-8")
         (folder / "fits.json").write_text(json.dumps(FITS), encoding="utf-8")
@@ -148,6 +164,7 @@ class Maker:
         self._hosts = next(node for node in hosts if node["properties"]["kind"]["const"] == "simulated")
         fabrics = {node["properties"]["kind"]["const"]: node for node in self._space.variants("fabric")}
         self._fabrics = [(base, fabrics[base["kind"]]) for base in _FABRICS]
+        self._graphs = fabrics["graph"]
 
     def case(self, number: int) -> Case:
         """Make a case whose spec the core takes: what it refuses is taken back, one change at a time."""
@@ -156,6 +173,9 @@ class Maker:
         scheme = self._balancers[number % len(self._balancers)]
         transport = self._transports[number // len(self._balancers) % len(self._transports)]
         fabric, fabric_node = random.choice(self._fabrics)
+        graph = self._graph(number)
+        if graph is not None:
+            fabric, fabric_node = {"kind": "graph", "file": f"graph-{number}.toml"}, self._graphs
         base = {
             "run": {"seed": random.randint(0, 2**31), "time_limit": random.choice(("5ms", "50ms", "1s"))},
             "fabric": dict(fabric),
@@ -172,13 +192,26 @@ class Maker:
         tweaks = [
             tweak
             for section, node in nodes.items()
-            for tweak in self._tweaks(section, node, Random(f"{number}, {section}"))
+            for tweak in self._tweaks(section, node, Random(f"{number}, {section}"), graph)
         ]
         company = Random(f"{number}, in company")
         if company.random() < _SEVERAL:
             tweaks = [*self._in_company(base, tweaks, company)]
         tweaks += classes_of_ports(self._space, fabric_node, Random(f"{number}, in classes"))
-        return self._accepted(base, tweaks, random)
+        return self._accepted(Case(base, tweaks, graph), random)
+
+    def _graph(self, number: int) -> Graph | None:
+        """Draw the graph of a case, if it is an arbitrary one, and write its file."""
+        random = Random(f"{number}, graph")
+        if random.random() >= self._arbitrary:
+            return None
+        graph = drawn_graph(random)
+        self._keep_with_slowed(f"graph-{number}.toml", graph.text)
+        return graph
+
+    def _keep_with_slowed(self, name: str, text: Callable[[int], str]) -> None:
+        for factor, own in ((1, name), (10, SLOWED.sub(r"\1-slow\2", name))):
+            (self.folder / own).write_text(text(factor), encoding="utf-8")
 
     def _in_company(self, base: dict[str, Any], tweaks: Sequence[Tweak], random: Random) -> Iterator[Tweak]:
         """Put other transports beside the one of a case, each for the flows of a class."""
@@ -203,7 +236,9 @@ class Maker:
             for path, value in self._tweaks("transport", node, random):
                 yield ("transport", place + 1, *path[1:]), value
 
-    def _tweaks(self, section: str, node: Mapping[str, Any], random: Random) -> Iterator[Tweak]:
+    def _tweaks(
+        self, section: str, node: Mapping[str, Any], random: Random, graph: Graph | None = None
+    ) -> Iterator[Tweak]:
         share = random.choice((0.0, 0.1, 0.3, 0.6))
         for key, inner in node["properties"].items():
             if random.random() < share and key not in ("name", "seed", "trace", "schedule"):
@@ -213,13 +248,13 @@ class Maker:
                 if value is not OMIT:
                     yield (section, key), value
         if section == "fabric" and "fault" in node["properties"] and random.random() < 0.4:
-            yield ("fabric", "fault"), [self._fault(node, random) for _ in range(random.randint(1, 4))]
+            yield ("fabric", "fault"), [self._fault(node, random, graph) for _ in range(random.randint(1, 4))]
         if section == "traffic" and random.random() < 0.1:
             table = self._space.node(node["properties"]["schedule"])
             drawn = self._space.table({**table, "required": ()}, random, share=0.3)
             yield ("traffic", "schedule"), drawn | {"file": random.choice(_SCHEDULES)}
 
-    def _fault(self, fabric: Mapping[str, Any], random: Random) -> dict[str, Any]:
+    def _fault(self, fabric: Mapping[str, Any], random: Random, graph: Graph | None) -> dict[str, Any]:
         """Draw a fault that comes, and perhaps goes, while packets are queued: others may overlap it."""
         inner = self._space.node(fabric["properties"]["fault"])
         drawn: dict[str, Any] = self._space.table(self._space.node(inner["items"]), random, share=0.3)
@@ -227,19 +262,20 @@ class Maker:
         if random.random() < 0.7:
             drawn["until"] = f"{random.randint(1, 900)}us"
         if random.random() < 0.7:
-            drawn["link"] = random.choice(CABLES)
+            drawn["link"] = random.choice(CABLES if graph is None else graph.names)
             drawn.pop("share", None), drawn.pop("tier", None)
+        elif graph is not None and "tier" in drawn:
+            drawn["tier"] = random.choice(_TIERS_OF_GRAPH)
         return drawn
 
-    def _accepted(self, base: Mapping[str, Any], tweaks: list[Tweak], random: Random) -> Case:
+    def _accepted(self, case: Case, random: Random) -> Case:
         while True:
-            case = Case(base, tuple(tweaks))
             try:
                 resolved(case.toml, self.folder)
             except SpecError as error:
-                if not tweaks:
+                if not case.tweaks:
                     return case
-                tweaks = _without_refused(tweaks, str(error), random)
+                case = case.changed(_without_refused(case.tweaks, str(error), random))
             else:
                 return case
 

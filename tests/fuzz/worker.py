@@ -16,10 +16,10 @@ __all__ = ["judge_one", "work"]
 _SECONDS_TO_SHRINK = 20.0
 
 
-def work(first: int, step: int, seconds: float) -> None:
+def work(first: int, step: int, seconds: float, *, only_graphs: bool) -> None:
     """Judge every `step`th case from the first one, until the reader goes away."""
     with tempfile.TemporaryDirectory(prefix="weft-fuzz-") as folder:
-        maker, judge = Maker(Path(folder)), Judge(Path(folder), seconds)
+        maker, judge = Maker(Path(folder), only_graphs=only_graphs), Judge(Path(folder), seconds)
         number = first
         while True:
             _say({"begins": number})
@@ -28,10 +28,11 @@ def work(first: int, step: int, seconds: float) -> None:
             number += step
 
 
-def judge_one(number: int, seconds: float) -> dict[str, Any]:
+def judge_one(number: int, seconds: float, *, only_graphs: bool) -> dict[str, Any]:
     """Judge one case by its number."""
     with tempfile.TemporaryDirectory(prefix="weft-fuzz-") as folder:
-        return next(_judged(Maker(Path(folder)), Judge(Path(folder), seconds), number))
+        maker = Maker(Path(folder), only_graphs=only_graphs)
+        return next(_judged(maker, Judge(Path(folder), seconds), number))
 
 
 def _judged(maker: Maker, judge: Judge, number: int) -> Iterator[dict[str, Any]]:
@@ -41,11 +42,12 @@ def _judged(maker: Maker, judge: Judge, number: int) -> Iterator[dict[str, Any]]
     try:
         problems = judge.problems(case, number)
     except TooLong as error:
-        yield told | {"problems": [], "long": str(error), "toml": case.toml, "runs": judge.runs - before}
+        known = {"toml": case.toml, "files": case.files}
+        yield told | known | {"problems": [], "long": str(error), "runs": judge.runs - before}
         return
     if problems:
         case = shrunk(case, lambda smaller: _fails_alike(judge, smaller, number, problems[0]), _SECONDS_TO_SHRINK)
-        told["toml"] = case.toml
+        told |= {"toml": case.toml, "files": case.files}
     yield told | {"problems": problems, "runs": judge.runs - before}
 
 

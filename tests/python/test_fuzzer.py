@@ -3,12 +3,14 @@
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from random import Random
 
 import polars as pl
 import pytest
 
 import weft
 from conftest import SMALL
+from fuzz.graphs import drawn_graph
 from fuzz.relations import RELATIONS
 from fuzz.shrinking import shrunk
 from fuzz.specs import Case, Maker
@@ -163,6 +165,33 @@ def test_schedules_rails_and_all_classes_of_flows_are_drawn(first_cases: Callabl
     classes = {table.get("class") for one in documents for table in one["traffic"].get("incast", ())}
     names = json.loads(_core.schema())["$defs"]["ClassName"]["oneOf"]
     assert classes - {None} == {name["const"] for name in names}
+
+
+def test_graphs_of_every_shape_are_drawn_and_hang_together() -> None:
+    graphs = [drawn_graph(Random(number)) for number in range(400)]
+    for graph in graphs:
+        reached, behind = {"host0"}, ["host0"]
+        while behind:
+            near = behind.pop()
+            ends = [(start, end) for start, end, *_ in graph.cables]
+            found = {other for pair in ends if near in pair for other in pair} - reached
+            reached |= found
+            behind += found
+        assert len(reached) == len(graph.hosts) + graph.switches, graph
+    assert {graph.switches for graph in graphs} > {1, 2, 3}
+    assert any(len(set(graph.hosts)) == graph.switches > 2 for graph in graphs), "all switches have hosts"
+    assert any(list(graph.hosts) != sorted(graph.hosts) for graph in graphs)
+    assert any(count > 1 for graph in graphs for _, _, count, *_ in graph.cables)
+
+
+def test_the_fabric_of_some_cases_or_of_all_is_an_arbitrary_graph(tmp_path: Path) -> None:
+    some, alone = Maker(tmp_path / "some"), Maker(tmp_path / "all", only_graphs=True)
+    assert {some.case(number).graph is None for number in range(20)} == {True, False}
+    for number in range(5):
+        case = alone.case(number)
+        [(name, text)] = case.files.items()
+        assert (tmp_path / "all" / name).read_text(encoding="utf-8") == text
+        assert case.document["fabric"]["file"] == name
 
 
 def test_a_failure_is_made_as_small_as_what_fails() -> None:

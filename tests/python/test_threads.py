@@ -74,8 +74,8 @@ link = [
 def test_threads_leave_no_trace_where_hosts_are_at_switches_of_the_highest_tier(graph: str, tmp_path: Path) -> None:
     file = tmp_path / "graph.toml"
     file.write_text(graph, encoding="utf-8")
-    keys = {"fabric": {"kind": "graph", "file": str(file)}, "traffic": {"flows": 30, "load": 0.2, "size": "50KB"}}
-    keys["traffic"] |= {"pairs": "anywhere", "load_of": "host-links"}
+    traffic = {"flows": 30, "load": 0.2, "size": "50KB", "pairs": "anywhere", "load_of": "host-links"}
+    keys = {"fabric": {"kind": "graph", "file": str(file)}, "traffic": traffic}
     one, *others = (weft.run({**keys, "run": {"threads": threads}}) for threads in (1, 2, 3, 8))
     assert one.summary.unfinished == 0 and one.summary.unroutable_packets == 0
     for other in others:
