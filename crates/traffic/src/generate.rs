@@ -11,7 +11,7 @@ use crate::incast::Horizon;
 use crate::load::offered;
 use crate::pairs::{PairPicker, stream};
 use crate::spec::check_size;
-use crate::trace::{read_file, read_trace};
+use crate::trace::{read_file, read_trace_file};
 use crate::{
     Application, Distribution, FabricShape, Flow, MAX_FLOW_BYTES, MAX_FLOWS, OfferedLoad, Schedule, Traffic,
     TrafficError, TrafficSpec, WorkloadUsed,
@@ -123,10 +123,9 @@ impl TrafficSpec {
         seed: u64,
         base_dir: &Path,
     ) -> Result<Main, TrafficError> {
-        let text = read_file("traffic.trace", trace, base_dir)?;
         let classes = &mut ClassPicker::new(&self.classes, seed);
-        let mut flows = read_trace(trace, &text, shape, classes, carriers)?;
-        flows.truncate(self.flows.map_or(usize::MAX, |flows| flows as usize));
+        let most = self.flows.map_or(usize::MAX, |flows| flows as usize);
+        let mut flows = read_trace_file(trace, base_dir, most, shape, classes, carriers)?;
         if let Some(duration) = self.duration {
             flows.retain(|flow| flow.start.since(Time::ZERO) < duration);
         }

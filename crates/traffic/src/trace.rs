@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use weft_packet::{Class, HostId};
-use weft_units::{Span, Time, read_regular_bytes, read_regular_file};
+use weft_units::{Span, Time, read_regular_bytes, read_regular_file, read_regular_lines};
 
 use crate::carriers::Carriers;
 use crate::classes::ClassPicker;
@@ -38,11 +38,27 @@ fn read_by<T>(
     base_dir: &Path,
 ) -> Result<T, TrafficError> {
     let full = base_dir.join(path);
-    read(&full).map_err(|error| TrafficError::Unreadable {
-        key,
-        path: full.display().to_string(),
-        reason: error.to_string(),
-    })
+    read(&full).map_err(|error| unreadable(key, &full, &error))
+}
+
+fn unreadable(key: &'static str, path: &Path, error: &std::io::Error) -> TrafficError {
+    TrafficError::Unreadable { key, path: path.display().to_string(), reason: error.to_string() }
+}
+
+/// The first `most` flows of the file of a trace, which is read no further.
+pub(crate) fn read_trace_file(
+    file: &str,
+    base_dir: &Path,
+    most: usize,
+    shape: &FabricShape,
+    classes: &mut ClassPicker<'_>,
+    carriers: &mut Carriers<'_>,
+) -> Result<Vec<Flow>, TrafficError> {
+    const KEY: &str = "traffic.trace";
+    let path = base_dir.join(file);
+    let lines = read_by(read_regular_lines, KEY, file, base_dir)?;
+    let lines = lines.map(|line| line.map_err(|error| unreadable(KEY, &path, &error)));
+    read_trace(file, lines, most, shape, classes, carriers)
 }
 
 /// Writes `flows` as a trace that reads back to the same flows, exact to the picosecond. Long-lived flows are left
@@ -74,11 +90,12 @@ struct Columns {
 /// What a cell or a line holds, and what is allowed there.
 type Mistake = (String, String);
 
-/// Reads the flows of a trace. The first line names the columns: `start_us`, `src`, `dst`, `size_bytes` and, if
+/// Reads the first `most` flows of a trace. The first line names the columns: `start_us`, `src`, `dst`, `size_bytes` and, if
 /// wanted, `class` and `transport`, in any order; others are passed over. Cells are separated by commas, without quotes.
-pub(crate) fn read_trace(
+fn read_trace(
     file: &str,
-    text: &str,
+    lines: impl Iterator<Item = Result<String, TrafficError>>,
+    most: usize,
     shape: &FabricShape,
     classes: &mut ClassPicker<'_>,
     carriers: &mut Carriers<'_>,
@@ -89,19 +106,24 @@ pub(crate) fn read_trace(
         found,
         allowed,
     };
-    let lines = text.trim_start_matches('\u{feff}').lines().enumerate();
-    let mut lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let empty = |found: &str, allowed: &str| TrafficError::BadFile {
         file: file.to_owned(),
         found: found.to_owned(),
         allowed: allowed.to_owned(),
     };
-    let (index, header) =
-        lines.next().ok_or_else(|| empty("an empty file", "a header and at least one row"))?;
-    let columns = Columns::find(header).map_err(|mistake| at(index + 1, mistake))?;
+    let mut columns: Option<Columns> = None;
     let mut flows: Vec<Flow> = Vec::new();
-    for (index, line) in lines {
-        let mut flow = columns.flow(line, shape).map_err(|mistake| at(index + 1, mistake))?;
+    for (number, line) in (1..).zip(lines) {
+        let line = line?;
+        let line = if number == 1 { line.trim_start_matches('\u{feff}') } else { line.as_str() };
+        if line.trim().is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let Some(columns) = &columns else {
+            columns = Some(Columns::find(line).map_err(|mistake| at(number, mistake))?);
+            continue;
+        };
+        let mut flow = columns.flow(line, shape).map_err(|mistake| at(number, mistake))?;
         if let Some(last) = flows.last()
             && flow.0.start < last.start
         {
@@ -110,32 +132,39 @@ pub(crate) fn read_trace(
                 "{} or later, the start of the row before: rows are sorted by time",
                 last.start.as_us()
             );
-            return Err(at(index + 1, (found, allowed)));
+            return Err(at(number, (found, allowed)));
         }
         // A draw for every row, so that a class in one row does not move those of the others.
         let drawn = classes.pick(flow.0.size_bytes);
         flow.0.class = flow.1.unwrap_or(drawn);
-        let label = columns.label(line).map_err(|mistake| at(index + 1, mistake))?;
+        let label = columns.label(line).map_err(|mistake| at(number, mistake))?;
         flow.0.transport = match label {
             None => carriers.of_class(flow.0.class),
             Some(label) => {
                 let found = || format!("{TRANSPORT} {label:?}");
-                carriers.number(label).map_err(|allowed| at(index + 1, (found(), allowed)))?
+                carriers.number(label).map_err(|allowed| at(number, (found(), allowed)))?
             }
         };
         flows.push(flow.0);
         if flows.len() as u64 > MAX_FLOWS {
             return Err(TrafficError::too_many_flows("traffic.trace", flows.len() as f64));
         }
+        if flows.len() == most {
+            break;
+        }
     }
-    if flows.is_empty() { Err(empty("no row below the header", "at least one row")) } else { Ok(flows) }
+    match (columns, flows.is_empty()) {
+        (None, _) => Err(empty("an empty file", "a header and at least one row")),
+        (Some(_), true) => Err(empty("no row below the header", "at least one row")),
+        (Some(_), false) => Ok(flows),
+    }
 }
 
 impl Columns {
     fn find(header: &str) -> Result<Self, Mistake> {
         let names: Vec<&str> = header.split(',').map(str::trim).collect();
         let place = |wanted: &str| names.iter().position(|&name| name == wanted);
-        for wanted in [START, SRC, DST, SIZE, CLASS] {
+        for wanted in [START, SRC, DST, SIZE, CLASS, TRANSPORT] {
             if names.iter().filter(|&&name| name == wanted).count() > 1 {
                 return Err((format!("the column {wanted} twice"), "each column once".to_owned()));
             }
@@ -241,7 +270,8 @@ mod tests {
 
     fn read_with(text: &str, spec: &ClassSpec) -> Result<Vec<Flow>, TrafficError> {
         let carriers = &mut Carriers::new(&TrafficSpec::default(), &[])?;
-        read_trace("t.csv", text, &leaf_spine(), &mut ClassPicker::new(spec, 1), carriers)
+        let lines = text.lines().map(|line| Ok(line.to_owned()));
+        read_trace("t.csv", lines, usize::MAX, &leaf_spine(), &mut ClassPicker::new(spec, 1), carriers)
     }
 
     fn read(text: &str) -> Result<Vec<Flow>, TrafficError> {
@@ -305,11 +335,30 @@ mod tests {
                  and transport"
             )
         );
-        for column in [START, SRC, DST, SIZE, CLASS] {
-            let twice = read(&format!("{HEADER},class,{column}\n1,0,1,9,short,9")).unwrap_err().to_string();
+        for column in [START, SRC, DST, SIZE, CLASS, TRANSPORT] {
+            let twice = read(&format!("{HEADER},class,transport,{column}\n1,0,1,9,short,,9"))
+                .unwrap_err()
+                .to_string();
             assert!(twice.contains(&format!("t.csv:1: found the column {column} twice")), "{twice}");
         }
         assert!(read("").unwrap_err().to_string().contains("t.csv: found an empty file"));
+    }
+
+    #[test]
+    fn a_trace_is_read_no_further_than_the_flows_that_are_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows = "1,0,1,9\n2,1,0,9\n3,0,99,9\nnot a row \u{1}\n";
+        let bytes =
+            [format!("\u{feff}# a comment\r\n{HEADER}\r\n\r\n{rows}").as_bytes(), &[0xff, 0xfe]].concat();
+        std::fs::write(folder.path().join("t.csv"), bytes).unwrap();
+        let of = |flows: &str| {
+            let spec = crate::fixtures::spec(&format!("trace = 't.csv'\n{flows}"));
+            spec.generate(&leaf_spine(), 1, folder.path()).map(|traffic| traffic.flows.len())
+        };
+        assert_eq!((of("flows = 1"), of("flows = 2")), (Ok(1), Ok(2)));
+        let third = of("flows = 3").unwrap_err().to_string();
+        assert!(third.contains("t.csv:6: found dst \"99\""), "{third}");
+        assert_eq!(of("").unwrap_err().to_string(), third);
     }
 
     fn flows() -> impl Strategy<Value = Vec<Flow>> {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Error, ErrorKind, Result};
+use std::io::{BufRead, BufReader, Cursor, Error, ErrorKind, Result};
 use std::path::Path;
 
 thread_local! {
@@ -47,6 +47,20 @@ pub fn read_regular_bytes(path: &Path) -> Result<Vec<u8>> {
     fs::read(path)
 }
 
+/// The lines of a regular file, or of one that was [given](give_file), read as far as they are asked for.
+///
+/// # Errors
+/// What the operating system says, something that is no regular file, or a line that is no text.
+pub fn read_regular_lines(path: &Path) -> Result<std::io::Lines<Box<dyn BufRead>>> {
+    let source: Box<dyn BufRead> = if let Some(text) = given(path) {
+        Box::new(Cursor::new(text))
+    } else {
+        check_regular(path)?;
+        Box::new(BufReader::new(fs::File::open(path)?))
+    };
+    Ok(source.lines())
+}
+
 fn check_regular(path: &Path) -> Result<()> {
     if fs::metadata(path)?.is_file() {
         return Ok(());
@@ -71,6 +85,7 @@ mod tests {
         assert_eq!(endless.to_string(), "it is not a regular file");
         assert!(read_regular_file(Path::new("/")).is_err());
         assert!(read_regular_bytes(Path::new("/dev/zero")).is_err());
+        assert!(read_regular_lines(Path::new("/dev/zero")).is_err());
         assert!(read_regular_file(&Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).is_ok());
     }
 }

@@ -15,7 +15,7 @@ mod size;
 mod time;
 mod whole;
 
-pub use files::{give_file, read_regular_bytes, read_regular_file};
+pub use files::{give_file, read_regular_bytes, read_regular_file, read_regular_lines};
 pub use mistake::{Mistake, OneLine};
 pub use quantity::QuantityError;
 pub use random::{Purpose, Stream, mix64};
