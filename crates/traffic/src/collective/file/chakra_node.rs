@@ -209,7 +209,7 @@ pub(crate) fn node(value: &Value, stands: Stands) -> Result<Option<Node>, Mistak
         return check_metadata(value).map(|()| None);
     };
     let Some(kind) = node_type(kind)? else { return Ok(None) };
-    let of_cpu = kind == NodeType::Computation(Processor::Accelerator) && is_cpu_op(value);
+    let of_cpu = is_cpu_op(value)? && kind == NodeType::Computation(Processor::Accelerator);
     let kind = if of_cpu { NodeType::Computation(Processor::Cpu) } else { kind };
     let id = field(value, &["id", "Id"]).map_or(Some(0), whole);
     let id = id.ok_or_else(|| ("an id that is no whole number".to_owned(), "a whole number".to_owned()))?;
@@ -260,7 +260,7 @@ pub(crate) fn node(value: &Value, stands: Stands) -> Result<Option<Node>, Mistak
     let group =
         attribute(value, "pg_name").map(|name| name.as_str().map_or_else(|| name.to_string(), str::to_owned));
     // Which ranks those dimensions have is known to the simulator that the trace was made for. To take all would be another collective.
-    if kind == NodeType::Collective && group.is_none() && !involves_all(value) {
+    if kind == NodeType::Collective && group.is_none() && !involves_all(value)? {
         let found = format!("node {id}: an involved_dim that leaves a dimension out, without pg_name");
         return Err((found, "pg_name, the group that takes part".to_owned()));
     }
@@ -291,16 +291,25 @@ fn listed<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
 }
 
 /// Whether a collective is of all dimensions of the fabric that a trace was made for: unless it says otherwise.
-fn involves_all(value: &Value) -> bool {
-    let list = listed(value, "involved_dim").and_then(|held| field(held, &["boolList", "bool_list"]));
-    let values = list.and_then(|list| list.get("values")).and_then(Value::as_array);
-    values.is_none_or(|values| values.iter().all(|value| value != &Value::Bool(false)))
+fn involves_all(value: &Value) -> Result<bool, Mistake> {
+    let Some(attribute) = listed(value, "involved_dim") else { return Ok(true) };
+    let values = field(attribute, &["boolList", "bool_list"]).map(|list| list.get("values"));
+    let is_all = |values: &Vec<Value>| values.iter().map(Value::as_bool).collect::<Option<Vec<_>>>();
+    match values {
+        // An empty list is left out.
+        Some(None) => Ok(true),
+        Some(Some(Value::Array(values))) if is_all(values).is_some() => {
+            Ok(values.iter().all(|value| value == &Value::Bool(true)))
+        }
+        _ => Err((format!("involved_dim {attribute}"), "a boolList of true and false".to_owned())),
+    }
 }
 
 /// Whether a computation says that it is of the CPU: as a truth value or as a number.
-fn is_cpu_op(value: &Value) -> bool {
-    attribute(value, "is_cpu_op")
-        .is_some_and(|held| held.as_bool().unwrap_or_else(|| whole(held).is_some_and(|number| number > 0)))
+fn is_cpu_op(value: &Value) -> Result<bool, Mistake> {
+    let Some(held) = attribute(value, "is_cpu_op") else { return Ok(false) };
+    let is_true = held.as_bool().or_else(|| whole(held).map(|number| number > 0));
+    is_true.ok_or_else(|| (format!("is_cpu_op = {held}"), "true, false, or a number".to_owned()))
 }
 
 /// What an attribute holds: the value beside its name, whatever its type; or the field of this name.

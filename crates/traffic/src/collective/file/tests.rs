@@ -397,6 +397,17 @@ fn nodes_of_chakra_that_cannot_be_read_are_told() {
             "node 1: comm_size again: allowed is each attribute once",
         ),
         (
+            node("\"type\": 4, \"is_cpu_op\": \"yes\""),
+            "found is_cpu_op = \"yes\": allowed is true, false, or a number",
+        ),
+        (
+            node(
+                "\"type\": 7, \"comm_size\": 5, \"comm_type\": 0, \
+                 \"attr\": [{\"name\": \"involved_dim\", \"int64Val\": 1}]",
+            ),
+            "allowed is a boolList of true and false",
+        ),
+        (
             node("\"kind\": 4"),
             "t.0.json:2: found \"id\" in an object without a type: allowed is a node with a type, or metadata",
         ),
