@@ -1,18 +1,20 @@
 """What came of collectives: how long they took, on what bandwidth, and what made the last flow late.
 
 A flow of a collective waits for others, so its own completion time says little. What a training cluster waits for is
-the collective, and of a job the step: these are its outermost collectives.
+the collective, and of a job the step. Unlike collectives are never averaged: each kind has a row of its own, and
+contenders are judged by the job's step or else by the kind that takes longest.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 
 from weft.metrics import COMPLETION, Metric, Unit
-from weft.outermost import completion_of, finished, outermost, unfinished_collectives, weighted
-from weft.quantity import percent, time_us
+from weft.outermost import awaited, completion_of, outermost, unfinished_collectives
+from weft.quantity import bytes_text, percent, plain, several, time_scale, time_us
 from weft.standing import Standing, stand
-from weft.summary import CollectiveFacts, CriticalFacts, LosslessFacts, Summary
+from weft.summary import CollectiveFacts, LosslessFacts, Summary
 
 __all__ = [
     "COMPLETION",
@@ -21,12 +23,14 @@ __all__ = [
     "collective_metrics",
     "collective_sentences",
     "collectives_of",
+    "completion_metric",
     "completion_of",
     "critical_parts",
     "fabric_metrics",
     "has_collectives",
     "ideal_us",
     "outermost",
+    "schedule_sentences",
     "stand_fairly",
     "unfinished_collectives",
 ]
@@ -59,15 +63,24 @@ class Named:
     label: str
     kind: str
     algorithm: str | None
+    shape: tuple[int | None, int | None]
+    """Their size and number of ranks, where those do not differ."""
+    more: str = ""
+    """What tells it from another one of the same name."""
 
     @property
     def title(self) -> str:
         """What it is called in tables: `gradients (all-reduce, ring)`."""
-        return f"{self.label} ({self.kind if self.algorithm is None else f'{self.kind}, {self.algorithm}'})"
+        return f"{self.label} ({', '.join(filter(None, (self.kind, self.algorithm, self.more)))})"
+
+    @staticmethod
+    def like(one: CollectiveFacts) -> "Named":
+        """Name these."""
+        return Named(one.label, one.kind, one.algorithm, (one.size_bytes, one.ranks))
 
     def of(self, run: Summary) -> CollectiveFacts | None:
         """What came of them in a run."""
-        return run.collective(self.label, self.kind)
+        return next((one for one in run.collectives if Named.like(one) == replace(self, more="")), None)
 
 
 def has_collectives(groups: Groups) -> bool:
@@ -81,16 +94,43 @@ def stand_fairly(labels: Mapping[str, str], groups: Groups) -> Standing | None:
     Where flows wait for each other, nobody waits for a flow by itself. Where of some collective none finished, flows
     have to do. None if no flow of any contender finished.
     """
-    found = stand(labels, groups, COMPLETION) if has_collectives(groups) else None
+    found = stand(labels, groups, completion_metric(groups)) if has_collectives(groups) else None
     return found or stand(labels, groups)
+
+
+def completion_metric(groups: Groups) -> Metric:
+    """Return what contenders are judged by: `COMPLETION`, whose title names a kind if there are several."""
+    if not any(len(outermost(run)) > 1 for runs in groups.values() for run in runs):
+        return COMPLETION
+    found = {Named.like(one) for runs in groups.values() for run in runs if (one := awaited(run)) is not None}
+    titles = [named.title for named in collectives_of(groups) if replace(named, more="") in found]
+    title = titles[0] if len(titles) == 1 else "the collectives that take longest"
+    return replace(COMPLETION, title=f"completion time of {title}")
 
 
 def collectives_of(groups: Groups) -> list[Named]:
     """Return the collectives of all runs, in the order of the spec."""
-    found = (
-        Named(one.label, one.kind, one.algorithm) for runs in groups.values() for run in runs for one in run.collectives
-    )
-    return list(dict.fromkeys(found))
+    found = list(dict.fromkeys(Named.like(one) for runs in groups.values() for run in runs for one in run.collectives))
+    counts = Counter(named.title for named in found)
+    return [replace(named, more=_shape(named)) if counts[named.title] > 1 else named for named in found]
+
+
+def _shape(named: Named) -> str:
+    """Write size and ranks: `64 MB, 8 ranks`."""
+    size, ranks = named.shape
+    return ", ".join([*([] if size is None else [bytes_text(size)]), *([] if ranks is None else [f"{ranks:,} ranks"])])
+
+
+def schedule_sentences(groups: Groups) -> Iterator[str]:
+    """Yield what was read of each schedule's file: its ranks, messages, bytes, and the times of its messages."""
+    found = {one.label: one.read for runs in groups.values() for run in runs for one in run.collectives if one.read}
+    for label, read in found.items():
+        unit, scale = time_scale([read.first_start_us, read.last_start_us])
+        times = [f"{plain(time / scale)} {unit}" for time in (read.first_start_us, read.last_start_us)]
+        yield (
+            f"{label}: {several(read.ranks, 'rank')}, {several(read.messages, 'message')}, {bytes_text(read.bytes)} in "
+            f"all, which start from {times[0]} to {times[1]} if the network takes no time."
+        )
 
 
 def collective_metrics(named: Named, line_rate_mbps: float | None = None) -> list[Metric]:
@@ -138,49 +178,40 @@ def fabric_metrics() -> list[Metric]:
 def critical_parts(runs: Sequence[Summary]) -> dict[str, float]:
     """Return the time on critical paths by the keys of `CRITICAL_PARTS`, in microseconds.
 
-    Means over the outermost collectives that finished, of all runs; empty if none did.
+    Means over all runs, of the collectives that these are judged by; empty if none finished.
     """
-    found = [
-        (one, path)
-        for run in runs
-        for one in outermost(run)
-        if (path := one.critical_path) is not None and finished(one)
-    ]
-    if not found:
-        return {}
-    weights = [one for one, _ in found]
-    return {key: weighted(weights, [getattr(path, f"{key}_us") or 0.0 for _, path in found]) for key in CRITICAL_PARTS}
+    found = [path for run in runs if (one := awaited(run)) is not None and (path := one.critical_path) is not None]
+    return {
+        key: fsum(getattr(path, f"{key}_us") or 0.0 for path in found) / len(found) for key in CRITICAL_PARTS if found
+    }
 
 
 def ideal_us(runs: Sequence[Summary], line_rate_mbps: float | None) -> float | None:
-    """Return how long the outermost collectives would take if bus bandwidth were the rate of a host's cable.
+    """Return how long the collectives that runs are judged by would take if their bus bandwidth were a cable's rate.
 
-    Completion time times bus bandwidth is the same for every scheme. None if any of them has no such bandwidth.
+    Completion time times bus bandwidth is the same for every scheme. None if they have no such bandwidth.
     """
-    for run in runs:
-        found = [one for one in outermost(run) if one.completion_us.mean is not None]
-        times = [
-            one.completion_us.mean * one.bus_bandwidth_mbps / line_rate_mbps
-            for one in found
-            if one.completion_us.mean is not None and one.bus_bandwidth_mbps is not None and line_rate_mbps
-        ]
-        if found and len(times) == len(found):
-            return weighted(found, times)
+    for one in filter(None, map(awaited, runs)):
+        if one.completion_us.mean is None or one.bus_bandwidth_mbps is None or not line_rate_mbps:
+            return None
+        return one.completion_us.mean * one.bus_bandwidth_mbps / line_rate_mbps
     return None
 
 
 def collective_sentences(groups: Groups) -> Iterator[str]:
     """Yield, for each contender, where the time on its critical paths went, and the flow that lost the most."""
-    several = len(groups) > 1
+    names = {replace(named, more=""): named.title for named in collectives_of(groups)}
     for label, runs in groups.items():
-        parts = critical_parts(runs)
-        paths = [path for run in runs for one in outermost(run) if (path := one.critical_path) is not None]
-        if parts and paths:
-            yield f"{f'{label}: ' if several else ''}critical path of {_where(parts, paths, runs)}"
+        judged = [one for one in map(awaited, runs) if one is not None and one.critical_path is not None]
+        if parts := critical_parts(runs):
+            kinds = dict.fromkeys(names[Named.like(one)] for one in judged)
+            of = f"{' or '.join(kinds)}, " if any(len(outermost(run)) > 1 for run in runs) else ""
+            yield f"{f'{label}: ' if len(groups) > 1 else ''}critical path of {of}{_where(parts, judged, runs)}"
 
 
-def _where(parts: Mapping[str, float], paths: Sequence[CriticalFacts], runs: Sequence[Summary]) -> str:
+def _where(parts: Mapping[str, float], judged: Sequence[CollectiveFacts], runs: Sequence[Summary]) -> str:
     """Say where the time went, and which flow lost the most."""
+    paths = [one.critical_path for one in judged if one.critical_path is not None]
     total = fsum(parts.values())
     largest = sorted((item for item in parts.items() if item[1] > 0.0), key=lambda item: -item[1])[:_NAMED]
     shares = ", ".join(f"{percent(value / total)} {CRITICAL_PARTS[key]}" for key, value in largest)
@@ -191,7 +222,7 @@ def _where(parts: Mapping[str, float], paths: Sequence[CriticalFacts], runs: Seq
         return flows
     source, destination = worst.worst_hosts
     where = "" if worst.worst_late_at is None else f" at {worst.worst_late_at}"
-    seed = next(run.seed for run in runs for one in outermost(run) if one.critical_path is worst)
+    seed = next(run.seed for run in runs for one in run.collectives if one.critical_path is worst)
     when = f" (seed {seed})" if len(runs) > 1 else ""
     return (
         f"{flows} Flow {worst.worst_flow}{when} from host {source} to {destination} lost the most, "

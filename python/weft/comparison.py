@@ -209,6 +209,7 @@ class Comparison:
             if verdict is None
             else {
                 "metric": verdict.metric.key,
+                "title": verdict.metric.title,
                 "winner": verdict.winner,
                 "leader": verdict.leader,
                 "against": verdict.other,

@@ -3,7 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from weft.collectives import COMPLETION, CRITICAL_PARTS, critical_parts, has_collectives, ideal_us
+from weft.collectives import (
+    COMPLETION,
+    CRITICAL_PARTS,
+    completion_metric,
+    critical_parts,
+    has_collectives,
+    ideal_us,
+)
 from weft.figures import legend_above, new_figure
 from weft.palette import CRITICAL_COLOURS, looks
 from weft.quantity import time_scale
@@ -25,6 +32,8 @@ _WIDTH_IN, _ROW_IN, _REST_IN = 7.2, 0.3, 1.35
 def collectives(groups: Groups, line_rate_mbps: float | None = None) -> "Figure | None":
     """Completion time by scheme with bars of confidence, and critical paths, stacked; None without collectives.
 
+    Of unlike collectives it shows those that schemes are judged by.
+
     With the rate of a host's cable, a line says how long collectives with a bus bandwidth would take at all of it.
     """
     if not has_collectives(groups):
@@ -42,7 +51,8 @@ def collectives(groups: Groups, line_rate_mbps: float | None = None) -> "Figure 
             left.annotate("line rate", (ideal / scale, 1.0), (2, 1), xycoords=("data", "axes fraction"),
                 textcoords="offset points", fontsize=7.0, va="bottom", ha="center")  # fmt: skip
         shown = _critical(right, list(groups), parts, scale)
-        for axes, title in ((left, "Completion time"), (right, "Critical path")):
+        judged = completion_metric(groups).title
+        for axes, title in ((left, judged[0].upper() + judged[1:]), (right, "Critical path")):
             axes.set_title(title, pad=12.0)
             axes.set_xlabel(f"time ({unit})")
             axes.set_xlim(left=0.0)

@@ -79,7 +79,7 @@ METRICS: Sequence[Metric] = (
 """The columns that are shown unasked. Small, medium and large are the groups `BINS`."""
 
 COMPLETION = Metric("collective_us", "completion time of collectives", "us", completion_of)
-"""What contenders are judged by where flows wait for each other."""
+"""What contenders are judged by where flows wait for each other: of unlike collectives the one that takes longest."""
 
 OF_COLLECTIVES: Sequence[Metric] = (
     COMPLETION,

@@ -1,25 +1,32 @@
 """The collectives that somebody waits for: steps of jobs, and those that are part of none."""
 
-from collections.abc import Sequence
-from math import fsum
-
 from weft.summary import CollectiveFacts, Summary
 
-__all__ = ["completion_of", "finished", "longest_of", "outermost", "unfinished_collectives", "weighted"]
+__all__ = ["awaited", "completion_of", "longest_of", "outermost", "unfinished_collectives"]
 
 
 def outermost(run: Summary) -> list[CollectiveFacts]:
-    """Return the steps of jobs, and the collectives that are part of none."""
-    # What a job's steps are made of has the job's label and a point before its own.
-    jobs = tuple(f"{one.label}." for one in run.collectives if one.kind == "step")
-    return [one for one in run.collectives if one.kind == "step" or not one.label.startswith(jobs)]
+    """Return the steps of jobs, and the collectives that are part of no job and no file."""
+    return [one for one in run.collectives if one.part_of is None]
+
+
+def awaited(run: Summary) -> CollectiveFacts | None:
+    """Return the collectives that a run is judged by: the steps of its jobs or, without jobs, all outermost ones.
+
+    Unlike collectives are never averaged: of several jobs or kinds it is the one that takes longest on average. None if
+    one of them never finished: nobody knows how long it takes.
+    """
+    found = outermost(run)
+    found = [one for one in found if one.kind == "step"] or found
+    times = [(one.completion_us.mean, one) for one in found]
+    known = [(mean, one) for mean, one in times if mean is not None]
+    return max(known, key=lambda timed: timed[0])[1] if known and len(known) == len(times) else None
 
 
 def completion_of(run: Summary) -> float | None:
-    """Mean completion time of the outermost collectives, in microseconds; None if of some none finished."""
-    found = outermost(run)
-    means = [one.completion_us.mean for one in found]
-    return None if None in means or not found else weighted(found, [mean for mean in means if mean is not None])
+    """Mean completion time of what a run is judged by, in microseconds; None if it is not known."""
+    found = awaited(run)
+    return None if found is None else found.completion_us.mean
 
 
 def longest_of(run: Summary) -> float | None:
@@ -30,14 +37,3 @@ def longest_of(run: Summary) -> float | None:
 def unfinished_collectives(run: Summary) -> int:
     """How many of the outermost collectives did not finish."""
     return sum(one.unfinished for one in outermost(run))
-
-
-def finished(one: CollectiveFacts) -> int:
-    """Return how many of them finished."""
-    return one.count - one.unfinished
-
-
-def weighted(found: Sequence[CollectiveFacts], values: Sequence[float]) -> float:
-    """Mean over all collectives that finished, of which there may be more of one kind than of another."""
-    weights = [finished(one) for one in found]
-    return fsum(weight * value for weight, value in zip(weights, values, strict=True)) / sum(weights)

@@ -6,6 +6,7 @@ from weft.metrics import Unit
 from weft.statistics import Estimate
 
 __all__ = [
+    "bytes_text",
     "clock",
     "count",
     "estimate_text",
@@ -20,6 +21,7 @@ __all__ = [
     "unit_and_scale",
 ]
 
+_BYTE_SCALES = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("KB", 1e3))
 _TIME_SCALES = (("s", 1e6), ("ms", 1e3), ("µs", 1.0))
 
 
@@ -68,6 +70,12 @@ def spaced(quantity: str) -> str:
     digits = quantity.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZµ")
     unit = quantity[len(digits) :].replace("bps", "bit/s")
     return f"{digits.strip()} {'µs' if unit == 'us' else unit}".strip()
+
+
+def bytes_text(value: float) -> str:
+    """A number of bytes, with the unit that suits it: 999 B, 12.3 KB, 4.56 MB, 7.89 GB."""
+    name, scale = next(((name, scale) for name, scale in _BYTE_SCALES if value >= scale), ("B", 1.0))
+    return f"{plain(value / scale)} {name}"
 
 
 def percent(share: float) -> str:

@@ -319,8 +319,20 @@ class CriticalFacts(Part, frozen=True, omit_defaults=True):
     """None without lossless classes."""
 
 
+class ScheduleFacts(Part, frozen=True):
+    """The contents of a schedule's file, as they were read."""
+
+    ranks: int
+    messages: int
+    """Flows, with those of collectives that the file has."""
+    bytes: int
+    first_start_us: float
+    """The start of the first message if the network took no time."""
+    last_start_us: float
+
+
 class CollectiveFacts(Part, frozen=True, omit_defaults=True):
-    """The collectives of one table of the spec and one kind, over all iterations."""
+    """Collectives of one label, kind and algorithm, and outside of jobs and files of one size and number of ranks."""
 
     label: str
     kind: str
@@ -334,6 +346,14 @@ class CollectiveFacts(Part, frozen=True, omit_defaults=True):
     straggler_us: float | None
     """From when the first rank was done until the last was, on average."""
     critical_path: CriticalFacts | None = None
+    part_of: str | None = None
+    """The label of the job or file that they are part of."""
+    ranks: int | None = None
+    """None if that differs."""
+    size_bytes: int | None = None
+    """Payload at every rank, as NCCL counts it; None if that differs or means nothing."""
+    read: ScheduleFacts | None = None
+    """The contents of the file, if it is one."""
 
 
 class LosslessFacts(Part, frozen=True, omit_defaults=True):
@@ -427,10 +447,6 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     def bins(self) -> Mapping[BinName, SizeBin]:
         """The groups of flows in every summary."""
         return {"all": self, "small": self.small, "medium": self.medium, "large": self.large}
-
-    def collective(self, label: str, kind: str) -> CollectiveFacts | None:
-        """Return the collectives of this label and kind; None if there are none."""
-        return next((one for one in self.collectives if (one.label, one.kind) == (label, kind)), None)
 
     def phase(self, name: PhaseName) -> PhaseFacts | None:
         """What happened before, during or after faults; None if there was no such time."""

@@ -144,7 +144,7 @@ def _how_sure(difference: Estimate | None) -> str:
 def _reason(names: tuple[str, str], groups: Groups, metric: Metric, flows_of: "FlowsOf | None") -> Reason | None:
     """Compare the parts of flows' completion times, or of the critical paths of collectives."""
     mine, yours = (groups[name] for name in names)
-    if metric is not COMPLETION:
+    if metric.key != COMPLETION.key:
         return flow_reason(names, mine, yours, flows_of)
     parts = critical_parts(mine), critical_parts(yours)
     return Reason.of(names, parts, CRITICAL_PARTS) if all(parts) else None

@@ -71,6 +71,65 @@ def test_a_step_counts_and_not_the_all_reduces_in_it() -> None:
     assert completion_of(run) == step.completion_us.mean
 
 
+UNLIKE: dict[str, Any] = {
+    "traffic.collective": [
+        {"kind": "all-reduce", "size": "1MB"},
+        {"kind": "all-to-all", "size": "200KB"},
+        {"kind": "all-reduce", "size": "100KB", "label": "same"},
+        {"kind": "all-reduce", "size": "200KB", "label": "same"},
+    ]
+}
+
+
+def test_unlike_collectives_have_a_row_each_and_the_longest_decides(weft_command: Weft, tmp_path: Path) -> None:
+    compared = weft.compare(["ecmp", "rps"], set=FABRIC | UNLIKE | {"transport.name": "uec"}, progress=False)
+    titles = [named.title for named in collectives_of(compared.summaries)]
+    assert titles == [
+        "collective[0] (all-reduce, ring)",
+        "collective[1] (all-to-all)",
+        "same (all-reduce, ring, 100 KB, 8 ranks)",
+        "same (all-reduce, ring, 200 KB, 8 ranks)",
+    ]
+    for run in compared.runs:
+        means = [one.completion_us.mean or 0.0 for one in run.summary.collectives]
+        assert len(means) == 4 and means[0] == max(means) == completion_of(run.summary)
+        assert sum(critical_parts([run.summary]).values()) == pytest.approx(means[0])
+    assert compared.verdict is not None and compared.verdict.metric.key == COMPLETION.key
+    title = "completion time of collective[0] (all-reduce, ring)"
+    assert compared.verdict.metric.title == title and title in " ".join(compared.verdict.sentences)
+    out = tmp_path / "out"
+    compared.write(out)
+    assert json.loads((out / "compare.json").read_text())["verdict"]["title"] == title
+    assert f"C{title[1:]}" in (out / "figures" / "collectives.svg").read_text()
+    assert all(title in (out / "report.html").read_text() for title in titles)
+
+
+def test_a_job_beside_a_longer_collective_is_judged_by_its_step() -> None:
+    beside = {
+        "traffic.job": [{"gradient": "10KB", "steps": 2, "forward": "1us", "backward": "1us", "count": 4}],
+        "traffic.collective": [{"kind": "all-reduce", "size": "4MB", "hosts": ["4-7"]}],
+    }
+    run = weft.run("", set=FABRIC | beside | {"transport.name": "uec"}).summary
+    means = {one.kind if one.part_of is None else "part": one.completion_us.mean or 0.0 for one in run.collectives}
+    assert means["step"] < means["all-reduce"] and completion_of(run) == means["step"]
+
+
+def test_a_run_of_a_schedule_says_what_was_read(weft_command: Weft, tmp_path: Path) -> None:
+    (tmp_path / "x.cm").write_text("Nodes 4\n0->1 id 1 start 5 size 1000\n2->3 id 2 start 20.5 size 2000\n")
+    spec = tmp_path / "spec.toml"
+    spec.write_text("[traffic.schedule]\nfile = 'x.cm'\n")
+    refused = weft_command("run", str(spec))
+    assert refused.code == 2 and 'start_unit = "us" (5 us' in " ".join(refused.stderr.split())
+    said = weft_command("run", str(spec), "--set", "traffic.schedule.start_unit=us").stdout
+    expected = (
+        "x.cm: 4 ranks, 2 messages, 3.00 KB in all, which start from 5.00 µs to 20.5 µs if the network takes no time."
+    )
+    assert expected in " ".join(said.split())
+    read = weft.run(spec, set={"traffic.schedule.start_unit": "us"}).summary.collectives[0].read
+    assert read is not None
+    assert (read.ranks, read.messages, read.bytes, read.first_start_us, read.last_start_us) == (4, 2, 3000, 5.0, 20.5)
+
+
 def test_the_parts_of_critical_paths_are_the_completion_time(compared: Comparison) -> None:
     for runs in compared.summaries.values():
         parts = critical_parts(runs)

@@ -22,7 +22,7 @@ use weft_units::{Bytes, Mistake, Span, Time};
 
 use crate::application::check_application;
 use crate::clock::{OtherThreads, Stopwatch};
-use crate::collectives::{Seen, Timeline, check_collectives, collective_rows, critical_paths, told};
+use crate::collectives::{Seen, check_collectives, collectives};
 use crate::cores::{Cores, Decision, Manner, decide};
 use crate::external::External;
 use crate::linux::{
@@ -401,16 +401,6 @@ impl Prepared {
         Ok((table.finish()?, figures, trend, phases, seen))
     }
 
-    /// What came of collectives, and the critical path of each; nothing without any.
-    fn collectives(&self, seen: Seen) -> (Vec<CollectiveRow>, Vec<CriticalRow>) {
-        let Some(schedule) = &self.traffic.schedule else { return Default::default() };
-        let timeline = Timeline::new(&schedule.dependencies, seen);
-        let flows = &self.traffic.flows;
-        let (rows, ends) = collective_rows(schedule, &timeline, flows);
-        let critical = critical_paths(schedule, &timeline, &ends, (flows, &self.fabric));
-        (rows, critical)
-    }
-
     /// How many flows averages are over, finished or not.
     fn measured_flows(&self) -> usize {
         let flows = &self.traffic.flows;
@@ -421,7 +411,7 @@ impl Prepared {
         let Simulated { results, records, elapsed, kernel } = simulated;
         let (spec, results) = (&self.resolved.spec, &results);
         let (flows, figures, trend, phases, seen) = self.flows(records, &kernel.flows, results)?;
-        let (collectives, critical) = self.collectives(seen);
+        let (collectives, critical, of_collectives) = collectives(&self.traffic, &self.fabric, seen);
         let links = link_rows(&self.fabric.topology, results);
         let names = link_names(&self.fabric.topology);
         let samples = sample_rows(&self.fabric.topology, &names, results);
@@ -442,7 +432,7 @@ impl Prepared {
         summary.paths = Spread::of(&paths);
         let of_faults = phases.told(&self.fabric.topology, results)?;
         (summary.faults, summary.phases) = (of_faults.of_faults, of_faults.of_phases);
-        summary.collectives = told(&collectives, &critical);
+        summary.collectives = of_collectives;
         summary.lossless = Lossless::of(&self.fabric.topology, &names, results);
         summary.warnings.clone_from(&self.fabric.warnings);
         summary.warnings.extend(summary.lossless.as_ref().and_then(Lossless::warning));

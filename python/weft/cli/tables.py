@@ -16,6 +16,7 @@ from weft.collectives import (
     collectives_of,
     fabric_metrics,
     has_collectives,
+    schedule_sentences,
 )
 from weft.comparison import Comparison
 from weft.load_sharing import LoadSharing
@@ -59,6 +60,8 @@ def print_comparison(
     seeds = max(len(runs) for runs in comparison.groups.values())
     interval = f"± is the 95 % confidence half-width over {seeds} seeds" if seeds > 1 else ""
     if comparison.has_collectives:
+        for sentence in schedule_sentences(comparison.summaries):
+            console.print(sentence)
         _print_collectives(console, comparison)
     if metrics is not None or not comparison.has_collectives:
         _print_flows(console, comparison, METRICS if metrics is None else metrics, interval)
@@ -209,6 +212,8 @@ def _print_own_collectives(console: Console, summary: Summary, line_rate_mbps: f
     groups = {summary.label: [summary]}
     if not has_collectives(groups):
         return
+    for sentence in schedule_sentences(groups):
+        console.print(sentence)
     kinds = collectives_of(groups)
     columns = [collective_metrics(named, line_rate_mbps) for named in kinds]
     shown = [place for place, metric in enumerate(columns[0]) if any(_read(row[place], summary) for row in columns)]

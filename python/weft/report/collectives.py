@@ -11,6 +11,7 @@ from weft.collectives import (
     collectives_of,
     critical_parts,
     fabric_metrics,
+    schedule_sentences,
 )
 from weft.palette import CRITICAL_COLOURS
 from weft.report.cells import short
@@ -61,8 +62,8 @@ def view(comparison: "Comparison") -> Collectives | None:
         for label, run in runs
         if run.lossless is not None and run.lossless.deadlock
     ]
-    sentences = [*collective_sentences(groups), *pauses] if comparison.has_collectives else pauses
-    return Collectives(tables, sentences, deadlocks)
+    own = [*schedule_sentences(groups), *collective_sentences(groups)] if comparison.has_collectives else []
+    return Collectives(tables, [*own, *pauses], deadlocks)
 
 
 def payload(comparison: "Comparison") -> dict[str, Any] | None:

@@ -34,8 +34,8 @@ def sentences(
     for one in standings:
         if one.rivals:
             place = tuple(one.labels[key] for key in beside)
-            # Flows and collectives are not spoken of in one sentence.
-            rows.setdefault(place, {}).setdefault(one.metric.key, []).append(one)
+            # Flows and collectives are not spoken of in one sentence, nor are two kinds of collectives.
+            rows.setdefault(place, {}).setdefault(one.metric.title, []).append(one)
     told: list[str] = []
     for place, by_metric in rows.items():
         before = ", ".join(f"{names[key]} = {value_words(label)}" for key, label in zip(beside, place, strict=True))

@@ -159,7 +159,23 @@ impl Ends {
     }
 }
 
-/// The collectives of one table of the spec and one kind, over all iterations.
+/// The contents of a schedule's file, as they were read.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ScheduleRead {
+    /// Ranks, each of which is at a host.
+    pub ranks: u32,
+    /// Messages: flows, with those of collectives that the file has.
+    pub messages: u64,
+    /// Payload of all messages.
+    pub bytes: u64,
+    /// The start of the first message if the network took no time.
+    pub first_start_us: f64,
+    /// The start of the last one, likewise.
+    pub last_start_us: f64,
+}
+
+/// Collectives that are alike, over all iterations: those of one label, kind and algorithm, and outside of jobs and files also of one size
+/// and as many ranks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CollectiveSummary {
     /// What the spec calls it.
@@ -168,6 +184,16 @@ pub struct CollectiveSummary {
     pub kind: &'static str,
     /// How it goes; null if there is no choice.
     pub algorithm: Option<&'static str>,
+    /// The label of the job or file that it is part of; left out if it is part of none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<String>,
+    /// How many ranks take part; null if that differs.
+    pub ranks: Option<u32>,
+    /// Payload at every rank, as NCCL counts it; null if that differs or means nothing.
+    pub size_bytes: Option<u64>,
+    /// The contents of the file, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<ScheduleRead>,
     /// How many there are.
     pub count: u64,
     /// How many of them did not finish.
@@ -227,37 +253,63 @@ pub struct CriticalSummary {
     pub worst_late_at: Option<String>,
 }
 
-/// Its label, its kind and its algorithm.
-type Called<'r> = (&'r str, &'static str, Option<&'static str>);
+/// The first and the last start of the messages of a schedule's file, if the network took no time.
+pub(crate) fn file_starts(schedule: &Schedule, flows: &[Flow]) -> Option<(Time, Time)> {
+    let file = schedule.collectives.iter().position(|one| one.kind == CollectiveKind::File)? as u32;
+    let is_of_file = |number: u32| number == file || schedule.collectives[number as usize].step == Some(file);
+    let starts = flows.iter().zip(&schedule.roles);
+    let starts =
+        starts.filter(|(_, role)| role.collective.is_some_and(is_of_file)).map(|(flow, _)| flow.start);
+    Some((starts.clone().min()?, starts.max()?))
+}
 
-/// What a summary says of collectives, in the order of their first ones.
-pub(crate) fn told(rows: &[CollectiveRow], critical: &[CriticalRow]) -> Vec<CollectiveSummary> {
-    let mut groups: Vec<(Called<'_>, Vec<&CollectiveRow>)> = Vec::new();
-    let mut places: BTreeMap<(&str, &'static str), usize> = BTreeMap::new();
+/// Tells collectives apart that are not alike: label, kind, algorithm, and outside of jobs and files size and ranks.
+type Alike<'r> = (&'r str, &'static str, Option<&'static str>, Option<(Option<u64>, u32)>);
+
+/// What a summary says of collectives, in the order of their first ones; `starts` are those of a file.
+pub(crate) fn told(
+    rows: &[CollectiveRow],
+    critical: &[CriticalRow],
+    starts: Option<(Time, Time)>,
+) -> Vec<CollectiveSummary> {
+    let mut groups: Vec<Vec<&CollectiveRow>> = Vec::new();
+    let mut places: BTreeMap<Alike<'_>, usize> = BTreeMap::new();
     for row in rows {
-        let place = *places.entry((&row.label, row.kind)).or_insert_with(|| {
-            groups.push(((&row.label, row.kind, row.algorithm), Vec::new()));
+        let shape = row.step.is_none().then_some((row.size_bytes, row.ranks));
+        let place = *places.entry((&row.label, row.kind, row.algorithm, shape)).or_insert_with(|| {
+            groups.push(Vec::new());
             groups.len() - 1
         });
-        groups[place].1.push(row);
+        groups[place].push(row);
     }
     let mut paths: BTreeMap<u32, Vec<&CriticalRow>> = BTreeMap::new();
     for row in critical {
         paths.entry(row.collective).or_default().push(row);
     }
     let mean = |values: Vec<f64>| Statistics::of(values).mean;
-    let summary = |((label, kind, algorithm), rows): (
-        (&str, &'static str, Option<&'static str>),
-        Vec<&CollectiveRow>,
-    )| {
+    let whole = |row: &CollectiveRow| row.step.and_then(|step| Some(rows.get(step as usize)?.label.clone()));
+    let summary = |rows: Vec<&CollectiveRow>| {
+        let first = rows[0];
+        let is_file = first.kind == CollectiveKind::File.name();
+        let read = starts.filter(|_| is_file).map(|(first_start, last_start)| ScheduleRead {
+            ranks: first.ranks,
+            messages: first.flows,
+            bytes: first.flow_bytes,
+            first_start_us: first_start.as_us(),
+            last_start_us: last_start.as_us(),
+        });
         let known = |column: fn(&CollectiveRow) -> Option<f64>| -> Vec<f64> {
             rows.iter().filter_map(|row| column(row)).collect()
         };
         let own: Vec<&Vec<&CriticalRow>> = rows.iter().filter_map(|row| paths.get(&row.collective)).collect();
         CollectiveSummary {
-            label: label.to_owned(),
-            kind,
-            algorithm,
+            label: first.label.clone(),
+            kind: first.kind,
+            algorithm: first.algorithm,
+            part_of: whole(first),
+            ranks: Some(first.ranks).filter(|ranks| rows.iter().all(|row| row.ranks == *ranks)),
+            size_bytes: first.size_bytes.filter(|size| rows.iter().all(|row| row.size_bytes == Some(*size))),
+            read,
             count: rows.len() as u64,
             unfinished: rows.iter().filter(|row| row.completion_us.is_none()).count() as u64,
             completion_us: Statistics::of(known(|row| row.completion_us)),

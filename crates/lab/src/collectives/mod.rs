@@ -7,7 +7,25 @@ mod taken;
 mod timeline;
 
 pub(crate) use check::check_collectives;
-pub(crate) use critical::critical_paths;
-pub use figures::{CollectiveSummary, CriticalSummary};
-pub(crate) use figures::{collective_rows, told};
-pub(crate) use timeline::{Seen, Timeline};
+pub use figures::{CollectiveSummary, CriticalSummary, ScheduleRead};
+pub(crate) use timeline::Seen;
+
+use weft_topology::Fabric;
+use weft_traffic::Traffic;
+
+use crate::results::collective_rows::{CollectiveRow, CriticalRow};
+
+/// What came of collectives, the critical path of each, and what a summary says of both; nothing without any.
+pub(crate) fn collectives(
+    traffic: &Traffic,
+    fabric: &Fabric,
+    seen: Seen,
+) -> (Vec<CollectiveRow>, Vec<CriticalRow>, Vec<CollectiveSummary>) {
+    let Some(schedule) = &traffic.schedule else { return Default::default() };
+    let timeline = timeline::Timeline::new(&schedule.dependencies, seen);
+    let flows = &traffic.flows;
+    let (rows, ends) = figures::collective_rows(schedule, &timeline, flows);
+    let critical = critical::critical_paths(schedule, &timeline, &ends, (flows, fabric));
+    let told = figures::told(&rows, &critical, figures::file_starts(schedule, flows));
+    (rows, critical, told)
+}
