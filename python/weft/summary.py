@@ -365,6 +365,8 @@ class LosslessFacts(Part, frozen=True, omit_defaults=True):
     """How long, all links and classes together."""
     paused_links: int
     """Links that were paused in any class."""
+    paused_queues: int
+    """Queues that were paused: each class of a link is one."""
     root: str | None
     """The link to which most of the paused time goes back; None if nobody paused."""
     root_share: float | None

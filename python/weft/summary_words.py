@@ -43,9 +43,11 @@ def pause_words(found: LosslessFacts, simulated_us: float) -> str:
     """Say how much was paused, because of which link mostly, and how many flows that held up innocently."""
     if not found.pauses:
         return f"none; at most {_kilobytes(found.largest_memory_bytes)} waited in the memory of a switch"
-    share = found.paused_us / (found.paused_links * simulated_us) if simulated_us else 0.0
-    links = f"{found.paused_links:,} links" if found.paused_links > 1 else "1 link"
-    said = f"{found.pauses:,} on {links}, {percent(share)} of the time of each on average"
+    share = found.paused_us / (found.paused_queues * simulated_us) if simulated_us else 0.0
+    links, each = several(found.paused_links, "link"), "each"
+    if found.paused_queues > found.paused_links:
+        links, each = f"{found.paused_queues:,} queues of {links}", "each queue"
+    said = f"{found.pauses:,} on {links}, {percent(share)} of the time of {each} on average"
     if found.root is not None and found.root_share is not None:
         said += f"; {percent(found.root_share)} of it goes back to {found.root}"
     if found.innocent_flows:

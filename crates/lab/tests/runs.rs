@@ -7,11 +7,12 @@ use std::ops::ControlFlow;
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt64Type};
+use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use common::{run, small};
 use weft_lab::results::output::files;
 use weft_lab::results::parquet::to_parquet;
 use weft_lab::{Cores, Outcome, Prepared, Resolved, RunError, SpecSource, fingerprint};
+use weft_transport::TransportSpec;
 
 #[test]
 fn one_spec_and_seed_give_the_same_bytes_whatever_the_run_took() {
@@ -60,6 +61,29 @@ fn every_packet_is_delivered_dropped_or_on_its_way() {
         let packets = outcome.packets;
         assert!(packets.sent > 0 && packets.dropped > 0, "{scheme}: the buffers are small enough to drop");
         assert_eq!(packets.sent, packets.delivered + packets.dropped + packets.in_flight, "{scheme}");
+    }
+}
+
+/// Small buffers and packets on paths of different delay: whatever a transport does with a packet that came too early, it came.
+#[test]
+fn no_more_segments_arrive_behind_a_hole_than_arrive_under_any_transport() {
+    let slow = ("fabric.fault", "[{ link = 'leaf0-spine0', delay = '30us' }]");
+    for transport in TransportSpec::list() {
+        let name = transport.name;
+        let outcome = run(&small(&[("balancer.name", "rps"), ("transport.name", name), slow]));
+        let flows = outcome.flows.read().unwrap();
+        let column = |name: &str| flows.column_by_name(name).unwrap();
+        let early = column("out_of_order_packets").as_primitive::<UInt32Type>().values();
+        let arrived = column("segments_received").as_primitive::<UInt64Type>().values();
+        for (early, arrived) in early.iter().zip(arrived) {
+            assert!(u64::from(*early) <= *arrived, "{name}: {early} of {arrived}");
+        }
+        let share = outcome.summary.out_of_order_share.unwrap();
+        assert!((0.0..=1.0).contains(&share), "{name}: {share}");
+        assert!(name != "roce" || share > 0.5, "go-back-N refuses most: {share}");
+        let delivered = column("delivered_bytes").as_primitive::<UInt64Type>().values();
+        let sizes = column("size_bytes").as_primitive::<UInt64Type>().values();
+        assert_eq!(delivered, sizes, "{name}: what was refused is not delivered twice");
     }
 }
 

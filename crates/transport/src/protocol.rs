@@ -110,9 +110,9 @@ pub struct WindowState {
 /// What a receiver counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiverStats {
-    /// Segments that arrived, in whatever order and however often.
+    /// Segments that arrived, in whatever order and however often, kept or not.
     pub segments_received: u64,
-    /// Segments that arrived before one that was sent earlier in sequence (a hole in front of them).
+    /// Segments that arrived before one that was sent earlier in sequence (a hole in front of them): some of `segments_received`.
     pub out_of_order: u32,
     /// Segments that had arrived before: the retransmission was spurious, or the acknowledgement was lost.
     pub duplicates: u32,
@@ -120,8 +120,8 @@ pub struct ReceiverStats {
     pub without_payload: u32,
     /// Segments that arrived with a congestion mark.
     pub marked: u32,
-    /// Segments that came behind a hole to a receiver that holds none of these: it refused them, and waits for another copy. Not
-    /// counted in `segments_received`.
+    /// Segments that came behind a hole to a receiver that holds none of these: it refused them, and waits for another copy. They
+    /// count in `segments_received` and `out_of_order`, too.
     pub refused: u32,
     /// Segments that arrived without their payload, which a full queue had cut off; not counted in `segments_received`.
     pub trimmed: u32,

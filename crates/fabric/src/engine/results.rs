@@ -78,8 +78,9 @@ impl std::ops::AddAssign for Retransmissions {
 
 /// Payload that arrived, each byte once, to a segment: full ones have `payload_bytes`.
 pub fn arrived(receiver: &ReceiverStats, flow: &Flow, payload_bytes: u64) -> u64 {
-    let segments =
-        receiver.segments_received - u64::from(receiver.duplicates) - u64::from(receiver.without_payload);
+    let ReceiverStats { duplicates, without_payload, refused, .. } = *receiver;
+    let segments = receiver.segments_received
+        - [duplicates, without_payload, refused].map(u64::from).into_iter().sum::<u64>();
     let most = if flow.background { u64::MAX } else { flow.size_bytes };
     segments.saturating_mul(payload_bytes).min(most)
 }

@@ -63,7 +63,7 @@ table! {
     slowdown: Option<f64>, "", null "unfinished, or without an ideal";
     /// data segments, retransmissions and FINs (`transport.fin`) included
     segments_sent: u64, "";
-    /// data segments and FINs that arrived, however often
+    /// data segments and FINs that arrived, however often, kept or not
     segments_received: u64, "";
     /// segments sent again
     retransmissions: u32, "";

@@ -60,11 +60,14 @@ impl Receiver {
     }
 
     pub(super) fn stats(&self) -> ReceiverStats {
+        let kept = self.intake.stats();
         ReceiverStats {
+            segments_received: kept.segments_received + u64::from(self.refused),
+            out_of_order: kept.out_of_order + self.refused,
             refused: self.refused,
             nacks_sent: self.refused,
             trimmed: self.trimmed,
-            ..self.intake.stats()
+            ..kept
         }
     }
 }

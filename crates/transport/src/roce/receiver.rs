@@ -113,7 +113,7 @@ impl Receiver {
 
     pub(super) fn stats(&self) -> ReceiverStats {
         ReceiverStats {
-            segments_received: u64::from(self.received),
+            segments_received: u64::from(self.received) + u64::from(self.refused),
             out_of_order: self.refused,
             duplicates: self.duplicates,
             marked: self.marked,
