@@ -72,7 +72,7 @@ METRICS: Sequence[Metric] = (
     Metric("small_mean_fct_us", "small mean FCT", "us", _named("small", lambda one: one.fct_us.mean)),
     Metric("medium_mean_fct_us", "medium mean FCT", "us", _named("medium", lambda one: one.fct_us.mean)),
     Metric("large_mean_fct_us", "large mean FCT", "us", _named("large", lambda one: one.fct_us.mean)),
-    Metric("retransmissions", "resent packets", "count", lambda summary: float(summary.retransmissions)),
+    Metric("retransmissions", "resent packets", "count", lambda summary: _number(summary.retransmissions)),
     Metric("out_of_order_share", "out of order", "share", lambda summary: summary.out_of_order_share),
     Metric("unfinished", "unfinished flows", "count", lambda summary: float(summary.unfinished)),
 )
@@ -133,7 +133,8 @@ MORE_METRICS: Sequence[Metric] = (
         _named("all", lambda one: one.duplicate_acks.three_or_more),
     ),
     Metric("missed_deadlines_share", "missed deadlines", "share", _named("all", _missed)),
-    Metric("timeouts", "timeouts", "count", lambda summary: float(summary.timeouts)),
+    Metric("never_started", "flows that never began", "count", lambda summary: float(summary.never_started)),
+    Metric("timeouts", "timeouts", "count", lambda summary: _number(summary.timeouts)),
     Metric("dropped_packets", "dropped packets", "count", lambda summary: float(summary.dropped_packets)),
     Metric(
         "background_goodput_mbps",

@@ -130,6 +130,8 @@ def _outcome(run: Result, flow: int) -> dict[str, Any]:
     found = run.flows.filter(pl.col("id") == flow).to_dicts()
     if not found:
         raise SpecError(f"there is no flow {flow}: allowed is 0 to {run.flows.height - 1}")
+    if found[0]["start_us"] is None:
+        raise SpecError(f"flow {flow} never began under {run.summary.label}: there is nothing to look at")
     spent = [key for part in SPENT if (key := f"spent_{part}_us") in found[0]]
     return {"scheme": run.summary.label} | {key: found[0][key] for key in (*_SHOWN, *_COUNTED, *spent)}
 

@@ -124,19 +124,19 @@ class Spent(Part, frozen=True, omit_defaults=True):
 
 
 class Resent(Part, frozen=True):
-    """Segments sent again, by reason; shares are of all segments sent, None if there are none."""
+    """Segments sent again, by reason, None without flows; shares are of all segments sent, None if there are none."""
 
-    after_loss: int
-    after_reordering: int
-    after_timeout: int
+    after_loss: int | None
+    after_reordering: int | None
+    after_timeout: int | None
     share: float | None
     reordering_share: float | None
 
 
 class DuplicateAcks(Part, frozen=True):
-    """Duplicate acknowledgements; shares are of flows, None if there is none."""
+    """Duplicate acknowledgements, of flows whose transport counts them; None without any. Shares are of these flows."""
 
-    total: int
+    total: int | None
     one_or_more: float | None
     three_or_more: float | None
 
@@ -155,7 +155,9 @@ class SizeBin(Part, frozen=True, kw_only=True, omit_defaults=True):
     flows: int
     """Number of flows."""
     unfinished: int
-    """Number of flows that had not finished when the run ended; they are in no mean and no percentile."""
+    """Number of flows that began and had not finished when the run ended; they are in no mean and no percentile."""
+    never_started: int
+    """Number of flows that never began: the run ended before, or what they wait for did not come. The others finished."""
     fct_us: Distribution
     """Flow completion times."""
     slowdown: Distribution
@@ -170,6 +172,11 @@ class SizeBin(Part, frozen=True, kw_only=True, omit_defaults=True):
     duplicate_acks: DuplicateAcks
     deadlines: Deadlines | None = None
     """None if no flow has a deadline."""
+
+    @property
+    def without_completion(self) -> int:
+        """Number of flows without a completion time: unfinished, or never begun."""
+        return self.unfinished + self.never_started
 
     @property
     def missed_deadlines_share(self) -> float | None:
@@ -210,9 +217,16 @@ class Background(Part, frozen=True):
     """Flows that never end."""
 
     flows: int
+    never_started: int
     delivered_bytes: int
     goodput_mbps: float | None
     """The mean over flows, from start to the end of the run."""
+    retransmissions: int | None
+    timeouts: int | None
+    out_of_order_packets: int | None
+    data_packets: int | None
+    out_of_order_share: float | None
+    duplicate_segments: int | None
 
 
 class Unmeasured(Part, frozen=True):
@@ -220,6 +234,7 @@ class Unmeasured(Part, frozen=True):
 
     flows: int
     unfinished: int
+    never_started: int
 
 
 class Waits(Part, frozen=True):
@@ -272,6 +287,8 @@ class Lost(Part, frozen=True):
     blackhole: int
     no_route: int
     input: int
+    memory: int
+    headroom: int
 
     @property
     def total(self) -> int:
@@ -412,12 +429,13 @@ class Summary(SizeBin, frozen=True, kw_only=True, omit_defaults=True):
     """Collectives, and steps of jobs, if the traffic has any."""
     lossless: LosslessFacts | None = None
     """Pauses and memories, if the ports of switches share memory."""
-    retransmissions: int
-    timeouts: int
-    out_of_order_packets: int
-    data_packets: int
+    retransmissions: int | None
+    """Sums over the flows but background ones, as are those that follow; None without such flows."""
+    timeouts: int | None
+    out_of_order_packets: int | None
+    data_packets: int | None
     out_of_order_share: float | None
-    duplicate_segments: int
+    duplicate_segments: int | None
     wait_us: Waits
     packet_hops: int
     dropped_packets: int

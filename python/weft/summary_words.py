@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from weft.quantity import percent, plain, rate_scale, several, time_scale, time_us
-from weft.summary import BINS, LosslessFacts, PhaseFacts, SizeBin, Summary
+from weft.summary import BINS, Background, LosslessFacts, PhaseFacts, SizeBin, Summary
 
 __all__ = ["deadlock_words", "pause_words", "summary_lines", "summary_table"]
 
@@ -19,12 +19,15 @@ def summary_table(summary: Summary) -> tuple[list[str], list[list[str]]]:
         named += [(f"{one.phase} faults", one) for one in phases]
     unit, scale = time_scale([one.fct_us.p999 or 0.0 for _, one in named])
     times = [f"{name} FCT ({unit})" for name in ("mean", "p50", "p99")]
+    waits = bool(summary.never_started)
     rows = []
     for title, one in named:
         fct = [None if value is None else value / scale for value in (one.fct_us.mean, one.fct_us.p50, one.fct_us.p99)]
         numbers = ("-" if value is None else plain(value) for value in (*fct, one.slowdown.mean))
-        rows.append([title, f"{one.flows:,}", f"{one.unfinished:,}", *numbers])
-    return ["flows", "number", "unfinished", *times, "mean slowdown"], rows
+        # A flow that never began did so neither before nor after a fault.
+        never = "-" if isinstance(one, PhaseFacts) else f"{one.never_started:,}"
+        rows.append([title, f"{one.flows:,}", f"{one.unfinished:,}", *([never] if waits else []), *numbers])
+    return ["flows", "number", "unfinished", *(["never began"] if waits else []), *times, "mean slowdown"], rows
 
 
 def summary_lines(summary: Summary) -> list[str]:
@@ -65,13 +68,23 @@ def _pauses(summary: Summary) -> list[str]:
 
 
 def _packets(summary: Summary) -> str:
-    share = summary.out_of_order_share
-    reordered = "" if share is None else f" ({plain(100.0 * share)} %)"
-    return (
-        f"{summary.label}, seed {summary.seed}: {summary.data_packets:,} data packets, "
-        f"{summary.dropped_packets:,} dropped, {summary.retransmissions:,} retransmitted, "
-        f"{summary.timeouts:,} timeouts, {summary.out_of_order_packets:,} out of order{reordered}"
-    )
+    came = _count(summary.data_packets, "data packets")
+    told = (came, f"{summary.dropped_packets:,} dropped", *_counts(summary))
+    return f"{summary.label}, seed {summary.seed}: {', '.join(told)}"
+
+
+def _counts(of: Summary | Background) -> list[str]:
+    """Say how many segments were sent again, and came out of order; a dash stands for what nobody counted."""
+    share = of.out_of_order_share
+    return [
+        _count(of.retransmissions, "retransmitted"),
+        _count(of.timeouts, "timeouts"),
+        _count(of.out_of_order_packets, "out of order") + ("" if share is None else f" ({plain(100.0 * share)} %)"),
+    ]
+
+
+def _count(value: int | None, what: str) -> str:
+    return f"{'-' if value is None else f'{value:,}'} {what}"
 
 
 def _faults(summary: Summary) -> list[str]:
@@ -93,8 +106,9 @@ def _more(summary: Summary) -> list[str]:
     if summary.retransmissions:
         resent = summary.resent
         lines.append(
-            f"retransmissions: {resent.after_loss:,} after a loss, {resent.after_reordering:,} after reordering, "
-            f"{resent.after_timeout:,} in vain after a timeout"
+            f"retransmissions: {_count(resent.after_loss, 'after a loss')}, "
+            f"{_count(resent.after_reordering, 'after reordering')}, "
+            f"{_count(resent.after_timeout, 'in vain after a timeout')}"
         )
     if share := summary.duplicate_acks.one_or_more:
         three = summary.duplicate_acks.three_or_more or 0.0
@@ -104,7 +118,8 @@ def _more(summary: Summary) -> list[str]:
     if summary.background is not None and summary.background.goodput_mbps is not None:
         unit, scale = rate_scale([summary.background.goodput_mbps])
         mean = plain(summary.background.goodput_mbps / scale)
-        lines.append(f"{several(summary.background.flows, 'long-lived flow')}: {mean} {unit} each, on average")
+        packets = ", ".join((_count(summary.background.data_packets, "data packets"), *_counts(summary.background)))
+        lines.append(f"{several(summary.background.flows, 'long-lived flow')}: {mean} {unit} each, on average; {packets}")
     if summary.unmeasured is not None:
         flows = several(summary.unmeasured.flows, "flow")
         are = "is" if summary.unmeasured.flows == 1 else "are"

@@ -153,9 +153,11 @@ def _reason(names: tuple[str, str], groups: Groups, metric: Metric, flows_of: "F
 def _packets(winner: str, other: str, groups: Groups) -> str:
     def text(label: str) -> str:
         runs = groups[label]
-        resent = _mean([float(run.retransmissions) for run in runs])
-        share = _mean([run.out_of_order_share or 0.0 for run in runs])
-        return f"{number(resent)} retransmissions and {percent(share)} of packets out of order under {label}"
+        resent = [float(run.retransmissions) for run in runs if run.retransmissions is not None]
+        shares = [run.out_of_order_share for run in runs if run.out_of_order_share is not None]
+        again = number(_mean(resent)) if resent else "unknown"
+        early = percent(_mean(shares)) if shares else "an unknown share"
+        return f"{again} retransmissions and {early} of packets out of order under {label}"
 
     return f"Price: {text(winner)}; {text(other)}."
 
@@ -194,7 +196,7 @@ def _left(groups: Groups, winner: str, metric: Metric) -> list[str]:
 
 def caveats(groups: Groups) -> list[str]:
     """Say what to keep in mind: unfinished flows, no steady state, and what all runs of a contender warn of."""
-    missing = {label: sum(run.unfinished for run in runs) for label, runs in groups.items()}
+    missing = {label: sum(run.without_completion for run in runs) for label, runs in groups.items()}
     named = ", ".join(f"{label} {number}" for label, number in missing.items() if number)
     unsteady = [label for label, runs in groups.items() if any(map(is_unsteady, runs))]
     found = []

@@ -22,6 +22,7 @@ def size_bin(flows: int, mean_us: float | None, unfinished: int = 0) -> dict[str
     return {
         "flows": flows,
         "unfinished": unfinished,
+        "never_started": 0,
         "fct_us": fct,
         "slowdown": slowdown,
         "ideal_fct_us": dict.fromkeys(PERCENTILES, None if mean_us is None else 10.0),

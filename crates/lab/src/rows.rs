@@ -30,7 +30,7 @@ pub(crate) fn flow_rows(
     let label = |flow: &Flow| labels.get(usize::from(flow.transport)).cloned();
     let rows = numbered.map(|(id, (flow, record))| {
         let waits = schedule.is_some_and(|schedule| schedule.dependencies.waits(id as u32));
-        let known = (record, record.started.is_some() || !waits);
+        let known = (record, record.begun(flow, waits, end));
         let mut row = flow_row(id as u32, flow, label(flow), known, deadline(id), end);
         if let Some((role, collective)) = schedule.and_then(|schedule| role(schedule, id)) {
             (row.collective, row.collective_step) = (Some(collective), Some(role.step));
@@ -48,18 +48,16 @@ fn flow_row(
     id: u32,
     flow: &Flow,
     transport: Option<String>,
-    (record, has_started): (&FlowRecord, bool),
+    (record, begun): (&FlowRecord, Option<Time>),
     deadline: Option<Span>,
     end: Time,
 ) -> FlowRow {
-    let start = record.start(flow);
-    let since_start = |time: Option<Time>| time.map(|time| time.since(start).as_us());
-    let fct_us = since_start(record.delivered);
+    let since_start = |time: Option<Time>| time.zip(begun).map(|(time, start)| time.since(start));
+    let done_after = since_start(record.delivered);
+    let fct_us = done_after.map(Span::as_us);
     let ideal_fct_us = (!record.ideal.is_zero()).then(|| record.ideal.as_us());
-    // A run that is cut off in time leaves flows that have not started, of which those that wait for others say so.
-    let age = if has_started && end > start { end.since(start) } else { Span::ZERO };
+    let age = begun.map_or(Span::ZERO, |start| end.since(start));
     let took_us = if flow.background { Some(age.as_us()) } else { fct_us };
-    let done_after = record.delivered.map(|delivered| delivered.since(start));
     let missed = |deadline: Span| match done_after {
         Some(took) => Some(took > deadline),
         None => (age > deadline).then_some(true),
@@ -74,9 +72,9 @@ fn flow_row(
         class: flow.class.name(),
         background: flow.background,
         measured: None,
-        start_us: start.as_us(),
+        start_us: begun.map(Time::as_us),
         fct_us,
-        sender_fct_us: since_start(record.acknowledged),
+        sender_fct_us: since_start(record.acknowledged).map(Span::as_us),
         ideal_fct_us,
         slowdown: fct_us.zip(ideal_fct_us).map(|(fct, ideal)| fct / ideal),
         deadline_us: deadline.map(Span::as_us),
@@ -92,11 +90,11 @@ fn flow_row(
         retransmissions_after_timeout: record.retransmissions.after_timeout,
         dropped_segments: record.dropped,
         timeouts: record.sender.timeouts,
-        fast_recoveries: record.sender.fast_recoveries,
+        fast_recoveries: None,
         out_of_order_packets: record.receiver.out_of_order,
         duplicate_segments: record.receiver.duplicates,
-        duplicate_acks: record.sender.duplicate_acks,
-        marked_acks: record.sender.marked_acks,
+        duplicate_acks: None,
+        marked_acks: None,
         path_changes: record.path_changes,
         wait_host_us: wait_us[Tier::Host as usize],
         wait_leaf_us: wait_us[Tier::Leaf as usize],

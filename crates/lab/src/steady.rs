@@ -55,10 +55,11 @@ impl Trend {
         if row.background || row.measured == Some(false) {
             return;
         }
-        let so_far = row.ideal_fct_us.map(|ideal| (end.as_us() - row.start_us) / ideal);
+        let Some(start_us) = row.start_us else { return self.take(None) };
+        let so_far = row.ideal_fct_us.map(|ideal| (end.as_us() - start_us) / ideal);
         let slowdown = row.slowdown.or(so_far).filter(|slowdown| *slowdown > 0.0);
-        self.first_us = self.first_us.min(row.start_us);
-        self.last_us = self.last_us.max(row.start_us);
+        self.first_us = self.first_us.min(start_us);
+        self.last_us = self.last_us.max(start_us);
         self.take(slowdown.map(f64::ln));
     }
 
@@ -178,7 +179,7 @@ mod tests {
     #[test]
     fn rows_count_as_they_are_measured_and_flows_of_one_instant_have_no_order() {
         let row = |at: usize| FlowRow {
-            start_us: at as f64,
+            start_us: Some(at as f64),
             slowdown: (!at.is_multiple_of(10)).then_some(1.0 + at as f64),
             ideal_fct_us: Some(1.0),
             ..FlowRow::default()
@@ -191,7 +192,7 @@ mod tests {
         };
         let said = warning(&mut (0..1_000).map(row), 1_000).unwrap();
         assert!(said.contains("slowdown rises") && said.contains("half of 1000 flows"), "{said}");
-        let at_once = |at| FlowRow { start_us: 0.0, ..row(at) };
+        let at_once = |at| FlowRow { start_us: Some(0.0), ..row(at) };
         assert_eq!(warning(&mut (0..1_000).map(at_once), 1_000), None);
         let outside = |at| FlowRow { measured: Some(at < 400), ..row(at) };
         assert_eq!(warning(&mut (0..1_000).map(outside), 400), None);

@@ -4,9 +4,9 @@ mod common;
 
 use std::num::NonZeroUsize;
 
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
 use common::{run, run_on};
 use weft_lab::{Cores, Outcome, SpecSource};
 
@@ -277,4 +277,48 @@ fn a_pipeline_on_a_fast_fabric_has_its_bubble_and_little_more() {
     let last = completion(&outcome);
     let expected = f64::from(16 + 8 - 1) * 300.0 + 14.0 * ideal;
     assert!((last - expected).abs() < 1.0, "{last} and {expected}");
+}
+
+/// A host is gone for good while a ring adds up: what waits for it never begins.
+const GONE: &str = "
+[run]
+time_limit = \"5ms\"
+
+[fabric]
+kind = \"leaf-spine\"
+leaves = 2
+spines = 2
+hosts_per_leaf = 4
+
+[[fabric.fault]]
+link = \"host5-leaf1\"
+at = \"500us\"
+down = true
+
+[[traffic.collective]]
+kind = \"all-reduce\"
+size = \"1MiB\"
+";
+
+#[test]
+fn flows_that_never_began_are_told_apart_and_start_at_no_time() {
+    let outcome = run(&SpecSource::from_text(GONE));
+    let flows = outcome.flows.read().unwrap();
+    let nulls = |table: &RecordBatch, name: &str| table.column_by_name(name).unwrap().null_count() as u64;
+    let all = outcome.summary.all;
+    assert!(all.never_started > 0 && all.unfinished > 0, "{all:?}");
+    assert_eq!((all.flows, nulls(&flows, "start_us")), (112, all.never_started));
+    assert_eq!(nulls(&flows, "fct_us"), all.unfinished + all.never_started, "the others finished");
+    // Who never began did so neither before nor after the host was lost.
+    let phases = &outcome.summary.phases;
+    assert_eq!(phases.iter().map(|one| one.flows).sum::<u64>(), all.flows - all.never_started);
+    assert_eq!(phases.iter().map(|one| one.unfinished).sum::<u64>(), all.unfinished);
+    let count = |name: &str| {
+        let column = outcome.collectives.column_by_name(name).unwrap();
+        column.as_primitive::<UInt64Type>().values().iter().sum::<u64>()
+    };
+    assert_eq!(
+        (count("flows"), count("unfinished"), count("never_started")),
+        (112, all.unfinished, all.never_started)
+    );
 }

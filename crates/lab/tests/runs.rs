@@ -5,12 +5,13 @@ mod common;
 use std::fs;
 use std::ops::ControlFlow;
 
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
 use common::{run, small};
 use weft_lab::results::output::files;
 use weft_lab::results::parquet::to_parquet;
+use weft_lab::results::summary::Packets;
 use weft_lab::{Cores, Outcome, Prepared, Resolved, RunError, SpecSource, fingerprint};
 use weft_transport::TransportSpec;
 
@@ -78,12 +79,41 @@ fn no_more_segments_arrive_behind_a_hole_than_arrive_under_any_transport() {
         for (early, arrived) in early.iter().zip(arrived) {
             assert!(u64::from(*early) <= *arrived, "{name}: {early} of {arrived}");
         }
-        let share = outcome.summary.out_of_order_share.unwrap();
+        let share = outcome.summary.packets.out_of_order_share.unwrap();
         assert!((0.0..=1.0).contains(&share), "{name}: {share}");
         assert!(name != "roce" || share > 0.5, "go-back-N refuses most: {share}");
         let delivered = column("delivered_bytes").as_primitive::<UInt64Type>().values();
         let sizes = column("size_bytes").as_primitive::<UInt64Type>().values();
         assert_eq!(delivered, sizes, "{name}: what was refused is not delivered twice");
+    }
+}
+
+#[test]
+fn what_nobody_counted_is_null_and_not_nought() {
+    let endless = ("traffic", "{ long_lived = [{ src = 0, dst = 5 }, { src = 1, dst = 5 }] }");
+    let outcome = run(&small(&[
+        endless,
+        ("balancer.name", "rps"),
+        ("transport.name", "dctcp"),
+        ("run.time_limit", "5ms"),
+    ]));
+    assert_eq!(outcome.summary.packets, Packets::default(), "no flow that ends");
+    let background = outcome.summary.background.unwrap();
+    assert!(
+        background.packets.data_packets > Some(1_000) && background.packets.out_of_order_packets > Some(0)
+    );
+    // Go-back-N has no duplicate acknowledgements, and credits no congestion marks.
+    for (transport, uncounted, counted) in [
+        ("roce", "duplicate_acks", "nacks"),
+        ("expresspass", "marked_acks", "timeouts"),
+        ("tcp", "", "duplicate_acks"),
+    ] {
+        let outcome = run(&small(&[("transport.name", transport)]));
+        let flows = outcome.flows.read().unwrap();
+        let nulls = |name: &str| flows.column_by_name(name).map_or(0, |column| column.null_count());
+        assert_eq!(nulls(uncounted), if uncounted.is_empty() { 0 } else { 40 }, "{transport}");
+        assert_eq!(nulls(counted), 0, "{transport}");
+        assert_eq!(outcome.summary.all.duplicate_acks.total.is_some(), transport == "tcp");
     }
 }
 
@@ -298,7 +328,8 @@ fn what_phases_say_adds_up_to_what_the_run_says() {
     let (summary, phases) = (&outcome.summary, &outcome.summary.phases);
     assert_eq!(phases.iter().map(|one| one.phase).collect::<Vec<_>>(), ["before", "during", "after"]);
     assert_eq!(phases.iter().map(|one| one.flows).sum::<u64>(), summary.all.flows);
-    assert_eq!(phases.iter().map(|one| one.retransmissions).sum::<u64>(), summary.retransmissions);
+    let resent = phases.iter().map(|one| one.retransmissions).sum::<u64>();
+    assert_eq!(Some(resent), summary.packets.retransmissions);
     let took: f64 = phases.iter().map(|one| one.simulated_us).sum();
     assert!((took - summary.totals.simulated_us).abs() < 1e-6);
     let lost = phases.iter().map(|one| [one.lost.queue, one.lost.loss]);

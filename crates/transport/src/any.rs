@@ -97,6 +97,10 @@ macro_rules! any_protocol {
                 }
             }
 
+            fn counted(&self) -> Counted {
+                ask!(self, p => p.counted())
+            }
+
             fn sender_stats(&self, sender: &AnySender) -> SenderStats {
                 act!(self, sender AnySender, SenderStats::default(), p => p.sender_stats(sender))
             }

@@ -43,8 +43,9 @@ pub use mptcp::Mptcp;
 pub use outbox::{Arrived, Outbox, Outgoing, Ports, Resend};
 pub use params::ParamError;
 pub use protocol::{
-    CreditPorts, Delivery, FiveTuples, FlowSize, KnownFabric, Multipath, Protocol, Pull, ReceiverStats,
-    Segmentation, SenderState, SenderStats, SinglePath, Stalls, WantedWays, Wants, WindowState, Written,
+    Counted, CreditPorts, Delivery, FiveTuples, FlowSize, KnownFabric, Multipath, Protocol, Pull,
+    ReceiverStats, Segmentation, SenderState, SenderStats, SinglePath, Stalls, WantedWays, Wants,
+    WindowState, Written,
 };
 pub use rdma::{CnpBy, DcqcnReaction, RdmaProfile};
 pub use registry::{AnyProtocol, AnyReceiver, AnySender, TransportInfo, TransportSpec, Visitor};

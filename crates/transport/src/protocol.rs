@@ -94,6 +94,21 @@ pub struct SenderStats {
     pub timed_out: Span,
 }
 
+/// What the ends of a transport count, of the numbers that not every transport has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counted {
+    /// [`SenderStats::fast_recoveries`].
+    pub fast_recoveries: bool,
+    /// [`SenderStats::duplicate_acks`].
+    pub duplicate_acks: bool,
+    /// [`SenderStats::marked_acks`].
+    pub marked_acks: bool,
+    /// [`SenderStats::nacks`].
+    pub nacks: bool,
+    /// [`SenderStats::cnps`].
+    pub cnps: bool,
+}
+
 /// The window of a sender, and what it goes by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WindowState {
@@ -341,6 +356,9 @@ pub trait Protocol: Send + Sync {
         let _ = size;
         None
     }
+
+    /// What its ends count, beside what those of every transport do. Of anything else they say 0.
+    fn counted(&self) -> Counted;
 
     /// What the sender counted so far.
     fn sender_stats(&self, sender: &Self::Sender) -> SenderStats;

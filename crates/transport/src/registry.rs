@@ -24,7 +24,7 @@ use crate::tcp::{DctcpConfig, TcpConfig};
 use crate::uec::Uec;
 use crate::uec::UecConfig;
 use crate::{
-    Arrived, CreditPorts, Delivery, FiveTuples, FlowSize, KnownFabric, Multipath, ParamError, Ports,
+    Arrived, Counted, CreditPorts, Delivery, FiveTuples, FlowSize, KnownFabric, Multipath, ParamError, Ports,
     Protocol, Pull, ReceiverStats, Segmentation, SenderState, SenderStats, Transports, Wants, WindowState,
     Written,
 };
@@ -125,6 +125,11 @@ impl TransportSpec {
     /// Whether a flow may come to its senders in pieces, as an application writes it: [`Protocol::takes_writes`].
     pub fn takes_writes(&self) -> bool {
         self.build().is_ok_and(|protocol| protocol.takes_writes())
+    }
+
+    /// What its ends count, of what not every transport does: [`Protocol::counted`].
+    pub fn counted(&self) -> Counted {
+        self.build().map_or_else(|_| Counted::default(), |protocol| protocol.counted())
     }
 
     /// Whether its senders are asked for packets, as the queue pairs of an RDMA card are: [`Protocol::is_pulled`].

@@ -148,7 +148,7 @@ def bench(
             Text(row["scheme"]),
             f"{row['hosts']:,}",
             count(row["packet_hops"]),
-            Text(count(row["packet_hops_per_cpu_s"] or 0), style="bold"),
+            Text("-" if row["packet_hops_per_cpu_s"] is None else count(row["packet_hops_per_cpu_s"]), style="bold"),
             count(row["events"]),
             f"{row['cpu_s']:.2f}",
             count(row["memory_bytes_per_host"]),

@@ -182,6 +182,6 @@ def _note(source: RunsToDraw, asked: Asked) -> str:
     parts.append(f"{len(seeds):,} seed{'s' * (len(seeds) != 1)}")
     several = any(len(group.runs) > 1 for group in source.groups)
     spread = " Flows of all seeds together." if asked.metric is None else " Bars of confidence: 95 % over seeds."
-    unfinished = sum(run.unfinished for run in runs)
+    unfinished = sum(run.without_completion for run in runs)
     left = f" {unfinished:,} flows did not finish: not in any mean." if unfinished and asked.metric is not None else ""
     return ", ".join(parts) + "." + (spread if several else "") + left

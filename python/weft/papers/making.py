@@ -124,7 +124,7 @@ class Maker:
             runs=len(own),
             reused=sum(run_id in self.kept for run_id in own),
             failed=sum(map(self.store.failed, own.values())),
-            unfinished=sum(summary.unfinished for summary in summaries),
+            unfinished=sum(summary.without_completion for summary in summaries),
             unsteady=sum(map(is_unsteady, summaries)),
             cpu_s=sum(found.record.measured.cpu_s for found in stored),
             seeds=max((len(experiment.seeds_run) for experiment in experiments.values()), default=1),

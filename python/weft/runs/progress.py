@@ -72,7 +72,7 @@ class RunWatch:
                 label=run.labels["scheme"],
                 seed=run.seed,
                 simulated_us=summary.simulated_us,
-                flows_finished=summary.flows - summary.unfinished,
+                flows_finished=summary.flows - summary.without_completion,
                 flows_total=summary.flows,
                 packet_hops=summary.packet_hops,
                 elapsed_s=elapsed_s or 0.0,

@@ -55,6 +55,12 @@ impl FlowRecord {
     pub fn start(&self, flow: &Flow) -> Time {
         self.started.unwrap_or(flow.start)
     }
+
+    /// When this flow started, in a run that ended at `end`; none if it never did: what it `waits` for did not come, or the run was over
+    /// before.
+    pub fn begun(&self, flow: &Flow, waits: bool, end: Time) -> Option<Time> {
+        if waits { self.started } else { Some(flow.start).filter(|&start| start <= end) }
+    }
 }
 
 /// Segments that a flow sent again, by reason. Together they are [`SenderStats::retransmissions`].

@@ -24,6 +24,7 @@ pub(crate) struct Ends {
     flows: u64,
     flow_bytes: u64,
     unfinished: u64,
+    never_started: u64,
 }
 
 /// By rank of a collective, while its flows come by.
@@ -55,7 +56,8 @@ pub(crate) fn collective_rows(
         for place in [Some(collective), step].into_iter().flatten() {
             ends[place].flows += 1;
             ends[place].flow_bytes += flow.size_bytes;
-            ends[place].unfinished += u64::from(known.delivered.is_none());
+            ends[place].unfinished += u64::from(known.start.is_some() && known.delivered.is_none());
+            ends[place].never_started += u64::from(known.start.is_none());
         }
     }
     let mut rows = Vec::with_capacity(ends.len());
@@ -103,7 +105,7 @@ impl Ends {
         ranks: &BTreeMap<u16, RankEnd>,
         timeline: &Timeline<'_>,
     ) {
-        if self.unfinished > 0 {
+        if self.unfinished + self.never_started > 0 {
             return;
         }
         let end = |(host, &entry): (&weft_packet::HostId, &Place)| {
@@ -145,6 +147,7 @@ impl Ends {
             flows: self.flows,
             flow_bytes: self.flow_bytes,
             unfinished: self.unfinished,
+            never_started: self.never_started,
             start_us: self.first_entry.map(Time::as_us),
             entry_spread_us: self
                 .first_entry

@@ -30,8 +30,7 @@ impl Seen {
     /// Takes in the records of the next flows, with those.
     pub fn take(&mut self, schedule: &Schedule, flows: &[Flow], records: &[FlowRecord], end: Time) {
         for (flow, record) in flows.iter().zip(records) {
-            let waits = schedule.dependencies.waits(self.0.len() as u32);
-            let start = if waits { record.started } else { Some(flow.start).filter(|&start| start <= end) };
+            let start = record.begun(flow, schedule.dependencies.waits(self.0.len() as u32), end);
             let FlowRecord { delivered, acknowledged, spent, .. } = *record;
             self.0.push(Known { start, delivered, acknowledged, spent });
         }

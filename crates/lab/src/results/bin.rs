@@ -9,8 +9,10 @@ use super::stats::Statistics;
 pub struct Bin {
     /// How many there are.
     pub flows: u64,
-    /// How many of them did not finish.
+    /// How many of them began and did not finish.
     pub unfinished: u64,
+    /// How many of them never began: the run ended before, or what they wait for did not come. The others finished.
+    pub never_started: u64,
     /// Completion times of those that finished: from the start until the receiver has the last byte in order.
     pub fct_us: Statistics,
     /// Completion times as multiples of the completion time in an empty fabric.
@@ -77,27 +79,28 @@ pub struct Goodput {
     pub together: Option<f64>,
 }
 
-/// Segments sent again, by reason; shares are of all segments sent, and null if there are none.
+/// Segments sent again, by reason; null without flows. Shares are of all segments sent, and null if there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Resent {
     /// Every earlier copy was dropped.
-    pub after_loss: u64,
+    pub after_loss: Option<u64>,
     /// In vain, in fast recovery: the segment was late.
-    pub after_reordering: u64,
+    pub after_reordering: Option<u64>,
     /// In vain, after a timeout.
-    pub after_timeout: u64,
+    pub after_timeout: Option<u64>,
     /// All three together, as a share.
     pub share: Option<f64>,
     /// `after_reordering`, as a share.
     pub reordering_share: Option<f64>,
 }
 
-/// Acknowledgements that repeated the last one while data was outstanding (RFC 5681 §2).
+/// Acknowledgements that repeated the last one while data was outstanding (RFC 5681 §2), of flows whose transport counts them; null without
+/// any.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct DuplicateAcks {
     /// How many there were.
-    pub total: u64,
-    /// The share of flows with one or more; null if there is no flow.
+    pub total: Option<u64>,
+    /// The share of flows with one or more.
     pub one_or_more: Option<f64>,
     /// The share of flows with three or more, which is TCP's threshold.
     pub three_or_more: Option<f64>,
@@ -123,7 +126,7 @@ mod tests {
     /// A flow of 1,000 bytes, 8,000 bits, that takes `fct_us`.
     fn flow(start_us: f64, fct_us: f64) -> FlowRow {
         FlowRow {
-            start_us,
+            start_us: Some(start_us),
             size_bytes: 1_000,
             delivered_bytes: 1_000,
             fct_us: Some(fct_us),
@@ -172,15 +175,19 @@ mod tests {
             ..flow(0.0, 1.0)
         };
         let found = bin(&[row]).resent;
-        assert_eq!((found.after_loss, found.after_reordering, found.after_timeout), (1, 2, 1));
+        let counts = [found.after_loss, found.after_reordering, found.after_timeout];
+        assert_eq!(counts, [1, 2, 1].map(Some));
         assert_eq!((found.share, found.reordering_share), (Some(0.2), Some(0.1)));
     }
 
     #[test]
     fn the_shares_of_flows_with_duplicates_count_flows() {
-        let rows = [0, 1, 2, 3].map(|duplicate_acks| FlowRow { duplicate_acks, ..flow(0.0, 1.0) });
+        // The last one has a transport that does not count them.
+        let rows = [Some(0), Some(1), Some(2), Some(3), None]
+            .map(|duplicate_acks| FlowRow { duplicate_acks, ..flow(0.0, 1.0) });
         let found = bin(&rows).duplicate_acks;
-        assert_eq!((found.total, found.one_or_more, found.three_or_more), (6, Some(0.75), Some(0.25)));
+        assert_eq!((found.total, found.one_or_more, found.three_or_more), (Some(6), Some(0.75), Some(0.25)));
+        assert_eq!(bin(&rows[4..]).duplicate_acks, DuplicateAcks::default());
     }
 
     #[test]

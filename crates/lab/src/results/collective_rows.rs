@@ -29,8 +29,10 @@ table! {
     flows: u64, "";
     /// their payload
     flow_bytes: u64, "B";
-    /// of these flows, those that did not finish
+    /// of these flows, those that began and did not finish
     unfinished: u64, "";
+    /// of these flows, those that never began
+    never_started: u64, "";
     /// when the first rank could begin
     start_us: Option<f64>, "µs", null "none could";
     /// from then until the last rank could begin

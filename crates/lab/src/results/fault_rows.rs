@@ -49,7 +49,7 @@ table! {
     faults: u32, "";
     /// flows that start in it and count in statistics: the same for every scheme
     flows: u64, "";
-    /// of these, flows that did not finish
+    /// of these, flows that did not finish; flows that never began are in no stretch
     unfinished: u64, "";
     /// their mean completion time
     mean_fct_us: Option<f64>, "µs", null "none finished";

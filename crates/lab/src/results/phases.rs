@@ -193,10 +193,10 @@ impl<'a> Phases<'a> {
         Self { spans, divided_at, tallies: vec![Tally::default(); stretches] }
     }
 
-    /// Adds a flow that starts then.
+    /// Adds a flow that starts then; one that never began is in no stretch.
     pub fn add(&mut self, start: Time, row: &FlowRow) {
         let place = self.divided_at.partition_point(|at| *at <= start);
-        if row.background || row.measured == Some(false) {
+        if row.background || row.measured == Some(false) || row.start_us.is_none() {
             return;
         }
         if let Some(tally) = self.tallies.get_mut(place) {

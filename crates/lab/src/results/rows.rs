@@ -52,7 +52,7 @@ table! {
     /// starts after the warm-up and within the window; if not, it counts in no statistic
     measured: Option<bool>, "", only "with [`run.warmup` or `run.measure`](model.md#warm-up-and-steady-state)";
     /// when the source has the first byte
-    start_us: f64, "µs";
+    start_us: Option<f64>, "µs", null "it never began: the run ended before, or what it waits for did not come";
     /// from the start until the receiver has the last byte in order
     fct_us: Option<f64>, "µs", null "unfinished";
     /// from the start until the sender has the last acknowledgement
@@ -70,15 +70,15 @@ table! {
     /// retransmission timeouts, of the handshake too
     timeouts: u32, "";
     /// entries into fast recovery
-    fast_recoveries: u32, "";
+    fast_recoveries: Option<u32>, "", null "its transport has none, or does not count them";
     /// [segments that arrived behind a hole](model.md#what-is-counted-exactly)
     out_of_order_packets: u32, "";
     /// segments that had arrived before
     duplicate_segments: u32, "";
     /// acknowledgements that repeated the last one while data was outstanding
-    duplicate_acks: u32, "";
+    duplicate_acks: Option<u32>, "", null "its transport has none, or does not count them";
     /// acknowledgements with the congestion echo
-    marked_acks: u32, "";
+    marked_acks: Option<u32>, "", null "its transport does not count them";
     /// data packets that came by another path than the one before
     path_changes: u32, "";
     /// time that its delivered data packets waited in queues of hosts, together
@@ -136,9 +136,9 @@ table! {
     /// of this, packets that then went another way than the one because of which their class was paused: head-of-line blocking
     blocked_innocently_us: Option<f64>, "µs", only "with [lossless classes](lossless.md)";
     /// NACKs that came to its sender until it had the last acknowledgement
-    nacks: Option<u32>, "", null "no RDMA transport carried it", only "with [RDMA transports](rdma.md)";
+    nacks: Option<u32>, "", null "its transport has none", only "with [RDMA transports](rdma.md)";
     /// likewise: congestion notifications (CNPs), or acknowledgements that stand for them
-    cnps: Option<u32>, "", null "no RDMA transport carried it", only "with [RDMA transports](rdma.md)";
+    cnps: Option<u32>, "", null "its transport has none", only "with [RDMA transports](rdma.md)";
     /// its data packets that switches cut to their headers; those until then are in `dropped_segments`, too
     trimmed_segments: Option<u32>, "", only "with [classes that trim](lossless.md#trimming)";
     /// label of the transport that carried it
@@ -179,6 +179,13 @@ table! {
     kernel_fell_back: Option<bool>, "", null "the sender is not done", only "with [MPTCP of Linux hosts](linux-hosts.md#mptcp)";
     /// the flow's port at its sender
     kernel_port: Option<u16>, "", null "no end is a Linux host, or it has not begun", only "with [Linux hosts](linux-hosts.md)";
+}
+
+impl FlowRow {
+    /// Whether the flow began, and its receiver does not have everything.
+    pub const fn is_unfinished(&self) -> bool {
+        self.start_us.is_some() && self.fct_us.is_none()
+    }
 }
 
 table! {

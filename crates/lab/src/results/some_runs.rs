@@ -1,9 +1,9 @@
-//! What the table of flows has only in some runs, by their fabric and transports.
+//! What the table of flows has only in some runs, or of some flows, by the fabric and the transports.
 
 use weft_fabric::{Blocked, FlowRecord, Results};
 use weft_packet::FlowId;
 use weft_topology::Topology;
-use weft_transport::{TransportSpec, TransportsSpec};
+use weft_transport::{Counted, TransportSpec, TransportsSpec};
 
 use super::rows::FlowRow;
 
@@ -13,8 +13,8 @@ pub struct SomeRuns<'r> {
     blocked: Option<&'r [(FlowId, Blocked)]>,
     /// Whether a class of a port trims.
     trims: bool,
-    /// Of each transport, whether it is one of RDMA.
-    are_rdma: Vec<bool>,
+    /// What each transport counts.
+    counted: Vec<Counted>,
 }
 
 impl<'r> SomeRuns<'r> {
@@ -25,15 +25,16 @@ impl<'r> SomeRuns<'r> {
         Self {
             blocked: pauses.then_some(&results.blocked),
             trims: classes.flat_map(|classes| &classes.classes).any(|class| class.trim_bytes.is_some()),
-            are_rdma: transport.all().map(TransportSpec::is_pulled).collect(),
+            counted: transport.all().map(TransportSpec::counted).collect(),
         }
     }
 
     /// Fills in all of it, whatever a row says.
     pub fn fill_example(&self, row: &mut FlowRow) {
-        let rdma = self.are_rdma.iter().position(|is_rdma| *is_rdma);
-        self.fill(row, &FlowRecord::default(), rdma.unwrap_or_default());
+        self.fill(row, &FlowRecord::default(), 0);
         row.spent_pause_us = self.blocked.map(|_| 0.0);
+        let any = |of: fn(&Counted) -> bool| self.counted.iter().any(of).then_some(0);
+        (row.nacks, row.cnps) = (any(|counted| counted.nacks), any(|counted| counted.cnps));
     }
 
     /// Fills in what a row has of it, by the record of its flow and the number of its transport.
@@ -46,9 +47,12 @@ impl<'r> SomeRuns<'r> {
             row.blocked_innocently_us = Some(blocked.innocently.as_us());
         }
         // One transport alone has every number.
-        let is_rdma = self.are_rdma.get(transport).or(self.are_rdma.first()).copied().unwrap_or_default();
-        row.nacks = is_rdma.then_some(record.sender.nacks);
-        row.cnps = is_rdma.then_some(record.sender.cnps);
+        let counted = self.counted.get(transport).or(self.counted.first()).copied().unwrap_or_default();
+        row.fast_recoveries = counted.fast_recoveries.then_some(record.sender.fast_recoveries);
+        row.duplicate_acks = counted.duplicate_acks.then_some(record.sender.duplicate_acks);
+        row.marked_acks = counted.marked_acks.then_some(record.sender.marked_acks);
+        row.nacks = counted.nacks.then_some(record.sender.nacks);
+        row.cnps = counted.cnps.then_some(record.sender.cnps);
         row.trimmed_segments = self.trims.then_some(record.trimmed);
     }
 }

@@ -136,7 +136,7 @@ mod tests {
                 id,
                 size_bytes: scattered(1),
                 fct_us: (!id.is_multiple_of(3)).then(|| scattered(2) as f64),
-                start_us: scattered(3) as f64,
+                start_us: Some(scattered(3) as f64),
                 delivered_bytes: scattered(4),
                 segments_sent: scattered(5),
                 segments_received: scattered(6),

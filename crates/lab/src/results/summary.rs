@@ -6,7 +6,7 @@ use super::bin::Bin;
 use super::lossless::Lossless;
 use super::phases::{FaultSummary, PhaseSummary};
 use super::spread::Spread;
-use super::tally::{Figures, share};
+use super::tally::Figures;
 use crate::collectives::CollectiveSummary;
 
 /// A run in one object. Times are in microseconds of simulated time unless the name says otherwise.
@@ -58,18 +58,9 @@ pub struct Summary {
     /// Collectives, by what the spec calls them, if there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub collectives: Vec<CollectiveSummary>,
-    /// Segments sent again.
-    pub retransmissions: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Segments that reached a receiver's transport behind a hole.
-    pub out_of_order_packets: u64,
-    /// Segments that reached a receiver, in whatever order and however often.
-    pub data_packets: u64,
-    /// `out_of_order_packets` / `data_packets`; null without data packets.
-    pub out_of_order_share: Option<f64>,
-    /// Segments that had arrived before.
-    pub duplicate_segments: u64,
+    /// What the packets of all flows but background ones came to.
+    #[serde(flatten)]
+    pub packets: Packets,
     /// How long a data packet that arrived waited in queues, on average, by where it waited.
     pub wait_us: Waits,
     /// What the run took and moved.
@@ -115,15 +106,37 @@ pub struct ClassBin {
     pub bin: Bin,
 }
 
+/// What the packets of flows came to, in sums over the flows; null without flows.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Packets {
+    /// Segments sent again.
+    pub retransmissions: Option<u64>,
+    /// Retransmission timeouts.
+    pub timeouts: Option<u64>,
+    /// Segments that reached a receiver's transport behind a hole.
+    pub out_of_order_packets: Option<u64>,
+    /// Segments that reached a receiver, in whatever order and however often, kept or not.
+    pub data_packets: Option<u64>,
+    /// `out_of_order_packets` / `data_packets`; null without data packets.
+    pub out_of_order_share: Option<f64>,
+    /// Segments that had arrived before.
+    pub duplicate_segments: Option<u64>,
+}
+
 /// Flows that never end.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Background {
     /// How many there are.
     pub flows: u64,
+    /// How many of them never began.
+    pub never_started: u64,
     /// Payload that they delivered, each byte once.
     pub delivered_bytes: u64,
     /// What each delivered a second, on average, from its start to the end of the run.
     pub goodput_mbps: Option<f64>,
+    /// What their packets came to.
+    #[serde(flatten)]
+    pub packets: Packets,
 }
 
 /// Flows that started before the warm-up ended, or after the window of measurement. They loaded the fabric and are in no average.
@@ -131,8 +144,10 @@ pub struct Background {
 pub struct Unmeasured {
     /// How many there are.
     pub flows: u64,
-    /// How many of them did not finish.
+    /// How many of them began and did not finish.
     pub unfinished: u64,
+    /// How many of them never began.
+    pub never_started: u64,
 }
 
 /// Mean waiting times of a data packet; null without data packets.
@@ -187,7 +202,6 @@ pub struct Totals {
 impl Summary {
     /// The summary of these flows.
     pub fn new(scheme: &str, seed: u64, spec_hash: &str, figures: &Figures, totals: Totals) -> Self {
-        let all = figures.totals();
         let [small, medium, large] = figures.groups();
         Self {
             scheme: scheme.to_owned(),
@@ -206,12 +220,7 @@ impl Summary {
             phases: Vec::new(),
             lossless: None,
             collectives: Vec::new(),
-            retransmissions: all.retransmissions,
-            timeouts: all.timeouts,
-            out_of_order_packets: all.out_of_order_packets,
-            data_packets: all.data_packets,
-            out_of_order_share: share(all.out_of_order_packets as f64, all.data_packets),
-            duplicate_segments: all.duplicate_segments,
+            packets: figures.totals().packets(),
             wait_us: figures.waits(),
             totals,
             warnings: Vec::new(),
@@ -241,6 +250,7 @@ mod tests {
     fn flow(size_bytes: u64, fct_us: Option<f64>) -> FlowRow {
         let slowdown = fct_us.map(|fct| fct / 2.0);
         FlowRow {
+            start_us: Some(0.0),
             size_bytes,
             fct_us,
             slowdown,
@@ -286,14 +296,31 @@ mod tests {
             background: true,
             delivered_bytes: 500,
             goodput_mbps: Some(mbps),
+            retransmissions: 3,
+            out_of_order_packets: 1,
             ..flow(0, None)
         };
         let found = summary(&[endless(3.0), endless(5.0)]);
-        assert_eq!(
-            found["background"],
-            serde_json::json!({"flows": 2, "delivered_bytes": 1_000, "goodput_mbps": 4.0})
-        );
+        let expected = serde_json::json!({
+            "flows": 2, "never_started": 0, "delivered_bytes": 1_000, "goodput_mbps": 4.0, "retransmissions": 6, "timeouts": 0,
+            "out_of_order_packets": 2, "data_packets": 8, "out_of_order_share": 0.25, "duplicate_segments": 0,
+        });
+        assert_eq!(found["background"], expected);
         assert!(found["goodput_mbps"]["mean"].is_null());
+    }
+
+    #[test]
+    fn of_no_flow_nothing_is_counted() {
+        let found = summary(&[FlowRow { background: true, retransmissions: 3, ..flow(0, None) }]);
+        for key in
+            ["retransmissions", "timeouts", "out_of_order_packets", "data_packets", "duplicate_segments"]
+        {
+            assert!(found[key].is_null(), "{key}: {}", found[key]);
+        }
+        assert!(found["resent"]["after_loss"].is_null() && found["duplicate_acks"]["total"].is_null());
+        let found = summary(&[flow(1, Some(4.0))]);
+        assert_eq!((&found["retransmissions"], &found["resent"]["after_loss"]), (&0.into(), &0.into()));
+        assert!(found["large"]["resent"]["after_loss"].is_null(), "there is no such flow");
     }
 
     #[test]
@@ -307,10 +334,20 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_finished_or_began_or_never_did() {
+        let never = FlowRow { start_us: None, ..flow(1, None) };
+        let found = summary(&[flow(1, Some(4.0)), flow(1, None), never.clone(), never]);
+        let counts = ["flows", "unfinished", "never_started"].map(|key| found[key].as_u64());
+        assert_eq!(counts, [Some(4), Some(1), Some(2)]);
+        assert_eq!((&found["small"]["unfinished"], &found["small"]["never_started"]), (&1.into(), &2.into()));
+    }
+
+    #[test]
     fn background_flows_count_nowhere() {
         let background = FlowRow { background: true, retransmissions: 9, ..flow(1, Some(1.0)) };
         let found = summary(&[background]);
-        assert_eq!((&found["flows"], &found["retransmissions"]), (&0.into(), &0.into()));
+        assert_eq!(found["flows"], 0);
+        assert!(found["retransmissions"].is_null());
         assert!(found["fct_us"]["mean"].is_null() && found["out_of_order_share"].is_null());
     }
 
@@ -325,8 +362,8 @@ mod tests {
         let inside = FlowRow { measured: Some(true), ..flow(1, Some(4.0)) };
         let found = summary(&[outside(Some(100.0)), inside.clone(), outside(None)]);
         let alone = summary(&[inside]);
-        assert_eq!(found["unmeasured"], serde_json::json!({"flows": 2, "unfinished": 1}));
-        assert_eq!(alone["unmeasured"], serde_json::json!({"flows": 0, "unfinished": 0}));
+        assert_eq!(found["unmeasured"], serde_json::json!({"flows": 2, "unfinished": 1, "never_started": 0}));
+        assert_eq!(alone["unmeasured"], serde_json::json!({"flows": 0, "unfinished": 0, "never_started": 0}));
         let rest = |of: &serde_json::Value| {
             let mut of = of.clone();
             of.as_object_mut().unwrap().remove("unmeasured");

@@ -5,7 +5,7 @@
 use super::bin::{Bin, Deadlines, DuplicateAcks, Goodput, Resent, SpentTime};
 use super::rows::FlowRow;
 use super::stats::{Statistics, percentile};
-use super::summary::{Background, ClassBin, LabelledBin, Unmeasured, Waits};
+use super::summary::{Background, ClassBin, LabelledBin, Packets, Unmeasured, Waits};
 use crate::bins::{SizeRange, groups};
 
 /// All that a summary says of flows.
@@ -29,18 +29,21 @@ pub struct Figures {
 pub struct Tally {
     flows: u64,
     unfinished: u64,
+    never_started: u64,
     /// Sums and numbers of the parts of completion times, as [`SpentTime`] has them.
     spent_us: [(f64, u64); 9],
     waited_us: f64,
-    pub(super) data_packets: u64,
-    pub(super) out_of_order_packets: u64,
-    pub(super) duplicate_segments: u64,
-    pub(super) timeouts: u64,
-    pub(super) retransmissions: u64,
+    data_packets: u64,
+    out_of_order_packets: u64,
+    duplicate_segments: u64,
+    timeouts: u64,
+    retransmissions: u64,
     segments_sent: u64,
     after_loss: u64,
     after_reordering: u64,
     after_timeout: u64,
+    /// Flows whose transport counts duplicate acknowledgements, and how many these had.
+    counts_duplicate_acks: u64,
     duplicate_acks: u64,
     /// Flows with one duplicate acknowledgement or more, and with three or more.
     with_duplicate_acks: [u64; 2],
@@ -66,7 +69,7 @@ struct Values {
 
 #[derive(Debug, Clone, Default)]
 struct BackgroundTally {
-    flows: u64,
+    all: Tally,
     delivered_bytes: u64,
     goodput_mbps: Vec<f64>,
 }
@@ -104,9 +107,10 @@ impl Figures {
         }
         if let Some(measured) = row.measured {
             let unmeasured = self.unmeasured.get_or_insert_default();
-            unmeasured.flows += u64::from(!measured);
-            unmeasured.unfinished += u64::from(!measured && row.fct_us.is_none());
             if !measured {
+                unmeasured.flows += 1;
+                unmeasured.unfinished += u64::from(row.is_unfinished());
+                unmeasured.never_started += u64::from(row.start_us.is_none());
                 return;
             }
         }
@@ -170,11 +174,13 @@ impl Figures {
 
     /// Those that never end; none if there are none.
     pub fn background(&self) -> Option<Background> {
-        let BackgroundTally { flows, delivered_bytes, goodput_mbps } = &self.background;
-        (*flows > 0).then(|| Background {
-            flows: *flows,
+        let BackgroundTally { all, delivered_bytes, goodput_mbps } = &self.background;
+        (all.flows > 0).then(|| Background {
+            flows: all.flows,
+            never_started: all.never_started,
             delivered_bytes: *delivered_bytes,
             goodput_mbps: Statistics::of(goodput_mbps.clone()).mean,
+            packets: all.packets(),
         })
     }
 
@@ -192,7 +198,7 @@ impl Figures {
 
 impl BackgroundTally {
     fn add(&mut self, row: &FlowRow) {
-        self.flows += 1;
+        self.all.add(row);
         self.delivered_bytes += row.delivered_bytes;
         self.goodput_mbps.extend(row.goodput_mbps);
     }
@@ -236,7 +242,8 @@ impl Values {
 impl Tally {
     fn add(&mut self, row: &FlowRow) {
         self.flows += 1;
-        self.unfinished += u64::from(row.fct_us.is_none());
+        self.unfinished += u64::from(row.is_unfinished());
+        self.never_started += u64::from(row.start_us.is_none());
         let spent = [
             row.spent_transmission_us,
             row.spent_host_us,
@@ -262,18 +269,21 @@ impl Tally {
         self.after_loss += u64::from(row.retransmissions_after_loss);
         self.after_reordering += u64::from(row.retransmissions_after_reordering);
         self.after_timeout += u64::from(row.retransmissions_after_timeout);
-        self.duplicate_acks += u64::from(row.duplicate_acks);
-        for (count, least) in self.with_duplicate_acks.iter_mut().zip([1, 3]) {
-            *count += u64::from(row.duplicate_acks >= least);
+        if let Some(duplicate_acks) = row.duplicate_acks {
+            self.counts_duplicate_acks += 1;
+            self.duplicate_acks += u64::from(duplicate_acks);
+            for (count, least) in self.with_duplicate_acks.iter_mut().zip([1, 3]) {
+                *count += u64::from(duplicate_acks >= least);
+            }
         }
         self.has_deadlines |= row.deadline_us.is_some();
         if let Some(missed) = row.deadline_missed {
             self.deadlines[0] += 1;
             self.deadlines[1] += u64::from(missed);
         }
-        if row.goodput_mbps.is_some() {
-            self.first_us = Some(self.first_us.map_or(row.start_us, |first| first.min(row.start_us)));
-            self.last_us = self.last_us.max(row.fct_us.map_or(0.0, |fct| row.start_us + fct));
+        if let Some((start_us, _)) = row.start_us.zip(row.goodput_mbps) {
+            self.first_us = Some(self.first_us.map_or(start_us, |first| first.min(start_us)));
+            self.last_us = self.last_us.max(row.fct_us.map_or(0.0, |fct| start_us + fct));
             self.bits += row.delivered_bytes as f64 * 8.0;
         }
     }
@@ -284,6 +294,7 @@ impl Tally {
         Bin {
             flows: self.flows,
             unfinished: self.unfinished,
+            never_started: self.never_started,
             fct_us: Statistics::of(known(&values.fct_us)),
             slowdown: Statistics::of(known(&values.slowdown)),
             ideal_fct_us: Statistics::of(values.ideals(self.flows, &belongs)),
@@ -292,14 +303,31 @@ impl Tally {
             queueing_us: share(self.waited_us, self.data_packets),
             resent: self.resent(),
             duplicate_acks: DuplicateAcks {
-                total: self.duplicate_acks,
-                one_or_more: share(self.with_duplicate_acks[0] as f64, self.flows),
-                three_or_more: share(self.with_duplicate_acks[1] as f64, self.flows),
+                total: (self.counts_duplicate_acks > 0).then_some(self.duplicate_acks),
+                one_or_more: share(self.with_duplicate_acks[0] as f64, self.counts_duplicate_acks),
+                three_or_more: share(self.with_duplicate_acks[1] as f64, self.counts_duplicate_acks),
             },
             deadlines: self.has_deadlines.then(|| {
                 let [flows, missed] = self.deadlines;
                 Deadlines { flows, missed, missed_share: share(missed as f64, flows) }
             }),
+        }
+    }
+
+    /// A sum over the flows; none without flows: of nothing, nothing was counted.
+    pub(super) fn counted(&self, sum: u64) -> Option<u64> {
+        (self.flows > 0).then_some(sum)
+    }
+
+    /// What the packets of the flows came to.
+    pub(super) fn packets(&self) -> Packets {
+        Packets {
+            retransmissions: self.counted(self.retransmissions),
+            timeouts: self.counted(self.timeouts),
+            out_of_order_packets: self.counted(self.out_of_order_packets),
+            data_packets: self.counted(self.data_packets),
+            out_of_order_share: share(self.out_of_order_packets as f64, self.data_packets),
+            duplicate_segments: self.counted(self.duplicate_segments),
         }
     }
 
@@ -331,9 +359,9 @@ impl Tally {
 
     fn resent(&self) -> Resent {
         Resent {
-            after_loss: self.after_loss,
-            after_reordering: self.after_reordering,
-            after_timeout: self.after_timeout,
+            after_loss: self.counted(self.after_loss),
+            after_reordering: self.counted(self.after_reordering),
+            after_timeout: self.counted(self.after_timeout),
             share: share(self.retransmissions as f64, self.segments_sent),
             reordering_share: share(self.after_reordering as f64, self.segments_sent),
         }

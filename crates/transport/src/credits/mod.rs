@@ -1,8 +1,7 @@
-//! What transports that send credits have in common: a sender that answers each credit with a segment, the pacing of
-//! credits with its feedback control, and the receiver's account of segments.
+//! What transports that send credits have in common: a sender that answers each credit with a segment, and the pacing of
+//! credits with its feedback control.
 
 pub(crate) mod alone;
-pub(crate) mod assembly;
 pub(crate) mod config;
 pub(crate) mod feedback;
 pub(crate) mod outstanding;

@@ -1,7 +1,7 @@
 //! The sending end: asks for credits, answers each with a segment, and says when it needs no more.
 
 use weft_packet::{Kind, Packet, PacketFlags};
-use weft_units::Time;
+use weft_units::{Span, Time};
 
 use super::Terms;
 use crate::{Arrived, FlowSize, Outbox, Outgoing, Ports, Resend, SenderState, SenderStats};
@@ -40,6 +40,8 @@ pub struct Sender {
     refilled: (u32, Time),
     retransmissions: u32,
     timeouts: u32,
+    /// How long the timers ran that expired.
+    timed_out: Span,
     wasted_credits: u64,
     /// With fewer segments than this to send, one subflow is enough.
     single_below: u32,
@@ -67,6 +69,7 @@ impl Sender {
             refilled: (u32::MAX, Time::ZERO),
             retransmissions: 0,
             timeouts: 0,
+            timed_out: Span::ZERO,
             wasted_credits: 0,
             single_below,
             last_port: None,
@@ -80,7 +83,7 @@ impl Sender {
         let mut request = terms.signal(Kind::CreditRequest, self.acked, out.now());
         request.wire_bytes += u16::from(out.ports() - 1) * Self::PORT_BYTES;
         out.by(self.signal_port(out)).send(request);
-        self.arm(terms.retransmit_timeout, out);
+        self.arm(terms, out);
     }
 
     /// Says that no more credits are needed, until the receiver answers.
@@ -90,7 +93,7 @@ impl Sender {
         self.phase = Phase::Stopping;
         let stop = terms.signal(Kind::CreditStop, self.acked, out.now());
         out.by(self.signal_port(out)).send(stop);
-        self.arm(terms.stop_timeout, out);
+        self.arm(terms, out);
     }
 
     /// Requests and stops go by the flow's own port; each repetition takes the next one, lest the path be dead.
@@ -98,13 +101,20 @@ impl Sender {
         (self.expired % u32::from(out.ports())) as u8
     }
 
-    fn arm(&self, timeout: weft_units::Span, out: &mut impl Ports) {
-        let timeout = timeout.saturating_mul(1 << self.expired.min(Self::MOST_DOUBLINGS));
-        out.wake_at(out.now().saturating_add(timeout));
+    /// How long the timer of this phase runs.
+    fn timer(&self, terms: &Terms) -> Span {
+        let first =
+            if self.phase == Phase::Requesting { terms.retransmit_timeout } else { terms.stop_timeout };
+        first.saturating_mul(1 << self.expired.min(Self::MOST_DOUBLINGS))
+    }
+
+    fn arm(&self, terms: &Terms, out: &mut impl Ports) {
+        out.wake_at(out.now().saturating_add(self.timer(terms)));
     }
 
     pub(crate) fn wakes(&mut self, terms: &Terms, out: &mut impl Ports) {
         self.timeouts += 1;
+        self.timed_out += self.timer(terms);
         self.expired += 1;
         out.timed_out();
         match self.phase {
@@ -144,7 +154,7 @@ impl Sender {
             self.wasted_credits += 1;
             return;
         }
-        self.arm(terms.stop_timeout, out);
+        self.arm(terms, out);
         let segment = self.hole(terms, credit, out.now()).unwrap_or_else(|| self.take_next());
         self.transmit(terms, segment, credit.sent, arrived.port, out);
         if self.next == self.segments {
@@ -216,6 +226,7 @@ impl Sender {
             segments_sent: u64::from(self.sent_below) + u64::from(self.retransmissions),
             retransmissions: self.retransmissions,
             timeouts: self.timeouts,
+            timed_out: self.timed_out,
             wasted_credits: self.wasted_credits,
             ..SenderStats::default()
         }

@@ -24,8 +24,8 @@ pub use crate::credits::config::ExpressPassConfig;
 pub use crate::credits::feedback::Decrease;
 pub use crate::credits::sender::Sender;
 use crate::{
-    Arrived, CreditPorts, Delivery, FlowSize, Outbox, Protocol, ReceiverStats, Segmentation, SenderState,
-    SenderStats, SinglePath,
+    Arrived, Counted, CreditPorts, Delivery, FlowSize, Outbox, Protocol, ReceiverStats, Segmentation,
+    SenderState, SenderStats, SinglePath,
 };
 
 /// `ExpressPass` with checked parameters: made by [`ExpressPassConfig::build`], shared by all flows.
@@ -56,6 +56,10 @@ impl Protocol for ExpressPass {
 
     fn receiver(&self, size: FlowSize) -> Receiver {
         Receiver::new(self, size)
+    }
+
+    fn counted(&self) -> Counted {
+        Counted::default()
     }
 
     fn sender_stats(&self, sender: &Sender) -> SenderStats {

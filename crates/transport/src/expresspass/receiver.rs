@@ -4,14 +4,14 @@ use weft_packet::{Kind, Packet};
 use weft_units::{Span, Time};
 
 use super::ExpressPass;
-use crate::credits::assembly::Assembly;
 use crate::credits::pacer::Pacer;
+use crate::selective::Intake;
 use crate::{Delivery, FlowSize, Outbox, ReceiverStats};
 
 /// The receiving end of a flow.
 #[derive(Debug, Clone)]
 pub struct Receiver {
-    assembly: Assembly,
+    intake: Intake,
     pacer: Pacer,
     /// Whether the sender wants credits.
     crediting: bool,
@@ -19,7 +19,7 @@ pub struct Receiver {
 
 impl Receiver {
     pub(super) const fn new(protocol: &ExpressPass, size: FlowSize) -> Self {
-        Self { assembly: Assembly::new(size), pacer: Pacer::new(&protocol.terms), crediting: false }
+        Self { intake: Intake::new(size), pacer: Pacer::new(&protocol.terms), crediting: false }
     }
 
     pub(super) fn receives(
@@ -32,14 +32,14 @@ impl Receiver {
             Kind::Data => {
                 let now = out.now();
                 self.pacer.note_echo(packet.sent, now, out);
-                return self.assembly.take(packet, now);
+                return self.intake.deliver(packet, now);
             }
             Kind::CreditRequest if !self.crediting => self.begin(protocol, out),
             Kind::CreditStop => {
                 self.crediting = false;
                 self.pacer.end();
                 out.wake_at(Time::NEVER);
-                out.send(protocol.terms.signal(Kind::Ack, self.assembly.expected, packet.sent));
+                out.send(protocol.terms.signal(Kind::Ack, self.intake.expected, packet.sent));
             }
             _ => {}
         }
@@ -61,12 +61,12 @@ impl Receiver {
         let now = out.now();
         self.pacer.update(&protocol.terms, 1, now, out);
         // Data follows its credits' one path: nothing overtakes it, and what is missing is lost.
-        let has_hole = self.assembly.has_hole(now, || Span::ZERO);
-        let next = self.pacer.send(&protocol.terms, (self.assembly.expected, has_hole), now, out);
+        let has_hole = self.intake.has_hole(now, || Span::ZERO);
+        let next = self.pacer.send(&protocol.terms, (self.intake.expected, has_hole), now, out);
         out.wake_at(next);
     }
 
     pub(super) fn stats(&self) -> ReceiverStats {
-        ReceiverStats { credits_sent: self.pacer.credits_sent(), ..self.assembly.stats() }
+        ReceiverStats { credits_sent: self.pacer.credits_sent(), ..self.intake.stats() }
     }
 }

@@ -29,8 +29,8 @@ use crate::rdma::notifier::Notify;
 use crate::rdma::wire::Wire;
 use crate::selective::Resends;
 use crate::{
-    Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState,
-    SenderStats, SinglePath, WindowState, Written,
+    Counted, Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation,
+    SenderState, SenderStats, SinglePath, WindowState, Written,
 };
 
 pub use crate::rdma::IrnConfig;
@@ -110,6 +110,10 @@ impl Protocol for Irn {
 
     fn sender_held_until(&self, sender: &Sender, now: Time) -> Time {
         sender.held_until(self, now)
+    }
+
+    fn counted(&self) -> Counted {
+        Counted { duplicate_acks: false, fast_recoveries: true, marked_acks: true, nacks: true, cnps: true }
     }
 
     fn sender_stats(&self, sender: &Sender) -> SenderStats {

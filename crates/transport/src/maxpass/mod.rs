@@ -22,7 +22,7 @@ pub use crate::credits::config::{Feedback, MaxPassConfig};
 pub use crate::credits::feedback::{Cut, Growth};
 pub use crate::credits::sender::Sender;
 use crate::{
-    Arrived, CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, Ports, Protocol, ReceiverStats,
+    Arrived, Counted, CreditPorts, Delivery, FiveTuples, FlowSize, Multipath, Ports, Protocol, ReceiverStats,
     Segmentation, SenderState, SenderStats,
 };
 
@@ -61,6 +61,10 @@ impl Protocol for MaxPass {
 
     fn receiver(&self, size: FlowSize) -> Receiver {
         Receiver::new(size)
+    }
+
+    fn counted(&self) -> Counted {
+        Counted::default()
     }
 
     fn sender_stats(&self, sender: &Sender) -> SenderStats {

@@ -4,9 +4,9 @@ use weft_packet::Kind;
 use weft_units::{Span, Time};
 
 use super::MaxPass;
-use crate::credits::assembly::Assembly;
 use crate::credits::pacer::{Pacer, least_gap_bytes, ticks};
 use crate::credits::sender::SUBFLOW_STOP;
+use crate::selective::Intake;
 use crate::{Arrived, Delivery, FlowSize, Outbox, Ports, ReceiverStats};
 
 /// Credits over one path.
@@ -35,7 +35,7 @@ struct Stop {
 /// The receiving end of a flow.
 #[derive(Debug, Clone)]
 pub struct Receiver {
-    assembly: Assembly,
+    intake: Intake,
     /// One a port that the request named; none before it came.
     subflows: Vec<Subflow>,
     /// Those in use, by port.
@@ -56,7 +56,7 @@ impl Receiver {
 
     pub(super) const fn new(size: FlowSize) -> Self {
         Self {
-            assembly: Assembly::new(size),
+            intake: Intake::new(size),
             subflows: Vec::new(),
             due: Vec::new(),
             first: 0,
@@ -140,7 +140,7 @@ impl Receiver {
             }
         }
         let Some(&Due { port, .. }) = self.due.get(self.first) else { return };
-        let has_hole = self.assembly.has_hole(now, || patience(&self.subflows));
+        let has_hole = self.intake.has_hole(now, || patience(&self.subflows));
         let has_others = self.subflows.len() > protocol.keep;
         let Some(Subflow { pacer, .. }) = self.subflows.get_mut(usize::from(port)) else { return };
         if self.probing.is_none() {
@@ -152,7 +152,7 @@ impl Receiver {
                 return self.send_more(protocol, out);
             }
         }
-        let acknowledges = (self.assembly.expected, has_hole);
+        let acknowledges = (self.intake.expected, has_hole);
         let next_at = pacer.send(&protocol.terms, acknowledges, now, &mut out.by(port));
         if let Some(first) = self.due.get_mut(self.first) {
             first.at = next_at;
@@ -222,8 +222,8 @@ impl Receiver {
         if let Some(since) = self.probing {
             self.choose(protocol, since, out);
         }
-        let delivery = self.assembly.take(data, now);
-        if self.stop.is_some() && self.assembly.is_complete() {
+        let delivery = self.intake.deliver(data, now);
+        if self.stop.is_some() && self.intake.is_complete() {
             self.answer(protocol, out);
         }
         delivery
@@ -275,7 +275,7 @@ impl Receiver {
             subflow.pacer.end();
         }
         self.due.clear();
-        let patience = if self.assembly.is_complete() { Span::ZERO } else { patience(&self.subflows) };
+        let patience = if self.intake.is_complete() { Span::ZERO } else { patience(&self.subflows) };
         let answer_at = out.now().saturating_add(patience);
         self.stop = Some(Stop { port: arrived.port, sent: arrived.packet.sent, answer_at });
         if patience.is_zero() {
@@ -291,7 +291,7 @@ impl Receiver {
     fn answer(&mut self, protocol: &MaxPass, out: &mut impl Ports) {
         if let Some(stop) = self.stop.take() {
             self.arm(out);
-            out.by(stop.port).send(protocol.terms.signal(Kind::Ack, self.assembly.expected, stop.sent));
+            out.by(stop.port).send(protocol.terms.signal(Kind::Ack, self.intake.expected, stop.sent));
         }
     }
 
@@ -299,7 +299,7 @@ impl Receiver {
         ReceiverStats {
             credits_sent: self.subflows.iter().map(|subflow| subflow.pacer.credits_sent()).sum(),
             reselections: self.reselections,
-            ..self.assembly.stats()
+            ..self.intake.stats()
         }
     }
 }

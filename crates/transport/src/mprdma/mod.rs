@@ -36,8 +36,8 @@ use weft_units::{Rate, Span};
 use crate::irn::packets_of_path;
 use crate::rdma::wire::Wire;
 use crate::{
-    Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState,
-    SenderStats, SinglePath, WantedWays, Wants, WindowState, Written,
+    Counted, Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation,
+    SenderState, SenderStats, SinglePath, WantedWays, Wants, WindowState, Written,
 };
 
 /// MP-RDMA with checked parameters: made by [`MpRdmaConfig::build`], shared by all flows.
@@ -142,6 +142,10 @@ impl Protocol for MpRdma {
 
     fn finished_receiver(&self, size: FlowSize) -> Option<Receiver> {
         Some(Receiver::finished(size))
+    }
+
+    fn counted(&self) -> Counted {
+        Counted { fast_recoveries: true, marked_acks: true, nacks: true, ..Counted::default() }
     }
 
     fn sender_stats(&self, sender: &Sender) -> SenderStats {

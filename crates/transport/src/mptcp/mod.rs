@@ -32,8 +32,8 @@ pub use sender::Sender;
 use weft_packet::{Packet, SackBlock};
 
 use crate::{
-    Arrived, Delivery, FiveTuples, FlowSize, Multipath, Ports, Protocol, ReceiverStats, Segmentation,
-    SenderState, SenderStats, Tcp, Written,
+    Arrived, Counted, Delivery, FiveTuples, FlowSize, Multipath, Ports, Protocol, ReceiverStats,
+    Segmentation, SenderState, SenderStats, Tcp, Written,
 };
 
 /// MPTCP with checked parameters: made by [`MptcpConfig::build`], shared by all flows.
@@ -89,6 +89,10 @@ impl Protocol for Mptcp {
 
     fn receiver(&self, size: FlowSize) -> Receiver {
         Receiver::new(self, size)
+    }
+
+    fn counted(&self) -> Counted {
+        Counted { fast_recoveries: true, duplicate_acks: true, marked_acks: true, ..Counted::default() }
     }
 
     fn sender_stats(&self, sender: &Sender) -> SenderStats {

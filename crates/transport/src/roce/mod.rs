@@ -23,8 +23,8 @@ use crate::congestion::dcqcn::Rules;
 use crate::rdma::notifier::Notify;
 use crate::rdma::wire::Wire;
 use crate::{
-    Delivery, FlowSize, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState, SenderStats,
-    SinglePath, WantedWays, Wants, Written,
+    Counted, Delivery, FlowSize, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState,
+    SenderStats, SinglePath, WantedWays, Wants, Written,
 };
 
 pub use crate::rdma::RoceConfig;
@@ -89,6 +89,10 @@ impl Protocol for Roce {
 
     fn sender_held_until(&self, sender: &Sender, now: Time) -> Time {
         sender.held_until(self, now)
+    }
+
+    fn counted(&self) -> Counted {
+        Counted { duplicate_acks: false, fast_recoveries: true, marked_acks: true, nacks: true, cnps: true }
     }
 
     fn sender_stats(&self, sender: &Sender) -> SenderStats {

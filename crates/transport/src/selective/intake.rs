@@ -4,7 +4,7 @@ use weft_packet::{Packet, PacketFlags};
 use weft_units::{Span, Time};
 
 use crate::tcp::segments::SegmentSet;
-use crate::{FlowSize, ReceiverStats, Stalls};
+use crate::{Delivery, FlowSize, ReceiverStats, Stalls};
 
 /// What came of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +70,13 @@ impl Intake {
         self.beyond.as_ref().map_or(0, |beyond| beyond.held.len())
     }
 
+    /// Whether a packet is missing that others have overtaken, and has been for `patience` or longer.
+    #[inline]
+    pub fn has_hole(&self, now: Time, patience: impl FnOnce() -> Span) -> bool {
+        let beyond = self.beyond.as_ref().filter(|beyond| beyond.held.len() > 0);
+        beyond.is_some_and(|beyond| now.since(beyond.since) >= patience())
+    }
+
     /// Whether a packet has come.
     pub fn has(&self, segment: u32) -> bool {
         segment < self.expected || self.beyond.as_ref().is_some_and(|beyond| beyond.held.contains(segment))
@@ -85,6 +92,14 @@ impl Intake {
             return Came::InOrder;
         }
         self.take_with_hole(packet, now)
+    }
+
+    /// Takes a data packet; says whether it makes the flow complete.
+    #[inline]
+    pub fn deliver(&mut self, packet: &Packet, now: Time) -> Delivery {
+        let before = self.expected;
+        self.take(packet, now);
+        if self.is_complete() && self.expected > before { Delivery::Complete } else { Delivery::Ongoing }
     }
 
     #[inline(never)]

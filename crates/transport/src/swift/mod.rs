@@ -21,8 +21,8 @@ use weft_units::{Span, Time};
 use crate::congestion::swift::Rules;
 use crate::rdma::wire::Wire;
 use crate::{
-    Delivery, FlowSize, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState, SenderStats,
-    SinglePath, WindowState, Written,
+    Counted, Delivery, FlowSize, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState,
+    SenderStats, SinglePath, WindowState, Written,
 };
 
 /// Swift with checked parameters: made by [`SwiftConfig::build`], shared by all flows.
@@ -73,6 +73,10 @@ impl Protocol for SwiftTransport {
 
     fn sender_held_until(&self, sender: &Sender, now: Time) -> Time {
         sender.gate(now)
+    }
+
+    fn counted(&self) -> Counted {
+        Counted { fast_recoveries: true, marked_acks: true, nacks: true, ..Counted::default() }
     }
 
     fn sender_stats(&self, sender: &Sender) -> SenderStats {

@@ -35,8 +35,8 @@ use weft_units::Span;
 
 use crate::congestion::{Control, rules};
 use crate::{
-    Delivery, FlowSize, Outbox, Protocol, ReceiverStats, Segmentation, SenderState, SenderStats, SinglePath,
-    WindowState, Written,
+    Counted, Delivery, FlowSize, Outbox, Protocol, ReceiverStats, Segmentation, SenderState, SenderStats,
+    SinglePath, WindowState, Written,
 };
 
 /// How an end reacts to marks.
@@ -133,6 +133,10 @@ impl Protocol for Tcp {
     fn finished_receiver(&self, size: FlowSize) -> Option<Receiver> {
         // A reordering buffer knows more than that.
         self.reorder_hold.is_zero().then(|| Receiver::finished(size))
+    }
+
+    fn counted(&self) -> Counted {
+        Counted { fast_recoveries: true, duplicate_acks: true, marked_acks: true, ..Counted::default() }
     }
 
     fn sender_stats(&self, sender: &Sender) -> SenderStats {

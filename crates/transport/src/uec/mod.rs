@@ -28,8 +28,8 @@ use weft_units::{Rate, Span};
 use crate::congestion::nscc::{Params, Rules};
 use crate::rdma::wire::Wire;
 use crate::{
-    Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation, SenderState,
-    SenderStats, SinglePath, WantedWays, Wants, WindowState, Written,
+    Counted, Delivery, FlowSize, KnownFabric, Outbox, Protocol, Pull, ReceiverStats, Segmentation,
+    SenderState, SenderStats, SinglePath, WantedWays, Wants, WindowState, Written,
 };
 
 /// Ultra Ethernet transport with checked parameters: made by [`UecConfig::build`], shared by all flows.
@@ -102,6 +102,10 @@ impl Protocol for Uec {
 
     fn finished_receiver(&self, size: FlowSize) -> Option<Receiver> {
         Some(Receiver::finished(size))
+    }
+
+    fn counted(&self) -> Counted {
+        Counted { marked_acks: true, nacks: true, ..Counted::default() }
     }
 
     fn sender_stats(&self, sender: &Sender) -> SenderStats {
